@@ -3,6 +3,7 @@
 //! The director asks packet threads for what their links have counted, as for rates; a thread of its own writes. What the disk
 //! cannot keep up with, or what is beyond the size that was allowed, is left out and counted.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -93,7 +94,8 @@ impl Series {
         for (name, now) in &counts {
             // The same links come in the same order, but for those that rules add.
             let before = before.iter().find(|(of, _)| of == name).map_or(&none, |(_, before)| before);
-            now.row(before, (*start, at), name, &mut rows);
+            // A string takes everything.
+            let _ = writeln!(rows, "{}", now.row(before, (*start, at), name));
         }
         (*start, *before) = (at, counts);
         let lines = rows.lines().count() as u64;

@@ -58,7 +58,7 @@ pub use report::{
 };
 pub use router::RouterReport;
 pub use rules::{Bounds, Count, DynamicRule, RuleReport, RulesReport};
-pub use series::{LinkCounts, OrEmpty, SERIES_HEAD, bits_per_second, csv_field, rounded};
+pub use series::{LinkCounts, SERIES_HEAD, SeriesRow, bits_per_second, csv_field, rounded};
 pub use shaped::ShapedClassReport;
 pub use summary::{LINES, Look};
 pub use trains::TrainsReport;

@@ -1,6 +1,6 @@
 //! Time series of links: what each has done in an interval, as rows of CSV. `narrows sim` and live runs write the same rows.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use narrows_core::{Counters, DropReason, Duration, LinkView, Time};
 
@@ -54,34 +54,92 @@ impl LinkCounts {
         self.drops.iter().find(|(of, _)| *of == reason).map_or(0, |(_, packets)| *packets)
     }
 
-    /// Appends the row of a link for the interval between two instants, `before` and `self` being what it had counted then.
-    pub fn row(&self, before: &Self, span: (Time, Time), name: &str, rows: &mut String) {
+    /// The row of a link for the interval between two instants, `before` and `self` being what it had counted then.
+    pub fn row<'a>(&self, before: &Self, (start, end): (Time, Time), name: &'a str) -> SeriesRow<'a> {
         let drops =
             self.drops.iter().map(|&(reason, now)| (reason, now.saturating_sub(before.dropped(reason))));
         let drops: Vec<_> = drops.filter(|(_, packets)| *packets > 0).collect();
         let words: Vec<_> =
             drops.iter().map(|(reason, packets)| format!("{}={packets}", reason.name())).collect();
-        let row = format_args!(
-            "{},{},link,{},,{},{},{},{},{},{},{},{},{},{}",
-            span.0.nanos(),
-            span.1.nanos(),
-            csv_field(name),
-            self.backlog_packets,
-            self.backlog_bytes,
-            self.in_flight,
-            OrEmpty(rounded(
-                self.waited.saturating_sub(before.waited).nanos().into(),
-                self.started.saturating_sub(before.started)
-            )),
-            OrEmpty(bits_per_second(self.wire_bits.saturating_sub(before.wire_bits), span.1.since(span.0))),
-            self.left.saturating_sub(before.left),
-            drops.iter().map(|(_, packets)| packets).sum::<u64>(),
-            self.marked.saturating_sub(before.marked),
-            self.offered.saturating_sub(before.offered),
-            words.join(";"),
-        );
-        // A string takes everything.
-        let _ = writeln!(rows, "{row}");
+        let waited = self.waited.saturating_sub(before.waited).nanos().into();
+        let bits = self.wire_bits.saturating_sub(before.wire_bits);
+        SeriesRow {
+            start,
+            end,
+            kind: "link",
+            name,
+            flow: String::new(),
+            backlog_packets: Some(self.backlog_packets),
+            backlog_bytes: Some(self.backlog_bytes),
+            in_flight_packets: Some(self.in_flight),
+            sojourn_mean_ns: rounded(waited, self.started.saturating_sub(before.started)),
+            throughput_bps: bits_per_second(bits, end.since(start)),
+            delivered_packets: self.left.saturating_sub(before.left),
+            dropped_packets: drops.iter().map(|(_, packets)| packets).sum(),
+            marked_packets: self.marked.saturating_sub(before.marked),
+            offered_packets: Some(self.offered.saturating_sub(before.offered)),
+            drops: words.join(";"),
+        }
+    }
+}
+
+/// A row of a series: what a link or a flow has done in an interval. The columns are [`SERIES_HEAD`]'s.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesRow<'a> {
+    /// The interval includes its end and not its start, but for the first.
+    pub start: Time,
+    /// Its end.
+    pub end: Time,
+    /// `link` or `flow`.
+    pub kind: &'static str,
+    /// The link, or the traffic source or capture.
+    pub name: &'a str,
+    /// Of a flow: protocol, addresses and ports.
+    pub flow: String,
+    /// Of a link: in the queue at the end.
+    pub backlog_packets: Option<u64>,
+    /// The same in bytes.
+    pub backlog_bytes: Option<u64>,
+    /// Of a link: in the delay line at the end.
+    pub in_flight_packets: Option<u64>,
+    /// Mean time in the queue, or of a flow in the network; nothing of no packets.
+    pub sojourn_mean_ns: Option<u64>,
+    /// Bits sent, or of a flow delivered, by the interval.
+    pub throughput_bps: Option<u64>,
+    /// Out of the link, or at a port.
+    pub delivered_packets: u64,
+    /// By the link, or anywhere.
+    pub dropped_packets: u64,
+    /// With "congestion experienced".
+    pub marked_packets: u64,
+    /// Of a link: handed to it.
+    pub offered_packets: Option<u64>,
+    /// By reason: `queue full=3;wire loss=1`.
+    pub drops: String,
+}
+
+/// A line of CSV, without its end.
+impl fmt::Display for SeriesRow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            self.start.nanos(),
+            self.end.nanos(),
+            self.kind,
+            csv_field(self.name),
+            csv_field(&self.flow),
+            OrEmpty(self.backlog_packets),
+            OrEmpty(self.backlog_bytes),
+            OrEmpty(self.in_flight_packets),
+            OrEmpty(self.sojourn_mean_ns),
+            OrEmpty(self.throughput_bps),
+            self.delivered_packets,
+            self.dropped_packets,
+            self.marked_packets,
+            OrEmpty(self.offered_packets),
+            self.drops,
+        )
     }
 }
 
@@ -95,20 +153,24 @@ pub fn csv_field(value: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// A mean, rounded to the nearest; nothing of none.
-pub fn rounded(sum: u128, count: u64) -> Option<u128> {
+pub fn rounded(sum: u128, count: u64) -> Option<u64> {
     let count = u128::from(count);
-    (sum + count / 2).checked_div(count)
+    (sum + count / 2).checked_div(count).map(saturated)
 }
 
 /// Bits a second, rounded to the nearest; nothing for an interval without length.
-pub fn bits_per_second(bits: u64, span: Duration) -> Option<u128> {
+pub fn bits_per_second(bits: u64, span: Duration) -> Option<u64> {
     let nanos = u128::from(span.nanos());
     // 2^64 bits times 10^9 is below 2^94.
-    (u128::from(bits) * 1_000_000_000 + nanos / 2).checked_div(nanos)
+    (u128::from(bits) * 1_000_000_000 + nanos / 2).checked_div(nanos).map(saturated)
+}
+
+fn saturated(value: u128) -> u64 {
+    value.try_into().unwrap_or(u64::MAX)
 }
 
 /// A cell.
-pub struct OrEmpty(pub Option<u128>);
+struct OrEmpty(Option<u64>);
 
 impl fmt::Display for OrEmpty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -30,10 +30,11 @@ mod watched;
 
 pub use drive::Watch;
 pub use error::SimError;
-pub use observe::{Observed, Observer};
+pub use names::{Address, transport};
+pub use observe::{Observed, Observer, Observers, SeriesObserver};
 pub use output::Destination;
 pub use replay::{ReplayResult, replay, replay_watched};
 pub use simulate::{
-    OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_watched, observe_with, simulate,
-    simulate_watched,
+    OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_all, observe_watched, observe_with,
+    simulate, simulate_watched,
 };

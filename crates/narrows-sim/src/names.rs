@@ -31,8 +31,21 @@ impl Deref for Names {
     }
 }
 
-/// An address of a packet: nothing for one without, IPv4 in its own form.
-pub(crate) struct Address(pub(crate) Protocol, pub(crate) [u8; 16]);
+/// An address of a packet, as files show it: nothing for one without, IPv4 in its own form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address(Protocol, [u8; 16]);
+
+impl Address {
+    /// Where it comes from.
+    pub fn source(key: &FlowKey) -> Self {
+        Self(key.network, key.source)
+    }
+
+    /// Where it goes.
+    pub fn destination(key: &FlowKey) -> Self {
+        Self(key.network, key.destination)
+    }
+}
 
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -45,8 +58,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The name of a transport protocol, or its number.
-pub(crate) fn transport(key: &FlowKey) -> std::borrow::Cow<'static, str> {
+/// The name of a transport protocol, or its number; empty for what is not IP.
+pub fn transport(key: &FlowKey) -> std::borrow::Cow<'static, str> {
     match (key.network, key.transport) {
         (Protocol::Other, _) => "".into(),
         (_, 1) => "icmp".into(),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use narrows_core::{Duration, Event, FlowKey, Time, Verdict};
+use narrows_report::SeriesRow;
 
 use crate::names::Names;
 use narrows_traffic::Body;
@@ -15,6 +16,12 @@ pub struct Observed<'a> {
     pub feed: &'a str,
     /// The port where it came in.
     pub port: &'a str,
+    /// Its number among the arrivals there, from 0.
+    pub number: u64,
+    /// 0 for the packet that came in; duplicates and pieces have other numbers.
+    pub copy: u16,
+    /// Its flow, as it was when it left.
+    pub key: FlowKey,
     /// When it came in.
     pub arrival: Time,
     /// When it was delivered or dropped.
@@ -25,12 +32,61 @@ pub struct Observed<'a> {
     pub queued: Duration,
     /// Whether it was delivered.
     pub delivered: bool,
+    /// The port of delivery, or the link that dropped it; empty when the network refused it.
+    pub place: &'a str,
+    /// Why it was dropped; empty if it was not.
+    pub reason: &'static str,
     /// Whether it is marked with "congestion experienced".
     pub marked: bool,
 }
 
+impl<'a> Observed<'a> {
+    pub(crate) fn of(names: &'a Names, event: &Event<'_, Body>) -> Self {
+        let (delivered, place, reason) = match event.verdict {
+            Verdict::Delivered(port) => (true, names.port(port), ""),
+            Verdict::Dropped { at, reason } => (false, at.map_or("", |at| names.element(at)), reason.name()),
+        };
+        Self {
+            feed: &names.feeds[event.body.get().source as usize],
+            port: names.port(event.id.port()),
+            number: event.id.number(),
+            copy: event.copy,
+            key: event.key,
+            arrival: event.arrival,
+            at: event.at,
+            length: event.length,
+            queued: event.queued,
+            delivered,
+            place,
+            reason,
+            marked: event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED,
+        }
+    }
+}
+
 /// Is told of each packet, in the order of verdicts.
 pub type Observer = Box<dyn FnMut(&Observed<'_>)>;
+
+/// Is told of each row of a series.
+pub type SeriesObserver = Box<dyn FnMut(&SeriesRow<'_>)>;
+
+/// Who is told what happens in a run.
+#[derive(Default)]
+pub struct Observers {
+    /// Of each packet.
+    pub packets: Option<Observer>,
+    /// Of what links and flows did in each interval of this length, which is not zero.
+    pub series: Option<(Duration, SeriesObserver)>,
+}
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observers")
+            .field("packets", &self.packets.is_some())
+            .field("series", &self.series.as_ref().map(|(interval, _)| interval))
+            .finish()
+    }
+}
 
 /// An observer, if there is one.
 #[derive(Default)]
@@ -38,17 +94,9 @@ pub(crate) struct Observing(pub(crate) Option<Observer>);
 
 impl Observing {
     pub(crate) fn event(&mut self, names: &Names, event: &Event<'_, Body>) {
-        let Some(observer) = &mut self.0 else { return };
-        observer(&Observed {
-            feed: &names.feeds[event.body.get().source as usize],
-            port: names.port(event.id.port()),
-            arrival: event.arrival,
-            at: event.at,
-            length: event.length,
-            queued: event.queued,
-            delivered: matches!(event.verdict, Verdict::Delivered(_)),
-            marked: event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED,
-        });
+        if let Some(observer) = &mut self.0 {
+            observer(&Observed::of(names, event));
+        }
     }
 }
 

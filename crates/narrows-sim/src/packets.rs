@@ -18,12 +18,13 @@
 
 use std::io::Write;
 
-use narrows_core::{Event, Verdict};
+use narrows_core::Event;
 
 use crate::error::SimError;
 use narrows_report::csv_field;
 
 use crate::names::{Address, Names, transport};
+use crate::observe::Observed;
 use crate::output::Output;
 use narrows_traffic::Body;
 
@@ -42,32 +43,29 @@ impl PacketRecords {
     }
 
     pub(crate) fn event(&mut self, names: &Names, event: &Event<'_, Body>) -> Result<(), SimError> {
-        let (verdict, place, reason) = match event.verdict {
-            Verdict::Delivered(port) => ("delivered", names.port(port), ""),
-            Verdict::Dropped { at, reason } => {
-                ("dropped", at.map_or("", |at| names.element(at)), reason.name())
-            }
-        };
-        let (key, feed) = (&event.key, &names.feeds[event.body.get().source as usize]);
+        let packet = Observed::of(names, event);
+        let key = &packet.key;
         self.line.clear();
         let written = writeln!(
             self.line,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{verdict},{},{reason},{},{}",
-            csv_field(names.port(event.id.port())),
-            event.id.number(),
-            event.copy,
-            csv_field(feed),
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            csv_field(packet.port),
+            packet.number,
+            packet.copy,
+            csv_field(packet.feed),
             transport(key),
-            Address(key.network, key.source),
+            Address::source(key),
             key.source_port,
-            Address(key.network, key.destination),
+            Address::destination(key),
             key.destination_port,
             key.traffic_class,
-            event.arrival.nanos(),
-            event.length,
-            csv_field(place),
-            event.queued.nanos(),
-            event.at.nanos(),
+            packet.arrival.nanos(),
+            packet.length,
+            if packet.delivered { "delivered" } else { "dropped" },
+            csv_field(packet.place),
+            packet.reason,
+            packet.queued.nanos(),
+            packet.at.nanos(),
         );
         written.map_err(|error| self.output.error(error))?;
         self.output.put(&self.line)

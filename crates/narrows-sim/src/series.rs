@@ -19,24 +19,55 @@
 //! A mean of nothing is left empty. A flow has a row in an interval in which it had a verdict.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::io::Write;
 
 use narrows_core::{Duration, Engine, Event, FlowKey, Time, Verdict};
-use narrows_report::{LinkCounts, OrEmpty, SERIES_HEAD, bits_per_second, csv_field, rounded};
+use narrows_report::{LinkCounts, SERIES_HEAD, SeriesRow, bits_per_second, rounded};
 
 use crate::error::SimError;
 use crate::names::{Address, Names, transport};
+use crate::observe::SeriesObserver;
 use crate::output::Output;
 use narrows_traffic::Body;
 
 pub(crate) struct Series {
-    output: Output,
+    sink: Sink,
     interval: Duration,
     start: Time,
     /// What each link had counted at the start of the interval.
     links: Vec<LinkCounts>,
     flows: BTreeMap<(u32, FlowKey), FlowMark>,
-    lines: String,
+}
+
+/// Where rows go.
+pub(crate) enum Sink {
+    Csv(Output),
+    Observer(SeriesObserver),
+}
+
+impl Sink {
+    /// CSV, with its head.
+    pub(crate) fn csv(mut output: Output) -> Result<Self, SimError> {
+        output.put(SERIES_HEAD.as_bytes())?;
+        Ok(Self::Csv(output))
+    }
+
+    fn put(&mut self, row: &SeriesRow<'_>) -> Result<(), SimError> {
+        match self {
+            Self::Csv(output) => writeln!(output, "{row}").map_err(|error| output.error(error)),
+            Self::Observer(observer) => {
+                observer(row);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(self) -> Result<(), SimError> {
+        match self {
+            Self::Csv(output) => output.finish(),
+            Self::Observer(_) => Ok(()),
+        }
+    }
 }
 
 /// What a flow has had in the interval.
@@ -51,14 +82,9 @@ struct FlowMark {
 
 impl Series {
     /// `interval` must not be zero.
-    pub(crate) fn new<B>(
-        mut output: Output,
-        interval: Duration,
-        engine: &Engine<B>,
-    ) -> Result<Self, SimError> {
-        output.put(SERIES_HEAD.as_bytes())?;
+    pub(crate) fn new<B>(sink: Sink, interval: Duration, engine: &Engine<B>) -> Self {
         let links = vec![LinkCounts::default(); engine.links().len()];
-        Ok(Self { output, interval, start: Time::ZERO, links, flows: BTreeMap::new(), lines: String::new() })
+        Self { sink, interval, start: Time::ZERO, links, flows: BTreeMap::new() }
     }
 
     /// The end of the interval that is being measured: [`Series::close`] is to be called after all inputs and events up
@@ -85,34 +111,36 @@ impl Series {
     /// Writes the rows of the interval that ends at `end`, and starts the next one.
     pub(crate) fn close<B>(&mut self, end: Time, names: &Names, engine: &Engine<B>) -> Result<(), SimError> {
         let span = end.since(self.start);
-        self.lines.clear();
         // Links may have been added.
         self.links.resize(engine.links().len(), LinkCounts::default());
         for (link, mark) in engine.links().zip(&mut self.links) {
             let view = engine.view(link);
             let now = LinkCounts::of(&view);
-            now.row(mark, (self.start, end), view.name(), &mut self.lines);
+            self.sink.put(&now.row(mark, (self.start, end), view.name()))?;
             *mark = now;
         }
         for ((feed, key), flow) in &self.flows {
-            // A string takes everything.
-            let _ = writeln!(
-                self.lines,
-                "{},{},flow,{},{},,,,{},{},{},{},{},,",
-                self.start.nanos(),
-                end.nanos(),
-                csv_field(&names.feeds[*feed as usize]),
-                csv_field(&flow_name(key)),
-                OrEmpty(rounded(flow.sojourn, flow.delivered)),
-                OrEmpty(bits_per_second(flow.bytes.saturating_mul(8), span)),
-                flow.delivered,
-                flow.dropped,
-                flow.marked,
-            );
+            self.sink.put(&SeriesRow {
+                start: self.start,
+                end,
+                kind: "flow",
+                name: &names.feeds[*feed as usize],
+                flow: flow_name(key),
+                backlog_packets: None,
+                backlog_bytes: None,
+                in_flight_packets: None,
+                sojourn_mean_ns: rounded(flow.sojourn, flow.delivered),
+                throughput_bps: bits_per_second(flow.bytes.saturating_mul(8), span),
+                delivered_packets: flow.delivered,
+                dropped_packets: flow.dropped,
+                marked_packets: flow.marked,
+                offered_packets: None,
+                drops: String::new(),
+            })?;
         }
         self.flows.clear();
         self.start = end;
-        self.output.put(self.lines.as_bytes())
+        Ok(())
     }
 
     /// Closes the interval that `end` cuts short, if it has any length.
@@ -120,7 +148,7 @@ impl Series {
         if end > self.start {
             self.close(end, names, engine)?;
         }
-        self.output.finish()
+        self.sink.finish()
     }
 }
 
@@ -129,6 +157,6 @@ fn flow_name(key: &FlowKey) -> String {
     if transport.is_empty() {
         return String::new();
     }
-    let (source, destination) = (Address(key.network, key.source), Address(key.network, key.destination));
+    let (source, destination) = (Address::source(key), Address::destination(key));
     format!("{transport} {source} {} > {destination} {}", key.source_port, key.destination_port)
 }

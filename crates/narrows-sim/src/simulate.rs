@@ -13,10 +13,10 @@ use crate::capture_out::CaptureOut;
 use crate::changes::ScenarioChanges;
 use crate::drive::{Drive, End, TrafficInfo, Watch};
 use crate::error::SimError;
-use crate::observe::{Observer, Observing};
+use crate::observe::{Observer, Observers, Observing};
 use crate::output::{Destination, Output};
 use crate::packets::PacketRecords;
-use crate::series::Series;
+use crate::series::{Series, Sink};
 use crate::watched::{Watched, Watchers};
 use narrows_traffic::{Body, SourceOptions, Sources, application_infos};
 
@@ -88,7 +88,7 @@ pub struct SimResult {
 /// When the scenario has no traffic, or traffic without an end and no duration; when a capture cannot be read or an
 /// output not be written.
 pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| None, Observing::default(), &mut go_on)
+    run(scenario, options, &mut |_| None, Observers::default(), &mut go_on)
 }
 
 /// The same, while somebody watches who may break it off: the report is then of the time until that, and says so.
@@ -100,7 +100,7 @@ pub fn simulate_watched(
     options: &SimOptions,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| None, Observing::default(), watch)
+    run(scenario, options, &mut |_| None, Observers::default(), watch)
 }
 
 fn go_on(_: Time) -> ControlFlow<()> {
@@ -125,7 +125,27 @@ pub fn observe_watched(
     observer: Observer,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| None, Observing(Some(observer)), watch)
+    run(
+        scenario,
+        options,
+        &mut |_| None,
+        Observers { packets: Some(observer), ..Observers::default() },
+        watch,
+    )
+}
+
+/// The same, while somebody is told what becomes of each packet, of rows of a series, or both. A series that
+/// [`SimOptions::series`] asks for is not written then, if there is an observer for one.
+///
+/// # Errors
+/// As for [`simulate`].
+pub fn observe_all(
+    scenario: &Scenario,
+    options: &SimOptions,
+    observers: Observers,
+    watch: Watch<'_>,
+) -> Result<SimResult, SimError> {
+    run(scenario, options, &mut |_| None, observers, watch)
 }
 
 /// Another queue for a link of the engine, by its name (`access.down`, or `radio` where the medium is shared), in place of
@@ -143,14 +163,14 @@ pub fn observe_with(
     queues: OtherQueue<'_>,
     observer: Observer,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, queues, Observing(Some(observer)), &mut go_on)
+    run(scenario, options, queues, Observers { packets: Some(observer), ..Observers::default() }, &mut go_on)
 }
 
 fn run(
     scenario: &Scenario,
     options: &SimOptions,
     queues: OtherQueue<'_>,
-    observing: Observing,
+    observers: Observers,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
     let mut scenario = scenario.clone();
@@ -172,7 +192,15 @@ fn run(
     let keep_frames = options.capture.is_some();
     let mut inputs =
         Sources::of(&scenario, &engine, SourceOptions { keep_frames, ..SourceOptions::default() }, |_| true)?;
-    let watchers = Watchers { observing, ..watchers(options, &engine, &scenario.file, WallTime::default())? };
+    let mut watchers = watchers(options, &engine, &scenario.file, WallTime::default())?;
+    watchers.observing = Observing(observers.packets);
+    match observers.series {
+        Some((Duration::ZERO, _)) => return Err(SimError::NoInterval),
+        Some((interval, observer)) => {
+            watchers.series = Some(Series::new(Sink::Observer(observer), interval, &engine));
+        }
+        None => {}
+    }
     let mut info = RunInfo::of(&scenario, Kind::Virtual);
     // Entries of the timeline may count from the first packet.
     let first = inputs.peek().filter(|&at| until.is_none_or(|until| at < until));
@@ -223,7 +251,9 @@ pub(crate) fn watchers(
     let capture = open(&options.capture)?.map(|output| CaptureOut::new(output, title, start)).transpose()?;
     let series = match &options.series {
         Some(SeriesOptions { interval: Duration::ZERO, .. }) => return Err(SimError::NoInterval),
-        Some(SeriesOptions { to, interval }) => Some(Series::new(Output::open(to)?, *interval, engine)?),
+        Some(SeriesOptions { to, interval }) => {
+            Some(Series::new(Sink::csv(Output::open(to)?)?, *interval, engine))
+        }
         None => None,
     };
     Ok(Watchers { packets, series, capture, ..Watchers::default() })

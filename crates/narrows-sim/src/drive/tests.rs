@@ -15,7 +15,7 @@ use narrows_core::{
 use super::*;
 use crate::output::Output;
 use crate::packets::PacketRecords;
-use crate::series::Series;
+use crate::series::{Series, Sink};
 use crate::watched::Watchers;
 use narrows_traffic::Body;
 use narrows_traffic::{Origin, Sources};
@@ -227,7 +227,7 @@ fn outputs_do_not_depend_on_when_the_engine_is_polled() {
         let interval = Duration::from_millis(7);
         let watchers = Watchers {
             packets: Some(PacketRecords::new(Output::to(packets.clone())).unwrap()),
-            series: Some(Series::new(Output::to(series.clone()), interval, &engine).unwrap()),
+            series: Some(Series::new(Sink::csv(Output::to(series.clone())).unwrap(), interval, &engine)),
             ..Watchers::default()
         };
         let mut drive = drive(engine, feeds, changes, watchers);
@@ -251,7 +251,8 @@ fn a_series_adds_up() {
     let engine = engine(Rate::from_bits_per_second(MEGABIT), Duration::from_millis(5), Bound::Packets(3));
     let feed = source("s", engine.port("a").unwrap(), at_rate(2 * MEGABIT), Lengths::Fixed(1000), 500);
     let memory = Memory::default();
-    let series = Series::new(Output::to(memory.clone()), Duration::from_millis(100), &engine).unwrap();
+    let series =
+        Series::new(Sink::csv(Output::to(memory.clone())).unwrap(), Duration::from_millis(100), &engine);
     let watchers = Watchers { series: Some(series), ..Watchers::default() };
     let end = drive(engine, vec![feed], no_changes(), watchers).run(None).unwrap();
     let text = memory.text();
