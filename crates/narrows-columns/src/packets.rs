@@ -1,0 +1,122 @@
+//! One row for each packet: the columns of `narrows sim --packets`.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt8Array, UInt16Array, UInt32Array};
+use arrow_schema::{DataType, Field, SchemaRef};
+use narrows_core::Protocol;
+use narrows_sim::{Address, Observed, transport};
+
+use crate::Columns;
+use crate::column::{Take, Words, schema, words};
+
+/// Records of packets.
+#[derive(Debug, Default)]
+pub struct PacketColumns {
+    port: Words<Arc<str>>,
+    number: Vec<i64>,
+    copy: Vec<u16>,
+    feed: Words<Arc<str>>,
+    protocol: Words<(Protocol, u8)>,
+    source: Words<(Protocol, [u8; 16])>,
+    source_port: Vec<u16>,
+    destination: Words<(Protocol, [u8; 16])>,
+    destination_port: Vec<u16>,
+    traffic_class: Vec<u8>,
+    arrival_ns: Vec<i64>,
+    length_bytes: Vec<u32>,
+    verdict: Words<bool>,
+    place: Words<Arc<str>>,
+    reason: Words<Arc<str>>,
+    queueing_ns: Vec<i64>,
+    departure_ns: Vec<i64>,
+}
+
+/// Virtual time ends after 292 years, and packets are fewer.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+impl PacketColumns {
+    /// Appends a packet.
+    pub fn push(&mut self, packet: &Observed<'_>) {
+        let key = &packet.key;
+        self.port.push_text(packet.port);
+        self.number.push(signed(packet.number));
+        self.copy.push(packet.copy);
+        self.feed.push_text(packet.feed);
+        self.protocol.push(&(key.network, key.transport), || transport(key).into_owned());
+        self.source.push(&(key.network, key.source), || Address::source(key).to_string());
+        self.source_port.push(key.source_port);
+        self.destination.push(&(key.network, key.destination), || Address::destination(key).to_string());
+        self.destination_port.push(key.destination_port);
+        self.traffic_class.push(key.traffic_class);
+        self.arrival_ns.push(signed(packet.arrival.nanos()));
+        self.length_bytes.push(packet.length);
+        self.verdict
+            .push(&packet.delivered, || if packet.delivered { "delivered".into() } else { "dropped".into() });
+        self.place.push_text(packet.place);
+        self.reason.push_text(packet.reason);
+        self.queueing_ns.push(signed(packet.queued.nanos()));
+        self.departure_ns.push(signed(packet.at.nanos()));
+    }
+}
+
+impl Columns for PacketColumns {
+    fn schema() -> SchemaRef {
+        let number = |name: &str, kind| Field::new(name, kind, false);
+        schema(
+            "packets",
+            vec![
+                words("port"),
+                number("number", DataType::Int64),
+                number("copy", DataType::UInt16),
+                words("feed"),
+                words("protocol"),
+                words("source"),
+                number("source_port", DataType::UInt16),
+                words("destination"),
+                number("destination_port", DataType::UInt16),
+                number("traffic_class", DataType::UInt8),
+                number("arrival_ns", DataType::Int64),
+                number("length_bytes", DataType::UInt32),
+                words("verdict"),
+                words("where"),
+                words("reason"),
+                number("queueing_ns", DataType::Int64),
+                number("departure_ns", DataType::Int64),
+            ],
+        )
+    }
+
+    fn rows(&self) -> usize {
+        self.number.len()
+    }
+
+    fn take(&mut self) -> RecordBatch {
+        let columns: Vec<ArrayRef> = vec![
+            self.port.take(),
+            long(&mut self.number),
+            Arc::new(UInt16Array::from(std::mem::take(&mut self.copy))),
+            self.feed.take(),
+            self.protocol.take(),
+            self.source.take(),
+            Arc::new(UInt16Array::from(std::mem::take(&mut self.source_port))),
+            self.destination.take(),
+            Arc::new(UInt16Array::from(std::mem::take(&mut self.destination_port))),
+            Arc::new(UInt8Array::from(std::mem::take(&mut self.traffic_class))),
+            long(&mut self.arrival_ns),
+            Arc::new(UInt32Array::from(std::mem::take(&mut self.length_bytes))),
+            self.verdict.take(),
+            self.place.take(),
+            self.reason.take(),
+            long(&mut self.queueing_ns),
+            long(&mut self.departure_ns),
+        ];
+        RecordBatch::try_new(Self::schema(), columns).expect("each row has been appended to each column")
+    }
+}
+
+fn long(values: &mut Vec<i64>) -> ArrayRef {
+    Arc::new(Int64Array::from(std::mem::take(values)))
+}

@@ -1,0 +1,115 @@
+//! Columns for whatever reads Arrow: by the PyCapsule interface, without a copy.
+
+use std::path::PathBuf;
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator};
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{DataType, SchemaRef};
+use narrows_columns::write_parquet;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString};
+
+use crate::error::other;
+
+/// A table of columns.
+#[pyclass(frozen, module = "narrows._narrows")]
+pub(crate) struct Table {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl Table {
+    pub(crate) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Self { schema, batches }
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// The number of rows.
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// A column as a list.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let Ok(at) = self.schema.index_of(name) else {
+            return Err(PyKeyError::new_err(format!(
+                "there is no column {name:?}: {}",
+                self.column_names().join(", ")
+            )));
+        };
+        let list = PyList::empty(py);
+        for batch in &self.batches {
+            append(&list, batch.column(at).as_ref())?;
+        }
+        Ok(list)
+    }
+
+    /// All columns as lists, by name.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for name in self.column_names() {
+            all.set_item(&name, self.__getitem__(py, &name)?)?;
+        }
+        Ok(all)
+    }
+
+    /// Writes a Parquet file.
+    fn to_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| write_parquet(&path, &self.schema, &self.batches)).map_err(other)
+    }
+
+    /// Arrow's C stream interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A producer may give what it has (the interface is best effort).
+        drop(requested_schema);
+        let batches = self.batches.clone().into_iter().map(Ok);
+        let reader = RecordBatchIterator::new(batches, SchemaRef::clone(&self.schema));
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Arrow's C schema interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(other)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+}
+
+/// Appends the values of an array to a list. There are these types and no others.
+fn append(list: &Bound<'_, PyList>, array: &dyn Array) -> PyResult<()> {
+    macro_rules! numbers {
+        ($kind:ty) => {
+            array.as_primitive::<$kind>().iter().try_for_each(|value| list.append(value))
+        };
+    }
+    match array.data_type() {
+        DataType::Int64 => numbers!(Int64Type),
+        DataType::UInt32 => numbers!(UInt32Type),
+        DataType::UInt16 => numbers!(UInt16Type),
+        DataType::UInt8 => numbers!(UInt8Type),
+        _ => {
+            let words = array.as_dictionary::<Int32Type>();
+            let texts = words.values().as_string::<i32>().iter();
+            let texts: Vec<_> =
+                texts.map(|text| PyString::new(list.py(), text.unwrap_or_default())).collect();
+            words.keys().values().iter().try_for_each(|&key| list.append(&texts[key as usize]))
+        }
+    }
+}

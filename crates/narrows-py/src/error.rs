@@ -1,0 +1,32 @@
+//! Errors as exceptions, in the program's words.
+
+use narrows_scenario::ScenarioError as BadScenario;
+use narrows_sim::SimError;
+use pyo3::exceptions::PyException;
+use pyo3::{PyErr, create_exception};
+
+create_exception!(narrows, NarrowsError, PyException, "Something that narrows could not do.");
+create_exception!(
+    narrows,
+    ScenarioError,
+    NarrowsError,
+    "A scenario, or a change of one, that says something that cannot be: with the file, the line and the place in it."
+);
+
+pub(crate) fn bad_scenario(error: BadScenario) -> PyErr {
+    ScenarioError::new_err(error.to_string())
+}
+
+pub(crate) fn failed(error: SimError) -> PyErr {
+    match error {
+        SimError::Scenario(error) => bad_scenario(error),
+        error @ (SimError::NoTraffic(_) | SimError::Endless(_) | SimError::Build(_)) => {
+            ScenarioError::new_err(error.to_string())
+        }
+        other => NarrowsError::new_err(other.to_string()),
+    }
+}
+
+pub(crate) fn other(error: impl std::fmt::Display) -> PyErr {
+    NarrowsError::new_err(error.to_string())
+}

@@ -1,0 +1,30 @@
+//! The engine for Python: the extension module `narrows._narrows`, of which the package `narrows` makes its interface.
+//!
+//! Here are conversions of types and errors, and nothing else: what a scenario means and what a run does is said in the crates
+//! below. Calls that take time let other threads of Python run, and hear Ctrl-C.
+
+mod columns;
+mod error;
+mod scenario;
+mod simulation;
+
+use pyo3::prelude::*;
+
+/// The module.
+#[pymodule]
+mod _narrows {
+    #[pymodule_export]
+    use crate::columns::Table;
+    #[pymodule_export]
+    use crate::error::{NarrowsError, ScenarioError};
+    #[pymodule_export]
+    use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::simulation::{Packets, Simulation};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
