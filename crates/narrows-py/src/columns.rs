@@ -1,13 +1,16 @@
 //! Columns for whatever reads Arrow: by the PyCapsule interface, without a copy.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type};
-use arrow_array::{Array, RecordBatch, RecordBatchIterator};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use narrows_columns::write_parquet;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -30,6 +33,16 @@ impl Table {
 
 #[pymethods]
 impl Table {
+    /// A table of lists of one length: numbers, truths or text each, with `None` for what is missing.
+    #[staticmethod]
+    fn of(columns: Vec<(String, Vec<Option<Cell>>)>) -> PyResult<Self> {
+        let (fields, arrays): (Vec<_>, Vec<_>) =
+            columns.into_iter().map(|(name, cells)| column(&name, &cells)).unzip();
+        let schema = Arc::new(Schema::new(fields));
+        let batch = RecordBatch::try_new(SchemaRef::clone(&schema), arrays).map_err(other)?;
+        Ok(Self::new(schema, vec![batch]))
+    }
+
     /// The number of rows.
     fn __len__(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
@@ -92,6 +105,45 @@ impl Table {
     }
 }
 
+/// What a list of a table may hold.
+#[derive(FromPyObject)]
+enum Cell {
+    Truth(bool),
+    Whole(i64),
+    Number(f64),
+    Text(String),
+}
+
+/// A column of the narrowest kind that all its cells are of.
+fn column(name: &str, cells: &[Option<Cell>]) -> (Field, ArrayRef) {
+    let all = |is: fn(&Cell) -> bool| cells.iter().flatten().all(is);
+    let values = || cells.iter().map(Option::as_ref);
+    let array: ArrayRef = if all(|cell| matches!(cell, Cell::Truth(_))) {
+        let truth = |cell: &Cell| matches!(cell, Cell::Truth(true));
+        Arc::new(values().map(|cell| cell.map(truth)).collect::<BooleanArray>())
+    } else if all(|cell| matches!(cell, Cell::Whole(_))) {
+        let whole =
+            |cell: Option<&Cell>| if let Some(Cell::Whole(whole)) = cell { Some(*whole) } else { None };
+        Arc::new(values().map(whole).collect::<Int64Array>())
+    } else if all(|cell| matches!(cell, Cell::Whole(_) | Cell::Number(_))) {
+        let number = |cell: Option<&Cell>| match cell? {
+            Cell::Whole(whole) => Some(*whole as f64),
+            Cell::Number(number) => Some(*number),
+            Cell::Truth(_) | Cell::Text(_) => None,
+        };
+        Arc::new(values().map(number).collect::<Float64Array>())
+    } else {
+        let text = |cell: &Cell| match cell {
+            Cell::Truth(truth) => truth.to_string(),
+            Cell::Whole(whole) => whole.to_string(),
+            Cell::Number(number) => number.to_string(),
+            Cell::Text(text) => text.clone(),
+        };
+        Arc::new(values().map(|cell| cell.map(text)).collect::<StringArray>())
+    };
+    (Field::new(name, array.data_type().clone(), true), array)
+}
+
 /// Appends the values of an array to a list. There are these types and no others.
 fn append(list: &Bound<'_, PyList>, array: &dyn Array) -> PyResult<()> {
     macro_rules! numbers {
@@ -101,6 +153,9 @@ fn append(list: &Bound<'_, PyList>, array: &dyn Array) -> PyResult<()> {
     }
     match array.data_type() {
         DataType::Int64 => numbers!(Int64Type),
+        DataType::Float64 => numbers!(Float64Type),
+        DataType::Boolean => array.as_boolean().iter().try_for_each(|value| list.append(value)),
+        DataType::Utf8 => array.as_string::<i32>().iter().try_for_each(|value| list.append(value)),
         DataType::UInt32 => numbers!(UInt32Type),
         DataType::UInt16 => numbers!(UInt16Type),
         DataType::UInt8 => numbers!(UInt8Type),

@@ -5,6 +5,7 @@
 
 mod columns;
 mod error;
+mod report;
 mod scenario;
 mod simulation;
 
@@ -18,10 +19,19 @@ mod _narrows {
     #[pymodule_export]
     use crate::error::{NarrowsError, ScenarioError};
     #[pymodule_export]
+    use crate::report::Report;
+    #[pymodule_export]
     use crate::scenario::Scenario;
     #[pymodule_export]
     use crate::simulation::{Packets, Simulation};
     use pyo3::prelude::*;
+
+    /// A file of TOML as JSON.
+    #[pyfunction]
+    fn toml_to_json(text: &str) -> PyResult<String> {
+        let value: serde_json::Value = toml::from_str(text).map_err(crate::error::other)?;
+        serde_json::to_string(&value).map_err(crate::error::other)
+    }
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -70,6 +70,18 @@ impl Scenario {
         &self.scenario.file
     }
 
+    /// The names of its links.
+    #[getter]
+    fn links(&self) -> Vec<&str> {
+        self.scenario.links.iter().map(|link| link.name.as_str()).collect()
+    }
+
+    /// The names of its hosts.
+    #[getter]
+    fn hosts(&self) -> Vec<&str> {
+        self.scenario.hosts.iter().map(|host| host.name.as_str()).collect()
+    }
+
     #[getter]
     fn seed(&self) -> u64 {
         self.scenario.seed

@@ -12,7 +12,6 @@ use std::time::{Duration as Span, Instant};
 use arrow_array::RecordBatch;
 use narrows_columns::{BATCH, Columns, PacketColumns, SeriesColumns, with_one_dictionary};
 use narrows_core::{Duration, Time};
-use narrows_report::{Look, Report};
 use narrows_scenario::Scenario;
 use narrows_sim::{Observers, SimError, SimOptions, observe_all};
 use pyo3::exceptions::PyRuntimeError;
@@ -20,6 +19,7 @@ use pyo3::prelude::*;
 
 use crate::columns::Table;
 use crate::error::{failed, other};
+use crate::report::Report;
 
 /// Ctrl-C is heard, and progress told, this often.
 const LOOK: Span = Span::from_millis(50);
@@ -29,26 +29,17 @@ const WAITING: usize = 4;
 /// What came of a run.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Simulation {
-    report: Report,
+    report: Py<Report>,
     packets: Option<Py<Table>>,
     series: Option<Py<Table>>,
 }
 
 #[pymethods]
 impl Simulation {
-    /// The report as JSON.
-    fn report_json(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| serde_json::to_string(&self.report)).map_err(other)
-    }
-
-    /// The report as text, in full.
-    fn text(&self) -> String {
-        self.report.text().to_string()
-    }
-
-    /// What the program prints at the end of a run.
-    fn summary(&self, width: usize) -> String {
-        self.report.summary(Look { width, colour: false }).to_string()
+    /// The report.
+    #[getter]
+    fn report(&self, py: Python<'_>) -> Py<Report> {
+        self.report.clone_ref(py)
     }
 
     /// Records of packets, if they were asked for.
@@ -159,7 +150,11 @@ pub(crate) fn run(
     });
     let (report, packets, series) = outcome?;
     let object = |table: Option<Table>| table.map(|table| Py::new(py, table)).transpose();
-    Ok(Simulation { report, packets: object(packets)?, series: object(series)? })
+    Ok(Simulation {
+        report: Py::new(py, Report::from(report))?,
+        packets: object(packets)?,
+        series: object(series)?,
+    })
 }
 
 fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, at: Time) -> PyResult<()> {

@@ -106,7 +106,7 @@ impl std::fmt::Display for DefaultBound {
                 if let Some(floor) = floor {
                     write!(f, ", but at least {floor}")?;
                     if floor > LEAST {
-                        write!(f, "because senders send in bursts")?;
+                        write!(f, " because senders send in bursts")?;
                     }
                 }
                 write!(f, ", in packets of {PACKET} bytes")

@@ -113,7 +113,7 @@ fn the_default_bound_is_one_product_of_rate_and_the_round_trip_of_the_whole_path
         bound("rate = \"10mbit\"\ndelay = \"0ms\""),
         (
             Bound::Packets(20),
-            "default: one bandwidth-delay product, 10mbit × 0s round trip, but at least 20because senders send in bursts, in packets of 1498 bytes".into()
+            "default: one bandwidth-delay product, 10mbit × 0s round trip, but at least 20 because senders send in bursts, in packets of 1498 bytes".into()
         )
     );
     // The floor: 4 packets, 25 ms up to 20 packets, 10 ms.

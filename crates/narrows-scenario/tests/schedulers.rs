@@ -83,7 +83,7 @@ fn what_check_says() {
     for line in [
         "  queue     10240 packets (default of fq_codel; all flows together), drops from the head of the longest flow\n",
         "  scheduler fq_codel: fair queueing with CoDel, quantum 1514 bytes; 1024 flows by 5-tuple\n            each flow: CoDel, target 5ms,",
-        "  queue     20 packets (default: one bandwidth-delay product, 10mbit × 20ms round trip, but at least 20because senders send in bursts, in packets of 1498 bytes; all flows together)",
+        "  queue     20 packets (default: one bandwidth-delay product, 10mbit × 20ms round trip, but at least 20 because senders send in bursts, in packets of 1498 bytes; all flows together)",
         "  scheduler drr: deficit round robin, quantum 1500 bytes; 16 flows by source\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");

@@ -1,0 +1,41 @@
+"""narrows: modelled networks for real programs, in real time and in exact virtual time.
+
+    import narrows
+
+    net = narrows.Scenario("adsl.toml").set({"access.down.rate": "2mbit"})
+    print(net.simulate(seed=7).summary)
+
+    with net.live() as run:
+        run.host("client").check_output(["ping", "-c", "5", run["server"].address])
+
+Networks are described by scenario files, by the program's flags (`narrows.link(rate="10mbit", delay="25ms")`), or by tables in
+Python; the keys are the same. Times and rates have units.
+"""
+
+from ._live import Host, Live
+from ._narrows import NarrowsError, ScenarioError, Table, __version__
+from ._program import program
+from ._report import Report
+from ._scenario import Result, Scenario, link
+from ._sweep import Grid, Sweep, grid, sweep
+from ._virtual import VirtualResult, run_virtual
+
+__all__ = [
+    "Grid",
+    "Host",
+    "Live",
+    "NarrowsError",
+    "Report",
+    "Result",
+    "Scenario",
+    "ScenarioError",
+    "Sweep",
+    "Table",
+    "VirtualResult",
+    "__version__",
+    "grid",
+    "link",
+    "program",
+    "run_virtual",
+    "sweep",
+]

@@ -1,0 +1,248 @@
+"""Networks in real time, for real programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+from ._narrows import NarrowsError
+from ._program import program
+from ._report import Report
+from ._value import Value, plain
+
+if TYPE_CHECKING:
+    from ._scenario import Scenario
+
+# It says that the network is up, and ends when this process does, however that ends.
+_UNTIL_CLOSED = ["sh", "-c", "echo up && exec cat >/dev/null"]
+# A network that is told to end has to wait for programs that it started.
+_PATIENCE = 60.0
+
+
+class Host:
+    """A host of a network that is up. Programs in it have its interfaces and addresses."""
+
+    def __init__(self, network: Live, name: str, addresses: Sequence[str]) -> None:
+        self.name = name
+        self.addresses = list(addresses)
+        self._network = network
+
+    @property
+    def address(self) -> str:
+        """Its first address."""
+        if not self.addresses:
+            raise NarrowsError(f"the host `{self.name}` has no address")
+        return self.addresses[0]
+
+    def command(self, command: str | Sequence[str]) -> list[str]:
+        """The command of this machine that runs `command` in the host, for libraries that start programs themselves."""
+        inner = ["sh", "-c", command] if isinstance(command, str) else [os.fspath(part) for part in command]
+        return [program(), "exec", self._network.name, self.name, "--", *inner]
+
+    def popen(self, command: str | Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+        """Starts a program, as `subprocess.Popen` does; text is for `sh -c`. It is ended with the network at the latest."""
+        return self._network._started(subprocess.Popen(self.command(command), **options))
+
+    def run(self, command: str | Sequence[str], **options: Any) -> subprocess.CompletedProcess[Any]:
+        """Runs a program to its end, as `subprocess.run` does."""
+        return subprocess.run(self.command(command), **options)
+
+    def check_output(self, command: str | Sequence[str], **options: Any) -> str:
+        """What a program prints, as text; an error if it fails."""
+        output: str = subprocess.check_output(self.command(command), text=True, **options)
+        return output
+
+    def __repr__(self) -> str:
+        return f"<narrows.Host {self.name} {' '.join(self.addresses)}>"
+
+
+class Live:
+    """A network that is up while this is open, for real programs on real packets:
+
+        with net.live() as run:
+            server = run.host("server").popen(["iperf3", "-s"])
+            print(run.host("client").check_output(["ping", "-c", "5", run["server"].address]))
+            run.set("access.down.rate", "1mbit")
+        print(run.report)
+
+    It needs no root where the host lets users make namespaces (`narrows doctor` says so), and ends with this process at the
+    latest, however that ends.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        name: str | None = None,
+        capture: str | os.PathLike[str] | None = None,
+        series: str | os.PathLike[str] | None = None,
+        max_lateness: str | Sequence[str] | None = None,
+        options: Iterable[str] = (),
+    ) -> None:
+        """`capture` is a pcapng file to write, `series` a CSV file, `max_lateness` a bound such as `"99%=1ms"`; `options`
+        are further flags of `narrows run`.
+        """
+        self.name = name or f"py-{uuid.uuid4().hex[:12]}"
+        bounds = [max_lateness] if isinstance(max_lateness, str) else list(max_lateness or ())
+        self._options = [
+            f"--name={self.name}",
+            *([] if capture is None else [f"--capture={os.fspath(capture)}"]),
+            *([] if series is None else [f"--series={os.fspath(series)}"]),
+            *[f"--max-lateness={bound}" for bound in bounds],
+            *options,
+        ]
+        self._scenario = scenario
+        self._process: subprocess.Popen[str] | None = None
+        self._programs: list[subprocess.Popen[Any]] = []
+        self._hosts: dict[str, Host] = {}
+        self._report: Report | None = None
+        self._things = ExitStack()
+        self._folder = Path()
+        self._errors: IO[str] | None = None
+
+    def __enter__(self) -> Live:
+        if self._process is not None or self._report is not None:
+            raise NarrowsError("this network has been up already: make another one")
+        try:
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def _start(self) -> None:
+        self._folder = Path(self._things.enter_context(tempfile.TemporaryDirectory(prefix="narrows-")))
+        network = self._things.enter_context(self._scenario._for_program())
+        errors = self._things.enter_context(open(self._folder / "errors", "w+", encoding="utf-8", errors="replace"))
+        self._errors = errors
+        flags = [*network, *self._options, f"--json={self._folder / 'report.json'}", "--report=none"]
+        self._process = subprocess.Popen(
+            [program(), "run", *flags, "--", *_UNTIL_CLOSED],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            # Ctrl-C is for this process, which then ends the network.
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != "up\n":
+            self._process.wait()
+            raise NarrowsError(self._said() or "the network did not come up")
+        listed = json.loads(self._ask("ls", self.name, "--json"))
+        for one in listed["hosts"]:
+            addresses = [str(address) for interface in one["interfaces"] for address in interface["addresses"]]
+            self._hosts[one["host"]] = Host(self, one["host"], addresses)
+
+    def _said(self) -> str:
+        assert self._errors is not None
+        self._errors.flush()
+        self._errors.seek(0)
+        return self._errors.read().strip()
+
+    def _ask(self, *command: str) -> str:
+        asked = subprocess.run([program(), *command], capture_output=True, text=True)
+        if asked.returncode != 0:
+            raise NarrowsError(asked.stderr.strip() or f"`narrows {shlex.join(command)}` failed")
+        return asked.stdout
+
+    @property
+    def hosts(self) -> Mapping[str, Host]:
+        """The hosts, by name."""
+        return dict(self._hosts)
+
+    def host(self, name: str) -> Host:
+        """A host."""
+        if name not in self._hosts:
+            raise NarrowsError(f"there is no host `{name}`: {', '.join(self._hosts)}")
+        return self._hosts[name]
+
+    def __getitem__(self, name: str) -> Host:
+        return self.host(name)
+
+    def set(self, key: str | Mapping[str, Value], value: Value | None = None) -> None:
+        """Changes a key, or several at one instant, as `narrows set` does: `run.set("access.down.rate", "1mbit")`."""
+        if isinstance(key, str):
+            if value is None:
+                raise TypeError("a key and its value, or a table of them")
+            key = {key: value}
+        self._ask("set", "--run", self.name, *[f"{name}={plain(one)}" for name, one in key.items()])
+
+    def stats(self) -> dict[str, Any]:
+        """What the network does now, as `narrows stats --json` says."""
+        stats: dict[str, Any] = json.loads(self._ask("stats", "--run", self.name, "--json"))
+        return stats
+
+    @property
+    def report(self) -> Report:
+        """The report of the network, once it has ended."""
+        if self._report is None:
+            raise NarrowsError("the report is there when the network has ended: ask `stats` before")
+        return self._report
+
+    def close(self) -> Report:
+        """Ends it, with the programs that were started in it, and gives its report."""
+        if self._report is None:
+            if self._process is None:
+                raise NarrowsError("this network is not up")
+            self._end()
+            if self._report is None:
+                raise NarrowsError("the network has ended without a report")
+        return self._report
+
+    def _started(self, started: subprocess.Popen[Any]) -> subprocess.Popen[Any]:
+        self._programs.append(started)
+        return started
+
+    def _end(self) -> None:
+        for started in self._programs:
+            if started.poll() is None:
+                started.terminate()
+        process = self._process
+        said = ""
+        if process is not None:
+            assert process.stdin is not None and process.stdout is not None
+            try:
+                process.stdin.close()
+            except BrokenPipeError:
+                pass
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            process.stdout.close()
+            said = self._said()
+        for started in self._programs:
+            try:
+                started.wait(1)
+            except subprocess.TimeoutExpired:
+                started.kill()
+                started.wait()
+        file = self._folder / "report.json"
+        if process is not None and file.is_file():
+            self._report = Report.parse(file.read_text(encoding="utf-8"))
+        self._process = None
+        self._things.close()
+        if said and self._report is None and process is not None and self._hosts:
+            raise NarrowsError(said)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def __repr__(self) -> str:
+        state = "up" if self._process is not None else "ended" if self._report is not None else "not up"
+        return f"<narrows.Live {self.name} of {self._scenario.file!r}: {state}>"
+

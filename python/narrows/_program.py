@@ -1,0 +1,27 @@
+"""The program `narrows`, which brings networks for real programs up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sysconfig
+from pathlib import Path
+
+from ._narrows import NarrowsError
+
+
+def program() -> str:
+    """Where the program is: what `$NARROWS` says, else that of this package, else the first on the path."""
+    named = os.environ.get("NARROWS")
+    if named and os.sep in named:
+        return named
+    beside = Path(sysconfig.get_path("scripts")) / "narrows"
+    if os.access(beside, os.X_OK):
+        return str(beside)
+    found = shutil.which("narrows")
+    if found is None:
+        raise NarrowsError(
+            "there is no program `narrows` here: this package was built without it. "
+            "Install it, or say in the variable NARROWS where it is"
+        )
+    return found

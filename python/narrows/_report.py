@@ -1,0 +1,108 @@
+"""Reports, as the program writes them in JSON."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from . import _narrows
+
+
+class Report(Mapping[str, Any]):
+    """What a run says at its end: `report["directions"][0]["dropped_packets"]`, with the names of `--json`.
+
+    `str(report)` is the summary that the program prints.
+    """
+
+    def __init__(self, report: _narrows.Report) -> None:
+        self._report = report
+
+    @classmethod
+    def parse(cls, json_text: str) -> Report:
+        """From the JSON of `narrows run --json` and the like."""
+        return cls(_narrows.Report.parse(json_text))
+
+    @cached_property
+    def _contents(self) -> dict[str, Any]:
+        contents: dict[str, Any] = json.loads(self._report.to_json())
+        return contents
+
+    def __getitem__(self, key: str) -> Any:
+        return self._contents[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents)
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    @property
+    def trust(self) -> str:
+        """How far its figures can be trusted: `exact`, `accurate`, `mostly accurate` or `not accurate`."""
+        return self._report.trust
+
+    @property
+    def trust_line(self) -> str:
+        """The same in a line, with what speaks against it."""
+        return self._report.trust_line
+
+    @property
+    def is_accurate(self) -> bool:
+        """Whether no bound of lateness was broken, and next to nothing lost by the host."""
+        return self.trust != "not accurate"
+
+    @property
+    def summary(self) -> str:
+        """The dozen lines that a run ends with."""
+        return self._report.summary(shutil.get_terminal_size((100, 24)).columns)
+
+    @property
+    def text(self) -> str:
+        """The report in full."""
+        return self._report.text()
+
+    def direction(self, link: str) -> dict[str, Any]:
+        """What became of the packets of a direction of a link, as in `access.down`, or of a link that has one only."""
+        directions: list[dict[str, Any]] = self["directions"]
+        found = [one for one in directions if one["link"] in (link, f"{link}.up")]
+        if not found:
+            names = ", ".join(one["link"] for one in directions)
+            raise KeyError(f"there is no direction {link!r}: {names}")
+        return found[0]
+
+    def to_json(self) -> str:
+        """As the program writes it."""
+        return self._report.to_json()
+
+    def __str__(self) -> str:
+        return self.summary
+
+    def __repr__(self) -> str:
+        return f"<narrows.Report {self['title']!r}: {self.trust}>"
+
+    def _repr_html_(self) -> str:
+        colour = {"mostly accurate": "#b58900", "not accurate": "#c0392b"}.get(self.trust, "#2e8b57")
+        rows = "".join(_row(one) for one in self["directions"])
+        head = "".join(f"<th>{name}</th>" for name in ("link", "asked", "offered", "delivered", "dropped", "used"))
+        return (
+            f"<div><b>{html.escape(self['title'])}</b> "
+            f'<span style="color:{colour}">&#9679; {html.escape(self.trust_line)}</span>'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+
+def _row(one: Mapping[str, Any]) -> str:
+    used = one.get("utilisation_share")
+    cells = [
+        one["link"],
+        one["asked"],
+        f"{one['offered']['packets']:,}",
+        f"{one['delivered']['packets']:,}",
+        f"{one['dropped_packets']:,}",
+        "" if used is None else f"{100 * used:.0f} %",
+    ]
+    return "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>"

@@ -1,0 +1,387 @@
+"""Scenarios, and what comes of them in virtual time."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+from . import _narrows
+from ._report import Report
+from ._value import Value, document, plain, time_text
+
+if TYPE_CHECKING:
+    from ._live import Live
+    from ._virtual import Command, VirtualResult
+
+Time = Union[str, timedelta]
+"""A span of time: `"250ms"`, `"2h"`, or a `timedelta`."""
+
+IN_PYTHON = "<scenario in Python>"
+
+
+class Scenario:
+    """A network: hosts, links, routers, its traffic and its timeline.
+
+    A scenario does not change: `set` and `offer` give another one.
+
+    >>> net = Scenario("adsl.toml")
+    >>> net = Scenario(links={"access": {"between": ["client", "server"], "rate": "10mbit", "delay": "25ms"}})
+    >>> net = narrows.link(rate="10mbit", delay="25ms")
+    """
+
+    def __init__(
+        self,
+        source: str | PathLike[str] | None = None,
+        *,
+        links: Mapping[str, Mapping[str, Value]] | Iterable[Mapping[str, Value]] | None = None,
+        hosts: Mapping[str, Mapping[str, Value]] | Iterable[str] | None = None,
+        routers: Mapping[str, Mapping[str, Value]] | Iterable[str] | None = None,
+        traffic: Iterable[Mapping[str, Value]] = (),
+        **others: Value,
+    ) -> None:
+        """Reads the file `source`, or takes a scenario from Python: each table with the keys of scenario files.
+
+        In a list of links each has its `name`. Without `hosts`, all that a link is `between` and that is no router is a host.
+        """
+        if source is None and links is None:
+            raise TypeError("a scenario is a file, or has links")
+        if source is not None:
+            if links is not None or hosts is not None or routers is not None or list(traffic) or others:
+                raise TypeError("a scenario is a file, or has links: use `set` to change one of a file")
+            self._scenario = _narrows.Scenario.load(source)
+            self._seed: int | None = None
+            self._arguments = [os.fspath(source)]
+            return
+        text = _text(links or {}, hosts, routers, list(traffic), others)
+        self._take(_narrows.Scenario.parse(text, IN_PYTHON))
+
+    def _take(self, scenario: _narrows.Scenario, arguments: list[str] | None = None) -> None:
+        self._scenario = scenario
+        self._seed = None
+        # How the program is told the same; nothing where that takes a file of its own.
+        self._arguments = arguments
+
+    @classmethod
+    def _of(cls, scenario: _narrows.Scenario, arguments: list[str] | None) -> Scenario:
+        self = cls.__new__(cls)
+        self._take(scenario, arguments)
+        return self
+
+    @classmethod
+    def from_text(cls, text: str, name: str = IN_PYTHON) -> Scenario:
+        """Reads text as a scenario file has it. Files that it names are beside the file `name`."""
+        return cls._of(_narrows.Scenario.parse(text, name), None)
+
+    @classmethod
+    def from_flags(cls, **flags: Value) -> Scenario:
+        """A link between the hosts `client` and `server`: `rate="10mbit/1mbit"`, `delay="25ms"`, `loss="1%"`.
+
+        The keywords are the program's flags, with `_` for `-`. `DOWN/UP` gives a value for each direction.
+        """
+        known = {name.replace("-", "_"): name for name in _narrows.Scenario.flags()} | {
+            "seed": "seed",
+            "duration": "duration",
+        }
+        for name in flags:
+            if name not in known:
+                from difflib import get_close_matches
+
+                near = get_close_matches(name, known, 1)
+                also = f"; did you mean `{near[0]}`?" if near else ""
+                raise _narrows.ScenarioError(f"`{name}` is no flag of a link{also}")
+        texts = [(known[name], plain(value)) for name, value in flags.items()]
+        arguments = [f"--{name}={text}" for name, text in texts]
+        arguments = [one for one in arguments if not one.startswith("--duration=")]
+        return cls._of(_narrows.Scenario.from_flags(texts), arguments)
+
+    def set(self, assignments: Mapping[str, Value] | None = None, /, **more: Value) -> Scenario:
+        """Another scenario in which these keys have these values: `set({"access.down.rate": "2mbit"})`."""
+        texts = [f"{key}={plain(value)}" for key, value in {**(assignments or {}), **more}.items()]
+        arguments = None
+        if self._arguments is not None:
+            arguments = self._arguments + [part for text in texts for part in ("--set", text)]
+        changed = Scenario._of(self._scenario.set(texts), arguments)
+        changed._seed = self._seed
+        return changed
+
+    def offer(self, *traffic: str) -> Scenario:
+        """Another scenario with this traffic in place of its own: `offer("poisson=2mbit", "client>server,cbr=1mbit")`.
+
+        Each is what `narrows sim --traffic` takes.
+        """
+        return Scenario._of(self._scenario.offer(list(traffic)), None)
+
+    def with_seed(self, seed: int) -> Scenario:
+        """Another scenario with this seed."""
+        changed = Scenario._of(self._scenario, self._arguments)
+        changed._seed = seed
+        return changed
+
+    @property
+    def file(self) -> str:
+        """What it is called: the file, or the flags."""
+        return self._scenario.file
+
+    @property
+    def links(self) -> list[str]:
+        """The names of its links."""
+        return self._scenario.links
+
+    @property
+    def hosts(self) -> list[str]:
+        """The names of its hosts."""
+        return self._scenario.hosts
+
+    @property
+    def files(self) -> list[tuple[str, bytes]]:
+        """The files that it has read, such as traces, and what was in them."""
+        return self._scenario.files
+
+    @property
+    def seed(self) -> int:
+        """What its random draws follow from."""
+        return self._scenario.seed if self._seed is None else self._seed
+
+    @property
+    def duration(self) -> timedelta | None:
+        """How long it lasts, if it says so."""
+        nanos = self._scenario.duration_ns
+        return None if nanos is None else timedelta(microseconds=nanos / 1000)
+
+    def to_toml(self) -> str:
+        """As a scenario file."""
+        return self._scenario.to_toml()
+
+    def check(self) -> str:
+        """What it comes to, as `narrows check` says: bounds, defaults, expected round-trip times."""
+        return self._scenario.explain()
+
+    def explain(self) -> dict[str, Any]:
+        """The same as data."""
+        explained: dict[str, Any] = json.loads(self._scenario.explain_json())
+        return explained
+
+    def simulate(
+        self,
+        *,
+        seed: int | None = None,
+        duration: Time | None = None,
+        packets: bool = False,
+        interval: Time | None = None,
+        capture: str | PathLike[str] | None = None,
+        progress: bool | Callable[[float], object] = False,
+    ) -> Result:
+        """Runs it in virtual time: the same scenario and seed, the same verdict for every packet, on every machine.
+
+        Other threads of Python go on meanwhile, and Ctrl-C ends it. A scenario without traffic gets as much as its link
+        carries, as in `narrows sim`.
+
+        `packets` keeps a record of each packet, `interval` a series with rows so far apart, from the beginning; without
+        them, `Result.packets` and `Result.series` are made when they are asked for, by the same run once more. `capture`
+        is a pcapng file to write. `progress` is called with the seconds of virtual time so far, or shows a bar of tqdm.
+        """
+        scenario = self._scenario if self._scenario.has_traffic else self._scenario.offer_most()[0]
+        run = _Run(scenario, self._seed if seed is None else seed, None if duration is None else time_text(duration))
+        with _progress(progress, duration or self.duration) as told:
+            done = run(packets=packets, interval=None if interval is None else time_text(interval), capture=capture, progress=told)
+        return Result(run, done)
+
+    def packets(self, *, seed: int | None = None, duration: Time | None = None) -> Iterator[_narrows.Table]:
+        """Runs it in a thread beside and gives records of packets as they come, in tables of 65,536 rows.
+
+        Memory is bounded, whatever the length. Closing the iterator breaks the run off.
+        """
+        scenario = self._scenario if self._scenario.has_traffic else self._scenario.offer_most()[0]
+        seed = self._seed if seed is None else seed
+        tables = scenario.packets(seed, None if duration is None else time_text(duration))
+        try:
+            yield from tables
+        finally:
+            tables.close()
+
+    def live(self, **options: Any) -> Live:
+        """Real time, for real programs: a network that is up within `with`. See `narrows.Live`."""
+        from ._live import Live
+
+        return Live(self, **options)
+
+    def virtual(self, command: Command, **options: Any) -> VirtualResult:
+        """Runs a program in exact virtual time. See `narrows.run_virtual`."""
+        from ._virtual import run_virtual
+
+        return run_virtual(self, command, **options)
+
+    @contextmanager
+    def _for_program(self) -> Iterator[list[str]]:
+        """How the program is told of it: arguments that hold within."""
+        seed = [] if self._seed is None else [f"--seed={self._seed}"]
+        if self._arguments is not None:
+            yield self._arguments + seed
+            return
+        with tempfile.TemporaryDirectory(prefix="narrows-") as folder:
+            for name, contents in self._scenario.files:
+                # A file of an absolute name is where it is.
+                path = Path(folder, name)
+                if not Path(name).is_absolute() and ".." not in Path(name).parts:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(contents)
+            path = Path(folder, "scenario.toml")
+            path.write_text(self.to_toml(), encoding="utf-8")
+            yield [str(path)] + seed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self._scenario.to_toml(), self._scenario.file, self._scenario.files, self._seed, self._arguments)
+        return (_unpickled, state)
+
+    def __repr__(self) -> str:
+        return f"<narrows.Scenario {self.file!r}>"
+
+    def _repr_html_(self) -> str:
+        from ._picture import topology
+
+        return f"<div><b>{html.escape(self.file)}</b><br>{topology(self.explain(), self.to_toml())}</div>"
+
+
+def _unpickled(
+    text: str, file: str, files: Sequence[tuple[str, bytes]], seed: int | None, arguments: list[str] | None
+) -> Scenario:
+    scenario = Scenario._of(_narrows.Scenario.parse_with_files(text, file, files), arguments)
+    scenario._seed = seed
+    return scenario
+
+
+def link(**flags: Value) -> Scenario:
+    """A link between the hosts `client` and `server`, by the program's flags: `link(rate="10mbit", delay="25ms")`."""
+    return Scenario.from_flags(**flags)
+
+
+class Result:
+    """What came of a run in virtual time."""
+
+    def __init__(self, run: _Run, done: _narrows.Simulation) -> None:
+        self._run = run
+        self._report = Report(done.report)
+        self._packets = done.packets
+        self._series = done.series
+
+    def report(self) -> Report:
+        """The report, with the names of `narrows sim --json`."""
+        return self._report
+
+    @property
+    def summary(self) -> str:
+        """The dozen lines that `narrows sim` ends with."""
+        return self._report.summary
+
+    @property
+    def packets(self) -> _narrows.Table:
+        """A record of each packet, with the columns of `narrows sim --packets`: for Polars, DuckDB, pandas or pyarrow.
+
+        `polars.DataFrame(result.packets)`, `duckdb.sql("…")` over it, `pyarrow.table(result.packets).to_pandas()`:
+        Arrow's PyCapsule interface, without a copy.
+        """
+        if self._packets is None:
+            self._packets = self._run(packets=True).packets
+        assert self._packets is not None
+        return self._packets
+
+    @property
+    def series(self) -> _narrows.Table:
+        """What each link and flow did in each interval, with the columns of `narrows sim --series`; every 100 ms, unless
+        `simulate(interval=…)` said otherwise.
+        """
+        if self._series is None:
+            self._series = self._run(interval="100ms").series
+        assert self._series is not None
+        return self._series
+
+    def plot(self) -> Any:
+        """Throughput, backlog and drops of each link over time, as a figure of matplotlib (`pip install narrows[plot]`)."""
+        from ._picture import figure
+
+        return figure(self.series, self._report["title"])
+
+    def __str__(self) -> str:
+        return self.summary
+
+    def __repr__(self) -> str:
+        return f"<narrows.Result of {self._report['title']!r}>"
+
+    def _repr_html_(self) -> str:
+        return self._report._repr_html_()
+
+
+class _Run:
+    """A run that can be made again: it is the same each time."""
+
+    def __init__(self, scenario: _narrows.Scenario, seed: int | None, duration: str | None) -> None:
+        self._scenario, self._seed, self._duration = scenario, seed, duration
+
+    def __call__(
+        self,
+        packets: bool = False,
+        interval: str | None = None,
+        capture: str | PathLike[str] | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> _narrows.Simulation:
+        return self._scenario.simulate(self._seed, self._duration, packets, interval, capture, progress)
+
+
+@contextmanager
+def _progress(asked: bool | Callable[[float], object], length: Time | None) -> Iterator[Callable[[float], object] | None]:
+    if asked is False:
+        yield None
+        return
+    if callable(asked):
+        yield asked
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        yield lambda at: print(f"\r{at:.1f} s of virtual time", end="", file=sys.stderr)
+        print(file=sys.stderr)
+        return
+    total = length.total_seconds() if isinstance(length, timedelta) else None
+    with tqdm(total=total, unit="s", unit_scale=True) as bar:
+        yield lambda at: bar.update(at - bar.n)
+
+
+def _text(
+    links: Mapping[str, Mapping[str, Value]] | Iterable[Mapping[str, Value]],
+    hosts: Mapping[str, Mapping[str, Value]] | Iterable[str] | None,
+    routers: Mapping[str, Mapping[str, Value]] | Iterable[str] | None,
+    traffic: list[Mapping[str, Value]],
+    others: Mapping[str, Value],
+) -> str:
+    if not isinstance(links, Mapping):
+        named: dict[str, Mapping[str, Value]] = {}
+        for one in links:
+            if "name" not in one:
+                raise _narrows.ScenarioError(f"a link in a list needs a `name`: {dict(one)!r}")
+            name = str(one["name"])
+            if name in named:
+                raise _narrows.ScenarioError(f"two links are called `{name}`")
+            named[name] = {key: value for key, value in one.items() if key != "name"}
+        links = named
+    if routers is None or not isinstance(routers, Mapping):
+        routers = {name: {} for name in routers or ()}
+    if hosts is None:
+        ends = [str(end) for one in links.values() for end in _list(one.get("between", ()))]
+        hosts = [end for end in dict.fromkeys(ends) if end not in routers]
+    if not isinstance(hosts, Mapping):
+        hosts = {name: {} for name in hosts}
+    contents: dict[str, Value] = {**others, "hosts": hosts, "routers": routers, "links": links, "traffic": traffic}
+    return document({key: value for key, value in contents.items() if value not in ({}, [])})
+
+
+def _list(value: Value) -> Iterable[Value]:
+    return value if isinstance(value, (list, tuple)) else ()

@@ -1,0 +1,594 @@
+"""Sweeps: a scenario over a grid of values and many seeds, on whatever engine runs tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import multiprocessing
+import os
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from pathlib import Path
+from typing import Any, Union
+
+from . import _narrows
+from ._narrows import NarrowsError
+from ._report import Report
+from ._scenario import Result, Scenario, Time
+from ._statistics import Interval, bootstrap_interval, t_interval
+from ._value import Value, plain, time_text
+
+Measure = Union[str, Callable[[Any], float]]
+"""A figure of a run: its name in `Sweep.figures`, or a function of the result."""
+
+_FEW = 10
+_MOST_IN_A_CHUNK = 64
+
+
+class Grid(Sequence[Mapping[str, Value]]):
+    """All combinations of the values of some axes, the last axis fastest."""
+
+    def __init__(self, axes: Mapping[str, Iterable[Value]]) -> None:
+        self.axes = {name: _values(name, values) for name, values in axes.items()}
+        self._points = [
+            dict(zip(self.axes, values)) for values in itertools.product(*self.axes.values())
+        ]
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._points[at]
+
+    def __iter__(self) -> Iterator[Mapping[str, Value]]:
+        return iter(self._points)
+
+
+def grid(axes: Mapping[str, Iterable[Value]] | None = None, /, **more: Iterable[Value]) -> Grid:
+    """A grid: `grid(rate=["10mbit", "100mbit"], queue=["10 packets", "codel"])`.
+
+    An axis with a dot is a key of the scenario (`{"access.down.rate": […]}`), one without the key of every link. A value may
+    be a table of keys, where several go together: `grid(link={"slow": {"access.rate": "1mbit", "access.delay": "80ms"}, …})`.
+    """
+    return Grid({**(axes or {}), **more})
+
+
+def _values(name: str, values: Iterable[Value]) -> list[Any]:
+    if isinstance(values, str):
+        raise TypeError(f"the axis `{name}` takes a list of values, not the text {values!r}")
+    listed = [_Labelled(label, keys) for label, keys in values.items()] if isinstance(values, Mapping) else list(values)
+    if not listed:
+        raise ValueError(f"the axis `{name}` has no values")
+    return listed
+
+
+class _Labelled(str):
+    """A name for values that go together."""
+
+    keys: Mapping[str, Value]
+
+    def __new__(cls, label: str, keys: Value) -> _Labelled:
+        if not isinstance(keys, Mapping):
+            raise TypeError(f"`{label}` names a table of keys, not {keys!r}")
+        made = super().__new__(cls, label)
+        made.keys = keys
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Labelled, (str(self), dict(self.keys)))
+
+
+Net = Union[Scenario, Callable[..., Scenario]]
+
+
+def _scenario_at(net: Net, point: Mapping[str, Any]) -> Scenario:
+    if not isinstance(net, Scenario):
+        return net(**point)
+    keys: dict[str, Value] = {}
+    for axis, value in point.items():
+        if isinstance(value, _Labelled):
+            keys.update(value.keys)
+        elif "." in axis:
+            keys[axis] = value
+        else:
+            keys.update({f"{link}.{axis}": value for link in net.links})
+    return net.set(keys) if keys else net
+
+
+class _Task:
+    """Some runs of one scenario: what a worker is sent."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seeds: Sequence[int],
+        mode: str,
+        duration: str | None,
+        measures: Mapping[str, Measure],
+        command: Any,
+    ) -> None:
+        self.scenario, self.seeds, self.mode = scenario, list(seeds), mode
+        self.duration, self.measures, self.command = duration, dict(measures), command
+
+    def __call__(self) -> list[dict[str, Any]]:
+        return [self._one(seed) for seed in self.seeds]
+
+    def _one(self, seed: int) -> dict[str, Any]:
+        try:
+            result, report = self._run(seed)
+            figures = figures_of(report)
+            for name, measure in self.measures.items():
+                if isinstance(measure, str):
+                    if measure not in figures:
+                        raise NarrowsError(f"there is no figure `{measure}`{_near(measure, figures)}")
+                    figures[name] = figures[measure]
+                else:
+                    figures[name] = float(measure(result))
+        except Exception as error:  # whatever a measure does: the other runs go on
+            return {"error": f"{type(error).__name__}: {error}"}
+        return {"figures": figures, "trust": report.trust}
+
+    def _run(self, seed: int) -> tuple[Any, Report]:
+        if self.mode == "simulate":
+            result: Result = self.scenario.simulate(seed=seed, duration=self.duration)
+            return result, result.report()
+        if self.mode == "virtual":
+            done = self.scenario.with_seed(seed).virtual(self.command, check=True)
+            return done, done.report
+        with self.scenario.with_seed(seed).live() as run:
+            first = next(iter(run.hosts.values()))
+            output = first.check_output(self.command)
+        return (output, run.report), run.report
+
+
+def figures_of(report: Report) -> dict[str, float]:
+    """The figures of a report by name: those of each link (`access.down.dropped_share`), of each pair of ports
+    (`client.access>server.access.delay.p99_ns`), of each source of traffic and each application (`web.…`).
+    """
+    found: dict[str, float] = {}
+
+    def take(name: str, value: Any) -> None:
+        if isinstance(value, bool):
+            return
+        if isinstance(value, (int, float)):
+            found[name] = value
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                take(f"{name}.{key}", inner)
+
+    for one in report["directions"]:
+        take(one["link"], one)
+    for one in report["pairs"]:
+        take(f"{one['from_port']}>{one['to_port']}", one)
+    for one in [*report["generated"], *report["applications"]]:
+        take(one["name"], one)
+    return found
+
+
+def _near(name: str, figures: Mapping[str, float]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, figures, 3, 0.5)
+    return f"; perhaps {', '.join(f'`{one}`' for one in near)}" if near else ""
+
+
+class Sweep:
+    """What came of a sweep: a row for each point of the grid and each seed, in that order."""
+
+    def __init__(
+        self, axes: Sequence[str], rows: list[dict[str, Any]], failures: list[dict[str, Any]], manifest: dict[str, Any]
+    ) -> None:
+        self._axes = list(axes)
+        self.rows = rows
+        """The runs that ended well: axes, `seed`, `trust`, and figures."""
+        self.failures = failures
+        """Those that did not: axes, `seed` and `error`."""
+        self.manifest = manifest
+        """What the sweep was made of, from which it can be made again."""
+
+    @property
+    def figures(self) -> list[str]:
+        """The names of the figures."""
+        known = dict.fromkeys(name for row in self.rows for name in row)
+        return [name for name in known if name not in (*self._axes, "seed", "trust")]
+
+    @property
+    def table(self) -> _narrows.Table:
+        """The rows as columns, for Polars, DuckDB, pandas or pyarrow."""
+        names = [*self._axes, "seed", "trust", *sorted(self.figures)]
+        return _narrows.Table.of([(name, [row.get(name) for row in self.rows]) for name in names])
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the rows as Parquet and, beside it, the manifest (`NAME.manifest.json`) with the failures."""
+        self.table.to_parquet(path)
+        manifest = json.dumps({**self.manifest, "failures": self.failures}, indent=2, sort_keys=True) + "\n"
+        Path(os.fspath(path)).with_suffix(".manifest.json").write_text(manifest, encoding="utf-8")
+
+    def summary(
+        self, of: str, by: str | Sequence[str] = (), ci: float = 0.95, method: str = "t"
+    ) -> list[dict[str, Any]]:
+        """The mean of a figure with its interval, for each value of some axes: a list of rows.
+
+        The interval is Student's, or with `method="bootstrap"` the percentile bootstrap. Fewer than ten runs get a warning.
+        """
+        by = [by] if isinstance(by, str) else list(by)
+        for axis in by:
+            if axis not in self._axes:
+                raise NarrowsError(f"there is no axis `{axis}`: {', '.join(self._axes)}")
+        groups: dict[tuple[Any, ...], list[float]] = {}
+        for row in self.rows:
+            if of in row and row[of] is not None:
+                groups.setdefault(tuple(row[axis] for axis in by), []).append(row[of])
+        if not groups:
+            raise NarrowsError(f"there is no figure `{of}`{_near(of, dict.fromkeys(self.figures, 0.0))}")
+        summed: list[dict[str, Any]] = []
+        for group, values in groups.items():
+            interval = _interval(values, ci, method, of)
+            summed.append({**dict(zip(by, group)), **interval._asdict()})
+        return summed
+
+    def compare(
+        self, axis: str, first: Any, second: Any, of: str, ci: float = 0.95, method: str = "t"
+    ) -> Interval:
+        """How much greater a figure is with `second` than with `first`, all else equal: runs of the same seed have the same
+        random draws, and are compared in pairs.
+        """
+        if axis not in self._axes:
+            raise NarrowsError(f"there is no axis `{axis}`: {', '.join(self._axes)}")
+        sides: tuple[dict[Any, float], dict[Any, float]] = ({}, {})
+        for row in self.rows:
+            if row.get(of) is None:
+                continue
+            rest = tuple(row[other] for other in self._axes if other != axis) + (row["seed"],)
+            for side, value in zip(sides, (first, second)):
+                if row[axis] == _cell(value):
+                    side[rest] = row[of]
+        pairs = [sides[1][rest] - value for rest, value in sides[0].items() if rest in sides[1]]
+        if not pairs:
+            raise NarrowsError(f"there are no runs with `{of}` of both {first!r} and {second!r} on `{axis}`")
+        return _interval(pairs, ci, method, of)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<narrows.Sweep over {', '.join(self._axes) or 'seeds'}: {len(self.rows)} runs{failed}>"
+
+
+def _interval(values: Sequence[float], ci: float, method: str, of: str) -> Interval:
+    if not 0 < ci < 1:
+        raise ValueError(f"a confidence is between 0 and 1, not {ci}")
+    if len(values) < _FEW:
+        warnings.warn(f"`{of}`: an interval of {len(values)} runs says little; take at least {_FEW}", stacklevel=3)
+    if method == "t":
+        return t_interval(values, ci)
+    if method == "bootstrap":
+        return bootstrap_interval(values, ci)
+    raise ValueError(f'intervals are "t" or "bootstrap", not {method!r}')
+
+
+def sweep(
+    net: Net,
+    grid: Iterable[Mapping[str, Value]] | None = None,
+    *,
+    seeds: Iterable[int] | int = 1,
+    duration: Time | None = None,
+    measure: Mapping[str, Measure] | None = None,
+    executor: Any = None,
+    cache: str | os.PathLike[str] | None = None,
+    mode: str = "simulate",
+    command: Any = None,
+    retries: int = 1,
+    progress: bool = True,
+) -> Sweep:
+    """Runs a scenario for each point of a grid and each seed.
+
+    `net` is a scenario in which the values of a point are set, or a function that takes them and gives one. `seeds` are
+    numbers, or how many. Each run keeps the figures of its report; `measure` adds others, by the name of a figure or by a
+    function of the `Result` (in a module, where it goes to other processes).
+
+    `executor` is any of `concurrent.futures`, Dask's `client.get_executor()`, submitit's or Parsl's, or
+    `narrows.executors.RayExecutor()`; otherwise a pool of processes, one for each processor. A task of it is some runs.
+
+    With `cache` each result is kept in that folder under what it follows from (scenario and files, seed, version of narrows,
+    measures): a sweep that was interrupted goes on, one that is repeated costs nothing. Runs that fail do not end the sweep:
+    they are tried again `retries` times where their worker died, and are in `Sweep.failures`.
+
+    `mode` is `"simulate"`, or `"virtual"` or `"live"` with `command`, which runs on the first host; live runs are made one
+    after the other.
+    """
+    if mode not in ("simulate", "virtual", "live"):
+        raise ValueError(f'a mode is "simulate", "virtual" or "live", not {mode!r}')
+    if (mode == "simulate") != (command is None):
+        raise TypeError("`command` is for the modes virtual and live, which need one")
+    points = list(grid) if grid is not None else [{}]
+    seeds = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    if len(set(seeds)) != len(seeds):
+        raise ValueError("a seed comes twice: its runs would be the same")
+    length = None if duration is None else time_text(duration)
+    measures = dict(measure or {})
+    kept = _Cache(Path(cache)) if cache is not None else None
+
+    scenarios = [_scenario_at(net, point) for point in points]
+    runs = [(at, seed) for at in range(len(points)) for seed in seeds]
+    texts = [_identity(scenario, mode, length, measures, command) for scenario in scenarios]
+    keys = {(at, seed): _key(texts[at], seed) for at, seed in runs}
+    outcomes: dict[tuple[int, int], dict[str, Any]] = {}
+    if kept is not None:
+        for run in runs:
+            known = kept.get(keys[run])
+            if known is not None:
+                outcomes[run] = known
+    missing = [run for run in runs if run not in outcomes]
+    workers = 1 if mode == "live" else _workers(executor)
+    size = max(1, min(_MOST_IN_A_CHUNK, math.ceil(len(missing) / (workers * 8))))
+    chunks = [
+        (at, [seed for _, seed in group[start : start + size]])
+        for at, group in ((at, list(runs_of)) for at, runs_of in itertools.groupby(missing, key=lambda run: run[0]))
+        for start in range(0, len(group), size)
+    ]
+
+    def take(at: int, done: Sequence[int], results: Sequence[dict[str, Any]]) -> None:
+        for seed, result in zip(done, results):
+            outcomes[at, seed] = result
+            if kept is not None and "error" not in result:
+                kept.put(keys[at, seed], result)
+
+    def task(at: int, part: Sequence[int]) -> _Task:
+        return _Task(scenarios[at], part, mode, length, measures, command)
+
+    told = _Progress(len(runs), len(outcomes), progress)
+    try:
+        if mode == "live":
+            for at, part in chunks:
+                take(at, part, task(at, part)())
+                told.add(len(part))
+        elif chunks:
+            _spread(chunks, task, take, executor, workers, retries, told)
+    finally:
+        told.close()
+        if kept is not None:
+            kept.tell()
+
+    axes = list(dict.fromkeys(axis for point in points for axis in point))
+    rows: list[dict[str, Any]] = []
+    failures: list[dict[str, Any]] = []
+    for at, seed in runs:
+        place = {axis: _cell(points[at].get(axis)) for axis in axes} | {"seed": seed}
+        outcome = outcomes[at, seed]
+        if "error" in outcome:
+            failures.append({**place, "error": outcome["error"]})
+        else:
+            rows.append({**place, "trust": outcome["trust"], **outcome["figures"]})
+    if failures:
+        warnings.warn(f"{len(failures)} of {len(runs)} runs failed: see `failures`", stacklevel=2)
+    manifest = {
+        "narrows": _narrows.__version__,
+        "mode": mode,
+        "command": command,
+        "duration": length,
+        "seeds": seeds,
+        "measures": {name: _measure_identity(one) for name, one in measures.items()},
+        "points": [{axis: _cell(value) for axis, value in point.items()} for point in points],
+        "scenarios": [scenario.to_toml() for scenario in scenarios],
+        "runs": len(runs),
+    }
+    return Sweep(axes, rows, failures, manifest)
+
+
+def _cell(value: Any) -> Any:
+    return value if value is None or isinstance(value, (bool, int, float)) else str(plain(value))
+
+
+def _workers(executor: Any) -> int:
+    if executor is None:
+        return len(os.sched_getaffinity(0))
+    return int(getattr(executor, "_max_workers", 0) or os.cpu_count() or 1)
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # A fork of a process with threads may hang; a fork server needs scripts that can be imported.
+    method = "fork" if threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods() else "forkserver"
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context(method))
+
+
+def _call(task: _Task) -> list[dict[str, Any]]:
+    return task()
+
+
+def _spread(
+    chunks: Sequence[tuple[int, list[int]]],
+    task: Callable[[int, Sequence[int]], _Task],
+    take: Callable[[int, Sequence[int], Sequence[dict[str, Any]]], None],
+    executor: Any,
+    workers: int,
+    retries: int,
+    told: _Progress,
+) -> None:
+    """Hands chunks out and takes results as they come. A chunk whose worker died is tried again, run by run."""
+    waiting = [(at, part, 0) for at, part in chunks]
+    while waiting:
+        again: list[tuple[int, list[int], int]] = []
+        own = _pool(workers) if executor is None else None
+        engine = own or executor
+        futures: dict[Any, tuple[int, list[int], int]] = {}
+        try:
+            for at, part, tries in waiting:
+                try:
+                    futures[engine.submit(_call, task(at, part))] = (at, part, tries)
+                except BrokenExecutor:
+                    again.append((at, part, tries))
+            for future in _completed(futures):
+                at, part, tries = futures[future]
+                try:
+                    results = future.result()
+                except Exception as error:
+                    # With a pool that broke, most of its tasks are not to blame.
+                    if tries < retries or (len(part) > 1 and tries <= retries):
+                        again.extend((at, [seed], tries + 1) for seed in part)
+                        continue
+                    results = [{"error": f"its worker died: {type(error).__name__}: {error}"} for _ in part]
+                take(at, part, results)
+                told.add(len(part))
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            if own is not None:
+                own.shutdown(wait=False, cancel_futures=True)
+            raise
+        if own is not None:
+            own.shutdown()
+        elif again and len(again) == len(waiting) and not any(tries > 0 for _, _, tries in waiting):
+            # The engine itself is gone: there is nowhere to try again.
+            pass
+        # One at a time, so that whoever kills a worker takes no other run along.
+        workers = 1 if again else workers
+        waiting = again
+
+
+def _completed(futures: Mapping[Any, Any]) -> Iterator[Any]:
+    """Futures as they are done, those of `concurrent.futures` or with the same methods."""
+    left = set(futures)
+    while left:
+        if all(isinstance(future, Future) for future in left):
+            done, left = wait(left, return_when=FIRST_COMPLETED)
+        else:
+            done = {future for future in left if future.done()}
+            left -= done
+            if not done:
+                time.sleep(0.05)
+        yield from done
+
+
+class _Progress:
+    """How far a sweep is, with the time that is left, on a terminal."""
+
+    def __init__(self, total: int, before: int, shown: bool) -> None:
+        self._bar: Any = None
+        if not shown or before == total:
+            return
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            if sys.stderr.isatty():
+                self._bar = _Line(total, before)
+            return
+        if sys.stderr.isatty() or "ipykernel" in sys.modules:
+            self._bar = tqdm(total=total, initial=before, unit="run")
+
+    def add(self, runs: int) -> None:
+        if self._bar is not None:
+            self._bar.update(runs)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _Line:
+    def __init__(self, total: int, before: int) -> None:
+        self._total, self._before, self._done, self._began = total, before, before, time.monotonic()
+
+    def update(self, runs: int) -> None:
+        self._done += runs
+        spent = time.monotonic() - self._began
+        left = spent / max(1, self._done - self._before) * (self._total - self._done)
+        print(f"\r{self._done} of {self._total} runs, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        print(file=sys.stderr)
+
+
+class _Cache:
+    """Results by what they follow from: a file each, written whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._corrupt: list[Path] = []
+        self._unwritten: list[str] = []
+
+    def _path(self, key: str) -> Path:
+        return self._folder / key[:2] / f"{key}.json"
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        path = self._path(key)
+        try:
+            text = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        check, _, body = text.partition(b"\n")
+        if check.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
+            self._corrupt.append(path)
+            return None
+        found: dict[str, Any] = json.loads(body)
+        return found
+
+    def put(self, key: str, result: Mapping[str, Any]) -> None:
+        path = self._path(key)
+        body = json.dumps(result, sort_keys=True).encode()
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+                try:
+                    file.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+                    file.close()
+                    os.replace(file.name, path)
+                except BaseException:
+                    os.unlink(file.name)
+                    raise
+        except OSError as error:
+            self._unwritten.append(f"{path}: {error.strerror}")
+
+    def tell(self) -> None:
+        """What went wrong, once."""
+        if self._corrupt:
+            count, first = len(self._corrupt), self._corrupt[0]
+            warnings.warn(f"{count} damaged results in the cache, made again (first: {first})", stacklevel=3)
+        if self._unwritten:
+            count, first = len(self._unwritten), self._unwritten[0]
+            warnings.warn(f"{count} results could not be kept in the cache (first: {first})", stacklevel=3)
+
+
+def _identity(
+    scenario: Scenario, mode: str, duration: str | None, measures: Mapping[str, Measure], command: Any
+) -> str:
+    files = [(name, hashlib.sha256(contents).hexdigest()) for name, contents in scenario.files]
+    parts = [
+        _narrows.__version__,
+        mode,
+        scenario.to_toml(),
+        sorted(files),
+        duration,
+        sorted((name, _measure_identity(one)) for name, one in measures.items()),
+        command,
+    ]
+    return json.dumps(parts, sort_keys=True)
+
+
+def _key(identity: str, seed: int) -> str:
+    return hashlib.sha256(f"{identity}\n{seed}".encode()).hexdigest()
+
+
+def _measure_identity(measure: Measure) -> str:
+    """A figure's name, or a function's name and what it does."""
+    if isinstance(measure, str):
+        return measure
+    code = getattr(measure, "__code__", None)
+    name = f"{getattr(measure, '__module__', '')}.{getattr(measure, '__qualname__', repr(measure))}"
+    if code is None:
+        return name
+    digest = hashlib.sha256(code.co_code)
+    # Constants may be code, whose repr has an address.
+    for constant in code.co_consts:
+        digest.update((constant.co_code if hasattr(constant, "co_code") else repr(constant).encode()) + b"\0")
+    digest.update(repr((code.co_names, code.co_varnames)).encode())
+    return f"{name} {digest.hexdigest()[:16]}"

@@ -1,0 +1,25 @@
+"""Engines that run tasks but are no executor of `concurrent.futures` by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any
+
+
+class RayExecutor(Executor):
+    """Tasks on a cluster of Ray, which is begun here if it is not yet: `narrows.sweep(…, executor=RayExecutor())`."""
+
+    def __init__(self, **options: Any) -> None:
+        """`options` are those of `ray.init`."""
+        import ray
+
+        self._ray = ray
+        if not ray.is_initialized():
+            ray.init(**options)
+        self._max_workers = int(ray.cluster_resources().get("CPU", 1))
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Runs a function somewhere in the cluster."""
+        future: Future[Any] = self._ray.remote(fn).remote(*args, **kwargs).future()
+        return future
