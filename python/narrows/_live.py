@@ -89,7 +89,7 @@ class Live:
         max_lateness: str | Sequence[str] | None = None,
         options: Iterable[str] = (),
     ) -> None:
-        """`capture` is a pcapng file to write, `series` a CSV file, `max_lateness` a bound such as `"99%=1ms"`; `options`
+        """`capture` is a pcapng file to write, `series` a CSV file, `max_lateness` a bound such as `"p99=1ms"`; `options`
         are further flags of `narrows run`.
         """
         self.name = name or f"py-{uuid.uuid4().hex[:12]}"
@@ -196,9 +196,7 @@ class Live:
             if self._process is None:
                 raise NarrowsError("this network is not up")
             self._end()
-            if self._report is None:
-                raise NarrowsError("the network has ended without a report")
-        return self._report
+        return self.report
 
     def _started(self, started: subprocess.Popen[Any]) -> subprocess.Popen[Any]:
         self._programs.append(started)
@@ -234,8 +232,8 @@ class Live:
             self._report = Report.parse(file.read_text(encoding="utf-8"))
         self._process = None
         self._things.close()
-        if said and self._report is None and process is not None and self._hosts:
-            raise NarrowsError(said)
+        if process is not None and self._report is None and self._hosts:
+            raise NarrowsError(said or "the network has ended without a report")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

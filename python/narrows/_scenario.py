@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -26,6 +27,8 @@ Time = Union[str, timedelta]
 """A span of time: `"250ms"`, `"2h"`, or a `timedelta`."""
 
 IN_PYTHON = "<scenario in Python>"
+# What other tools call a key, as in the program.
+_WORDS_OF_OTHERS = {"latency": "delay", "bandwidth": "rate", "lag": "delay", "packet_loss": "loss", "throughput": "rate"}
 
 
 class Scenario:
@@ -59,7 +62,7 @@ class Scenario:
                 raise TypeError("a scenario is a file, or has links: use `set` to change one of a file")
             self._scenario = _narrows.Scenario.load(source)
             self._seed: int | None = None
-            self._arguments = [os.fspath(source)]
+            self._arguments: list[str] | None = [os.fspath(source)]
             return
         text = _text(links or {}, hosts, routers, list(traffic), others)
         self._take(_narrows.Scenario.parse(text, IN_PYTHON))
@@ -93,9 +96,7 @@ class Scenario:
         }
         for name in flags:
             if name not in known:
-                from difflib import get_close_matches
-
-                near = get_close_matches(name, known, 1)
+                near = get_close_matches(_WORDS_OF_OTHERS.get(name, name), known, 1)
                 also = f"; did you mean `{near[0]}`?" if near else ""
                 raise _narrows.ScenarioError(f"`{name}` is no flag of a link{also}")
         texts = [(known[name], plain(value)) for name, value in flags.items()]

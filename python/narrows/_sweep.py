@@ -15,8 +15,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from . import _narrows
 from ._narrows import NarrowsError
@@ -63,7 +64,10 @@ def grid(axes: Mapping[str, Iterable[Value]] | None = None, /, **more: Iterable[
 def _values(name: str, values: Iterable[Value]) -> list[Any]:
     if isinstance(values, str):
         raise TypeError(f"the axis `{name}` takes a list of values, not the text {values!r}")
-    listed = [_Labelled(label, keys) for label, keys in values.items()] if isinstance(values, Mapping) else list(values)
+    if isinstance(values, Mapping):
+        listed: list[Any] = [_Labelled(str(label), keys) for label, keys in values.items()]
+    else:
+        listed = list(values)
     if not listed:
         raise ValueError(f"the axis `{name}` has no values")
     return listed
@@ -78,7 +82,7 @@ class _Labelled(str):
         if not isinstance(keys, Mapping):
             raise TypeError(f"`{label}` names a table of keys, not {keys!r}")
         made = super().__new__(cls, label)
-        made.keys = keys
+        made.keys = cast("Mapping[str, Value]", keys)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -173,8 +177,6 @@ def figures_of(report: Report) -> dict[str, float]:
 
 
 def _near(name: str, figures: Mapping[str, float]) -> str:
-    from difflib import get_close_matches
-
     near = get_close_matches(name, figures, 3, 0.5)
     return f"; perhaps {', '.join(f'`{one}`' for one in near)}" if near else ""
 
@@ -394,7 +396,8 @@ def _workers(executor: Any) -> int:
     return int(getattr(executor, "_max_workers", 0) or os.cpu_count() or 1)
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
+def pool(workers: int) -> ProcessPoolExecutor:
+    """A pool of processes that is safe where this process has threads."""
     # A fork of a process with threads may hang; a fork server needs scripts that can be imported.
     method = "fork" if threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods() else "forkserver"
     return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context(method))
@@ -417,14 +420,17 @@ def _spread(
     waiting = [(at, part, 0) for at, part in chunks]
     while waiting:
         again: list[tuple[int, list[int], int]] = []
-        own = _pool(workers) if executor is None else None
-        engine = own or executor
+        own = pool(workers) if executor is None else None
+        engine: Any = own or executor
         futures: dict[Any, tuple[int, list[int], int]] = {}
         try:
             for at, part, tries in waiting:
                 try:
                     futures[engine.submit(_call, task(at, part))] = (at, part, tries)
                 except BrokenExecutor:
+                    if own is None:
+                        # An engine that others made is gone for good: what was done is in the cache.
+                        raise
                     again.append((at, part, tries))
             for future in _completed(futures):
                 at, part, tries = futures[future]
@@ -446,9 +452,6 @@ def _spread(
             raise
         if own is not None:
             own.shutdown()
-        elif again and len(again) == len(waiting) and not any(tries > 0 for _, _, tries in waiting):
-            # The engine itself is gone: there is nowhere to try again.
-            pass
         # One at a time, so that whoever kills a worker takes no other run along.
         workers = 1 if again else workers
         waiting = again
@@ -554,8 +557,8 @@ class _Cache:
             count, first = len(self._corrupt), self._corrupt[0]
             warnings.warn(f"{count} damaged results in the cache, made again (first: {first})", stacklevel=3)
         if self._unwritten:
-            count, first = len(self._unwritten), self._unwritten[0]
-            warnings.warn(f"{count} results could not be kept in the cache (first: {first})", stacklevel=3)
+            count, reason = len(self._unwritten), self._unwritten[0]
+            warnings.warn(f"{count} results could not be kept in the cache (first: {reason})", stacklevel=3)
 
 
 def _identity(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from os import PathLike, fspath
-from typing import Union
+from typing import Any, Union, cast
 
 Value = Union[str, bool, int, float, timedelta, PathLike[str], Mapping[str, "Value"], Iterable["Value"]]
 """What a key can be set to: text with its unit (`"10mbit"`), a number, a `timedelta`, a table, a list."""
@@ -32,7 +32,8 @@ def toml(value: Value) -> str:
     if isinstance(value, PathLike):
         return quoted(fspath(value))
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key_text(key)} = {toml(item)}" for key, item in value.items()) + " }"
+        table = cast("Mapping[str, Value]", value)
+        return "{ " + ", ".join(f"{key_text(key)} = {toml(item)}" for key, item in table.items()) + " }"
     return "[" + ", ".join(toml(item) for item in value) + "]"
 
 
@@ -64,15 +65,24 @@ def document(contents: Mapping[str, Value]) -> str:
     tables: list[str] = []
     for key, value in contents.items():
         name = key_text(key)
-        if isinstance(value, Mapping) and value and all(isinstance(item, Mapping) for item in value.values()):
-            for inner, item in value.items():
-                assert isinstance(item, Mapping)
-                tables.append(_table(f"[{name}.{key_text(inner)}]", item))
-        elif isinstance(value, (list, tuple)) and value and all(isinstance(item, Mapping) for item in value):
-            tables.extend(_table(f"[[{name}]]", item) for item in value if isinstance(item, Mapping))
+        inner = _tables(value)
+        if inner is not None:
+            for part, item in inner:
+                head = f"[[{name}]]" if part is None else f"[{name}.{key_text(part)}]"
+                tables.append(_table(head, item))
         else:
             keys.append(f"{name} = {toml(value)}\n")
     return "".join(keys + tables)
+
+
+def _tables(value: Value) -> list[tuple[str | None, Mapping[str, Value]]] | None:
+    """The tables that a table or a list is made of, with their names, if it is made of nothing else."""
+    items: list[tuple[Any, Any]] = []
+    if isinstance(value, Mapping):
+        items = list(value.items())
+    elif isinstance(value, (list, tuple)):
+        items = [(None, item) for item in value]
+    return items if items and all(isinstance(item, Mapping) for _, item in items) else None
 
 
 def _table(head: str, contents: Mapping[str, Value]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,8 +61,6 @@ def run_virtual(
     shell = ["sh", "-c", command] if isinstance(command, str) else [os.fspath(part) for part in command]
     others: list[str] = []
     for host, text in (on or {}).items():
-        import shlex
-
         others += ["--on", host, text if isinstance(text, str) else shlex.join(text)]
     with tempfile.TemporaryDirectory(prefix="narrows-") as folder, scenario._for_program() as network:
         file = Path(folder, "report.json")
