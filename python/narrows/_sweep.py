@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -13,6 +14,7 @@ import tempfile
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from difflib import get_close_matches
@@ -338,23 +340,26 @@ def sweep(
         for start in range(0, len(group), size)
     ]
 
+    told = _Progress(len(runs), len(outcomes), progress)
+
     def take(at: int, done: Sequence[int], results: Sequence[dict[str, Any]]) -> None:
         for seed, result in zip(done, results):
             outcomes[at, seed] = result
             if kept is not None and "error" not in result:
                 kept.put(keys[at, seed], result)
+        told.add(len(done))
 
     def task(at: int, part: Sequence[int]) -> _Task:
         return _Task(scenarios[at], part, mode, length, measures, command)
 
-    told = _Progress(len(runs), len(outcomes), progress)
     try:
         if mode == "live":
             for at, part in chunks:
                 take(at, part, task(at, part)())
-                told.add(len(part))
-        elif chunks:
-            _spread(chunks, task, take, executor, workers, retries, told)
+        elif executor is None:
+            _spread_here(chunks, task, take, workers, retries)
+        else:
+            _spread(chunks, task, take, executor, retries)
     finally:
         told.close()
         if kept is not None:
@@ -407,53 +412,91 @@ def _call(task: _Task) -> list[dict[str, Any]]:
     return task()
 
 
-def _spread(
-    chunks: Sequence[tuple[int, list[int]]],
-    task: Callable[[int, Sequence[int]], _Task],
-    take: Callable[[int, Sequence[int], Sequence[dict[str, Any]]], None],
-    executor: Any,
-    workers: int,
-    retries: int,
-    told: _Progress,
-) -> None:
-    """Hands chunks out and takes results as they come. A chunk whose worker died is tried again, run by run."""
+Chunk = tuple[int, list[int]]
+MakeTask = Callable[[int, Sequence[int]], _Task]
+TakeResults = Callable[[int, Sequence[int], Sequence[dict[str, Any]]], None]
+
+
+def _died(error: BaseException, part: Sequence[int]) -> list[dict[str, Any]]:
+    return [{"error": f"its worker died: {type(error).__name__}: {error}"} for _ in part]
+
+
+def _spread_here(chunks: Sequence[Chunk], task: MakeTask, take: TakeResults, workers: int, retries: int) -> None:
+    """Hands chunks out to processes of this machine. When one dies, nobody knows whose run it was: those that were handed
+    out then are made again, one by one in a process of their own, and the others go on as before.
+    """
+    waiting = deque(chunks)
+    while waiting:
+        out: dict[Future[Any], Chunk] = {}
+        suspects: list[Chunk] = []
+        engine = pool(workers)
+        chunk = waiting[0]
+        try:
+            while (waiting or out) and not suspects:
+                while waiting and len(out) < 2 * workers:
+                    chunk = waiting.popleft()
+                    out[engine.submit(_call, task(*chunk))] = chunk
+                for future in wait(out, return_when=FIRST_COMPLETED).done:
+                    chunk = out.pop(future)
+                    try:
+                        take(*chunk, future.result())
+                    except BrokenExecutor:
+                        suspects.append(chunk)
+        except BrokenExecutor:
+            # It broke while another chunk was handed out, which is the last that was taken from those that wait.
+            waiting.appendleft(chunk)
+        finally:
+            engine.shutdown(wait=False, cancel_futures=True)
+        if suspects or out:
+            _spread_alone([*suspects, *out.values()], task, take, retries)
+
+
+def _spread_alone(chunks: Iterable[Chunk], task: MakeTask, take: TakeResults, retries: int) -> None:
+    engine = pool(1)
+    try:
+        for at, part in chunks:
+            for seed in part:
+                results: list[dict[str, Any]] = []
+                for _ in range(retries + 1):
+                    try:
+                        results = engine.submit(_call, task(at, [seed])).result()
+                        break
+                    except BrokenExecutor as error:
+                        results = _died(error, [seed])
+                        engine.shutdown()
+                        engine = pool(1)
+                take(at, [seed], results)
+    finally:
+        engine.shutdown(wait=False, cancel_futures=True)
+
+
+def _spread(chunks: Sequence[Chunk], task: MakeTask, take: TakeResults, executor: Any, retries: int) -> None:
+    """Hands chunks out to an engine that others made. A chunk that it could not bring to its end is made again run by run;
+    where the engine itself is gone, its runs have failed.
+    """
     waiting = [(at, part, 0) for at, part in chunks]
     while waiting:
         again: list[tuple[int, list[int], int]] = []
-        own = pool(workers) if executor is None else None
-        engine: Any = own or executor
         futures: dict[Any, tuple[int, list[int], int]] = {}
         try:
             for at, part, tries in waiting:
                 try:
-                    futures[engine.submit(_call, task(at, part))] = (at, part, tries)
-                except BrokenExecutor:
-                    if own is None:
-                        # An engine that others made is gone for good: what was done is in the cache.
-                        raise
-                    again.append((at, part, tries))
+                    futures[executor.submit(_call, task(at, part))] = (at, part, tries)
+                except BrokenExecutor as error:
+                    take(at, part, _died(error, part))
             for future in _completed(futures):
                 at, part, tries = futures[future]
                 try:
-                    results = future.result()
-                except Exception as error:
-                    # With a pool that broke, most of its tasks are not to blame.
-                    if tries < retries or (len(part) > 1 and tries <= retries):
+                    take(at, part, future.result())
+                except Exception as error:  # engines have errors of their own for workers that died
+                    if tries < retries and not isinstance(error, BrokenExecutor):
                         again.extend((at, [seed], tries + 1) for seed in part)
-                        continue
-                    results = [{"error": f"its worker died: {type(error).__name__}: {error}"} for _ in part]
-                take(at, part, results)
-                told.add(len(part))
+                    else:
+                        take(at, part, _died(error, part))
         except BaseException:
             for future in futures:
                 future.cancel()
-            if own is not None:
-                own.shutdown(wait=False, cancel_futures=True)
             raise
-        if own is not None:
-            own.shutdown()
-        # One at a time, so that whoever kills a worker takes no other run along.
-        workers = 1 if again else workers
         waiting = again
 
 
@@ -585,10 +628,15 @@ def _measure_identity(measure: Measure) -> str:
     """A figure's name, or a function's name and what it does."""
     if isinstance(measure, str):
         return measure
+    if isinstance(measure, functools.partial):
+        arguments = (measure.args, sorted(measure.keywords.items()))
+        return f"{_measure_identity(measure.func)} {arguments!r}"
     code = getattr(measure, "__code__", None)
-    name = f"{getattr(measure, '__module__', '')}.{getattr(measure, '__qualname__', repr(measure))}"
     if code is None:
-        return name
+        # An object that can be called is what its class and its attributes make of it.
+        made = type(measure)
+        return f"{made.__module__}.{made.__qualname__} {sorted(vars(measure).items())!r}"
+    name = f"{measure.__module__}.{measure.__qualname__}"
     digest = hashlib.sha256(code.co_code)
     # Constants may be code, whose repr has an address.
     for constant in code.co_consts:
