@@ -45,6 +45,12 @@ test-hosts: ## real packets under settings of hosts: forwarding, no IPv6, firewa
 test-kernel: ## in a guest kernel: the kernel's queueing disciplines beside ours, packet by packet; runs in exact virtual time
 	@scripts/test-kernel
 
+wheel: ## the Python package with the program in it, in target/wheels
+	@scripts/wheel
+
+test-python: ## the Python package: its wheel installed in an environment of its own, types, tests
+	@scripts/test-python
+
 fuzz: ## readers of bytes from outside, fuzzed for 30 s each (make fuzz SECONDS_EACH=600 TARGETS="frame log")
 	@scripts/fuzz $(or $(SECONDS_EACH),30) $(TARGETS)
 
@@ -78,4 +84,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel fuzz miri bench fmt doc install clean bench-live soak
+.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel wheel test-python fuzz miri bench fmt doc install clean bench-live soak

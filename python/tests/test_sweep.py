@@ -38,6 +38,7 @@ def swept(**options: Any) -> narrows.Sweep:
 
 
 def written(sweep: narrows.Sweep, folder: Path) -> tuple[bytes, bytes]:
+    assert not sweep.failures, sweep.failures[0]
     sweep.to_parquet(folder / "sweep.parquet")
     return (folder / "sweep.parquet").read_bytes(), (folder / "sweep.manifest.json").read_bytes()
 

@@ -94,6 +94,8 @@ pub(crate) enum Command {
     Preset(crate::preset::PresetCommand),
     /// Plot a time series of a run (--series)
     Plot(crate::plot::Plot),
+    /// Run a scenario over a grid of values and many seeds, on all processors
+    Sweep(crate::sweep::Sweep),
     /// Write a scenario of a common topology, or of a network in a file
     Topology(crate::topology::Topology),
     /// Measure a real path: delay, loss, rate; as a trace, a scenario, or live into a link

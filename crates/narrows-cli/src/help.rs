@@ -21,7 +21,7 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "Describe networks and simulate them",
-        &["check", "sim", "preset", "topology"],
+        &["check", "sim", "sweep", "preset", "topology"],
         "narrows sim --rate 10mbit --delay 25ms --loss 1%",
     ),
     (

@@ -39,6 +39,7 @@ mod sched;
 mod shell;
 mod sim;
 mod state;
+mod sweep;
 mod tc;
 mod top;
 mod topology;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Attach(args) => attach::attach(&args),
         Command::Sim(sim) => sim::sim(&sim),
         Command::Check(check) => check::check(&check),
+        Command::Sweep(args) => sweep::sweep(&args),
         Command::Set(set) => remote::set(&set),
         Command::Diff(args) => diff::diff(&args),
         Command::Stats(stats) => remote::stats(&stats),

@@ -47,6 +47,7 @@ mod series;
 mod services;
 mod shards;
 mod simulation;
+mod sweep;
 mod tc;
 mod time_namespace;
 mod together;

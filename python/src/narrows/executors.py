@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from importlib import import_module
 from typing import Any
 
 
@@ -12,8 +13,7 @@ class RayExecutor(Executor):
 
     def __init__(self, **options: Any) -> None:
         """`options` are those of `ray.init`."""
-        import ray
-
+        ray: Any = import_module("ray")
         self._ray = ray
         if not ray.is_initialized():
             ray.init(**options)

@@ -58,7 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _guarded(args: Any) -> int:
     try:
         return _run(args)
-    except (NarrowsError, OSError, ValueError, TypeError) as error:
+    except OSError as error:
+        print(f"narrows: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    except (NarrowsError, ValueError, TypeError) as error:
         print(f"narrows: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
