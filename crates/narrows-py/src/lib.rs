@@ -4,9 +4,11 @@
 //! below. Calls that take time let other threads of Python run, and hear Ctrl-C.
 
 mod columns;
+mod elements;
 mod error;
 mod report;
 mod scenario;
+mod session;
 mod simulation;
 
 use pyo3::prelude::*;
@@ -22,6 +24,8 @@ mod _narrows {
     use crate::report::Report;
     #[pymodule_export]
     use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::session::{Interval, Session};
     #[pymodule_export]
     use crate::simulation::{Packets, Simulation};
     use pyo3::prelude::*;

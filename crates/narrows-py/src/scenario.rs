@@ -7,6 +7,7 @@ use narrows_scenario::{Files, LinkFlags};
 use narrows_sim::SimOptions;
 use pyo3::prelude::*;
 
+use crate::elements::Elements;
 use crate::error::{bad_scenario, other};
 use crate::simulation::{self, Packets, Simulation};
 
@@ -131,7 +132,7 @@ impl Scenario {
 
     /// Runs it in virtual time, to the end.
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
-    #[pyo3(signature = (seed=None, duration=None, packets=false, interval=None, capture=None, progress=None))]
+    #[pyo3(signature = (seed=None, duration=None, packets=false, interval=None, capture=None, progress=None, elements=Vec::new()))]
     fn simulate(
         &self,
         py: Python<'_>,
@@ -141,16 +142,23 @@ impl Scenario {
         interval: Option<&str>,
         capture: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
+        elements: Vec<(String, Py<PyAny>)>,
     ) -> PyResult<Simulation> {
         let options = SimOptions { capture: capture.map(Into::into), ..options(seed, duration)? };
         let interval = interval.map(|text| span("interval", text)).transpose()?;
-        simulation::run(py, &self.scenario, &options, packets, interval, progress)
+        simulation::run(py, &self.scenario, &options, packets, interval, progress, Elements::new(elements))
     }
 
     /// Runs it in virtual time in a thread beside, packet by packet: tables of so many rows.
     #[pyo3(signature = (seed=None, duration=None))]
     fn packets(&self, seed: Option<u64>, duration: Option<&str>) -> PyResult<Packets> {
         Packets::start(self.scenario.clone(), options(seed, duration)?)
+    }
+}
+
+impl Scenario {
+    pub(crate) fn inner(&self) -> &inner::Scenario {
+        &self.scenario
     }
 }
 

@@ -18,7 +18,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::columns::Table;
-use crate::error::{failed, other};
+use crate::elements::Elements;
+use crate::error::{ScenarioError, failed, other};
 use crate::report::Report;
 
 /// Ctrl-C is heard, and progress told, this often.
@@ -105,6 +106,7 @@ pub(crate) fn run(
     packets: bool,
     interval: Option<Duration>,
     progress: Option<Py<PyAny>>,
+    mut elements: Elements,
 ) -> PyResult<Simulation> {
     let outcome = py.detach(|| {
         let packets = packets.then(|| Rc::new(RefCell::new(Growing::<PacketColumns>::default())));
@@ -128,7 +130,11 @@ pub(crate) fn run(
             }),
         };
         let (mut looks, mut raised) = (Looks::new(), None);
-        let result = observe_all(scenario, options, observers, &mut |at| {
+        let broken = elements.error();
+        let result = observe_all(scenario, options, &mut |link| elements.place(link), observers, &mut |at| {
+            if broken.is_there() {
+                return ControlFlow::Break(());
+            }
             if !looks.is_due() {
                 return ControlFlow::Continue(());
             }
@@ -143,7 +149,13 @@ pub(crate) fn run(
         // The observers have gone with the run.
         let packets = packets.map(|growing| growing.take().table());
         let series = series.map(|(_, growing)| growing.take().table());
-        match raised {
+        if let (Ok(_), Some(key)) = (&result, elements.unused()) {
+            let words = format!(
+                "`{key}` is no element: it is the delay or the loss of a direction, as in `access.down.delay`"
+            );
+            return Err(ScenarioError::new_err(words));
+        }
+        match raised.or(broken.take()) {
             Some(error) => Err(error),
             None => Ok((result.map_err(failed)?.report, packets, series)),
         }
@@ -216,10 +228,11 @@ fn produce(
         }
     });
     let observers = Observers { packets: Some(observer), series: None };
-    let result = observe_all(scenario, options, observers, &mut |_| match over.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    });
+    let result =
+        observe_all(scenario, options, &mut |_| (), observers, &mut |_| match over.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
     let mut last = last.borrow_mut();
     if last.rows() > 0 {
         // As above.

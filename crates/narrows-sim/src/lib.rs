@@ -35,6 +35,6 @@ pub use observe::{Observed, Observer, Observers, SeriesObserver};
 pub use output::Destination;
 pub use replay::{ReplayResult, replay, replay_watched};
 pub use simulate::{
-    OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_all, observe_watched, observe_with,
-    simulate, simulate_watched,
+    AdjustLink, OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_all, observe_watched,
+    observe_with, simulate, simulate_watched,
 };

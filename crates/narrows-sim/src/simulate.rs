@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use narrows_core::queue::Queue;
 use narrows_core::source::SourceConfig;
-use narrows_core::{Duration, Engine, Seed, Time};
+use narrows_core::{Duration, Engine, LinkConfig, Seed, Time};
 use narrows_frame::WallTime;
 use narrows_report::{Kind, Report, RunInfo, SourceInfo};
 use narrows_scenario::{Scenario, Traffic, TrafficSource};
@@ -88,7 +88,7 @@ pub struct SimResult {
 /// When the scenario has no traffic, or traffic without an end and no duration; when a capture cannot be read or an
 /// output not be written.
 pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| None, Observers::default(), &mut go_on)
+    run(scenario, options, &mut |_| (), Observers::default(), &mut go_on)
 }
 
 /// The same, while somebody watches who may break it off: the report is then of the time until that, and says so.
@@ -100,7 +100,7 @@ pub fn simulate_watched(
     options: &SimOptions,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| None, Observers::default(), watch)
+    run(scenario, options, &mut |_| (), Observers::default(), watch)
 }
 
 fn go_on(_: Time) -> ControlFlow<()> {
@@ -125,28 +125,27 @@ pub fn observe_watched(
     observer: Observer,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
-    run(
-        scenario,
-        options,
-        &mut |_| None,
-        Observers { packets: Some(observer), ..Observers::default() },
-        watch,
-    )
+    run(scenario, options, &mut |_| (), Observers { packets: Some(observer), ..Observers::default() }, watch)
 }
 
 /// The same, while somebody is told what becomes of each packet, of rows of a series, or both. A series that
-/// [`SimOptions::series`] asks for is not written then, if there is an observer for one.
+/// [`SimOptions::series`] asks for is not written then, if there is an observer for one. `adjust` may put elements of its
+/// own in the place of those that the scenario says, from the beginning; the report knows only what the scenario says.
 ///
 /// # Errors
 /// As for [`simulate`].
 pub fn observe_all(
     scenario: &Scenario,
     options: &SimOptions,
+    adjust: AdjustLink<'_>,
     observers: Observers,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| None, observers, watch)
+    run(scenario, options, adjust, observers, watch)
 }
+
+/// May change what a link of the engine is made of. It is called for each, once.
+pub type AdjustLink<'a> = &'a mut dyn FnMut(&mut LinkConfig);
 
 /// Another queue for a link of the engine, by its name (`access.down`, or `radio` where the medium is shared), in place of
 /// what the scenario says; nothing for most.
@@ -163,13 +162,24 @@ pub fn observe_with(
     queues: OtherQueue<'_>,
     observer: Observer,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, queues, Observers { packets: Some(observer), ..Observers::default() }, &mut go_on)
+    let mut adjust = |link: &mut LinkConfig| {
+        if let Some(queue) = queues(&link.name) {
+            link.queue = queue;
+        }
+    };
+    run(
+        scenario,
+        options,
+        &mut adjust,
+        Observers { packets: Some(observer), ..Observers::default() },
+        &mut go_on,
+    )
 }
 
 fn run(
     scenario: &Scenario,
     options: &SimOptions,
-    queues: OtherQueue<'_>,
+    adjust: AdjustLink<'_>,
     observers: Observers,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
@@ -181,11 +191,7 @@ fn run(
     check(&scenario, until)?;
 
     let mut network = scenario.network();
-    for link in &mut network.links {
-        if let Some(queue) = queues(&link.name) {
-            link.queue = queue;
-        }
-    }
+    network.links.iter_mut().for_each(adjust);
     let engine: Engine<Body> = Engine::new(network)?;
     let traffic =
         TrafficInfo { sources: SourceInfo::all(&scenario), applications: application_infos(&scenario) };
