@@ -13,22 +13,25 @@ Python; the keys are the same. Times and rates have units.
 """
 
 from ._live import Host, Live
-from ._narrows import NarrowsError, ScenarioError, Table, __version__
+from ._narrows import Interval, NarrowsError, ScenarioError, Table, __version__
 from ._program import program
 from ._report import Report
 from ._scenario import Result, Scenario, link
+from ._session import Session
 from ._sweep import Grid, Sweep, grid, sweep
 from ._virtual import VirtualResult, run_virtual
 
 __all__ = [
     "Grid",
     "Host",
+    "Interval",
     "Live",
     "NarrowsError",
     "Report",
     "Result",
     "Scenario",
     "ScenarioError",
+    "Session",
     "Sweep",
     "Table",
     "VirtualResult",

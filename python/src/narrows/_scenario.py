@@ -21,6 +21,7 @@ from ._value import Value, document, plain, time_text
 
 if TYPE_CHECKING:
     from ._live import Live
+    from ._session import Session
     from ._virtual import Command, VirtualResult
 
 Time = Union[str, timedelta]
@@ -180,6 +181,7 @@ class Scenario:
         interval: Time | None = None,
         capture: str | PathLike[str] | None = None,
         progress: bool | Callable[[float], object] = False,
+        elements: Mapping[str, Callable[[int], Iterable[float]]] | None = None,
     ) -> Result:
         """Runs it in virtual time: the same scenario and seed, the same verdict for every packet, on every machine.
 
@@ -189,12 +191,19 @@ class Scenario:
         `packets` keeps a record of each packet, `interval` a series with rows so far apart, from the beginning; without
         them, `Result.packets` and `Result.series` are made when they are asked for, by the same run once more. `capture`
         is a pcapng file to write. `progress` is called with the seconds of virtual time so far, or shows a bar of tqdm.
+
+        `elements` are models in Python for the delay or the loss of a direction of a link: a function that is asked for so
+        many values at once and gives as many delays in seconds, or as many truths (lost or not), one for each packet in
+        turn: `{"access.down.delay": lambda n: rng.gamma(4, 0.005, n)}`. The report still shows what the scenario says. The
+        same model from the beginning gives the same run; with elements, a result keeps the packets and series that were
+        asked for and no others.
         """
         scenario = self._scenario if self._scenario.has_traffic else self._scenario.offer_most()[0]
+        models = list((elements or {}).items())
         run = _Run(scenario, self._seed if seed is None else seed, None if duration is None else time_text(duration))
         with _progress(progress, duration or self.duration) as told:
-            done = run(packets=packets, interval=None if interval is None else time_text(interval), capture=capture, progress=told)
-        return Result(run, done)
+            done = run(packets=packets, interval=None if interval is None else time_text(interval), capture=capture, progress=told, elements=models)
+        return Result(None if models else run, done)
 
     def packets(self, *, seed: int | None = None, duration: Time | None = None) -> Iterator[_narrows.Table]:
         """Runs it in a thread beside and gives records of packets as they come, in tables of 65,536 rows.
@@ -208,6 +217,12 @@ class Scenario:
             yield from tables
         finally:
             tables.close()
+
+    def session(self, seed: int | None = None) -> Session:
+        """Virtual time in steps, for senders that are written in Python. See `narrows.Session`."""
+        from ._session import Session
+
+        return Session(self, seed)
 
     def live(self, **options: Any) -> Live:
         """Real time, for real programs: a network that is up within `with`. See `narrows.Live`."""
@@ -268,7 +283,7 @@ def link(**flags: Value) -> Scenario:
 class Result:
     """What came of a run in virtual time."""
 
-    def __init__(self, run: _Run, done: _narrows.Simulation) -> None:
+    def __init__(self, run: _Run | None, done: _narrows.Simulation) -> None:
         self._run = run
         self._report = Report(done.report)
         self._packets = done.packets
@@ -291,7 +306,7 @@ class Result:
         Arrow's PyCapsule interface, without a copy.
         """
         if self._packets is None:
-            self._packets = self._run(packets=True).packets
+            self._packets = self._again("packets=True")(packets=True).packets
         assert self._packets is not None
         return self._packets
 
@@ -301,9 +316,14 @@ class Result:
         `simulate(interval=…)` said otherwise.
         """
         if self._series is None:
-            self._series = self._run(interval="100ms").series
+            self._series = self._again('interval="100ms"')(interval="100ms").series
         assert self._series is not None
         return self._series
+
+    def _again(self, option: str) -> _Run:
+        if self._run is None:
+            raise _narrows.NarrowsError(f"a run with elements of Python is not made again: simulate(…, {option})")
+        return self._run
 
     def plot(self) -> Any:
         """Throughput, backlog and drops of each link over time, as a figure of matplotlib (`pip install narrows[plot]`)."""
@@ -333,8 +353,9 @@ class _Run:
         interval: str | None = None,
         capture: str | PathLike[str] | None = None,
         progress: Callable[[float], object] | None = None,
+        elements: Sequence[tuple[str, Callable[[int], Iterable[float]]]] = (),
     ) -> _narrows.Simulation:
-        return self._scenario.simulate(self._seed, self._duration, packets, interval, capture, progress)
+        return self._scenario.simulate(self._seed, self._duration, packets, interval, capture, progress, elements)
 
 
 @contextmanager

@@ -1,0 +1,69 @@
+"""Networks in virtual time that Python drives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from . import _narrows
+from ._narrows import Interval
+from ._value import Value, plain
+
+if TYPE_CHECKING:
+    from ._scenario import Scenario
+
+
+class Session:
+    """A network in virtual time into which Python sends packets, for senders and controllers that are written in Python:
+
+        session = net.session(seed=1)
+        session.send("client", "server", count=100, gap=0.001)
+        [interval] = session.advance(0.5)
+        print(interval.delivered_bytes, interval.delay_mean)
+
+    It has neither the traffic nor the timeline of the scenario: what happens in it, Python does. Times are in seconds. The same
+    calls give the same answers.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int | None = None) -> None:
+        self._session = _narrows.Session(scenario._scenario, scenario.seed if seed is None else seed)
+
+    @property
+    def now(self) -> float:
+        """The instant that it has come to."""
+        return self._session.now
+
+    @property
+    def inside(self) -> int:
+        """How many packets are in the network."""
+        return self._session.inside
+
+    def send(
+        self,
+        source: str,
+        destination: str,
+        *,
+        start: float | None = None,
+        gap: float = 0.0,
+        count: int = 1,
+        length: int = 1500,
+        tag: int = 0,
+    ) -> None:
+        """Sends `count` packets of `length` bytes from a host (or port, `HOST.LINK`) to another, the first at `start` (now),
+        so many seconds apart. Packets of one `tag` are a flow.
+        """
+        self._session.send(source, destination, self.now if start is None else start, gap, count, length, tag)
+
+    def advance(self, until: float, tags: Sequence[int] = (0,)) -> list[Interval]:
+        """Goes on to an instant: what became of the packets of each tag on the way."""
+        return self._session.advance(until, tags)
+
+    def finish(self, count: int, *, tag: int = 0, latest: float = 1e6) -> tuple[float, bool]:
+        """Goes on until so many packets of a tag have been delivered or dropped, to `latest` at the most: when that was, and
+        whether they all have.
+        """
+        return self._session.finish(tag, count, latest)
+
+    def set(self, assignments: Mapping[str, Value]) -> None:
+        """Changes keys of links from now on, as `narrows set` does."""
+        self._session.set([f"{key}={plain(value)}" for key, value in assignments.items()])
