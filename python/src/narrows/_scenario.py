@@ -116,7 +116,7 @@ class Scenario:
         return changed
 
     def offer(self, *traffic: str) -> Scenario:
-        """Another scenario with this traffic in place of its own: `offer("poisson=2mbit", "client>server,cbr=1mbit")`.
+        """Another scenario with this traffic in place of its own: `offer("up:poisson=2mbit", "down:aimd")`.
 
         Each is what `narrows sim --traffic` takes.
         """

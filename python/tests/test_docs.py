@@ -1,0 +1,45 @@
+"""The code of the page about Python runs, in the page's order."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import SCENARIOS, live_refused, needs, virtual_refused
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+BLOCK = re.compile(r"^```python(?:,(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_page_about_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(SCENARIOS / "adsl.toml", tmp_path)
+    names: dict[str, Any] = {}
+    blocks = list(BLOCK.finditer(text))
+    assert len(blocks) >= 10
+    for block in blocks:
+        kind, code = block.groups()
+        line = text.count("\n", 0, block.start(2))
+        if kind == "needs=live":
+            needs(live_refused(), "live runs")
+        elif kind == "needs=guest":
+            needs(virtual_refused(), "exact virtual time")
+        elif kind == "test":
+            (tmp_path / "test_page.py").write_text(code)
+            command = [sys.executable, "-m", "pytest", "-q", "--network-retries=5", "test_page.py"]
+            ended = subprocess.run(command, capture_output=True, text=True)
+            assert "2 passed" in ended.stdout, ended.stdout
+            continue
+        elif kind and importlib.util.find_spec(kind.removeprefix("needs=")) is None:
+            continue
+        # Errors name the line of the page.
+        exec(compile("\n" * line + code, str(PAGE), "exec"), names)
+    assert (tmp_path / "sweep.parquet").exists() and (tmp_path / "packets.parquet").exists()
