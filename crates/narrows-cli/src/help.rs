@@ -269,6 +269,7 @@ mod tests {
                 let known: &[&str] = match block.language.as_str() {
                     "sh" => &["needs", "norun", "status"],
                     "rust" => &["ignore", "no_run"],
+                    "python" => &["needs", "test"],
                     _ => &["file"],
                 };
                 for name in block.attributes.keys() {
