@@ -92,6 +92,16 @@ def test_ray_gives_the_same_bytes(expected: tuple[bytes, bytes], tmp_path: Path)
         ray.shutdown()
 
 
+def test_submitit_gives_the_same_bytes(expected: tuple[bytes, bytes], tmp_path: Path) -> None:
+    submitit = pytest.importorskip("submitit")
+    # The engine of Slurm's users, with processes of this machine in place of its nodes.
+    executor = submitit.AutoExecutor(folder=tmp_path / "jobs", cluster="local")
+    executor.update_parameters(timeout_min=5)
+    # Few tasks: each is a process that begins anew.
+    executor._max_workers = 1
+    assert written(swept(executor=executor), tmp_path) == expected
+
+
 def test_an_interrupted_sweep_goes_on(expected: tuple[bytes, bytes], tmp_path: Path) -> None:
     code = "import test_sweep, sys; test_sweep.swept(cache=sys.argv[1])"
     cache = tmp_path / "cache"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from . import _narrows
 
 _RADIUS = 130
+_MOST_TITLE = 90
 
 
 def topology(explained: Mapping[str, Any], toml: str) -> str:
@@ -58,9 +60,18 @@ def figure(series: _narrows.Table, title: str) -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise _narrows.NarrowsError("plots need matplotlib: pip install narrows[plot]") from error
+
+    class Shown(Figure):
+        """A figure that notebooks show without pyplot."""
+
+        def _repr_png_(self) -> bytes:
+            png = io.BytesIO()
+            self.savefig(png, format="png", dpi=110)
+            return png.getvalue()
+
     columns = series.to_dict()
     kinds = [("throughput_bps", "Mbit/s", 1e6), ("backlog_packets", "packets waiting", 1.0), ("dropped_packets", "drops", 1.0)]
-    drawn = Figure(figsize=(8, 6), layout="constrained")
+    drawn = Shown(figsize=(8, 6), layout="constrained")
     axes = drawn.subplots(len(kinds), 1, sharex=True)
     names = dict.fromkeys(
         name for kind, name in zip(columns["kind"], columns["name"]) if kind == "link"
@@ -78,6 +89,7 @@ def figure(series: _narrows.Table, title: str) -> Any:
         axis.grid(alpha=0.25)
     axes[-1].set_xlabel("virtual time, s")
     if names:
-        axes[0].legend(loc="upper right", fontsize="small")
-    drawn.suptitle(title)
+        lines, labels = axes[0].get_legend_handles_labels()
+        drawn.legend(lines, labels, loc="outside lower center", ncols=min(len(labels), 6), fontsize="small")
+    drawn.suptitle(title if len(title) <= _MOST_TITLE else title[: _MOST_TITLE - 1] + "…", fontsize="medium")
     return drawn

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _narrows
 from ._report import Report
-from ._value import Value, document, plain, time_text
+from ._value import Value, document, plain, time_text, toml
 
 if TYPE_CHECKING:
     from ._live import Live
@@ -115,12 +115,13 @@ class Scenario:
         changed._seed = self._seed
         return changed
 
-    def offer(self, *traffic: str) -> Scenario:
+    def offer(self, *traffic: str | Mapping[str, Value]) -> Scenario:
         """Another scenario with this traffic in place of its own: `offer("up:poisson=2mbit", "down:aimd")`.
 
-        Each is what `narrows sim --traffic` takes.
+        Each is what `narrows sim --traffic` takes, or a table with the keys of `[[traffic]]`.
         """
-        return Scenario._of(self._scenario.offer(list(traffic)), None)
+        texts = [one if isinstance(one, str) else toml(one) for one in traffic]
+        return Scenario._of(self._scenario.offer(texts), None)
 
     def with_seed(self, seed: int) -> Scenario:
         """Another scenario with this seed."""
