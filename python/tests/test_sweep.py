@@ -92,8 +92,12 @@ def test_ray_gives_the_same_bytes(expected: tuple[bytes, bytes], tmp_path: Path)
         ray.shutdown()
 
 
-def test_submitit_gives_the_same_bytes(expected: tuple[bytes, bytes], tmp_path: Path) -> None:
+def test_submitit_gives_the_same_bytes(
+    expected: tuple[bytes, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     submitit = pytest.importorskip("submitit")
+    # Functions of this file are not installed where its jobs look.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     # The engine of Slurm's users, with processes of this machine in place of its nodes.
     executor = submitit.AutoExecutor(folder=tmp_path / "jobs", cluster="local")
     executor.update_parameters(timeout_min=5)

@@ -33,8 +33,16 @@ def topology(explained: Mapping[str, Any], toml: str) -> str:
         across, up = (1.5 * _RADIUS, 0.0) if len(nodes) == 2 else (1.4 * _RADIUS, 1.0 * _RADIUS)
         place[node] = (middle[0] + across * math.cos(angle), middle[1] + up * math.sin(angle))
     parts: list[str] = []
+    beside: dict[frozenset[str], list[str]] = {}
+    for name, (start, end, _) in links.items():
+        beside.setdefault(frozenset((start, end)), []).append(name)
     for name, (start, end, asked) in links.items():
-        (x1, y1), (x2, y2) = place[start], place[end]
+        # Links between the same two stand side by side.
+        (x1, y1), (x2, y2) = (place[node] for node in sorted((start, end)))
+        same = beside[frozenset((start, end))]
+        aside = 16 * (same.index(name) - (len(same) - 1) / 2) / (math.hypot(x2 - x1, y2 - y1) or 1)
+        across, up = aside * (y1 - y2), aside * (x2 - x1)
+        x1, y1, x2, y2 = x1 + across, y1 + up, x2 + across, y2 + up
         title = html.escape(f"{name}: {asked}" if asked else name)
         parts.append(
             f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" stroke="#888" stroke-width="2">'
