@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 import signal
 import subprocess
@@ -62,6 +63,20 @@ def test_scenarios_of_python_go_there_with_their_files(tmp_path: Path) -> None:
         stats = run.stats()
         assert stats["seed"] == 5
         assert "rates.csv" in stats["directions"][0]["asked"] or "trace" in stats["directions"][0]["asked"]
+
+
+def test_delays_from_python_feed_a_link() -> None:
+    delay = {"feed": "radio", "on-empty": "drop"}
+    with narrows.link(delay="1ms").set({"link.up.delay": delay}).live() as run:
+        feeding = run.feed("link.up/radio", itertools.cycle([0.150, 0.150, None]))
+        said = run["client"].run(
+            ["ping", "-c", "9", "-i", "0.2", run["server"].address], capture_output=True, text=True
+        ).stdout
+        assert feeding.poll() is None
+    assert feeding.returncode is not None
+    times = [float(line.rpartition("time=")[2].split()[0]) for line in said.splitlines() if "time=" in line]
+    # Neighbours are asked for, too, so that it is not known which third of the packets is lost.
+    assert 4 <= len(times) <= 7 and all(time >= 151 for time in times)
 
 
 def test_what_cannot_be_is_said_and_leaves_nothing() -> None:

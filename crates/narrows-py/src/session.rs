@@ -30,13 +30,19 @@ pub(crate) struct Session {
 #[pyclass(frozen, get_all, module = "narrows._narrows")]
 #[derive(Clone, Default)]
 pub(crate) struct Interval {
+    /// Packets that were delivered.
     delivered: u64,
+    /// Their bytes.
     delivered_bytes: u64,
+    /// Packets that were dropped.
     dropped: u64,
+    /// Delivered packets that are marked with "congestion experienced".
     marked: u64,
-    /// Of those that were delivered, in seconds: nothing of none.
+    /// The mean delay of those that were delivered, in seconds; None of none.
     delay_mean: Option<f64>,
+    /// The least.
     delay_min: Option<f64>,
+    /// The greatest.
     delay_max: Option<f64>,
     /// By how much the delay grew in a second of sending, by least squares; 0 for fewer than two packets.
     delay_slope: f64,

@@ -6,8 +6,10 @@ import json
 import os
 import shlex
 import signal
+import struct
 import subprocess
 import tempfile
+import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -178,6 +180,19 @@ class Live:
             key = {key: value}
         self._ask("set", "--run", self.name, *[f"{name}={plain(one)}" for name, one in key.items()])
 
+    def feed(self, feed: str, delays: Iterable[float | None]) -> subprocess.Popen[Any]:
+        """Streams delays in seconds into a feed (`LINK.DIRECTION/NAME`, as far as it is needed to tell feeds apart), as
+        packets use them; None drops a packet. It goes on beside, to the end of the delays or of the network.
+        """
+        process = subprocess.Popen(
+            [program(), "feed", "--run", self.name, "--binary", feed],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        threading.Thread(target=_write, args=(process, delays), name="narrows-feed", daemon=True).start()
+        return self._started(process)
+
     def stats(self) -> dict[str, Any]:
         """What the network does now, as `narrows stats --json` says."""
         stats: dict[str, Any] = json.loads(self._ask("stats", "--run", self.name, "--json"))
@@ -244,3 +259,14 @@ class Live:
         state = "up" if self._process is not None else "ended" if self._report is not None else "not up"
         return f"<narrows.Live {self.name} of {self._scenario.file!r}: {state}>"
 
+
+
+def _write(process: subprocess.Popen[Any], delays: Iterable[float | None]) -> None:
+    """Delays as the program reads them: nanoseconds, −1 for a loss. Whoever reads them may go at any time."""
+    assert process.stdin is not None
+    try:
+        with process.stdin as to:
+            for delay in delays:
+                to.write(struct.pack("<q", -1 if delay is None else round(delay * 1e9)))
+    except (BrokenPipeError, ValueError):
+        pass
