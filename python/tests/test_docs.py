@@ -1,4 +1,4 @@
-"""The code of the page about Python runs, in the page's order."""
+"""The code for Python in the documentation runs, in the order of each page."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ import pytest
 
 from conftest import SCENARIOS, live_refused, needs, virtual_refused
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```python(?:,(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_the_page_about_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize(("page", "least"), [("README.md", 1), ("docs/python.md", 11)])
+def test_the_code_of_a_page(page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     shutil.copy(SCENARIOS / "adsl.toml", tmp_path)
     names: dict[str, Any] = {}
     blocks = list(BLOCK.finditer(text))
-    assert len(blocks) >= 10
+    assert len(blocks) >= least
     for block in blocks:
         kind, code = block.groups()
         line = text.count("\n", 0, block.start(2))
@@ -41,5 +42,6 @@ def test_the_page_about_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         elif kind and importlib.util.find_spec(kind.removeprefix("needs=")) is None:
             continue
         # Errors name the line of the page.
-        exec(compile("\n" * line + code, str(PAGE), "exec"), names)
-    assert (tmp_path / "sweep.parquet").exists() and (tmp_path / "packets.parquet").exists()
+        exec(compile("\n" * line + code, page, "exec"), names)
+    if page != "README.md":
+        assert (tmp_path / "sweep.parquet").exists() and (tmp_path / "packets.parquet").exists()

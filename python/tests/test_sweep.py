@@ -246,6 +246,27 @@ def test_live_runs_one_after_the_other() -> None:
     assert [row["link.up.delivered.packets"] >= 1 for row in done.rows] == [True, True]
 
 
+@pytest.mark.usefixtures("guest")
+def test_runs_in_exact_virtual_time(tmp_path: Path) -> None:
+    def lines() -> narrows.Sweep:
+        return narrows.sweep(
+            narrows.link(delay="5ms", loss="20%"),
+            seeds=2,
+            mode="virtual",
+            command="ping -q -c 30 -i 0.1 $NARROWS_SERVER; true",
+            measure={"received": received},
+            progress=False,
+        )
+
+    first, second = lines(), lines()
+    assert first.rows == second.rows and {row["trust"] for row in first.rows} == {"exact"}
+    assert all(5 < row["received"] < 30 for row in first.rows)
+
+
+def received(result: narrows.VirtualResult) -> float:
+    return float(result.stdout.split(" received")[0].split()[-1])
+
+
 def test_what_cannot_be_is_said() -> None:
     for wrong, said in [
         (lambda: narrows.grid(rate="10mbit"), "list of values"),
