@@ -92,3 +92,90 @@ def test_what_a_session_refuses() -> None:
     ]:
         with pytest.raises((ValueError, narrows.NarrowsError), match=said):
             wrong()
+
+
+class Fifo:
+    """As the engine's own, of ten packets."""
+
+    def __init__(self) -> None:
+        self.waiting: list[int] = []
+
+    def enqueue(self, packet: narrows.QueuedPacket) -> bool:
+        if len(self.waiting) == 10:
+            return False
+        self.waiting.append(packet.number)
+        return True
+
+    def dequeue(self, now: float) -> int | None:
+        return self.waiting.pop(0) if self.waiting else None
+
+
+class DropHead(Fifo):
+    def enqueue(self, packet: narrows.QueuedPacket) -> list[int]:
+        self.waiting.append(packet.number)
+        return [self.waiting.pop(0)] if len(self.waiting) > 10 else []
+
+
+class Priority:
+    """Small packets first; what has waited for 20 ms is dropped."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[bool, int, float]] = []
+
+    def enqueue(self, packet: narrows.QueuedPacket) -> None:
+        assert (packet.protocol, packet.source, packet.destination_port) == ("udp", "10.213.0.1", 9)
+        assert packet.destination == "10.213.0.2" and packet.source_port >= 49152 and packet.traffic_class == 0
+        self.waiting.append((packet.length > 1000, packet.number, packet.now))
+
+    def dequeue(self, now: float) -> tuple[int | None, list[int]]:
+        late = [one for one in self.waiting if now - one[2] > 0.02]
+        self.waiting = sorted(one for one in self.waiting if one not in late)
+        return (self.waiting.pop(0)[1] if self.waiting else None), [number for _, number, _ in late]
+
+
+@pytest.mark.parametrize(("queue", "own"), [(Fifo, "10 packets"), (DropHead, '{ bound = "10 packets", drop = "head" }')])
+def test_a_queue_in_python_is_as_the_engines_own(queue: Any, own: str) -> None:
+    full = narrows.link(rate="5mbit", delay="5ms", queue=own).offer("up:poisson=6mbit")
+    mine = full.simulate(duration="10s", elements={"link.up.queue": queue()}, packets=True).packets.to_dict()
+    theirs = full.simulate(duration="10s", packets=True).packets.to_dict()
+    assert theirs["reason"].count("queue full") > 500
+    # What a queue throws out later is queue management to the engine.
+    mine["reason"] = ["queue full" if reason == "queue management" else reason for reason in mine["reason"]]
+    assert mine == theirs
+
+
+def test_a_scheduler_in_python() -> None:
+    small = {"from": "client", "to": "server", "constant": "50/s", "length": "100 bytes"}
+    full = narrows.link(rate="5mbit", delay="5ms").offer("up:poisson=6mbit", small)
+    result = full.simulate(duration="10s", elements={"link.up.queue": Priority()}, packets=True)
+    packets = result.packets
+    waits = {"small": [0], "large": [0]}
+    for length, waited, verdict in zip(packets["length_bytes"], packets["queueing_ns"], packets["verdict"]):
+        if verdict == "delivered":
+            waits["small" if length == 100 else "large"].append(waited)
+    # A small one waits for the packet on the wire at most, and for small ones.
+    assert max(waits["small"]) <= 2_400_000 + 160_000 and 19_000_000 < max(waits["large"]) <= 20_000_000
+    assert packets["reason"].count("queue management") > 100
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ((None, 5), "named packet 5, which does not wait"),
+        (([7], None), "named packet 7, which does not wait"),
+        (("yes", None), "`enqueue` of the queue of link.up.queue answered something else"),
+        ((None, "first"), "`dequeue` of the queue of link.up.queue answered something else"),
+    ],
+)
+def test_queues_that_are_wrong_end_the_run(answers: tuple[Any, Any], said: str) -> None:
+    class Wrong:
+        def enqueue(self, packet: narrows.QueuedPacket) -> Any:
+            return answers[0]
+
+        def dequeue(self, now: float) -> Any:
+            return answers[1]
+
+    with pytest.raises((TypeError, ValueError), match=said):
+        net().simulate(duration="1000h", elements={"link.up.queue": Wrong()})
+    with pytest.raises(AttributeError, match="enqueue"):
+        net().simulate(duration="1000h", elements={"link.up.queue": object()})

@@ -8,6 +8,8 @@ use narrows_core::{Draw, Duration, LinkConfig, Loss, PacketState, Time};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::queue::PythonQueue;
+
 /// Packets for which a model is asked at once.
 const AT_ONCE: usize = 1024;
 /// A longer delay is an error: a hundred years.
@@ -18,7 +20,7 @@ const LONGEST_S: f64 = 3.2e9;
 pub(crate) struct FirstError(Arc<Mutex<Option<PyErr>>>);
 
 impl FirstError {
-    fn set(&self, error: PyErr) {
+    pub(crate) fn set(&self, error: PyErr) {
         if let Ok(mut first) = self.0.lock() {
             first.get_or_insert(error);
         }
@@ -143,6 +145,7 @@ impl Elements {
                     let model = Model::<bool> { function, name, values: Vec::new().into_iter(), error };
                     link.wire_loss = Some(Loss::of(model));
                 }
+                "queue" => link.queue = Box::new(PythonQueue::new(function, name, error)),
                 _ => continue,
             }
             *used = true;

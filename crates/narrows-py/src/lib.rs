@@ -6,6 +6,7 @@
 mod columns;
 mod elements;
 mod error;
+mod queue;
 mod report;
 mod scenario;
 mod session;
@@ -20,6 +21,8 @@ mod _narrows {
     use crate::columns::Table;
     #[pymodule_export]
     use crate::error::{NarrowsError, ScenarioError};
+    #[pymodule_export]
+    use crate::queue::QueuedPacket;
     #[pymodule_export]
     use crate::report::Report;
     #[pymodule_export]

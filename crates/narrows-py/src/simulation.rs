@@ -151,7 +151,7 @@ pub(crate) fn run(
         let series = series.map(|(_, growing)| growing.take().table());
         if let (Ok(_), Some(key)) = (&result, elements.unused()) {
             let words = format!(
-                "`{key}` is no element: it is the delay or the loss of a direction, as in `access.down.delay`"
+                "`{key}` is no element: it is the delay, the loss or the queue of a direction, as in `access.down.delay`"
             );
             return Err(ScenarioError::new_err(words));
         }

@@ -13,10 +13,10 @@ Python; the keys are the same. Times and rates have units.
 """
 
 from ._live import Host, Live
-from ._narrows import Interval, NarrowsError, ScenarioError, Table, __version__
+from ._narrows import Interval, NarrowsError, QueuedPacket, ScenarioError, Table, __version__
 from ._program import program
 from ._report import Report
-from ._scenario import Result, Scenario, link
+from ._scenario import Queue, Result, Scenario, link
 from ._session import Session
 from ._sweep import Grid, Sweep, grid, sweep
 from ._virtual import VirtualResult, run_virtual
@@ -27,6 +27,8 @@ __all__ = [
     "Interval",
     "Live",
     "NarrowsError",
+    "Queue",
+    "QueuedPacket",
     "Report",
     "Result",
     "Scenario",

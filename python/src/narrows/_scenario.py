@@ -13,7 +13,7 @@ from datetime import timedelta
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from . import _narrows
 from ._report import Report
@@ -182,7 +182,7 @@ class Scenario:
         interval: Time | None = None,
         capture: str | PathLike[str] | None = None,
         progress: bool | Callable[[float], object] = False,
-        elements: Mapping[str, Callable[[int], Iterable[float]]] | None = None,
+        elements: Mapping[str, Callable[[int], Iterable[float]] | Queue] | None = None,
     ) -> Result:
         """Runs it in virtual time: the same scenario and seed, the same verdict for every packet, on every machine.
 
@@ -195,9 +195,10 @@ class Scenario:
 
         `elements` are models in Python for the delay or the loss of a direction of a link: a function that is asked for so
         many values at once and gives as many delays in seconds, or as many truths (lost or not), one for each packet in
-        turn: `{"access.down.delay": lambda n: rng.gamma(4, 0.005, n)}`. The report still shows what the scenario says. The
-        same model from the beginning gives the same run; with elements, a result keeps the packets and series that were
-        asked for and no others.
+        turn: `{"access.down.delay": lambda n: rng.gamma(4, 0.005, n)}`. Or an object in the place of a queue,
+        `{"access.down.queue": queue}`: see `narrows.Queue`. The report still shows what the scenario says. The same model
+        from the beginning gives the same run; with elements, a result keeps the packets and series that were asked for and
+        no others.
         """
         scenario = self._scenario if self._scenario.has_traffic else self._scenario.offer_most()[0]
         models = list((elements or {}).items())
@@ -281,6 +282,20 @@ def link(**flags: Value) -> Scenario:
     return Scenario.from_flags(**flags)
 
 
+class Queue(Protocol):
+    """A queue in Python: scheduler, bound and queue management in one, with a call for each packet that comes and each that
+    goes, which takes some microseconds.
+    """
+
+    def enqueue(self, packet: _narrows.QueuedPacket) -> bool | None | list[int]:
+        """A packet comes. `False` drops it; a list drops packets that wait, by their numbers."""
+
+    def dequeue(self, now: float) -> int | None | tuple[int | None, list[int]]:
+        """The transmitter is free, and packets wait: the number of the one to send, or None; or that and a list of packets to
+        drop. It is asked again when a packet comes.
+        """
+
+
 class Result:
     """What came of a run in virtual time."""
 
@@ -354,7 +369,7 @@ class _Run:
         interval: str | None = None,
         capture: str | PathLike[str] | None = None,
         progress: Callable[[float], object] | None = None,
-        elements: Sequence[tuple[str, Callable[[int], Iterable[float]]]] = (),
+        elements: Sequence[tuple[str, object]] = (),
     ) -> _narrows.Simulation:
         return self._scenario.simulate(self._seed, self._duration, packets, interval, capture, progress, elements)
 
