@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,28 @@ def test_functions_and_tables_of_keys_as_axes() -> None:
     done = narrows.sweep(net(), narrows.grid(place=links), duration="1s", progress=False)
     assert [row["place"] for row in done.rows] == ["near", "far"]
     assert [row["link.down.asked_rate_bps"] for row in done.rows] == [10_000_000, 1_000_000]
+
+
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_ctrl_c_keeps_what_was_done(whole_group: bool, tmp_path: Path) -> None:
+    (tmp_path / "net.toml").write_text(net().to_toml())
+    plan = tmp_path / "sweep.toml"
+    plan.write_text('scenario = "net.toml"\nseeds = 20000\nduration = "60s"\n')
+    cache = tmp_path / "cache"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "narrows", "sweep", str(plan), "--cache", str(cache)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd="/",
+    )
+    while process.poll() is None and not list(cache.glob("*/*.json")):
+        time.sleep(0.01)
+    # A terminal tells all processes of the group, a supervisor the first.
+    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130 and said == f"narrows: interrupted; what was done is in {cache}\n"
+    assert list(cache.glob("*/*.json"))
 
 
 @pytest.mark.usefixtures("real_time")

@@ -589,7 +589,8 @@ class _Cache:
                     file.close()
                     os.replace(file.name, path)
                 except BaseException:
-                    os.unlink(file.name)
+                    # It may be in its place by now, where Ctrl-C came between.
+                    Path(file.name).unlink(missing_ok=True)
                     raise
         except OSError as error:
             self._unwritten.append(f"{path}: {error.strerror}")
