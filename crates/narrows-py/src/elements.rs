@@ -1,39 +1,19 @@
 //! Delay and loss models of Python: called for many packets at once, as a call for each would cost more than all the rest.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
 
 use narrows_core::model::{DelayModel, Propagation, Selector};
 use narrows_core::{Draw, Duration, LinkConfig, Loss, PacketState, Time};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::error::FirstError;
 use crate::queue::PythonQueue;
 
 /// Packets for which a model is asked at once.
 const AT_ONCE: usize = 1024;
 /// A longer delay is an error: a hundred years.
 const LONGEST_S: f64 = 3.2e9;
-
-/// The first error of any model: the run is broken off then.
-#[derive(Clone, Default)]
-pub(crate) struct FirstError(Arc<Mutex<Option<PyErr>>>);
-
-impl FirstError {
-    pub(crate) fn set(&self, error: PyErr) {
-        if let Ok(mut first) = self.0.lock() {
-            first.get_or_insert(error);
-        }
-    }
-
-    pub(crate) fn take(&self) -> Option<PyErr> {
-        self.0.lock().ok()?.take()
-    }
-
-    pub(crate) fn is_there(&self) -> bool {
-        self.0.lock().is_ok_and(|first| first.is_some())
-    }
-}
 
 /// A function of Python that gives as many values as it is asked for.
 struct Model<T> {

@@ -9,7 +9,7 @@ use narrows_sim::{Address, transport};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::elements::FirstError;
+use crate::error::FirstError;
 
 /// What a queue is told of a packet.
 #[pyclass(frozen, module = "narrows._narrows")]
