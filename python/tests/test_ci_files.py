@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import yaml
@@ -38,11 +39,11 @@ def test_the_job_of_gitlab() -> None:
 
 def test_the_examples(tmp_path: Path) -> None:
     # What tries that were not accurate leave is for nobody; a machine under load may make no other.
-    command = ["pytest", "-q", "-p", "no:cacheprovider", "--network-retries=5", f"--network-artifacts={tmp_path}"]
-    command += ["--network-inconclusive=pass", str(ROOT / "examples/python")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--network-retries=5"]
+    command += [f"--network-artifacts={tmp_path}", "--network-inconclusive=pass", str(ROOT / "examples/python")]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0 and " passed" in ended.stdout, ended.stdout
-    ended = subprocess.run(["python", str(ROOT / "examples/python/queues.py")], capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, str(ROOT / "examples/python/queues.py")], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     # An M/D/1 queue at 80 %: half of 1.2 ms × 0.8 / 0.2.
     row = next(line for line in ended.stdout.splitlines() if line.split()[:2] == ["0.8", "100"])

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,16 @@ def test_a_sweep_again_costs_nothing(expected: tuple[bytes, bytes], tmp_path: Pa
             swept(cache=cache, executor=Nobody(), **other)
 
 
+def test_functions_that_took_something_along_are_not_mistaken(tmp_path: Path) -> None:
+    def above(limit: float) -> Any:
+        return lambda result: float(p99(result) > limit)
+
+    with ThreadPoolExecutor(2) as threads:
+        for limit, share in [(0.0, 1.0), (1e12, 0.0)]:
+            done = swept(measure={"above": above(limit)}, cache=tmp_path, executor=threads)
+            assert {row["above"] for row in done.rows} == {share}
+
+
 def test_damaged_entries_are_made_again(expected: tuple[bytes, bytes], tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     swept(cache=cache)
@@ -263,10 +274,17 @@ def test_ctrl_c_keeps_what_was_done(whole_group: bool, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("real_time")
 def test_live_runs_one_after_the_other() -> None:
-    done = narrows.sweep(
-        narrows.link(delay="5ms"), seeds=2, mode="live", command="ping -c 1 $NARROWS_SERVER", progress=False
-    )
-    assert [row["link.up.delivered.packets"] >= 1 for row in done.rows] == [True, True]
+    command = "ping -c 1 $NARROWS_SERVER"
+    measure = {"received": lambda result: float("1 received" in result[0])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = narrows.sweep(
+            narrows.link(delay="5ms"), seeds=2, mode="live", command=command, measure=measure, progress=False
+        )
+    assert all(row["received"] == 1 and row["link.up.delivered.packets"] >= 1 for row in done.rows)
+    # On a machine under load runs may be late.
+    assert len(done.rows) + len(done.failures) == 2
+    assert all("not accurate" in failure["error"] for failure in done.failures)
 
 
 @pytest.mark.usefixtures("guest")

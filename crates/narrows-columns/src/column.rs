@@ -96,8 +96,9 @@ pub(crate) fn schema(table: &str, fields: Vec<Field>) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, HashMap::from(about)))
 }
 
-/// Gives all batches the dictionaries of the last one, which begin with those of each.
-pub(crate) fn share_dictionaries(batches: &mut [RecordBatch]) {
+/// Gives all batches the dictionaries of the last one, which begin with those of each: `batches` are those that one value of
+/// columns gave, in order.
+pub fn with_one_dictionary(batches: &mut [RecordBatch]) {
     let Some((last, before)) = batches.split_last_mut() else { return };
     for batch in before {
         let columns = batch.columns().iter().zip(last.columns());

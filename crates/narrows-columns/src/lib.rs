@@ -1,6 +1,6 @@
 //! What runs record, as columns: records of packets and rows of series, with the names that the files of CSV have.
 //!
-//! [`PacketColumns`] and [`SeriesColumns`] take rows and give Arrow's record batches, [`ParquetFile`] writes them as they come.
+//! [`PacketColumns`] and [`SeriesColumns`] take rows and give Arrow's record batches, [`write_parquet`] writes these.
 //! Text is kept once and referred to by number (dictionaries), times are nanoseconds in 64 bits. The version of the columns is
 //! `narrows.columns` in the schema's metadata, and is raised when a column changes.
 
@@ -11,8 +11,9 @@ mod packets;
 mod parquet_file;
 mod series;
 
+pub use column::with_one_dictionary;
 pub use packets::PacketColumns;
-pub use parquet_file::{ParquetError, ParquetFile, write_parquet};
+pub use parquet_file::{ParquetError, write_parquet};
 pub use series::SeriesColumns;
 
 use arrow_array::RecordBatch;
@@ -34,11 +35,4 @@ pub trait Columns: Default {
 
     /// The rows since the last time. Dictionaries grow from batch to batch: an entry keeps its number.
     fn take(&mut self) -> RecordBatch;
-}
-
-/// Batches that are complete, all with the dictionaries of the last one.
-///
-/// `batches` are those that one value of columns gave, in order.
-pub fn with_one_dictionary(batches: &mut [RecordBatch]) {
-    column::share_dictionaries(batches);
 }

@@ -4,14 +4,17 @@ use std::fmt;
 
 use narrows_core::model::{DelayModel, Propagation, Selector};
 use narrows_core::{Draw, Duration, LinkConfig, Loss, PacketState, Time};
+use narrows_scenario::Scenario;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::error::FirstError;
+use crate::error::{FirstError, ScenarioError};
 use crate::queue::PythonQueue;
 
 /// Packets for which a model is asked at once.
 const AT_ONCE: usize = 1024;
+/// What a model or a queue may stand for.
+const PARTS: [&str; 3] = ["delay", "loss", "queue"];
 /// A longer delay is an error: a hundred years.
 const LONGEST_S: f64 = 3.2e9;
 
@@ -93,13 +96,26 @@ impl Selector for Model<bool> {
 /// Models for directions of links, by keys as in `access.down.delay`.
 pub(crate) struct Elements {
     models: Vec<(String, Py<PyAny>)>,
-    used: Vec<bool>,
     error: FirstError,
 }
 
 impl Elements {
-    pub(crate) fn new(models: Vec<(String, Py<PyAny>)>) -> Self {
-        Self { used: vec![false; models.len()], models, error: FirstError::default() }
+    /// Fails where a key is of no direction of the scenario.
+    pub(crate) fn new(models: Vec<(String, Py<PyAny>)>, scenario: &Scenario) -> PyResult<Self> {
+        if !models.is_empty() {
+            let links = scenario.network().links;
+            let is_known = |key: &str| {
+                let is_of =
+                    |(name, part)| PARTS.contains(&part) && links.iter().any(|link| link.name == name);
+                key.rsplit_once('.').is_some_and(is_of)
+            };
+            if let Some((key, _)) = models.iter().find(|(key, _)| !is_known(key)) {
+                return Err(ScenarioError::new_err(format!(
+                    "`{key}` is no element: it is the delay, the loss or the queue of a direction, as in `access.down.delay`"
+                )));
+            }
+        }
+        Ok(Self { models, error: FirstError::default() })
     }
 
     pub(crate) fn error(&self) -> FirstError {
@@ -107,8 +123,8 @@ impl Elements {
     }
 
     /// Puts the models of a link in place.
-    pub(crate) fn place(&mut self, link: &mut LinkConfig) {
-        for ((key, function), used) in self.models.iter().zip(&mut self.used) {
+    pub(crate) fn place(&self, link: &mut LinkConfig) {
+        for (key, function) in &self.models {
             let Some((name, part)) = key.rsplit_once('.') else { continue };
             if name != link.name {
                 continue;
@@ -126,14 +142,8 @@ impl Elements {
                     link.wire_loss = Some(Loss::of(model));
                 }
                 "queue" => link.queue = Box::new(PythonQueue::new(function, name, error)),
-                _ => continue,
+                _ => {}
             }
-            *used = true;
         }
-    }
-
-    /// The first key that was of no link.
-    pub(crate) fn unused(&self) -> Option<&str> {
-        self.models.iter().zip(&self.used).find(|(_, used)| !**used).map(|((key, _), _)| key.as_str())
     }
 }

@@ -146,7 +146,8 @@ impl Scenario {
     ) -> PyResult<Simulation> {
         let options = SimOptions { capture: capture.map(Into::into), ..options(seed, duration)? };
         let interval = interval.map(|text| span("interval", text)).transpose()?;
-        simulation::run(py, &self.scenario, &options, packets, interval, progress, Elements::new(elements))
+        let elements = Elements::new(elements, &self.scenario)?;
+        simulation::run(py, &self.scenario, &options, packets, interval, progress, elements)
     }
 
     /// Runs it in virtual time in a thread beside, packet by packet: tables of so many rows.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration as Span, Instant};
+use std::time::Duration as Span;
 
 use arrow_array::RecordBatch;
 use narrows_columns::{BATCH, Columns, PacketColumns, SeriesColumns, with_one_dictionary};
@@ -19,10 +19,13 @@ use pyo3::prelude::*;
 
 use crate::columns::Table;
 use crate::elements::Elements;
-use crate::error::{ScenarioError, failed, other};
+use crate::error::{failed, other};
 use crate::report::Report;
 
-/// Ctrl-C is heard, and progress told, this often.
+/// Of the looks that a run takes around, each a fraction of a millisecond after the last, one in so many is Python's: to hear
+/// Ctrl-C and tell the progress. Without a clock.
+const LOOKS: u32 = 32;
+/// Whoever waits for a table hears Ctrl-C this often.
 const LOOK: Span = Span::from_millis(50);
 /// Tables that wait for whoever reads them.
 const WAITING: usize = 4;
@@ -79,25 +82,6 @@ impl<C: Columns> Growing<C> {
     }
 }
 
-/// Looks at a clock of the host now and then, which is no part of what a run is.
-struct Looks(Instant);
-
-impl Looks {
-    #[expect(clippy::disallowed_methods, reason = "when to ask Python, which changes no event")]
-    fn new() -> Self {
-        Self(Instant::now())
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "when to ask Python, which changes no event")]
-    fn is_due(&mut self) -> bool {
-        let is_due = self.0.elapsed() >= LOOK;
-        if is_due {
-            self.0 = Instant::now();
-        }
-        is_due
-    }
-}
-
 /// Runs a scenario, to the end or to Ctrl-C. `progress` is called with the seconds of virtual time so far.
 pub(crate) fn run(
     py: Python<'_>,
@@ -106,7 +90,7 @@ pub(crate) fn run(
     packets: bool,
     interval: Option<Duration>,
     progress: Option<Py<PyAny>>,
-    mut elements: Elements,
+    elements: Elements,
 ) -> PyResult<Simulation> {
     let outcome = py.detach(|| {
         let packets = packets.then(|| Rc::new(RefCell::new(Growing::<PacketColumns>::default())));
@@ -129,15 +113,17 @@ pub(crate) fn run(
                 (interval, Box::new(observer))
             }),
         };
-        let (mut looks, mut raised) = (Looks::new(), None);
+        let (mut looks, mut raised) = (0_u32, None);
         let broken = elements.error();
         let result = observe_all(scenario, options, &mut |link| elements.place(link), observers, &mut |at| {
             if broken.is_there() {
                 return ControlFlow::Break(());
             }
-            if !looks.is_due() {
+            looks += 1;
+            if looks < LOOKS {
                 return ControlFlow::Continue(());
             }
+            looks = 0;
             match Python::attach(|py| tell(py, progress.as_ref(), at)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -149,12 +135,6 @@ pub(crate) fn run(
         // The observers have gone with the run.
         let packets = packets.map(|growing| growing.take().table());
         let series = series.map(|(_, growing)| growing.take().table());
-        if let (Ok(_), Some(key)) = (&result, elements.unused()) {
-            let words = format!(
-                "`{key}` is no element: it is the delay, the loss or the queue of a direction, as in `access.down.delay`"
-            );
-            return Err(ScenarioError::new_err(words));
-        }
         match raised.or(broken.take()) {
             Some(error) => Err(error),
             None => Ok((result.map_err(failed)?.report, packets, series)),

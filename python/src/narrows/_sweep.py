@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from difflib import get_close_matches
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any, Union, cast
 
 from . import _narrows
@@ -151,6 +152,8 @@ class _Task:
         with self.scenario.with_seed(seed).live() as run:
             first = next(iter(run.hosts.values()))
             output = first.check_output(self.command)
+        if not run.report.is_accurate:
+            raise NarrowsError(run.report.trust_line)
         return (output, run.report), run.report
 
 
@@ -306,8 +309,9 @@ def sweep(
     measures): a sweep that was interrupted goes on, one that is repeated costs nothing. Runs that fail do not end the sweep:
     they are tried again `retries` times where their worker died, and are in `Sweep.failures`.
 
-    `mode` is `"simulate"`, or `"virtual"` or `"live"` with `command`, which runs on the first host; live runs are made one
-    after the other.
+    `mode` is `"simulate"`, or `"virtual"` or `"live"` with `command`, which runs on the first host. Functions of `measure`
+    get a `VirtualResult` then, or what the command printed and the report. Live runs are made one after the other; one that
+    was not accurate has failed.
     """
     if mode not in ("simulate", "virtual", "live"):
         raise ValueError(f'a mode is "simulate", "virtual" or "live", not {mode!r}')
@@ -626,21 +630,23 @@ def _key(identity: str, seed: int) -> str:
 
 
 def _measure_identity(measure: Measure) -> str:
-    """A figure's name, or a function's name and what it does."""
+    """A figure's name, or a function's name, what it does, and what it has taken along. What it calls is not looked at."""
     if isinstance(measure, str):
         return measure
     if isinstance(measure, functools.partial):
         arguments = (measure.args, sorted(measure.keywords.items()))
         return f"{_measure_identity(measure.func)} {arguments!r}"
-    code = getattr(measure, "__code__", None)
-    if code is None:
+    if not isinstance(measure, FunctionType):
         # An object that can be called is what its class and its attributes make of it.
         made = type(measure)
         return f"{made.__module__}.{made.__qualname__} {sorted(vars(measure).items())!r}"
-    name = f"{measure.__module__}.{measure.__qualname__}"
-    digest = hashlib.sha256(code.co_code)
+    captured = [cell.cell_contents for cell in measure.__closure__ or ()]
+    parts = [_code_identity(measure.__code__), measure.__defaults__, measure.__kwdefaults__, captured]
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    return f"{measure.__module__}.{measure.__qualname__} {digest}"
+
+
+def _code_identity(code: CodeType) -> tuple[Any, ...]:
     # Constants may be code, whose repr has an address.
-    for constant in code.co_consts:
-        digest.update((constant.co_code if hasattr(constant, "co_code") else repr(constant).encode()) + b"\0")
-    digest.update(repr((code.co_names, code.co_varnames)).encode())
-    return f"{name} {digest.hexdigest()[:16]}"
+    constants = [_code_identity(one) if isinstance(one, CodeType) else one for one in code.co_consts]
+    return (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)
