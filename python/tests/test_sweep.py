@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import json
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -70,28 +72,64 @@ def test_threads_and_processes_give_the_same_bytes(expected: tuple[bytes, bytes]
         assert written(swept(executor=processes), tmp_path) == expected
 
 
-def test_dask_gives_the_same_bytes(expected: tuple[bytes, bytes], tmp_path: Path) -> None:
+@contextlib.contextmanager
+def dask_executor(folder: Path) -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path
+            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=folder
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        assert written(swept(executor=client.get_executor()), tmp_path) == expected
+        yield client.get_executor()
 
 
-def test_ray_gives_the_same_bytes(expected: tuple[bytes, bytes], tmp_path: Path) -> None:
+@contextlib.contextmanager
+def ray_executor(folder: Path) -> Iterator[Any]:
     ray = pytest.importorskip("ray")
     from narrows.executors import RayExecutor
 
     # Functions of this file are not installed where the workers look.
     environment = {"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}}
     try:
-        executor = RayExecutor(num_cpus=2, include_dashboard=False, runtime_env=environment, log_to_driver=False)
-        assert written(swept(executor=executor), tmp_path) == expected
+        yield RayExecutor(num_cpus=2, include_dashboard=False, runtime_env=environment, log_to_driver=False)
     finally:
         ray.shutdown()
+
+
+@contextlib.contextmanager
+def parsl_executor(folder: Path) -> Iterator[Any]:
+    parsl = pytest.importorskip("parsl")
+    from parsl.concurrent import ParslPoolExecutor
+    from parsl.providers import LocalProvider
+
+    # Functions of this file are not installed where the workers look.
+    environment = f"export PYTHONPATH={Path(__file__).parent}"
+    workers = parsl.HighThroughputExecutor(
+        address="127.0.0.1", max_workers_per_node=2, provider=LocalProvider(worker_init=environment, max_blocks=1)
+    )
+    config = parsl.Config(
+        executors=[workers], run_dir=str(folder), usage_tracking=0, initialize_logging=False, strategy="none"
+    )
+    with ParslPoolExecutor(config) as executor:
+        yield executor
+
+
+ENGINES = pytest.mark.parametrize("engine", [dask_executor, ray_executor, parsl_executor])
+
+
+@ENGINES
+def test_engines_of_clusters_give_the_same_bytes(engine: Any, expected: tuple[bytes, bytes], tmp_path: Path) -> None:
+    with engine(tmp_path / "engine") as executor:
+        assert written(swept(executor=executor), tmp_path) == expected
+
+
+@ENGINES
+def test_a_cluster_whose_worker_is_killed_loses_nothing(engine: Any, tmp_path: Path) -> None:
+    with engine(tmp_path / "engine") as executor:
+        done = swept(executor=executor, measure={"measured": functools.partial(once_deadly, tmp_path / "mark")})
+    assert (tmp_path / "mark").exists()
+    assert len(done) == 24 and not done.failures, done.failures[:1]
 
 
 def test_submitit_gives_the_same_bytes(
