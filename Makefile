@@ -48,6 +48,12 @@ test-kernel: ## in a guest kernel: the kernel's queueing disciplines beside ours
 wheel: ## the Python package with the program in it, in target/wheels
 	@scripts/wheel
 
+release: ## wheels, tarballs, Debian packages for x86-64 and aarch64, a bill of materials, checksums, in target/release-files
+	@scripts/release
+
+test-release: ## what `make release` made: installed, tried and removed in clean roots of Debian, aarch64 by QEMU; as root
+	@scripts/test-release
+
 test-python: ## the Python package: its wheel installed in an environment of its own, types, tests
 	@scripts/test-python
 
@@ -78,10 +84,13 @@ book: ## the documentation as HTML, in target/book, with every link checked
 pictures: build ## the book's pictures that are measured, made again
 	@PATH="$(dir $(abspath $(NARROWS))):$$PATH" scripts/pictures
 
-install: build ## the program, into PREFIX/bin (default /usr/local)
-	install -D -m 755 $(NARROWS) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/narrows
+install: build ## the program, manual pages, completions and systemd units, below PREFIX (default /usr/local)
+	@scripts/install $(or $(PREFIX),/usr/local) $(NARROWS) $(DESTDIR)
+
+uninstall: ## takes away what install put there
+	@scripts/install --remove $(or $(PREFIX),/usr/local)
 
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel wheel test-python fuzz miri bench fmt doc install clean bench-live soak
+.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel wheel release test-release test-python fuzz miri bench fmt doc install uninstall clean bench-live soak

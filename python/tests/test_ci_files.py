@@ -48,3 +48,15 @@ def test_the_examples(tmp_path: Path) -> None:
     # An M/D/1 queue at 80 %: half of 1.2 ms × 0.8 / 0.2.
     row = next(line for line in ended.stdout.splitlines() if line.split()[:2] == ["0.8", "100"])
     assert abs(float(row.split()[3]) - 2.4) < 0.2
+
+
+def test_the_release_workflow() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    made = set()
+    for job in workflow["jobs"].values():
+        for step in job["steps"]:
+            assert ("run" in step) != ("uses" in step)
+            parses(step.get("run", ""))
+            made |= set(re.findall(r"\bmake ([a-z-]+)", step.get("run", "")))
+    assert made == {"release", "test-release"} <= targets
