@@ -380,6 +380,25 @@ fn manual_and_completions_are_written() {
 }
 
 #[test]
+fn an_installation_is_whole_and_goes_to_its_last_file() {
+    let root = Scratch::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install");
+    let installed = || {
+        let listed = Command::new("find").current_dir(root.path()).args(["-type", "f"]).output().unwrap();
+        String::from_utf8(listed.stdout).unwrap()
+    };
+    finish(Command::new(script).args(["/opt/lab", NARROWS]).arg(root.path())).expect(0);
+    let files = installed();
+    for file in ["bin/narrows", "share/man/man1/narrows-run.1", "share/bash-completion/completions/narrows"] {
+        assert!(files.contains(&format!("./opt/lab/{file}\n")), "{files}");
+    }
+    let unit = fs::read_to_string(root.file("opt/lab/lib/systemd/system/narrows@.service")).unwrap();
+    assert!(unit.contains("ExecStart=/opt/lab/bin/narrows up ") && !unit.contains("/usr/local"), "{unit}");
+    finish(Command::new(script).arg("--remove").arg(root.file("opt/lab"))).expect(0);
+    assert_eq!(installed(), "");
+}
+
+#[test]
 #[ignore = "needs namespaces, bash"]
 fn a_shell_shows_where_one_is() {
     let home = Scratch::new();
