@@ -49,7 +49,9 @@ def test_what_a_failed_test_leaves(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*- network -*", "link.up *", "kept in network-artifacts/*test_no: capture.pcapng, *"])
     kept = next(pytester.path.glob("network-artifacts/*"))
-    assert sorted(path.name for path in kept.iterdir()) == ["capture.pcapng", "report.json", "report.txt", "series.csv"]
+    names = ["capture.pcapng", "report.json", "report.txt", "series.csv", "series.svg"]
+    assert sorted(path.name for path in kept.iterdir()) == names
+    assert (kept / "series.svg").read_text().lstrip().startswith("<svg")
     report = narrows.Report(narrows.Report.parse((kept / "report.json").read_text())._report)
     assert report.direction("link.up")["delivered"]["packets"] >= 2
 

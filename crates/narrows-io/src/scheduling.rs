@@ -115,10 +115,10 @@ pub fn set_priority(priority: Priority) -> io::Result<()> {
         Priority::High => (libc::SCHED_OTHER, 0),
         Priority::RealTime => (libc::SCHED_FIFO, 1),
     };
-    let parameters = libc::sched_param { sched_priority: level };
-    // SAFETY: the parameters are live; 0 is the calling thread.
-    let result =
-        unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
+    let level: libc::c_int = level;
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
+    // musl's function does nothing. SAFETY: the level, which is all that the kernel's parameters are, is live; 0 is the calling thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const level) };
     nix::errno::Errno::result(result)?;
     if priority == Priority::High {
         // SAFETY: no pointers are passed; 0 is the calling thread.

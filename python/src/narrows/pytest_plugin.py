@@ -9,13 +9,14 @@
   `virtual_network` is the scenario, for programs in exact virtual time: `virtual_network.virtual(["my-client", …])`.
 - A test behind a network that was not accurate (packets late or lost by this machine) says nothing: it is *inconclusive*, an
   outcome of its own, and made again up to `--network-retries` times. The marker's `max_lateness="p99=1ms"` sets the bound.
-- Of a test that fails the report, the series and the capture are kept, and named in its section `network`.
+- Of a test that fails the report, the series with a plot and the capture are kept, and named in its section `network`.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from os import PathLike
@@ -26,6 +27,7 @@ import pytest
 
 from ._live import Live
 from ._narrows import NarrowsError
+from ._program import program
 from ._report import Report
 from ._scenario import Scenario
 
@@ -63,7 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--network-artifacts",
         default="network-artifacts",
         metavar="DIR",
-        help="where reports, series and captures of failed tests are kept (default: network-artifacts)",
+        help="where reports, series with plots, and captures of failed tests are kept (default: network-artifacts)",
     )
 
 
@@ -182,6 +184,13 @@ def _keep(item: pytest.Item, networks: list[Network]) -> str | None:
         except OSError as error:
             lines.append(f"cannot keep what the network did in {folder}: {error.strerror}")
             continue
+        drawn = subprocess.run(
+            [program(), "plot", str(folder / "series.csv"), "--plot", str(folder / "series.svg")],
+            capture_output=True,
+            text=True,
+        )
+        if drawn.returncode != 0:
+            lines.append(f"no plot of the series: {drawn.stderr.strip()}")
         lines.append(one.report.summary.rstrip())
         lines.append(f"kept in {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
     return "\n".join(lines) or None

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::UNIX_EPOCH;
 
-use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::acquire::{Work, remove};
 use super::command::{self, output, run};
@@ -83,7 +83,7 @@ fn when(path: &Path) -> std::io::Result<u64> {
 /// Puts a folder at a place, at once: whoever looks finds the old one or the new one. A guest that runs keeps its own.
 fn put(folder: &Path, place: &Path) -> std::io::Result<()> {
     if place.exists() {
-        renameat2(AT_FDCWD, folder, AT_FDCWD, place, RenameFlags::RENAME_EXCHANGE)?;
+        renameat_with(CWD, folder, CWD, place, RenameFlags::EXCHANGE)?;
         fs::remove_dir_all(folder)
     } else {
         fs::rename(folder, place)
