@@ -82,6 +82,6 @@ pub use value::{
     DelaySource, DirectionClass, Distribution, DistributionTable, Division, ExactNetem, Exponential, FeedUse,
     Filter, Gamma, Gap, GilbertElliott, Hpd, HtbClass, LogNormal, Loss, LossModel, Losses, Markov, Match,
     MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Plugin, Points, PolicerExceed, PolicerUse,
-    Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, ShapedBy, Slots, Tbf,
-    TraceUse, Uniform, Weibull, mask_words,
+    Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, SchedulerParameters, Shape,
+    ShapedBy, Slots, Tbf, TraceUse, Uniform, Weibull, mask_words,
 };

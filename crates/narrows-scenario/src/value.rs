@@ -43,7 +43,7 @@ pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
     Abe, Cbq, CbqClass, Child, Class, DirectionClass, Division, Filter, Hpd, HtbClass, Plugin, Scheduler,
-    SchedulerKind, ShapedBy, Tbf,
+    SchedulerKind, SchedulerParameters, ShapedBy, Tbf,
 };
 pub use slots::{Gap, Slots};
 pub use trace::TraceUse;

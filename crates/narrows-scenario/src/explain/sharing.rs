@@ -5,7 +5,6 @@ use narrows_core::queue::{Bound, DropAt};
 use serde::Serialize;
 
 use crate::direction::Direction;
-use crate::keys::Parameters;
 use crate::value::{
     self, Child, Class, DirectionClass, Division, Queue, Scheduler, SchedulerKind, identity_name,
 };
@@ -87,23 +86,7 @@ fn words(scheduler: &Scheduler) -> String {
     if let Some(quantum) = scheduler.quantum() {
         words += &format!(", quantum {quantum}");
     }
-    if scheduler.kind == SchedulerKind::Dcf {
-        words += &format!(", {}", scheduler.dcf.words());
-    }
-    if scheduler.kind == SchedulerKind::CsmaCd {
-        words += &format!(", {}", scheduler.csma_cd.words());
-    }
-    if scheduler.kind == SchedulerKind::Hpd {
-        words += &format!("; {}", scheduler.hpd.effective());
-    }
-    if scheduler.kind == SchedulerKind::Plugin {
-        words += &format!(": {}", scheduler.plugin.effective());
-    }
-    if scheduler.kind == SchedulerKind::Abe {
-        words += &format!("; {}", scheduler.abe.effective());
-    }
-    words += &scheduler.tbf.map_or(String::new(), |tbf| format!(", {}", tbf.effective()));
-    words += &scheduler.cbq.map_or(String::new(), |cbq| format!(", {}", cbq.effective()));
+    words += &scheduler.own.effective();
     words
 }
 

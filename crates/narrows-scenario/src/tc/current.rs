@@ -19,7 +19,9 @@ use super::{Handle, managed};
 use crate::direction::Direction;
 use crate::netem::Kind as NetemKind;
 use crate::node::Node;
-use crate::value::{Child, Class, Division, Match, Policy, Queue, Scheduler, SchedulerKind, ShapedBy};
+use crate::value::{
+    Child, Class, Division, Hpd, Match, Policy, Queue, Scheduler, SchedulerKind, ShapedBy, Tbf,
+};
 
 /// The disciplines and classes of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,7 +173,8 @@ const FRAME: u64 = 1514;
 
 /// Whether a token bucket has a limit of its own that tc can say: one in bytes, or by a time.
 fn has_room(scheduler: &Scheduler) -> bool {
-    matches!(scheduler.bound, Some(Bound::Bytes(_))) || scheduler.tbf.is_some_and(|tbf| tbf.latency.is_some())
+    matches!(scheduler.bound, Some(Bound::Bytes(_)))
+        || scheduler.own.get::<Tbf>().is_some_and(|tbf| tbf.latency.is_some())
 }
 
 /// Whether it is one that tc has with classes, or with a discipline in it.
@@ -339,10 +342,10 @@ impl Walk<'_> {
             SchedulerKind::Htb => {
                 format!("r2q 10 default {:#x}", named_default.map_or(0, |at| ids[at].minor))
             }
-            SchedulerKind::Cbq => scheduler.cbq.as_ref().map(options::cbq).unwrap_or_default(),
+            SchedulerKind::Cbq => scheduler.own.get().map(options::cbq).unwrap_or_default(),
             SchedulerKind::Prio => format!("bands {}", ids.len()),
             SchedulerKind::Tbf => {
-                let tbf = scheduler.tbf.as_ref();
+                let tbf = scheduler.own.get();
                 // Where another discipline is in it, its own limit is of no effect, but tc does not go without one.
                 let bound = scheduler.bound.filter(|_| has_room(scheduler));
                 let within =
@@ -391,11 +394,13 @@ impl Walk<'_> {
         if scheduler.kind != SchedulerKind::Tbf && scheduler.bound.is_some() {
             self.unrepresentable("bound", handle);
         }
-        if scheduler.hpd.bound_order != Default::default() {
-            self.unrepresentable("bound-order", handle);
-        }
-        if scheduler.hpd.bound_reading != Default::default() {
-            self.unrepresentable("bound-reading", handle);
+        if let Some(hpd) = scheduler.own.get::<Hpd>() {
+            if hpd.bound_order != Default::default() {
+                self.unrepresentable("bound-order", handle);
+            }
+            if hpd.bound_reading != Default::default() {
+                self.unrepresentable("bound-reading", handle);
+            }
         }
         self.qdisc(scheduler.kind.name(), handle, parent, options);
         if let (SchedulerKind::Hpd, Some(points), Some(qdisc)) =

@@ -15,8 +15,10 @@ mod filter;
 mod hpd;
 mod htb;
 mod kind;
+mod own;
 mod plan;
 mod plugin;
+mod rows;
 mod shape;
 mod tbf;
 mod tree;
@@ -31,6 +33,7 @@ pub use hpd::Hpd;
 pub(crate) use hpd::class_words as hpd_words;
 pub use htb::HtbClass;
 pub use kind::Kind as SchedulerKind;
+pub use own::SchedulerParameters;
 pub use plugin::Plugin;
 pub use shape::ShapedBy;
 pub use tbf::Tbf;
@@ -40,23 +43,20 @@ pub(crate) use class::all_keys as class_keys;
 pub(crate) use dcf::RATES as DCF_RATES;
 use kind::Serves;
 pub(crate) use plan::Plan;
+pub(crate) use rows::{all_keys, registry, tables};
 pub(crate) use tree::{depth, parent};
 
 use narrows_core::Bytes;
-use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::classify::Identity;
 use narrows_core::queue::Bound;
-use narrows_core::sched::{CsmaCdConfig, DcfConfig, HpdClass, Weight};
-use serde_json::{Value as Json, json};
+use narrows_core::sched::{HpdClass, Weight};
 
-use crate::keys::kind::{ByHand, Choice, Given, Integer, Text, text};
-use crate::keys::quantity::Size;
-use crate::keys::schema::{self, Definitions};
-use crate::keys::{self, Form, Key, Keyed, Parameters, Row, row};
+use crate::keys::kind::text;
+use crate::keys::{self, Form, Parameters};
 use crate::node::{Node, Table, Value, suggest};
 use crate::problem::{Problem, one_of};
-use crate::value::condition::{Match, Surroundings};
-use crate::value::queue::{self, Policy};
+use crate::value::condition::Surroundings;
+use crate::value::queue::Policy;
 use kind::Kind;
 
 /// What shares a link's transmitter among classes or flows.
@@ -72,20 +72,8 @@ pub struct Scheduler {
     pub quantum: Option<Bytes>,
     /// What manages the queue of each flow, where the algorithm brings its own.
     pub policy: Policy,
-    /// The parameters of a DCF.
-    pub dcf: DcfConfig,
-    /// The parameters of CSMA/CD.
-    pub csma_cd: CsmaCdConfig,
-    /// The parameters of hybrid proportional delay that are not of a class.
-    pub hpd: Hpd,
-    /// The parameters of alternative best effort.
-    pub abe: Abe,
-    /// The module of a scheduler that is loaded.
-    pub plugin: Plugin,
-    /// The parameters of a token bucket.
-    pub tbf: Option<Tbf>,
-    /// The parameters of class based queueing.
-    pub cbq: Option<Cbq>,
+    /// The parameters that this algorithm has and no other.
+    pub own: SchedulerParameters,
 }
 
 /// How a scheduler tells packets apart.
@@ -125,169 +113,6 @@ pub(crate) const IDENTITIES: &[(&str, Identity)] = &[
     ("addresses", Identity::Addresses),
 ];
 
-const QUANTUM: Size = Size { low: 256, high: 1 << 20, expected: "a quantum from 256 to 1048576 bytes" };
-const COUNT: Integer = Integer { what: "a number of flows", low: 1, high: MOST_FLOWS };
-const BY: Choice<Identity> = Choice { what: "way to tell flows apart", choices: IDENTITIES };
-
-/// A key whose value is read together with others: a scheduler's type, which says what keys there are, and its classes.
-const TOGETHER: fn(&mut Scheduler, &Node, Surroundings<'_>) -> Result<(), Problem> = |_, _, _| Ok(());
-
-/// A list of tables.
-const CLASSES: ByHand<()> = ByHand {
-    words: || "list of [classes](#classes)".into(),
-    schema: |_| json!({ "type": "array", "minItems": 1 }),
-    read: |_, _| Ok(()),
-    write: |()| None,
-};
-const FILTERS: ByHand<()> = ByHand {
-    words: || "list of [filters](#filters)".into(),
-    schema: |definitions| {
-        let one = schema::define(definitions, "Filter", |definitions| {
-            schema::object("Sends packets to a class.", &keys::keys::<Filter>(), definitions)
-        });
-        json!({ "type": "array", "items": one })
-    },
-    read: |_, _| Ok(()),
-    write: |()| None,
-};
-
-impl Keyed for Scheduler {
-    const ROWS: &'static [Row<Self>] = &[
-        Row::new(
-            "type",
-            &KindName,
-            "Scheduling algorithm.",
-            |of: &Self| Some(text(of.kind.name())),
-            TOGETHER,
-        )
-        .required(),
-        row!("bound", bound, queue::BOUND, "Bound of all classes together.")
-            .default("[see below](#how-much-may-wait)"),
-        Row::new(
-            "flows",
-            &COUNT,
-            "Number of hash buckets for flows.",
-            |of: &Self| match of.serves {
-                Division::Flows { count, .. } => Some(Value::Integer(count.to_string())),
-                _ => None,
-            },
-            |of: &mut Self, node, around| match &mut of.serves {
-                Division::Flows { count, .. } => {
-                    *count = COUNT.read(node, around)?;
-                    Ok(())
-                }
-                _ => Ok(()),
-            },
-        ),
-        Row::new(
-            "by",
-            &BY,
-            "Header fields that identify a flow.",
-            |of: &Self| match of.serves {
-                Division::Flows { by, .. } => Given(BY).write(&by),
-                _ => None,
-            },
-            |of: &mut Self, node, around| match &mut of.serves {
-                Division::Flows { by, .. } => {
-                    *by = Given(BY).read(node, around)?;
-                    Ok(())
-                }
-                _ => Ok(()),
-            },
-        )
-        .default("`\"5-tuple\"`; for `dcf` and `csma-cd` `\"source\"`"),
-        row!(
-            "quantum",
-            quantum,
-            Given(QUANTUM),
-            "Quantum: bytes per turn for a flow of weight 1; for schedulers with a quantum."
-        )
-        .default("that in the table above"),
-        Row::new(
-            "classes",
-            &CLASSES,
-            "Classes, in the order in which their conditions are tried.",
-            |of: &Self| match &of.serves {
-                Division::Classes { classes, .. } => list(classes, Class::value),
-                _ => None,
-            },
-            TOGETHER,
-        ),
-        Row::new(
-            "filters",
-            &FILTERS,
-            "Filters that assign packets to classes, instead of `match` in the classes.",
-            |of: &Self| match &of.serves {
-                Division::Classes { filters, default, .. } if default.is_some() && filters.is_empty() => {
-                    Some(Value::Array(Vec::new()))
-                }
-                Division::Classes { filters, .. } => list(filters, Filter::value),
-                _ => None,
-            },
-            TOGETHER,
-        )
-        .default("none"),
-        Row::new(
-            "default",
-            &Text("the name of a class"),
-            "With `filters`: class of unmatched packets; `\"drop\"` drops them with the reason `no class`.",
-            |of: &Self| match &of.serves {
-                Division::Classes { default: Some(class), .. } => Some(text(class)),
-                Division::Classes { drops_rest: true, .. } => Some(text("drop")),
-                _ => None,
-            },
-            TOGETHER,
-        ),
-    ];
-}
-
-/// As it stands in a file; nothing for no entries.
-fn list<T>(items: &[T], value: fn(&T) -> Value) -> Option<Value> {
-    let items: Vec<Node> = items.iter().map(value).map(Node::new).collect();
-    (!items.is_empty()).then_some(Value::Array(items))
-}
-
-/// The name of a scheduler.
-struct KindName;
-
-impl keys::Kind for KindName {
-    fn schema(&self, _: &mut Definitions) -> Json {
-        json!({ "enum": Kind::names() })
-    }
-
-    fn words(&self) -> String {
-        "a name of the table above".into()
-    }
-}
-
-/// The keys of a scheduler of this kind.
-fn keys_of(kind: Kind) -> Vec<&'static dyn Key> {
-    let about = kind.about();
-    let (classes, flows) = match about.serves {
-        Serves::Classes => (true, false),
-        Serves::ClassesOrFlows => (true, true),
-        Serves::Flows => (false, true),
-        Serves::Bands | Serves::Colours => (false, false),
-    };
-    let mut all = keys::keys::<Scheduler>();
-    all.retain(|key| match key.name() {
-        "classes" | "filters" | "default" => classes,
-        "flows" | "by" => flows,
-        "quantum" => about.quantum.is_some(),
-        _ => true,
-    });
-    all.extend((about.keys)());
-    all
-}
-
-/// Every key that some kind of scheduler has.
-pub(crate) fn all_keys() -> Vec<&'static str> {
-    let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(keys_of).map(|key| key.name()).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
 impl Default for Scheduler {
     /// One that has all keys of schedulers.
     fn default() -> Self {
@@ -320,20 +145,16 @@ impl Scheduler {
         table: &Table,
         surroundings: Surroundings<'_>,
     ) -> Result<Self, Problem> {
-        only(table, kind)?;
-        let mut scheduler = Self {
-            serves: Division::read(kind, node, table, surroundings)?,
-            tbf: (kind == Kind::Tbf).then(Tbf::default),
-            cbq: (kind == Kind::Cbq).then(Cbq::default),
-            ..Self::plain(kind)
-        };
+        rows::only(table, kind)?;
+        let mut scheduler =
+            Self { serves: Division::read(kind, node, table, surroundings)?, ..Self::plain(kind) };
         keys::Parameters::read(
             &mut scheduler,
             &table.and("type", text(kind.name())),
             &node.span,
             surroundings,
         )?;
-        if let Some(own) = scheduler.own_mut() {
+        for own in [scheduler.own.parameters_mut(), scheduler.policy.parameters_mut()].into_iter().flatten() {
             own.read(table, &node.span, surroundings)?;
         }
         // The algorithm itself has the last word on weights.
@@ -343,35 +164,8 @@ impl Scheduler {
         }
     }
 
-    /// The parameters that only this kind has.
-    fn own(&self) -> Option<&dyn Parameters> {
-        match self.kind {
-            Kind::Dcf => Some(&self.dcf),
-            Kind::CsmaCd => Some(&self.csma_cd),
-            Kind::Hpd => Some(&self.hpd),
-            Kind::Abe => Some(&self.abe),
-            Kind::Plugin => Some(&self.plugin),
-            Kind::Tbf => self.tbf.as_ref().map(|own| own as _),
-            Kind::Cbq => self.cbq.as_ref().map(|own| own as _),
-            _ => self.policy.parameters().map(|own| own as _),
-        }
-    }
-
-    fn own_mut(&mut self) -> Option<&mut dyn Parameters> {
-        match self.kind {
-            Kind::Dcf => Some(&mut self.dcf),
-            Kind::CsmaCd => Some(&mut self.csma_cd),
-            Kind::Hpd => Some(&mut self.hpd),
-            Kind::Abe => Some(&mut self.abe),
-            Kind::Plugin => Some(&mut self.plugin),
-            Kind::Tbf => self.tbf.as_mut().map(|own| own as _),
-            Kind::Cbq => self.cbq.as_mut().map(|own| own as _),
-            _ => self.policy.parameters_mut(),
-        }
-    }
-
     pub(crate) fn read_quantum(node: &Node, around: Surroundings<'_>) -> Result<Bytes, Problem> {
-        QUANTUM.read(node, around)
+        rows::QUANTUM.read(node, around)
     }
 
     /// Whether the algorithm can serve this, where it was not read.
@@ -381,14 +175,6 @@ impl Scheduler {
             Division::Classes { classes, .. } if classes.is_empty() && self.kind.needs_classes() => {
                 Err(Problem::new(format!("`{name}` has no classes")).help("it serves named classes in order"))
             }
-            _ if self.kind == Kind::Plugin && !self.plugin.is_given() => {
-                Err(Problem::new("`plugin` has no module")
-                    .help("write all of it: { plugin = \"FILE.wasm\" }"))
-            }
-            _ if self.kind == Kind::Tbf && self.tbf.is_none() => {
-                Err(Problem::new("`tbf` has no rate and burst")
-                    .help("write all of it: { type = \"tbf\", rate = \"1mbit\", burst = \"5kB\" }"))
-            }
             Division::Classes { classes, .. }
                 if matches!(self.kind, Kind::Htb | Kind::Cbq)
                     && classes.iter().any(|class| class.shape.is_none()) =>
@@ -396,6 +182,7 @@ impl Scheduler {
                 Err(Problem::new(format!("a class of `{name}` has no rate"))
                     .help("write all of it, with its rates"))
             }
+            _ if let Some(missing) = self.own.missing() => Err(missing),
             Division::Classes { classes, .. } => self.try_it().map_err(|refusal| {
                 let class = refusal.class.and_then(|index| classes.get(index));
                 Problem::new(match class {
@@ -441,7 +228,7 @@ impl Scheduler {
                 (*default, *drops_rest) = (None, false);
             }
             // What follows from it is the bound of the whole.
-            if let Some(tbf) = &mut plain.tbf {
+            if let Some(tbf) = plain.own.get_mut::<Tbf>() {
                 tbf.latency = None;
             }
             plain
@@ -485,13 +272,7 @@ impl Scheduler {
             bound: self.bound,
             quantum: self.quantum.filter(|_| about.quantum.is_some()),
             policy: if same_policy { self.policy } else { own_policy },
-            dcf: if kind == Kind::Dcf { self.dcf } else { DcfConfig::default() },
-            csma_cd: if kind == Kind::CsmaCd { self.csma_cd } else { CsmaCdConfig::default() },
-            hpd: if kind == Kind::Hpd { self.hpd } else { Hpd::default() },
-            abe: if kind == Kind::Abe { self.abe.clone() } else { Abe::default() },
-            plugin: if kind == Kind::Plugin { self.plugin.clone() } else { Plugin::default() },
-            tbf: self.tbf.filter(|_| kind == Kind::Tbf),
-            cbq: self.cbq.filter(|_| kind == Kind::Cbq),
+            own: if kind == self.kind { self.own.clone() } else { (about.own)() },
         }
     }
 
@@ -502,18 +283,8 @@ impl Scheduler {
             serves: Division::default_of(kind),
             bound: None,
             quantum: None,
-            policy: match kind {
-                Kind::FqCodel => Policy::Codel(CodelConfig::default()),
-                Kind::FqPie => Policy::Pie(PieConfig::default()),
-                _ => Policy::Fifo,
-            },
-            dcf: DcfConfig::default(),
-            csma_cd: CsmaCdConfig::default(),
-            hpd: Hpd::default(),
-            abe: Abe::default(),
-            plugin: Plugin::default(),
-            tbf: None,
-            cbq: None,
+            policy: (kind.about().policy)(),
+            own: (kind.about().own)(),
         }
     }
 
@@ -551,42 +322,14 @@ impl Scheduler {
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::default();
         self.write(&mut table);
-        if let Some(own) = self.own() {
+        if let Some(policy) = self.policy.parameters() {
+            policy.write(&mut table);
+        }
+        if let Some(own) = self.own.parameters() {
             own.write(&mut table);
         }
         table
     }
-
-    /// What the schema says of one.
-    pub(crate) fn schema(definitions: &mut Definitions) -> Json {
-        schema::define(definitions, "Scheduler", |definitions| {
-            let enough = Kind::ALL.into_iter().filter(|kind| kind.is_enough_by_name()).map(Kind::name);
-            let mut any = vec![json!({ "enum": std::iter::once("none").chain(enough).collect::<Vec<_>>() })];
-            any.extend(Kind::ALL.into_iter().map(|kind| schema_of(kind, definitions)));
-            let doc = "What shares the transmitter among classes or flows.";
-            json!({ "description": doc, "anyOf": any })
-        })
-    }
-}
-
-/// What the schema says of schedulers of this kind.
-fn schema_of(kind: Kind, definitions: &mut Definitions) -> Json {
-    let (name, doc) = (kind.name(), kind.words());
-    schema::define(definitions, &format!("{name}-scheduler"), |definitions| {
-        let mut table = schema::tagged(name, doc, &keys_of(kind), definitions);
-        if kind == Kind::Plugin {
-            table["required"] = json!(["plugin"]);
-        }
-        if table["properties"].get("classes").is_some() {
-            let has_own = !(kind.about().class_keys)().is_empty();
-            let called = if has_own { format!("{name}-class") } else { "Class".into() };
-            table["properties"]["classes"]["items"] = schema::define(definitions, &called, |definitions| {
-                let doc = "Packets that share a queue behind a scheduler.";
-                schema::object(doc, &class::keys_of(kind), definitions)
-            });
-        }
-        table
-    })
 }
 
 impl Division {
@@ -638,7 +381,6 @@ impl Division {
         }
     }
 }
-
 pub(crate) fn identity_name(identity: Identity) -> &'static str {
     IDENTITIES.iter().find(|(_, known)| *known == identity).map_or("5-tuple", |(name, _)| name)
 }
@@ -649,56 +391,4 @@ fn read_kind(node: &Node) -> Result<Kind, Problem> {
     Kind::from_name(name).ok_or_else(|| {
         suggest(Problem::new(format!("{} is not a scheduler", node.found())).at(&node.span), name, &names)
     })
-}
-
-/// That a table has only keys of this kind; says which kind has the one that it should not have.
-fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
-    keys::only(table, &keys_of(kind)).map_err(|problem| {
-        let Some(key) = keys::unknown(table, &keys_of(kind)) else { return problem };
-        let has = |kind: &Kind| keys_of(*kind).iter().any(|known| known.name() == key.name);
-        match &Kind::ALL.into_iter().filter(has).map(Kind::name).collect::<Vec<_>>()[..] {
-            [] => problem,
-            names => problem.help(format!("`{}` requires {}", key.name, one_of(names))),
-        }
-    })
-}
-
-/// The keys of schedulers, of their classes and filters, by the names of their tables in the reference.
-pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
-    let mut tables = vec![
-        ("scheduler", keys::keys::<Scheduler>()),
-        ("class", class::keys_of(Kind::Fifo)),
-        ("filter", keys::keys::<Filter>()),
-        ("match", keys::keys::<Match>()),
-        ("hpd", keys::keys::<Hpd>()),
-        ("hpd-class", keys::keys::<HpdClass>()),
-        ("abe", keys::keys::<Abe>()),
-        ("plugin", keys::keys::<Plugin>()),
-        ("tbf", keys::keys::<Tbf>()),
-        ("htb-class", keys::keys::<HtbClass>()),
-        ("cbq", keys::keys::<Cbq>()),
-        ("cbq-class", keys::keys::<CbqClass>()),
-        ("dcf", keys::keys::<DcfConfig>()),
-        ("csma-cd", keys::keys::<CsmaCdConfig>()),
-    ];
-    tables.extend(hpd::tables());
-    tables
-}
-
-/// The registry, as the table `schedulers` of the reference.
-pub(crate) fn registry() -> String {
-    let mut table = String::from("| `type` | serves | quantum | what it does |\n|---|---|---|---|\n");
-    for kind in Kind::ALL {
-        let about = kind.about();
-        let serves = match about.serves {
-            Serves::Classes => "classes",
-            Serves::ClassesOrFlows => "classes or flows",
-            Serves::Flows => "flows",
-            Serves::Bands => "three bands of its own",
-            Serves::Colours => "two colours of its own",
-        };
-        let quantum = about.quantum.map_or(String::new(), |quantum| quantum.to_string());
-        table += &format!("| `\"{}\"` | {serves} | {quantum} | {} |\n", about.name, about.words);
-    }
-    table
 }

@@ -3,6 +3,7 @@
 use narrows_core::sched::AbeConfig;
 use narrows_core::{Duration, Probability};
 
+use super::own::OwnParameters;
 use crate::keys::kind::Several;
 use crate::keys::quantity::{Percentage, Time};
 use crate::keys::{Keyed, Row, row};
@@ -51,10 +52,12 @@ impl Abe {
     pub(super) const fn config(&self) -> AbeConfig {
         AbeConfig { max_delay: self.max_delay, bias: self.bias }
     }
+}
 
-    pub(crate) fn effective(&self) -> String {
+impl OwnParameters for Abe {
+    fn effective(&self) -> String {
         format!(
-            "green waits for {} at most, and goes first in {} of open decisions",
+            "; green waits for {} at most, and goes first in {} of open decisions",
             self.max_delay, self.bias
         )
     }

@@ -11,6 +11,7 @@ use narrows_core::sched::{
 use narrows_core::{NetemQueue, Seed, Stream};
 
 use super::kind::Kind;
+use super::own::OwnParameters;
 use super::plan::{Plan, Refusal, Why};
 use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, tree};
 use crate::value::condition::Match;
@@ -166,22 +167,31 @@ impl Scheduler {
         classes.iter().zip(self.class_words()).map(one).collect()
     }
 
+    /// The parameters of its algorithm, which the registry has made.
+    fn own<T: OwnParameters>(&self) -> &T {
+        self.own.get().expect("a scheduler has its algorithm's parameters")
+    }
+
+    pub(super) fn plugin(&self) -> &super::Plugin {
+        self.own()
+    }
+
     pub(super) fn dcf(&self, plan: Plan<'_>) -> Dcf {
-        Dcf::new(self.dcf, Stream::new(plan.seed, plan.link, "backoff"))
+        Dcf::new(*self.own(), Stream::new(plan.seed, plan.link, "backoff"))
     }
 
     pub(super) fn csma_cd(&self, plan: Plan<'_>) -> CsmaCd {
-        CsmaCd::new(self.csma_cd, Stream::new(plan.seed, plan.link, "backoff"))
+        CsmaCd::new(*self.own(), Stream::new(plan.seed, plan.link, "backoff"))
     }
 
     pub(super) fn hpd(&self) -> Hpd {
         let classes = self.classes().iter().map(|class| class.hpd).collect();
-        Hpd::new(self.hpd.config(classes))
+        Hpd::new(self.own::<super::Hpd>().config(classes))
     }
 
     /// The classes of alternative best effort, in the order of the engine's numbers.
     fn colours(&self) -> Vec<Class> {
-        let green = Match { dscps: self.abe.green.clone(), ..Match::default() };
+        let green = Match { dscps: self.own::<super::Abe>().green.clone(), ..Match::default() };
         vec![
             Class { name: "green".into(), matches: vec![green], ..Class::all() },
             Class { name: "blue".into(), ..Class::all() },
@@ -189,16 +199,16 @@ impl Scheduler {
     }
 
     pub(super) fn abe(&self) -> Abe {
-        Abe::new(self.abe.config())
+        Abe::new(self.own::<super::Abe>().config())
     }
 
     pub(super) fn cbq(&self) -> Result<Cbq, ShapingError> {
-        let super::Cbq { bandwidth, average_packet } = self.cbq.expect("a `cbq` is read with its values");
+        let super::Cbq { bandwidth, average_packet } = *self.own();
         Cbq::new(bandwidth, average_packet, self.cbq_classes())
     }
 
     pub(super) fn tbf_config(&self) -> TbfConfig {
-        let tbf = self.tbf.expect("a `tbf` is read with its values");
+        let tbf = self.own::<super::Tbf>();
         let peak = tbf.peakrate.map(|rate| Peak { rate, mtu: tbf.mtu });
         TbfConfig { rate: tbf.rate, burst: tbf.burst, peak, mpu: tbf.mpu }
     }
@@ -223,7 +233,7 @@ impl Scheduler {
 
     fn cbq_classes(&self) -> Vec<CbqClass> {
         let classes = self.named();
-        let usual = self.cbq.map(|cbq| cbq.average_packet).unwrap_or_default();
+        let usual = self.own.get::<super::Cbq>().map(|cbq| cbq.average_packet).unwrap_or_default();
         let one = |(index, class): (usize, &Class)| match class.shape? {
             ShapedBy::Cbq(shape) => Some(CbqClass {
                 parent: tree::parent(classes, index),
@@ -285,7 +295,7 @@ impl Scheduler {
     pub(crate) fn whole_bound(&self, queue: Queue, default: Bound) -> Option<Bound> {
         let shared = self.has_flows() || self.kind == Kind::Abe;
         let of_flows = || shared.then(|| queue.bound.or(self.published_bound()).unwrap_or(default));
-        let of_latency = || self.tbf.and_then(|tbf| tbf.bound());
+        let of_latency = || self.own.get::<super::Tbf>().and_then(|tbf| tbf.bound());
         self.bound.or_else(of_latency).or_else(of_flows)
     }
 

@@ -7,10 +7,12 @@ use narrows_core::{Bytes, Duration, Rate};
 use serde_json::json;
 
 use super::bucket::BURST;
+use super::own::OwnParameters;
 use crate::keys::kind::{Boolean, ByHand, Given, Integer};
 use crate::keys::quantity::{FINITE_RATE, PACKET_SIZE, Time};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Value;
+use crate::problem::Problem;
 use crate::units;
 
 /// The parameters of the whole.
@@ -70,9 +72,14 @@ impl Keyed for Cbq {
     ];
 }
 
-impl Cbq {
-    pub(crate) fn effective(&self) -> String {
-        format!("a wire of {}, packets of {} on average", self.bandwidth, self.average_packet)
+impl OwnParameters for Cbq {
+    fn effective(&self) -> String {
+        format!(", a wire of {}, packets of {} on average", self.bandwidth, self.average_packet)
+    }
+
+    fn missing(&self) -> Option<Problem> {
+        (self.bandwidth == Rate::UNLIMITED)
+            .then(|| Problem::new("`cbq` has no bandwidth").help("write all of it, with its classes"))
     }
 }
 

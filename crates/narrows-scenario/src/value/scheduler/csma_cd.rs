@@ -2,6 +2,8 @@
 
 use narrows_core::sched::CsmaCdConfig;
 
+use super::own::OwnParameters;
+use crate::keys::Parameters;
 use crate::keys::kind::Integer;
 use crate::keys::{Keyed, Row, row};
 
@@ -32,4 +34,10 @@ impl Keyed for CsmaCdConfig {
             "Collisions after which a frame is dropped with the reason `collisions`."
         ),
     ];
+}
+
+impl OwnParameters for CsmaCdConfig {
+    fn effective(&self) -> String {
+        format!(", {}", Parameters::words(self))
+    }
 }

@@ -6,6 +6,8 @@ use narrows_core::sched::DcfConfig;
 use narrows_core::{Bytes, Duration, Rate};
 use serde_json::json;
 
+use super::own::OwnParameters;
+use crate::keys::Parameters;
 use crate::keys::kind::{ByHand, Choice, Integer, Or, text};
 use crate::keys::{Keyed, Row, row, schema};
 use crate::node::{Node, Table, Value};
@@ -73,6 +75,12 @@ impl Keyed for DcfConfig {
             "the minimum contention window, {window_min}, is above the maximum, {window_max}"
         ))
         .at(key.map_or(place, |key| &key.span)))
+    }
+}
+
+impl OwnParameters for DcfConfig {
+    fn effective(&self) -> String {
+        format!(", {}", Parameters::words(self))
     }
 }
 

@@ -9,6 +9,7 @@ use narrows_core::sched::{
 };
 use serde_json::{Value as Json, json};
 
+use super::own::OwnParameters;
 use crate::keys::kind::{ByHand, Choice, Given, Integer, Or, text};
 use crate::keys::quantity::Time;
 use crate::keys::schema::{self, Definitions};
@@ -123,8 +124,10 @@ impl Hpd {
     pub(crate) fn config(self, classes: Vec<HpdClass>) -> HpdConfig {
         HpdConfig { classes, bound_order: self.bound_order, bound_reading: self.bound_reading }
     }
+}
 
-    pub(crate) fn effective(self) -> String {
+impl OwnParameters for Hpd {
+    fn effective(&self) -> String {
         let reading = match self.bound_reading {
             BoundReading::AboutToViolate => "would be missed by one packet more",
             BoundReading::HasViolated => "is missed",
@@ -133,7 +136,7 @@ impl Hpd {
             BoundOrder::Reference => "the last such class",
             BoundOrder::EarliestDeadline => "the earliest deadline",
         };
-        format!("a class whose limit {reading} goes first, of several {order}")
+        format!("; a class whose limit {reading} goes first, of several {order}")
     }
 }
 

@@ -3,15 +3,17 @@
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::queue;
 use narrows_core::sched::{
-    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Kps, Priority, Qfq, Tbf as Bucket, Wf2q,
+    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Priority, Qfq, Tbf as Bucket, Wf2q,
 };
 use narrows_core::{Bytes, sched};
 
 use super::cbq::CbqClass;
 use super::htb::HtbClass;
+use super::own::{OwnParameters, SchedulerParameters};
 use super::plan::{Plan, Refusal};
 use super::{Hpd, Scheduler, Tbf};
 use crate::keys::{self, Key, Keyed};
+use crate::value::queue::Policy;
 
 /// What a scheduler serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,10 @@ pub(crate) struct About {
     pub(crate) words: &'static str,
     pub(crate) serves: Serves,
     pub(super) build: Build,
+    /// What manages the queue of each flow, where the algorithm brings its own.
+    pub(super) policy: fn() -> Policy,
+    /// The parameters that it has and no other, with every default.
+    pub(super) own: fn() -> SchedulerParameters,
     /// Whether classes have weights.
     pub(crate) weights: bool,
     /// Whether it wants to know the longest packet of a class.
@@ -46,21 +52,32 @@ pub(crate) struct About {
     pub(crate) quantum: Option<Bytes>,
     /// The keys of its own parameters, besides `quantum`.
     pub(crate) keys: fn() -> Vec<&'static dyn Key>,
+    /// The name of the next in the reference.
+    pub(super) class_table: &'static str,
     /// The keys of its own parameters of a class, besides `weight` and `longest`.
     pub(crate) class_keys: fn() -> Vec<&'static dyn Key>,
 }
 
 impl About {
-    const fn new(name: &'static str, words: &'static str, serves: Serves, build: Build) -> Self {
+    const fn new(
+        name: &'static str,
+        class_table: &'static str,
+        words: &'static str,
+        serves: Serves,
+        build: Build,
+    ) -> Self {
         Self {
             name,
             words,
             serves,
             build,
+            policy: || Policy::Fifo,
+            own: SchedulerParameters::default,
             weights: false,
             longest: false,
             quantum: None,
             keys: Vec::new,
+            class_table,
             class_keys: Vec::new,
         }
     }
@@ -77,8 +94,12 @@ impl About {
         Self { quantum: Some(Bytes::new(bytes)), ..self }
     }
 
-    const fn keys<T: Keyed>(self) -> Self {
-        Self { keys: keys::keys::<T>, ..self }
+    const fn own<T: OwnParameters>(self) -> Self {
+        Self { own: SchedulerParameters::plain::<T>, keys: keys::keys::<T>, ..self }
+    }
+
+    const fn policy<T: Keyed>(self, policy: fn() -> Policy) -> Self {
+        Self { policy, keys: keys::keys::<T>, ..self }
     }
 
     const fn class_keys<T: Keyed>(self) -> Self {
@@ -101,7 +122,7 @@ macro_rules! schedulers {
 
             pub(crate) const fn about(self) -> &'static About {
                 match self {
-                    $(Self::$kind => const { &About::new($name, $words, Serves::$serves, $build)$(.$more$(::<$of>)?($($argument)?))* },)+
+                    $(Self::$kind => const { &About::new($name, concat!($name, "-class"), $words, Serves::$serves, $build)$(.$more$(::<$of>)?($($argument)?))* },)+
                 }
             }
         }
@@ -116,19 +137,19 @@ schedulers! {
     Wf2q "wf2q+" "worst-case fair weighted fair queueing" ClassesOrFlows, |it, plan| it.assemble(Wf2q::default(), plan), weights();
     Qfq "qfq" "quick fair queueing" ClassesOrFlows, |it, plan| it.assemble(Qfq::default(), plan), weights(), longest();
     Gfq "gfq" "grouped fair queueing" ClassesOrFlows, |it, plan| it.assemble(Gfq::default(), plan), weights(), longest();
-    Kps "kps" "fair queueing with interleaved stratified timer wheels" ClassesOrFlows, |it, plan| it.assemble(Kps::default(), plan), weights(), longest();
+    Kps "kps" "fair queueing with interleaved stratified timer wheels" ClassesOrFlows, |it, plan| it.assemble(sched::Kps::default(), plan), weights(), longest();
     Sfq "sfq" "stochastic fairness queueing" Flows, |it, plan| it.assemble(Fair::round_robin(it.quantum().unwrap_or_default()), plan), quantum(1514);
     // RFC 8290, 5.2.4: one full Ethernet frame.
-    FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<CodelConfig>();
-    FqPie "fq_pie" "fair queueing with PIE" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<PieConfig>();
-    Dcf "dcf" "802.11b DCF contention between stations" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), keys::<DcfConfig>();
-    CsmaCd "csma-cd" "CSMA/CD contention of half-duplex Ethernet" ClassesOrFlows, |it, plan| it.assemble(it.csma_cd(plan), plan), keys::<CsmaCdConfig>();
-    Hpd "hpd" "proportional delays, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), keys::<Hpd>(), class_keys::<HpdClass>();
-    Abe "abe" "alternative best effort: low delay for green packets at no cost to blue ones" Colours, |it, plan| it.assemble(it.abe(), plan), keys::<super::Abe>();
-    Plugin "plugin" "a scheduler loaded from a WebAssembly module" ClassesOrFlows, |it, plan| it.assemble(it.plugin.scheduler()?, plan), weights(), longest(), keys::<super::Plugin>();
-    Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), keys::<Tbf>();
+    FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), policy::<CodelConfig>(|| Policy::Codel(CodelConfig::default()));
+    FqPie "fq_pie" "fair queueing with PIE" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), policy::<PieConfig>(|| Policy::Pie(PieConfig::default()));
+    Dcf "dcf" "802.11b DCF contention between stations" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), own::<DcfConfig>();
+    CsmaCd "csma-cd" "CSMA/CD contention of half-duplex Ethernet" ClassesOrFlows, |it, plan| it.assemble(it.csma_cd(plan), plan), own::<CsmaCdConfig>();
+    Hpd "hpd" "proportional delays, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), own::<Hpd>(), class_keys::<HpdClass>();
+    Abe "abe" "alternative best effort: low delay for green packets at no cost to blue ones" Colours, |it, plan| it.assemble(it.abe(), plan), own::<super::Abe>();
+    Plugin "plugin" "a scheduler loaded from a WebAssembly module" ClassesOrFlows, |it, plan| it.assemble(it.plugin().scheduler()?, plan), weights(), longest(), own::<super::Plugin>();
+    Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), own::<Tbf>();
     Htb "htb" "a tree of token buckets that borrow from their parents" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
-    Cbq "cbq" "a tree of classes, limited to their rates by idle time" Classes, |it, plan| it.assemble(it.cbq()?, plan), keys::<super::Cbq>(), class_keys::<CbqClass>();
+    Cbq "cbq" "a tree of classes, limited to their rates by idle time" Classes, |it, plan| it.assemble(it.cbq()?, plan), own::<super::Cbq>(), class_keys::<CbqClass>();
 }
 
 impl Kind {

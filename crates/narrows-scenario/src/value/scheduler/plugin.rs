@@ -5,6 +5,7 @@ use std::ops::Range;
 use narrows_plugin::{LoadError, Loaded, Module, abi};
 use serde_json::json;
 
+use super::own::OwnParameters;
 use crate::files::NamedFile;
 use crate::keys::Form;
 use crate::keys::kind::{ByHand, Integer};
@@ -122,21 +123,24 @@ impl Keyed for Plugin {
 }
 
 impl Plugin {
-    /// Whether there is a module.
-    pub(super) const fn is_given(&self) -> bool {
-        self.module.is_some()
-    }
-
     /// A scheduler of the module, with a memory of its own.
     pub(super) fn scheduler(&self) -> Result<Loaded, LoadError> {
         self.module.as_ref().ok_or(LoadError::NoModule)?.scheduler(&self.parameters, self.fuel)
     }
+}
 
-    pub(crate) fn effective(&self) -> String {
+impl OwnParameters for Plugin {
+    fn effective(&self) -> String {
         let file = self.file.as_ref().map_or("no file", |file| &file.name);
         let parameters: Vec<String> =
             self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let with = if parameters.is_empty() { String::new() } else { format!(", {}", parameters.join(", ")) };
-        format!("{file}{with}, fuel {} a call", self.fuel)
+        format!(": {file}{with}, fuel {} a call", self.fuel)
+    }
+
+    fn missing(&self) -> Option<Problem> {
+        self.file.is_none().then(|| {
+            Problem::new("`plugin` has no module").help("write all of it: { plugin = \"FILE.wasm\" }")
+        })
     }
 }

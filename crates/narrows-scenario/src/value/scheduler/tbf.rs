@@ -6,6 +6,7 @@ use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Rate};
 
 use super::bucket::{BURST, below_one_packet};
+use super::own::OwnParameters;
 use crate::keys::kind::Given;
 use crate::keys::quantity::{FINITE_RATE, PACKET_SIZE, Time};
 use crate::keys::{Keyed, Row, row};
@@ -92,9 +93,11 @@ impl Tbf {
         let bytes = self.peakrate.map_or(own, |peak| own.min(within(peak, self.mtu)));
         Some(Bound::Bytes(Bytes::new(bytes)))
     }
+}
 
-    pub(crate) fn effective(&self) -> String {
-        let mut words = format!("{}, burst {}", self.rate, self.burst);
+impl OwnParameters for Tbf {
+    fn effective(&self) -> String {
+        let mut words = format!(", {}, burst {}", self.rate, self.burst);
         if let Some(peak) = self.peakrate {
             words += &format!(", at most {peak} over more than {}", self.mtu);
         }
@@ -102,5 +105,12 @@ impl Tbf {
             words += &format!(", a packet counts at least {}", self.mpu);
         }
         words
+    }
+
+    fn missing(&self) -> Option<Problem> {
+        (self.rate == Rate::UNLIMITED).then(|| {
+            Problem::new("`tbf` has no rate and burst")
+                .help("write all of it: { type = \"tbf\", rate = \"1mbit\", burst = \"5kB\" }")
+        })
     }
 }
