@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +32,50 @@ def test_the_composite_action() -> None:
         parses(step.get("run", ""))
     named = set(re.findall(r"inputs\.([\w-]+)", (ROOT / "packaging/github/action.yml").read_text()))
     assert named == inputs
+
+
+# A job as a user writes one. The cache of the service says that it holds the guest kernel, so that none is built.
+JOB = """
+on: push
+jobs:
+  network-tests:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: ./packaging/github
+        with: { package: "PACKAGE", guest-kernel: "true" }
+      - run: narrows run --delay 20ms -- ping -c 3 -i 0.2 server
+"""
+CACHE = """
+name: cache
+outputs: { cache-hit: { value: "true" } }
+runs: { using: composite, steps: [{ shell: bash, run: "true" }] }
+"""
+
+
+def test_the_composite_action_in_a_runner(tmp_path: Path, real_time: None) -> None:
+    """By act, on this machine itself: the wheel is installed by the action, and the step after it runs a live network."""
+    act, wheel = shutil.which("act"), os.environ.get("NARROWS_WHEEL")
+    if act is None or wheel is None:
+        pytest.skip("this needs act, a runner for GitHub's workflows, and NARROWS_WHEEL")
+    if Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").exists() and os.environ.get("CI") != "true":
+        pytest.skip("the action would change a setting of this host")
+    repository, cache = tmp_path / "repository", tmp_path / "cache"
+    shutil.copytree(ROOT / "packaging/github", repository / "packaging/github")
+    (repository / ".github/workflows").mkdir(parents=True)
+    (repository / ".github/workflows/test.yml").write_text(JOB.replace("PACKAGE", wheel))
+    cache.mkdir()
+    (cache / "action.yml").write_text(CACHE)
+    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "all"]):
+        subprocess.run(["git", *command], cwd=repository, check=True)
+    venv.create(tmp_path / "env", with_pip=True)
+    there = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    there |= {"PATH": f"{tmp_path}/env/bin:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "act")}
+    command = [act, "push", "--platform", "ubuntu-latest=-self-hosted", "--local-repository", f"actions/cache@v4={cache}"]
+    ended = subprocess.run(command, cwd=repository, env=there, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "3 packets transmitted, 3 received" in ended.stdout
+    assert (tmp_path / "env/bin/narrows").exists() and "live runs will not work" not in ended.stdout
 
 
 def test_the_job_of_gitlab() -> None:
