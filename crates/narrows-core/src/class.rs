@@ -1,4 +1,4 @@
-//! What a class of a queue, or a flow of a scheduler, is told and tells: its weight, other parameters, where it stands.
+//! Parameters and state of a queue's class or a scheduler's flow: its weight, other parameters, its present state.
 
 mod delay;
 mod failure;
@@ -11,23 +11,23 @@ pub use state::{ClassState, DelayState, Mode, ShapedState};
 use core::fmt;
 use core::num::NonZero;
 
-/// Parameters of a class that one scheduler knows and the others do not, to change while it runs.
+/// Parameters of a class that are specific to one scheduler. They can be changed at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClassSettings {
-    /// Of hybrid proportional delay.
+    /// Parameters of hybrid proportional delay.
     Delay(HpdClass),
 }
 
-/// The share of a flow relative to others: a whole number, at least 1.
+/// A flow's share relative to others: an integer, at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight(NonZero<u32>);
 
 impl Weight {
-    /// The least.
+    /// The minimum.
     pub const ONE: Self = Self(NonZero::<u32>::MIN);
 
-    /// Nothing for 0.
+    /// `None` for 0.
     pub const fn new(weight: u32) -> Option<Self> {
         match NonZero::new(weight) {
             Some(weight) => Some(Self(weight)),
@@ -35,7 +35,7 @@ impl Weight {
         }
     }
 
-    /// The number.
+    /// The weight as a number.
     pub const fn get(self) -> u32 {
         self.0.get()
     }
@@ -47,51 +47,51 @@ impl fmt::Display for Weight {
     }
 }
 
-/// Why a scheduler does not take a flow.
+/// Why a scheduler does not accept a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Its weight is above the greatest.
+    /// The weight is too large.
     Weight {
-        /// What it is.
+        /// The flow's weight.
         found: u64,
-        /// The most.
+        /// The maximum.
         most: u64,
     },
-    /// The sum of all weights would be above the greatest.
+    /// The sum of all weights would be too large.
     Sum {
-        /// What it would be.
+        /// What the sum would be.
         found: u64,
-        /// The most.
+        /// The maximum.
         most: u64,
     },
-    /// Its longest packet is beyond what the arithmetic holds.
+    /// The longest packet is more than the arithmetic can hold.
     Longest {
-        /// What it is, in bytes.
+        /// Its length in bytes.
         found: u64,
-        /// The most, in bytes.
+        /// The maximum in bytes.
         most: u64,
     },
-    /// Its band is above the greatest.
+    /// The band is too large.
     Band {
-        /// What it is.
+        /// The flow's band.
         found: u64,
-        /// The most.
+        /// The maximum.
         most: u64,
     },
-    /// There are as many flows as there may be.
+    /// The maximum number of flows is reached.
     Flows {
-        /// The most.
+        /// The maximum.
         most: u64,
     },
-    /// A scheduler that was loaded at run time does not take it, and says no more than this number.
+    /// A scheduler loaded at run time refuses the flow with this code.
     Declined(i32),
-    /// A scheduler that was loaded at run time failed when it was to take it.
+    /// A scheduler loaded at run time failed while it handled the call.
     Failed(Fault),
     /// There is no such class.
     NoClass,
-    /// The scheduler knows no weights.
+    /// The scheduler has no weights.
     NoWeights,
-    /// The scheduler knows no such parameters.
+    /// The scheduler has no such parameters.
     NoSettings,
 }
 

@@ -1,8 +1,8 @@
-//! Where packets wait for the transmitter.
+//! The queue in front of a link's transmitter.
 //!
-//! [`Queue`] is an open seam: a queue management policy is one type that implements it, and so is a scheduler, which
-//! keeps several queues and chooses among them. The link calls it with scheduled instants, never with the time of a
-//! poll, and only for packets that truly wait: what is on the wire or in the delay line is not the queue's business.
+//! Implement [`Queue`] to add a queueing discipline. A scheduler is one, too: it keeps several queues and chooses
+//! among them. The link calls a queue with scheduled instants, never with the instant of a poll. The queue holds only
+//! packets that wait for the transmitter, not those on the wire or in the delay line.
 
 pub(crate) mod context;
 mod fifo;
@@ -27,136 +27,143 @@ use crate::service::Overhead;
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
 
-/// Packets wait here until the transmitter is free.
+/// Holds packets until the transmitter is free.
 pub trait Queue: fmt::Debug + Send {
-    /// Takes a packet that arrives at `now`. It may drop this packet or others, or mark them: [`Context::drop`],
+    /// Enqueues a packet that arrives at `now`. May drop or mark this packet or others: [`Context::drop`],
     /// [`Context::mark`].
     fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>);
 
-    /// Takes a packet that arrives at `now` while the transmitter is free, and says what to send next: the same as
-    /// [`Queue::enqueue`] and then [`Queue::dequeue`], for queues that have a shorter way.
+    /// Enqueues a packet that arrives at `now` while the transmitter is free, and returns what to send next.
+    /// Equivalent to [`Queue::enqueue`] followed by [`Queue::dequeue`], which is the default. Override it if there is
+    /// a faster path.
     fn pass(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> Dequeue {
         self.enqueue(now, packet, context);
         self.dequeue(now, context)
     }
 
-    /// The transmitter is free at `now`: the packet to send next, if one may go. Called again at the instant of
-    /// [`Dequeue::NotBefore`], at any enqueue and at a reconfiguration, and, after a [`Dequeue::NotBefore`], whenever the
-    /// rate of a curve that varies by itself has become another. May drop packets on the way.
+    /// Returns the packet to send next, if one may be sent. The transmitter is free at `now`. May drop packets.
+    ///
+    /// After [`Dequeue::NotBefore`] it is called again at that instant, after every enqueue, after a reconfiguration,
+    /// and whenever the rate of a service curve that varies by itself has changed.
     fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue;
 
-    /// What waits here.
+    /// The packets and bytes that wait here.
     fn backlog(&self) -> Backlog;
 
-    /// Sets the bound. Packets that wait already stay, even beyond a smaller bound.
+    /// Sets the bound. Packets that already wait stay, even beyond a smaller bound.
     fn set_bound(&mut self, bound: Bound);
 
-    /// The bound in force.
+    /// The current bound.
     fn bound(&self) -> Bound;
 
-    /// Hands over everything that waits, in order of arrival, when the queue is replaced by one of another kind. A queue of
-    /// several classes no longer knows which of two packets came first if they came at one instant to different classes;
-    /// these go by class.
+    /// Removes and returns all waiting packets in order of arrival. Called when a queue of another kind replaces this
+    /// one.
+    ///
+    /// A queue with several classes cannot tell the order of packets that arrived at the same instant in different
+    /// classes. It returns these in class order.
     fn take_all(&mut self, pool: &mut Pool) -> PacketList;
 
-    /// Takes over what waited in the queue that this one replaces; no bound applies. [`PacketState::entered`] has the
-    /// instant at which each began to wait.
+    /// Takes over the packets of the queue that this one replaces. No bound applies. [`PacketState::entered`] is the
+    /// instant at which each packet began to wait.
     ///
     /// [`PacketState::entered`]: crate::PacketState::entered
     fn adopt(&mut self, now: Time, packets: PacketList, context: &mut Context<'_>);
 
-    /// What the queue feeds is now this. Called before the first packet, whenever the service curve or the overhead is
-    /// changed, and, where a curve varies by itself, before the first call for which its rate is another
-    /// ([`ServiceCurve::next_change`](crate::service::ServiceCurve::next_change)): once for each rate that there was meanwhile,
-    /// from when on it was, in order; after 64 of these, once for the mean rate of the rest and once for the present one.
+    /// Sets what the queue feeds: the transmitter's rate and overhead, from `now` on. Called before the first packet
+    /// and whenever the service curve or the overhead changes.
+    ///
+    /// For a curve that varies by itself, it is called before the first call at which the rate differs
+    /// ([`ServiceCurve::next_change`](crate::service::ServiceCurve::next_change)): once for each rate in between, in
+    /// order, with the instant at which that rate began. After 64 of these, it is called once with the mean rate of
+    /// the rest and once with the present rate.
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
 
-    /// What each class has counted, where the queue has classes.
+    /// The counters of each class. Empty if the queue has no classes.
     fn classes(&self) -> &[ClassCounters] {
         &[]
     }
 
-    /// Where the classes of a scheduler stand that tells more of them than what all count: see
+    /// The state of each class of a scheduler that reports more than the common counters: see
     /// [`Scheduler::states`](crate::sched::Scheduler::states).
     fn class_states(&self, _now: Time) -> Vec<ClassState> {
         Vec::new()
     }
 
-    /// The flows that masks have made and that are there at `now`, by set and in their order; see
+    /// The flows created by masks that exist at `now`, by set and in order within it; see
     /// [`FlowSets`](crate::sched::FlowSets).
     fn masked_flows(&self, _now: Time) -> Vec<MaskedFlow> {
         Vec::new()
     }
 
-    /// What has become of the flows of each set, where masks make flows.
+    /// The flow counts of each set, where masks create flows.
     fn flow_sets(&self) -> Vec<FlowSetCounts> {
         Vec::new()
     }
 
-    /// Gives the class of that number another weight.
+    /// Changes the weight of the class with this number.
     ///
     /// # Errors
-    /// When there is no such class or its scheduler does not take the weight; then nothing has changed.
+    /// If there is no such class, or the scheduler does not accept the weight. Then nothing has changed.
     fn set_weight(&mut self, _now: Time, _class: usize, _weight: Weight) -> Result<(), Refused> {
         Err(Refused::NoClass)
     }
 
-    /// Gives the class of that number other parameters of its scheduler's own.
+    /// Changes the scheduler-specific parameters of the class with this number.
     ///
     /// # Errors
-    /// When there is no such class or its scheduler does not take them; then nothing has changed.
+    /// If there is no such class, or the scheduler does not accept the parameters. Then nothing has changed.
     fn set_class(&mut self, _now: Time, _class: usize, _settings: ClassSettings) -> Result<(), Refused> {
         Err(Refused::NoClass)
     }
 
-    /// Sorts packets into the same classes by other rules, from the next arrival on.
+    /// Replaces the rules that sort packets into the existing classes, from the next arrival on.
     ///
     /// # Errors
-    /// When there are no classes, or none of a number that the rules name; then nothing has changed.
+    /// If the queue has no classes, or the rules name a class that does not exist. Then nothing has changed.
     fn set_classifier(&mut self, _classifier: Classifier) -> Result<(), Refused> {
         Err(Refused::NoClass)
     }
 }
 
-/// What a queue feeds: how fast the transmitter is at present, and what a packet costs there.
+/// What a queue feeds: the transmitter's present rate, and the overhead of a packet there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Bits a second.
+    /// Rate in bits per second.
     pub rate: Rate,
-    /// How many bits a packet is.
+    /// How many bits a packet takes on the wire.
     pub overhead: Overhead,
 }
 
-/// What one class of a queue has counted. `arrived = sent + dropped + waiting`. Another queue in its place begins anew,
-/// and what it takes over has arrived there.
+/// Counters of one class of a queue. `arrived = sent + dropped + waiting`. If another queue replaces this one, its
+/// counters start from zero, and the packets that it takes over count as arrived there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounters {
-    /// Came to this class.
+    /// Arrived at this class.
     pub arrived: Tally,
-    /// Went to the transmitter.
+    /// Sent to the transmitter.
     pub sent: Tally,
-    /// Dropped by the class's bound or by queue management, when coming or while waiting.
+    /// Dropped by the class's bound or by queue management, on arrival or later.
     pub dropped: Tally,
-    /// Marked with "congestion experienced", here.
+    /// Marked here with "congestion experienced".
     pub marked: u64,
-    /// The time that those sent had waited, added up.
+    /// Sum of the waiting times of all packets sent.
     pub waited: Duration,
-    /// The longest time that one of those had waited.
+    /// Longest waiting time of a packet sent.
     pub longest_wait: Duration,
 }
 
 /// The answer to [`Queue::dequeue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue {
-    /// Send this one.
+    /// Send this packet.
     Packet(PacketRef),
-    /// Packets wait, but none may go before that instant, which lies in the future.
+    /// Packets wait, but none may be sent before this instant, which is later than `now`.
     NotBefore(Time),
-    /// Nothing waits.
+    /// No packet waits.
     Empty,
 }
 
-/// How much waits.
+/// The backlog: how much waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets.
@@ -165,17 +172,17 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// How much may wait.
+/// The maximum backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// That many packets.
+    /// This many packets.
     Packets(u64),
-    /// That many bytes, counted from the network header on.
+    /// This many bytes, counted from the network header on.
     Bytes(Bytes),
 }
 
 impl Bound {
-    /// Whether a packet of `length` bytes fits beside what waits already.
+    /// Whether a packet of `length` bytes fits on top of this backlog.
     pub const fn admits(self, waiting: Backlog, length: u32) -> bool {
         match self {
             Self::Packets(limit) => waiting.packets < limit,

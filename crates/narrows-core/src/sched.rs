@@ -1,11 +1,12 @@
 //! Schedulers: several flows share one transmitter.
 //!
-//! [`Scheduler`] is an open seam. A scheduler decides which flow sends next, and nothing else: the packets of each flow
-//! wait in [`Flows`], which also keeps what the scheduler wants to remember of a flow, next to its queue. Classes, bounds
-//! and queue management are [`Scheduled`]'s business, which makes a scheduler a link's [`Queue`](crate::queue::Queue).
-//! [`Server`] is the bare thing, for tests and benches: flows and a scheduler, without packets' contents.
+//! [`Scheduler`] is the trait to implement for a new scheduling algorithm. A scheduler only decides which flow sends
+//! next. The packets of each flow wait in [`Flows`], which also stores the scheduler's per-flow state next to the
+//! flow's queue. [`Scheduled`] adds classes, bounds and queue management, and turns a scheduler into a link's
+//! [`Queue`](crate::queue::Queue). [`Server`] is the minimal harness for tests and benchmarks: flows and a scheduler,
+//! without packet contents.
 //!
-//! How to write one: `docs/writing-a-scheduler.md`.
+//! For a tutorial, see `docs/writing-a-scheduler.md`.
 
 mod abe;
 pub(crate) mod bucket;
@@ -68,31 +69,48 @@ use crate::counters::DropReason;
 use crate::queue::{Bound, Wire};
 use crate::time::Time;
 
-/// Chooses among flows.
+/// Decides which flow sends next.
 ///
-/// For each packet the calls come in this order: [`enqueue`](Self::enqueue) when it has joined its flow's queue; later
-/// [`select`](Self::select) when the transmitter is free; and if that says [`Selection::Flow`], the flow's first packet is
-/// taken out and [`sent`](Self::sent) follows, unless queue management dropped everything that waited in the flow, when
-/// [`head_dropped`](Self::head_dropped) follows.
+/// # Call sequence
+/// 1. A packet arrives and is appended to its flow's queue. [`enqueue`](Self::enqueue) is called.
+/// 2. The transmitter is free. [`select`](Self::select) is called.
+/// 3. If the answer is [`Selection::Flow`], the flow's first packet is removed from its queue and
+///    [`sent`](Self::sent) is called. If queue management drops every packet of the flow instead,
+///    [`head_dropped`](Self::head_dropped) is called.
+///
+/// # Contract
+/// - Time is an argument. `now` is the instant at which the event happens, not the instant of a poll. Never count
+///   calls.
+/// - `select` is idempotent: called again at the same instant, it gives the same answer. It may tidy up or catch up
+///   with `now`, but the turn is consumed in `sent`.
+/// - The scheduler reads the queues through [`Flows`] and changes only its own state, `flows[flow]`. The caller adds
+///   and removes packets and flows.
+/// - Every loop has a bound.
+/// - A flow without packets may still have scheduler state: queue management can empty a flow at any time.
 pub trait Scheduler: fmt::Debug + Send {
-    /// What it keeps of a flow. Up to 40 bytes lie in one cache line with the flow's queue.
+    /// The state that the scheduler keeps for each flow. Up to 40 bytes share one cache line with the flow's queue.
     type Flow: fmt::Debug + Send;
 
-    /// Whether [`enqueue`](Self::enqueue) has to tell of each packet, as it does where this is not said otherwise. To one to
-    /// whom it only matters that an idle flow has a packet now it tells of the first alone, where a flow gets several at
-    /// once: those of a class whose own queue had nothing to send for a while.
+    /// Whether [`enqueue`](Self::enqueue) must be called for every packet. Default: true.
+    ///
+    /// Set it to `false` if the scheduler only needs to know that an idle flow has become backlogged. If a flow then
+    /// gets several packets at once, `enqueue` is called for the first one only. This happens when a class with a
+    /// queue of its own has packets to send again after a pause.
     const COUNTS_PACKETS: bool = true;
 
-    /// A flow joins, with nothing waiting.
+    /// Adds a flow whose queue is empty, and returns its initial state.
     ///
     /// # Errors
-    /// When it cannot serve such a flow, alone or beside those that it has; then nothing has changed.
+    /// If the scheduler cannot serve the flow, alone or together with its present flows. Then it must leave its own
+    /// state unchanged.
     fn join(&mut self, flow: FlowConfig) -> Result<Self::Flow, Refused>;
 
-    /// A flow leaves. Nothing waits in it; its number may be given to another one.
+    /// Removes a flow whose queue is empty. Its number may be reused for another flow, so the scheduler must forget
+    /// the flow.
     fn leave(&mut self, flow: FlowId, flows: &mut Flows<Self::Flow>);
 
-    /// A flow has another weight from now on; it may be backlogged. A scheduler without weights refuses.
+    /// Changes a flow's weight from `now` on. The flow may be backlogged. The default implementation returns
+    /// [`Refused::NoWeights`].
     ///
     /// # Errors
     /// As for [`join`](Self::join).
@@ -106,10 +124,11 @@ pub trait Scheduler: fmt::Debug + Send {
         Err(Refused::NoWeights)
     }
 
-    /// A flow has other parameters of the scheduler's own from now on; it may be backlogged.
+    /// Changes a flow's scheduler-specific parameters from `now` on. The flow may be backlogged. The default
+    /// implementation returns [`Refused::NoSettings`].
     ///
     /// # Errors
-    /// When these are not of its kind, or as for [`join`](Self::join).
+    /// If the settings belong to another scheduler, or as for [`join`](Self::join).
     fn set_class(
         &mut self,
         _now: Time,
@@ -120,53 +139,69 @@ pub trait Scheduler: fmt::Debug + Send {
         Err(Refused::NoSettings)
     }
 
-    /// A packet has joined the end of a flow's queue. It is the only one there if the flow was idle:
+    /// A packet has been appended to a flow's queue. If the flow was idle, it is the only packet there:
     /// `flows.packets(flow) == 1`.
     fn enqueue(&mut self, now: Time, flow: FlowId, flows: &mut Flows<Self::Flow>);
 
-    /// The same of a packet that has waited since an earlier instant in a queue that this one replaces. Those of a flow
-    /// come in the order of these instants.
+    /// Like [`enqueue`](Self::enqueue), for a packet taken over from the queue that this one replaces. The packet has
+    /// waited since `since`. The packets of a flow are passed in the order of these instants. The default
+    /// implementation calls `enqueue`.
     fn take_over(&mut self, now: Time, flow: FlowId, _since: Time, flows: &mut Flows<Self::Flow>) {
         self.enqueue(now, flow, flows);
     }
 
-    /// Why a packet of `length` bytes could never go, and is dropped when it comes. Nothing is changed by asking.
+    /// Returns the reason to drop a packet of `length` bytes on arrival if it could never be sent, and `None`
+    /// otherwise. The call changes nothing. Default: `None`.
     fn never_sends(&self, _length: u32) -> Option<DropReason> {
         None
     }
 
-    /// Why a packet of `length` bytes that comes now is not let in, by a scheduler that decides on that itself
-    /// ([`Overload::Scheduler`]). Nothing but the catching up with `now` is changed by asking.
+    /// Returns the reason to refuse a packet of `length` bytes that arrives now, and `None` to accept it. Called only
+    /// with [`Overload::Scheduler`], where the scheduler itself decides about admission. The call may catch up with
+    /// `now` and changes nothing else. Default: `None`.
     fn refuses(&mut self, _now: Time, _length: u32) -> Option<DropReason> {
         None
     }
 
-    /// Which flow sends its first packet now. A flow that is chosen must have one. What this changes must not depend on
-    /// how often it is asked: asking again at the same instant gives the same answer.
+    /// Selects the flow that sends its first packet now. A selected flow must have a packet.
+    ///
+    /// The call must be idempotent: called again at the same instant, it gives the same answer. State changes must
+    /// not depend on how often it is called.
     fn select(&mut self, now: Time, flows: &mut Flows<Self::Flow>) -> Selection;
 
-    /// The selected flow has sent a packet of `length` bytes, which is out of its queue. What was its first packet when it
-    /// was selected may have been dropped before by queue management, so the length may be another one.
+    /// The selected flow has sent a packet of `length` bytes, which has been removed from its queue. Charge the flow
+    /// here.
+    ///
+    /// `length` can differ from the length of the packet that was first at the time of `select`: queue management may
+    /// have dropped that one.
     fn sent(&mut self, now: Time, flow: FlowId, length: u32, flows: &mut Flows<Self::Flow>);
 
-    /// A flow's first packets have been dropped, whether it was selected or not: another packet is the first now, or none
-    /// is. They got no service. To a class whose own queue has nothing to send for a while this happens, too.
+    /// One or more packets at the head of a flow have been dropped, whether the flow was selected or not. Now another
+    /// packet is the first, or the flow is empty. The dropped packets received no service.
+    ///
+    /// Also called when a drop at the tail empties the flow, and when a class with a queue of its own has nothing to
+    /// send for a while.
     fn head_dropped(&mut self, now: Time, flow: FlowId, flows: &mut Flows<Self::Flow>);
 
-    /// Whether a flow in which nothing waits has had more than its share so far, and would pay for it when it sends again.
-    /// One that left and joined anew would not, so who takes idle flows away and makes them again waits until it owes nothing.
+    /// Whether an idle flow has received more than its share and would pay for it when it sends again. Default:
+    /// `false`.
+    ///
+    /// A flow that leaves and joins again loses this debt. Code that removes idle flows and recreates them on demand,
+    /// such as [`FlowSets`], therefore waits until the flow owes nothing.
     fn owes(&self, _flow: FlowId, _flows: &Flows<Self::Flow>) -> bool {
         false
     }
 
-    /// The transmitter is now this.
+    /// Sets the transmitter's present rate and per-packet overhead. See
+    /// [`Queue::set_wire`](crate::queue::Queue::set_wire) for when it is called.
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
 
-    /// The bound of the whole is now this. Only one that lets packets in itself needs it: see [`Scheduler::refuses`].
+    /// Sets the bound of the whole queue. Only needed by a scheduler that decides about admission: see
+    /// [`Scheduler::refuses`].
     fn set_bound(&mut self, _bound: Bound) {}
 
-    /// Where its classes stand, those with others below them included, in the order in which they were configured.
-    /// Nothing where it has no more to tell than what all classes count.
+    /// Returns the state of each class, inner classes included, in configuration order. Empty if the scheduler
+    /// reports nothing beyond the counters that every class has, which is the default.
     fn states(&self, _now: Time, _flows: &Flows<Self::Flow>) -> Vec<ClassState> {
         Vec::new()
     }
@@ -175,25 +210,26 @@ pub trait Scheduler: fmt::Debug + Send {
 /// The answer to [`Scheduler::select`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// This flow's first packet goes.
+    /// Send this flow's first packet.
     Flow(FlowId),
-    /// This flow's first packet is given up: it is dropped, [`Scheduler::head_dropped`] follows, then another
-    /// [`Scheduler::select`].
+    /// Drop this flow's first packet. [`Scheduler::head_dropped`] is called, then [`Scheduler::select`] again.
     GiveUp(FlowId, DropReason),
-    /// Packets wait, but none may go before that instant, which lies in the future.
+    /// Packets wait, but none may be sent before this instant, which must be later than `now`. Name the exact instant:
+    /// no packet could be sent earlier, and at that instant one can be sent or a later instant is named.
+    /// [`Scheduler::select`] may be called before it.
     NotBefore(Time),
-    /// Nothing waits.
+    /// No packet waits.
     Empty,
 }
 
-/// What a scheduler needs to know of a flow. Each looks only at what its algorithm knows.
+/// A flow's parameters. Each scheduler uses only those that its algorithm knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowConfig {
-    /// Its share of the transmitter, relative to the others' weights.
+    /// The flow's share of the transmitter, relative to the weights of the others.
     pub weight: Weight,
-    /// The longest packet that is expected, in bytes from the network header on. A longer one is served all the same.
+    /// The longest packet to expect, in bytes from the network header on. Longer packets are still served.
     pub longest: u32,
-    /// Its band, for strict priorities: lower ones go first.
+    /// The band, for strict priorities: lower bands are served first.
     pub band: u32,
 }
 

@@ -8,15 +8,17 @@ use crate::time::Duration;
 /// The parameters of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HpdClass {
-    /// The delay differentiation parameter δ: delays are to be in proportion to it, so that the least is served best. 1.
+    /// The delay differentiation parameter δ. Delays are proportional to it, so the class with the smallest δ gets
+    /// the best service. Default: 1.
     pub ddp: NonZero<u32>,
-    /// The weight of the newest delay in the average. By the backlog.
+    /// The weight γ of the newest delay in the average. Default: derived from the backlog.
     pub gamma: Gamma,
-    /// The weight of the average delay in the hybrid one; the rest is that of the first packet's wait. One half.
+    /// The weight g of the average delay in the hybrid delay; the rest is the weight of the first packet's waiting
+    /// time. Default: one half.
     pub g: Per1024,
-    /// The delay bound: no packet is to wait longer. None.
+    /// The delay bound: the longest time that a packet should wait. Default: none.
     pub limit: Option<Duration>,
-    /// How the average delay is estimated. The plain one.
+    /// How to estimate the average delay. Default: the plain moving average.
     pub estimator: Estimator,
 }
 
@@ -35,47 +37,47 @@ impl Default for HpdClass {
 /// The weight γ of the newest delay in an average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gamma {
-    /// Always this one.
+    /// A constant.
     Fixed(Per1024),
-    /// `1 / (N·√q·ln q)`, at most 1, with N classes and q packets of the class that wait when one of them, which counts,
-    /// departs (eq. 3.4). 1 for the only one.
+    /// `1 / (N·√q·ln q)`, at most 1 (eq. 3.4). N is the number of classes. q is the number of packets of the class
+    /// waiting at the departure, the departing one included. For q = 1, γ is 1.
     OfBacklog,
 }
 
-/// How the average delay of a class is estimated.
+/// How to estimate the average delay of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimator {
-    /// An exponentially weighted moving average, from 0 on (eq. 3.3).
+    /// An exponentially weighted moving average that starts at 0 (eq. 3.3).
     Ewma,
-    /// With restart (eq. 3.5): the exact mean of the first departures, the moving average from there on; and anew after
+    /// With restart (eq. 3.5): the exact mean of the first departures, then the moving average. It starts again after
     /// the class has been idle.
     EwmaR {
-        /// How many departures the exact mean is of, at most.
+        /// Maximum number of departures in the exact mean.
         threshold: u32,
-        /// A class in which nothing waited for so long begins anew with its next packet.
+        /// A class that was idle for this long starts again with its next packet.
         cycle: Duration,
     },
-    /// By the proportional error of the estimate (eq. 3.6): γ counts n times, at most as 1. n is 1 while the delay is no
-    /// further from the average than one step, 2 within two steps, and so on.
+    /// By the proportional error of the estimate (eq. 3.6): γ is multiplied by n, and the product is at most 1. n is
+    /// 1 while the delay is within one step of the average, 2 within two steps, and so on.
     EwmaPe {
-        /// The greatest n, which is that of any error beyond; 0 is taken as 1.
+        /// The maximum n, used for any larger error. 0 is treated as 1.
         steps: u8,
-        /// How much a step is.
+        /// The size of a step.
         width: ErrorWidth,
     },
 }
 
 impl Estimator {
-    /// The `threshold` of the published implementation's only example.
+    /// The `threshold` in the only example of the published implementation.
     pub const THRESHOLD: u32 = 25;
-    /// And the `cycle`.
+    /// The `cycle` in that example.
     pub const CYCLE: Duration = Duration::from_millis(2);
 }
 
 /// A step of the proportional error `|d − d̄| / d̄`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErrorWidth {
-    /// 10 %, of which eq. 3.7 has seven.
+    /// 10 %; eq. 3.7 has seven such steps.
     #[default]
     Tenth,
     /// 12.5 %, as in the published implementation.
@@ -91,7 +93,7 @@ impl ErrorWidth {
         }
     }
 
-    /// How many steps make up the whole.
+    /// How many steps make up 1.
     pub(crate) const fn parts(self) -> u128 {
         match self {
             Self::Tenth => 10,
@@ -100,29 +102,29 @@ impl ErrorWidth {
     }
 }
 
-/// A part of 1 in steps of 1/1024: 0 to 1024 of them.
+/// A fraction in units of 1/1024, from 0 to 1024 units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Per1024(u16);
 
 impl Per1024 {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// One half.
     pub const HALF: Self = Self(512);
-    /// All.
+    /// One.
     pub const ONE: Self = Self(1024);
 
-    /// Nothing for more than 1024.
+    /// `None` above 1024.
     pub const fn new(parts: u16) -> Option<Self> {
         if parts <= 1024 { Some(Self(parts)) } else { None }
     }
 
-    /// How many parts.
+    /// The number of units.
     pub const fn get(self) -> u16 {
         self.0
     }
 
-    /// What is missing from 1.
+    /// One minus this fraction, in units.
     pub(crate) const fn rest(self) -> u16 {
         1024 - self.0
     }

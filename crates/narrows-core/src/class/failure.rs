@@ -1,36 +1,36 @@
-//! What a scheduler that was loaded at run time did that no scheduler may do.
+//! How a scheduler loaded at run time broke the scheduler contract.
 
 use core::fmt;
 
 use crate::time::Time;
 
-/// A scheduler has failed. Packets of all its flows go in order of arrival from then on.
+/// A scheduler has failed. From then on, all packets are served in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// When.
+    /// When it failed.
     pub at: Time,
     /// The function that was called.
     pub call: &'static str,
-    /// What was wrong.
+    /// What went wrong.
     pub why: Fault,
 }
 
-/// What was wrong.
+/// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It broke off.
+    /// It trapped.
     Trap(&'static str),
-    /// It took more steps than it may.
+    /// It exceeded its step limit (fuel).
     OutOfFuel(u64),
-    /// It chose a flow that there is not.
+    /// It chose a flow that does not exist.
     NoFlow(u64),
-    /// It chose a flow in which nothing waits.
+    /// It chose a flow with an empty queue.
     IdleFlow(u32),
-    /// It said that nothing waits, and so many packets do.
+    /// It reported that no packet waits while this many do.
     Forgets(u64),
-    /// It put off what waits until an instant that is not in the future.
+    /// It deferred packets to an instant that is not in the future.
     Past(Time),
-    /// It put off what waits again and again, so often, whenever the instant had come that it had named.
+    /// It deferred packets this many times in a row, each time when the instant that it had named was reached.
     PutsOff(u32),
 }
 

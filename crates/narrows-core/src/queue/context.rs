@@ -1,4 +1,4 @@
-//! What a queue works with while it handles a call.
+//! What a queue works with during a call.
 
 use alloc::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::packet::FlowKey;
 use crate::pool::{PacketRef, Pool};
 use crate::random::{Draw, Stream};
 
-/// The packets, the draws for them, and the way by which drops and marks leave.
+/// Access to the packets, to their random draws, and to the lists of drops and marks.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// The packets inside the network.
@@ -16,7 +16,7 @@ pub struct Context<'a> {
     draws: &'a Draws,
 }
 
-/// The draws of a queue, and what tells a packet's visits to it apart.
+/// The random streams of a queue. `cyclic` is set if a packet can visit the queue more than once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draws {
     pub(crate) arrival: Stream,
@@ -28,14 +28,14 @@ impl<'a> Context<'a> {
         Self { pool, drops, draws }
     }
 
-    /// Drops a packet, which must be in no list any more. The reason is one that links have: none from
-    /// [`DropReason::Denied`] on.
+    /// Drops a packet. It must no longer be in any list. The reason must be one that links use: any before
+    /// [`DropReason::Denied`].
     pub fn drop(&mut self, packet: PacketRef, reason: DropReason) {
         self.drops.push(packet, reason);
     }
 
-    /// Marks a packet with "congestion experienced" (RFC 3168), if its transport can be told in that way, and says
-    /// whether it could. A packet that has the mark already is not counted again.
+    /// Marks a packet with "congestion experienced" (RFC 3168) if its transport is ECN-capable. Returns whether it
+    /// is. A packet that already has the mark is not counted again.
     pub fn mark(&mut self, packet: PacketRef) -> bool {
         let state = self.pool.get_mut(packet);
         if state.key.ecn() == FlowKey::NOT_ECN_CAPABLE {
@@ -48,42 +48,42 @@ impl<'a> Context<'a> {
         true
     }
 
-    /// How many packets have been dropped and not been taken from here yet.
+    /// The number of drops not yet collected by the network.
     pub(crate) fn drops(&self) -> usize {
         self.drops.packets.len()
     }
 
-    /// Those that were dropped after the first `before` of them.
+    /// The packets dropped after the first `before` drops.
     pub(crate) fn dropped_since(&self, before: usize) -> impl Iterator<Item = PacketRef> + '_ {
         self.drops.packets.range(before..).map(|&(packet, _)| packet)
     }
 
-    /// How many packets have been marked and not been counted yet.
+    /// The number of notes not yet counted. Where the queue only drops and marks, these are marks.
     pub(crate) fn marks(&self) -> u64 {
         self.drops.noted.len() as u64
     }
 
-    /// How many things have been done to packets and not been counted yet.
+    /// The number of notes (marks, duplicates and so on) not yet counted.
     pub(crate) fn notes(&self) -> usize {
         self.drops.noted.len()
     }
 
-    /// Those after the first `before` of them.
+    /// The notes after the first `before`.
     pub(crate) fn noted_since(&self, before: usize) -> impl Iterator<Item = Noted> + '_ {
         self.drops.noted.range(before..).map(|&(_, noted)| noted)
     }
 
-    /// One of them.
+    /// One note, by its position.
     pub(crate) fn noted(&self, note: usize) -> Noted {
         self.drops.noted[note].1
     }
 
-    /// Counts what was done to a packet.
+    /// Records what was done to a packet, to be counted.
     pub(crate) fn note(&mut self, packet: PacketRef, what: Noted) {
         self.drops.noted.push_back((self.pool.get(packet).lane, what));
     }
 
-    /// A copy of a packet, which `maker` tells apart from others, if it may have another one.
+    /// Duplicates a packet, if it may have another copy. `maker` distinguishes the copy from others.
     pub(crate) fn duplicate(&mut self, maker: &Stream, packet: PacketRef) -> Option<PacketRef> {
         let visit = self.visit(packet);
         let twin = self.pool.duplicate(packet, maker, visit, 0)?;
@@ -95,31 +95,31 @@ impl<'a> Context<'a> {
         self.draws.cyclic.map_or(0, |link| self.pool.earlier_visits(packet, link))
     }
 
-    /// The random draws of one of the queue's own streams for a packet.
+    /// The random draws for a packet from one of the queue's own streams.
     pub(crate) fn draw(&self, stream: &Stream, packet: PacketRef) -> Draw {
         self.pool.draw(stream, packet, self.visit(packet))
     }
 
-    /// The random draws for a packet on its arrival at the queue.
+    /// The random draws for a packet on arrival at the queue.
     pub fn draw_at_arrival(&self, packet: PacketRef) -> Draw {
         self.draw(&self.draws.arrival, packet)
     }
 }
 
-/// What a link and its queue drop and mark in one call; the network takes it from there.
+/// The drops and marks of a link and its queue in one call. The network collects them.
 #[derive(Debug, Default)]
 pub struct Drops {
     pub(crate) packets: VecDeque<(PacketRef, DropReason)>,
-    /// What is to be counted, and in which lane.
+    /// What to count, and in which lane.
     pub(crate) noted: VecDeque<(u8, Noted)>,
 }
 
-/// What a queue has done to a packet besides dropping it.
+/// What a queue has done to a packet other than dropping it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noted {
     Marked,
     Corrupted,
-    /// A packet of that length was made.
+    /// A packet of this length was created.
     Duplicated(u32),
     Reordered,
 }

@@ -1,8 +1,8 @@
-//! First in, first out, with a bound; what does not fit is dropped at the tail or at the head. A queue management policy
-//! may drop or mark packets earlier.
+//! A bounded FIFO queue that drops at the tail or at the head. A queue management policy may drop or mark packets
+//! earlier.
 //!
-//! Without one, Linux calls these `pfifo`, `bfifo` and `pfifo_head_drop`. A bound of 10 packets means that ten wait while
-//! one more is on the wire.
+//! Without a policy, these are Linux's `pfifo`, `bfifo` and `pfifo_head_drop`. With a bound of 10 packets, ten wait
+//! while one more is on the wire.
 
 use alloc::boxed::Box;
 
@@ -11,13 +11,13 @@ use crate::pool::{PacketList, PacketRef, Pool};
 use crate::queue::{Aqm, Backlog, Bound, Context, Dequeue, Judgement, Queue, Waiting, Wire};
 use crate::time::Time;
 
-/// Which packet goes when the queue is full.
+/// Which packet to drop when the queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DropAt {
-    /// The one that arrives.
+    /// The arriving packet (drop tail).
     #[default]
     Tail,
-    /// Those that have waited longest, until the one that arrives fits.
+    /// The packets that have waited longest, until the arriving one fits (head drop).
     Head,
 }
 
@@ -36,20 +36,21 @@ impl Fifo {
         Self { packets: PacketList::default(), bound, drop_at, policy: None }
     }
 
-    /// An empty queue that `policy` manages. It judges an arriving packet before the bound does,
-    /// which may then refuse what it let in: RED has counted such a packet as let in, and PIE has spent its draw on it.
+    /// An empty queue managed by `policy`. The policy judges an arriving packet before the bound does, and the bound
+    /// may then refuse a packet that the policy accepted. RED has then counted the packet as accepted, and PIE has
+    /// used up its draw.
     pub fn managed(bound: Bound, drop_at: DropAt, policy: Box<dyn Aqm>) -> Self {
         Self { policy: Some(policy), ..Self::new(bound, drop_at) }
     }
 
-    /// Whether the policy lets a packet in.
+    /// Whether the policy accepts a packet.
     fn lets_in(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> bool {
         let waiting = self.waiting(context.pool);
         let Some(policy) = &mut self.policy else { return true };
         policy.arrive(now, packet, waiting, context).carry_out(packet, context)
     }
 
-    /// Drops what the bound does not admit; whether the packet that arrives may stay.
+    /// Drops packets until the bound admits the arriving one. Returns whether that one may stay.
     #[inline(never)]
     fn make_room(&mut self, packet: PacketRef, context: &mut Context<'_>) -> bool {
         let length = context.pool.get(packet).length;
@@ -68,7 +69,7 @@ impl Fifo {
         true
     }
 
-    /// The next packet that the policy lets go.
+    /// The next packet that the policy passes.
     #[inline(never)]
     fn dequeue_managed(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
         loop {

@@ -1,38 +1,39 @@
-//! What can be seen of flows that masks have made.
+//! Counters and state of flows that masks create.
 
 use super::Backlog;
 use crate::classify::Flow;
 use crate::counters::Tally;
 use crate::time::Time;
 
-/// What has become of the flows of a set.
+/// Flow counts of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowSetCounts {
     /// [`FlowSet::number`](crate::sched::FlowSet::number).
     pub number: u32,
-    /// Flows that were made.
+    /// Flows created.
     pub made: u64,
-    /// Those of them that were taken away, idle.
+    /// Flows removed because they were idle.
     pub expired: u64,
-    /// Packets that came when there were as many flows as there may be, and shared one.
+    /// Packets that arrived while the set was at its maximum number of flows, and used the shared flow.
     pub overflowed: u64,
 }
 
-/// A flow that a mask has made, or the one flow of a set without a mask.
+/// A flow created by a mask, or the only flow of a set without a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaskedFlow {
-    /// The place of its set, from 0 on.
+    /// Index of its set, from 0.
     pub set: u32,
     /// [`FlowSet::number`](crate::sched::FlowSet::number).
     pub number: u32,
-    /// What its packets agree in; nothing for the flow that those beyond the most share.
+    /// The header fields that its packets have in common. `None` for the flow shared by all packets beyond the
+    /// maximum number of flows.
     pub flow: Option<Flow>,
-    /// What has come since it was made.
+    /// Packets that arrived since the flow was created.
     pub arrived: Tally,
-    /// What of that was dropped or lost.
+    /// Packets dropped or lost.
     pub dropped: Tally,
-    /// What of it waits.
+    /// Packets waiting.
     pub backlog: Backlog,
-    /// Since when nothing has waited.
+    /// Since when the flow has been idle.
     pub idle_since: Option<Time>,
 }

@@ -1,4 +1,4 @@
-//! Queue management of one FIFO: the seam, whose policies are in [`aqm`](crate::aqm).
+//! Queue management of one FIFO: the trait. The policies are in [`aqm`](crate::aqm).
 
 use core::fmt;
 
@@ -8,9 +8,9 @@ use crate::packet::FlowKey;
 use crate::pool::{PacketRef, PacketState};
 use crate::time::Time;
 
-/// A queue management policy, for one FIFO.
+/// A queue management policy for one FIFO.
 pub trait Aqm: fmt::Debug + Send {
-    /// Judges a packet that arrives at `now`, before the queue's bound does; it is not among what waits.
+    /// Judges a packet that arrives at `now`, before the queue's bound does. The packet is not counted in `waiting`.
     fn arrive(
         &mut self,
         now: Time,
@@ -19,8 +19,8 @@ pub trait Aqm: fmt::Debug + Send {
         context: &mut Context<'_>,
     ) -> Judgement;
 
-    /// Judges the packet that would go to the transmitter at `now`; it is still among what waits. When it is dropped,
-    /// the next one is judged at once, if there is one.
+    /// Judges the packet at the head of the queue at `now`, before it goes to the transmitter. The packet is still
+    /// counted in `waiting`. If it is dropped, the next one is judged immediately.
     fn depart(
         &mut self,
         now: Time,
@@ -29,37 +29,38 @@ pub trait Aqm: fmt::Debug + Send {
         context: &mut Context<'_>,
     ) -> Judgement;
 
-    /// What the queue feeds is now this. In a class of a scheduler, what all its classes share.
+    /// Sets the transmitter's rate and overhead. In a class of a scheduler, this is the transmitter that all classes
+    /// share.
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
 }
 
-/// What waits in a queue before a call changes that.
+/// The state of a queue before a call changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// How much.
+    /// The backlog.
     pub backlog: Backlog,
-    /// When the first of it, the one to be sent next, began to wait.
+    /// When the packet at the head, the next to be sent, began to wait.
     pub oldest: Option<Time>,
 }
 
-/// What becomes of a packet.
+/// What to do with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It goes on.
+    /// Let it pass.
     Pass,
-    /// It goes on with "congestion experienced". Only for packets that can be marked.
+    /// Let it pass, marked with "congestion experienced". Only for ECN-capable packets.
     Mark,
-    /// It is dropped.
+    /// Drop it.
     Drop,
 }
 
 impl Judgement {
-    /// Tells the sender of congestion: by a mark where `ecn` is in use and the packet can be marked, or else by a drop.
+    /// Signals congestion: mark the packet if `ecn` is on and the packet is ECN-capable, otherwise drop it.
     pub const fn congestion(ecn: bool, packet: &PacketState) -> Self {
         if ecn && packet.key.ecn() != FlowKey::NOT_ECN_CAPABLE { Self::Mark } else { Self::Drop }
     }
 
-    /// Marks or drops the packet as judged; whether it goes on.
+    /// Marks or drops the packet as judged. Returns whether it passes.
     pub(crate) fn carry_out(self, packet: PacketRef, context: &mut Context<'_>) -> bool {
         match self {
             Self::Pass => true,

@@ -1,4 +1,4 @@
-//! A queue by itself, without a link and a network around it, for benches, labs and tests of queues.
+//! A queue on its own, without a link or network, for benchmarks, labs and tests.
 
 use crate::counters::DropReason;
 use crate::id::PortId;
@@ -10,8 +10,8 @@ use crate::random::{Seed, Stream};
 use crate::time::Time;
 use crate::units::Bytes;
 
-/// What a queue works with: packets, draws, and where its drops go. A network has one of each for all its links; who
-/// drives a queue alone has this.
+/// Everything that a queue needs from its network: a packet pool, random draws and a list of drops. A network has one
+/// of each for all its links. Use a `Stand` to drive a queue directly.
 ///
 /// ```
 /// # use narrows_core::queue::{Bound, Dequeue, DropAt, Fifo, Queue, Stand};
@@ -34,7 +34,7 @@ pub struct Stand {
 }
 
 impl Stand {
-    /// Without packets.
+    /// A stand without packets.
     pub fn new(seed: Seed) -> Self {
         let mut pool = Pool::new(Bytes::new(u64::MAX));
         pool.origins.push(0);
@@ -42,7 +42,7 @@ impl Stand {
         Self { pool, drops: Drops::default(), draws, inserted: 0 }
     }
 
-    /// Makes a packet that begins to wait at `now`. As long as none is removed, they are numbered from 0 on.
+    /// Creates a packet that begins to wait at `now`. As long as none is removed, packets are numbered from 0.
     pub fn insert(&mut self, now: Time, key: FlowKey, length: u32) -> PacketRef {
         let id = PacketId::new(PortId::new(0), self.inserted);
         self.inserted += 1;
@@ -53,7 +53,7 @@ impl Stand {
         )
     }
 
-    /// Makes another packet in the place of one that is in no queue.
+    /// Replaces a packet that is in no queue with a new one, in the same slot.
     #[inline]
     pub fn renew(&mut self, packet: PacketRef, now: Time, key: FlowKey, length: u32) {
         let state = self.pool.get_mut(packet);
@@ -62,30 +62,30 @@ impl Stand {
         self.inserted += 1;
     }
 
-    /// Takes away a packet that is in no queue.
+    /// Removes a packet that is in no queue.
     pub fn remove(&mut self, packet: PacketRef) {
         self.pool.leave(packet);
         self.pool.remove(packet);
     }
 
-    /// What the queue is called with.
+    /// The context to pass to the queue.
     #[inline]
     pub const fn context(&mut self) -> Context<'_> {
         Context::new(&mut self.pool, &mut self.drops, &self.draws)
     }
 
-    /// The packets, to look at.
+    /// Read access to the packets.
     pub const fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// The oldest drop that has not been told yet. The packet stays until it is removed.
+    /// The oldest drop not yet returned. The packet stays in the pool until it is removed.
     #[inline]
     pub fn dropped(&mut self) -> Option<(PacketRef, DropReason)> {
         self.drops.packets.pop_front()
     }
 
-    /// How many packets were marked since this was asked last.
+    /// The number of packets marked since the last call.
     pub fn marked(&mut self) -> u64 {
         let marked = self.drops.noted.len() as u64;
         self.drops.noted.clear();

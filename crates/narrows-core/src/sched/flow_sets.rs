@@ -1,40 +1,43 @@
-//! Sets of flows that share one scheduler, the flows being made on first use: `queue N config sched M mask … weight …` of
-//! ipfw(8).
+//! Flow sets: flows that share one scheduler and are created on first use. This is `queue N config sched M mask …
+//! weight …` of ipfw(8).
 //!
-//! A set says what its flows are like: weight, band, bound, queue management, each flow for itself. Its mask says which
-//! packets belong to one flow ([`FlowMask`](crate::classify::FlowMask)). The mark of a packet ([`FlowKey::mark`]) says to
-//! which set it belongs, by place from 0 on; without such a set it is dropped ([`DropReason::NoClass`]).
+//! A set defines the parameters of its flows: weight, band, bound and queue management, each per flow. Its mask
+//! decides which packets belong to the same flow ([`FlowMask`](crate::classify::FlowMask)). A packet's mark
+//! ([`FlowKey::mark`]) is the index of its set, from 0. A packet without such a set is dropped
+//! ([`DropReason::NoClass`]).
 //!
-//! # When flows come and go
-//! A packet of a flow that is not there makes the flow. A flow in which nothing has waited for `idle` is there no longer for
-//! any packet that comes after that: its next packet makes it anew, with counters and queue management from the start.
-//! Nothing of this depends on when anybody polls. Only a flow that has had more than its share so far
-//! ([`Scheduler::owes`]) stays for another term while others wait, lest it get that for nothing and virtual time halt for it.
-//! But where flows are many that send once and never again, virtual time, which counts idle flows' weights too, would go the
-//! slower the more of them stay, and they would never owe nothing: so those that stay are no more than half of all flows, or
-//! 64.
+//! # Flow lifetime
+//! The first packet of a flow creates it. A flow that has been idle for `idle` no longer exists for any later packet:
+//! its next packet creates it again, with new counters and new queue management state. The result does not depend on
+//! when the network is polled.
 //!
-//! Work is done by packets that come: each takes up to four expired flows away, so that a packet's cost stays the same
-//! when a hundred thousand flows expire at once. Until their turn comes, they are in the scheduler's sum of
-//! weights.
+//! One exception: a flow that has received more than its share ([`Scheduler::owes`]) stays for another `idle` period
+//! while other flows are backlogged. Otherwise it would escape its debt, and virtual time would stop for it. But
+//! virtual time also counts the weights of idle flows. With many flows that send once and never again, it would slow
+//! down with each flow that stays, and their debts would never be paid. So at most half of all flows, or 64 if that
+//! is more, stay.
 //!
-//! No set has more than [`FlowSet::most`] flows. The packets of flows beyond share one more, which is of the set's weight as
-//! any other, and are counted; when one of those flows gets its own later, it may overtake what it has there. Where the
-//! scheduler refuses the shared one, too (a sum of weights beyond its greatest), they are dropped with
+//! Arriving packets do the cleanup: each removes up to four expired flows, so that the cost per packet stays constant
+//! even when a hundred thousand flows expire at once. Until it is removed, an expired flow counts in the scheduler's
+//! sum of weights.
+//!
+//! A set has at most [`FlowSet::most`] flows. Packets of further flows share one additional flow of the set's weight,
+//! and are counted. When such a flow later gets its own queue, its new packets may overtake those in the shared flow.
+//! If the scheduler refuses the shared flow as well (sum of weights too large), the packets are dropped with
 //! [`DropReason::NoClass`].
 //!
-//! # Order
-//! As in the reference: counted, lost, judged by the flow's policy, and then the flow's bound.
+//! # Order of processing
+//! As in the reference: count the packet, apply losses, apply the flow's policy, then the flow's bound.
 //!
-//! # Where this departs from the reference
-//! Once more than 50 queues are idle, Dummynet looks at some ten of them at each tick, and takes away those that have been
-//! idle for more than 1000 ticks and that the scheduler can do without; how long one stays depends on where it is in a hash
-//! table. It has no bound for their number. It clamps the weights of WF2Q+ to 1 to 100; here a scheduler takes the weights
-//! that it can work with, and refuses others.
+//! # Differences from the reference
+//! Once more than 50 queues are idle, Dummynet inspects about ten of them at each tick, and removes those that have
+//! been idle for more than 1000 ticks and that the scheduler can release. How long a queue stays depends on its
+//! position in a hash table. Dummynet does not limit the number of queues. It clamps the weights of WF2Q+ to 1 to
+//! 100; here a scheduler accepts the weights that it can handle and refuses others.
 //!
 //! # Cost
-//! A flow takes 200 to 250 bytes beside its packets and its policy: 64 to 100 with the scheduler, 70 to 83 to be found, 64
-//! here.
+//! A flow takes 200 to 250 bytes, without its packets and policy: 64 to 100 in the scheduler, 70 to 83 in the lookup
+//! table, 64 here.
 //!
 //! ```
 //! use narrows_core::classify::FlowMask;
@@ -82,22 +85,22 @@ use crate::random::{Seed, Stream};
 use crate::sched::{FlowId, Refused, Scheduler, Server};
 use crate::time::{Duration, Time};
 
-/// Flow sets behind a scheduler, as a link's queue.
+/// Flow sets served by a scheduler, as a link's queue.
 #[derive(Debug)]
 pub struct FlowSets<S: Scheduler> {
     server: Server<S>,
     sets: Vec<Set>,
     /// By set.
     counters: Vec<ClassCounters>,
-    /// The flows, by the numbers that the scheduler knows them by. The queue number of each is the place of its set.
+    /// The flows, by their scheduler numbers. The queue number in each is the index of its set.
     known: Known,
-    /// By number of the flow.
+    /// By flow number.
     rows: Vec<Row>,
-    /// How many of them are idle for longer than their term.
+    /// How many of them have been idle beyond their idle period.
     staying: u32,
     idle: Duration,
     backlog: Backlog,
-    /// Since when something has waited all the time, if something does.
+    /// Since when there has been a backlog, if there is one.
     busy_since: Time,
     bound: Bound,
     wire: Option<Wire>,
@@ -108,28 +111,29 @@ pub struct FlowSets<S: Scheduler> {
 #[derive(Debug)]
 struct Set {
     config: FlowSet,
-    /// Its one flow, if it has no mask.
+    /// Its only flow, if it has no mask.
     fixed: Option<FlowId>,
-    /// How many flows it has, but for the one of those beyond the most.
+    /// Its number of flows, without the shared one.
     flows: u32,
     counts: FlowSetCounts,
     losses: Stream,
 }
 
-/// What is kept of a flow beside what the scheduler does.
+/// Per-flow state in addition to the scheduler's.
 #[derive(Debug, Default)]
 struct Row {
     policy: Option<Box<dyn Aqm>>,
     arrived: Tally,
     dropped: Tally,
     set: u32,
-    /// Whether it is idle for longer than its term.
+    /// Whether it has been idle beyond its idle period.
     stays: bool,
 }
 
 impl<S: Scheduler> FlowSets<S> {
-    /// A queue without sets, and without a bound for all of them together, which may be set. Flows that have been idle for
-    /// `idle`, at least a nanosecond, go. `seed` and `name`, the link's, are part of the keys of draws.
+    /// A queue without sets. It has no bound for all flows together; one can be set. Flows that have been idle for
+    /// `idle` (at least one nanosecond) are removed. `seed` and `name`, the link's, are part of the keys of random
+    /// draws.
     pub fn new(scheduler: S, idle: Duration, seed: Seed, name: &str) -> Self {
         Self {
             server: Server::new(scheduler),
@@ -148,10 +152,11 @@ impl<S: Scheduler> FlowSets<S> {
         }
     }
 
-    /// Adds a set, which gets the next place.
+    /// Adds a set, which gets the next index.
     ///
     /// # Errors
-    /// When the scheduler does not take one such flow beside those that there are; then nothing has changed.
+    /// If the scheduler does not accept one flow of this set in addition to the existing flows. Then nothing has
+    /// changed.
     pub fn add_set(&mut self, mut set: FlowSet) -> Result<(), Refused> {
         set.most = set.most.max(1);
         let losses = Stream::new(self.seed, &self.name, &format!("loss of queue {}", set.number));
@@ -159,7 +164,7 @@ impl<S: Scheduler> FlowSets<S> {
         let (place, has_mask) = (self.sets.len() as u32, !set.mask.is_none());
         self.sets.push(Set { config: set, fixed: None, flows: 0, counts, losses });
         match self.add_flow(Time::ZERO, Flow { queue: place, ..Flow::default() }) {
-            // Only to see whether it can be.
+            // Added only to check that the scheduler accepts it.
             Ok(flow) if has_mask => self.remove_flow(flow),
             Ok(flow) => self.sets[place as usize].fixed = Some(flow),
             Err(refused) => {

@@ -1,9 +1,9 @@
 //! The flows of a scheduler, and the packets that wait in each.
 //!
-//! The layout is what makes a scheduler fast when flows are many. A flow is one cache line: where its packets are, and
-//! what the scheduler remembers of it. Its packets stand by sevens in chunks of one cache line, with their lengths, so
-//! that neither joining a flow nor leaving it touches a packet's own state or another packet's, and packets of one flow
-//! stay together however long the run.
+//! The layout makes a scheduler fast with many flows. A flow takes one cache line: the location of its packets, and
+//! the scheduler's state for it. Packets are stored with their lengths in chunks of seven, one cache line each. So
+//! neither enqueue nor dequeue touches a packet's own state or another packet's, and the packets of a flow stay
+//! together however long the run.
 
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
@@ -16,12 +16,13 @@ use crate::queue::Backlog;
 pub struct FlowId(u32);
 
 impl FlowId {
-    /// The flow of that number. Numbers count from 0 in the order in which flows join, those given up being used again.
+    /// The flow with this number. Numbers count from 0 in the order in which flows join. The numbers of flows that
+    /// left are reused.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// The flow's number.
     pub const fn number(self) -> u32 {
         self.0
     }
@@ -31,17 +32,19 @@ impl FlowId {
     }
 }
 
-/// A packet that waits in a flow. Of a class with a queue of its own ([`Store::Queue`](crate::sched::Store::Queue)) the
-/// flow has as many entries and bytes as wait there, but which packet is where is only a guess.
+/// A packet that waits in a flow.
+///
+/// For a class with a queue of its own ([`Store::Queue`](crate::sched::Store::Queue)), the flow has as many entries
+/// and bytes as wait in that queue, but an entry need not match the packet at that position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// Which one.
+    /// The packet.
     pub packet: PacketRef,
-    /// Bytes from the network header on.
+    /// Length in bytes from the network header on.
     pub length: u32,
 }
 
-/// All flows of a scheduler. `F` is what the scheduler keeps of each.
+/// All flows of a scheduler. `F` is the scheduler's state for each flow.
 #[derive(Debug)]
 pub struct Flows<F> {
     entries: Vec<Entry<F>>,
@@ -52,16 +55,16 @@ pub struct Flows<F> {
     packets: u64,
 }
 
-/// A flow: 24 bytes of queue, then what the scheduler keeps.
+/// A flow: 24 bytes of queue, then the scheduler's state.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Entry<F> {
     bytes: u64,
     packets: u32,
-    /// The chunks with the first packet and with the last.
+    /// The chunks with the first and the last packet.
     head: u32,
     tail: u32,
-    /// The place of the first packet in its chunk, and the place after the last in its own.
+    /// Index of the first packet in its chunk, and the index after the last packet in its chunk.
     first: u8,
     end: u8,
     here: bool,
@@ -71,8 +74,8 @@ struct Entry<F> {
 const NONE: u32 = u32::MAX;
 const PLACES: usize = 7;
 
-/// Seven packets. The eighth place has, for a packet, the number of the next chunk. A place is masked to be below eight,
-/// which it is anyway, so that no check of bounds is needed.
+/// Seven packets. The eighth place holds the number of the next chunk in its packet field. Indices are always below
+/// eight; masking them lets the compiler omit the bounds check.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Chunk([Waits; PLACES + 1]);
@@ -114,57 +117,57 @@ impl<F> Default for Flows<F> {
 }
 
 impl<F> Flows<F> {
-    /// How many flows there are.
+    /// The number of flows.
     pub fn len(&self) -> usize {
         self.entries.len() - self.free_entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no flows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The flows that there are, in the order of their numbers.
+    /// All flows, in order of their numbers.
     pub fn ids(&self) -> impl Iterator<Item = FlowId> + '_ {
         let here = self.entries.iter().zip(0..).filter(|(entry, _)| entry.here);
         here.map(|(_, number)| FlowId(number))
     }
 
-    /// Whether there is a flow of that number.
+    /// Whether a flow with this number exists.
     pub fn contains(&self, flow: FlowId) -> bool {
         self.entries.get(flow.index()).is_some_and(|entry| entry.here)
     }
 
-    /// How many packets wait in a flow. Here and below, the flow must be one that there is.
+    /// The number of packets waiting in a flow. Here and below, the flow must exist.
     #[inline]
     pub fn packets(&self, flow: FlowId) -> u32 {
         self.entries[flow.index()].packets
     }
 
-    /// How many bytes wait in a flow, from the network header on.
+    /// The number of bytes waiting in a flow, counted from the network header on.
     #[inline]
     pub fn bytes(&self, flow: FlowId) -> u64 {
         self.entries[flow.index()].bytes
     }
 
-    /// The packet that has waited longest in a flow.
+    /// The packet at the head of a flow.
     #[inline]
     pub fn first(&self, flow: FlowId) -> Option<Waits> {
         self.entries[flow.index()].oldest(&self.chunks)
     }
 
-    /// How many packets wait in all flows.
+    /// The number of packets waiting in all flows.
     pub const fn waiting(&self) -> u64 {
         self.packets
     }
 
-    /// What the scheduler keeps of each flow, in the order of their numbers, to change.
+    /// Mutable access to the scheduler's state of every flow, in order of their numbers.
     pub fn states_mut(&mut self) -> impl Iterator<Item = (FlowId, &mut F)> + '_ {
         let here = self.entries.iter_mut().zip(0..).filter(|(entry, _)| entry.here);
         here.map(|(entry, number)| (FlowId(number), &mut entry.state))
     }
 
-    /// The bytes that the flows and what waits in them take.
+    /// Memory in bytes used by the flows and their waiting packets.
     pub fn memory(&self) -> usize {
         self.entries.capacity() * size_of::<Entry<F>>() + self.chunks.capacity() * size_of::<Chunk>()
     }
@@ -187,7 +190,7 @@ impl<F> Flows<F> {
         }
     }
 
-    /// Takes away a flow in which nothing waits.
+    /// Removes a flow. Its queue must be empty.
     pub fn remove(&mut self, flow: FlowId) {
         let entry = &mut self.entries[flow.index()];
         assert!(entry.here && entry.packets == 0, "only an empty flow leaves, and only once");
@@ -195,14 +198,14 @@ impl<F> Flows<F> {
         self.free_entries.push(flow.0);
     }
 
-    /// What the scheduler keeps of a flow, and how many packets wait there: one look where two would cost twice.
+    /// The scheduler's state of a flow and the number of packets waiting there, with one lookup instead of two.
     #[inline]
     pub fn state_and_packets(&mut self, flow: FlowId) -> (&mut F, u32) {
         let entry = &mut self.entries[flow.index()];
         (&mut entry.state, entry.packets)
     }
 
-    /// What the scheduler keeps of a flow, and the packet that has waited longest there.
+    /// The scheduler's state of a flow and the packet at its head.
     #[inline]
     pub fn state_and_first(&mut self, flow: FlowId) -> (&mut F, Option<Waits>) {
         let entry = &mut self.entries[flow.index()];
@@ -210,7 +213,7 @@ impl<F> Flows<F> {
         (&mut entry.state, first)
     }
 
-    /// What the scheduler keeps of a flow, and the packet that has joined it last.
+    /// The scheduler's state of a flow and the packet at its tail.
     #[inline]
     pub fn state_and_last(&mut self, flow: FlowId) -> (&mut F, Option<Waits>) {
         let entry = &mut self.entries[flow.index()];
@@ -232,7 +235,7 @@ impl<F> Flows<F> {
         self.packets += 1;
     }
 
-    /// Takes the first packet out of a flow.
+    /// Removes the first packet of a flow.
     #[inline]
     pub fn pop(&mut self, flow: FlowId) -> Option<Waits> {
         let entry = &mut self.entries[flow.index()];
@@ -245,7 +248,7 @@ impl<F> Flows<F> {
         Some(waits)
     }
 
-    /// Takes the last packet out of a flow. Once in seven times this looks at all of the flow's chunks.
+    /// Removes the last packet of a flow. Every seventh call, on average, walks all chunks of the flow.
     pub fn pop_last(&mut self, flow: FlowId) -> Option<Waits> {
         let entry = &mut self.entries[flow.index()];
         if entry.packets <= 1 {
@@ -257,7 +260,7 @@ impl<F> Flows<F> {
         Some(waits)
     }
 
-    /// Takes packets out of a flow that stands for a queue of its own, where `gone` has gone by that queue's own choice.
+    /// Removes entries from a flow that represents a nested queue. `gone` is what left that queue.
     pub(crate) fn discard(&mut self, flow: FlowId, gone: Backlog) {
         let entry = &mut self.entries[flow.index()];
         for _ in 0..gone.packets {
@@ -268,7 +271,7 @@ impl<F> Flows<F> {
     }
 }
 
-/// The packets of a flow, taken out of it. They take their room in [`Flows`] still.
+/// The packets of a flow, detached from it. They still occupy their chunks in [`Flows`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     bytes: u64,
@@ -286,7 +289,7 @@ impl Row {
 }
 
 impl<F> Flows<F> {
-    /// Takes all packets out of a flow, to be put back by [`Flows::attach`].
+    /// Detaches all packets from a flow. [`Flows::attach`] puts them back.
     pub(crate) fn detach(&mut self, flow: FlowId) -> Row {
         let entry = &mut self.entries[flow.index()];
         let &mut Entry { bytes, packets, head, tail, first, end, .. } = entry;
@@ -295,8 +298,8 @@ impl<F> Flows<F> {
         Row { bytes, packets, head, tail, first, end }
     }
 
-    /// Puts them back into the flow, in which none has come meanwhile. `joined` is called when the first is there, and, if
-    /// `each` is so, after each of the others.
+    /// Puts detached packets back into their flow, which must have stayed empty. Calls `joined` after the first
+    /// packet, and after each of the others if `each` is true.
     pub(crate) fn attach(&mut self, flow: FlowId, row: Row, each: bool, mut joined: impl FnMut(&mut Self)) {
         let mut there = Row { bytes: 0, packets: 0, tail: row.head, end: row.first, ..row };
         let told = if each { row.packets } else { row.packets.min(1) };
@@ -337,7 +340,7 @@ impl<F> Entry<F> {
         (self.tail, self.end) = (chunk, 0);
     }
 
-    /// Takes out the first packet, which there is. Leaves the bytes to the caller.
+    /// Removes the first packet, which must exist. The caller adjusts the byte count.
     #[inline]
     fn take(&mut self, chunks: &mut [Chunk], free: &mut u32) -> Waits {
         let chunk = &mut chunks[self.head as usize];
@@ -345,7 +348,7 @@ impl<F> Entry<F> {
         self.first += 1;
         self.packets -= 1;
         if self.packets == 0 || usize::from(self.first) == PLACES {
-            // Of the last chunk the next one means nothing; a packet that comes sets it.
+            // The next link of a last chunk is meaningless; the next arriving packet sets it.
             let next = chunk.next();
             chunk.set_next(*free);
             *free = self.head;
@@ -354,7 +357,7 @@ impl<F> Entry<F> {
         waits
     }
 
-    /// Takes out the last packet, before which there is another one. Leaves the bytes to the caller.
+    /// Removes the last packet, which must not be the only one. The caller adjusts the byte count.
     fn take_last(&mut self, chunks: &mut [Chunk], free: &mut u32) -> Waits {
         self.end -= 1;
         self.packets -= 1;
@@ -372,7 +375,7 @@ impl<F> Entry<F> {
     }
 }
 
-/// A chunk that is free, or a new one.
+/// A free chunk, or a new one.
 #[inline]
 fn take_chunk(chunks: &mut Vec<Chunk>, free: &mut u32) -> u32 {
     match *free {
@@ -391,7 +394,7 @@ fn new_chunk(chunks: &mut Vec<Chunk>) -> u32 {
     chunks.len() as u32 - 1
 }
 
-/// Makes room for one more, by an eighth rather than by doubling, to keep to the memory that a flow may take.
+/// Makes room for one more element. Grows by an eighth instead of doubling, to limit the memory per flow.
 fn grow<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 8).max(4));

@@ -1,7 +1,7 @@
-//! A link's queue of several classes or flows, which a scheduler serves.
+//! A link's queue with several classes or flows, served by a scheduler.
 //!
-//! A packet is classified; the queue management of its class judges it; the bound of its class, then that of the whole,
-//! let it in or not. The scheduler learns of what waits, and says which class goes next.
+//! On arrival a packet is classified. The queue management of its class judges it, and then the bounds of the class
+//! and of the whole queue must admit it. The scheduler is told about the backlog and decides which class sends next.
 
 mod nested;
 mod parked;
@@ -21,72 +21,75 @@ use crate::sched::{
 use crate::time::Time;
 use parked::Parked;
 
-/// A class of packets that has a queue of its own.
+/// A class of packets with its own queue.
 #[derive(Debug)]
 pub struct Class {
-    /// What the scheduler needs to know.
+    /// The scheduler's parameters.
     pub flow: FlowConfig,
-    /// How much may wait in this class.
+    /// The maximum backlog of this class.
     pub bound: Bound,
-    /// Which packet goes when that is reached.
+    /// Which packet to drop when the bound is reached.
     pub drop_at: DropAt,
-    /// How the packets of the class wait.
+    /// How the packets of the class are stored.
     pub store: Store,
 }
 
-/// How the packets of a class or flow wait.
+/// How the packets of a class or flow are stored.
 #[derive(Debug)]
 pub enum Store {
-    /// First in, first out.
+    /// In a FIFO.
     Plain,
-    /// First in, first out, under queue management.
+    /// In a FIFO with queue management.
     Managed(Box<dyn Aqm>),
-    /// In a queue of their own, whose bound counts instead of the class's. It says itself which packet goes first, and so
-    /// a scheduler that asks for the length of the next packet gets that of the one that has waited longest. While it says
-    /// "not before", its class is idle to the scheduler and the others have the transmitter; it keeps its packets then even
-    /// when the whole is overloaded.
+    /// In a nested queue. Its own bound applies instead of the class's.
+    ///
+    /// The nested queue decides which of its packets is sent first. A scheduler that asks for the length of the next
+    /// packet gets the length of the packet that has waited longest. While the nested queue answers
+    /// [`Dequeue::NotBefore`], the scheduler sees the class as idle and the other classes use the transmitter. The
+    /// class keeps its packets during that time, even when the whole queue is over its bound.
     Queue(Box<dyn Queue>),
 }
 
-/// What happens when the bound of the whole is reached.
+/// What to do when the bound of the whole queue is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// The packet that arrives is dropped.
+    /// Drop the arriving packet.
     Arriving,
-    /// The scheduler says whether the packet that arrives is let in ([`Scheduler::refuses`]), by the bound or otherwise.
+    /// Let the scheduler decide whether to accept the arriving packet ([`Scheduler::refuses`]), by the bound or by
+    /// another rule.
     Scheduler,
-    /// The flow with the most bytes loses packets: half of them, but no more than `batch`. Only a packet that arrives brings
-    /// this about: what is beyond a bound that was made smaller, or was taken over from another queue, goes at the next
-    /// arrival.
+    /// Drop packets of the flow with the most bytes: half of its packets, but no more than `batch`. Only an arrival
+    /// triggers this. If the bound is reduced, or packets are taken over from another queue, the excess is dropped at
+    /// the next arrival.
     Longest {
-        /// At least 1. RFC 8290 has 64.
+        /// Maximum number of packets to drop at once, at least 1. RFC 8290 uses 64.
         batch: u32,
-        /// Whether its first packets go, or its last. Of a class with a queue of its own that queue says which.
+        /// Whether to drop at the head or at the tail. A class with a nested queue decides itself.
         drop_at: DropAt,
     },
 }
 
-/// Classes or flows behind a scheduler, as a link's queue.
+/// Classes or flows served by a scheduler, as a link's queue.
 #[derive(Debug)]
 pub struct Scheduled<S: Scheduler> {
     server: Server<S>,
     classifier: Classifier,
     stores: Vec<Store>,
-    /// Bounds and counters of each class; none for flows, which share the bound of the whole.
+    /// Bounds and counters of each class. Empty for flows, which share the bound of the whole queue.
     bounds: Vec<(Bound, DropAt)>,
     counters: Vec<ClassCounters>,
     backlog: Backlog,
     bound: Bound,
     overload: Overload,
-    /// From the first overload on, if it is the longest flow that pays for it.
+    /// Set from the first overload on, if the longest flow pays for it.
     longest: Option<Longest>,
-    /// Classes whose own queues have nothing to send for a while, once there was one.
+    /// Classes whose nested queues have nothing to send for a while. Set once there was one.
     parked: Option<Box<Parked>>,
 }
 
 impl<S: Scheduler> Scheduled<S> {
-    /// A queue without classes. `bound` is for all of them together. The classifier may give no number but those of the
-    /// classes or flows to be added, from 0 on.
+    /// A queue without classes. `bound` applies to all classes together. The classifier may return only numbers of
+    /// classes or flows that will be added, counted from 0.
     pub fn new(scheduler: S, classifier: Classifier, bound: Bound, overload: Overload) -> Self {
         let mut server = Server::new(scheduler);
         server.set_bound(bound);
@@ -107,7 +110,7 @@ impl<S: Scheduler> Scheduled<S> {
     /// Adds a class, which gets the next number.
     ///
     /// # Errors
-    /// When the scheduler does not take it.
+    /// If the scheduler does not accept it.
     pub fn add_class(&mut self, class: Class) -> Result<(), Refused> {
         self.add_flow(class.flow, class.store)?;
         self.bounds.push((class.bound, class.drop_at));
@@ -115,10 +118,10 @@ impl<S: Scheduler> Scheduled<S> {
         Ok(())
     }
 
-    /// Adds a flow without a bound and counters of its own, which gets the next number. Not to be mixed with classes.
+    /// Adds a flow without its own bound and counters. It gets the next number. Do not mix flows and classes.
     ///
     /// # Errors
-    /// When the scheduler does not take it.
+    /// If the scheduler does not accept it.
     pub fn add_flow(&mut self, flow: FlowConfig, store: Store) -> Result<(), Refused> {
         let id = self.server.join(flow)?;
         debug_assert_eq!(id.number() as usize, self.stores.len());
@@ -130,7 +133,7 @@ impl<S: Scheduler> Scheduled<S> {
         self.counters.get_mut(flow.number() as usize)
     }
 
-    /// Whether the queue management of its class and the class's bound let a packet in.
+    /// Whether the queue management of the class and the class's bound accept a packet.
     fn admit(&mut self, now: Time, flow: FlowId, arriving: Waits, context: &mut Context<'_>) -> bool {
         let waiting = self.waiting(flow, context.pool);
         if let Store::Managed(policy) = &mut self.stores[flow.number() as usize] {
@@ -151,8 +154,8 @@ impl<S: Scheduler> Scheduled<S> {
         fits
     }
 
-    /// A packet has joined a class that drops at the head: those before it go until it fits. Were they to go first, the
-    /// flow might be idle in between, and lose its turn again and again.
+    /// Head drop: after a packet has joined its class, drops packets before it until it fits. If they were dropped
+    /// first, the flow could become idle in between and lose its turn again and again.
     fn drop_before(&mut self, now: Time, flow: FlowId, joined: Waits, context: &mut Context<'_>) {
         let Some(&(bound, DropAt::Head)) = self.bounds.get(flow.number() as usize) else { return };
         loop {
@@ -165,7 +168,7 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// A packet that is not in its class yet is dropped.
+    /// Drops a packet that has not joined its class.
     fn refuse(&mut self, flow: FlowId, arriving: Waits, reason: DropReason, context: &mut Context<'_>) {
         if let Some(counters) = self.count(flow) {
             counters.dropped.add(arriving.length);
@@ -173,7 +176,7 @@ impl<S: Scheduler> Scheduled<S> {
         context.drop(arriving.packet, reason);
     }
 
-    /// Marks or drops a packet that is in no list; whether it goes on.
+    /// Marks or drops a packet that is in no list. Returns whether it passes.
     fn carry_out(
         &mut self,
         judgement: Judgement,
@@ -192,7 +195,8 @@ impl<S: Scheduler> Scheduled<S> {
         goes_on
     }
 
-    /// Drops the first packet of a class. Says "not before" where a queue inside the class does, and then drops nothing.
+    /// Drops the first packet of a class. If the nested queue answers "not before", returns that instant and drops
+    /// nothing.
     fn drop_first(
         &mut self,
         now: Time,
@@ -201,7 +205,7 @@ impl<S: Scheduler> Scheduled<S> {
         context: &mut Context<'_>,
     ) -> Option<Time> {
         if let Store::Queue(_) = self.stores[flow.number() as usize] {
-            // Which packet goes is the inner queue's choice.
+            // The nested queue decides which packet is dropped.
             return self.drop_nested(now, flow, reason, context);
         }
         if let Some(dropped) = self.server.drop_first(now, flow) {
@@ -210,7 +214,7 @@ impl<S: Scheduler> Scheduled<S> {
         None
     }
 
-    /// A packet has been taken out of its flow and is dropped.
+    /// Counts and drops a packet that has been removed from its flow.
     fn account(&mut self, flow: FlowId, dropped: Waits, reason: DropReason, context: &mut Context<'_>) {
         self.backlog.remove(dropped.length);
         if let Some(counters) = self.count(flow) {
@@ -219,7 +223,7 @@ impl<S: Scheduler> Scheduled<S> {
         context.drop(dropped.packet, reason);
     }
 
-    /// The flow that is the longest loses a packet. Says "not before" where a queue inside the class does, and then drops
+    /// Drops a packet of the longest flow. If a nested queue answers "not before", returns that instant and drops
     /// nothing.
     fn drop_of_longest(
         &mut self,
@@ -237,7 +241,7 @@ impl<S: Scheduler> Scheduled<S> {
         None
     }
 
-    /// A packet joins a flow, and waits from now on.
+    /// Appends a packet to a flow. It waits from now on.
     fn join(&mut self, now: Time, flow: FlowId, joining: Waits) {
         self.backlog.add(joining.length);
         self.server.enqueue(now, flow, joining.packet, joining.length);
@@ -246,7 +250,7 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// The bound of the whole is passed: makes room. Whether it could.
+    /// Makes room after the bound of the whole queue was exceeded. Returns whether it could.
     fn relieve(&mut self, now: Time, batch: u32, drop_at: DropAt, context: &mut Context<'_>) -> bool {
         let flows = self.server.flows();
         let longest = self.longest.get_or_insert_with(|| Longest::of(flows)).find(flows);
@@ -269,13 +273,13 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// What waits in one class, by the measure of its bound.
+    /// The backlog of one class, as its bound measures it.
     fn class_backlog(&self, flow: FlowId) -> Backlog {
         let flows = self.server.flows();
         Backlog { packets: flows.packets(flow).into(), bytes: flows.bytes(flow) }
     }
 
-    /// What a policy wants to know; costs a look at a packet, so only where there is a policy.
+    /// The input of a policy. It costs a look at a packet, so it is computed only if there is a policy.
     fn waiting(&self, flow: FlowId, pool: &Pool) -> Waiting {
         match self.stores[flow.number() as usize] {
             Store::Managed(_) => {
@@ -286,7 +290,7 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// Takes out what the selected flow sends; nothing when queue management dropped all of it.
+    /// Dequeues what the selected flow sends. `None` if queue management dropped all its packets.
     fn take(&mut self, now: Time, flow: FlowId, context: &mut Context<'_>) -> Option<Dequeue> {
         match self.stores[flow.number() as usize] {
             Store::Plain => {}
@@ -466,7 +470,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
             }
         }
         for (flow, list) in nested {
-            // No bound applies, but a packet may have no class inside.
+            // No bound applies, but the nested queue may have no class for a packet.
             self.adopt_nested(now, flow, list, context);
         }
     }
@@ -474,7 +478,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
     fn set_wire(&mut self, now: Time, wire: Wire) {
         let (scheduler, _) = self.server.parts();
         scheduler.set_wire(now, wire);
-        // What they wait for may come at another instant now.
+        // The instants for which they wait may change.
         self.unpark_all(now);
         for store in &mut self.stores {
             match store {

@@ -1,4 +1,4 @@
-//! Flows and a scheduler: the scheduler interface by itself.
+//! Flows and a scheduler: the scheduler interface on its own.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::sched::{
 };
 use crate::time::Time;
 
-/// Flows that a scheduler serves. It knows packets by number and length only.
+/// Flows served by a scheduler. It knows only the numbers and lengths of packets.
 #[derive(Debug, Default)]
 pub struct Server<S: Scheduler> {
     scheduler: S,
@@ -20,32 +20,32 @@ pub struct Server<S: Scheduler> {
 /// The answer to [`Server::dequeue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// This packet goes.
+    /// This packet is sent.
     Packet(FlowId, Waits),
-    /// The scheduler gave this packet up.
+    /// The scheduler gave up this packet; it is dropped.
     GivenUp(FlowId, Waits, DropReason),
-    /// Packets wait, but none may go before that instant.
+    /// Packets wait, but none may be sent before this instant.
     NotBefore(Time),
-    /// Nothing waits.
+    /// No packet waits.
     Empty,
 }
 
 impl<S: Scheduler> Server<S> {
-    /// A scheduler without flows.
+    /// A server without flows.
     pub fn new(scheduler: S) -> Self {
         Self { scheduler, flows: Flows::default() }
     }
 
-    /// A flow joins.
+    /// Adds a flow.
     ///
     /// # Errors
-    /// When the scheduler does not take it; then nothing has changed.
+    /// If the scheduler does not accept it. Then nothing has changed.
     pub fn join(&mut self, flow: FlowConfig) -> Result<FlowId, Refused> {
         let state = self.scheduler.join(flow)?;
         Ok(self.flows.add(state))
     }
 
-    /// A flow leaves, if nothing waits in it; whether it has left.
+    /// Removes a flow if its queue is empty. Returns whether it was removed.
     pub fn leave(&mut self, flow: FlowId) -> bool {
         let empty = self.flows.contains(flow) && self.flows.packets(flow) == 0;
         if empty {
@@ -55,61 +55,61 @@ impl<S: Scheduler> Server<S> {
         empty
     }
 
-    /// Whether a flow in which nothing waits has had more than its share so far: see [`Scheduler::owes`].
+    /// Whether an idle flow has received more than its share: see [`Scheduler::owes`].
     pub fn owes(&self, flow: FlowId) -> bool {
         self.scheduler.owes(flow, &self.flows)
     }
 
-    /// Gives a flow another weight.
+    /// Changes a flow's weight.
     ///
     /// # Errors
-    /// When the scheduler does not take it; then nothing has changed.
+    /// If the scheduler does not accept it. Then nothing has changed.
     pub fn set_weight(&mut self, now: Time, flow: FlowId, weight: Weight) -> Result<(), Refused> {
         self.scheduler.set_weight(now, flow, weight, &mut self.flows)
     }
 
-    /// Gives a flow other parameters of the scheduler's own.
+    /// Changes a flow's scheduler-specific parameters.
     ///
     /// # Errors
-    /// When the scheduler does not take them; then nothing has changed.
+    /// If the scheduler does not accept them. Then nothing has changed.
     pub fn set_class(&mut self, now: Time, flow: FlowId, settings: ClassSettings) -> Result<(), Refused> {
         self.scheduler.set_class(now, flow, settings, &mut self.flows)
     }
 
-    /// What the transmitter is from now on.
+    /// Sets the transmitter's rate and overhead.
     pub fn set_wire(&mut self, now: Time, wire: Wire) {
         self.scheduler.set_wire(now, wire);
     }
 
-    /// How much may wait, from now on; see [`Scheduler::set_bound`].
+    /// Sets the maximum backlog; see [`Scheduler::set_bound`].
     pub fn set_bound(&mut self, bound: Bound) {
         self.scheduler.set_bound(bound);
     }
 
-    /// Why a packet that comes now is not let in: see [`Scheduler::refuses`].
+    /// The reason to refuse a packet that arrives now, if any: see [`Scheduler::refuses`].
     pub fn refuses(&mut self, now: Time, length: u32) -> Option<DropReason> {
         self.scheduler.refuses(now, length)
     }
 
-    /// Where the classes stand; see [`Scheduler::states`].
+    /// The state of the classes; see [`Scheduler::states`].
     pub fn states(&self, now: Time) -> Vec<ClassState> {
         self.scheduler.states(now, &self.flows)
     }
 
-    /// A packet of `length` bytes joins a flow.
+    /// Appends a packet of `length` bytes to a flow.
     #[inline(always)]
     pub fn enqueue(&mut self, now: Time, flow: FlowId, packet: PacketRef, length: u32) {
         self.flows.push(flow, Waits { packet, length });
         self.scheduler.enqueue(now, flow, &mut self.flows);
     }
 
-    /// A packet joins a flow that has waited since an earlier instant in a queue that this one replaces.
+    /// Appends a packet taken over from a queue that this one replaces. It has waited since `since`.
     pub fn take_over(&mut self, now: Time, flow: FlowId, waits: Waits, since: Time) {
         self.flows.push(flow, waits);
         self.scheduler.take_over(now, flow, since, &mut self.flows);
     }
 
-    /// The transmitter is free: what goes next.
+    /// Dequeues what goes next. The transmitter is free.
     #[inline(always)]
     pub fn dequeue(&mut self, now: Time) -> Served {
         match self.scheduler.select(now, &mut self.flows) {
@@ -134,7 +134,7 @@ impl<S: Scheduler> Server<S> {
         Some(waits)
     }
 
-    /// Drops the last packet of a flow, as a queue does that is full.
+    /// Drops the last packet of a flow, as a full queue does.
     pub fn drop_last(&mut self, now: Time, flow: FlowId) -> Option<Waits> {
         let waits = self.flows.pop_last(flow)?;
         if self.flows.packets(flow) == 0 {
@@ -143,12 +143,12 @@ impl<S: Scheduler> Server<S> {
         Some(waits)
     }
 
-    /// The flows, to look at.
+    /// Read access to the flows.
     pub const fn flows(&self) -> &Flows<S::Flow> {
         &self.flows
     }
 
-    /// The scheduler, to look at.
+    /// Read access to the scheduler.
     pub const fn scheduler(&self) -> &S {
         &self.scheduler
     }

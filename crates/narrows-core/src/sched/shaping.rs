@@ -1,4 +1,4 @@
-//! What shapers with classes have in common: their leaves, which are flows, and what is wrong with what they are told.
+//! What shapers with classes have in common: their leaf classes, which are flows, and their configuration errors.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -6,10 +6,10 @@ use core::fmt;
 use crate::sched::{FlowId, Refused};
 use crate::units::{Bytes, Rate};
 
-/// The leaves of a tree of classes: the flows of its shaper.
+/// The leaf classes of a shaper: its flows.
 #[derive(Debug)]
 pub(super) struct Leaves {
-    /// Their places in the configuration, in order.
+    /// Their configuration indices, in order.
     classes: Vec<u32>,
     /// How many of them are flows at present.
     joined: usize,
@@ -20,18 +20,18 @@ impl Leaves {
         Self { classes, joined: 0 }
     }
 
-    /// The places of all of them.
+    /// The indices of all leaves.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
         self.classes.iter().copied()
     }
 
-    /// The place of the class that a flow is.
+    /// The index of a flow's class.
     #[inline]
     pub(super) fn class_of(&self, flow: FlowId) -> u32 {
         self.classes[flow.number() as usize]
     }
 
-    /// Another flow: the next leaf, or the one that was left last, since numbers of flows are given out again in that order.
+    /// Adds a flow: the next leaf, or the leaf that was left last, because flow numbers are reused in that order.
     pub(super) fn join(&mut self) -> Result<(), Refused> {
         if self.joined == self.classes.len() {
             return Err(Refused::Flows { most: self.classes.len() as u64 });
@@ -45,10 +45,10 @@ impl Leaves {
     }
 }
 
-/// Why a shaper cannot be made.
+/// Why a shaper cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShapingError {
-    /// The class, by its place in the configuration; nothing for what concerns the whole.
+    /// The class, by its configuration index. `None` if the error concerns the whole shaper.
     pub class: Option<usize>,
     /// What is wrong.
     pub fault: ShapingFault,
@@ -57,23 +57,23 @@ pub struct ShapingError {
 /// What is wrong with a shaper or one of its classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapingFault {
-    /// There is no class.
+    /// There are no classes.
     NoClasses,
-    /// There are more classes than there may be.
+    /// There are too many classes.
     TooManyClasses {
-        /// How many.
+        /// The number of classes.
         found: usize,
-        /// The most.
+        /// The maximum.
         most: usize,
     },
-    /// Its parent does not come before it: so a tree could have a circle.
+    /// The parent does not come before the class. This order rules out cycles.
     Parent {
-        /// The place of the parent.
+        /// The index of the parent.
         found: usize,
     },
-    /// There are more classes above it than there may be.
+    /// The class has too many ancestors.
     TooDeep {
-        /// The most classes from the uppermost to a leaf, both counted.
+        /// The maximum number of classes from the root to a leaf, both counted.
         most: usize,
     },
     /// The rate is zero.
@@ -92,40 +92,40 @@ pub enum ShapingFault {
         /// The peak rate.
         peak: Rate,
     },
-    /// The bucket of the rate holds nothing.
+    /// The burst is zero.
     NoBurst,
-    /// The bucket of the peak rate holds nothing.
+    /// The bucket of the peak rate (its MTU) is zero.
     NoMtu,
-    /// A bucket holds more than the arithmetic does.
+    /// A bucket is larger than the arithmetic can hold.
     BurstTooLong {
-        /// What it would hold.
+        /// The configured size.
         found: Bytes,
-        /// The most.
+        /// The maximum.
         most: Bytes,
     },
-    /// The priority is none that there is.
+    /// The priority is out of range.
     Priority {
-        /// What it is.
+        /// The configured priority.
         found: u8,
-        /// The least.
+        /// The minimum.
         least: u8,
-        /// The greatest.
+        /// The maximum.
         most: u8,
     },
-    /// What a class may send at its turn is nothing.
+    /// The quantum is zero.
     NoQuantum,
-    /// The mean length of packets is zero.
+    /// The mean packet length is zero.
     NoAveragePacket,
     /// The weight is zero.
     NoWeight,
-    /// The time constant of an average is none that there may be.
+    /// The time constant of an average is out of range.
     TimeConstant {
-        /// Its logarithm to base 2.
+        /// Its base-2 logarithm.
         found: u8,
-        /// The greatest.
+        /// The maximum.
         most: u8,
     },
-    /// It may never borrow and may always borrow.
+    /// The class is both bounded (never borrows) and exempt (always borrows).
     BoundedAndExempt,
 }
 
@@ -180,7 +180,7 @@ impl fmt::Display for ShapingFault {
 impl core::error::Error for ShapingError {}
 
 impl ShapingFault {
-    /// That there are classes, and not too many.
+    /// Checks that there are classes, and not too many.
     pub(crate) fn of_count(found: usize, most: usize) -> Result<(), ShapingError> {
         match found {
             0 => Err(Self::NoClasses.of_all()),
@@ -189,12 +189,12 @@ impl ShapingFault {
         }
     }
 
-    /// Of the whole.
+    /// An error of the whole shaper.
     pub(crate) const fn of_all(self) -> ShapingError {
         ShapingError { class: None, fault: self }
     }
 
-    /// Of one class.
+    /// An error of one class.
     pub(crate) const fn of(self, class: usize) -> ShapingError {
         ShapingError { class: Some(class), fault: self }
     }

@@ -1,4 +1,4 @@
-//! Flows are found, made, and taken away when they have been idle for long.
+//! Finds and creates flows, and removes those that have been idle for long.
 
 use alloc::vec::Vec;
 
@@ -8,18 +8,18 @@ use crate::sched::flow_sets::{FlowSets, Row, Set};
 use crate::sched::{FlowId, PolicyPerFlow, Refused, Scheduler};
 use crate::time::Time;
 
-/// A flow label that no packet has, for the flow of those beyond the most.
+/// A flow label that no packet has. It denotes the shared flow.
 pub(super) const OVERFLOW: u32 = u32::MAX;
 
-/// How many expired flows a packet looks at. A packet makes no more than one flow, and each that goes may leave one that
-/// stays for another term; the rest makes up for lost time.
+/// How many expired flows an arriving packet handles. A packet creates at most one flow, and each removal may be
+/// preceded by one flow that stays for another period. The rest catches up.
 const EXPIRIES: usize = 4;
 
-/// So many flows may stay longer than their term in any case; more, up to half of all flows.
+/// This many flows may always stay beyond their idle period; more, up to half of all flows.
 const FEW: u32 = 64;
 
 impl<S: Scheduler> FlowSets<S> {
-    /// Adds a flow, whose queue number says to which set. It is not idle.
+    /// Adds a flow to the set given by its queue number. The flow is not idle.
     pub(super) fn add_flow(&mut self, now: Time, flow: Flow) -> Result<FlowId, Refused> {
         let set = &mut self.sets[flow.queue as usize];
         let id = self.server.join(set.config.flow)?;
@@ -47,7 +47,7 @@ impl<S: Scheduler> FlowSets<S> {
         Ok(id)
     }
 
-    /// Takes away a flow in which nothing waits.
+    /// Removes a flow whose queue is empty.
     pub(super) fn remove_flow(&mut self, id: FlowId) {
         let flow = *self.known.flow(id.number());
         let left = self.server.leave(id);
@@ -58,12 +58,12 @@ impl<S: Scheduler> FlowSets<S> {
         self.sets[flow.queue as usize].flows -= u32::from(flow.flow_label != OVERFLOW);
     }
 
-    /// Flows that have been idle since then or longer are expired at `now`.
+    /// Flows that have been idle since this instant or earlier are expired at `now`.
     pub(super) fn expiry(&self, now: Time) -> Option<Time> {
         now.nanos().checked_sub(self.idle.nanos()).map(Time::from_nanos)
     }
 
-    /// Whether an idle flow may not go yet. What it had before nothing at all waited, it owes to nobody.
+    /// Whether an idle flow must stay. Debts from before the current busy period do not count.
     pub(super) fn must_stay(&self, number: u32) -> bool {
         let idle = self.known.idle_since(number);
         self.backlog.packets > 0
@@ -72,20 +72,20 @@ impl<S: Scheduler> FlowSets<S> {
             && self.server.owes(FlowId::new(number))
     }
 
-    /// Notes whether an idle flow is there longer than its term.
+    /// Records whether an idle flow stays beyond its idle period.
     fn stay(&mut self, number: u32, stays: bool) {
         let before = core::mem::replace(&mut self.rows[number as usize].stays, stays);
         self.staying = self.staying + u32::from(stays) - u32::from(before);
     }
 
-    /// Whether a flow is expired, so that a packet that came now would find it gone.
+    /// Whether a flow is expired: a packet that arrives now would not find it.
     pub(super) fn is_gone(&self, now: Time, number: u32) -> bool {
         let since = self.known.idle_since(number);
         since.is_some_and(|since| self.expiry(now).is_some_and(|before| since <= before))
             && !self.must_stay(number)
     }
 
-    /// Takes away an expired flow, or gives it another term.
+    /// Removes an expired flow, or gives it another idle period.
     fn expire(&mut self, now: Time, number: u32) {
         if self.must_stay(number) {
             self.stay(number, true);
@@ -96,7 +96,7 @@ impl<S: Scheduler> FlowSets<S> {
         self.remove_flow(FlowId::new(number));
     }
 
-    /// Takes away a few of those that are expired.
+    /// Removes a few expired flows.
     #[inline]
     pub(super) fn tidy(&mut self, now: Time) {
         let Some(before) = self.expiry(now) else { return };
@@ -108,7 +108,7 @@ impl<S: Scheduler> FlowSets<S> {
         }
     }
 
-    /// The flow of a packet of a set, which is made if it is not there. Nothing if the scheduler does not take it.
+    /// The flow of a packet of a set, created if necessary. `None` if the scheduler does not accept it.
     #[inline]
     pub(super) fn flow(&mut self, now: Time, set: u32, packet: PacketRef, pool: &Pool) -> Option<FlowId> {
         let Set { config, fixed, .. } = &self.sets[set as usize];
@@ -123,7 +123,7 @@ impl<S: Scheduler> FlowSets<S> {
         }
     }
 
-    /// A flow that is there; it is not idle from now on.
+    /// Finds an existing flow. It is no longer idle.
     #[inline]
     fn find(&mut self, now: Time, flow: &Flow) -> Option<FlowId> {
         let number = self.known.find(flow)?;
@@ -139,8 +139,8 @@ impl<S: Scheduler> FlowSets<S> {
     #[cold]
     fn new_flow(&mut self, now: Time, flow: Flow) -> Option<FlowId> {
         let set = flow.queue as usize;
-        // Those that are expired but not taken away yet are not there. Each comes up once, and then is gone or has a term
-        // before it.
+        // Expired flows that have not been removed yet do not count. Each comes up once, and is then removed or given
+        // another period.
         while self.is_full(set)
             && let Some(expired) = self.expiry(now).and_then(|before| self.known.expired(before))
         {
@@ -160,7 +160,7 @@ impl<S: Scheduler> FlowSets<S> {
         self.sets[set].flows >= self.sets[set].config.most
     }
 
-    /// A flow in which nothing waits any more is idle, unless it is there to stay.
+    /// Marks a flow as idle if its queue is empty, unless the flow is permanent.
     #[inline]
     pub(super) fn rest(&mut self, now: Time, flow: FlowId) {
         let set = self.rows[flow.number() as usize].set;
@@ -169,7 +169,7 @@ impl<S: Scheduler> FlowSets<S> {
         }
     }
 
-    /// The flows of a set, in the order of their numbers.
+    /// The flows of a set, in order of their numbers.
     pub(super) fn flows_of(&self, set: u32) -> Vec<FlowId> {
         let of_set = self.known.iter().filter(|(_, flow)| flow.queue == set);
         of_set.map(|(number, _)| FlowId::new(number)).collect()

@@ -1,4 +1,4 @@
-//! Packets join their flows and leave them.
+//! Enqueue and dequeue.
 
 use alloc::vec::Vec;
 
@@ -36,7 +36,7 @@ impl<S: Scheduler> Queue for FlowSets<S> {
             self.join(now, flow, arriving);
             return self.drop_before(now, flow, arriving, context);
         }
-        // It may have been made for this packet.
+        // The flow may have been created for this packet.
         self.rest(now, flow);
     }
 
@@ -115,12 +115,12 @@ impl<S: Scheduler> Queue for FlowSets<S> {
         }
     }
 
-    /// By set, those included that are gone.
+    /// By set; counts flows that have been removed, too.
     fn classes(&self) -> &[ClassCounters] {
         &self.counters
     }
 
-    /// Of each flow of a set, those included that will be made.
+    /// Changes the weight of each flow of a set, present and future.
     fn set_weight(&mut self, now: Time, class: usize, weight: Weight) -> Result<(), Refused> {
         let set = self.sets.get(class).ok_or(Refused::NoClass)?;
         let before = set.config.flow.weight;
@@ -128,7 +128,7 @@ impl<S: Scheduler> Queue for FlowSets<S> {
         for (done, &flow) in flows.iter().enumerate() {
             if let Err(refused) = self.server.set_weight(now, flow, weight) {
                 for &flow in &flows[..done] {
-                    // They had it, and all sums on the way back are below one that was taken.
+                    // They had this weight before, and every sum on the way back is below one that was accepted.
                     let _had = self.server.set_weight(now, flow, before);
                 }
                 return Err(refused);
@@ -158,7 +158,7 @@ impl<S: Scheduler> FlowSets<S> {
     fn view(&self, number: u32, flow: Flow) -> MaskedFlow {
         let row = &self.rows[number as usize];
         let set = &self.sets[row.set as usize];
-        // The place of the set stands there for the sake of finding it.
+        // The flow's key has the set's index here, for lookup.
         let queue = if set.config.mask.queue { flow.queue } else { 0 };
         MaskedFlow {
             set: row.set,
@@ -183,13 +183,13 @@ impl<S: Scheduler> FlowSets<S> {
         self.counters[row.set as usize].dropped.add(length);
     }
 
-    /// A packet that is in no flow is dropped.
+    /// Counts and drops a packet that is in no flow.
     fn refuse(&mut self, flow: FlowId, packet: Waits, reason: DropReason, context: &mut Context<'_>) {
         self.count_dropped(flow, packet.length);
         context.drop(packet.packet, reason);
     }
 
-    /// Whether a packet is lost before it comes to its flow.
+    /// Whether a packet is lost before it reaches its flow.
     fn loses(&mut self, now: Time, flow: FlowId, packet: PacketRef, context: &mut Context<'_>) -> bool {
         let place = self.rows[flow.number() as usize].set as usize;
         let set = &mut self.sets[place];
@@ -204,7 +204,7 @@ impl<S: Scheduler> FlowSets<S> {
         !marked
     }
 
-    /// Whether the policy of its flow and the flow's bound let a packet in.
+    /// Whether the flow's policy and bound accept a packet.
     fn admit(&mut self, now: Time, flow: FlowId, arriving: Waits, context: &mut Context<'_>) -> bool {
         let waiting = self.waiting(flow, context.pool);
         let goes_on = self.judge(flow, arriving, context, |policy, context| {
@@ -213,7 +213,7 @@ impl<S: Scheduler> FlowSets<S> {
         goes_on && self.fits(flow, arriving, context)
     }
 
-    /// Whether the flow's bound lets a packet in, which is dropped if not.
+    /// Whether the flow's bound accepts a packet. Drops the packet if not.
     fn fits(&mut self, flow: FlowId, arriving: Waits, context: &mut Context<'_>) -> bool {
         let FlowSet { bound, drop_at, .. } = self.config(flow);
         let before_it = match drop_at {
@@ -227,7 +227,7 @@ impl<S: Scheduler> FlowSets<S> {
         fits
     }
 
-    /// A packet has joined a flow that drops at the head: those before it go until it fits.
+    /// Head drop: after a packet has joined its flow, drops packets before it until it fits.
     fn drop_before(&mut self, now: Time, flow: FlowId, joined: Waits, context: &mut Context<'_>) {
         let FlowSet { bound, drop_at: DropAt::Head, .. } = *self.config(flow) else { return };
         loop {
@@ -240,7 +240,7 @@ impl<S: Scheduler> FlowSets<S> {
         }
     }
 
-    /// Lets the flow's policy, if it has one, judge a packet that is in no flow; whether it goes on.
+    /// Lets the flow's policy, if any, judge a packet that is in no flow. Returns whether it passes.
     fn judge(
         &mut self,
         flow: FlowId,
@@ -274,7 +274,7 @@ impl<S: Scheduler> FlowSets<S> {
         }
     }
 
-    /// Takes out what the selected flow sends; nothing when its policy dropped all of it.
+    /// Dequeues what the selected flow sends. `None` if its policy dropped all its packets.
     fn take(&mut self, now: Time, flow: FlowId, context: &mut Context<'_>) -> Option<PacketRef> {
         loop {
             let waiting = self.waiting(flow, context.pool);
@@ -313,7 +313,7 @@ impl<S: Scheduler> FlowSets<S> {
         Backlog { packets: flows.packets(flow).into(), bytes: flows.bytes(flow) }
     }
 
-    /// What a policy wants to know; costs a look at a packet, so only where there is a policy.
+    /// The input of a policy. It costs a look at a packet, so it is computed only if there is a policy.
     fn waiting(&self, flow: FlowId, pool: &Pool) -> Waiting {
         if self.rows[flow.number() as usize].policy.is_none() {
             return Waiting::default();

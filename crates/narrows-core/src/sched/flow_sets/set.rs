@@ -1,4 +1,4 @@
-//! What a flow set is like, and what can be seen of its flows.
+//! The configuration of a flow set.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -9,29 +9,29 @@ use crate::model::selector::Loss;
 use crate::queue::{Bound, DropAt};
 use crate::sched::FlowConfig;
 
-/// Flows that are alike: what tells them apart, and what each of them is like.
+/// Flows with the same configuration: the mask that separates them, and the parameters of each.
 #[derive(Debug)]
 pub struct FlowSet {
-    /// The number by which users know it. Part of the key of the draws of `loss`, and of nothing else.
+    /// The number by which users know the set. It is part of the key of the `loss` draws and nothing else.
     pub number: u32,
-    /// What tells the flows apart. Without any bit the set is one flow, which is there from the start and stays.
+    /// What distinguishes the flows. With no bit set, the set is one flow that always exists.
     pub mask: FlowMask,
-    /// What the scheduler needs to know of each flow.
+    /// The scheduler's parameters of each flow.
     pub flow: FlowConfig,
-    /// How much may wait in each flow.
+    /// The maximum backlog of each flow.
     pub bound: Bound,
-    /// Which packet goes when that is reached.
+    /// Which packet to drop when the bound is reached.
     pub drop_at: DropAt,
-    /// What manages the queue of each flow.
+    /// The queue management of each flow.
     pub policy: Option<PolicyPerFlow>,
-    /// Packets of the set that are lost before they come to their flow.
+    /// Random loss of the set's packets before they reach their flow.
     pub loss: Option<Loss>,
-    /// The most flows at a time, at least 1. The packets of all others share one flow more.
+    /// Maximum number of flows at a time, at least 1. The packets of all others share one additional flow.
     pub most: u32,
 }
 
 impl FlowSet {
-    /// 50 packets a flow, as in the reference; no policy; no losses; at most 65,536 flows.
+    /// 50 packets per flow, as in the reference; drop tail; no policy; no loss; at most 65,536 flows.
     pub fn new(number: u32, mask: FlowMask, flow: FlowConfig) -> Self {
         Self {
             number,
@@ -46,11 +46,11 @@ impl FlowSet {
     }
 }
 
-/// Makes the queue management policy of a flow.
+/// Creates the queue management policy of a flow.
 pub struct PolicyPerFlow(Box<dyn Fn() -> Box<dyn Aqm> + Send>);
 
 impl PolicyPerFlow {
-    /// `make` is called for each flow that is made. What it gives must not depend on how often it was called.
+    /// `make` is called for each flow that is created. Its result must not depend on how often it was called.
     pub fn new(make: impl Fn() -> Box<dyn Aqm> + Send + 'static) -> Self {
         Self(Box::new(make))
     }

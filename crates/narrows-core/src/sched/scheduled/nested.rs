@@ -1,8 +1,8 @@
-//! Classes with a queue of their own.
+//! Classes with a nested queue.
 //!
-//! Which packet goes and which is dropped is that queue's choice. The scheduler sees a flow with as many packets and bytes
-//! as wait in it, hears of drops as of dropped heads, and is charged with what is sent. While that queue sends nothing, the
-//! class is put aside (`parked.rs`).
+//! The nested queue decides which packet is sent and which is dropped. The scheduler sees a flow with as many packets
+//! and bytes as wait in it, is told about drops as head drops, and is charged for what is sent. While the nested
+//! queue has nothing to send, the class is parked (`parked.rs`).
 
 use crate::counters::DropReason;
 use crate::pool::PacketList;
@@ -11,18 +11,18 @@ use crate::queue::{Backlog, Context, Dequeue, Queue};
 use crate::sched::{FlowId, Scheduled, Scheduler, Store, Waits};
 use crate::time::Time;
 
-/// What the queue inside a class did besides its answer in one call.
+/// Side effects of one call to the queue inside a class.
 struct Done {
     dropped: Backlog,
-    /// How many drops there were before.
+    /// The number of drops before the call.
     drops: usize,
-    /// How many notes there were before.
+    /// The number of notes before the call.
     notes: usize,
 }
 
 impl<S: Scheduler> Scheduled<S> {
-    /// Works on the queue inside a class, and counts what it marks, makes and drops. The flow has one entry for each packet
-    /// inside; to bring these in line is the caller's part.
+    /// Calls the queue inside a class, and counts what it marks, creates and drops. The flow has one entry for each
+    /// packet inside; the caller must adjust the entries.
     fn nested<T>(
         &mut self,
         flow: FlowId,
@@ -42,7 +42,7 @@ impl<S: Scheduler> Scheduled<S> {
             for note in context.noted_since(notes) {
                 match note {
                     Noted::Marked => counters.marked += 1,
-                    // A packet that was made here has come here.
+                    // A packet created here counts as arrived here.
                     Noted::Duplicated(length) => counters.arrived.add(length),
                     Noted::Corrupted | Noted::Reordered => {}
                 }
@@ -53,14 +53,14 @@ impl<S: Scheduler> Scheduled<S> {
         (result, Done { dropped, drops, notes })
     }
 
-    /// Takes the entries of packets that went out of the queue inside a class.
+    /// Removes the entries of packets that left the queue inside a class.
     fn discard(&mut self, flow: FlowId, gone: Backlog) {
         self.backlog.packets -= gone.packets;
         self.backlog.bytes -= gone.bytes;
         self.server.parts().1.discard(flow, gone);
     }
 
-    /// As [`Self::discard`], and tells the scheduler: they got no service.
+    /// Like [`Self::discard`], and tells the scheduler. These packets received no service.
     fn discard_dropped(&mut self, now: Time, flow: FlowId, gone: Backlog) {
         if gone.packets > 0 {
             self.discard(flow, gone);
@@ -69,7 +69,7 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// A packet comes to a class with a queue of its own.
+    /// Enqueues a packet into a class with a nested queue.
     pub(super) fn enqueue_nested(
         &mut self,
         now: Time,
@@ -93,7 +93,7 @@ impl<S: Scheduler> Scheduled<S> {
         self.discard_dropped(now, flow, done.dropped);
     }
 
-    /// The queue inside a class takes over packets that the flow has entries for already.
+    /// Passes packets to the queue inside a class. The flow already has entries for them.
     pub(super) fn adopt_nested(
         &mut self,
         now: Time,
@@ -105,8 +105,8 @@ impl<S: Scheduler> Scheduled<S> {
         self.discard_dropped(now, flow, done.dropped);
     }
 
-    /// Takes out what the queue inside a class sends; nothing when it dropped all that it had, or sends nothing before some
-    /// instant, until which the class is put aside.
+    /// Dequeues from the queue inside a class. `None` if it dropped all its packets, or if it sends nothing before
+    /// some instant; then the class is parked until that instant.
     pub(super) fn take_nested(
         &mut self,
         now: Time,
@@ -137,7 +137,7 @@ impl<S: Scheduler> Scheduled<S> {
         None
     }
 
-    /// Drops what the queue inside a class would send next, or what it drops itself on being asked.
+    /// Drops what the queue inside a class would send next, or lets the queue drop packets itself.
     pub(super) fn drop_nested(
         &mut self,
         now: Time,

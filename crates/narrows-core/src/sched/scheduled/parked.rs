@@ -1,8 +1,9 @@
-//! Classes that are put aside.
+//! Parked classes.
 //!
-//! The queue inside a class may have packets and yet nothing to send before some instant: it shapes, or delays. To the
-//! scheduler such a class is idle until that instant or until a packet comes to it, whichever is first, so that the others
-//! have the transmitter. Its entries stand here meanwhile; they still count as waiting in the whole.
+//! The queue inside a class may hold packets but have nothing to send before some instant, because it shapes or
+//! delays. The scheduler sees such a class as idle until that instant or until the class's next arrival, whichever is
+//! first, so that the other classes use the transmitter. The class's entries are stored here in the meantime. They
+//! still count toward the backlog of the whole queue.
 
 use alloc::vec::Vec;
 
@@ -11,7 +12,7 @@ use crate::sched::tournament::Tournament;
 use crate::sched::{FlowId, Scheduled, Scheduler};
 use crate::time::Time;
 
-/// The classes that are put aside, and until when.
+/// The parked classes, and until when each is parked.
 #[derive(Debug, Default)]
 pub(super) struct Parked {
     rows: Vec<Option<Row>>,
@@ -35,19 +36,19 @@ impl Parked {
         Some(row)
     }
 
-    /// Which comes back next, and when.
+    /// The next class to return, and when.
     pub(super) fn next(&self) -> Option<(Time, FlowId)> {
         self.until.least().map(|(at, flow)| (Time::from_nanos(at), flow))
     }
 
-    /// The most bytes that one of them has.
+    /// The most bytes that a parked class has.
     fn longest(&self) -> u64 {
         self.rows.iter().flatten().map(Row::bytes).max().unwrap_or(0)
     }
 }
 
 impl<S: Scheduler> Scheduled<S> {
-    /// Puts a class aside in which packets wait.
+    /// Parks a class that has packets.
     pub(super) fn park(&mut self, now: Time, flow: FlowId, until: Time) {
         let (scheduler, flows) = self.server.parts();
         let row = flows.detach(flow);
@@ -55,7 +56,7 @@ impl<S: Scheduler> Scheduled<S> {
         self.parked.get_or_insert_default().put(flow, row, until);
     }
 
-    /// Brings back a class, if it was put aside.
+    /// Brings back a class if it was parked.
     pub(super) fn unpark(&mut self, now: Time, flow: FlowId) {
         let Some(row) = self.parked.as_mut().and_then(|parked| parked.take(flow)) else { return };
         let (scheduler, flows) = self.server.parts();
@@ -65,7 +66,7 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// Brings back all classes whose time has come, in the order of these times.
+    /// Brings back all classes that are due, in order of their instants.
     pub(super) fn unpark_due(&mut self, now: Time) {
         while let Some((at, flow)) = self.next_parked()
             && at <= now
@@ -74,14 +75,14 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// Brings back all classes, for what they waited for may be another instant now.
+    /// Brings back all classes, because the instants for which they wait may have changed.
     pub(super) fn unpark_all(&mut self, now: Time) {
         while let Some((_, flow)) = self.next_parked() {
             self.unpark(now, flow);
         }
     }
 
-    /// The same without a word to the scheduler, which is not asked any more.
+    /// Like [`Self::unpark_all`], without telling the scheduler, which is no longer called.
     pub(super) fn unpark_untold(&mut self) {
         let Some(parked) = &mut self.parked else { return };
         let (_, flows) = self.server.parts();
@@ -96,7 +97,7 @@ impl<S: Scheduler> Scheduled<S> {
         self.parked.as_ref().and_then(|parked| parked.next())
     }
 
-    /// Whether a class that is put aside has more than this.
+    /// Whether a parked class has more than this many bytes.
     pub(super) fn has_parked_more(&self, bytes: u64) -> bool {
         self.parked.as_ref().is_some_and(|parked| parked.longest() > bytes)
     }
