@@ -1,9 +1,9 @@
-//! Queue management: policies that drop or mark packets before a queue is full.
+//! Active queue management (AQM): policies that drop or mark packets before a queue is full.
 //!
-//! [`Aqm`] is an open seam: a policy looks at packets on their way into and out of one FIFO, in a plain link
-//! ([`Fifo::managed`](crate::queue::Fifo::managed)) or in a class of a scheduler, and judges each. It sees only what
-//! waits for the transmitter, and scheduled instants only: how long a packet has waited is `now − entered`, whoever
-//! polled whenever. What happens periodically is caught up at the next call.
+//! Implement [`Aqm`] to add a policy. A policy judges each packet on its way into and out of one FIFO, either in a
+//! plain link ([`Fifo::managed`](crate::queue::Fifo::managed)) or in a class of a scheduler. It sees only packets
+//! that wait for the transmitter, and only scheduled instants: a packet's sojourn time is `now − entered`,
+//! independent of when the network is polled. Periodic work is caught up at the next call.
 
 mod codel;
 mod dualpi2;
@@ -22,7 +22,7 @@ pub use red::{Red, RedConfig, Thresholds};
 use crate::pool::PacketState;
 use crate::time::{Duration, Time};
 
-/// How long a packet has waited in its queue.
+/// The sojourn time of a packet: how long it has waited in its queue.
 pub fn sojourn(now: Time, packet: &PacketState) -> Duration {
     now.since(packet.entered)
 }

@@ -1,6 +1,6 @@
-//! Which packets belong together: the conditions that tell classes apart, and the hash that tells flows apart.
+//! Classification: conditions that sort packets into classes, and hashes and masks that sort them into flows.
 //!
-//! Nothing here knows what becomes of a packet. A scheduler turns the number that it gets into a queue.
+//! A classifier only yields a number. A scheduler maps that number to a queue.
 
 mod condition;
 mod hash;
@@ -23,25 +23,25 @@ use crate::pool::PacketState;
 /// Sorts packets into numbered classes.
 #[derive(Clone, Debug)]
 pub enum Classifier {
-    /// Everything is in class 0.
+    /// All packets are in class 0.
     One,
-    /// The class of the first rule that the packet fulfils, or else the default, if there is one.
+    /// The class of the first rule that matches, otherwise the default class, if any.
     Rules {
         /// Conditions, each with its class, in the order in which they are tried.
         rules: Vec<(Condition, u32)>,
-        /// The class of a packet that fulfils none.
+        /// The class of a packet that matches no rule.
         default: Option<u32>,
     },
-    /// By the TOS or traffic class byte: a class for each of its values.
+    /// By the TOS or traffic class byte: one class for each value.
     TrafficClass(Box<[u8; 256]>),
-    /// Each flow is hashed into one of so many classes.
+    /// Each flow is hashed to one of a number of classes.
     Flows(FlowHash),
-    /// By the mark that an earlier classifier has set, where that is below this number of classes.
+    /// By the mark set by an earlier classifier, if it is below this number of classes.
     Mark(u32),
 }
 
 impl Classifier {
-    /// How many classes there must be for it: one more than the greatest number that it gives.
+    /// How many classes the classifier needs: one more than the greatest number that it yields.
     pub fn classes(&self) -> usize {
         let most = match self {
             Self::One => Some(0),
@@ -53,7 +53,7 @@ impl Classifier {
         most.map_or(0, |most| most as usize + 1)
     }
 
-    /// The class of a packet; nothing where it belongs to none.
+    /// The class of a packet. `None` if it belongs to none.
     #[inline]
     pub fn class(&self, packet: &PacketState) -> Option<u32> {
         match self {

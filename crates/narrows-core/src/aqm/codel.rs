@@ -1,27 +1,29 @@
 //! CoDel, "controlled delay" (Nichols, Jacobson, McGregor, Iyengar: RFC 8289).
 //!
-//! A packet's sojourn is the time from its arrival in the queue to its departure. When all sojourns of an `interval` were
-//! at least `target`, there is a standing queue, and packets are dropped (or marked) as they depart: the next one is due
+//! A packet's sojourn time is the time from its enqueue to its dequeue. If all sojourn times during an `interval` are
+//! at least `target`, there is a standing queue, and CoDel starts to drop (or mark) packets as they depart. The next
+//! drop after each one is due at
 //!
 //! ```text
 //! control law:  next = last due + interval / √count
 //! ```
 //!
-//! after the last, `count` being the drops since this began, until one sojourn is below the target or no more than one
-//! packet's worth of bytes is left waiting. When dropping begins again soon, it goes on about where it had been.
+//! `count` is the number of drops since dropping began. Dropping ends when a sojourn time is below the target, or
+//! when no more than one packet's worth of bytes is left in the queue. If dropping begins again soon, it resumes at
+//! about the same rate.
 //!
-//! This is the pseudocode of RFC 8289, section 5, cut at the drops: the RFC dequeues and drops in one loop, here each
-//! packet at the head is judged by a call of its own, and [`Codel`] remembers why the one before it was dropped. A test
-//! runs both side by side. What the RFC leaves open, or where this differs:
-//! - Marks. A packet that is marked goes on and ends the loop, as in Linux: `count` and the next due instant move as they
-//!   do for a drop.
-//! - `interval / √count` is in whole nanoseconds, rounded down; the root is the correctly rounded one of `libm`, computed
-//!   afresh each time, so that nothing drifts as it does with Linux's Newton step on 16 bits.
-//! - The RFC notices an empty queue when it tries to dequeue. Here the next arrival does: the same thing after a
-//!   departure, which leaves nothing to notice, and right also when something else emptied the queue.
+//! This is the pseudocode of RFC 8289, section 5, split at the drops: the RFC dequeues and drops in one loop, while
+//! here each packet at the head is judged in a separate call, and [`Codel`] remembers why it dropped the previous
+//! one. A test runs both side by side. Points that the RFC leaves open, and differences:
+//! - Marks. A marked packet passes and ends the loop, as in Linux: `count` and the next due instant advance as for a
+//!   drop.
+//! - `interval / √count` is in whole nanoseconds, rounded down. The square root is `libm`'s correctly rounded one,
+//!   computed each time. So there is no drift, unlike Linux's 16-bit Newton step.
+//! - The RFC notices an empty queue when it tries to dequeue. Here the next arrival notices it. The result is the
+//!   same after a departure, and also correct if something else emptied the queue.
 //! - Instants are scheduled ones. The RFC reads a clock.
 //!
-//! Against load that does not respond to drops CoDel does not keep its target, by design: see the test
+//! CoDel does not hold its target against load that does not respond to drops. This is by design: see the test
 //! `unresponsive_overload_is_not_held_at_the_target`.
 //!
 //! ```
@@ -43,14 +45,15 @@ use crate::units::Bytes;
 /// The parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelConfig {
-    /// The sojourn that is good enough as a standing queue. At least 1 µs, and below `interval`. 5 ms.
+    /// The acceptable sojourn time of a standing queue. At least 1 µs, and below `interval`. Default: 5 ms.
     pub target: Duration,
-    /// How long sojourns must have been at the target or above: about a worst-case round-trip time. 1 ms to 100 s.
-    /// 100 ms.
+    /// How long sojourn times must stay at or above the target before CoDel drops: about a worst-case round-trip
+    /// time. 1 ms to 100 s. Default: 100 ms.
     pub interval: Duration,
-    /// The longest packet: with no more than these bytes left waiting, there is no standing queue. 1500 bytes.
+    /// The longest packet. If no more than this many bytes are left in the queue, there is no standing queue.
+    /// Default: 1500 bytes.
     pub longest: Bytes,
-    /// Whether packets that can be marked are marked instead of dropped. Yes.
+    /// Mark ECN-capable packets instead of dropping them. Default: true.
     pub ecn: bool,
 }
 
@@ -65,37 +68,37 @@ impl Default for CodelConfig {
     }
 }
 
-/// CoDel for one FIFO. Queues may share their parameters; what each has of its own is 40 bytes.
+/// CoDel for one FIFO. Queues may share parameters; each queue's own state is 40 bytes.
 #[derive(Clone, Debug)]
 pub struct Codel {
     config: Arc<CodelConfig>,
-    /// When there will be a standing queue if every sojourn is above the target until then; the start of time while
-    /// they are below.
+    /// When there will be a standing queue, if every sojourn time until then is at or above the target. Zero while
+    /// sojourn times are below it.
     first_above: Time,
     /// When the next packet is to be dropped, while `dropping`.
     drop_next: Time,
-    /// Packets dropped since dropping began, or where it took up.
+    /// Packets dropped since dropping began, or the value at which it resumed.
     count: u32,
-    /// What `count` was when dropping began last.
+    /// The value of `count` when dropping last began.
     last_count: u32,
     dropping: bool,
-    /// Why the packet before this one was dropped, at this very instant.
+    /// What was done to the packet before this one, at the same instant.
     after: After,
 }
 
-/// What was done to the packet before.
+/// What was done to the previous packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// It went on.
+    /// It passed.
     Departure,
-    /// It was dropped because dropping began: this one goes on in any case.
+    /// It was dropped because dropping began. This packet passes in any case.
     FirstDrop,
-    /// It was dropped because its time had come: the next drop is to be scheduled, if this one is still late.
+    /// It was dropped because a drop was due. The next drop is scheduled if this packet is still late.
     DueDrop,
 }
 
 impl Codel {
-    /// A policy for one queue. Hand in an `Arc` to share the parameters.
+    /// A policy for one queue. Pass an `Arc` to share the parameters.
     pub fn new(config: impl Into<Arc<CodelConfig>>) -> Self {
         Self {
             config: config.into(),
@@ -108,7 +111,7 @@ impl Codel {
         }
     }
 
-    /// Whether the sojourns have been above the target for an interval. `left` bytes wait behind the packet.
+    /// Whether sojourn times have been above the target for an interval. `left` bytes wait behind the packet.
     fn may_drop(&mut self, now: Time, packet: &PacketState, left: u64) -> bool {
         if sojourn(now, packet) < self.config.target || left <= self.config.longest.get() {
             self.first_above = Time::ZERO;
@@ -121,9 +124,9 @@ impl Codel {
         now >= self.first_above
     }
 
-    /// Dropping begins.
+    /// Starts dropping.
     fn begin(&mut self, now: Time) {
-        // Where it last went on for longer than one drop and not long ago, its rate then is a good one to start with.
+        // If the last dropping phase had more than one drop and was recent, its rate is a good one to start with.
         let recent = now.nanos()
             < self.drop_next.nanos().saturating_add(self.config.interval.nanos().saturating_mul(16));
         let drops = self.count.wrapping_sub(self.last_count);
@@ -149,7 +152,7 @@ impl Aqm for Codel {
         _context: &mut Context<'_>,
     ) -> Judgement {
         if waiting.backlog.packets == 0 {
-            // Whatever emptied the queue, it was not above the target any more. The next departure ends dropping.
+            // Whatever emptied the queue, its delay is no longer above the target. The next departure ends dropping.
             self.first_above = Time::ZERO;
         }
         Judgement::Pass

@@ -1,8 +1,9 @@
 //! DualPI2: two queues that share a link, one for L4S traffic, with coupled marking (De Schepper, Briscoe, White: RFC
 //! 9332, appendix A).
 //!
-//! Packets marked ECT(1) or CE go to the low-latency queue L, the others to the classic one, C. A proportional integral
-//! controller moves the base probability p′ every `update`, from the longer of the two queues' delays, in seconds:
+//! Packets with ECT(1) or CE go to the low-latency queue L, all others to the classic queue C. A proportional
+//! integral controller adjusts the base probability p′ every `update`, from the longer of the two queueing delays, in
+//! seconds:
 //!
 //! ```text
 //! p′ ← p′ + α·(delay − target) + β·(delay − delay before)
@@ -11,23 +12,24 @@
 //! p_L = max(p_CL, native)
 //! ```
 //!
-//! The native probability of L rises with the sojourn of its packet, in a step or a ramp. Packets are dropped and marked
-//! on departure. When p_CL reaches 1, the load is beyond what marks can hold: then both queues lose packets with p_C,
-//! those of C that can be marked as well, and what L sends is all marked (appendix A.2). With k below 1 p_CL never gets
-//! there: then L is never overloaded, and C is when p_C reaches 1 (`p_Cmax = min(1/k², 1)`).
+//! The native probability of L rises with the packet's sojourn time, in a step or a ramp. Packets are dropped and
+//! marked on dequeue. When p_CL reaches 1, marks can no longer control the load. Then both queues drop packets with
+//! probability p_C, including ECN-capable packets of C, and every packet that L sends is marked (appendix A.2). With
+//! k below 1, p_CL never reaches 1: then L is never overloaded, and C is overloaded when p_C reaches 1 (`p_Cmax =
+//! min(1/k², 1)`).
 //!
-//! This is the pseudocode of appendix A.2. There is no draw: as in the RFC's `recur`, each queue adds the probability to a
-//! sum, and acts whenever that exceeds 1. What it leaves open, or where this differs:
-//! - Which queue goes first when both wait. [`Sharing::Weighted`] is round robin by bytes sent, L first, and begins anew
-//!   when one of the two was empty, where Linux keeps the credit; [`Sharing::TimeShifted`] takes the packet that has waited
-//!   longer, after an addition to the wait of L's.
-//! - Range checks, left out in the RFC for clarity: p′, p_CL and p_L are kept within 0 … 1. Without that, p_CL above 1
-//!   adds more to `recur`'s sum than it takes away, and L would go on marking long after the overload.
-//! - A queue's delay is how long its first packet has waited, at the instant of an update; the native probability goes by
-//!   the sojourn of the very packet, and only if as many packets as `least` still wait behind it: a slow link would mark
-//!   single packets otherwise.
-//! - Updates are made up for as in [`Pie`](crate::aqm::Pie).
-//! - When packets are handed over to another queue, those of one instant come L first.
+//! This is the pseudocode of appendix A.2. It makes no random draws: as in the RFC's `recur`, each queue adds the
+//! probability to a sum, and acts whenever the sum exceeds 1. Points that the RFC leaves open, and differences:
+//! - Which queue is served when both are backlogged. [`Sharing::Weighted`] is round robin by bytes sent, L first. It
+//!   starts again whenever one of the two was empty, while Linux keeps the credit. [`Sharing::TimeShifted`] serves
+//!   the packet that has waited longer, after adding a constant to L's waiting time.
+//! - Range checks, omitted in the RFC for clarity: p′, p_CL and p_L are kept within 0 … 1. Otherwise, with p_CL above
+//!   1, `recur` adds more to its sum than it subtracts, and L would continue to mark long after the overload.
+//! - A queue's delay is how long its first packet has waited at the instant of an update. The native probability
+//!   depends on the sojourn time of the packet itself, and applies only if at least `least` packets still wait behind
+//!   it. Otherwise a slow link would mark single packets.
+//! - Updates are caught up as in [`Pie`](crate::aqm::Pie).
+//! - When packets are handed over to another queue, those with the same instant are ordered L first.
 //!
 //! Floating point is used for + − × ÷ only, so all machines agree.
 //!
@@ -53,62 +55,64 @@ use crate::time::{Duration, Time};
 /// The parameters of DualPI2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2Config {
-    /// The delay to hold in C. 100 µs to 10 s. 15 ms.
+    /// The target delay of C. 100 µs to 10 s. Default: 15 ms.
     pub target: Duration,
-    /// How often p′ moves. 1 ms (which less is taken to be) to 10 s. 16 ms.
+    /// Interval between updates of p′. 1 ms to 10 s; less is treated as 1 ms. Default: 16 ms.
     pub update: Duration,
-    /// The gain of the deviation from the target, α, in hertz, in [`DualPi2Config::ALPHA`]. 0.16, as in Linux. RFC 9332 (A.1)
-    /// has `0.1·update/RTT_max²`, which is 0.16 for 16 ms and 100 ms, and 0.15 for its own 15 ms.
+    /// Gain of the deviation from the target, α, in hertz. Range: [`DualPi2Config::ALPHA`]. Default: 0.16, as in
+    /// Linux. RFC 9332 (A.1) uses `0.1·update/RTT_max²`, which is 0.16 for 16 ms and 100 ms, and 0.15 for its own 15
+    /// ms.
     pub alpha: f64,
-    /// The gain of the change, β, in hertz, in [`DualPi2Config::BETA`]. 3.2, as in Linux. RFC 9332 has `0.3/RTT_max`,
-    /// which is 3 for 100 ms.
+    /// Gain of the change of the delay, β, in hertz. Range: [`DualPi2Config::BETA`]. Default: 3.2, as in Linux. RFC
+    /// 9332 uses `0.3/RTT_max`, which is 3 for 100 ms.
     pub beta: f64,
-    /// How much more often L's packets are marked than √p_C, k, in [`DualPi2Config::COUPLING`]. 2, which gives flows of
-    /// equal round-trip times equal rates.
+    /// Coupling factor k: the marking probability of L divided by √p_C. Range: [`DualPi2Config::COUPLING`]. Default:
+    /// 2, which gives flows with equal round-trip times equal rates.
     pub coupling: f64,
-    /// From which sojourn on L's packets are marked in any case. A ramp from 800 µs to 1.2 ms.
+    /// Native marking of L by sojourn time. Default: a ramp from 800 µs to 1.2 ms.
     pub low_latency: LowLatency,
-    /// How many packets must still wait in L for that. 1.
+    /// Native marking applies only if at least this many packets still wait in L. Default: 1.
     pub least: u64,
-    /// Which queue goes first. Weighted, 15 for L and 1 for C.
+    /// How the queues share the link. Default: weighted, 15 for L and 1 for C.
     pub sharing: Sharing,
 }
 
 /// The native marking of L.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LowLatency {
-    /// Every packet whose sojourn is that or more.
+    /// Mark every packet whose sojourn time is this or more.
     Step(Duration),
-    /// With a probability that rises evenly.
+    /// Mark with a probability that rises linearly with the sojourn time.
     Ramp {
-        /// None up to here.
+        /// No marks up to this sojourn time.
         from: Duration,
-        /// Every one from here on; not before `from`.
+        /// Mark every packet from this sojourn time on. Not less than `from`.
         to: Duration,
     },
 }
 
-/// How the two queues share the link while both wait.
+/// How the two queues share the link while both are backlogged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// By bytes, in proportion.
+    /// In proportion, by bytes.
     Weighted {
         /// The share of L, at least 1.
         low: u16,
         /// The share of C, at least 1.
         classic: u16,
     },
-    /// The one whose first packet has waited longer, counted this much longer for L. Its authors' first code for
-    /// Linux had twice the target.
+    /// Serve the queue whose first packet has waited longer, after adding this to L's waiting time. The authors'
+    /// first code for Linux used twice the target.
     TimeShifted(Duration),
 }
 
 impl DualPi2Config {
-    /// What α may be. Not less, so that p′ moves in all states and updates can be made up for in bounded time.
+    /// Range of α. The minimum ensures that p′ changes in all states, so that updates can be caught up in bounded
+    /// time.
     pub const ALPHA: RangeInclusive<f64> = 0.01..=100.0;
-    /// What β may be.
+    /// Range of β.
     pub const BETA: RangeInclusive<f64> = 0.0..=1000.0;
-    /// What k may be.
+    /// Range of k.
     pub const COUPLING: RangeInclusive<f64> = 0.01..=100.0;
 }
 
@@ -131,7 +135,7 @@ impl Default for DualPi2Config {
 }
 
 impl LowLatency {
-    /// The probability of a mark after a sojourn.
+    /// The marking probability after this sojourn time.
     pub fn probability(self, sojourn: Duration) -> f64 {
         match self {
             Self::Step(from) => f64::from(u8::from(sojourn >= from)),
@@ -149,7 +153,7 @@ pub struct DualPi2 {
     bound: Bound,
     low: Half,
     classic: Half,
-    /// What C may send out of turn, in bytes times a weight; C goes when it is above 0.
+    /// What C may send out of turn, in bytes times a weight. C is served when it is above 0.
     credit: i64,
     /// p′.
     base: f64,
@@ -165,9 +169,9 @@ const NOT_BEGUN: u64 = u64::MAX;
 #[derive(Debug, Default)]
 struct Half {
     packets: PacketList,
-    /// When the first of them began to wait.
+    /// When its first packet began to wait.
     oldest: Option<Time>,
-    /// What the probabilities have added up to since it last came to more than 1.
+    /// The sum of the probabilities, less 1 for each time that it exceeded 1.
     sum: f64,
 }
 
@@ -187,7 +191,7 @@ impl Half {
         self.oldest = self.packets.front().map(|first| pool.get(first).entered);
     }
 
-    /// True as often as the probabilities say, at even distances; `recur` in the RFC.
+    /// True as often as the probabilities demand, evenly spaced: `recur` in the RFC.
     fn recurs(&mut self, probability: f64) -> bool {
         self.sum += probability;
         let recurs = self.sum > 1.0;
@@ -198,7 +202,7 @@ impl Half {
     }
 }
 
-/// What becomes of a packet on departure.
+/// What happens to a packet on dequeue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Goes,
@@ -207,7 +211,7 @@ enum Fate {
 }
 
 impl DualPi2 {
-    /// Empty queues. The bound is for both together.
+    /// Empty queues. The bound applies to both together.
     pub fn new(config: DualPi2Config, bound: Bound) -> Self {
         Self {
             config,
@@ -221,7 +225,7 @@ impl DualPi2 {
         }
     }
 
-    /// Brings p′ up to `now`.
+    /// Brings p′ up to date.
     fn advance(&mut self, now: Time) {
         if self.updates == NOT_BEGUN {
             self.updates = self.number(now);
@@ -238,7 +242,7 @@ impl DualPi2 {
         if low { &mut self.low } else { &mut self.classic }.push_back(packet, pool);
     }
 
-    /// Takes out the packet whose turn it is, and says whether it is L's, and how it changes the credit if it is sent.
+    /// Dequeues the packet whose turn it is. Returns whether it is L's, and how the credit changes if it is sent.
     fn next(&mut self, now: Time, pool: &mut Pool) -> Option<(PacketRef, bool, i64)> {
         let low = match (self.low.oldest, self.classic.oldest) {
             (None, None) => return None,
@@ -254,7 +258,7 @@ impl DualPi2 {
         let contended = self.low.oldest.is_some() && self.classic.oldest.is_some();
         let packet = if low { &mut self.low } else { &mut self.classic }.pop_front(pool)?;
         let length = i64::from(pool.get(packet).length);
-        // Below 2⁴⁸ in all, as only one packet goes beyond zero either way.
+        // The credit stays below 2⁴⁸, because only one packet crosses zero in either direction.
         let cost = match self.config.sharing {
             Sharing::Weighted { classic, .. } if contended && low => length * i64::from(classic),
             Sharing::Weighted { low, .. } if contended => -length * i64::from(low),
@@ -266,7 +270,7 @@ impl DualPi2 {
     fn judge_low(&mut self, now: Time, packet: &PacketState) -> Fate {
         let coupled = self.config.coupling * self.base;
         if coupled >= 1.0 {
-            // Overload: as in C, and all that goes is marked.
+            // Overload: drop as in C, and mark whatever is sent.
             return match self.low.recurs(self.base * self.base) {
                 true => Fate::Dropped,
                 false if self.low.recurs(1.0) => Fate::Marked,

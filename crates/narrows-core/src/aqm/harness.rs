@@ -1,4 +1,4 @@
-//! A FIFO around a policy, for the tests that hold a policy against a plain model of its source.
+//! A FIFO around a policy, for tests that compare a policy with a plain model of its source.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::queue::{Backlog, Stand};
 use crate::random::Seed;
 use crate::time::Time;
 
-/// What became of a packet, known by its number among all that arrived, from 0.
+/// What happened to a packet, identified by its number among all arrivals, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Dropped(u64),
@@ -24,7 +24,7 @@ pub(crate) struct Managed<P> {
     stand: Stand,
     waiting: VecDeque<PacketRef>,
     bytes: u64,
-    /// The first uniform draw for the packet that arrived last.
+    /// The first uniform draw for the last arrival.
     pub(crate) uniform: f64,
 }
 
@@ -40,7 +40,7 @@ impl<P: Aqm> Managed<P> {
         }
     }
 
-    /// A packet arrives; how it is judged.
+    /// Enqueues a packet. Returns how it was judged.
     pub(crate) fn enqueue(&mut self, now: Time, length: u32, ecn: u8) -> Judgement {
         let waiting = self.waiting();
         let key = FlowKey { traffic_class: ecn, ..FlowKey::default() };
@@ -57,7 +57,7 @@ impl<P: Aqm> Managed<P> {
         judgement
     }
 
-    /// The wire is free: what happens to the packets at the head, up to the one that is sent.
+    /// Dequeues. Returns what happened to the packets at the head, up to the one that is sent.
     pub(crate) fn dequeue(&mut self, now: Time) -> Vec<Fate> {
         let mut fates = Vec::new();
         while let Some(&packet) = self.waiting.front() {

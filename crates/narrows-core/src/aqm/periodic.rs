@@ -1,20 +1,21 @@
-//! Controllers that act on a queue's delay at regular instants, made up for when someone next looks.
+//! Controllers that update at regular instants from a queue's delay. Missed updates are caught up at the next call.
 
 use crate::time::{Duration, Time};
 
-/// Updates at the whole multiples of a period since the start of the run. One at the instant of a packet comes before it.
+/// Updates at whole multiples of a period since the start of the run. An update at the instant of a packet comes
+/// before it.
 pub(super) trait Periodic {
-    /// From one update to the next; not zero.
+    /// The time between updates; not zero.
     fn period(&self) -> Duration;
 
     /// The number of the last update that was made.
     fn updates(&mut self) -> &mut u64;
 
-    /// One update, which sees this delay. Whether the next ones would do nothing but take note of theirs: if this delay is
-    /// zero, as long as it is, and otherwise as long as it grows with time.
+    /// Performs one update with this delay. Returns whether the following updates would only record their delay: if
+    /// this delay is zero, for as long as it stays zero; otherwise, for as long as it grows with time.
     fn update(&mut self, delay: Duration) -> bool;
 
-    /// So many updates do nothing but take note of the delay, which is this one at the last of them.
+    /// Skips this many updates, which only record the delay. `delay` is the delay at the last of them.
     fn leave_out(&mut self, updates: u64, delay: Duration);
 
     /// The number of the last update at or before an instant.
@@ -22,8 +23,9 @@ pub(super) trait Periodic {
         at.nanos() / self.period().nanos()
     }
 
-    /// Makes up for the updates up to `now`, over all of which the first packet in the queue was one that began to wait
-    /// then. Takes as many steps as it takes the controller to come to rest, however long ago the last update was.
+    /// Catches up with the updates up to `now`. During all of them, the packet at the head was the one that began to
+    /// wait at `oldest`. The number of steps is bounded by how long the controller takes to settle, not by the time
+    /// since the last update.
     fn catch_up(&mut self, now: Time, oldest: Option<Time>) {
         let due = self.number(now);
         if *self.updates() >= due {
@@ -33,7 +35,7 @@ pub(super) trait Periodic {
         let delay = |update: u64| {
             oldest.map_or(Duration::ZERO, |oldest| Time::from_nanos(update * period).since(oldest))
         };
-        // Up to there nothing waited, or not for any time.
+        // Up to this update, the queue was empty or the delay zero.
         let idle = oldest.map_or(due, |oldest| self.number(oldest).min(due));
         for end in [idle, due] {
             while *self.updates() < end {

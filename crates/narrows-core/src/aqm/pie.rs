@@ -1,36 +1,37 @@
 //! PIE, "proportional integral controller enhanced" (Pan, Natarajan, Baker, White: RFC 8033).
 //!
-//! Arriving packets are dropped (or marked) with a probability p that a controller moves every `update`, from how far the
-//! queue's delay is from the target and how much it has changed since, in seconds:
+//! PIE drops (or marks) arriving packets with a probability p. A controller adjusts p every `update`, from the
+//! deviation of the queueing delay from the target and from the change of the delay, in seconds:
 //!
 //! ```text
 //! p ← p + (α·(delay − target) + β·(delay − delay before)) / s        s = 2048 … 1, less the greater p is
 //! p ← 0.98·p                                                          if both delays are zero
 //! ```
 //!
-//! No packet is dropped while p is small and the delay was below half the target (`p < 0.2`), while no more than two
-//! packets' worth of bytes wait, and during the burst allowance, which is granted anew whenever there is no congestion at
-//! all and runs out with time.
+//! No packet is dropped in any of these cases: the delay was below half the target and p is small (`p < 0.2`); no
+//! more than two packets' worth of bytes wait; the burst allowance is not used up. The burst allowance is renewed
+//! whenever there is no congestion, and expires with time.
 //!
-//! This is the RFC's basic pseudocode (appendix A) with ECN (section 5.1). Three refinements are there for who asks:
-//! - **Drops at even distances** ([`PieConfig::derandomize`]; section 5.4): the probabilities of the packets let in since the
-//!   last drop or mark are added up. While the sum, with that of the arriving one, is below 0.85, it is let in; from 8.5 on it is
-//!   dropped (or marked); between, it is with probability p.
-//! - **No sudden jumps** ([`PieConfig::cap_drop`]; section 5.5): from p = 0.1 on it rises by at most 0.02 at an update.
-//! - **More at long delays** ([`PieConfig::high_delay_boost`]): above such a delay p rises by 0.02 more at each update. It is in
-//!   Linux, at 250 ms.
+//! This is the RFC's basic pseudocode (appendix A) with ECN (section 5.1). Three refinements are optional:
+//! - **Evenly spaced drops** ([`PieConfig::derandomize`]; section 5.4): sum the probabilities of the packets accepted
+//!   since the last drop or mark. While the sum, including the arriving packet's, is below 0.85, the packet is
+//!   accepted. From 8.5 on it is dropped (or marked). In between it is dropped with probability p.
+//! - **No sudden jumps** ([`PieConfig::cap_drop`]; section 5.5): from p = 0.1 on, p rises by at most 0.02 per update.
+//! - **Boost at high delay** ([`PieConfig::high_delay_boost`]): above this delay, p rises by an additional 0.02 per
+//!   update. Linux has this, at 250 ms.
 //!
-//! Linux and Dummynet have the first two unless told otherwise. Switching off (section 5.3) is not here. What the RFC leaves
-//! open, or where this differs:
-//! - The queue's delay is how long the packet at the head has waited, at the instant of an update: the time stamp option.
-//!   Appendix A keeps the delay of the packet that departed last, which goes stale: with nothing more to send it stays
-//!   what it was, and p goes up in an empty queue. (Linux sets it to zero there.) Little's law, the other option, would
-//!   need the rate at which this very queue is served, which in a class of a scheduler is not the wire's.
-//! - Updates are at the whole multiples of `update` since the start of the run, before whatever else is at that instant.
-//!   They are made up for at the next call, exactly as they would have been made in time, as the queue was then what it is
-//!   before that call. (One exception: what a full scheduler drops from the longest of its flows is seen only at the next
-//!   call, as if it had been gone since the last one.) Once p cannot move any more, the rest of them is skipped.
-//! - The mean packet of "two packets' worth" is not given in the RFC; 1024 bytes are from RFC 8034.
+//! Linux and Dummynet enable the first two by default. Deactivating PIE (section 5.3) is not implemented. Points that
+//! the RFC leaves open, and differences:
+//! - The queueing delay is how long the packet at the head has waited at the instant of an update (the timestamp
+//!   option). Appendix A keeps the delay of the last departure, which goes stale: with nothing more to send it keeps
+//!   its value, and p rises in an empty queue. (Linux sets it to zero there.) The other option, Little's law, needs
+//!   the service rate of this very queue, which in a class of a scheduler is not the wire's rate.
+//! - Updates happen at whole multiples of `update` since the start of the run, before anything else at that instant.
+//!   They are caught up at the next call, with exactly the results that they would have had on time, because the
+//!   queue has not changed since. (One exception: if a full scheduler drops packets of its longest flow, PIE sees
+//!   that only at the next call, as if they had been gone since the previous one.) Once p can no longer change, the
+//!   remaining updates are skipped.
+//! - The RFC does not give the mean packet of "two packets' worth"; 1024 bytes is from RFC 8034.
 //!
 //! Floating point is used for + − × ÷ only, so all machines agree.
 //!
@@ -55,35 +56,36 @@ use crate::units::{Bytes, Probability};
 /// The parameters of PIE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
-    /// The delay to hold. 1 µs to 10 s. 15 ms.
+    /// The target delay. 1 µs to 10 s. Default: 15 ms.
     pub target: Duration,
-    /// How often the probability moves. 1 ms (which less is taken to be) to 10 s. 15 ms. The RFC wants α halved and β raised by α/4 where this is
-    /// halved.
+    /// Interval between updates of the probability. 1 ms to 10 s; less is treated as 1 ms. Default: 15 ms. If you
+    /// halve it, the RFC recommends to halve α and to raise β by α/4.
     pub update: Duration,
-    /// The gain of the deviation from the target, α, in hertz, in [`PieConfig::ALPHA`]. 0.125.
+    /// Gain of the deviation from the target, α, in hertz. Range: [`PieConfig::ALPHA`]. Default: 0.125.
     pub alpha: f64,
-    /// The gain of the change, β, in hertz, in [`PieConfig::BETA`]. 1.25.
+    /// Gain of the change of the delay, β, in hertz. Range: [`PieConfig::BETA`]. Default: 1.25.
     pub beta: f64,
-    /// For how long the beginning of a burst is let pass. 150 ms; zero for none.
+    /// Burst allowance: no drops for this long. Default: 150 ms; zero for none.
     pub burst: Duration,
-    /// The mean packet: while no more than two of these wait, none is dropped. 1024 bytes.
+    /// The mean packet length: no drops while no more than two such packets wait. Default: 1024 bytes.
     pub mean_packet: Bytes,
-    /// Whether packets that can be marked are marked instead of dropped. Yes.
+    /// Mark ECN-capable packets instead of dropping them. Default: true.
     pub ecn: bool,
-    /// At this probability and above they are dropped even so. 10 %.
+    /// At or above this drop probability, drop even ECN-capable packets. Default: 10 %.
     pub max_ecn_threshold: Probability,
-    /// Whether drops come at even distances. No.
+    /// Space drops evenly. Default: false.
     pub derandomize: bool,
-    /// Whether the probability, from 10 % on, rises by no more than 2 % at an update. No.
+    /// Limit the rise of the probability to 2 % per update once it has reached 10 %. Default: false.
     pub cap_drop: bool,
-    /// Above this delay it rises by 2 % more at each update. Up to 10 s; never.
+    /// Above this delay, raise the probability by an additional 2 % per update. At most 10 s. Default: none.
     pub high_delay_boost: Option<Duration>,
 }
 
 impl PieConfig {
-    /// What α may be. Not less, so that p moves in all states and updates can be made up for in bounded time.
+    /// Range of α. The minimum ensures that p changes in all states, so that updates can be caught up in bounded
+    /// time.
     pub const ALPHA: RangeInclusive<f64> = 0.001..=100.0;
-    /// What β may be.
+    /// Range of β.
     pub const BETA: RangeInclusive<f64> = 0.0..=1000.0;
 }
 
@@ -105,33 +107,33 @@ impl Default for PieConfig {
     }
 }
 
-/// PIE for one FIFO. Queues may share their parameters; what each has of its own is 40 bytes.
+/// PIE for one FIFO. Queues may share parameters; each queue's own state is 40 bytes.
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: Arc<PieConfig>,
-    /// That of dropping an arriving packet.
+    /// The probability of dropping an arriving packet.
     probability: f64,
     /// The delay at the last update.
     old_delay: Duration,
     /// The number of the last update, or `NOT_BEGUN`.
     updates: u64,
-    /// How many there were since bursts were last allowed.
+    /// Number of updates since the burst allowance was last renewed.
     since_grant: u32,
-    /// The probabilities of the packets that were let in since the last drop or mark, added up, in 2⁻²⁸: `accu_prob_` in the
+    /// Sum of the probabilities of the packets accepted since the last drop or mark, in 2⁻²⁸: `accu_prob_` in the
     /// RFC.
     accumulated: u32,
 }
 
 const NOT_BEGUN: u64 = u64::MAX;
-/// Probabilities are added up in 2⁻²⁸: of 10⁻⁶ at least, they are so within 0.2 %.
+/// Probabilities are summed in units of 2⁻²⁸: from 10⁻⁶ on, the error is within 0.2 %.
 const UNITS_OF_ONE: f64 = 268_435_456.0;
-/// Below 0.85 no packet is dropped, and from 8.5 on the next one is.
+/// No packet is dropped below 0.85, and the next one is dropped from 8.5 on.
 const EVEN: Range<u32> = (0.85 * UNITS_OF_ONE) as u32..(8.5 * UNITS_OF_ONE) as u32;
-/// By how much the probability rises where that is bounded, or more where the delay is long.
+/// Maximum rise of the probability per update with `cap_drop`, and additional rise at high delay.
 const STEP: f64 = 0.02;
 
 impl Pie {
-    /// A policy for one queue. Hand in an `Arc` to share the parameters.
+    /// A policy for one queue. Pass an `Arc` to share the parameters.
     pub fn new(config: impl Into<Arc<PieConfig>>) -> Self {
         let config = config.into();
         let old_delay = Duration::ZERO;
@@ -149,7 +151,7 @@ impl Pie {
         delay + delay < self.config.target
     }
 
-    /// For how much longer bursts are let pass.
+    /// The remaining burst allowance.
     fn burst_left(&self) -> Duration {
         let passed = self.period().nanos().saturating_mul(self.since_grant.into());
         self.config.burst.saturating_sub(Duration::from_nanos(passed))
@@ -162,12 +164,13 @@ impl Pie {
             || waiting.backlog.bytes <= 2 * self.config.mean_packet.get()
     }
 
-    /// What becomes of a packet that is not spared, with a number drawn from 0 to 1: the end of `drop_early` in the RFC.
+    /// Whether to accept a packet that may be dropped, given a uniform draw from 0 to 1: the end of `drop_early` in
+    /// the RFC.
     fn lets_in(&mut self, drawn: f64) -> bool {
         if !self.config.derandomize {
             return drawn >= self.probability;
         }
-        // At most 9.5: far from the greatest number.
+        // At most 9.5, so there is no overflow.
         let own = (self.probability * UNITS_OF_ONE + 0.5) as u32;
         let sum = if self.probability == 0.0 { 0 } else { self.accumulated + own };
         let lets_in = sum < EVEN.start || sum < EVEN.end && drawn >= self.probability;
@@ -176,7 +179,7 @@ impl Pie {
     }
 }
 
-/// By how much smaller the controller's steps are while the probability is small.
+/// The divisor of the controller's steps, larger for small probabilities.
 const fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 2048.0,

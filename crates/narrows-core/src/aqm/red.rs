@@ -1,38 +1,44 @@
-//! RED, "random early detection" (Floyd and Jacobson 1993), and its gentle variant, which Dummynet calls GRED (Floyd 2000).
+//! RED, "random early detection" (Floyd and Jacobson 1993), and its gentle variant, which Dummynet calls GRED (Floyd
+//! 2000).
 //!
-//! The queue is averaged over arrivals, q being what waits when a packet comes; while it is empty the average falls as if
-//! m small packets had passed in the idle time, s being the time to send one of them:
+//! RED averages the queue length over arrivals. q is the backlog found by an arriving packet. While the queue is
+//! empty, the average decays as if m small packets had passed during the idle time; s is the transmission time of one
+//! such packet:
 //!
 //! ```text
 //! avg ← avg + w·(q − avg)                     the queue is not empty
 //! avg ← avg·(1 − w)^m,   m = idle / s         it is
 //! ```
 //!
-//! Below `min` nothing happens; above `max` every packet is dropped (or marked); between, with a probability that rises
-//! from 0 to `probability`, made up so that the packets from one drop to the next are distributed evenly over 1 … 1/p_b:
+//! Below `min` no packet is dropped. Above `max` every packet is dropped (or marked). In between, the drop
+//! probability rises from 0 to `probability`. It is corrected so that the number of packets from one drop to the next
+//! is uniformly distributed over 1 … 1/p_b:
 //!
 //! ```text
 //! p_b = probability·(avg − min)/(max − min)   p_a = p_b / (1 − count·p_b)
 //! ```
 //!
-//! `count` being the packets let in since the last drop. With `gentle`, p_b goes on from `probability` at `max` to 1 at
-//! twice `max`. With thresholds in bytes, p_b is multiplied by the packet's length over the longest one's.
+//! `count` is the number of packets accepted since the last drop. With `gentle`, p_b continues from `probability` at
+//! `max` to 1 at twice `max`. With thresholds in bytes, p_b is multiplied by the packet's length divided by the
+//! longest packet's length.
 //!
-//! Where this departs from the sources:
-//! - The paper's listing (figure 2) sets `count` to 0 at a drop and adds 1 before it works out p_a, so the packet after a
-//!   drop sees p_b/(1 − p_b), and the distances are even over 1 … 1/p_b − 1 only. Its own derivation (section 7) counts
-//!   the packets let in since, 0 for that packet. The derivation is followed; a test shows both.
-//! - The paper leaves the function of idle time open; m is not rounded to whole packets.
-//! - `harddrop`, `nodrop` and `adaptive` are Linux's (sch_red.c, red.h, 6.12). Adaptive RED (Floyd, Gummadi and Shenker
-//!   2001) looks at the average every half second and moves `probability`: up by a quarter of it, a hundredth at most, where
-//!   the average is in the upper two fifths between the thresholds or above, down by a tenth where it is in the lower two
-//!   fifths or below, within 1 % and 50 %. Here the half seconds count from time zero, and the look takes place at the next
-//!   arrival, with the average as it was at that instant.
-//! - The average counts what waits, without the packet on the wire: the queue here is that.
-//! - Idle time counts by the rates that the wire had, not only by the present one.
-//! - Idle time begins when the last packet is sent, or when a packet that finds the queue empty is dropped by RED itself. Where
-//!   an overload of the whole empties the class, or a bound refuses a packet of an empty queue, the average does not fall for
-//!   that time: the next arrival counts as one that finds a queue of no length.
+//! Differences from the sources:
+//! - The paper's listing (figure 2) sets `count` to 0 at a drop and adds 1 before it computes p_a. So the packet
+//!   after a drop sees p_b/(1 − p_b), and the distances are uniform over 1 … 1/p_b − 1 only. The paper's own
+//!   derivation (section 7) counts the packets accepted since the drop, which is 0 for that packet. This
+//!   implementation follows the derivation; a test shows both.
+//! - The paper leaves the function of idle time open. Here m is not rounded to whole packets.
+//! - `harddrop`, `nodrop` and `adaptive` are Linux's (sch_red.c, red.h, 6.12). Adaptive RED (Floyd, Gummadi and
+//!   Shenker 2001) checks the average every half second and adjusts `probability`. If the average is in the upper two
+//!   fifths between the thresholds or above, `probability` rises by a quarter of its value, by at most 0.01. If the
+//!   average is in the lower two fifths or below, it falls by a tenth. It stays within 1 % and 50 %. Here the half
+//!   seconds count from time zero. The check takes place at the next arrival, with the average as it was at the
+//!   scheduled instant.
+//! - The average counts waiting packets, without the packet on the wire, because the queue here holds no others.
+//! - Idle time is weighted by the rates that the wire had during that time, not only by its present rate.
+//! - Idle time begins when the last packet is sent, or when RED itself drops a packet that finds the queue empty. If
+//!   an overload of the whole queue empties the class, or a bound refuses a packet of an empty queue, the average
+//!   does not decay for that time. The next arrival then counts as one that finds a queue of length zero.
 //!
 //! Floating point is used for + − × ÷ and `libm::pow` only, so all machines agree.
 //!
@@ -56,43 +62,46 @@ use crate::units::{Bytes, Probability, Rate};
 /// The parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// Where dropping begins and ends. 5 and 15 packets.
+    /// The thresholds of the average between which packets are dropped at random. Default: 5 and 15 packets.
     pub thresholds: Thresholds,
-    /// That of a drop when the average is at the upper threshold. 0.1; the paper has 0.02, its author later advised 0.1.
+    /// Drop probability when the average reaches the upper threshold. Default: 0.1. The paper uses 0.02; its author
+    /// later recommended 0.1.
     pub probability: Probability,
-    /// How much an arrival counts in the average, w: above 0, at most 1. 0.002.
+    /// Weight of an arrival in the average, w: above 0, at most 1. Default: 0.002.
     pub weight: f64,
-    /// Whether the probability rises gradually above the upper threshold too. No.
+    /// Let the probability rise gradually above the upper threshold as well. Default: false.
     pub gentle: bool,
-    /// Whether packets that can be marked are marked instead of dropped. Yes.
+    /// Mark ECN-capable packets instead of dropping them. Default: true.
     pub ecn: bool,
-    /// Whether a packet is dropped and not marked where the average is above all thresholds. No.
+    /// Drop instead of mark when the average is above all thresholds. Default: false.
     pub harddrop: bool,
-    /// Whether a packet that cannot be marked is let in where it would be dropped early. No.
+    /// Accept packets that are not ECN-capable where RED would drop them early. Default: false.
     pub nodrop: bool,
-    /// Whether the probability follows the average. No.
+    /// Adapt the probability to the average. Default: false.
     pub adaptive: bool,
-    /// The packet whose sending is the unit of idle time. At least 1 byte. 512 bytes, as in Dummynet.
+    /// Length of the packet whose transmission time is the unit of idle time. At least 1 byte. Default: 512 bytes, as
+    /// in Dummynet.
     pub typical_packet: Bytes,
-    /// With thresholds in bytes: the packet that is dropped with the full probability. At least 1 byte. 1500 bytes.
+    /// With thresholds in bytes: length of the packet that is dropped with the full probability. At least 1 byte.
+    /// Default: 1500 bytes.
     pub longest_packet: Bytes,
 }
 
-/// Between which averages packets are dropped at random, and in what the queue is measured. 0 < min < max.
+/// The averages between which packets are dropped at random, and the unit of the queue length. 0 < min < max.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thresholds {
     /// In packets.
     Packets {
-        /// The lower one.
+        /// The lower threshold.
         min: u64,
-        /// The upper one, above that.
+        /// The upper threshold, greater than `min`.
         max: u64,
     },
     /// In bytes.
     Bytes {
-        /// The lower one.
+        /// The lower threshold.
         min: Bytes,
-        /// The upper one, above that.
+        /// The upper threshold, greater than `min`.
         max: Bytes,
     },
 }
@@ -124,13 +133,13 @@ impl Thresholds {
 }
 
 impl RedConfig {
-    /// The probability p_b of a drop at an average, in the thresholds' unit, before it is evened out and for the longest
-    /// packet.
+    /// The drop probability p_b at an average, given in the thresholds' unit. This is the value for the longest
+    /// packet, before the correction for uniform distances.
     pub fn probability_at(&self, average: f64) -> f64 {
         self.probability_of(average, self.probability.as_f64())
     }
 
-    /// The same with another `probability`.
+    /// Like [`Self::probability_at`], with another `probability`.
     fn probability_of(&self, average: f64, most: f64) -> f64 {
         let (min, max) = self.thresholds.range();
         if average < min {
@@ -145,7 +154,7 @@ impl RedConfig {
     }
 }
 
-/// How often adaptive RED looks at the average, and between which probabilities it moves.
+/// Adaptive RED: the interval between checks, and the limits of the probability.
 const ADAPTS_EVERY: Duration = Duration::from_millis(500);
 const LEAST: f64 = 0.01;
 const MOST: f64 = 0.5;
@@ -156,18 +165,19 @@ pub struct Red {
     config: Arc<RedConfig>,
     wire: Option<Wire>,
     average: f64,
-    /// That of the configuration, or what it has been adapted to.
+    /// The configured probability, or the adapted one.
     probability: f64,
-    /// When it is adapted next.
+    /// The instant of the next adaptation.
     adapts_at: Time,
-    /// Packets let in while the average was between the thresholds, since the last drop.
+    /// Packets accepted since the last drop, while the average was between the thresholds.
     count: u64,
-    /// Since when nothing waits, as far as the average does not know it yet; nothing while something does.
+    /// Since when the queue has been empty, as far as the average does not include that time yet. `None` while
+    /// packets wait.
     idle_since: Option<Time>,
 }
 
 impl Red {
-    /// A policy for one queue. Hand in an `Arc` to share the parameters.
+    /// A policy for one queue. Pass an `Arc` to share the parameters.
     pub fn new(config: impl Into<Arc<RedConfig>>) -> Self {
         let config = config.into();
         let probability = config.probability.as_f64();
@@ -175,12 +185,12 @@ impl Red {
         Self { config, wire: None, average: 0.0, probability, adapts_at, count: 0, idle_since: None }
     }
 
-    /// The average length of the queue, in the thresholds' unit.
+    /// The average queue length, in the thresholds' unit.
     pub const fn average(&self) -> f64 {
         self.average
     }
 
-    /// Lets the average fall for the time that the queue has been empty.
+    /// Decays the average for the time that the queue has been empty.
     fn decay(&mut self, now: Time) {
         let (Some(since), Some(wire)) = (self.idle_since, self.wire) else { return };
         self.idle_since = Some(now);
@@ -188,7 +198,7 @@ impl Red {
         self.average *= libm::pow(1.0 - self.config.weight, packets);
     }
 
-    /// Moves the probability at every instant up to now at which that is due.
+    /// Adjusts the probability at every due instant up to `now`.
     fn adapt(&mut self, now: Time) {
         if !self.config.adaptive {
             return;
@@ -210,7 +220,7 @@ impl Red {
                 self.probability *= 0.9;
             }
             self.adapts_at = self.adapts_at + ADAPTS_EVERY;
-            // What has come to rest stays there: the average only falls until something comes.
+            // Once settled, it stays settled: the average only falls until a packet arrives.
             if self.probability == before && average < low {
                 let steps = now.nanos() / ADAPTS_EVERY.nanos() + 1;
                 self.adapts_at = Time::from_nanos(steps.saturating_mul(ADAPTS_EVERY.nanos()));
@@ -232,7 +242,7 @@ impl Red {
         self.idle_since = None;
     }
 
-    /// Whether to drop a packet of `length` bytes, by a draw between 0 and 1.
+    /// Whether to drop a packet of `length` bytes, given a uniform draw between 0 and 1.
     fn decide(&mut self, length: u32, uniform: f64) -> bool {
         let mut base = self.config.probability_of(self.average, self.probability);
         if base <= 0.0 {
@@ -242,7 +252,7 @@ impl Red {
         if let (Thresholds::Bytes { .. }, true) = (self.config.thresholds, base < 1.0) {
             base *= f64::from(length) / self.config.longest_packet.get().max(1) as f64;
         }
-        // At 1 and above, or when its turn has passed because the probability rose, it is certain.
+        // The drop is certain at 1 and above, and when the packet's turn has passed because the probability rose.
         let left = 1.0 - self.count as f64 * base;
         let drops = left <= base || uniform < base / left;
         self.count = if drops { 0 } else { self.count + 1 };
@@ -250,7 +260,7 @@ impl Red {
     }
 }
 
-/// How many packets of a length could have been sent in a time.
+/// How many packets of this length could have been sent in this time.
 fn passed(span: Duration, wire: Wire, length: Bytes) -> f64 {
     let length = u32::try_from(length.get()).unwrap_or(u32::MAX);
     let bits = wire.overhead.bits(length, ETHERNET_HEADER);
@@ -261,7 +271,7 @@ fn passed(span: Duration, wire: Wire, length: Bytes) -> f64 {
     }
 }
 
-/// Bytes of link header that a typical packet has, where the overhead counts them.
+/// Link header bytes of a typical packet, if the overhead counts them.
 const ETHERNET_HEADER: u8 = 14;
 
 impl Aqm for Red {

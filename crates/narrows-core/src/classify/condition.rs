@@ -1,4 +1,4 @@
-//! A condition on the header fields and the length of a packet, and what can be said of two of them without a packet.
+//! A condition on a packet's header fields and length, and static analysis of conditions.
 
 mod reach;
 #[cfg(test)]
@@ -10,36 +10,36 @@ use core::ops::RangeInclusive;
 use crate::packet::{FlowKey, Protocol};
 use crate::pool::PacketState;
 
-/// What a packet must be like: every part that is given must hold, and a part that lists several things holds when one of
-/// them does. A list without entries stands for anything. The default holds for every packet.
+/// A condition on packets. Every field that is set must match. A field with several entries matches if one of them
+/// does. An empty list matches anything. The default condition matches every packet.
 ///
-/// A part that asks for something in the IP header holds for IP packets only, and one that asks for a port only for the
-/// protocols that have ports: TCP, UDP, DCCP, SCTP and UDP-Lite.
+/// A field of the IP header matches IP packets only. A port matches only protocols with ports: TCP, UDP, DCCP, SCTP
+/// and UDP-Lite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// Networks that the source address is in.
+    /// Networks of the source address.
     pub sources: Vec<Prefix>,
-    /// Networks that the destination address is in.
+    /// Networks of the destination address.
     pub destinations: Vec<Prefix>,
     /// Source ports.
     pub source_ports: Vec<RangeInclusive<u16>>,
     /// Destination ports.
     pub destination_ports: Vec<RangeInclusive<u16>>,
-    /// Ports of which the source port or the destination port is one.
+    /// Ports, one of which must be the source port or the destination port.
     pub ports: Vec<RangeInclusive<u16>>,
     /// IP protocol numbers.
     pub protocols: Vec<u8>,
-    /// The set of code points (RFC 2474), one bit for each; nothing for any.
+    /// The set of DSCP code points (RFC 2474), one bit each. `None` for any.
     pub dscps: Option<u64>,
-    /// The set of values of the ECN field (RFC 3168), one bit for each of the four; nothing for any.
+    /// The set of ECN field values (RFC 3168), one bit for each of the four. `None` for any.
     pub ecns: Option<u8>,
-    /// Bytes from the network header on.
+    /// Length in bytes from the network header on.
     pub lengths: Option<RangeInclusive<u32>>,
-    /// The lane of the link: on a shared medium, where the packet comes from.
+    /// The lane of the link: on a shared medium, the sender.
     pub lane: Option<u8>,
 }
 
-/// Addresses with the same first bits. IPv4 is mapped into IPv6, so its prefixes are 96 bits longer than written.
+/// An address prefix. IPv4 is mapped into IPv6, so its prefixes are 96 bits longer than written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix {
     address: u128,
@@ -47,23 +47,23 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The addresses that share their first `bits` bits, 0 to 128, with this one.
+    /// The prefix of `bits` bits, 0 to 128, of this address.
     pub fn new(address: [u8; 16], bits: u8) -> Self {
         let bits = bits.min(128);
         Self { address: u128::from_be_bytes(address) & mask(bits), bits }
     }
 
-    /// The first of the addresses.
+    /// The first address of the prefix.
     pub const fn address(&self) -> [u8; 16] {
         self.address.to_be_bytes()
     }
 
-    /// How many bits they share, 0 to 128.
+    /// The prefix length, 0 to 128 bits.
     pub const fn bits(&self) -> u8 {
         self.bits
     }
 
-    /// Whether an address is among them.
+    /// Whether the prefix contains an address.
     pub fn contains(&self, address: [u8; 16]) -> bool {
         u128::from_be_bytes(address) & mask(self.bits) == self.address
     }
@@ -74,13 +74,13 @@ const fn mask(bits: u8) -> u128 {
 }
 
 impl Condition {
-    /// Whether a packet fulfils it.
+    /// Whether a packet matches.
     #[inline]
     pub fn holds(&self, packet: &PacketState) -> bool {
         self.admits(&packet.key, packet.length, packet.lane)
     }
 
-    /// Whether a packet of this flow and length, in this lane of a link, fulfils it.
+    /// Whether a packet with this flow key and length, in this lane of a link, matches.
     pub fn admits(&self, key: &FlowKey, length: u32, lane: u8) -> bool {
         let within = |prefixes: &[Prefix], address| {
             prefixes.is_empty() || prefixes.iter().any(|prefix| prefix.contains(address))
@@ -99,12 +99,12 @@ impl Condition {
                 || among(&self.ports, key.destination_port))
             && within(&self.sources, key.source)
             && within(&self.destinations, key.destination)
-            // Last, as it is nearly always so: what a packet does not have is zero in its key.
+            // Last, because it is nearly always true. Fields that a packet does not have are zero in its key.
             && (key.network != Protocol::Other || !self.is_about_ip())
             && (has_ports(key.transport) || !self.is_about_ports())
     }
 
-    /// Whether it holds for IP packets only.
+    /// Whether it matches IP packets only.
     fn is_about_ip(&self) -> bool {
         self.dscps.is_some()
             || self.ecns.is_some()
@@ -112,7 +112,7 @@ impl Condition {
             || self.is_about_ports()
     }
 
-    /// Whether it holds only for packets that have ports.
+    /// Whether it matches only packets that have ports.
     fn is_about_ports(&self) -> bool {
         !(self.source_ports.is_empty() && self.destination_ports.is_empty() && self.ports.is_empty())
     }

@@ -1,9 +1,9 @@
-//! Telling flows apart by a hash, as the fair queueing schedulers do.
+//! Flow identification by hash, as in the fair queueing schedulers.
 
 use crate::packet::FlowKey;
 use crate::random::Seed;
 
-/// What makes packets belong to one flow.
+/// Which header fields identify a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Identity {
     /// Addresses, ports and protocol.
@@ -17,7 +17,7 @@ pub enum Identity {
     Addresses,
 }
 
-/// Hashes flows into classes.
+/// Hashes flows to classes.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowHash {
     key: u64,
@@ -26,12 +26,12 @@ pub struct FlowHash {
 }
 
 impl FlowHash {
-    /// Hashes into `classes` classes, at least one. Two hashes of the same seed and name are alike.
+    /// Hashes to `classes` classes, at least one. Two hashes with the same seed and name are identical.
     pub fn new(seed: Seed, name: &str, classes: u32, identity: Identity) -> Self {
         Self { key: crate::random::key(seed, name, "flow hash"), classes: classes.max(1), identity }
     }
 
-    /// How many classes there are.
+    /// The number of classes.
     pub const fn classes(&self) -> u32 {
         self.classes
     }
@@ -53,7 +53,7 @@ impl FlowHash {
     }
 }
 
-/// An address in 64 bits.
+/// Folds an address into 64 bits.
 fn fold(address: [u8; 16]) -> u64 {
     let address = u128::from_be_bytes(address);
     crate::random::mix((address >> 64) as u64) ^ address as u64

@@ -1,10 +1,9 @@
-//! The flows that a mask has told apart so far: each has a number, and those that are idle stand in the order in which they
-//! became so.
+//! The known flows of a mask. Each has a number, and idle flows are kept in the order in which they became idle.
 //!
-//! What a mask makes on first use (a scheduler's flow, a whole link) is kept under the number, by whoever has this.
-//! Numbers count from 0; one that was given up is given out again, the latest first. Finding a flow costs a hash and a look
-//! or two, whatever the number of flows; that of the longest idle costs nothing. The hash is keyed by the seed and a name,
-//! so that a run repeats, and nothing that is said here depends on it.
+//! The owner stores whatever a mask creates on first use (a scheduler's flow, a whole link) under the number. Numbers
+//! count from 0; removed numbers are reused, the latest first. Finding a flow costs a hash and one or two lookups,
+//! whatever the number of flows. Finding the flow that has been idle longest takes constant time. The hash is keyed
+//! by the seed and a name, so that runs are repeatable. No result depends on the hash.
 //!
 //! A flow takes 64 to 72 bytes, and 5 to 11 more in the table.
 //!
@@ -33,18 +32,19 @@ use crate::time::Time;
 #[cfg(test)]
 mod tests;
 
-/// Flows by number.
+/// A table of flows by number.
 #[derive(Debug)]
 pub struct Known {
     keys: [u64; 6],
     most: u32,
     len: u32,
     entries: Vec<Entry>,
-    /// The number given up last.
+    /// The number that was freed last.
     free: u32,
-    /// Numbers by hash, open addressing with linear probing: a power of two of places, at most three quarters of them taken.
+    /// Numbers by hash, with open addressing and linear probing. The size is a power of two, and at most three
+    /// quarters are used.
     places: Vec<u32>,
-    /// The ends of the row of idle flows.
+    /// The ends of the list of idle flows.
     longest_idle: u32,
     latest_idle: u32,
 }
@@ -52,11 +52,11 @@ pub struct Known {
 #[derive(Debug)]
 struct Entry {
     flow: Flow,
-    /// Since when it has been idle. Means nothing while it is not.
+    /// Since when it has been idle. Meaningless while it is not.
     since: Time,
-    /// Its neighbours in the row, [`BUSY`] where it is not in it, or [`FREE`].
+    /// Its neighbours in the idle list. `before` is [`BUSY`] if it is not in that list, or [`FREE`].
     before: u32,
-    /// Of a number given up, the one given up before.
+    /// For a free number: the number freed before it.
     after: u32,
 }
 
@@ -65,10 +65,10 @@ const BUSY: u32 = u32::MAX - 1;
 const FREE: u32 = u32::MAX - 2;
 
 impl Known {
-    /// The most flows that one of these may hold.
+    /// Maximum number of flows of any table.
     pub const MOST: u32 = 1 << 30;
 
-    /// Without flows. It takes `most` of them, and no more than [`MOST`](Self::MOST).
+    /// An empty table for up to `most` flows, limited to [`MOST`](Self::MOST).
     pub fn new(seed: Seed, name: &str, most: u32) -> Self {
         let key = crate::random::key(seed, name, "known flows");
         Self {
@@ -83,22 +83,22 @@ impl Known {
         }
     }
 
-    /// How many flows there are.
+    /// The number of flows.
     pub const fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no flows.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The most flows that there may be.
+    /// The maximum number of flows.
     pub const fn most(&self) -> u32 {
         self.most
     }
 
-    /// The number of a flow.
+    /// Finds the number of a flow.
     #[inline]
     pub fn find(&self, flow: &Flow) -> Option<u32> {
         if self.places.is_empty() {
@@ -114,7 +114,7 @@ impl Known {
         }
     }
 
-    /// A flow that is not known yet gets a number, and is not idle; nothing when there are as many as there may be.
+    /// Assigns a number to an unknown flow. The flow is not idle. `None` if the table is full.
     pub fn insert(&mut self, flow: Flow) -> Option<u32> {
         debug_assert!(self.find(&flow).is_none(), "a flow that is known has its number");
         if self.len >= self.most {
@@ -124,7 +124,7 @@ impl Known {
         let number = match self.free {
             NONE => {
                 if self.entries.len() == self.entries.capacity() {
-                    // By an eighth rather than by doubling, to keep to the memory that a flow may take.
+                    // Grow by an eighth instead of doubling, to limit the memory per flow.
                     self.entries.reserve_exact((self.entries.len() / 8).max(4));
                 }
                 self.entries.push(entry);
@@ -145,7 +145,7 @@ impl Known {
         Some(number)
     }
 
-    /// Takes a flow away. Its number will be given to another one. Here and below, the number must be that of a flow.
+    /// Removes a flow. Its number will be reused. Here and below, the number must be that of a flow.
     pub fn remove(&mut self, number: u32) {
         self.busy(number);
         self.vacate(number);
@@ -155,21 +155,21 @@ impl Known {
         self.len -= 1;
     }
 
-    /// Which flow has that number.
+    /// The flow with this number.
     pub fn flow(&self, number: u32) -> &Flow {
         let entry = &self.entries[number as usize];
         debug_assert_ne!(entry.before, FREE, "the number of a flow");
         &entry.flow
     }
 
-    /// All flows, in the order of their numbers.
+    /// All flows, in order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
         let numbered = (0..).zip(&self.entries);
         numbered.filter(|(_, entry)| entry.before != FREE).map(|(number, entry)| (number, &entry.flow))
     }
 
-    /// A flow is idle from `at` on, even if it has been so before. `at` is never before that of an earlier call; if it were,
-    /// that one would count.
+    /// Marks a flow as idle from `at` on, even if it was idle before. `at` must not be earlier than in any previous
+    /// call; if it is, the previous instant counts.
     pub fn idle(&mut self, number: u32, at: Time) {
         self.busy(number);
         let last = self.latest_idle;
@@ -186,7 +186,7 @@ impl Known {
         self.latest_idle = number;
     }
 
-    /// A flow is idle no longer. It may not have been so before.
+    /// Marks a flow as not idle. It need not have been idle.
     #[inline]
     pub fn busy(&mut self, number: u32) {
         let entry = &mut self.entries[number as usize];
@@ -205,13 +205,13 @@ impl Known {
         }
     }
 
-    /// Since when a flow has been idle, if it is.
+    /// Since when a flow has been idle, if it is idle.
     pub fn idle_since(&self, number: u32) -> Option<Time> {
         let entry = &self.entries[number as usize];
         (entry.before != BUSY && entry.before != FREE).then_some(entry.since)
     }
 
-    /// The flow that has been idle longest, if it has been so since `before` or longer. It stays where it is.
+    /// The flow that has been idle longest, if it has been idle since `before` or earlier. It stays in the table.
     #[inline]
     pub fn expired(&self, before: Time) -> Option<u32> {
         match self.longest_idle {
@@ -220,12 +220,12 @@ impl Known {
         }
     }
 
-    /// The bytes that all this takes.
+    /// Memory in bytes used by the table.
     pub fn memory(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>() + self.places.capacity() * size_of::<u32>()
     }
 
-    /// The place where the search for a flow begins.
+    /// Where the search for a flow begins.
     #[inline]
     fn home(&self, flow: &Flow) -> usize {
         let Flow { source, destination, flow_label, queue, source_port, destination_port, protocol } = *flow;
@@ -235,12 +235,12 @@ impl Known {
         let source = folded((source >> 64) as u64 ^ a, source as u64 ^ b);
         let destination = folded((destination >> 64) as u64 ^ c, destination as u64 ^ d);
         let rest = folded(numbers ^ e, ports ^ f);
-        // The parts are done side by side; what comes of them is spread once more.
+        // The parts are computed independently; the result is mixed once more.
         let hash = mix(source ^ destination.rotate_left(21) ^ rest.rotate_left(42));
         hash as usize & (self.places.len() - 1)
     }
 
-    /// Puts a number into the table, where there is room.
+    /// Puts a number into the table, which must have room.
     fn enter(&mut self, number: u32) {
         let mut place = self.home(&self.entries[number as usize].flow);
         while self.places[place] != NONE {
@@ -249,7 +249,7 @@ impl Known {
         self.places[place] = number;
     }
 
-    /// Takes a number out of the table. Those after it that a search would no longer reach move up.
+    /// Removes a number from the table. Later entries that a search would no longer reach move up.
     fn vacate(&mut self, number: u32) {
         let mask = self.places.len() - 1;
         let mut hole = self.home(&self.entries[number as usize].flow);
@@ -264,7 +264,7 @@ impl Known {
                 break;
             }
             let home = self.home(&self.entries[next as usize].flow);
-            // It is as far from home as that, and may go back no farther.
+            // It is at least that far from home, and may move back no farther than its home.
             if place.wrapping_sub(home) & mask >= place.wrapping_sub(hole) & mask {
                 self.places[hole] = next;
                 hole = place;
@@ -278,7 +278,7 @@ impl Known {
         let places = (self.places.len() * 2).max(8);
         self.places = Vec::new();
         self.places.resize(places, NONE);
-        // By number, not by place.
+        // By number, not by position.
         for number in 0..self.entries.len() as u32 {
             if self.entries[number as usize].before != FREE {
                 self.enter(number);
@@ -287,7 +287,7 @@ impl Known {
     }
 }
 
-/// The halves of a product, one laid over the other: each bit depends on most of both factors.
+/// The two halves of a product, XORed: each bit depends on most bits of both factors.
 #[inline]
 fn folded(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

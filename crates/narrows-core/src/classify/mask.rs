@@ -1,9 +1,9 @@
-//! Flow masks: which bits of a packet's header tell flows apart.
+//! Flow masks: which header bits distinguish flows.
 //!
-//! A mask is ANDed with addresses, ports, protocol, IPv6 flow label and the number of the queue; packets that agree in what
-//! is left belong to one flow (ipfw(8), "mask-specifier"). The masks of IPv4 addresses count for IPv4 packets alone, those
-//! of IPv6 addresses and the flow label for IPv6 packets alone, and packets of the two never share a flow where an address
-//! is masked.
+//! A mask is ANDed with addresses, ports, protocol, IPv6 flow label and queue number. Packets with the same result
+//! belong to one flow (ipfw(8), "mask-specifier"). Masks of IPv4 addresses apply to IPv4 packets only; masks of IPv6
+//! addresses and of the flow label apply to IPv6 packets only. If an address is masked, IPv4 and IPv6 packets never
+//! share a flow.
 //!
 //! ```
 //! use narrows_core::classify::FlowMask;
@@ -21,39 +21,39 @@
 
 use crate::packet::{FlowKey, Protocol};
 
-/// The bits that count.
+/// The header bits that distinguish flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowMask {
-    /// Of the IPv4 source address.
+    /// Bits of the IPv4 source address.
     pub source_v4: u32,
-    /// Of the IPv4 destination address.
+    /// Bits of the IPv4 destination address.
     pub destination_v4: u32,
-    /// Of the IPv6 source address.
+    /// Bits of the IPv6 source address.
     pub source_v6: u128,
-    /// Of the IPv6 destination address.
+    /// Bits of the IPv6 destination address.
     pub destination_v6: u128,
-    /// Of the source port.
+    /// Bits of the source port.
     pub source_port: u16,
-    /// Of the destination port.
+    /// Bits of the destination port.
     pub destination_port: u16,
-    /// Of the protocol number.
+    /// Bits of the protocol number.
     pub protocol: u8,
-    /// Of the IPv6 flow label, 20 bits.
+    /// Bits of the IPv6 flow label, 20 bits.
     pub flow_label: u32,
-    /// Whether the queue by which a packet came counts.
+    /// Whether the number of the queue through which a packet came distinguishes flows.
     pub queue: bool,
 }
 
-/// What is left of a packet's header behind a mask.
+/// A flow: the masked header of its packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Flow {
-    /// The source address; IPv4 is mapped into IPv6 where any of it counts.
+    /// The source address. IPv4 is mapped into IPv6 if the mask has any bit of it.
     pub source: u128,
     /// The destination address.
     pub destination: u128,
     /// The IPv6 flow label.
     pub flow_label: u32,
-    /// The number of the queue, [`FlowKey::mark`].
+    /// The queue number, [`FlowKey::mark`].
     pub queue: u32,
     /// The source port.
     pub source_port: u16,
@@ -63,11 +63,11 @@ pub struct Flow {
     pub protocol: u8,
 }
 
-/// What maps IPv4 addresses into IPv6.
+/// Maps IPv4 addresses into IPv6.
 const MAPPED: u128 = 0xffff_0000_0000;
 
 impl FlowMask {
-    /// Everything is one flow.
+    /// No bit: all packets are one flow.
     pub const NONE: Self = Self {
         source_v4: 0,
         destination_v4: 0,
@@ -80,7 +80,7 @@ impl FlowMask {
         queue: false,
     };
 
-    /// Every bit counts, but for the number of the queue.
+    /// Every bit, without the queue number.
     pub const ALL: Self = Self {
         source_v4: u32::MAX,
         destination_v4: u32::MAX,
@@ -93,12 +93,12 @@ impl FlowMask {
         queue: false,
     };
 
-    /// Whether no bit counts.
+    /// Whether no bit is set.
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
 
-    /// What both tell apart.
+    /// The union of both masks.
     pub const fn or(self, other: Self) -> Self {
         Self {
             source_v4: self.source_v4 | other.source_v4,

@@ -1,27 +1,27 @@
-//! The bands of Linux's `pfifo_fast`, by the type of service.
+//! The bands of Linux's `pfifo_fast`, by type of service.
 //!
-//! Linux turns the four TOS bits of RFC 1349 into a priority (`ip_tos2prio`) and that into one of three bands
-//! (`prio2band`), as the table of tc-prio(8) has it:
+//! Linux maps the four TOS bits of RFC 1349 to a priority (`ip_tos2prio`) and the priority to one of three bands
+//! (`prio2band`), as in the table of tc-prio(8):
 //!
 //! | TOS bits | asks for | band |
 //! |---|---|---|
-//! | `1xxx` without `x1xx` | low delay | 0, which goes first |
-//! | `01xx` | high throughput | 2, which goes last |
-//! | any other | nothing of these, or both | 1 |
+//! | `1xxx` without `x1xx` | low delay | 0, served first |
+//! | `01xx` | high throughput | 2, served last |
+//! | any other | neither, or both | 1 |
 //!
-//! The precedence, and so most of what a DSCP says, does not count: expedited forwarding (46, TOS byte 0xb8) asks for low
-//! delay and high throughput by those bits and is in band 1, as in Linux; CS6 is in band 1, AF11 in band 2, AF12 in
-//! band 0. Linux reads the byte of forwarded IPv4 packets; here IPv6's counts alike.
+//! The precedence bits, and so most of a DSCP, are ignored. Expedited forwarding (46, TOS byte 0xb8) asks for low
+//! delay and high throughput by those bits and is in band 1, as in Linux. CS6 is in band 1, AF11 in band 2, AF12 in
+//! band 0. Linux reads the byte of forwarded IPv4 packets; here IPv6 packets are treated the same.
 
 use alloc::boxed::Box;
 
 use super::Classifier;
 
-/// Low delay and high throughput, in the TOS byte.
+/// The TOS bits for low delay and high throughput.
 const LOW_DELAY: u8 = 0x10;
 const HIGH_THROUGHPUT: u8 = 0x08;
 
-/// A classifier of three classes, 0 to 2: the bands of `pfifo_fast`.
+/// A classifier with three classes, 0 to 2: the bands of `pfifo_fast`.
 pub fn pfifo_fast() -> Classifier {
     let band = |byte: usize| match byte as u8 & (LOW_DELAY | HIGH_THROUGHPUT) {
         LOW_DELAY => 0,

@@ -1,14 +1,15 @@
-//! What can be said of conditions without a packet: whether one leaves anything for another, and whether it can hold.
+//! Static analysis of conditions: whether one condition covers another, and whether a condition can match at all.
 //!
-//! Both answers are sound: they say yes only when it is certain, for packets as they are on a wire: the addresses of an
-//! IPv4 packet are mapped ones, those of an IPv6 packet are not, and only protocols with ports have ports.
+//! Both answers are sound: they are "yes" only when that is certain. They assume packets as they appear on a wire:
+//! addresses of IPv4 packets are mapped ones, those of IPv6 packets are not, and only protocols with ports have
+//! ports.
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use super::{Condition, Prefix, has_ports, mask};
 
-/// Addresses of IPv4, mapped into IPv6.
+/// IPv4 addresses, mapped into IPv6.
 const IPV4: (u128, u128) = (0xffff_0000_0000, 0xffff_ffff_ffff);
 const PORTS: (u128, u128) = (0, 0xffff);
 const LENGTHS: (u128, u128) = (0, u32::MAX as u128);
@@ -18,8 +19,8 @@ const ECN_FIELDS: (u128, u128) = (0, 3);
 const ADDRESSES: (u128, u128) = (0, u128::MAX);
 
 impl Condition {
-    /// Whether every packet that fulfils `other` fulfils this one, so that after this one `other` gets nothing. Says yes
-    /// only when that is certain; of an `other` that is impossible it may say either.
+    /// Whether every packet that matches `other` also matches this condition, so that `other` never matches after it.
+    /// True only when that is certain. If `other` is impossible, the answer may be either.
     pub fn covers(&self, other: &Self) -> bool {
         let (is_ip, is_ported) = (other.is_about_ip(), other.has_ports());
         let covers = |own: Option<Set>, others: Option<Set>, all: Option<(u128, u128)>| match (own, others) {
@@ -44,7 +45,7 @@ impl Condition {
             && (self.lane.is_none() || self.lane == other.lane)
     }
 
-    /// Whether no packet can fulfil it, because its parts contradict each other or themselves. Says yes only when that is
+    /// Whether no packet can match, because fields contradict each other or themselves. True only when that is
     /// certain.
     pub fn is_impossible(&self) -> bool {
         let sets = [
@@ -64,7 +65,7 @@ impl Condition {
             || self.asks_for_other_ports()
     }
 
-    /// Whether it is known that packets that fulfil it have ports.
+    /// Whether all packets that match are known to have ports.
     fn has_ports(&self) -> bool {
         let all_have = !self.protocols.is_empty() && self.protocols.iter().all(|&number| has_ports(number));
         all_have || self.is_about_ports()
@@ -75,7 +76,7 @@ impl Condition {
         none_has && self.is_about_ports()
     }
 
-    /// Both addresses of a packet are of one family.
+    /// Both addresses of a packet are of the same family.
     fn mixes_families(&self) -> bool {
         let (Some(sources), Some(destinations)) = (self.source_set(), self.destination_set()) else {
             return false;
@@ -85,7 +86,7 @@ impl Condition {
         !is_possible(&|set| set.meets(&ipv4)) && !is_possible(&|set| !ipv4.covers(set))
     }
 
-    /// One of the two ports is to be among `ports`, but neither can be.
+    /// Whether `ports` must contain one of the two ports but can contain neither.
     fn asks_for_other_ports(&self) -> bool {
         let (Some(either), Some(source), Some(destination)) =
             (ports(&self.ports), ports(&self.source_ports), ports(&self.destination_ports))
@@ -136,7 +137,7 @@ fn ports(ranges: &[RangeInclusive<u16>]) -> Option<Set> {
     (!ranges.is_empty()).then(|| Set::new(ranges.iter().map(range)))
 }
 
-/// A set of numbers as ranges, both ends included, in order and with gaps in between.
+/// A set of numbers as inclusive ranges, sorted and with gaps in between.
 struct Set(Vec<(u128, u128)>);
 
 impl Set {
