@@ -1,23 +1,24 @@
-//! Token buckets, exact.
+//! Exact token buckets.
 //!
-//! A bucket fills at its rate up to its burst. Tokens are billionths of a bit, [`Work`]'s unit: a rate in bits a second
-//! times a time in nanoseconds, so that nothing is ever rounded and nothing drifts:
+//! A bucket fills at its rate up to its burst. Tokens are billionths of a bit, [`Work`]'s unit: a rate in bits per
+//! second times a time in nanoseconds. So there is no rounding and no drift:
 //!
 //! ```text
 //! tokens(t) = min(burst, tokens(t₀) + rate·(t − t₀))
 //! ```
 //!
-//! What is paid from it in any span d is at most burst + rate·d, and one payment more where one goes into debt.
+//! The payments in any span d are at most burst + rate·d, plus one payment if the bucket may go into debt.
 
 use crate::sched::shaping::ShapingFault;
 use crate::service::{Overhead, Work};
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
 
-/// Bytes of link header that a packet has where the overhead counts them: a scheduler sees none. Ethernet's.
+/// Bytes of link header of a packet, if the overhead counts them. A scheduler does not see the header; Ethernet is
+/// assumed.
 const LINK_HEADER: u8 = 14;
 
-/// A bucket and when it had those tokens. At an unlimited rate it is always full.
+/// A bucket, and the instant at which it had these tokens. At an unlimited rate it is always full.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     rate: Rate,
@@ -27,10 +28,10 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// The most that a bucket holds: 2⁹⁶ tokens and some, far from the 2¹²⁷ of the arithmetic.
+    /// The maximum size of a bucket: slightly more than 2⁹⁶ tokens, far below the 2¹²⁷ of the arithmetic.
     pub(crate) const MOST: Bytes = Bytes::new(1 << 63);
 
-    /// A full one.
+    /// A full bucket.
     pub(crate) fn new(rate: Rate, burst: Bytes) -> Result<Self, ShapingFault> {
         if rate == Rate::DOWN {
             return Err(ShapingFault::NoRate);
@@ -43,10 +44,10 @@ impl Bucket {
         Ok(Self { rate, burst, tokens: burst, at: Time::ZERO })
     }
 
-    /// What is in it at `now`, which is not before the last payment; below zero it is in debt.
+    /// The tokens at `now`, which must not be before the last payment. Negative if the bucket is in debt.
     #[inline]
     pub(crate) fn tokens(&self, now: Time) -> i128 {
-        // No more than 2⁹⁶ + 2¹⁰¹, see `pay`.
+        // At most 2⁹⁶ + 2¹⁰¹, see `pay`.
         let missing = (self.burst - self.tokens) as u128;
         let earned = Work::done(self.rate, now.since(self.at)).0;
         if earned >= missing || self.rate == Rate::UNLIMITED {
@@ -56,19 +57,20 @@ impl Bucket {
         }
     }
 
-    /// Whether what this costs is in it at `now`.
+    /// Whether the bucket holds this cost at `now`.
     #[inline]
     pub(crate) fn affords(&self, now: Time, cost: Work) -> bool {
         self.tokens(now) >= signed(cost)
     }
 
-    /// Whether it could ever hold what this costs.
+    /// Whether the bucket could ever hold this cost.
     pub(crate) const fn could_afford(&self, cost: Work) -> bool {
         self.burst >= signed(cost)
     }
 
-    /// Takes out what this costs, also what is not in it. A debt is at most what a minute earns, beyond which it is
-    /// forgiven (as the kernel does: what a class above others owes must end some day); that is below 2¹⁰¹.
+    /// Removes this cost, even if the bucket does not hold it. The debt is limited to what the bucket earns in a
+    /// minute, or to this cost if that is greater; the excess is forgiven (as in the kernel, because the debt of an
+    /// inner class must end at some time). That is below 2¹⁰¹.
     #[inline]
     pub(crate) fn pay(&mut self, now: Time, cost: Work) {
         if self.rate == Rate::UNLIMITED {
@@ -79,7 +81,7 @@ impl Bucket {
         self.at = self.at.max(now);
     }
 
-    /// The first instant at which so much is in it, if it could ever hold that.
+    /// The first instant at which the bucket holds this many tokens, if it could ever hold them.
     #[inline]
     pub(crate) fn when(&self, tokens: i128) -> Time {
         let missing = tokens - self.tokens;
@@ -87,7 +89,7 @@ impl Bucket {
             return self.at;
         }
         let (missing, rate) = (missing as u128, self.rate.bits_per_second());
-        // The division of 64 bits is several times as fast, and serves for what is below 2 GB.
+        // The 64-bit division is several times faster, and sufficient below 2 GB.
         let nanos = match u64::try_from(missing) {
             Ok(missing) => missing.div_ceil(rate),
             Err(_) => u64::try_from(missing.div_ceil(rate.into())).unwrap_or(u64::MAX),
@@ -95,30 +97,30 @@ impl Bucket {
         self.at + Duration::from_nanos(nanos)
     }
 
-    /// The first instant at which this could be paid.
+    /// The first instant at which this cost could be paid.
     pub(crate) fn when_affords(&self, cost: Work) -> Time {
         self.when(signed(cost))
     }
 
-    /// What is in it at `now`, in nanoseconds of its rate.
+    /// The tokens at `now`, in nanoseconds at the bucket's rate.
     pub(crate) fn span(&self, now: Time) -> i64 {
         let nanos = self.tokens(now) / i128::from(self.rate.bits_per_second());
         nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 }
 
-/// Below 2¹²⁷: a packet and its overhead are below 2³⁶ bits, and a least cost below 2⁶⁸.
+/// Below 2¹²⁷: a packet and its overhead are below 2³⁶ bits, and a minimum cost is below 2⁶⁸.
 const fn signed(cost: Work) -> i128 {
     cost.0 as i128
 }
 
-/// What a packet costs: its bits on the wire, and those of `least` bytes at least.
+/// The cost of a packet: its bits on the wire, and at least those of `least` bytes.
 #[inline]
 pub(crate) fn cost(length: u32, overhead: &Overhead, least: Bytes) -> Work {
     cost_with_header(length, LINK_HEADER, overhead, least)
 }
 
-/// The same where the link header is known.
+/// Like [`cost`], with a known link header.
 #[inline]
 pub(crate) fn cost_with_header(length: u32, link_header: u8, overhead: &Overhead, least: Bytes) -> Work {
     let bits = u128::from(overhead.bits(length, link_header)).max(u128::from(least.get()) * 8);

@@ -1,28 +1,30 @@
-//! Deficit round robin: M. Shreedhar and G. Varghese, "Efficient fair queueing using deficit round robin", SIGCOMM 1995.
+//! Deficit round robin: M. Shreedhar and G. Varghese, "Efficient fair queueing using deficit round robin", SIGCOMM
+//! 1995.
 //!
-//! Flows in which something waits take turns. At its turn a flow's deficit grows by its quantum, and the flow sends as
-//! long as its first packet is no longer than its deficit, which shrinks by what is sent. What is left of the deficit
-//! stays for the next turn; a flow that has nothing more to send loses it.
+//! Backlogged flows take turns. At its turn, a flow's deficit grows by its quantum. The flow sends as long as its
+//! first packet is no longer than its deficit, which shrinks by what is sent. The rest of the deficit is kept for the
+//! next turn. A flow that becomes idle loses it.
 //!
 //! ```text
 //! quantum_i = weight_i · base
 //! ```
 //!
-//! Between turns a backlogged flow's deficit is below its longest packet, so in any m turns it sends m·quantum_i bytes
-//! but for that (Lemma 2 there). Of two flows that are backlogged all the time, neither has had more turns by two, and
+//! Between turns a backlogged flow's deficit is below its longest packet. So in any m turns it sends m·quantum_i
+//! bytes, give or take its longest packet (Lemma 2 there). The numbers of turns of two flows that are backlogged all
+//! the time differ by less than two, and
 //!
 //! ```text
 //! | sent_i / weight_i − sent_j / weight_j |  ≤  base + longest_i / weight_i + longest_j / weight_j
 //! ```
 //!
-//! A packet costs constant time when each quantum is at least the longest packet (Theorem 4 there); a base of the MTU
-//! does that. With a smaller one several turns may bring no packet. Rather than to go round and round, the rounds in which
-//! nobody sends are counted at once, so that a packet never costs more than two rounds however small the quantum is: the
-//! order is that of the paper. As the paper's, an idle flow keeps no credit, and a flow may wait for a whole round of all
-//! others: the sum of their quanta and of their longest packets, at the rate of the transmitter.
+//! A packet costs constant time if each quantum is at least the longest packet (Theorem 4 there). A base equal to the
+//! MTU ensures that. With a smaller base, several turns may pass without a packet. Rounds in which no flow can send
+//! are then counted in one step, so that a packet never costs more than two rounds, however small the quantum. The
+//! order is that of the paper. As in the paper, an idle flow keeps no credit, and a flow may wait for a whole round
+//! of all others: the sum of their quanta and their longest packets, at the rate of the transmitter.
 //!
-//! Where queue management or a queue inside a class sends another packet than the one that was first, the deficit pays for
-//! what was sent, and may fall below zero by as much as that was longer.
+//! If queue management or a nested queue sends another packet than the one that was first, the deficit is charged for
+//! the packet sent. It may then become negative by the difference in length.
 //!
 //! ```
 //! # use narrows_core::{Bytes, PacketRef, Time};
@@ -54,19 +56,19 @@ use crate::units::Bytes;
 pub struct Drr {
     /// The quantum of weight 1.
     base: i64,
-    /// The flows in which something waits; the first has its turn, or is about to.
+    /// The backlogged flows. The first has its turn, or is about to.
     active: List,
-    /// How many these are.
+    /// The number of backlogged flows.
     count: u32,
-    /// Whether the first one's deficit has grown for this turn.
+    /// Whether the first flow's deficit has grown for this turn.
     granted: bool,
 }
 
-/// What [`Drr`] keeps of a flow.
+/// Per-flow state of [`Drr`].
 #[derive(Debug)]
 pub struct DrrFlow {
     links: Links,
-    /// Bytes that it may send. Below 2³² + the quantum, and above −2³².
+    /// Bytes that it may send. Below 2³² plus the quantum, and above −2³².
     deficit: i64,
     /// Below 2⁶², so that sums with a deficit fit.
     quantum: i64,
@@ -80,11 +82,11 @@ impl Linked for DrrFlow {
 }
 
 impl Drr {
-    /// The greatest base; the least is one byte.
+    /// The maximum base. The minimum is one byte.
     pub const MOST: Bytes = Bytes::new(1 << 30);
 
-    /// `quantum` is the base: what a flow of weight 1 may send at its turn, from the network header on. What is outside 1
-    /// to [`Drr::MOST`] is taken as the nearer of the two. Any weight will do.
+    /// `quantum` is the base: the bytes, from the network header on, that a flow of weight 1 may send per turn.
+    /// Values outside 1 to [`Drr::MOST`] are clamped. Any weight is accepted.
     pub fn new(quantum: Bytes) -> Self {
         let base = quantum.get().clamp(1, Self::MOST.get()) as i64;
         Self { base, active: List::default(), count: 0, granted: false }
@@ -104,8 +106,8 @@ impl Drr {
         (state.active, state.deficit) = (false, 0);
     }
 
-    /// In a whole round nobody could send. Grants at once what all the rounds would grant in which nobody can, but for
-    /// the last one, in which somebody will.
+    /// No flow could send in a whole round. Grants in one step what all rounds without a packet would grant, except
+    /// the last one before some flow can send.
     #[cold]
     fn skip_rounds(&mut self, flows: &mut Flows<DrrFlow>) {
         let Some(front) = self.active.front() else { return };
@@ -119,7 +121,7 @@ impl Drr {
                     let missing = first - state.deficit; // above 0 and below 2³³
                     rounds = rounds.min((missing + state.quantum - 1) / state.quantum);
                 } else {
-                    // No more than what this flow itself misses.
+                    // At most what this flow itself lacks.
                     state.deficit += (rounds - 1) * state.quantum;
                 }
                 flow = state.links().next();
@@ -142,7 +144,7 @@ impl Scheduler for Drr {
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<DrrFlow>) {}
 
-    /// Counts from the flow's next turn on.
+    /// Takes effect at the flow's next turn.
     fn set_weight(
         &mut self,
         _now: Time,

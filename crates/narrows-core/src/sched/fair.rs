@@ -1,31 +1,31 @@
-//! Fair queueing: deficit round robin that gives flows which have just begun to send a turn before the others.
+//! Fair queueing: deficit round robin that serves flows which have just become backlogged before the others.
 //!
-//! This is the scheduler of FQ-CoDel (Høiland-Jørgensen, McKenney, Täht, Gettys, Dumazet: RFC 8290, section 4), out of
-//! which SFQ, FQ-CoDel and FQ-PIE are put together in [`fq`](crate::sched::fq_codel). A flow is on one of two lists, new
-//! and old, or on none:
+//! This is the scheduler of FQ-CoDel (Høiland-Jørgensen, McKenney, Täht, Gettys, Dumazet: RFC 8290, section 4).
+//! [`fq`](crate::sched::fq_codel) builds SFQ, FQ-CoDel and FQ-PIE from it. A flow is on one of two lists, new and
+//! old, or on none:
 //!
-//! - A packet for a flow on no list puts it at the end of the new ones, with credits of one quantum.
-//! - What sends next is the first of the new flows, or of the old ones if there is no new one. A first flow whose credits
-//!   are spent gets a quantum and goes to the end of the old ones; a first flow without packets goes there too if it was
-//!   new, and off the list if it was old; and the next one is looked at.
+//! - A packet for a flow on no list appends the flow to the new list, with one quantum of credits.
+//! - The next flow to send is the first new flow, or the first old flow if there is no new one. If its credits are
+//!   used up, it gets a quantum and moves to the end of the old list. If it has no packets, it also moves there if it
+//!   was new, and leaves the list if it was old. Then the next flow is considered.
 //! - A packet of L bytes costs L credits.
 //!
-//! So a flow that sends less than a quantum in each round always finds itself new and waits for other such flows only,
-//! while backlogged ones get a turn's worth, Q = quantum · weight bytes, a round each. Over any time in which two flows are
-//! backlogged, what they sent differs, as in DRR (Shreedhar and Varghese 1995), by
+//! So a flow that sends less than a quantum in each round is always new, and waits only for other such flows.
+//! Backlogged flows get one turn per round, Q = quantum · weight bytes. Over any time in which two flows are
+//! backlogged, the bytes that they send differ, as in DRR (Shreedhar and Varghese 1995), by
 //!
 //! ```text
 //! |S₁/Q₁ − S₂/Q₂| < 1 + L₁/Q₁ + L₂/Q₂        L the longest packet of each
 //! ```
 //!
-//! since there is at most one turn more of either, and a turn ends overdrawn by less than a packet. Constant time for each
-//! packet if the quantum is no shorter than it.
+//! because either flow has at most one more turn than the other, and a turn ends overdrawn by less than a packet. A
+//! packet costs constant time if the quantum is at least its length.
 //!
-//! Where this differs or has to choose: the RFC says "negative credits (that is, a quantum or more has been sent)", which
-//! disagree at exactly zero; spent is zero or less, as in Linux. The RFC knows no weights: here a quantum is multiplied by
-//! the flow's. [`Fair::round_robin`] does without the new flows' advantage, as SFQ (McKenney 1990) does: a flow that
-//! begins goes to the end of the one list, and one that has sent all it had is off it at once, whatever is left of its
-//! credits, as in Linux's SFQ.
+//! Choices and differences: The RFC says "negative credits (that is, a quantum or more has been sent)", which is
+//! contradictory at exactly zero. Here credits are used up at zero or less, as in Linux. The RFC has no weights; here
+//! the quantum is multiplied by the flow's weight. [`Fair::round_robin`] omits the advantage of new flows, as SFQ
+//! (McKenney 1990) does: a flow that becomes backlogged is appended to the only list, and an emptied flow leaves the
+//! list immediately, whatever its remaining credits, as in Linux's SFQ.
 //!
 //! ```
 //! use narrows_core::sched::{Fair, FlowConfig, Served, Server};
@@ -51,16 +51,16 @@ use crate::units::Bytes;
 #[derive(Debug)]
 pub struct Fair {
     quantum: u32,
-    /// What becomes of a flow that begins to send.
+    /// The list for a flow that becomes backlogged.
     first: Place,
     new: List,
     old: List,
 }
 
-/// What is kept of a flow.
+/// Per-flow state of [`Fair`].
 #[derive(Debug)]
 pub struct FairFlow {
-    /// Bytes that it may still send before its turn is over; it may overdraw by less than one packet.
+    /// Bytes that it may still send in this turn. It may overdraw by less than one packet.
     credits: i64,
     weight: Weight,
     place: Place,
@@ -81,19 +81,19 @@ impl Linked for FairFlow {
 }
 
 impl Fair {
-    /// Backlogged flows send this much in turn. It should be no less than the longest packet, or turns are spent saving
-    /// up; at least 1 byte, at most 2³¹ − 1, beyond which it is taken to be that.
+    /// `quantum` is the bytes that a backlogged flow sends per turn. Clamped to 1 … 2³¹ − 1 bytes. Use at least the
+    /// longest packet; otherwise turns pass without a packet.
     pub fn new(quantum: Bytes) -> Self {
         let quantum = quantum.get().clamp(1, i32::MAX as u64) as u32;
         Self { quantum, first: Place::New, new: List::default(), old: List::default() }
     }
 
-    /// The same without an advantage for flows that begin to send.
+    /// Like [`Fair::new`], without an advantage for flows that become backlogged.
     pub fn round_robin(quantum: Bytes) -> Self {
         Self { first: Place::Old, ..Self::new(quantum) }
     }
 
-    /// A turn's worth. Below 2⁶³, as the quantum is below 2³¹.
+    /// Bytes per turn. Below 2⁶³, because the quantum is below 2³¹.
     fn turn(&self, flow: &FairFlow) -> i64 {
         i64::from(self.quantum) * i64::from(flow.weight.get())
     }
@@ -106,7 +106,7 @@ impl Fair {
         }
     }
 
-    /// Takes a flow from where it is, and puts it at the end of another list.
+    /// Moves a flow from its list to the end of another.
     fn move_to(&mut self, place: Place, flow: FlowId, flows: &mut Flows<FairFlow>) {
         let from = core::mem::replace(&mut flows[flow].place, place);
         if let Some(list) = self.list(from) {
@@ -159,7 +159,7 @@ impl Scheduler for Fair {
             } else if flows.packets(flow) > 0 {
                 return Selection::Flow(flow);
             } else {
-                // A new flow that has sent all it had does not come back as new before the old ones had their turn.
+                // An emptied new flow does not become new again before the old flows have had their turn.
                 let place = if flows[flow].place == Place::New { Place::Old } else { Place::Nowhere };
                 self.move_to(place, flow, flows);
             }
@@ -180,7 +180,7 @@ impl Scheduler for Fair {
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<FairFlow>) {
-        // Where new flows go first, an empty flow stays on its list until its turn comes.
+        // If new flows are served first, an empty flow stays on its list until its turn comes.
         if self.first == Place::Old && flows.packets(flow) == 0 {
             self.move_to(Place::Nowhere, flow, flows);
         }

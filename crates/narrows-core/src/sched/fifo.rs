@@ -1,11 +1,11 @@
-//! First in, first out, across all flows.
+//! FIFO across all flows.
 //!
-//! The packets of all flows are sent in order of arrival, as if there were one queue. What flows are for here is to keep
-//! bounds, queue management and counters apart. Of the packets of one flow the oldest goes first, so it is enough to
-//! remember whose packet came when: a ring of flow numbers. A packet that queue management drops leaves its entry in the
-//! ring behind. Such entries of a flow are always those that come first, so the flow counts them, and they are passed
-//! over when their turn comes. When they are more than half of the ring they are taken out, so that the ring is bounded
-//! by what waits, and each packet costs constant time on average.
+//! The packets of all flows are sent in order of arrival, as if there were one queue. Flows only separate bounds,
+//! queue management and counters. Within a flow the oldest packet is sent first, so a ring of flow numbers in order
+//! of arrival is enough. A packet that queue management drops leaves a stale entry in the ring. A flow's stale
+//! entries are always its first ones, so it is enough to count them per flow and skip them when their turn comes.
+//! When more than half of the ring is stale, the stale entries are removed. So the ring is bounded by the backlog,
+//! and a packet costs amortized constant time.
 //!
 //! ```
 //! # use narrows_core::{PacketRef, Time};
@@ -29,29 +29,29 @@ use alloc::collections::VecDeque;
 use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
 use crate::time::Time;
 
-/// Serves packets in order of arrival. Knows neither weights nor bands.
+/// Serves packets in order of arrival. Ignores weights and bands.
 #[derive(Debug, Default)]
 pub struct Fifo {
-    /// The flow of each packet in order of arrival, of those that were dropped too.
+    /// The flow of each packet in order of arrival, including packets that were dropped.
     arrivals: VecDeque<FlowId>,
-    /// How many of these are of packets that were dropped.
+    /// The number of stale entries: those of dropped packets.
     stale: usize,
 }
 
-/// What [`Fifo`] keeps of a flow.
+/// Per-flow state of [`Fifo`].
 #[derive(Debug)]
 pub struct FifoFlow {
-    /// Packets that wait, as far as the scheduler has been told.
+    /// Packets waiting, as far as the scheduler has been told.
     known: u32,
-    /// How many of the flow's entries in the ring, from the first on, are of packets that were dropped.
+    /// How many of the flow's entries in the ring, from its first one on, are stale.
     stale: u32,
 }
 
-/// Fewer entries than that are not worth a walk.
+/// With fewer entries than this, a sweep is not worth it.
 const FEW: usize = 64;
 
 impl Fifo {
-    /// Packets of a flow are gone that the scheduler has not been told of.
+    /// Handles packets of a flow that were dropped without the scheduler being told.
     fn note_gone(&mut self, flow: FlowId, flows: &mut Flows<FifoFlow>) {
         let waiting = flows.packets(flow);
         let state = &mut flows[flow];
@@ -64,7 +64,7 @@ impl Fifo {
         }
     }
 
-    /// Takes the entries of packets that were dropped out of the ring.
+    /// Removes the stale entries from the ring.
     #[cold]
     fn sweep(&mut self, flows: &mut Flows<FifoFlow>) {
         self.arrivals.retain(|&flow| {
@@ -87,7 +87,7 @@ impl Scheduler for Fifo {
 
     fn leave(&mut self, flow: FlowId, flows: &mut Flows<FifoFlow>) {
         if flows[flow].stale > 0 {
-            // They must not be taken for entries of the next flow of that number.
+            // Stale entries must not be taken for entries of the next flow with this number.
             self.sweep(flows);
         }
     }
@@ -114,12 +114,12 @@ impl Scheduler for Fifo {
 
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, _length: u32, flows: &mut Flows<FifoFlow>) {
-        // It was selected, so its first entry is the first of all, and not stale.
+        // The flow was selected, so its first entry is the first of the ring and not stale.
         self.arrivals.pop_front();
         let (state, packets) = flows.state_and_packets(flow);
         state.known -= 1;
         if state.known != packets {
-            // Queue management dropped others before it.
+            // Queue management dropped packets before this one.
             self.note_gone(flow, flows);
         }
     }

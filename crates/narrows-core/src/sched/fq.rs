@@ -1,18 +1,20 @@
-//! Fair queueing put together: flows by hash, [`Fair`] among them, and queue management in each.
+//! Complete fair queueing disciplines: flows by hash, [`Fair`] among them, and queue management in each.
 //!
 //! | | among flows | in a flow | when full |
 //! |---|---|---|---|
-//! | SFQ (McKenney 1990) | round robin by bytes | nothing | the longest flow loses its last packet, or its first |
-//! | FQ-CoDel (RFC 8290) | new flows first | CoDel | the longest flow loses its first packets: half, up to 64 |
-//! | FQ-PIE (FreeBSD, Linux) | new flows first | PIE | the longest flow loses its first packet |
+//! | SFQ (McKenney 1990) | round robin by bytes | none | drops the last packet of the longest flow, or its first |
+//! | FQ-CoDel (RFC 8290) | new flows first | CoDel | drops the first packets of the longest flow: half, up to 64 |
+//! | FQ-PIE (FreeBSD, Linux) | new flows first | PIE | drops the first packet of the longest flow |
 //!
-//! Flows that hash alike share a queue. SFQ as published takes turns by packets and drops from the tail of the longest
-//! flow; as in Linux turns are counted in bytes here, and the head may go instead, which the sender learns of a queue
-//! earlier (Linux's `headdrop`). The longest flow is the one with the most bytes, in Linux's SFQ that with the most packets. FreeBSD's FQ-PIE drops from the longest flow, as here; Linux's the packet that arrives.
+//! Flows with the same hash share a queue. SFQ as published takes turns by packets and drops at the tail of the
+//! longest flow. Here, as in Linux, turns are counted in bytes, and it can drop at the head instead, which tells the
+//! sender earlier by one queueing delay (Linux's `headdrop`). The longest flow is the one with the most bytes; in
+//! Linux's SFQ it is the one with the most packets. FreeBSD's FQ-PIE drops from the longest flow, as here; Linux's
+//! drops the arriving packet.
 //!
-//! A flow takes 64 bytes of the scheduler's and 24 for its policy, with 40 of CoDel or 40 of PIE behind that. From
-//! the first overload on there are also up to two notes of 16 bytes for each packet that waits, by which the longest flow is
-//! found however many flows there are.
+//! A flow takes 64 bytes in the scheduler and 24 for its policy, plus 40 for the state of CoDel or PIE. From the
+//! first overload on, there are also up to two 16-byte entries for each waiting packet, which find the longest flow
+//! whatever the number of flows.
 //!
 //! ```
 //! use narrows_core::classify::{FlowHash, Identity};
@@ -37,35 +39,36 @@ use crate::units::Bytes;
 /// The parameters of SFQ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SfqConfig {
-    /// Bytes of a turn, 256 to 2²⁰. 1514.
+    /// Bytes per turn, 256 to 2²⁰. Default: 1514.
     pub quantum: Bytes,
-    /// How much waits in all flows together. 127 packets, as in Linux.
+    /// Maximum backlog of all flows together. Default: 127 packets, as in Linux.
     pub bound: Bound,
-    /// Which packet of the longest flow goes when that is reached: the last, as published.
+    /// Which packet of the longest flow to drop when the bound is reached. Default: the last, as published.
     pub drop_at: DropAt,
 }
 
 /// The parameters of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelConfig {
-    /// Bytes of a turn, 256 to 2²⁰. 1514: a full Ethernet frame.
+    /// Bytes per turn, 256 to 2²⁰. Default: 1514, a full Ethernet frame.
     pub quantum: Bytes,
-    /// How much waits in all flows together. 10,240 packets.
+    /// Maximum backlog of all flows together. Default: 10,240 packets.
     pub bound: Bound,
-    /// The most packets that the longest flow loses at once when that is reached, at least 1. 64.
+    /// Maximum number of packets to drop from the longest flow at once when the bound is reached. At least 1.
+    /// Default: 64.
     pub batch: u32,
-    /// CoDel in each flow.
+    /// CoDel parameters of each flow.
     pub codel: CodelConfig,
 }
 
 /// The parameters of FQ-PIE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqPieConfig {
-    /// Bytes of a turn, 256 to 2²⁰. 1514.
+    /// Bytes per turn, 256 to 2²⁰. Default: 1514.
     pub quantum: Bytes,
-    /// How much waits in all flows together. 10,240 packets.
+    /// Maximum backlog of all flows together. Default: 10,240 packets.
     pub bound: Bound,
-    /// PIE in each flow.
+    /// PIE parameters of each flow.
     pub pie: PieConfig,
 }
 
@@ -91,7 +94,7 @@ impl Default for FqPieConfig {
 /// Stochastic fairness queueing.
 ///
 /// # Errors
-/// Never at present; the scheduler may refuse flows.
+/// If the scheduler refuses a flow, which does not happen at present.
 pub fn sfq(config: SfqConfig, flows: FlowHash) -> Result<Scheduled<Fair>, Refused> {
     let scheduler = Fair::round_robin(config.quantum);
     let overload = Overload::Longest { batch: 1, drop_at: config.drop_at };
@@ -101,7 +104,7 @@ pub fn sfq(config: SfqConfig, flows: FlowHash) -> Result<Scheduled<Fair>, Refuse
 /// Fair queueing with CoDel.
 ///
 /// # Errors
-/// Never at present; the scheduler may refuse flows.
+/// If the scheduler refuses a flow, which does not happen at present.
 pub fn fq_codel(config: FqCodelConfig, flows: FlowHash) -> Result<Scheduled<Fair>, Refused> {
     let shared = Arc::new(config.codel);
     let store = || Store::Managed(Box::new(Codel::new(Arc::clone(&shared))));
@@ -112,7 +115,7 @@ pub fn fq_codel(config: FqCodelConfig, flows: FlowHash) -> Result<Scheduled<Fair
 /// Fair queueing with PIE.
 ///
 /// # Errors
-/// Never at present; the scheduler may refuse flows.
+/// If the scheduler refuses a flow, which does not happen at present.
 pub fn fq_pie(config: FqPieConfig, flows: FlowHash) -> Result<Scheduled<Fair>, Refused> {
     let shared = Arc::new(config.pie);
     let store = || Store::Managed(Box::new(Pie::new(Arc::clone(&shared))));

@@ -1,48 +1,52 @@
 //! GFQ, grouped fair queueing: fair queueing with two calendar queues for each group of flows.
 //!
-//! Source: D. C. Stephens, J. C. R. Bennett, H. Zhang, "Implementing Scheduling Algorithms in High-Speed Networks", IEEE
-//! Journal on Selected Areas in Communications 17(6), 1999: flows of like rate are put into groups, within a group they are
-//! sorted by a calendar queue, and only the firsts of the groups are compared. The source is for cells of one length mostly; what is here for packets of
-//! any length, the width of the slots and the proof of the bound are our own.
+//! Source: D. C. Stephens, J. C. R. Bennett, H. Zhang, "Implementing Scheduling Algorithms in High-Speed Networks",
+//! IEEE Journal on Selected Areas in Communications 17(6), 1999. Flows of similar rate are put into groups, within a
+//! group they are sorted by a calendar queue, and only the first flows of the groups are compared. The source is
+//! mostly for cells of one length. The extension to packets of any length, the width of the slots and the proof of
+//! the bound are our own.
 //!
 //! # Algorithm
-//! As in WF2Q+, a packet of length l of a flow of weight w has a start S and a finish `F = S + l/w`; it is eligible when
-//! S ≤ V; of those that are eligible the one with the least finish goes. V moves by `length / Σw` with each packet, Σw being
-//! the sum over all flows, and jumps to the least start when no flow is eligible. Starts and finishes are exact; only
-//! sorting is rounded. A group has the flows whose `longest / w` lies within `(σ/2, σ]`, σ a power of two, and two calendar
-//! queues with slots of width `δ = σ/16`: flows that are not eligible by start, those that are by finish. When V passes the
-//! beginning of a slot of the first, its flows move to the second. The group whose first slot of finishes ends
-//! first is served, on a tie the one with the lower σ; in the slot the flow that came last.
+//! As in WF2Q+, a packet of length l of a flow of weight w has a start S and a finish `F = S + l/w`. It is eligible
+//! when S ≤ V. Of the eligible packets, the one with the least finish is sent. V advances by `length / Σw` with each
+//! packet, where Σw is the sum over all flows, and jumps to the least start when no flow is eligible. Starts and
+//! finishes are exact; only sorting is rounded. A group holds the flows whose `longest / w` lies within `(σ/2, σ]`, σ
+//! a power of two. It has two calendar queues with slots of width `δ = σ/16`: one for flows that are not eligible, by
+//! start, and one for eligible flows, by finish. When V passes the beginning of a slot of the first, its flows move
+//! to the second. The group whose first slot of finishes ends first is served; on a tie, the one with the lower σ. In
+//! the slot, the flow that came last is served.
 //!
-//! A flow that has been idle starts at `max(F, V)`, F being its last finish, or, if the first finish in its group is before
-//! V, at the later of F and that. With this all flows of a group lie within 64 slots of each other, whatever the lengths:
-//! starts are no more than σ + δ after the later of V and the group's first finish, finishes 2σ + 3δ.
+//! A flow that was idle starts at `max(F, V)`, where F is its last finish; or, if the first finish in its group is
+//! before V, at the later of F and that finish. With this rule all flows of a group lie within 64 slots of each
+//! other, whatever the lengths: starts are at most σ + δ after the later of V and the group's first finish, finishes
+//! 2σ + 3δ.
 //!
 //! # Cost
-//! For each packet a look at each group that has flows, up to 42 of them, and at most one move from calendar to calendar,
-//! made when V passes the slot: constant on average for a given number of groups, not for each single packet.
+//! Each packet costs a look at each group that has flows, up to 42 of them, and at most one move from calendar to
+//! calendar, which happens when V passes the slot. For a given number of groups the cost is constant on average, but
+//! not for each single packet.
 //!
 //! # Bound
-//! `B-WFI ≤ 2·L_k + 2·w·δ + 2·φ·L`, with L_k the flow's longest packet and L the longest of any flow. Since δ < L_k/8w, that is
-//! below `2.25·L_k + 2·φ·L`; QFQ's is `3·L_k … 6·L_k + 2·φ·L`. Proof: let flow k wait at t, its finish rounded up to
-//! `F' < S + l/w + δ`. After the last time t₀ at which a packet that finishes later was chosen (or V jumped), only packets
-//! with finishes up to F' are sent; their flows were not eligible at t₀ or came later, so that all start after V(t₀), and so
-//! they are at most `Σw·(F' − V(t₀))` bytes and the one packet chosen at t₀: `V(t) ≤ F' + L/Σw`. And as a packet is chosen
-//! at `S < V + δ`, a start is never beyond `V + δ + L_k/w`. The flow gets at least w times the advance of S, all
-//! together get Σw times that of V. So it lacks at most `w·(2·L_k/w + 2δ + L/Σw)`, and the other φ·L is for instants at
-//! which a packet is on the wire.
+//! `B-WFI ≤ 2·L_k + 2·w·δ + 2·φ·L`, where L_k is the flow's longest packet and L the longest of any flow. Since δ <
+//! L_k/8w, that is below `2.25·L_k + 2·φ·L`. QFQ's bound is `3·L_k … 6·L_k + 2·φ·L`. Proof: let flow k be backlogged
+//! at t, its finish rounded up to `F' < S + l/w + δ`. Let t₀ be the last time at which a packet that finishes later
+//! was chosen (or V jumped). After t₀, only packets with finishes up to F' are sent. Their flows were not eligible at
+//! t₀ or came later, so all of them start after V(t₀). So these packets are at most `Σw·(F' − V(t₀))` bytes, plus the
+//! one packet chosen at t₀: `V(t) ≤ F' + L/Σw`. And as a packet is chosen at `S < V + δ`, a start is never beyond `V
+//! + δ + L_k/w`. The flow gets at least w times the advance of S; all flows together get Σw times the advance of V.
+//! So flow k lacks at most `w·(2·L_k/w + 2δ + L/Σw)`. The other φ·L is for instants at which a packet is on the wire.
 //!
-//! Where flows come, go or change their weights, there is `φ·H` more, H being the bytes for which V halts. As with
-//! [`Qfq`](super::Qfq) these are what a flow that leaves, or takes a lower weight, was ahead by, and `w·(V − S)` of a flow that
-//! has joined, or taken a higher weight, at V but starts at S, at most σ + δ after the first finish in its group. That can
-//! be many bytes, once: up to `w·L/Σw` with the Σw of before.
+//! When flows join, leave or change their weights, add `φ·H`, where H is the number of bytes for which V halts. As
+//! with [`Qfq`](super::Qfq), these bytes are the lead of a flow that leaves or takes a lower weight, and `w·(V − S)`
+//! of a flow that has joined, or taken a higher weight, at V but starts at S, at most σ + δ after the first finish in
+//! its group. That can be many bytes, once: up to `w·L/Σw` with the previous Σw.
 //!
-//! It holds while no flow changes its `longest`, and no first packet is dropped: a shorter one behind it finishes
-//! earlier, which costs the others up to the difference.
+//! The bound holds while no flow changes its `longest`, and no first packet is dropped. A shorter packet behind a
+//! dropped one finishes earlier, which costs the other flows up to the difference.
 //!
 //! # Arithmetic
-//! As [`Qfq`](super::Qfq)'s, with the same limits: instants are 64-bit multiples of 2⁻⁴³ bytes per weight that wrap, and weights
-//! are rounded by less than 2⁻¹⁹ of theirs.
+//! Like [`Qfq`](super::Qfq)'s, with the same limits: instants are 64-bit multiples of 2⁻⁴³ bytes per weight and wrap
+//! around, and weights are rounded by a relative error below 2⁻¹⁹.
 //!
 //! # Example
 //! ```
@@ -79,7 +83,7 @@ use crate::units::Bytes;
 
 use calendar::{Calendar, NONE};
 
-/// σ of 2^19 to 2^60.
+/// σ from 2^19 to 2^60.
 const GROUPS: u32 = UNIT_SHIFT + MOST_LENGTH.ilog2() - LEAST_SIGMA + 1;
 
 /// Slots are σ/16 wide.
@@ -89,7 +93,7 @@ const SLOTS_OF_SIGMA: u32 = 4;
 #[derive(Debug)]
 pub struct Gfq {
     clock: Clock,
-    /// Which groups have flows that are eligible, and which have others.
+    /// Which groups have eligible flows, and which have others.
     eligible: u64,
     coming: u64,
     groups: Box<[Group]>,
@@ -103,19 +107,19 @@ struct Group {
     coming: Calendar,
 }
 
-/// What [`Gfq`] keeps of a flow.
+/// Per-flow state of [`Gfq`].
 #[derive(Clone, Copy, Debug)]
 pub struct GfqFlow {
-    /// Where its next packet begins.
+    /// The start of its next packet.
     start: u64,
     /// `2⁴³ / weight`, rounded up: how far a byte moves the start.
     pace: u64,
-    /// Its neighbours in its slot. The first one's `previous` says nothing.
+    /// Its neighbours in its slot. The `previous` of the first one is meaningless.
     next: u32,
     previous: u32,
     weight: u32,
     longest: u32,
-    /// While it is idle, how often the clock had wrapped at `start`.
+    /// While it is idle: how often the clock had wrapped at `start`.
     era: u32,
     group: u8,
     slot: u8,
@@ -142,7 +146,7 @@ const fn shift(group: u32) -> u32 {
 }
 
 impl GfqFlow {
-    /// `weight` and `longest` are within their limits.
+    /// `weight` and `longest` must be within their limits.
     fn configure(&mut self, weight: u32, longest: u32) {
         self.weight = weight;
         self.longest = longest.max(1);
@@ -156,17 +160,17 @@ impl GfqFlow {
 }
 
 impl Gfq {
-    /// The greatest weight of a flow.
+    /// The maximum weight of a flow.
     pub const MOST_WEIGHT: Weight = Weight::new(MOST_WEIGHT).expect("not 0");
-    /// The greatest sum of the weights of all flows.
+    /// The maximum sum of the weights of all flows.
     pub const MOST_SUM: u64 = MOST_SUM;
-    /// The greatest [`FlowConfig::longest`]. A longer packet is served too, but counts as one of this length.
+    /// The maximum of [`FlowConfig::longest`]. Longer packets are served, but count as this length.
     pub const MOST_LENGTH: Bytes = Bytes::new(MOST_LENGTH as u64);
 
-    /// What a flow may lack from now on, with the slots that it has at present, the sum of weights as it is, and the longest
-    /// packet of any flow so far: `2·L_k + 2·w·δ + 2·φ·L + φ·H`, and this by φ, with H the bytes for which virtual time halts
-    /// at present. H falls as they are sent, and rises as [`Qfq::worst_case`](super::Qfq::worst_case) says. It is rounded up
-    /// to whole bytes.
+    /// The maximum service that a flow may lack from now on, given its present slots, the present sum of weights, and
+    /// the longest packet of any flow so far: `2·L_k + 2·w·δ + 2·φ·L + φ·H`, and this divided by φ. H is the number
+    /// of bytes for which virtual time halts at present. H falls as they are sent, and rises as
+    /// [`Qfq::worst_case`](super::Qfq::worst_case) says. The result is rounded up to whole bytes.
     pub fn worst_case(&self, flow: &GfqFlow) -> WorstCase {
         let slot = 1_u128 << shift(flow.group.into());
         let (weight, sum, longest) =
@@ -179,7 +183,7 @@ impl Gfq {
         WorstCase { bytes: Bytes::new(bytes as u64), work: Bytes::new(work as u64) }
     }
 
-    /// Puts a flow into the calendar in which it belongs by its start and its first packet.
+    /// Puts a flow into the right calendar, by its start and its first packet.
     #[inline]
     fn insert(&mut self, flow: FlowId, flows: &mut Flows<GfqFlow>) {
         let length = flows.first(flow).map_or(0, |waits| waits.length);
@@ -200,7 +204,7 @@ impl Gfq {
         }
     }
 
-    /// Takes a flow out of its calendar.
+    /// Removes a flow from its calendar.
     #[inline]
     fn remove(&mut self, flow: FlowId, flows: &mut Flows<GfqFlow>) {
         let GfqFlow { group: index, place, .. } = flows[flow];
@@ -214,7 +218,7 @@ impl Gfq {
         *set &= !(u64::from(calendar.is_empty()) << index);
     }
 
-    /// Virtual time has moved on: flows become eligible. When none is, it jumps to the first start.
+    /// Virtual time has advanced: flows become eligible. If none is, it jumps to the first start.
     #[inline]
     fn advance(&mut self, flows: &mut Flows<GfqFlow>) {
         self.pass(flows);
@@ -249,7 +253,7 @@ impl Gfq {
         }
     }
 
-    /// Which group's first finish is the least.
+    /// The group with the least first finish.
     #[inline]
     fn first(&self) -> Option<u32> {
         let mut least: Option<(u32, u64)> = None;
@@ -263,14 +267,14 @@ impl Gfq {
         least.map(|(index, _)| index)
     }
 
-    /// The finish, rounded up, of the first flow of a group that is eligible.
+    /// The rounded-up finish of the first eligible flow of a group.
     #[inline]
     fn limit(&self, index: u8) -> Option<u64> {
         let first = self.groups[usize::from(index)].eligible.first()?;
         Some(first.wrapping_add(1 << shift(index.into())))
     }
 
-    /// A flow that was idle begins to wait.
+    /// An idle flow becomes backlogged.
     fn begin(&mut self, flow: FlowId, flows: &mut Flows<GfqFlow>) {
         if self.eligible == 0 {
             self.clock.release();
@@ -284,7 +288,8 @@ impl Gfq {
                 && is_after(state.start, limit)
             {
                 let first = present - u128::from(state.start.wrapping_sub(limit));
-                // Service takes no start further than σ and a slot from the first finish; who joins may be far.
+                // Service moves no start further than σ and a slot from the first finish; a flow that has just joined
+                // may be farther.
                 let start =
                     own.clamp(first, first + ((1 + (1 << SLOTS_OF_SIGMA)) << shift(state.group.into())));
                 state.start = start as u64;
@@ -295,8 +300,7 @@ impl Gfq {
         self.advance(flows);
     }
 
-    /// Gives a flow another weight or `longest`. What it is ahead or behind by is kept in bytes, as far as the calendars
-    /// reach.
+    /// Changes a flow's weight or `longest`. Its lead or lag is kept in bytes, as far as the calendars reach.
     #[cold]
     fn resettle(&mut self, flow: FlowId, weight: u32, longest: u32, flows: &mut Flows<GfqFlow>) {
         self.remove(flow, flows);
@@ -306,7 +310,7 @@ impl Gfq {
         state.configure(weight, longest);
         if was.place == Place::Idle && was.whole_start() < self.clock.present() {
             if weight > was.weight {
-                // The weight that is new has no claim to what has been before.
+                // The new weight has no claim to service from the past.
                 (state.start, state.era) = (now, self.clock.era(now));
             }
             return;
@@ -332,7 +336,7 @@ impl Gfq {
         }
     }
 
-    /// A packet longer than any before is in a flow.
+    /// Handles a packet longer than any before in a flow.
     #[cold]
     fn lengthen(&mut self, flow: FlowId, length: u32, flows: &mut Flows<GfqFlow>) {
         let GfqFlow { longest, weight, .. } = flows[flow];

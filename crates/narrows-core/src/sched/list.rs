@@ -1,28 +1,28 @@
-//! A circular list of flows, linked by their numbers: no allocation, and a flow leaves it from anywhere.
+//! A circular list of flows, linked by number: no allocation, and a flow can be removed from any position.
 
 use crate::sched::{FlowId, Flows};
 
-/// A flow's place in a list.
+/// A flow's links in a list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Links {
     next: FlowId,
     previous: FlowId,
 }
 
-/// What a scheduler keeps of a flow that may be in a list.
+/// Per-flow state of a scheduler that keeps flows in lists.
 pub(super) trait Linked {
-    /// Its place. Means nothing while it is in none.
+    /// The flow's links. Meaningless while it is in no list.
     fn links(&mut self) -> &mut Links;
 }
 
-/// Flows in a circle. Whether a flow is in the list is for its user to know.
+/// A circular list of flows. The user must know whether a flow is in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct List {
     front: Option<FlowId>,
 }
 
 impl Links {
-    /// The flow after this one, which may be itself.
+    /// The flow after this one, which may be the same flow.
     pub(super) const fn next(self) -> FlowId {
         self.next
     }
@@ -48,19 +48,19 @@ impl List {
         *flows[flow].links() = Links { next: front, previous: back };
     }
 
-    /// The flow at the front goes to the back.
+    /// Moves the front flow to the back.
     #[inline]
     pub(super) fn rotate<F: Linked>(&mut self, flows: &mut Flows<F>) {
         self.front = self.front.map(|front| flows[front].links().next);
     }
 
-    /// It is the turn of `flow`, which is the one after the front.
+    /// Gives the turn to `flow`, which is the one after the front.
     #[inline]
     pub(super) const fn turn_to(&mut self, flow: FlowId) {
         self.front = Some(flow);
     }
 
-    /// Takes a flow out of this list, where it is.
+    /// Removes a flow from this list. It must be in it.
     #[inline]
     pub(super) fn remove<F: Linked>(&mut self, flow: FlowId, flows: &mut Flows<F>) {
         let Links { next, previous } = *flows[flow].links();

@@ -1,9 +1,10 @@
 //! The flow with the most bytes.
 //!
-//! Each time that a flow grows, a heap notes how much waits in it then; when it shrinks, nothing is noted. So for each flow
-//! with packets there is a note that says no less than what waits, beside older ones. The greatest note tells the longest
-//! flow if what it says is still so, and is put right if not. That is work for each packet which does not depend on how many
-//! flows there are, logarithmic in how many packets wait; and notes are no more than twice as many as these and a few.
+//! A heap records a flow's backlog each time that it grows, and nothing when it shrinks. So for each backlogged flow
+//! there is an entry that is at least its backlog, in addition to older entries. The greatest entry identifies the
+//! longest flow if it is still correct; otherwise it is corrected. The work per packet is logarithmic in the number
+//! of waiting packets and does not depend on the number of flows. The number of entries is at most twice the number
+//! of waiting packets plus a constant.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -11,13 +12,13 @@ use core::cmp::Reverse;
 
 use crate::sched::{FlowId, Flows};
 
-/// Which of the flows has the most bytes.
+/// Finds the flow with the most bytes.
 #[derive(Debug)]
 pub(super) struct Longest {
     notes: BinaryHeap<(u64, Reverse<FlowId>)>,
 }
 
-/// So many notes are kept in any case, so that putting them in order is worth it.
+/// This many entries are always kept, so that a rebuild is worth it.
 const FEW: usize = 64;
 
 impl Longest {
@@ -37,7 +38,7 @@ impl Longest {
         self.notes.push((flows.bytes(flow), Reverse(flow)));
     }
 
-    /// The flow with the most bytes, of several the one with the least number; nothing if nothing waits.
+    /// The flow with the most bytes; the lowest number on a tie. `None` if no packet waits.
     pub(super) fn find<F>(&mut self, flows: &Flows<F>) -> Option<FlowId> {
         loop {
             let &note = self.notes.peek()?;
@@ -46,7 +47,7 @@ impl Longest {
             if waits && flows.bytes(flow) == said {
                 return Some(flow);
             }
-            // All like it, lest they multiply.
+            // Remove all equal entries, otherwise they would multiply.
             while self.notes.peek() == Some(&note) {
                 self.notes.pop();
             }

@@ -1,11 +1,12 @@
-//! Strict priorities: the lowest band in which something waits goes first, however long the others wait.
+//! Strict priorities: serves the lowest backlogged band, however long the others wait.
 //!
-//! Linux's `prio` has 16 bands at most; here there may be [`Priority::BANDS`], and finding the first one in use costs
-//! three looks at a bitmap of bitmaps, whatever their number. Nothing bounds how long a band waits for those before it.
+//! Linux's `prio` has at most 16 bands; here there can be [`Priority::BANDS`]. Finding the first band in use costs
+//! three lookups in a hierarchical bitmap, whatever the number of bands. The waiting time of a band behind lower ones
+//! is unbounded.
 //!
-//! Flows of one band take turns, a packet each. In Linux a band is one queue, so that its flows share it in order of
-//! arrival; but who wants that gives the band one flow, and with several a flow that floods its band should not take all
-//! of it. Turns need no more memory than two links a flow.
+//! Flows of one band take turns, one packet each. In Linux a band is one queue, which its flows share in order of
+//! arrival. For that behavior, give the band a single flow. With several flows, turns prevent one that floods its
+//! band from taking all of it. Turns cost only two links of memory per flow.
 //!
 //! ```
 //! # use narrows_core::{PacketRef, Time};
@@ -25,17 +26,17 @@ use crate::sched::list::{Linked, Links, List};
 use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
 use crate::time::Time;
 
-/// Serves the lowest band, and the flows of a band by turns. Knows no weights.
+/// Serves the lowest band, and the flows of a band in turn. Ignores weights.
 #[derive(Debug, Default)]
 pub struct Priority {
-    /// The flows of each band in which something waits, the next one first.
+    /// The backlogged flows of each band, the next one first.
     bands: Vec<List>,
     in_use: BandSet,
-    /// The lowest of them.
+    /// The lowest band in use.
     lowest: Option<u32>,
 }
 
-/// What [`Priority`] keeps of a flow.
+/// Per-flow state of [`Priority`].
 #[derive(Debug)]
 pub struct PriorityFlow {
     links: Links,
@@ -51,7 +52,7 @@ impl Linked for PriorityFlow {
 }
 
 impl Priority {
-    /// How many bands there may be: they are numbered from 0 to one less.
+    /// The number of bands. They are numbered from 0 to one less.
     pub const BANDS: u32 = 1 << 18;
 
     fn deactivate(&mut self, flow: FlowId, flows: &mut Flows<PriorityFlow>) {
@@ -120,14 +121,15 @@ impl Scheduler for Priority {
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<PriorityFlow>) {
-        // Dropped packets got no service, so the flow keeps its turn.
+        // Dropped packets received no service, so the flow keeps its turn.
         if flows.packets(flow) == 0 && flows[flow].active {
             self.deactivate(flow, flows);
         }
     }
 }
 
-/// A set of bands: a bit for each, a bit for each word of these that is not zero, and so on, up to one word.
+/// A set of bands: one bit for each band, one bit for each word of these that is not zero, and so on, up to a single
+/// word.
 #[derive(Debug, Default)]
 struct BandSet {
     top: u64,

@@ -1,69 +1,76 @@
 //! QFQ, quick fair queueing: weighted fair queueing in constant time, whatever the number of flows.
 //!
 //! Source: F. Checconi, L. Rizzo, P. Valente, "QFQ: Efficient Packet Scheduling with Tight Guarantees", IEEE/ACM
-//! Transactions on Networking 21(3), 2013. One part of it does not hold as published and is mended here, see below.
+//! Transactions on Networking 21(3), 2013. One part does not hold as published and is corrected here, see below.
 //!
 //! # Algorithm
-//! Virtual time V advances by `length / Σw` with each packet sent, Σw being the sum of the weights of all flows, idle ones
-//! included; when no flow that waits has begun, it jumps to the first start. A flow has a start S, in bytes per weight. A
-//! packet sent takes it to `S + length / w`; when the flow has been idle, it begins again at `max(S, V)`.
+//! Virtual time V advances by `length / Σw` with each packet sent, where Σw is the sum of the weights of all flows,
+//! idle ones included. If no backlogged flow has started, V jumps to the first start. A flow has a start S, in bytes
+//! per weight. A packet sent moves it to `S + length / w`. A flow that was idle starts again at `max(S, V)`.
 //!
-//! Flows whose `longest / w` is alike form a group: σ is the power of two with `longest / w ≤ σ < 2·longest / w`. In a group
-//! starts are rounded down to slots of width σ/2; a group's start is the least rounded start of its flows, and its finish
-//! 3σ/2 later. Among the groups that are eligible (start ≤ V), the one with the least finish is served, on a tie the one with
-//! the lower σ; in it the first slot, and there the flow that came last.
+//! Flows with similar `longest / w` form a group: σ is the power of two with `longest / w ≤ σ < 2·longest / w`. In a
+//! group, starts are rounded down to slots of width σ/2. A group's start is the least rounded start of its flows, and
+//! its finish is 3σ/2 later. Among the eligible groups (start ≤ V), the one with the least finish is served; on a
+//! tie, the one with the lower σ. In that group, the first slot is served, and in the slot the flow that came last.
 //!
-//! The four sets of groups, eligible or not, blocked (by an eligible group of a higher σ that finishes earlier) or not, are
-//! words of bits. Rounding has seen to it that the finishes of the groups that are eligible and not blocked rise
-//! with σ, so the lowest bit is the group to serve; that one look at the next bit says whether groups are blocked no longer;
-//! and that the highest bit that changes in V says which groups become eligible. There is no loop and no search.
+//! A group may be eligible or not, and blocked (by an eligible group of a higher σ that finishes earlier) or not. The
+//! four resulting sets of groups are words of bits. Because of the rounding, the finishes of the groups that are
+//! eligible and not blocked rise with σ. So the lowest bit is the group to serve, the next bit tells whether groups
+//! are no longer blocked, and the highest bit that changes in V tells which groups become eligible. There is no loop
+//! and no search.
 //!
-//! # Where it departs from the source
-//! - *Slots of σ/2 instead of σ, and a finish of start + 3σ/2 instead of start + 2σ.* The published bound is
-//!   `B-WFI = 3·φ·σ + 2·φ·L`, φ being `w/Σw`, σ in bytes of all flows' service, L the longest packet of any flow. With the
-//!   published rounding it is broken: a flow may send when its exact start is up to one slot after V, and so get ahead of V
-//!   by a slot and a packet, that is 2σ; and later be served only when V has reached its finish, 2σ after its exact start,
-//!   and L more. Together that is `4·φ·σ + φ·L`, and the model in the tests comes to 3.9 φσ. With a slot of δ the sum is
-//!   `(σ + δ) + (σ + δ)`, and `δ = σ/2` makes it the `3·φ·σ` that was meant. Starts that are not eligible may then lie two
-//!   boundaries ahead, not one, for which there is one more word of bits.
-//! - *A flow that begins anew starts no later than the finish of the lowest ready group at or above its own*, if V is beyond
-//!   that (which happens while the lag of a long packet is made up for). The source has this for groups above; with its own
-//!   group the flows of a group lie within 4 slots of each other, whatever the lengths and weights: served ones begin
-//!   less than 3 slots after their group's start, those that begin anew likewise, and with a group that is not eligible all
-//!   lie between V and the third boundary after it. A ring of 8 slots holds them, without a floor under σ and without
-//!   regard to Σw, which may change at any time. The reference needs `Lmax/Lmin + 5` slots and has 32.
-//! - *A flow that leaves, or takes a lower weight, ahead of V* has had service that the others wait for. Σw shrinks at once,
-//!   but V halts until they have made up for these bytes; otherwise it would run away from them.
-//! - *A flow that has joined, or has taken a higher weight, and begins before the V of that time* because of the rule for
-//!   flows that begin anew, gets service that no share of that time stands for: V halts for these bytes too, `w·(V − S)`.
-//!   They can be many: V moves by L/Σw with a packet, by the Σw of that time, so that a heavy flow that joins a few light
-//!   ones just then may get `w·L/Σw` before the others go on. It is once only, and [`worst_case`](Qfq::worst_case) counts it.
-//! - *Σw is that of the flows that there are*; the reference fixes it at its maximum.
+//! # Differences from the source
+//! - *Slots of σ/2 instead of σ, and a finish of start + 3σ/2 instead of start + 2σ.* The published bound is `B-WFI =
+//!   3·φ·σ + 2·φ·L`, where φ is `w/Σw`, σ is in bytes of all flows' service, and L is the longest packet of any flow.
+//!   With the published rounding this bound is violated. A flow may send while its exact start is up to one slot
+//!   after V, and so get ahead of V by a slot and a packet, which is 2σ. Later it may be served only when V has
+//!   reached its finish, 2σ after its exact start, plus L. Together that is `4·φ·σ + φ·L`; the model in the tests
+//!   reaches 3.9 φσ. With a slot of δ the sum is `(σ + δ) + (σ + δ)`, and `δ = σ/2` makes it the intended `3·φ·σ`.
+//!   Starts that are not eligible may then lie two boundaries ahead instead of one, which needs one more word of
+//!   bits.
+//! - *A flow that starts again starts no later than the finish of the lowest ready group at or above its own*, if V
+//!   is beyond that (which happens while the lag of a long packet is made up). The source has this rule for groups
+//!   above. With a flow's own group included, the flows of a group lie within 4 slots of each other, whatever the
+//!   lengths and weights: flows that are served start less than 3 slots after their group's start, flows that start
+//!   again likewise, and in a group that is not eligible all flows lie between V and the third boundary after it. A
+//!   ring of 8 slots holds them, without a minimum σ and independent of Σw, which may change at any time. The
+//!   reference needs `Lmax/Lmin + 5` slots and has 32.
+//! - *A flow that leaves, or takes a lower weight, while ahead of V* has had service for which the others wait. Σw
+//!   shrinks immediately, but V halts until the others have made up for these bytes. Otherwise V would run away from
+//!   them.
+//! - *A flow that has joined, or has taken a higher weight, and starts before the V of that time* because of the rule
+//!   for flows that start again, gets service that no share of that time accounts for. V halts for these bytes too,
+//!   `w·(V − S)`. They can be many: a packet advances V by L/Σw with the Σw of that time. So a heavy flow that joins
+//!   a few light ones at that moment may get `w·L/Σw` before the others continue. This happens only once, and
+//!   [`worst_case`](Qfq::worst_case) includes it.
+//! - *Σw is the sum over the existing flows*; the reference fixes it at its maximum.
 //!
 //! # Why the bound holds
-//! Let flow k wait at time t with the rounded finish F, and t₀ be the last time before at which a packet of a group with a
-//! later finish than F was chosen (or V jumped). Groups that finish by F were not eligible then, so that all their flows,
-//! and all that begin anew later, start after V(t₀). What is sent since is that one packet and, of each flow, at most
-//! `w·(F − V(t₀))`, because a packet sent takes a start no further than its rounded finish, which was ≤ F. So
-//! `V(t) ≤ F + L/Σw ≤ S + σ + σ/2 + L/Σw`. On the other side `S < V + σ + σ/2` always. Over an interval in which k waits it gets at least
-//! w times the advance of S, and all together get at most Σw times the advance of V: it lacks at most
-//! `w·(3σ + L/Σw)`. The remaining φ·L of the published bound is for instants at which a packet is on the wire.
+//! Let flow k be backlogged at time t with the rounded finish F, and let t₀ be the last time before t at which a
+//! packet of a group with a later finish than F was chosen (or V jumped). Groups that finish by F were not eligible
+//! then. So all their flows, and all flows that start again later, start after V(t₀). What is sent since is that one
+//! packet and, of each flow, at most `w·(F − V(t₀))`, because a packet sent moves a start no further than its rounded
+//! finish, which was ≤ F. So `V(t) ≤ F + L/Σw ≤ S + σ + σ/2 + L/Σw`. On the other side, always `S < V + σ + σ/2`.
+//! Over an interval in which k is backlogged, it gets at least w times the advance of S, and all flows together get
+//! at most Σw times the advance of V. So k lacks at most `w·(3σ + L/Σw)`. The remaining φ·L of the published bound is
+//! for instants at which a packet is on the wire.
 //!
-//! Flows that come, go or change keep this sum as it is, except for the bytes for which V halts: what has not been sent of
-//! them by the beginning of an interval, and what is added within it, is sent besides, so that k lacks up to φ times that
-//! more.
+//! Flows that join, leave or change do not affect this sum, except for the bytes for which V halts. The bytes not yet
+//! sent at the beginning of an interval, and those added during it, are sent in addition, so k lacks up to φ times
+//! that more.
 //!
-//! When the weight of a flow that waits changes, or a packet longer than `longest` comes, its start is kept within `V − σ/2`
-//! and what the sets need; its bound counts from then on.
+//! When the weight of a backlogged flow changes, or a packet longer than `longest` arrives, its start is kept within
+//! `V − σ/2` and what the sets need; its bound holds from then on.
 //!
 //! # Arithmetic
-//! Virtual time and starts are 64-bit multiples of 2⁻⁴³ bytes per weight, and wrap. The spread of all that are compared
-//! is below `2·5·σ/2 ≤ 5·2⁶⁰ < 2⁶³`, σ being at most `2¹⁷·2⁴³`. How often V has wrapped is noted when a flow becomes idle, so a
-//! start of long ago is never mistaken for a fresh one. That number has 32 bits: after `2⁵³·Σw` bytes since the first packet
-//! (or jumps that come to as much) each flow that has been idle begins at V, even if it is ahead of V by its last packet.
-//! `1/w` is rounded up to a multiple of 2⁻⁴³, and `1/Σw` down to one of
-//! 2⁻⁶³: a flow's weight is less than it should be by a part of `w/2⁴³ ≤ 2⁻¹⁹`, and Σw is more by `Σw/2⁶³ ≤ 2⁻²³`. Therefore the
-//! bound holds exactly as stated for shares that are that much smaller than w/Σw. Powers of two are exact.
+//! Virtual time and starts are 64-bit multiples of 2⁻⁴³ bytes per weight, and wrap around. The spread of all instants
+//! that are compared is below `2·5·σ/2 ≤ 5·2⁶⁰ < 2⁶³`, because σ is at most `2¹⁷·2⁴³`. The number of wraps of V is
+//! recorded when a flow becomes idle, so an old start is never mistaken for a recent one. That number has 32 bits:
+//! after `2⁵³·Σw` bytes since the first packet (or an equivalent sum of jumps), each flow that has been idle starts
+//! at V, even if it is ahead of V by its last packet. `1/w` is rounded up to a multiple of 2⁻⁴³, and `1/Σw` down to a
+//! multiple of 2⁻⁶³. So the effective weight of a flow is lower by a fraction of `w/2⁴³ ≤ 2⁻¹⁹`, and the effective Σw
+//! is higher by `Σw/2⁶³ ≤ 2⁻²³`. The bound therefore holds exactly as stated for shares that are smaller than w/Σw by
+//! this much. Powers of two are exact.
 //!
 //! # Example
 //! ```
@@ -99,36 +106,37 @@ pub struct Qfq {
     clock: Clock,
 }
 
-/// What [`Qfq`] keeps of a flow.
+/// Per-flow state of [`Qfq`].
 #[derive(Clone, Copy, Debug)]
 pub struct QfqFlow {
-    /// Where its next packet begins.
+    /// The start of its next packet.
     start: u64,
     /// `2⁴³ / weight`, rounded up: how far a byte moves the start.
     pace: u64,
-    /// Its neighbours in its slot. The first one's `previous` says nothing.
+    /// Its neighbours in its slot. The `previous` of the first one is meaningless.
     next: u32,
     previous: u32,
     weight: u32,
     longest: u32,
-    /// While it is idle, how often the clock had wrapped at `start`.
+    /// While it is idle: how often the clock had wrapped at `start`.
     era: u32,
     group: u8,
     is_waiting: bool,
 }
 
-/// What a flow of [`Qfq`], [`Gfq`](super::Gfq) or [`Kps`](super::Kps) may lack at worst, of what its share would have given it.
+/// The worst-case lag of a flow of [`Qfq`], [`Gfq`](super::Gfq) or [`Kps`](super::Kps) behind its share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstCase {
-    /// B-WFI: in any interval in which it waits, its share of all bytes sent less its own bytes is no more than this.
+    /// B-WFI: in any interval in which the flow is backlogged, its share of all bytes sent minus its own bytes is at
+    /// most this.
     pub bytes: Bytes,
-    /// T-WFI times the rate: a packet that comes to q bytes in its flow, its own included, has been sent when the
-    /// transmitter has sent `q / share` and this.
+    /// T-WFI times the rate: a packet that arrives to a backlog of q bytes in its flow, its own included, has been
+    /// sent once the transmitter has sent `q / share` plus this.
     pub work: Bytes,
 }
 
 impl QfqFlow {
-    /// `weight` and `longest` are within their limits.
+    /// `weight` and `longest` must be within their limits.
     fn configure(&mut self, weight: u32, longest: u32) {
         self.weight = weight;
         self.longest = longest.max(1);
@@ -136,7 +144,7 @@ impl QfqFlow {
         self.group = (sigma(self.longest, self.pace) - 1 - FIRST_SHIFT) as u8;
     }
 
-    /// Of a flow that is idle, with what it has wrapped.
+    /// The start of an idle flow, including wraps.
     #[inline]
     const fn whole_start(&self) -> u128 {
         (self.era as u128) << 64 | self.start as u128
@@ -144,19 +152,21 @@ impl QfqFlow {
 }
 
 impl Qfq {
-    /// The greatest weight of a flow.
+    /// The maximum weight of a flow.
     pub const MOST_WEIGHT: Weight = Weight::new(MOST_WEIGHT).expect("not 0");
-    /// The greatest sum of the weights of all flows.
+    /// The maximum sum of the weights of all flows.
     pub const MOST_SUM: u64 = MOST_SUM;
-    /// The greatest [`FlowConfig::longest`]. A longer packet is served too, but counts as one of this length.
+    /// The maximum of [`FlowConfig::longest`]. Longer packets are served, but count as this length.
     pub const MOST_LENGTH: Bytes = Bytes::new(MOST_LENGTH as u64);
 
-    /// What a flow may lack from now on, with the σ that it has at present, the sum of weights as it is, and the longest
-    /// packet of any flow so far: `3·φ·σ + 2·φ·L + φ·H` and `3σ + 2L + H`, with H the bytes for which virtual time halts at
-    /// present, because flows have left, changed their weights or joined. It counts for intervals in which none of these
-    /// changes, save that H falls as they are sent; and that it rises when a flow that has joined, or changed its weight
-    /// while it was idle, begins behind virtual time: for an interval with such a beginning in it, what H rises by then comes
-    /// on top. It is rounded up to whole bytes.
+    /// The maximum service that a flow may lack from now on, given its present σ, the present sum of weights, and the
+    /// longest packet of any flow so far: `3·φ·σ + 2·φ·L + φ·H` and `3σ + 2L + H`. H is the number of bytes for which
+    /// virtual time halts at present, because flows have left, changed their weights or joined. The result is rounded
+    /// up to whole bytes.
+    ///
+    /// It holds for intervals in which none of these changes, with two exceptions. H falls as these bytes are sent. H
+    /// rises when a flow that has joined, or changed its weight while it was idle, starts behind virtual time; for an
+    /// interval with such a start, add this rise of H.
     pub fn worst_case(&self, flow: &QfqFlow) -> WorstCase {
         let sigma = 2_u128 << shift(flow.group.into());
         let (weight, sum, longest) =
@@ -168,7 +178,7 @@ impl Qfq {
         WorstCase { bytes: Bytes::new(bytes as u64), work: Bytes::new(work as u64) }
     }
 
-    /// When packets wait but none has begun, virtual time jumps to the first that will.
+    /// If packets wait but no flow has started, virtual time jumps to the first start.
     #[inline]
     fn catch_up(&mut self) {
         if self.groups.is_stuck() {
@@ -178,7 +188,7 @@ impl Qfq {
         }
     }
 
-    /// A flow that was idle begins to wait.
+    /// An idle flow becomes backlogged.
     #[inline]
     fn begin(&mut self, flow: FlowId, flows: &mut Flows<QfqFlow>) {
         if self.groups.is_idle() {
@@ -206,8 +216,8 @@ impl Qfq {
         self.catch_up();
     }
 
-    /// Gives a flow another weight, another `longest`, or another group for its start. What it is ahead or behind by is
-    /// kept in bytes, as far as the sets allow.
+    /// Changes a flow's weight or `longest`, and so its group. Its lead or lag is kept in bytes, as far as the sets
+    /// allow.
     #[cold]
     fn resettle(&mut self, flow: FlowId, weight: u32, longest: u32, flows: &mut Flows<QfqFlow>) {
         let now = self.clock.now();
@@ -217,7 +227,7 @@ impl Qfq {
         } else if was.whole_start() < self.clock.present() {
             let state = &mut flows[flow];
             if weight > was.weight {
-                // The weight that is new has no claim to what has been before.
+                // The new weight has no claim to service from the past.
                 (state.start, state.era) = (now, self.clock.era(now));
             }
             return state.configure(weight, longest);
@@ -231,7 +241,7 @@ impl Qfq {
         self.place(flow, ahead, served, flows);
     }
 
-    /// A packet longer than any before waits in a flow, as the last.
+    /// Handles a packet, the last of a flow, that is longer than any before.
     #[cold]
     fn lengthen(&mut self, flow: FlowId, length: u32, flows: &mut Flows<QfqFlow>) {
         let QfqFlow { longest, weight, .. } = flows[flow];
@@ -242,15 +252,16 @@ impl Qfq {
         }
     }
 
-    /// Lets a flow that is in no slot start so far ahead of virtual time, or behind, as far as the sets allow, and puts it
-    /// into a slot if it waits. `served` is by how many units of service, in bytes, it was ahead.
+    /// Sets the start of a flow that is in no slot to this distance ahead of virtual time (or behind), as far as the
+    /// sets allow, and puts the flow into a slot if it is backlogged. `served` is its lead in units of service, in
+    /// bytes.
     fn place(&mut self, flow: FlowId, ahead: i64, served: i128, flows: &mut Flows<QfqFlow>) {
         let now = self.clock.now();
         let QfqFlow { group, weight, is_waiting, .. } = flows[flow];
         let slot = 1_i64 << shift(group.into());
         let passed = (now % slot as u64) as i64;
-        // Not so far behind that it would undo the order of the groups below; not beyond the third boundary; and not so far
-        // that a group above might be served first, and then block it still.
+        // Not so far behind that it would violate the order of the groups below; not beyond the third boundary; and
+        // not so far that a group above might be served first and still block it.
         let mut ahead = ahead.max(-slot).min(3 * slot - 1 - passed);
         if is_waiting && let Some(limit) = self.groups.limit(group.into()) {
             ahead = ahead.min(limit.wrapping_sub(now) as i64 - 1);
@@ -267,8 +278,8 @@ impl Qfq {
         }
     }
 
-    /// A packet longer than the flow's `longest` has been sent: that happens only where the lengths are not known packet by
-    /// packet.
+    /// Handles a packet sent that is longer than the flow's `longest`. This happens only if lengths are not known
+    /// packet by packet.
     #[cold]
     fn sent_longer(&mut self, flow: FlowId, length: u32, flows: &mut Flows<QfqFlow>) {
         let length = length.min(MOST_LENGTH);
@@ -288,8 +299,8 @@ impl Qfq {
         self.catch_up();
     }
 
-    /// A flow that was ahead is so many units of service, in bytes, less ahead from now on: virtual time waits until the
-    /// others have made up for that.
+    /// A flow's lead has been reduced by this many units of service, in bytes. Virtual time waits until the others
+    /// have made up for that.
     fn hold(&mut self, given: i128) {
         if !self.groups.is_idle() {
             self.clock.hold(given);
@@ -386,7 +397,7 @@ impl Scheduler for Qfq {
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<QfqFlow>) {
-        // The start stands whatever the length of the next packet.
+        // The start is independent of the next packet's length.
         if flows[flow].is_waiting && flows.packets(flow) == 0 {
             let now = self.clock.now();
             self.groups.remove(flow, now, flows);

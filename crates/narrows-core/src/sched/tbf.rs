@@ -1,22 +1,24 @@
 //! The token bucket filter.
 //!
-//! Source: Linux's sch_tbf (A. Kuznetsov), as explained by A. G. Moe, "Implementing Rate Control in NetEm",
-//! 2013, section 2.3.4. A bucket fills at `rate` and holds `burst`; the first packet goes as soon as what it costs is in the
-//! bucket, and takes it out. A second bucket of `peak.mtu` that fills at `peak.rate` bounds how fast the first is emptied:
-//! a packet needs both. What a packet of L bytes costs is what it is on the wire, and `mpu` at least:
+//! Source: Linux's sch_tbf (A. Kuznetsov), as explained by A. G. Moe, "Implementing Rate Control in NetEm", 2013,
+//! section 2.3.4. A bucket fills at `rate` and holds `burst`. The first packet is sent as soon as the bucket holds
+//! its cost, which is then removed. A second bucket of `peak.mtu` that fills at `peak.rate` limits how fast the first
+//! is emptied: a packet needs tokens from both. The cost of a packet of L bytes is its length on the wire, and at
+//! least `mpu`:
 //!
 //! ```text
 //! cost = max(bytes on the wire(L), mpu)        sent in any span d ≤ min(burst + rate·d, mtu + peak·d)
 //! ```
 //!
-//! The bounds are hard: as in the kernel, no packet goes on credit, and the buckets are full at first. Tokens are kept in
-//! billionths of a bit, where the kernel has nanoseconds of the rate: no rounding adds up.
+//! The bounds are hard: as in the kernel, no packet is sent on credit, and the buckets are full at first. Tokens are
+//! counted in billionths of a bit, where the kernel uses nanoseconds of the rate. So rounding errors do not
+//! accumulate.
 //!
-//! A packet that a full bucket cannot pay for could never go. As in the kernel it is dropped at its arrival, as
-//! [`DropReason::BlackHole`]: it is too long, and nobody is told. One that comes to be so while it waits, because the link's
-//! overhead has changed, is given up when it is the first.
+//! A packet whose cost exceeds a full bucket can never be sent. As in the kernel it is dropped on arrival, as
+//! [`DropReason::BlackHole`]: it is too long, and the sender is not told. If a packet becomes too long while it
+//! waits, because the link's overhead has changed, it is dropped when it reaches the head.
 //!
-//! It needs no link with a rate; behind one it sends no faster than that takes packets.
+//! The link needs no rate of its own. If it has one, the filter sends no faster than the link takes packets.
 //!
 //! ```
 //! # use narrows_core::{Bytes, PacketRef, Rate, Time};
@@ -50,25 +52,26 @@ use crate::service::{Overhead, Work};
 use crate::time::Time;
 use crate::units::{Bytes, Rate};
 
-/// What a token bucket filter is told.
+/// The parameters of a token bucket filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TbfConfig {
     /// The rate; not zero.
     pub rate: Rate,
-    /// The most bytes that go at once after idle time: at least a packet, or none ever goes.
+    /// Bucket size: the maximum number of bytes sent at once after idle time. A packet longer than this is never
+    /// sent.
     pub burst: Bytes,
-    /// How fast a burst goes at most; nothing for as fast as the link takes it.
+    /// Limit on how fast a burst is sent. `None`: as fast as the link takes it.
     pub peak: Option<Peak>,
-    /// What a packet costs at least.
+    /// The minimum cost of a packet.
     pub mpu: Bytes,
 }
 
-/// How fast a burst goes at most.
+/// Limit on how fast a burst is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
-    /// Above the rate.
+    /// The peak rate, greater than the rate.
     pub rate: Rate,
-    /// The most bytes that go at once all the same: at least a packet.
+    /// Size of the peak bucket: the maximum number of bytes sent at once. At least one packet.
     pub mtu: Bytes,
 }
 
@@ -79,7 +82,7 @@ pub(crate) struct Buckets {
     peak: Option<Bucket>,
 }
 
-/// A token bucket filter, of one flow.
+/// A token bucket filter with one flow.
 #[derive(Debug)]
 pub struct Tbf {
     buckets: Buckets,
@@ -87,7 +90,7 @@ pub struct Tbf {
     overhead: Overhead,
     joined: bool,
     state: ShapedState,
-    /// The instant at which the first packet was found to wait last: it is counted once.
+    /// The instant until which the first packet was last found to wait, so that each wait is counted once.
     waited: Option<Time>,
 }
 
@@ -111,13 +114,13 @@ impl Buckets {
         core::iter::once(&self.rate).chain(&self.peak)
     }
 
-    /// Whether all buckets have what this costs.
+    /// Whether all buckets hold this cost.
     #[inline]
     pub(crate) fn afford(&self, now: Time, cost: Work) -> bool {
         self.each().all(|bucket| bucket.affords(now, cost))
     }
 
-    /// Takes it from all.
+    /// Removes this cost from all buckets.
     #[inline]
     pub(crate) fn pay(&mut self, now: Time, cost: Work) {
         self.rate.pay(now, cost);
@@ -126,22 +129,23 @@ impl Buckets {
         }
     }
 
-    /// Whether all could ever have it.
+    /// Whether all buckets could ever hold this cost.
     fn could_afford(&self, cost: Work) -> bool {
         self.each().all(|bucket| bucket.could_afford(cost))
     }
 
-    /// When all have it; nothing when one never does.
+    /// The first instant at which all buckets hold this cost. `None` if one never does.
     fn when_affords(&self, cost: Work) -> Option<Time> {
         self.could_afford(cost).then(|| self.each().map(|bucket| bucket.when_affords(cost)).max()).flatten()
     }
 }
 
 impl Tbf {
-    /// With full buckets.
+    /// A filter with full buckets.
     ///
     /// # Errors
-    /// When the rate or a bucket is zero, the peak rate is not above the rate, or a burst is beyond what can be counted.
+    /// If the rate or a bucket is zero, the peak rate is not above the rate, or a burst is too large for the
+    /// arithmetic.
     pub fn new(config: TbfConfig) -> Result<Self, ShapingError> {
         let TbfConfig { rate, burst, peak, mpu } = config;
         let buckets = Buckets::new(rate, burst, peak).map_err(ShapingFault::of_all)?;
@@ -196,7 +200,8 @@ impl Scheduler for Tbf {
     }
 
     fn sent(&mut self, now: Time, _flow: FlowId, length: u32, _flows: &mut Flows<()>) {
-        // A queue inside may have sent another packet than the one that was asked about: then a bucket may owe.
+        // A nested queue may have sent another packet than the one whose cost was checked. Then a bucket may be in
+        // debt.
         let cost = self.cost(length);
         self.buckets.pay(now, cost);
         self.state.sent.add(length);
@@ -209,7 +214,7 @@ impl Scheduler for Tbf {
         self.overhead = wire.overhead;
     }
 
-    /// One class. It may send while its bucket is not in debt.
+    /// One class. It cannot send while its first packet waits for tokens.
     fn states(&self, now: Time, flows: &Flows<()>) -> Vec<ClassState> {
         let first = (flows.waiting() > 0).then(|| flows.first(FlowId::new(0))).flatten();
         let waits = first.is_some_and(|first| !self.buckets.afford(now, self.cost(first.length)));

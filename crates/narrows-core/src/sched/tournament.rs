@@ -1,28 +1,27 @@
-//! The least of many keys, one for each flow.
+//! The minimum of many keys, one for each flow.
 //!
-//! A tournament: four flows play against each other, the winners of four such groups again, and so on up to one winner
-//! of all. A group is one cache line, so a hundred thousand flows play in nine rounds. A change of one key replays the
-//! rounds of its flow only. The opponents there are known beforehand, so the processor fetches them all at once and
-//! compares without branches, which is what makes this faster than a heap, in which each step waits for the last one; and
-//! nothing needs to know where in the structure a flow is, because that never changes.
+//! A tournament tree: four flows play against each other, the winners of four such groups play again, and so on up to
+//! one winner. A group is one cache line, so a hundred thousand flows need nine rounds. A changed key replays only
+//! the rounds of its flow. The opponents in these rounds are known beforehand, so the processor fetches them all at
+//! once and compares without branches. This makes the tree faster than a heap, where each step depends on the last
+//! one. A flow's position in the tree never changes, so it need not be stored.
 
 use alloc::vec::Vec;
 
 use crate::sched::FlowId;
 
-/// Keys of flows, of which the least can be told. Of equal keys that of the flow with the lower number counts as the
-/// less.
+/// The keys of flows, and their minimum. Of equal keys, the one of the flow with the lower number is the minimum.
 #[derive(Debug, Default)]
 pub(super) struct Tournament {
-    /// A four-ary tree. Node n stands at place n + 3, so that the four children of node n make up group n + 1 and their
-    /// winner stands at place (n + 1) + 2. The root is the last one of group 0.
+    /// A four-ary tree. Node n is at position n + 3, so the four children of node n make up group n + 1, and their
+    /// winner is at position (n + 1) + 2. The root is the last entry of group 0.
     groups: Vec<Group>,
-    /// The place of flow 0.
+    /// The position of flow 0.
     first_leaf: usize,
     leaves: usize,
 }
 
-/// The four that play against each other: a key in the upper 96 bits, a flow in the lower 32, or [`NOBODY`].
+/// Four entries that play against each other: a key in the upper 96 bits, a flow in the lower 32, or [`NOBODY`].
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Group([u128; 4]);
@@ -31,7 +30,7 @@ const NOBODY: u128 = u128::MAX;
 const ROOT: usize = 3;
 
 impl Tournament {
-    /// Makes room for the keys of flows up to this one. Those that there are stay.
+    /// Makes room for the keys of flows up to this one. Present keys are kept.
     #[inline]
     pub(super) fn make_room(&mut self, flow: FlowId) {
         if flow.number() as usize >= self.leaves {
@@ -55,20 +54,20 @@ impl Tournament {
         *self = Self { groups, first_leaf: inner + ROOT, leaves };
     }
 
-    /// The least key and its flow.
+    /// The minimum key and its flow.
     #[inline]
     pub(super) fn least(&self) -> Option<(u64, FlowId)> {
         let winner = self.groups.first()?.0[ROOT];
         (winner != NOBODY).then(|| ((winner >> 32) as u64, FlowId::new(winner as u32)))
     }
 
-    /// Gives a flow, for which there is room, a key, instead of the one that it has.
+    /// Sets the key of a flow, for which there must be room.
     #[inline]
     pub(super) fn set(&mut self, flow: FlowId, key: u64) {
         self.replay(flow, u128::from(key) << 32 | u128::from(flow.number()));
     }
 
-    /// Takes away a flow's key, if it has one.
+    /// Removes a flow's key, if it has one.
     #[inline]
     pub(super) fn clear(&mut self, flow: FlowId) {
         self.replay(flow, NOBODY);
@@ -87,21 +86,21 @@ impl Tournament {
             if place == ROOT {
                 return;
             }
-            // The three others first: they do not depend on the rounds before.
+            // The three others first: they do not depend on the previous rounds.
             let others = lesser(lesser(group[slot ^ 1], group[slot ^ 2]), group[slot ^ 3]);
             winner = lesser(winner, others);
             place = place / 4 + 2;
         }
     }
 
-    /// Takes `amount` off each key, of which none is less than that.
+    /// Subtracts `amount` from each key. No key may be less than that.
     pub(super) fn shift(&mut self, amount: u64) {
         let players = self.groups.iter_mut().flat_map(|group| &mut group.0);
         players.filter(|player| **player != NOBODY).for_each(|player| *player -= u128::from(amount) << 32);
     }
 }
 
-/// Who wins is as good as random, so a branch would be mispredicted half of the time.
+/// The winner is as good as random, so a branch would be mispredicted half of the time.
 #[inline]
 fn lesser(one: u128, other: u128) -> u128 {
     let less = one < other;

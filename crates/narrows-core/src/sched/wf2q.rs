@@ -1,8 +1,8 @@
 //! WF2Q+: J. C. R. Bennett and H. Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM Transactions on
 //! Networking 5(5), 1997.
 //!
-//! The packets of a flow have, in the virtual time V of a fluid system, a start and a finish. For a packet of length L of
-//! flow i with weight φ_i (eq. 28 and 29 there)
+//! Each packet has a start tag S and a finish tag F in the virtual time V of a fluid system. For a packet of length L
+//! of flow i with weight φ_i (eq. 28 and 29 there)
 //!
 //! ```text
 //! S = max(V, F of the flow's last packet)   when the flow becomes backlogged
@@ -10,43 +10,43 @@
 //! F = S + L / φ_i
 //! ```
 //!
-//! Of the flows whose first packet may have begun in the fluid system, S ≤ V, the one with the least F is served; of
-//! equal F the flow with the lowest number. When L bytes have been sent (eq. 27)
+//! A flow is eligible if its first packet may have started in the fluid system, S ≤ V. The eligible flow with the
+//! least F is served; on a tie, the flow with the lowest number. When L bytes have been sent (eq. 27)
 //!
 //! ```text
 //! V = max(V + L / Σφ, min S of the backlogged flows)
 //! ```
 //!
-//! where Σφ is the sum of the weights of all flows that there are, backlogged or not: φ_i / Σφ is the share that a flow
-//! is promised. Let L_i be its longest packet and L the longest of all. Then a flow that stays backlogged lags behind its
-//! share of what is served, from any instant to the end of one of its packets, by at most (Theorem 4, its B-WFI)
+//! where Σφ is the sum of the weights of all flows, backlogged or not: φ_i / Σφ is the guaranteed share of a flow.
+//! Let L_i be its longest packet and L the longest of all. A flow that stays backlogged lags behind its share of the
+//! service, from any instant to the end of one of its packets, by at most (Theorem 4, its B-WFI)
 //!
 //! ```text
 //! L_i + (L − L_i)·φ_i / Σφ  ≤  L
 //! ```
 //!
-//! and up to any other instant by at most L_i·(1 − φ_i / Σφ) more, for the packet that it has not got yet.
+//! and up to any other instant by at most L_i·(1 − φ_i / Σφ) more, for the packet that it has not received yet.
 //!
 //! # Arithmetic
 //!
-//! Virtual time counts in units of 2⁻²⁴ bytes over weight. Divisions are exact: what is left over stays with the flow, or
-//! with V, and goes into the next one, so that nothing adds up. What rounding is left, when a flow starts at V and when S
-//! is compared with V, is below one unit, which is worth at most a byte to a flow of the greatest weight.
+//! Virtual time has units of 2⁻²⁴ bytes per weight. Divisions are exact: the remainder stays with the flow, or with
+//! V, and is carried into the next division, so errors do not accumulate. The only rounding occurs when a flow starts
+//! at V and when S is compared with V. It is below one unit, which is at most a byte for a flow of maximum weight.
 //!
 //! A packet is shorter than 2³² bytes, so F − S ≤ 2⁵⁶. A backlogged flow has S ≤ V + 2⁵⁶, because its last packet was
-//! eligible when it was served, and F ≥ V − 2⁵⁸, because whatever starts from V on comes after it. V begins at 2⁶¹; when
-//! it reaches 2⁶², all of virtual time moves back by 2⁶¹. V grows by at most 2⁵⁶ / Σφ with a packet, and Σφ is at least
-//! the number of flows, so that this walk over all flows comes at most once in 32 packets for each of them, with packets
-//! of 1500 bytes once in 2²⁶.
+//! eligible when it was served, and F ≥ V − 2⁵⁸, because every flow that starts from V on comes after it. V begins at
+//! 2⁶¹. When it reaches 2⁶², all of virtual time moves back by 2⁶¹. A packet advances V by at most 2⁵⁶ / Σφ, and Σφ
+//! is at least the number of flows. So with n flows this walk over all flows happens at most once per 32·n packets,
+//! and with packets of 1500 bytes once per 2²⁶·n.
 //!
-//! # Where this departs
+//! # Differences from the source
 //!
-//! - Instead of heaps the eligible flows are in a tournament tree by F, and those to come in a queue as far as they come
-//!   in the order of S, which most do, or else in another tree. A packet costs four walks up a tree of four-way branches at
-//!   most, nine levels for 100,000 flows.
-//! - The paper has fixed rates. Here a flow that gets another weight keeps, in bytes, what it is ahead of the fluid
-//!   system or behind: S' = V + (S − V)·φ/φ'. A flow that leaves takes what it is ahead with it.
-//! - V counts a packet when its transmission begins, not while it goes on.
+//! - Instead of heaps, the eligible flows are in a tournament tree by F. The others are in a queue if they arrive in
+//!   the order of S, as most do, or else in another tree. A packet costs at most four walks up a tree with four-way
+//!   branches, nine levels for 100,000 flows.
+//! - The paper has fixed rates. Here a flow whose weight changes keeps its lead over or lag behind the fluid system,
+//!   in bytes: S' = V + (S − V)·φ/φ'. If a flow leaves, its lead is lost.
+//! - V counts a packet when its transmission begins, not during the transmission.
 //!
 //! ```
 //! # use narrows_core::{PacketRef, Time};
@@ -82,35 +82,35 @@ use crate::time::Time;
 use coming::Coming;
 use divisor::Divisor;
 
-/// Worst-case fair weighted fair queueing, as Bennett and Zhang simplified it.
+/// Worst-case fair weighted fair queueing, as simplified by Bennett and Zhang.
 #[derive(Debug)]
 pub struct Wf2q {
-    /// V: whole units, and what is left over in Σφths of a unit.
+    /// V: whole units, and the remainder in Σφths of a unit.
     now: u64,
     remainder: u64,
-    /// Σφ, and the same to divide by, or 1 without flows.
+    /// Σφ, and the same as a divisor, or 1 without flows.
     sum: u64,
     by_sum: Divisor,
-    /// The backlogged flows whose first packet is eligible, by its finish. Some that have become so of late are still
-    /// among those to come.
+    /// The backlogged flows whose first packet is eligible, by finish tag. Some flows that became eligible recently
+    /// are still in `coming`.
     eligible: Tournament,
     /// The other backlogged flows.
     coming: Coming,
 }
 
-/// What [`Wf2q`] keeps of a flow.
+/// Per-flow state of [`Wf2q`].
 #[derive(Debug)]
 pub struct Wf2qFlow {
-    /// The start of its first packet, or while it is idle the finish of its last one: whole units, and what is left over
-    /// in φths of a unit.
+    /// The start tag of its first packet, or while it is idle the finish tag of its last one: whole units, and the
+    /// remainder in φths of a unit.
     start: u64,
-    /// The finish of its first packet. Means nothing while it is idle.
+    /// The finish tag of its first packet. Meaningless while it is idle.
     finish: u64,
-    /// φ, and its inverse.
+    /// φ and its inverse.
     weight: u32,
     inverse: u64,
     remainder: u32,
-    /// How many entries in the queue of flows to come stand for it no more.
+    /// The number of its stale entries in the queue of coming flows.
     stale: u32,
     place: Place,
 }
@@ -119,19 +119,19 @@ pub struct Wf2qFlow {
 enum Place {
     Idle,
     Eligible,
-    /// To come, in the queue.
+    /// Not eligible, in the queue.
     Queued,
-    /// To come, not in the queue.
+    /// Not eligible, not in the queue.
     Coming,
 }
 
-/// Bits of a unit of virtual time.
+/// Fraction bits of a unit of virtual time.
 const FRACTION: u32 = 24;
-/// How far virtual time moves back, and where it starts, so that nothing is before its beginning.
+/// How far virtual time moves back, and where it starts, so that no tag is before its beginning.
 const BACK: u64 = 1 << 61;
-/// When.
+/// When virtual time moves back.
 const LATE: u64 = 1 << 62;
-/// What a flow that gets another weight is ahead or behind at most.
+/// Maximum lead or lag of a flow whose weight changes.
 const FAR: u64 = 1 << 58;
 
 impl Default for Wf2q {
@@ -148,7 +148,7 @@ impl Default for Wf2q {
 }
 
 impl Wf2q {
-    /// The greatest weight. There is no greatest sum.
+    /// The maximum weight. The sum of weights has no maximum.
     pub const MOST_WEIGHT: u32 = 1 << 24;
 
     fn check(weight: Weight) -> Result<u32, Refused> {
@@ -159,13 +159,13 @@ impl Wf2q {
     }
 
     fn set_sum(&mut self, sum: u64) {
-        // What is left over keeps its worth. It was below the old sum, so it is below the new one.
+        // The remainder keeps its value. It was below the old sum, so it is below the new one.
         let left = u128::from(self.remainder) * u128::from(sum) / u128::from(self.by_sum.get());
         self.remainder = left as u64;
         (self.sum, self.by_sum) = (sum, Divisor::new(sum.max(1)));
     }
 
-    /// Files a backlogged flow, whose start is set and which is nowhere yet, under its first packet.
+    /// Files a backlogged flow by its first packet. Its start tag is set, and it is nowhere yet.
     #[inline]
     fn file(&mut self, flow: FlowId, flows: &mut Flows<Wf2qFlow>) {
         let (start, finish) = set_finish(flow, flows);
@@ -177,7 +177,7 @@ impl Wf2q {
         }
     }
 
-    /// Takes a flow out of where it is.
+    /// Removes a flow from where it is.
     #[inline]
     fn take(&mut self, flow: FlowId, flows: &mut Flows<Wf2qFlow>) {
         match core::mem::replace(&mut flows[flow].place, Place::Idle) {
@@ -188,7 +188,7 @@ impl Wf2q {
         }
     }
 
-    /// V is not before the least start of the backlogged flows.
+    /// Ensures that V is not before the least start tag of the backlogged flows.
     #[inline]
     fn catch_up(&mut self, flows: &mut Flows<Wf2qFlow>) {
         if self.eligible.least().is_none()
@@ -205,14 +205,14 @@ impl Wf2q {
         self.eligible.shift(BACK);
         self.coming.shift(BACK);
         for (_, state) in flows.states_mut() {
-            // An idle flow's may lie anywhere in the past; there it means nothing.
+            // The tag of an idle flow may be anywhere in the past, where its value does not matter.
             state.start = state.start.saturating_sub(BACK);
             state.finish = state.finish.saturating_sub(BACK);
         }
     }
 }
 
-/// Sets the finish of a flow's first packet from its start, which comes back with it.
+/// Sets the finish tag of a flow's first packet from its start tag. Returns both.
 #[inline]
 fn set_finish(flow: FlowId, flows: &mut Flows<Wf2qFlow>) -> (u64, u64) {
     let first = flows.first(flow).map_or(0, |waits| waits.length);
@@ -227,7 +227,7 @@ impl Wf2qFlow {
         Self { start: 0, finish: 0, inverse, weight, remainder: 0, stale: 0, place: Place::Idle }
     }
 
-    /// What a packet of that length takes of the flow's virtual time, with what is left over then.
+    /// The virtual time of the flow that a packet of this length takes, and the new remainder.
     #[inline]
     const fn span(&self, length: u32) -> (u64, u32) {
         // Below 2⁵⁶ + 2²⁴.
@@ -311,7 +311,8 @@ impl Scheduler for Wf2q {
 
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, length: u32, flows: &mut Flows<Wf2qFlow>) {
-        // Below 2⁵⁶ + the sum, which is below 2⁵⁶: as many flows as there are numbers, each with the greatest weight.
+        // Below 2⁵⁶ plus the sum, which is below 2⁵⁶: as many flows as there are numbers, each with the maximum
+        // weight.
         let (units, left) = self.by_sum.divide((u64::from(length) << FRACTION) + self.remainder);
         (self.now, self.remainder) = (self.now + units, left);
 

@@ -10,10 +10,10 @@ pub(super) const NONE: u32 = u32::MAX;
 
 const SLOTS: u32 = 64;
 
-/// A ring of slots of width `2^shift`. All flows in it lie within 64 slots of the first one.
+/// A ring of slots of width `2^shift`. All its flows lie within 64 slots of the first one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calendar {
-    /// Where the first slot that is not empty begins.
+    /// Where the first non-empty slot begins.
     first: u64,
     /// Which slots are not empty. The slot that begins at `s` is number `s >> shift mod 64`.
     full: u64,
@@ -32,7 +32,7 @@ impl Calendar {
         self.full == 0
     }
 
-    /// Where the first slot that is not empty begins.
+    /// Where the first non-empty slot begins.
     #[inline]
     pub(super) const fn first(&self) -> Option<u64> {
         if self.full == 0 { None } else { Some(self.first) }
@@ -44,7 +44,7 @@ impl Calendar {
         FlowId::new(self.heads[(self.first >> shift) as usize % SLOTS as usize])
     }
 
-    /// Adds a flow to the slot that has `instant`.
+    /// Adds a flow to the slot that contains `instant`.
     #[inline]
     pub(super) fn insert(&mut self, flow: FlowId, instant: u64, shift: u32, flows: &mut Flows<GfqFlow>) {
         let begin = instant >> shift << shift;
@@ -65,18 +65,18 @@ impl Calendar {
         self.full |= 1 << slot;
     }
 
-    /// How many slots after the first the last one is that is not empty.
+    /// The distance in slots from the first non-empty slot to the last.
     fn reach(&self, shift: u32) -> u64 {
         let from_first = self.full.rotate_right((self.first >> shift) as u32 % SLOTS);
         u64::from(from_first.checked_ilog2().unwrap_or(0))
     }
 
-    /// Takes a flow out.
+    /// Removes a flow.
     #[inline]
     pub(super) fn remove(&mut self, flow: FlowId, shift: u32, flows: &mut Flows<GfqFlow>) {
         let GfqFlow { next, previous, slot, .. } = flows[flow];
         let head = &mut self.heads[usize::from(slot) % SLOTS as usize];
-        // What went before a flow may have left, and not have told it; then the flow is the first.
+        // The flow before this one may have left without updating it. Then this flow is the first.
         if *head == flow.number() {
             *head = next;
             if next == NONE {
@@ -90,7 +90,7 @@ impl Calendar {
         }
     }
 
-    /// Takes all flows of the first slot out: the one that came last, from which `next` leads on.
+    /// Removes all flows of the first slot. Returns the one that came last; `next` leads to the others.
     #[inline]
     pub(super) const fn take_first(&mut self, shift: u32) -> u32 {
         let slot = (self.first >> shift) as u32 % SLOTS;

@@ -1,5 +1,5 @@
-//! Interleaved stratified timer wheels: flows by their rounded starts, a wheel for each stratum, and the earliest deadline of
-//! all strata without a search.
+//! Interleaved stratified timer wheels: flows by their rounded starts, one wheel for each stratum, and the earliest
+//! deadline of all strata without a search.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -14,23 +14,24 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// A slot is σ/4 wide.
 const SLOTS_OF_SIGMA: u32 = 2;
-/// A deadline is so many slots after the rounded start: σ for the packet, and a slot for the rounding.
+/// A deadline is this many slots after the rounded start: σ for the packet, and a slot for the rounding.
 pub(super) const TERM: u32 = (1 << SLOTS_OF_SIGMA) + 1;
-/// Slots that are due, TERM whose deadlines are ahead, TERM whose starts are ahead: 11 of them may have flows.
+/// A due slot, TERM slots whose deadlines are ahead, TERM slots whose starts are ahead: 11 slots may have flows.
 const SLOTS: u32 = 16;
-/// σ of 2^19 to 2^60.
+/// σ from 2^19 to 2^60.
 const STRATA: u32 = UNIT_SHIFT + MOST_LENGTH.ilog2() - LEAST_SIGMA + 1;
-/// A tick is 2 to this power: half a slot of the first stratum.
+/// The length of a tick as a power of two: half a slot of the first stratum.
 const TICK: u32 = LEAST_SIGMA - SLOTS_OF_SIGMA - 1;
 
 /// All wheels, at one instant.
 #[derive(Debug)]
 pub(super) struct Wheels {
-    /// The instant. It goes with the virtual clock, and halts at a deadline until the flows that it is of are served.
+    /// The instant. It follows the virtual clock, and halts at a deadline until the flows with this deadline are
+    /// served.
     now: u64,
-    /// The stratum whose deadline that is.
+    /// The stratum of that deadline.
     due: Option<u32>,
-    /// Which strata have flows whose deadline is the first boundary ahead, the second, and so on.
+    /// For each of the next boundaries: which strata have flows with their deadline there.
     deadlines: [u64; TERM as usize],
     /// Which strata have flows.
     occupied: u64,
@@ -39,8 +40,8 @@ pub(super) struct Wheels {
 
 #[derive(Clone, Copy, Debug)]
 struct Stratum {
-    /// Which slots have flows: bit 0 for that whose deadline is the last boundary, bit 1 for the next, and so on. From bit
-    /// TERM + 1 on the starts are ahead.
+    /// Which slots have flows: bit 0 for the slot whose deadline is the last boundary, bit 1 for the next, and so on.
+    /// From bit TERM + 1 on, the starts are ahead.
     full: u32,
     heads: [u32; SLOTS as usize],
 }
@@ -70,13 +71,13 @@ const fn boundary(stratum: u32, instant: u64) -> u64 {
     (instant.wrapping_sub(half) >> shift << shift).wrapping_add(half)
 }
 
-/// In which slot of the ring a start lies.
+/// The ring position of the slot of a start.
 #[inline]
 const fn ring(stratum: u32, start: u64) -> usize {
     (start.wrapping_sub(1 << half(stratum)) >> (half(stratum) + 1)) as usize % SLOTS as usize
 }
 
-/// Whether two starts round to one boundary.
+/// Whether two starts round to the same boundary.
 #[inline]
 pub(super) const fn is_same_slot(stratum: u32, one: u64, other: u64) -> bool {
     boundary(stratum, one) == boundary(stratum, other)
@@ -101,20 +102,20 @@ impl Wheels {
         self.occupied == 0
     }
 
-    /// The first start, and the last, that a flow of a stratum may have at present.
+    /// The first and the last start that a flow of a stratum may have at present.
     pub(super) const fn range(&self, stratum: u32) -> (u64, u64) {
         let (slot, sigma) = (slot(stratum), sigma(stratum));
         (self.now.wrapping_sub(sigma), self.now.wrapping_add(slot + sigma - 1))
     }
 
-    /// Which bit of `full` stands for the slot of a start.
+    /// The bit of `full` for the slot of a start.
     #[inline]
     const fn position(&self, stratum: u32, start: u64) -> u32 {
         let ahead = boundary(stratum, start).wrapping_sub(boundary(stratum, self.now)) as i64;
         ((ahead >> (half(stratum) + 1)) + TERM as i64) as u32
     }
 
-    /// The flow whose deadline is the earliest of those that have started; of several with one deadline the last that came.
+    /// The started flow with the earliest deadline; on a tie, the one that came last.
     #[inline]
     pub(super) fn first(&self) -> Option<FlowId> {
         let (stratum, deadline) = match self.due {
@@ -133,7 +134,7 @@ impl Wheels {
             if strata == 0 {
                 continue;
             }
-            // Each second boundary of a stratum lies before those of all wider ones.
+            // Every second boundary of a stratum lies before those of all wider ones.
             let stratum = strata.trailing_zeros();
             let deadline = boundary(stratum, self.now).wrapping_add((boundaries + 1) * slot(stratum));
             if earliest.is_none_or(|(_, earliest)| is_after(earliest, deadline)) {
@@ -143,14 +144,14 @@ impl Wheels {
         earliest
     }
 
-    /// Of some strata the one whose next boundary comes first, and that.
+    /// The stratum of a set whose next boundary comes first, and that boundary.
     #[inline]
     fn nearest(&self, strata: u64) -> Option<(u32, u64)> {
         if strata == 0 {
             return None;
         }
-        // Where the bit of a stratum is 0, its next boundary is where the bit becomes 1: the lowest does so first. Where it is
-        // 1, that is after the carry, for which again the lowest waits no longer than any other.
+        // If the bit of a stratum is 0, its next boundary is where the bit becomes 1: the lowest stratum comes first.
+        // If it is 1, that is after the carry, for which again the lowest waits no longer than any other.
         let ticks = self.now >> TICK;
         let next = |strata: u64| {
             let stratum = strata.trailing_zeros();
@@ -166,7 +167,7 @@ impl Wheels {
         }
     }
 
-    /// Adds a flow, whose start lies in the range of its stratum.
+    /// Adds a flow whose start is in the range of its stratum.
     #[inline]
     pub(super) fn insert(&mut self, flow: FlowId, flows: &mut Flows<KpsFlow>) {
         let KpsFlow { start, stratum: index, .. } = flows[flow];
@@ -187,14 +188,14 @@ impl Wheels {
         }
     }
 
-    /// Takes a flow out.
+    /// Removes a flow.
     #[inline]
     pub(super) fn remove(&mut self, flow: FlowId, flows: &mut Flows<KpsFlow>) {
         let KpsFlow { start, next, previous, stratum: index, .. } = flows[flow];
         let index = u32::from(index);
         let stratum = &mut self.strata[index as usize];
         let head = &mut stratum.heads[ring(index, start)];
-        // What went before a flow may have left, and not have told it; then the flow is the first.
+        // The flow before this one may have left without updating it. Then this flow is the first.
         if *head != flow.number() {
             flows[FlowId::new(previous)].next = next;
             if next != NONE {
@@ -214,8 +215,9 @@ impl Wheels {
         }
     }
 
-    /// The virtual clock has moved on, or flows have come or gone: the wheels turn up to its present, or to a deadline
-    /// that has not been kept. Where no flow has started, the clock jumps to the first start.
+    /// Catches up after the virtual clock has advanced, or flows have come or gone: turns the wheels up to the
+    /// clock's present, or to a deadline that has not been met. If no flow has started, the clock jumps to the first
+    /// start.
     #[inline]
     pub(super) fn catch_up(&mut self, clock: &mut Clock) {
         if let Some(stratum) = self.due
@@ -243,8 +245,9 @@ impl Wheels {
         }
     }
 
-    /// The last of the boundaries, from one on, that can be passed at once: those of the only stratum that has flows, up to
-    /// the present, or up to the first start, at which a slot is due or has started.
+    /// The last of the boundaries, starting with `boundary`, that can be passed at once. If only one stratum has
+    /// flows, these are its boundaries up to the present, or up to the first start, at which a slot is due or has
+    /// started.
     #[inline]
     fn last_of_run(&self, stratum: u32, boundary: u64, present: u64) -> u64 {
         if !self.occupied.is_power_of_two() {
@@ -259,7 +262,7 @@ impl Wheels {
         boundary.wrapping_add(slots * slot(stratum))
     }
 
-    /// Goes on to a boundary of a stratum.
+    /// Advances to a boundary of a stratum.
     #[inline]
     fn turn(&mut self, index: u32, boundary: u64) {
         let passed = boundary.wrapping_sub(self::boundary(index, self.now)) >> (half(index) + 1);

@@ -1,21 +1,21 @@
-//! Virtual time, as QFQ, GFQ and KPS keep it, and the range of weights and lengths for which its arithmetic holds.
+//! Virtual time of QFQ, GFQ and KPS, and the range of weights and lengths for which its arithmetic holds.
 
 use crate::sched::{FlowConfig, Refused, Weight};
 
-/// The greatest weight of a flow. Beyond, the rounding of 1/w would show.
+/// The maximum weight of a flow. Beyond that, the rounding of 1/w would show.
 pub(in crate::sched) const MOST_WEIGHT: u32 = 1 << 24;
-/// The greatest sum of weights: 65,536 flows of the greatest weight.
+/// The maximum sum of weights: 65,536 flows of maximum weight.
 pub(in crate::sched) const MOST_SUM: u64 = 1 << 40;
-/// The longest packet, in bytes: σ is then at most 2⁶⁰ units. A longer one is served, and charged as one of this length.
+/// The longest packet, in bytes: σ is then at most 2⁶⁰ units. Longer packets are served, and charged as this length.
 pub(in crate::sched) const MOST_LENGTH: u32 = 1 << 17;
-/// A byte per weight is 2 to this power.
+/// A byte per weight in units, as a power of two.
 pub(in crate::sched) const UNIT_SHIFT: u32 = 43;
-/// The least σ is 2 to this power: a byte with the greatest weight.
+/// The least σ as a power of two: a byte at the maximum weight.
 pub(in crate::sched) const LEAST_SIGMA: u32 = UNIT_SHIFT - MOST_WEIGHT.ilog2();
-/// The virtual clock has so many more bits behind the point.
+/// Additional fraction bits of the virtual clock.
 pub(in crate::sched) const CLOCK_SHIFT: u32 = 20;
 
-/// Whether `a` comes after `b`: instants that are alive lie within 2⁶³ units of each other.
+/// Whether `a` comes after `b`. All instants in use lie within 2⁶³ units of each other.
 #[inline]
 pub(in crate::sched) const fn is_after(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) > 0
@@ -32,14 +32,14 @@ pub(in crate::sched) fn sigma(longest: u32, pace: u64) -> u32 {
     (u64::from(longest) * pace).next_power_of_two().ilog2()
 }
 
-/// Virtual time, the sum of weights by which it goes, and the longest packet.
+/// Virtual time, the sum of weights by which it advances, and the longest packet.
 #[derive(Debug)]
 pub(in crate::sched) struct Clock {
-    /// In multiples of 2⁻⁶³ bytes per weight. It begins after one wrap, so that starts before it are positive.
+    /// In multiples of 2⁻⁶³ bytes per weight. It begins after one wrap, so that earlier starts are positive.
     value: u128,
-    /// `2⁶³ / sum`, rounded down: how far a byte moves it.
+    /// `2⁶³ / sum`, rounded down: how far a byte moves the clock.
     pace: u64,
-    /// So many bytes move it not at all.
+    /// The number of bytes that do not move the clock.
     held: u64,
     sum: u64,
     longest: u32,
@@ -58,7 +58,7 @@ impl Clock {
         self.present() as u64
     }
 
-    /// The same without the modulus.
+    /// Like [`Self::now`], without the modulus.
     #[inline]
     pub(in crate::sched) const fn present(&self) -> u128 {
         self.value >> CLOCK_SHIFT
@@ -76,17 +76,17 @@ impl Clock {
         self.sum
     }
 
-    /// Other flows are there than before.
+    /// Sets the sum of weights.
     pub(in crate::sched) fn set_sum(&mut self, sum: u64) {
         self.sum = sum;
         // Nothing is sent while there is no flow.
         self.pace = (1 << (UNIT_SHIFT + CLOCK_SHIFT)) / sum.max(1);
     }
 
-    /// The sum of weights with one less and another more.
+    /// The sum of weights with one weight removed and another added.
     ///
     /// # Errors
-    /// When the one more, or the sum, is beyond its limit.
+    /// If the added weight, or the sum, exceeds its limit.
     pub(in crate::sched) fn sum_with(&self, less: u32, more: Weight) -> Result<u64, Refused> {
         let found = self.sum - u64::from(less) + u64::from(more.get());
         if more.get() > MOST_WEIGHT {
@@ -101,7 +101,7 @@ impl Clock {
     /// Counts a flow that joins.
     ///
     /// # Errors
-    /// When it is beyond a limit; then nothing has changed.
+    /// If it exceeds a limit. Then nothing has changed.
     pub(in crate::sched) fn join(&mut self, flow: &FlowConfig) -> Result<(), Refused> {
         let sum = self.sum_with(0, flow.weight)?;
         if flow.longest > MOST_LENGTH {
@@ -117,12 +117,12 @@ impl Clock {
         self.longest
     }
 
-    /// Packets may be so long.
+    /// Raises the longest packet to this, if it is longer.
     pub(in crate::sched) fn lengthen(&mut self, longest: u32) {
         self.longest = self.longest.max(longest);
     }
 
-    /// The clock goes on by so many bytes of service.
+    /// Advances the clock by this many bytes of service.
     #[inline]
     pub(in crate::sched) fn work(&mut self, length: u32) {
         let mut bytes = u64::from(length);
@@ -135,33 +135,33 @@ impl Clock {
         self.value += u128::from(bytes) * u128::from(self.pace);
     }
 
-    /// The clock jumps to an instant ahead.
+    /// Jumps to an instant ahead.
     pub(in crate::sched) const fn jump(&mut self, to: u64) {
         let ahead = to.wrapping_sub(self.now());
         self.value = (self.present() + ahead as u128) << CLOCK_SHIFT;
         self.held = 0;
     }
 
-    /// A flow that was ahead is so many units of service, in bytes, less ahead from now on, if that is above 0: the clock
-    /// halts until the others have made up for that.
+    /// A flow's lead has been reduced by this many units of service, in bytes. If positive, the clock halts until the
+    /// others have made up for that.
     pub(in crate::sched) const fn hold(&mut self, given: i128) {
         if given > 0 {
             self.held += (given as u128).div_ceil(1 << UNIT_SHIFT) as u64;
         }
     }
 
-    /// Nothing waits that could make up for anything.
+    /// Ends the halt. Nothing is backlogged that could make up for it.
     #[inline]
     pub(in crate::sched) const fn release(&mut self) {
         self.held = 0;
     }
 
-    /// How many bytes will not move it.
+    /// The number of bytes that will not move the clock.
     pub(in crate::sched) const fn held(&self) -> u64 {
         self.held
     }
 
-    /// The most that a packet moves it by.
+    /// The most that a packet moves the clock.
     #[cfg(test)]
     pub(in crate::sched) const fn stride(&self) -> u64 {
         ((self.longest as u128 * self.pace as u128) >> CLOCK_SHIFT) as u64

@@ -1,7 +1,7 @@
-//! The groups of QFQ: which flow goes first, by a few words of bits.
+//! The groups of QFQ: selects the flow to serve with a few words of bits.
 //!
-//! Everything is in the units of [`super`]: virtual time in multiples of 2⁻⁴³ bytes per weight, modulo 2⁶⁴. Instants are
-//! compared by the sign of their difference; all that are alive lie within less than 2⁶³ of each other, see there.
+//! Units are those of [`super`]: virtual time in multiples of 2⁻⁴³ bytes per weight, modulo 2⁶⁴. Instants are
+//! compared by the sign of their difference. All instants in use lie within less than 2⁶³ of each other, see there.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use crate::sched::{FlowId, Flows};
 use super::QfqFlow;
 use super::clock::{LEAST_SIGMA, is_after};
 
-/// The width of group 0's slots is 2 to this power.
+/// The width of group 0's slots as a power of two.
 pub(super) const FIRST_SHIFT: u32 = LEAST_SIGMA - 1;
 
 /// No flow.
@@ -19,11 +19,12 @@ pub(super) const NONE: u32 = u32::MAX;
 
 const SLOTS: u32 = 8;
 
-/// A calendar of flows whose `longest / weight` is alike. Its slots are 2^(18 + index) wide, which is σ/2. One cache line.
+/// A calendar of flows with similar `longest / weight`. Its slots are 2^(18 + index) wide, which is σ/2. One cache
+/// line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Group {
-    /// Where the first slot that is not empty begins: the least rounded start.
+    /// Where the first non-empty slot begins: the least rounded start.
     start: u64,
     /// The first flow of each slot, a ring: the slot that begins at `s` is number `s / width mod 8`.
     slots: [u32; SLOTS as usize],
@@ -34,7 +35,7 @@ struct Group {
 }
 
 impl Group {
-    /// It begins at its first slot that is not empty.
+    /// Moves the start to the first non-empty slot.
     #[inline]
     const fn move_start(&mut self, index: u32) {
         let empty = self.full.rotate_right(self.front as u32).trailing_zeros();
@@ -43,19 +44,19 @@ impl Group {
     }
 }
 
-/// All groups, and the sets in which those that have flows are.
+/// All groups, and the sets of those that have flows.
 ///
-/// A group is *eligible* when its start is not after the virtual time. It is *blocked* when an eligible group of a higher
-/// index finishes before it.
+/// A group is *eligible* when its start is not after the virtual time. It is *blocked* when an eligible group of a
+/// higher index finishes before it.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// Groups that are eligible. The finishes of those not blocked rise with their indices: the lowest is to be served.
+    /// Eligible groups. The finishes of those not blocked rise with their indices: serve the lowest.
     eligible: u64,
     /// Groups that have flows and are not eligible.
     later: u64,
     /// Groups of either kind that are blocked.
     blocked: u64,
-    /// Those of `later` that begin not at the next boundary of their slots but at the one after it.
+    /// Groups of `later` that begin not at the next boundary of their slots but at the one after it.
     far: u64,
     groups: [Group; 64],
 }
@@ -73,7 +74,7 @@ pub(super) const fn shift(index: u32) -> u32 {
     FIRST_SHIFT + index
 }
 
-/// Finish less start of a group: 3 slots, which is σ and a slot's width for what rounding took off the start.
+/// Finish minus start of a group: 3 slots, which is σ plus a slot's width for the rounding of the start.
 #[inline]
 const fn span(index: u32) -> u64 {
     3 << shift(index)
@@ -90,13 +91,13 @@ const fn slot(start: u64, index: u32) -> u32 {
 }
 
 impl Groups {
-    /// Whether no flow waits.
+    /// Whether no flow is backlogged.
     #[inline]
     pub(super) const fn is_idle(&self) -> bool {
         self.eligible | self.later == 0
     }
 
-    /// Whether flows wait, but none is eligible.
+    /// Whether flows are backlogged but none is eligible.
     #[inline]
     pub(super) const fn is_stuck(&self) -> bool {
         self.eligible == 0 && self.later != 0
@@ -108,7 +109,7 @@ impl Groups {
         self.eligible & !self.blocked
     }
 
-    /// The flow to be served.
+    /// The flow to serve.
     #[inline]
     pub(super) const fn first(&self) -> Option<FlowId> {
         let ready = self.ready();
@@ -119,8 +120,8 @@ impl Groups {
         Some(FlowId::new(group.slots[group.front as usize % SLOTS as usize]))
     }
 
-    /// The finish of the lowest ready group from `index` on. A flow of group `index` that begins at or after it would
-    /// undo the order of the sets.
+    /// The finish of the lowest ready group from `index` on. A flow of group `index` that starts at or after it would
+    /// violate the order of the sets.
     #[inline]
     pub(super) const fn limit(&self, index: u32) -> Option<u64> {
         let above = self.ready() & (u64::MAX << index);
@@ -135,9 +136,9 @@ impl Groups {
         self.groups[index as usize % 64].start.wrapping_add(span(index))
     }
 
-    /// When no group is eligible, the first instant at which one is. Only the lowest of those that begin at the next
-    /// boundary and the lowest of those that begin at the one after it can be it: a boundary of wide slots is one of
-    /// narrow slots too.
+    /// If no group is eligible, the first instant at which one is. It can only be the lowest group that begins at the
+    /// next boundary or the lowest that begins at the one after it, because a boundary of wide slots is also one of
+    /// narrow slots.
     pub(super) fn next_start(&self) -> u64 {
         let start = |mask: u64| self.groups[mask.trailing_zeros() as usize % 64].start;
         match (self.later & !self.far, self.later & self.far) {
@@ -148,14 +149,14 @@ impl Groups {
         }
     }
 
-    /// Virtual time goes from `from` to `to`: groups become eligible.
+    /// Virtual time advances from `from` to `to`: groups become eligible.
     ///
-    /// The highest bit that changes says which groups' boundaries were passed; how far it went, which of them had two of
-    /// theirs passed.
+    /// The highest bit that changes tells which groups' boundaries were passed. The distance tells for which of them
+    /// two boundaries were passed.
     #[inline]
     pub(super) const fn advance(&mut self, from: u64, to: u64) {
         let changed = (from ^ to) >> FIRST_SHIFT;
-        // Below the lowest of them; all of a word when there is none.
+        // Below the lowest of them; the whole word if there is none.
         if changed <= (self.later & self.later.wrapping_neg()).wrapping_sub(1) {
             return;
         }
@@ -171,7 +172,7 @@ impl Groups {
         self.far &= !once;
     }
 
-    /// Puts a group into its sets. It is in none, has flows, and blocks none that is not blocked already.
+    /// Puts a group into its sets. It must be in none, have flows, and block no group that is not blocked already.
     #[inline]
     fn settle(&mut self, index: u32, now: u64) {
         let bit = 1 << index;
@@ -188,7 +189,7 @@ impl Groups {
         }
     }
 
-    /// Takes a group out of its sets.
+    /// Removes a group from its sets.
     #[inline]
     const fn unsettle(&mut self, index: u32) {
         let others = !(1 << index);
@@ -198,7 +199,7 @@ impl Groups {
         self.far &= others;
     }
 
-    /// A flow that begins at `start` begins to wait.
+    /// A flow that starts at `start` becomes backlogged.
     #[inline]
     pub(super) fn insert(&mut self, flow: FlowId, now: u64, flows: &mut Flows<QfqFlow>) {
         let QfqFlow { start, group: index, .. } = flows[flow];
@@ -228,13 +229,13 @@ impl Groups {
         group.full |= 1 << slot;
     }
 
-    /// Takes a flow out of its slot; the group's start stays.
+    /// Removes a flow from its slot. The group's start does not change.
     #[inline]
     fn unlink(&mut self, flow: FlowId, index: u32, start: u64, flows: &mut Flows<QfqFlow>) {
         let group = &mut self.groups[index as usize % 64];
         let slot = slot(start, index);
         let QfqFlow { next, previous, .. } = flows[flow];
-        // What went before a flow may have left, and not have told it; then the flow is the first.
+        // The flow before this one may have left without updating it. Then this flow is the first.
         if group.slots[slot as usize] == flow.number() {
             group.slots[slot as usize] = next;
             group.full &= !(u8::from(next == NONE) << slot);
@@ -246,9 +247,9 @@ impl Groups {
         }
     }
 
-    /// The flow that was [`first`](Self::first) and began at `from` has been served: virtual time went on from `earlier` to
-    /// `now`. If it waits still, it begins at `to`, else there is none. Whether virtual time must be moved on to the
-    /// [next start](Self::next_start).
+    /// The flow that was [`first`](Self::first) and started at `from` has been served, and virtual time advanced from
+    /// `earlier` to `now`. If the flow is still backlogged, it starts at `to`. Returns whether virtual time must jump
+    /// to the [next start](Self::next_start).
     #[inline]
     pub(super) fn serve(
         &mut self,
@@ -298,7 +299,7 @@ impl Groups {
         self.is_stuck()
     }
 
-    /// The group that was served begins later, or has no flow any more.
+    /// The group that was served begins later, or has no flows any more.
     #[inline(never)]
     fn settle_served(&mut self, index: u32, finish: u64, has_flows: bool, now: u64) {
         self.eligible &= !(1 << index);
@@ -308,8 +309,8 @@ impl Groups {
         }
     }
 
-    /// The ready group `index`, which finished at `finish`, has gone or finishes later: lower ones that it blocked are
-    /// blocked no longer, unless the next ready one blocks them.
+    /// The ready group `index`, which finished at `finish`, has gone or finishes later. Lower groups that it blocked
+    /// are no longer blocked, unless the next ready group blocks them.
     #[inline]
     const fn unblock(&mut self, index: u32, finish: u64) {
         let below = (1 << index) - 1;
@@ -322,7 +323,7 @@ impl Groups {
         }
     }
 
-    /// Takes out a flow that waits, whichever it is.
+    /// Removes any backlogged flow.
     #[cold]
     pub(super) fn remove(&mut self, flow: FlowId, now: u64, flows: &mut Flows<QfqFlow>) {
         let QfqFlow { start, group: index, .. } = flows[flow];
@@ -331,7 +332,7 @@ impl Groups {
         self.sort_out(now);
     }
 
-    /// Puts each group into its set anew: one walk over the groups, for what happens seldom.
+    /// Recomputes the sets of all groups: one walk over the groups, for rare events.
     #[cold]
     pub(super) fn sort_out(&mut self, now: u64) {
         let mut here = self.eligible | self.later;

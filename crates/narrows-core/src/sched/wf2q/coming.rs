@@ -1,8 +1,8 @@
-//! The backlogged flows whose first packet may not be served yet, by its start.
+//! The backlogged flows that are not eligible yet, by start tag.
 //!
-//! A flow that has been served starts next where the packet served was to finish, and packets are served by their finish,
-//! so flows mostly come here in the order of their starts. Those that do stand in a queue, which costs next to nothing;
-//! the others are in a tournament.
+//! After service, a flow's next start tag is the finish tag of the packet served, and packets are served in order of
+//! finish tags. So flows mostly arrive here in order of their start tags. Those that do are kept in a queue, which
+//! costs almost nothing; the others are in a tournament tree.
 
 use alloc::collections::VecDeque;
 
@@ -12,21 +12,21 @@ use crate::sched::{FlowId, Flows};
 
 #[derive(Debug, Default)]
 pub(super) struct Coming {
-    /// In order of their starts, but for those that were taken out since: a flow counts them, and they come before the one
-    /// that stands for it now, if one does.
+    /// In order of their start tags, except for flows removed since: a flow counts its stale entries, which come
+    /// before its valid one, if it has one.
     queue: VecDeque<FlowId>,
-    /// The start of the last one in the queue, taken out or not.
+    /// The start tag of the last entry in the queue, stale or not.
     last: u64,
-    /// How many in the queue have been taken out.
+    /// The number of stale entries in the queue.
     stale: usize,
     others: Tournament,
 }
 
-/// Fewer than that are not worth a walk.
+/// With fewer entries than this, a sweep is not worth it.
 const FEW: usize = 64;
 
 impl Coming {
-    /// Adds a flow by the start that it has.
+    /// Adds a flow by its present start tag.
     #[inline]
     pub(super) fn add(&mut self, flow: FlowId, flows: &mut Flows<Wf2qFlow>) {
         let state = &mut flows[flow];
@@ -34,7 +34,7 @@ impl Coming {
             state.place = Place::Queued;
             self.last = state.start;
             if self.queue.len() == self.queue.capacity() {
-                // By an eighth rather than by doubling, to keep to the memory that a flow may take.
+                // Grow by an eighth instead of doubling, to limit the memory per flow.
                 self.queue.reserve_exact(self.queue.len() / 8 + FEW);
             }
             self.queue.push_back(flow);
@@ -45,7 +45,7 @@ impl Coming {
         }
     }
 
-    /// Takes out a flow that stands in the queue.
+    /// Removes a flow that is in the queue.
     pub(super) fn take_queued(&mut self, flow: FlowId, flows: &mut Flows<Wf2qFlow>) {
         flows[flow].stale += 1;
         self.stale += 1;
@@ -54,19 +54,19 @@ impl Coming {
         }
     }
 
-    /// Takes out a flow that is not in the queue.
+    /// Removes a flow that is not in the queue.
     pub(super) fn take_other(&mut self, flow: FlowId) {
         self.others.clear(flow);
     }
 
-    /// A flow's number may be another's from now on.
+    /// Forgets a flow whose number may be reused from now on.
     pub(super) fn forget(&mut self, flow: FlowId, flows: &mut Flows<Wf2qFlow>) {
         if flows[flow].stale > 0 {
             self.sweep(flows);
         }
     }
 
-    /// Takes out one of the flows that start at `now` or before.
+    /// Removes one of the flows that start at or before `now`.
     #[inline]
     pub(super) fn next_until(&mut self, now: u64, flows: &mut Flows<Wf2qFlow>) -> Option<FlowId> {
         if let Some((flow, start)) = self.first_queued(flows)
@@ -82,7 +82,7 @@ impl Coming {
         })
     }
 
-    /// The least start of all.
+    /// The least start tag.
     #[inline]
     pub(super) fn least(&mut self, flows: &mut Flows<Wf2qFlow>) -> Option<u64> {
         let queued = self.first_queued(flows).map(|(_, start)| start);
@@ -115,7 +115,7 @@ impl Coming {
         self.stale = 0;
     }
 
-    /// All starts move back by `amount`; of none that counts is it less.
+    /// Moves all start tags back by `amount`. No tag that matters is less than that.
     pub(super) fn shift(&mut self, amount: u64) {
         self.last = self.last.saturating_sub(amount);
         self.others.shift(amount);

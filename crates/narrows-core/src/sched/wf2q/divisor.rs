@@ -13,7 +13,7 @@ impl Divisor {
         Self { divisor, inverse: u64::MAX / divisor }
     }
 
-    /// One of which the inverse is known.
+    /// A divisor whose inverse is known.
     pub(super) const fn with_inverse(divisor: u64, inverse: u64) -> Self {
         Self { divisor, inverse }
     }
@@ -26,11 +26,11 @@ impl Divisor {
         self.divisor
     }
 
-    /// Quotient and remainder, exactly.
+    /// Exact quotient and remainder.
     #[inline]
     pub(super) const fn divide(self, dividend: u64) -> (u64, u64) {
-        // The inverse is too small by less than 2⁻⁶⁴, so this is below the quotient by less than dividend · 2⁻⁶⁴ < 1
-        // before it is cut off, and by at most 1 after.
+        // The inverse is too small by less than 2⁻⁶⁴. So this is below the quotient by less than dividend · 2⁻⁶⁴ < 1
+        // before truncation, and by at most 1 after.
         let quotient = ((dividend as u128 * self.inverse as u128) >> 64) as u64;
         let remainder = dividend - quotient * self.divisor;
         if remainder < self.divisor {
