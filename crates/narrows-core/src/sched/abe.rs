@@ -1,39 +1,43 @@
-//! Alternative best effort: a low delay for green packets, at no cost to the blue ones.
+//! Alternative best effort (ABE): low delay for green packets, at no cost to blue packets.
 //!
-//! Sources: P. Hurley, M. Kara, J. Y. Le Boudec and P. Thiran, "ABE: providing a low-delay service within best effort",
-//! IEEE Network 15(3), 2001, for the service; P. Hurley, J. Y. Le Boudec, P. Thiran and M. Kara, "A novel scheduler for a
-//! low delay service within best effort", IWQoS 2001, for the scheduler, duplicate scheduling with deadlines (DSD).
+//! Sources: P. Hurley, M. Kara, J. Y. Le Boudec and P. Thiran, "ABE: providing a low-delay service within best
+//! effort", IEEE Network 15(3), 2001, for the service; P. Hurley, J. Y. Le Boudec, P. Thiran and M. Kara, "A novel
+//! scheduler for a low delay service within best effort", IWQoS 2001, for the scheduler, duplicate scheduling with
+//! deadlines (DSD).
 //!
-//! A green packet waits for `max_delay` at most, and is dropped instead of waiting longer. A blue packet gets what a single
-//! first-in first-out queue would have given it. To that end a duplicate of every packet, of either colour, joins a virtual
-//! queue that is served in order of arrival at the rate of the link. A packet whose duplicate finds that queue full is
-//! dropped. The end of its duplicate's service is a blue packet's deadline. With W(t) for what is left to serve of the
-//! duplicates up to and including that of the first blue packet, and c for what a packet costs on the wire:
+//! A green packet waits for at most `max_delay`, and is dropped instead of waiting longer. A blue packet gets the
+//! service that a single FIFO queue would have given it. To ensure that, a duplicate of every packet, of either
+//! colour, joins a virtual queue that is served in order of arrival at the link's rate. If the virtual queue is full,
+//! the packet is dropped. The end of its duplicate's service is a blue packet's deadline. Let W(t) be the work left
+//! in the virtual queue up to and including the duplicate of the first blue packet, and c the cost of a packet on the
+//! wire:
 //!
 //! ```text
 //! blue can wait     W(now) ≥ c(green) + c(blue)
 //! green can wait    now + c(blue) / rate ≤ arrival + max_delay
 //! ```
 //!
-//! of the first packet of each colour. If blue cannot wait, blue goes; else if green cannot, green; if both can, green goes
-//! at the share `bias` of such decisions. All is counted in work, in billionths of a bit, and nothing is rounded, so that a
-//! change of the rate moves packet and duplicate alike.
+//! for the first packet of each colour. If blue cannot wait, blue is sent. Otherwise, if green cannot wait, green is
+//! sent. If both can wait, green is sent in a fraction `bias` of these decisions. Everything is counted in work, in
+//! billionths of a bit, without rounding, so that a change of the rate affects packets and duplicates alike.
 //!
-//! **Blue is not hurt.** The link serves some of what the virtual queue serves and is idle only when nothing waits, so at
-//! any instant it has no more left to do. A blue packet that finds no other has thus at least its own cost and all that
-//! the link still has to do before it until its deadline, and the slack of blue packets never falls from one to the next,
-//! because the duplicate of each lies between. So each blue packet is sent by the time at which the last bit of its
-//! duplicate is, and none is dropped that the single queue would have sent. What a queue that is replaced by this one had on
-//! the wire has no duplicate; then a blue packet may be late by the rest of that one packet.
+//! **Blue is not hurt.** The link serves a subset of what the virtual queue serves and is idle only when nothing
+//! waits. So at any instant it has no more work left than the virtual queue. A blue packet that arrives when no other
+//! blue packet waits therefore has, until its deadline, at least time for its own cost and all the work that the link
+//! still has to do before it. The slack of blue packets never falls from one to the next, because the duplicate of
+//! each lies between. So each blue packet is sent no later than the last bit of its duplicate, and none is dropped
+//! that the single queue would have sent. If this queue replaces another one, the packet that was on the wire has no
+//! duplicate. A blue packet may then be late by the rest of that one packet.
 //!
-//! Where this departs, as far as the published abstracts and descriptions tell: the texts themselves were not at hand.
-//! - A green packet whose duplicate is dropped is dropped, too. So green has never less loss than it would have had in a
-//!   single queue, which is the price of its delay.
-//! - Lateness of a green packet is found when it would be sent. No estimate refuses it when it comes.
-//! - `bias` is a probability there. Here the decisions are spread evenly, so that no draw is needed.
-//! - The control of `bias` by the throughput of TCP flows is left out: it is what is configured.
+//! Differences from the source, as far as the published abstracts and descriptions tell (the full texts were not
+//! available):
+//! - A green packet whose duplicate is dropped is dropped, too. So the loss of green packets is never lower than in a
+//!   single queue, which is the price of the low delay.
+//! - Whether a green packet is too late is decided when it would be sent. No estimate refuses it on arrival.
+//! - `bias` is a probability there. Here the decisions are spread evenly, so no draw is needed.
+//! - The control of `bias` by the throughput of TCP flows is omitted: `bias` is the configured value.
 //!
-//! A packet costs constant time, but for packets and duplicates that leave, each of which does so once.
+//! A packet costs constant time, plus the removal of packets and duplicates that leave, each of which happens once.
 //!
 //! ```
 //! # use narrows_core::queue::Wire;
@@ -69,23 +73,23 @@ use crate::time::{Duration, Time};
 use crate::units::{Bytes, Probability, Rate};
 use duplicates::Duplicates;
 
-/// What alternative best effort is told.
+/// The parameters of alternative best effort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbeConfig {
-    /// The longest that a green packet waits: one that would wait longer is dropped.
+    /// Maximum waiting time of a green packet. A packet that would wait longer is dropped.
     pub max_delay: Duration,
-    /// Of the decisions at which the first packet of either colour could wait for the other, the share that green wins.
+    /// Fraction of decisions in favor of green, when the first packet of either colour could wait for the other.
     pub bias: Probability,
 }
 
 impl Default for AbeConfig {
-    /// Twenty milliseconds; green goes whenever blue can wait.
+    /// 20 ms; green is sent whenever blue can wait.
     fn default() -> Self {
         Self { max_delay: Duration::from_millis(20), bias: Probability::ONE }
     }
 }
 
-/// Serves two flows: the one that joins first is green, the other one is blue.
+/// Serves two flows: the first to join is green, the second is blue.
 #[derive(Debug)]
 pub struct Abe {
     config: AbeConfig,
@@ -93,21 +97,20 @@ pub struct Abe {
     /// What a single queue would hold.
     duplicates: Duplicates,
     bound: Bound,
-    /// When each green packet came that waits, in order.
+    /// When each waiting green packet arrived, in order.
     greens: VecDeque<Time>,
-    /// Up to which of all work ever the virtual queue has to come to have served the duplicate of each blue packet that
-    /// waits, in order.
+    /// For each waiting blue packet, in order: the total work at which the virtual queue has served its duplicate.
     blues: VecDeque<u128>,
     /// The flow of each colour.
     flows: [Option<FlowId>; 2],
     joined: [bool; 2],
-    /// What green has in hand of decisions that were open, in multiples of 2⁻⁶³; below 1.
+    /// Credit of green from open decisions, in multiples of 2⁻⁶³; below 1.
     credit: u64,
-    /// Whether at the last answer both could have waited.
+    /// Whether both could have waited at the last answer.
     open: bool,
 }
 
-/// What [`Abe`] keeps of a flow.
+/// Per-flow state of [`Abe`].
 #[derive(Debug)]
 pub struct AbeFlow {
     colour: Colour,
@@ -120,10 +123,10 @@ enum Colour {
 }
 
 impl Abe {
-    /// How many flows it serves.
+    /// The number of flows that it serves.
     pub const FLOWS: u32 = 2;
 
-    /// Without flows. Nothing bounds the virtual queue until [`Scheduler::set_bound`] does.
+    /// A scheduler without flows. The virtual queue is unbounded until [`Scheduler::set_bound`] is called.
     pub fn new(config: AbeConfig) -> Self {
         Self {
             config,
@@ -154,7 +157,7 @@ impl Abe {
         let waited = flows.packets(flow) as usize - 1;
         self.flows[colour as usize] = Some(flow);
         let end = self.duplicates.push(now, last.map_or(0, |last| last.length), &self.overhead);
-        // Packets that were dropped at the end of the flow are not told of.
+        // The scheduler is not told about packets dropped at the tail of the flow.
         match colour {
             Colour::Green => {
                 self.greens.truncate(waited);
@@ -167,7 +170,7 @@ impl Abe {
         }
     }
 
-    /// The first packets of a flow have gone.
+    /// Forgets the first packets of a flow, which have gone.
     fn forget(&mut self, flow: FlowId, flows: &Flows<AbeFlow>) {
         let waiting = flows.packets(flow) as usize;
         match flows[flow].colour {
@@ -176,7 +179,7 @@ impl Abe {
         }
     }
 
-    /// Which colour goes where one of each waits, and whether both could have waited.
+    /// The colour to send when packets of both wait, and whether both could have waited.
     fn choose(&self, now: Time, came: Time, green: u32, blue: u32) -> (Colour, bool) {
         let (green, blue) = (self.cost(green), self.cost(blue));
         let due = self.blues.front().copied().unwrap_or_default();
@@ -191,7 +194,7 @@ impl Abe {
     }
 }
 
-/// How long this takes at a rate; for ever where it is zero.
+/// The time that this cost takes at a rate. Unlimited if the rate is zero.
 fn span(cost: Work, rate: Rate) -> Duration {
     match rate {
         Rate::UNLIMITED => Duration::ZERO,

@@ -1,46 +1,48 @@
 //! Class-based queueing: S. Floyd and V. Jacobson, "Link-sharing and resource management models for packet networks",
 //! IEEE/ACM Transactions on Networking 3(4), 1995, with the parameters of Linux's sch_cbq (A. Kuznetsov) and tc.
 //!
-//! Classes form a tree below the link, which sends `bandwidth`. A class of rate r that sends packets of L bits is judged by
-//! its idle time: by how much longer it took from the end of one packet to the end of the next than L/r. The average of
-//! that, with W = 2⁻ᵉʷᵐᵃ,
+//! Classes form a tree below the link, which sends at `bandwidth`. A class is regulated by its idle time. For a class
+//! of rate r that sends packets of L bits, that is how much longer than L/r it took from the end of one packet to the
+//! end of the next. Its average, with W = 2⁻ᵉʷᵐᵃ,
 //!
 //! ```text
 //! idle = end − previous end − L/r          avgidle ← (1 − W)·avgidle + W·idle, minidle ≤ avgidle ≤ maxidle
 //! ```
 //!
-//! says whether it is at its limit: with avgidle ≤ 0 it is over it until the instant at which a packet sent then would bring
-//! the average back to zero, end + (1 − W)/W·(−avgidle) + L/r − L/bandwidth. `maxidle` is how much unused time counts, so how
-//! long a burst may be; it follows from `maxburst`, a number of average packets after a long idle time, as tc computes it.
-//! When a class is at its limit and nobody lends, it sleeps that long but for the average's part, which it is forgiven, and
-//! for `offtime` longer, which follows from `minburst`: so that it sends in bursts of that many packets.
+//! tells whether the class is at its limit. With avgidle ≤ 0 the class is over its limit until the instant at which a
+//! packet sent then would bring the average back to zero, end + (1 − W)/W·(−avgidle) + L/r − L/bandwidth. `maxidle`
+//! is how much unused time counts, and so how long a burst may be. It follows from `maxburst`, a number of average
+//! packets after a long idle time, as tc computes it. A class that is at its limit and cannot borrow sleeps for that
+//! time, without the average's part, which it is forgiven, plus `offtime`. `offtime` follows from `minburst`: the
+//! class then sends in bursts of that many packets.
 //!
-//! A packet counts for its class and all above it. Who may send is decided by the paper's formal link-sharing guidelines
-//! (section IV): a class may if it is under its limit, or if it has an ancestor that is, through classes none of which is
-//! `bounded`, and no class lower in the tree than that ancestor is under its limit while it, or a class below it, waits. That
-//! is evaluated at every packet, for all classes that wait. (Linux has the "top-level" approximation of it, whose state
-//! lags behind.) Of those that may send, the highest priority goes first, 1 before 8; in a priority they take turns,
-//! weighted round robin by bytes: a turn is worth
+//! A packet is charged to its class and all its ancestors. The paper's formal link-sharing guidelines (section IV)
+//! decide which class may send: a class may send if it is under its limit. Otherwise it needs an ancestor that is
+//! under its limit, reached through classes none of which is `bounded`, and no class lower in the tree than that
+//! ancestor may be under its limit while it or one of its descendants is backlogged. This is evaluated at every
+//! packet, for all backlogged classes. (Linux uses the "top-level" approximation of it, whose state lags behind.) Of
+//! the classes that may send, the highest priority is served first, 1 before 8. Within a priority, service is
+//! weighted round robin by bytes, with a quantum of
 //!
 //! ```text
 //! quantum_i = allot_i·weight_i / (mean weight of the leaves of that priority)
 //! ```
 //!
 //! - A **bounded** class never borrows.
-//! - An **isolated** class does not either, nor does it lend: what it sends does not count for the classes above it, and
-//!   what it leaves unused nobody gets: the classes above it, the link included, have its rate less for the others. (In
-//!   Linux the flag means the first half only, so that others may use its rate.)
-//! - An **exempt** class may always send, whatever those above it have used. (Linux has no such flag.)
+//! - An **isolated** class neither borrows nor lends. What it sends is not charged to its ancestors, and what it
+//!   leaves unused is lost: its ancestors, including the link, have its rate less for their other descendants. (In
+//!   Linux the flag means only the first half, so other classes may use its rate.)
+//! - An **exempt** class may always send, whatever its ancestors have used. (Linux has no such flag.)
 //!
-//! The link itself lends without limit, as in Linux, unless a class is isolated: what it cannot send waits for its transmitter.
-//! So CBQ belongs on a link whose rate is `bandwidth`.
+//! The link itself lends without limit, as in Linux, unless a class is isolated: packets beyond its capacity wait for
+//! its transmitter. So use CBQ on a link whose rate is `bandwidth`.
 //!
-//! Departures from Linux, besides these: the end of a packet is reckoned when it begins, at `bandwidth`, and counts at once,
-//! not at the next look; quanta are neither "repaired" nor do they overflow, and go by the leaves only; there is no second
-//! priority for classes over their limit, which current tc cannot set either. Times are kept in 2⁻³² ns, with L/r rounded to
-//! that for each bit.
+//! Other differences from Linux: The end of a packet is computed when it starts, at `bandwidth`, and counts
+//! immediately, not at the next check. Quanta are not "repaired", do not overflow, and depend on the leaves only.
+//! There is no second priority for classes over their limit, which current tc cannot set either. Times have a
+//! resolution of 2⁻³² ns, to which L/r is rounded for each bit.
 //!
-//! A packet costs time that grows with the number of leaves in which something waits.
+//! The cost of a packet grows with the number of backlogged leaves.
 //!
 //! ```
 //! # use narrows_core::{Bytes, PacketRef, Rate, Time, Duration};
@@ -86,18 +88,18 @@ use class::{Charge, Class, Span};
 /// A class of a CBQ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CbqClass {
-    /// The class above it, by its place, which is before this one's; nothing for the link.
+    /// Index of the parent class, which must come before this one. `None`: the link.
     pub parent: Option<usize>,
-    /// What it is to have; not zero.
+    /// The rate of the class; not zero.
     pub rate: Rate,
-    /// Of a leaf: 1 goes before 2, and so on to 8.
+    /// Leaves only: the priority. 1 is served before 2, and so on to 8.
     pub priority: u8,
-    /// Of a leaf: the bytes of a turn, at the mean weight; not zero.
+    /// Leaves only: bytes per turn at the mean weight; not zero.
     pub allot: Bytes,
-    /// How long its packets are on average, for `maxburst` and `minburst`; not zero.
+    /// Mean packet length, used for `maxburst` and `minburst`; not zero.
     pub average_packet: Bytes,
-    /// Of a leaf: its share of the turns of its priority, relative to others'. As tc's, the rate in bytes a second where
-    /// nothing is said; not zero.
+    /// Leaves only: the weight relative to other leaves of the same priority; not zero. Default as in tc: the rate in
+    /// bytes per second.
     pub weight: Option<u64>,
     /// Never borrows.
     pub bounded: bool,
@@ -105,20 +107,20 @@ pub struct CbqClass {
     pub isolated: bool,
     /// May always borrow.
     pub exempt: bool,
-    /// How many average packets it may send at once after idle time.
+    /// Burst after idle time, in average packets.
     pub maxburst: u32,
-    /// How many average packets it sends at once when it is at its limit for long.
+    /// Burst of a class that stays at its limit, in average packets.
     pub minburst: u32,
-    /// How far the average may fall below zero, in tc's way: the average divided by W. Nothing for any depth.
+    /// How far the average may fall below zero, in tc's notation: the average divided by W. `None`: no limit.
     pub minidle: Option<Duration>,
-    /// W is 2 to the minus this: 0 to 31.
+    /// W is 2 to the power of minus this value: 0 to 31.
     pub ewma: u8,
-    /// What a packet costs at least.
+    /// The minimum cost of a packet.
     pub mpu: Bytes,
 }
 
 impl Default for CbqClass {
-    /// 1 Mbit/s, priority 8, packets of 1000 bytes and turns of one and a half of these, as tc's defaults are.
+    /// 1 Mbit/s, priority 8, packets of 1000 bytes and turns of 1.5 packets, like tc's defaults.
     fn default() -> Self {
         Self {
             parent: None,
@@ -139,22 +141,22 @@ impl Default for CbqClass {
     }
 }
 
-/// Class-based queueing: its flows are the leaves of the tree, in the order of the configuration.
+/// Class-based queueing. Its flows are the leaves of the tree, in configuration order.
 #[derive(Debug)]
 pub struct Cbq {
-    /// Those that were configured, then the link.
+    /// The configured classes, then the link.
     classes: Vec<Class>,
     leaves: Leaves,
-    /// The leaves in which something waits, by priority, in the order of their turns.
+    /// The backlogged leaves by priority, in the order of their turns.
     active: [List; PRIORITIES],
     overhead: Overhead,
-    /// How long a bit takes on the link.
+    /// Transmission time of a bit on the link.
     bit: Span,
-    /// Who was chosen last, and which class lends.
+    /// The flow chosen last, and the lending class.
     chosen: Option<(FlowId, u32)>,
 }
 
-/// What [`Cbq`] keeps of a flow.
+/// Per-flow state of [`Cbq`].
 #[derive(Debug, Default)]
 pub struct CbqFlow {
     links: Links,
@@ -170,20 +172,21 @@ impl Linked for CbqFlow {
 const PRIORITIES: usize = Cbq::LAST_PRIORITY as usize;
 
 impl Cbq {
-    /// The priority that goes last; the first is 1.
+    /// The lowest priority, served last. The first is 1.
     pub const LAST_PRIORITY: u8 = 8;
-    /// The usual time constant of the average: 2⁵ packets.
+    /// The default time constant of the average: 2⁵ packets.
     pub const EWMA: u8 = 5;
-    /// The longest.
+    /// The longest time constant of the average.
     pub const MOST_EWMA: u8 = 31;
-    /// The most classes.
+    /// The maximum number of classes.
     pub const MOST: usize = 1 << 16;
 
-    /// With all classes under their limits. `average_packet` is that of the link as a whole, for its own average.
+    /// A CBQ with all classes under their limits. `average_packet` is the mean packet length of the whole link, used
+    /// for the link's own average.
     ///
     /// # Errors
-    /// When there is no class, a parent does not come before its child, or what is said of a class or of the link is out of
-    /// range.
+    /// If there are no classes, a parent does not come before its child, or a parameter of a class or the link is out
+    /// of range.
     pub fn new(bandwidth: Rate, average_packet: Bytes, classes: Vec<CbqClass>) -> Result<Self, ShapingError> {
         ShapingFault::of_count(classes.len(), Self::MOST)?;
         let classes = class::tree(bandwidth, average_packet, &classes)?;
@@ -204,7 +207,7 @@ impl Cbq {
         &mut self.classes[self.leaves.class_of(flow) as usize]
     }
 
-    /// The lowest class under its limit from this one on upwards, as far as it may borrow.
+    /// The lowest class under its limit, from this one upwards, as far as it may borrow.
     fn lender(&self, now: Span, class: u32) -> Option<Lender> {
         let mut place = class;
         loop {
@@ -223,7 +226,7 @@ impl Cbq {
         }
     }
 
-    /// The first instant at which a class or one that lends to it is under its limit, if nothing is sent until then.
+    /// The first instant at which a class, or one that lends to it, is under its limit if nothing is sent until then.
     fn next_chance(&self, class: u32) -> Span {
         let mut place = class;
         let mut least = Span::NEVER;
@@ -237,8 +240,8 @@ impl Cbq {
         }
     }
 
-    /// The level from which on nobody borrows: that of the lowest class under its limit for which something waits. Classes
-    /// to which nobody lends go to sleep.
+    /// The level from which on no class borrows: that of the lowest class under its limit with a backlogged
+    /// descendant. Puts classes that cannot borrow to sleep.
     fn top_level(&mut self, now: Span, flows: &Flows<CbqFlow>) -> Option<u32> {
         let mut top = None;
         for priority in 0..PRIORITIES {
@@ -256,7 +259,7 @@ impl Cbq {
         top
     }
 
-    /// Who of a priority goes, and who lends.
+    /// The flow of a priority that sends, and the lending class.
     fn choose(
         &mut self,
         now: Span,
@@ -276,7 +279,8 @@ impl Cbq {
         if rounds == i64::MAX {
             return None;
         }
-        // All that may send have had their turns: as many new rounds begin as it takes until one of them may.
+        // All flows that may send have used up their turns. Start as many new rounds as it takes until one of them
+        // may send.
         let eligible: Vec<FlowId> = around(self.active[priority], flows)
             .filter(|&flow| self.eligible(now, flow, top).is_some())
             .collect();
@@ -290,7 +294,7 @@ impl Cbq {
         Some((first, lender))
     }
 
-    /// Who lends to a leaf, if it may send.
+    /// The class that lends to a leaf, if the leaf may send.
     fn eligible(&self, now: Span, flow: FlowId, top: Option<u32>) -> Option<u32> {
         let lender = self.lender(now, self.leaves.class_of(flow))?;
         (lender.level.is_none() || lender.level == top).then_some(lender.class)
@@ -315,11 +319,11 @@ fn around(list: List, flows: &Flows<CbqFlow>) -> impl Iterator<Item = FlowId> {
     })
 }
 
-/// Who lends.
+/// The lending class.
 #[derive(Clone, Copy, Debug)]
 struct Lender {
     class: u32,
-    /// Its level; nothing where it is not asked, because the borrower is exempt.
+    /// Its level. `None` if the level does not matter, because the borrower is exempt.
     level: Option<u32>,
 }
 

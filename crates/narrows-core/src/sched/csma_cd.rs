@@ -1,36 +1,40 @@
 //! Half-duplex Ethernet as a scheduler: stations contend for one medium by CSMA/CD.
 //!
-//! Source: IEEE 802.3-2002, clause 4 (4.2.3.2, 4.2.8 and the parameters of 4.4.2). Each flow is a station with a queue of its
-//! own. Times are counted in bits at the wire's rate, so that 10 and 100 Mbit/s follow the same rules.
+//! Source: IEEE 802.3-2002, clause 4 (4.2.3.2, 4.2.8 and the parameters of 4.4.2). Each flow is a station with its
+//! own queue. Times are counted in bits at the wire's rate, so 10 and 100 Mbit/s follow the same rules.
 //!
-//! - A station that has a frame sends as soon as the medium has been idle for the gap of 96 bits; if it is busy, it waits for
-//!   its end and that gap and sends then, with probability 1.
-//! - A signal reaches the others after `propagation`. A station that starts before it has heard another one collides with
-//!   it. All that collide finish their preambles (64 bits), jam for 32 bits and stop.
-//! - After its n-th collision in a row a frame waits for r slots of 512 bits from the end of the jam, r uniform in
-//!   0 … 2^min(n, backoff limit) − 1, whatever the medium does meanwhile (truncated binary exponential backoff); at the
-//!   attempt limit it is dropped ([`DropReason::Collisions`]).
-//! - The counter of attempts begins anew with the next frame. So who has won a contention meets, with its next frame, a
-//!   loser that draws from a larger window, and wins again more likely than not: the capture effect (K. K. Ramakrishnan and
-//!   H. Yang, "The Ethernet capture effect: analysis and solution", IEEE LCN 1994). After m collisions of the loser's frame,
-//!   the first of the winner's, the winner goes first with probability `1 − 3/2^(m+1)`.
+//! - A station with a frame sends as soon as the medium has been idle for the gap of 96 bits. If the medium is busy,
+//!   the station waits until it is idle, then for the gap, and then sends with probability 1.
+//! - A signal reaches the other stations after `propagation`. A station that starts before it has heard another one
+//!   collides with it. All stations that collide finish their preambles (64 bits), jam for 32 bits and stop.
+//! - After its n-th collision in a row, a frame waits for r slots of 512 bits from the end of the jam, r uniform in 0
+//!   … 2^min(n, backoff limit) − 1, whatever happens on the medium meanwhile (truncated binary exponential backoff).
+//!   At the attempt limit it is dropped ([`DropReason::Collisions`]).
+//! - The attempt counter restarts with the next frame. So the winner of a contention meets, with its next frame, a
+//!   loser that draws from a larger window, and is more likely to win again: the capture effect (K. K. Ramakrishnan
+//!   and H. Yang, "The Ethernet capture effect: analysis and solution", IEEE LCN 1994). After m collisions of the
+//!   loser's frame, the first of the winner's, the winner is first with probability `1 − 3/2^(m+1)`.
 //!
-//! How it meets the link. The wire's overhead must be what the MAC adds, [`CsmaCd::OVERHEAD`], without preamble and gap: a
-//! packet is handed over when its preamble is over, and the link's transmitter takes the rest. Preamble, gap, jam and backoff
-//! are added here, by answering "not before". It must be asked again when the transmission ends, as a link does.
+//! # Use on a link
+//! The wire's overhead must be what the MAC adds, [`CsmaCd::OVERHEAD`], without preamble and gap. A packet is handed
+//! over at the end of its preamble, and the link's transmitter accounts for the rest. The scheduler adds preamble,
+//! gap, jam and backoff by answering [`Selection::NotBefore`]. [`Scheduler::select`] must be called at the end of the
+//! transmission, as a link does.
 //!
-//! Where it departs:
-//! - All stations are at the same distance from one another, as at a hub, and see the end of a frame or jam at the same
+//! # Differences from the standard
+//! - All stations have the same distance from each other, as at a hub, and see the end of a frame or jam at the same
 //!   instant. So stations that waited for it start together.
-//! - `propagation` is at most the preamble, so that a frame is safe when its destination address begins: 6.4 µs at 10 Mbit/s,
-//!   which is more than a hub and its cables take, and a quarter of what the standard allows a whole collision domain.
-//! - The gap is not cut into two parts: whatever happens in it, a station that waits starts at its end.
-//! - Attempts are those of the packet: where queue management drops it, the next begins anew. Where that happens during the
-//!   preamble, the next one goes in its place, or else the medium is idle from the preamble's end on.
+//! - `propagation` is at most the preamble, so that a frame is safe from collisions when its destination address
+//!   begins. That is 6.4 µs at 10 Mbit/s, more than a hub and its cables take, and a quarter of what the standard
+//!   allows a whole collision domain.
+//! - The gap is not divided into two parts: whatever happens during it, a waiting station starts at its end.
+//! - Attempts are counted per packet: if queue management drops it, the next packet starts again. If that happens
+//!   during the preamble, the next packet is sent in its place; if there is none, the medium is idle from the end of
+//!   the preamble.
 //! - While the rate is zero the medium counts as busy. At an unlimited rate all times are zero.
 //!
-//! It is a model with state: the n-th backoff that any station draws is the n-th draw of its stream. Work for a packet and
-//! for a collided frame is logarithmic in the number of stations that have packets.
+//! The model has state: the n-th backoff of any station is the n-th draw of its stream. The work for a packet and for
+//! a collided frame is logarithmic in the number of backlogged stations.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -45,29 +49,29 @@ use crate::units::Rate;
 
 /// Preamble and start frame delimiter, in bits.
 const PREAMBLE: u32 = 64;
-/// What follows it in a frame that collides.
+/// The jam after the preamble of a frame that collides.
 const JAM: u32 = 32;
-/// Between frames.
+/// The gap between frames.
 const GAP: u32 = 96;
-/// The instant after this one is where it is known who starts at this one.
+/// The stations that start at an instant are known this much later.
 const INSTANT: Duration = Duration::from_nanos(1);
 
 /// The parameters of CSMA/CD. The default is Ethernet at 10 or 100 Mbit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CsmaCdConfig {
-    /// From any station to any other, in bits; at most [`CsmaCdConfig::MOST_PROPAGATION`]. 20: a hub and two cables of 100 m at
-    /// 10 Mbit/s.
+    /// Propagation delay between any two stations, in bits; at most [`CsmaCdConfig::MOST_PROPAGATION`]. Default: 20,
+    /// a hub and two cables of 100 m at 10 Mbit/s.
     pub propagation: u32,
-    /// The unit of the backoff, in bits; not zero. 512.
+    /// Backoff slot, in bits; not zero. Default: 512.
     pub slot: u32,
-    /// From that collision on the window grows no more; at most 32. 10.
+    /// The window does not grow after this many collisions; at most 32. Default: 10.
     pub backoff_limit: u8,
-    /// At that collision the frame is dropped; at least 1. 16.
+    /// Drop the frame at this many collisions; at least 1. Default: 16.
     pub attempt_limit: u8,
 }
 
 impl CsmaCdConfig {
-    /// A signal is everywhere when the preamble is over.
+    /// Every station hears a signal before its preamble ends.
     pub const MOST_PROPAGATION: u32 = PREAMBLE;
 }
 
@@ -77,12 +81,12 @@ impl Default for CsmaCdConfig {
     }
 }
 
-/// What CSMA/CD has counted.
+/// Counters of CSMA/CD.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CsmaCdCounters {
-    /// Frames that had the medium for themselves.
+    /// Frames sent without a collision.
     pub frames: u64,
-    /// Times that several stations began together.
+    /// Collisions.
     pub collisions: u64,
     /// Frames in those collisions.
     pub collided: u64,
@@ -98,40 +102,40 @@ pub struct CsmaCd {
     draws: u64,
     counters: CsmaCdCounters,
     medium: Medium,
-    /// The stations that want to send, by the instant from which on they would.
+    /// The stations that want to send, by the instant from which they would.
     contending: BTreeSet<(Time, FlowId)>,
     /// The stations whose first packet has reached the attempt limit, and when they give it up.
     given_up: VecDeque<(Time, FlowId)>,
 }
 
-/// What is on the wire.
+/// The state of the wire.
 #[derive(Clone, Copy, Debug)]
 enum Medium {
-    /// Nothing, or a jam or gap that ends at `free`: who waits starts then.
+    /// Idle, or a jam or gap that ends at `free`. Waiting stations start then.
     Idle { free: Time },
-    /// The preamble of a station's frame, up to `frame`.
+    /// The preamble of a station's frame, until `frame`.
     Preamble { flow: FlowId, frame: Time },
     /// A frame. The link knows when it ends.
     Frame,
-    /// The wire is down; `free` as it was.
+    /// The wire is down. `free` is as it was before.
     Down { free: Time },
 }
 
-/// What is kept of a station.
+/// Per-flow state: a station.
 #[derive(Debug, Default)]
 pub struct EthernetStation {
-    /// From when on it would send its first packet.
+    /// The instant from which it would send its first packet.
     ready: Time,
-    /// How often that has collided.
+    /// The number of collisions of that packet.
     attempts: u8,
 }
 
 impl CsmaCd {
-    /// What the MAC adds to a packet from its link header on: the check sequence, and at least 64 bytes in all. Preamble and
-    /// gap are the scheduler's.
+    /// What the MAC adds to a packet, counted from the link header on: the frame check sequence, and padding to 64
+    /// bytes. The scheduler adds preamble and gap.
     pub const OVERHEAD: Overhead = Overhead { link_header: true, extra: 4, minimum: 64, cells: None };
 
-    /// An idle medium. Backoffs are draws of `stream`.
+    /// An idle medium. Backoffs are drawn from `stream`.
     pub fn new(config: CsmaCdConfig, stream: Stream) -> Self {
         Self {
             config,
@@ -145,12 +149,12 @@ impl CsmaCd {
         }
     }
 
-    /// What it has counted.
+    /// The counters.
     pub const fn counters(&self) -> CsmaCdCounters {
         self.counters
     }
 
-    /// How long so many bits take.
+    /// Transmission time of this many bits.
     fn bits(&self, bits: u64) -> Duration {
         let finish = ConstantRate(self.rate).finish(Time::ZERO, Work::bits(bits));
         finish.map_or(Duration::ZERO, |finish| finish.at.since(Time::ZERO))
@@ -166,19 +170,20 @@ impl CsmaCd {
         self.contending.first().map(|&(ready, _)| ready.max(free))
     }
 
-    /// When it is known who starts together with one that starts at `at`: packets may come that have not heard it.
+    /// When all stations that start together with one at `at` are known: packets may arrive at stations that have not
+    /// heard it yet.
     fn known(&self, at: Time) -> Time {
         at + self.of(self.config.propagation).max(INSTANT)
     }
 
-    /// Handles the starts of which it is known by `now` who takes part.
+    /// Handles the starts whose participants are known by `now`.
     fn catch_up(&mut self, now: Time, flows: &mut Flows<EthernetStation>) {
         while let Some(at) = self.next_start()
             && self.known(at) <= now
         {
             let until = self.known(at);
             let mut starting = Vec::new();
-            // Who waited starts with the first; the others when they are ready.
+            // Waiting stations start with the first; the others when they are ready.
             let mut last = at;
             while let Some(&(ready, flow)) = self.contending.first()
                 && ready < until
@@ -186,7 +191,7 @@ impl CsmaCd {
                 self.contending.pop_first();
                 starting.push(flow);
                 last = last.max(ready);
-                // Without a limit on the rate nothing lasts long enough to collide with.
+                // At an unlimited rate nothing lasts long enough for a collision.
                 if self.rate == Rate::UNLIMITED {
                     break;
                 }
@@ -201,8 +206,8 @@ impl CsmaCd {
         }
     }
 
-    /// These stations collide, the last of which starts at `last`. Its jam is the last to end: the first one hears of the
-    /// second before the last one's preamble is over.
+    /// A collision of these stations, the last of which starts at `last`. Its jam is the last to end, because the
+    /// first station hears the second before the preamble of the last is over.
     fn collide(&mut self, last: Time, stations: &[FlowId], flows: &mut Flows<EthernetStation>) {
         self.counters.collisions += 1;
         self.counters.collided += stations.len() as u64;

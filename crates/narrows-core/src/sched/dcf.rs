@@ -1,42 +1,47 @@
-//! The distributed coordination function of IEEE 802.11b as a scheduler: stations contend for one medium.
+//! The distributed coordination function (DCF) of IEEE 802.11b as a scheduler: stations contend for one medium.
 //!
-//! Source: IEEE 802.11-2007, 9.2 (DCF) and clause 18 (the 11 Mbit/s PHY). Each flow is a station that hears all others.
+//! Source: IEEE 802.11-2007, 9.2 (DCF) and clause 18 (the 11 Mbit/s PHY). Each flow is a station that hears all
+//! others.
 //!
-//! - A station may send at once when the medium has been idle for DIFS. One that finds it busy draws a backoff, uniform
-//!   in 0…CW slots (9.2.4). Slots count while the medium is idle, after DIFS, or after EIFS where a collision came before;
-//!   a slot in which the medium becomes busy does not count (9.2.5.2).
-//! - Stations whose backoff ends at one instant collide: the medium is busy for the longest of their frames. CW goes from
-//!   CWmin to `2·(CW + 1) − 1`, at most CWmax, and each draws again; at the retry limit the packet is dropped
-//!   ([`DropReason::RetryLimit`]).
-//! - After a frame come SIFS and its acknowledgement; CW is CWmin again, and the station draws a backoff whether or not
-//!   another packet waits ("post-backoff"). `EIFS = SIFS + ACK at 1 Mbit/s + DIFS`.
-//! - Frames longer than a threshold are announced by RTS and CTS, if one is set; then it is the RTS that collides.
+//! - A station may send immediately when the medium has been idle for DIFS. If the medium is busy, the station draws
+//!   a backoff, uniform in 0…CW slots (9.2.4). Slots count while the medium is idle, after DIFS, or after EIFS
+//!   following a collision. A slot in which the medium becomes busy does not count (9.2.5.2).
+//! - Stations whose backoffs end at the same instant collide: the medium is busy for the longest of their frames. CW
+//!   grows from CWmin to `2·(CW + 1) − 1`, at most CWmax, and each station draws again. At the retry limit the packet
+//!   is dropped ([`DropReason::RetryLimit`]).
+//! - A frame is followed by SIFS and its acknowledgement. CW is then CWmin again, and the station draws a backoff
+//!   whether or not another packet waits ("post-backoff"). `EIFS = SIFS + ACK at 1 Mbit/s + DIFS`.
+//! - If an RTS threshold is set, longer frames are announced by RTS and CTS. Then the RTS collides.
 //!
-//! How it meets the link. The wire's rate is that of the PSDU (1, 2, 5.5 or 11 Mbit/s, or any other), and its overhead
-//! must be what the MAC adds, [`Dcf::OVERHEAD`]: a packet is handed over at the instant at which its PSDU starts, and the
-//! link's transmitter takes `(length + 36)·8/rate` for it. The rest (PLCP preamble and header, RTS and CTS, rounding up to
-//! whole microseconds, SIFS, ACK, DIFS, backoff, collisions) the DCF adds itself, by answering "not before". It must be
-//! asked again when the transmission ends, as a link does: that instant is the end of the PSDU.
+//! # Use on a link
+//! The wire's rate is that of the PSDU (1, 2, 5.5 or 11 Mbit/s, or any other). Its overhead must be what the MAC
+//! adds, [`Dcf::OVERHEAD`]. A packet is handed over at the instant at which its PSDU starts, and the link's
+//! transmitter takes `(length + 36)·8/rate` for it. The DCF adds the rest (PLCP preamble and header, RTS and CTS,
+//! rounding up to whole microseconds, SIFS, ACK, DIFS, backoff, collisions) by answering [`Selection::NotBefore`].
+//! [`Scheduler::select`] must be called at the end of the transmission, which is the end of the PSDU, as a link does.
 //!
-//! Where it departs, or the standard leaves it open:
-//! - Carrier sense takes no time, and signals do not travel: stations collide only if they start at the same instant.
-//!   Propagation is the link's delay line's business, and does not count in the exchange. What starts at the very instant at
-//!   which a packet comes cannot be heard yet: if that packet's station may send at once, it does, and they collide.
-//! - The ACK timeout ends with the others' EIFS, so that all stations share one grid of slots. The standard's is about
-//!   92 µs shorter with long preambles, and depends on the PHY.
-//! - A packet that comes while the medium is idle, but not yet for DIFS, waits for the end of DIFS without a backoff.
-//! - Retries are those of the packet: where queue management drops it, the next begins anew. Where that happens while the
-//!   preamble is on the air, the next one goes in its place, or else the medium is idle from the preamble's end on.
+//! # Differences from the standard, and open points
+//! - Carrier sense takes no time, and signals have no propagation delay: stations collide only if they start at the
+//!   same instant. The link's delay line models propagation, which does not count in the exchange. A transmission
+//!   that starts at the very instant at which a packet arrives cannot be heard yet: if that packet's station may send
+//!   immediately, it does, and they collide.
+//! - The ACK timeout ends with the other stations' EIFS, so that all stations share one grid of slots. The standard's
+//!   timeout is about 92 µs shorter with long preambles, and depends on the PHY.
+//! - A packet that arrives while the medium is idle, but not yet for DIFS, waits until the end of DIFS without a
+//!   backoff.
+//! - Retries are counted per packet: if queue management drops it, the next packet starts again. If that happens
+//!   while the preamble is on the air, the next packet is sent in its place; if there is none, the medium is idle
+//!   from the end of the preamble.
 //! - While the rate is zero the medium counts as busy.
-//! - One that takes over from another queue while the wire is busy counts the medium as idle until that transmission ends:
-//!   stations may begin their preambles, but no PSDU, meanwhile.
-//! - For the length of collided frames, an overhead that counts link headers takes those to be Ethernet's 14 bytes.
+//! - If the DCF takes over from another queue while the wire is busy, the medium counts as idle until that
+//!   transmission ends: stations may begin their preambles, but no PSDU, meanwhile.
+//! - For the length of collided frames, an overhead that counts link headers assumes Ethernet's 14 bytes.
 //!
-//! It is a model with state: the n-th backoff that any station draws is the n-th draw of its stream. Work for a packet and
-//! for a collided frame is logarithmic in the number of stations that have packets; the others cost nothing.
+//! The model has state: the n-th backoff of any station is the n-th draw of its stream. The work for a packet and for
+//! a collided frame is logarithmic in the number of backlogged stations; idle stations cost nothing.
 //!
-//! One station that always has packets sends one every `DIFS + 15.5·slot + preamble + PSDU + SIFS + ACK` on average: with
-//! 1500 bytes at 11 Mbit/s 1928 µs, or 6.2 Mbit/s.
+//! A single backlogged station sends a packet every `DIFS + 15.5·slot + preamble + PSDU + SIFS + ACK` on average:
+//! with 1500 bytes at 11 Mbit/s, 1928 µs or 6.2 Mbit/s.
 
 mod airtime;
 
@@ -54,24 +59,24 @@ use crate::units::Rate;
 /// The parameters of a DCF. The default is 802.11b with long preambles and without RTS and CTS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DcfConfig {
-    /// The length of a backoff slot; not zero. 20 µs.
+    /// Backoff slot; not zero. Default: 20 µs.
     pub slot: Duration,
-    /// Between a frame and its answer. 10 µs.
+    /// Time between a frame and its response. Default: 10 µs.
     pub sifs: Duration,
-    /// How long the medium is idle before slots count: SIFS and two slots. 50 µs.
+    /// Idle time before slots count: SIFS and two slots. Default: 50 µs.
     pub difs: Duration,
-    /// PLCP preamble and header before each frame: 192 µs, or 96 µs for the short form. Not zero.
+    /// PLCP preamble and header of each frame; not zero. Default: 192 µs (long). The short form is 96 µs.
     pub preamble: Duration,
-    /// The rate of ACK, RTS and CTS, but no more than that of the wire. 2 Mbit/s; not zero.
+    /// Rate of ACK, RTS and CTS, limited to the wire's rate; not zero. Default: 2 Mbit/s.
     pub basic_rate: Rate,
-    /// The contention window of a first attempt: one less than a power of two, at most 65,535. 31.
+    /// Contention window of a first attempt: one less than a power of two, at most 65,535. Default: 31.
     pub window_min: u32,
-    /// The greatest contention window: one less than a power of two, `window_min` to 65,535. 1023.
+    /// Maximum contention window: one less than a power of two, from `window_min` to 65,535. Default: 1023.
     pub window_max: u32,
-    /// How often a packet may collide: at that collision it is dropped. At least 1; 7 (dot11ShortRetryLimit). The limit
-    /// for frames beyond the RTS threshold is another one in the standard, but counts only what fails after CTS.
+    /// Drop the packet at this many collisions; at least 1. Default: 7 (dot11ShortRetryLimit). The standard has
+    /// another limit for frames above the RTS threshold, but it counts only failures after CTS.
     pub retry_limit: u8,
-    /// Frames of more bytes than this, overhead included, are announced by RTS and CTS; nothing for none.
+    /// Frames of more bytes than this, overhead included, are announced by RTS and CTS. Default: none.
     pub rts_threshold: Option<u32>,
 }
 
@@ -98,12 +103,12 @@ impl DcfConfig {
     pub const SHORT_PREAMBLE: Duration = Duration::from_micros(96);
 }
 
-/// What a DCF has counted.
+/// Counters of a DCF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DcfCounters {
-    /// Times that one station had the medium for itself.
+    /// Transmissions of a single station, without a collision.
     pub exchanges: u64,
-    /// Times that several stations began at one instant.
+    /// Collisions: several stations that started at the same instant.
     pub collisions: u64,
     /// Frames in those collisions.
     pub collided: u64,
@@ -119,49 +124,50 @@ pub struct Dcf {
     draws: u64,
     counters: DcfCounters,
     medium: Medium,
-    /// Backoff slots that had passed when the medium became busy last. A backoff ends when that many have passed as it
-    /// says, and so nothing has to be done to freeze it.
+    /// Backoff slots that had passed when the medium last became busy. A backoff ends at a given number of passed
+    /// slots, so freezing it needs no work.
     passed: u64,
     /// How often the medium has become busy.
     busy_periods: u64,
     /// The stations with packets that wait for the end of a backoff, by that end, or that start now.
     contending: BTreeSet<(u64, FlowId)>,
-    /// When a packet came last that could be sent at once. Its backoff has ended, maybe long ago and amid a slot.
+    /// The last arrival of a packet that could be sent immediately. Its backoff has ended, possibly long ago and
+    /// within a slot.
     joined: Time,
     /// The stations whose first packet has reached the retry limit, and when they give it up.
     given_up: VecDeque<(Time, FlowId)>,
 }
 
-/// What is on the air.
+/// The state of the medium.
 #[derive(Clone, Copy, Debug)]
 enum Medium {
-    /// Nothing from `busy_until` on; slots count from `slots_from` on, after DIFS or EIFS.
+    /// Idle from `busy_until` on. Slots count from `slots_from` on, after DIFS or EIFS.
     Idle { busy_until: Time, slots_from: Time },
-    /// What comes before a station's PSDU, which starts at `psdu`.
+    /// The transmission before a station's PSDU, which starts at `psdu`.
     Announced { flow: FlowId, psdu: Time },
     /// A PSDU. The link knows when it ends.
     Psdu { since: Time },
-    /// The wire is down; `slots_from` as it was.
+    /// The wire is down. `slots_from` is as it was before.
     Down { slots_from: Time },
 }
 
-/// What is kept of a station.
+/// Per-flow state: a station.
 #[derive(Debug, Default)]
 pub struct Station {
-    /// The number of slots that will have passed when its backoff ends, or ended.
+    /// The number of slots that will have passed when its backoff ends, or that had passed when it ended.
     expiry: u64,
-    /// The busy period in which that began.
+    /// The busy period in which the backoff began.
     begun: u64,
-    /// How often its first packet has collided.
+    /// The number of collisions of its first packet.
     retries: u8,
 }
 
 impl Dcf {
-    /// What the MAC adds to a packet: a header of 24 bytes and the check sequence of 4 (7.2.2), and 8 of LLC and SNAP
-    /// (RFC 1042).
+    /// What the MAC adds to a packet: a header of 24 bytes and the frame check sequence of 4 (7.2.2), and 8 bytes of
+    /// LLC and SNAP (RFC 1042).
     pub const OVERHEAD: Overhead = Overhead { extra: 36, ..Overhead::IP };
 
-    /// An idle medium. Backoffs are draws of `stream`.
+    /// An idle medium. Backoffs are drawn from `stream`.
     pub fn new(config: DcfConfig, stream: Stream) -> Self {
         Self {
             config,
@@ -178,13 +184,13 @@ impl Dcf {
         }
     }
 
-    /// What it has counted.
+    /// The counters.
     pub const fn counters(&self) -> DcfCounters {
         self.counters
     }
 
-    /// Handles the starts of frames before `now`. Who starts at an instant is known only when it is over: packets may still
-    /// come.
+    /// Handles the starts of frames before `now`. The stations that start at an instant are known only when it is
+    /// over, because packets may still arrive.
     fn catch_up(&mut self, now: Time, flows: &mut Flows<Station>) {
         while let Some(at) = self.next_start()
             && at < now
@@ -212,7 +218,7 @@ impl Dcf {
         Some((slots_from + Duration::from_nanos(slots)).max(self.joined))
     }
 
-    /// Slots that have passed.
+    /// The number of slots that have passed.
     fn passed(&self, now: Time) -> u64 {
         match self.medium {
             Medium::Idle { slots_from, .. } => {
@@ -227,7 +233,7 @@ impl Dcf {
         self.busy_periods += 1;
     }
 
-    /// A single station begins to send.
+    /// A single station starts to send.
     fn announce(&mut self, at: Time, flow: FlowId, flows: &Flows<Station>) {
         self.counters.exchanges += 1;
         let first = flows.first(flow).map_or(0, |first| first.length);
@@ -260,7 +266,7 @@ impl Dcf {
         self.wait(flow, self.passed + slots, flows);
     }
 
-    /// A station's backoff, which begins in this busy period, ends when so many slots have passed.
+    /// A station's backoff, which begins in this busy period, ends when this many slots have passed.
     fn wait(&mut self, flow: FlowId, expiry: u64, flows: &mut Flows<Station>) {
         let waits = flows.packets(flow) > 0;
         let station = &mut flows[flow];
@@ -270,14 +276,14 @@ impl Dcf {
         }
     }
 
-    /// Whether a station's backoff has ended. One of no slots does at the end of DIFS.
+    /// Whether a station's backoff has ended. A backoff of zero slots ends at the end of DIFS.
     fn has_ended(&self, station: &Station, now: Time) -> bool {
         let passed = self.passed(now);
         let counting = matches!(self.medium, Medium::Idle { slots_from, .. } if slots_from <= now);
         station.expiry < passed || station.expiry == passed && (station.begun < self.busy_periods || counting)
     }
 
-    /// The PSDU on the air ends: SIFS and ACK follow.
+    /// The PSDU on the air ends. SIFS and ACK follow.
     fn finish(&mut self, now: Time) {
         if let Medium::Psdu { since } = self.medium {
             let end = since + airtime::whole_micros(now.since(since));

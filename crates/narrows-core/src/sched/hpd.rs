@@ -1,73 +1,81 @@
-//! Delay-bounded hybrid proportional delay (DBHPD): classes whose delays are in proportion, some of them bounded.
+//! Delay-bounded hybrid proportional delay (DBHPD): classes whose delays have fixed ratios, some of them bounded.
 //!
-//! Sources: C. Dovrolis, D. Stiliadis and P. Ramanathan, "Proportional differentiated services: delay differentiation and
-//! packet scheduling", IEEE/ACM Transactions on Networking 10(1), 2002, for the hybrid delay; J. Antila and M. Luoma for the
-//! estimators and the bound; all of it as in O.-P. Lamminen's thesis on a DBHPD for Linux (Helsinki, 2007), whose equations
-//! are numbered here.
+//! Sources: C. Dovrolis, D. Stiliadis and P. Ramanathan, "Proportional differentiated services: delay differentiation
+//! and packet scheduling", IEEE/ACM Transactions on Networking 10(1), 2002, for the hybrid delay; J. Antila and M.
+//! Luoma for the estimators and the bound; all of it as in O.-P. Lamminen's thesis on a DBHPD for Linux (Helsinki,
+//! 2007), whose equations are numbered here.
 //!
-//! Of class i, w is how long its first packet has waited, d̄ the average delay of the packets that have left it, and δ its
-//! delay differentiation parameter. When the transmitter is free the class goes that has the largest
+//! For class i, let w be how long its first packet has waited, d̄ the average delay of the packets that have left it,
+//! and δ its delay differentiation parameter. When the transmitter is free, the backlogged class with the largest
 //!
 //! ```text
 //! h = g·d̄/δ + (1 − g)·w/δ            (3.1, 3.2)
 //! ```
 //!
-//! of those in which something waits, and the one of the lowest number among equals. With g = 0 that is waiting time
-//! priority, under which the ratios of delays come near those of the δ as the load grows; with g = 1 it is proportional
-//! average delay, which holds them wherever some order of service can, but has no regard to what a packet has waited.
+//! is served; on a tie, the one with the lowest number. With g = 0 this is waiting time priority: the ratios of
+//! delays approach those of the δ as the load grows. With g = 1 it is proportional average delay: it keeps the ratios
+//! whenever some order of service can, but ignores how long a packet has waited.
 //!
-//! d̄ changes when a packet departs, with its delay d, from arrival to departure from here:
+//! d̄ is updated when a packet departs, with its delay d, the time from arrival to departure here:
 //!
 //! ```text
 //! d̄ ← γ·d + (1 − γ)·d̄               EWMA, from d̄ = 0 on (3.3)
 //! γ(q) = 1 / (N·√q·ln q), at most 1   (3.4)
 //! ```
 //!
-//! N is the number of classes, and q is how many packets the class has just before one departs, that one included; the only
-//! one replaces the average. **EWMA-r** takes the exact mean of the first `threshold` delays instead, and begins anew with
-//! the packet that ends an idle time of the class of `cycle` or more (3.5). **EWMA-pe** counts γ n times, at most as 1:
+//! N is the number of classes, and q is the number of packets in the class just before one departs, that one
+//! included. With q = 1, the delay replaces the average. **EWMA-r** uses the exact mean of the first `threshold`
+//! delays instead, and restarts with the packet that ends an idle time of the class of `cycle` or more (3.5).
+//! **EWMA-pe** multiplies γ by n, and the product is at most 1:
 //!
 //! ```text
 //! d̄ ← n·γ·d + (1 − n·γ)·d̄           (3.6)
 //! n = ⌈ |d − d̄| / (width·d̄) ⌉, at least 1, at most `steps`
 //! ```
 //!
-//! which is table 3.7 with steps of 10 %, seven of them; the published implementation has steps of 12.5 %.
+//! This is table 3.7 with seven steps of 10 %; the published implementation has steps of 12.5 %.
 //!
-//! **Bounds.** A class may have a limit to what its packets wait. It goes before all others when that is at stake: when its
-//! first packet would have waited longer than the limit once the packet has been sent that would go otherwise
-//! ([`BoundReading::AboutToViolate`], the default), or when it has waited longer already ([`BoundReading::HasViolated`]).
-//! With the first reading the bound holds for every packet that finds its class empty, if no other class has a bound and the
-//! packet on the wire does not take longer; with the second it may be missed by the time of one packet. Packets of a burst wait for those of their class before them in
-//! any case. So a packet of a single bounded class waits no longer than
+//! **Bounds.** A class may have a limit on the waiting time of its packets. It is served before all others when its
+//! bound is at stake. With [`BoundReading::AboutToViolate`], the default, that is when its first packet would have
+//! waited longer than the limit after the transmission of the packet that would be sent otherwise. With
+//! [`BoundReading::HasViolated`], that is when its first packet has already waited longer. With the first reading the
+//! bound holds for every packet that finds its class empty, if no other class has a bound and the packet on the wire
+//! does not take longer than the limit. With the second, it may be missed by the transmission time of one packet.
+//! Packets of a burst also wait for the packets of their class before them. So a packet of a single bounded class
+//! waits no longer than
 //!
 //! ```text
 //! limit + the packets of its class before it, at the wire's rate + one packet of another class
 //! ```
 //!
-//! as long as the wire's rate does not fall meanwhile. Of several classes whose bound is at stake the one of the highest
-//! number goes ([`BoundOrder::Reference`]): where no bound can be kept, that makes strict priorities of them, the highest
-//! number first, as the thesis says. Or the one whose instant is first ([`BoundOrder::EarliestDeadline`]), which keeps all
-//! bounds where any order can, but for the packet on the wire.
+//! as long as the wire's rate does not fall in the meantime. If the bounds of several classes are at stake, the class
+//! with the highest number is served ([`BoundOrder::Reference`]). If no bound can be kept, this amounts to strict
+//! priorities, the highest number first, as the thesis says. Alternatively, the class whose bound is reached first is
+//! served ([`BoundOrder::EarliestDeadline`]). This keeps all bounds whenever any order can, except for the packet on
+//! the wire.
 //!
-//! Departures from the published listing, which is faulty; the equations and the text around it are followed instead:
-//! - γ is divided by 1024 there only where it is set. The average grows thousandfold with each packet, and wraps.
-//! - It compares a tentative average that has the first packet's wait in it. Here d̄ is of departed packets alone.
-//! - Of EWMA-r it takes the remainder for the mean, and the sum is lost; the idle time begins when all classes are idle; and
-//!   a class served for its bound counts a delay of another one, or none.
-//! - Of EWMA-pe neither version of the loops that look for n finds table 3.7: one ends at the first step or never; the other
-//!   takes errors upwards for a step less than those downwards.
-//! - A class that is served for its bound leaves γ(n) aside. Here a departure is a departure.
+//! Differences from the published listing, which has errors; this implementation follows the equations and the
+//! accompanying text:
+//! - The listing divides γ by 1024 only where γ is set. The average grows by a factor of a thousand with each packet,
+//!   and wraps around.
+//! - It compares a tentative average that includes the first packet's waiting time. Here d̄ is of departed packets
+//!   only.
+//! - For EWMA-r it uses the remainder as the mean, and the sum is lost. The idle time begins when all classes are
+//!   idle. A class served for its bound counts a delay of another class, or none.
+//! - For EWMA-pe neither version of the loops that search for n yields table 3.7: one ends at the first step or
+//!   never; the other counts upward errors as one step less than downward errors.
+//! - It ignores γ(n) for a class that is served for its bound. Here all departures are treated alike.
 //!
-//! **Numbers.** In an average a delay counts as 39 hours at most, 2⁴⁷ ns; averages have 16 bits more of fraction, and are
-//! rounded to the nearest at each departure; γ is in parts of 2³². Hybrid delays are compared as whole numbers (see `largest.rs`), so that equal ones are
-//! equal. Nothing overflows. γ(q) goes through `libm`, so that it is the same everywhere.
+//! **Numbers.** In an average a delay counts as at most 39 hours, 2⁴⁷ ns. Averages have 16 additional fraction bits,
+//! and are rounded to nearest at each departure. γ is in units of 2⁻³². Hybrid delays are compared as integers (see
+//! `largest.rs`), so equal delays compare equal. There is no overflow. γ(q) is computed with `libm`, so it is the
+//! same on all machines.
 //!
-//! A class whose packets wait in a queue of their own that lets a later one overtake counts delays as if none did. Where
-//! that queue holds them back, as a shaper does, they wait from the instant at which one may go.
+//! If the packets of a class wait in a nested queue that reorders them, delays are counted as if it did not. If that
+//! queue delays packets, as a shaper does, their waiting time starts at the instant at which one may be sent.
 //!
-//! Cost: one multiplication for each class in which something waits, of up to 32; one division, if a bounded class has
-//! packets; memory of eight bytes for each packet that waits.
+//! Cost: one multiplication for each backlogged class, of up to 32; one division if a bounded class is backlogged;
+//! eight bytes of memory for each waiting packet.
 //!
 //! ```
 //! # use narrows_core::{Duration, PacketRef, Time};
@@ -113,20 +121,20 @@ use ring::Ring;
 #[derive(Debug)]
 pub struct Hpd {
     config: HpdConfig,
-    /// The classes that flows are, by number; what has left is passed over.
+    /// The classes of the flows, by number. Classes that have left are skipped.
     classes: Vec<Class>,
     parts: Parts,
-    /// Sets of classes, a bit for each: those that flows are, those in which something waits, those with a bound.
+    /// Sets of classes, one bit each: those with a flow, those that are backlogged, those with a bound.
     taken: u32,
     waiting: u32,
     bounded: u32,
-    /// Whether the class that was chosen last was chosen for its bound.
+    /// Whether the class chosen last was chosen for its bound.
     for_its_bound: bool,
     gammas: Gammas,
     wire: Wire,
 }
 
-/// What [`Hpd`] keeps of a flow: which class it is.
+/// Per-flow state of [`Hpd`]: the flow's class.
 #[derive(Debug)]
 pub struct HpdFlow {
     class: u32,
@@ -135,7 +143,7 @@ pub struct HpdFlow {
 #[derive(Debug)]
 struct Class {
     settings: HpdClass,
-    /// When its packets came that wait, as far as the scheduler has been told.
+    /// The arrival instants of its waiting packets, as far as the scheduler has been told.
     arrivals: Ring,
     estimate: Estimate,
     over_limit: u64,
@@ -151,7 +159,7 @@ impl Class {
         }
     }
 
-    /// Another packet is the first now; whether there is none.
+    /// Another packet is the first now. Returns whether there is none.
     #[inline]
     fn first_is_another(&mut self, now: Time, part: &mut Part) -> bool {
         match self.arrivals.front() {
@@ -161,7 +169,7 @@ impl Class {
         self.arrivals.len() == 0
     }
 
-    /// Several packets have joined at once: the class was put aside with them.
+    /// Several packets have joined at once, because the class was parked with them.
     #[cold]
     fn complete(&mut self, since: Time, packets: u32) {
         while self.arrivals.len() < packets as usize {
@@ -177,10 +185,10 @@ impl Default for Hpd {
 }
 
 impl Hpd {
-    /// How many classes there may be.
+    /// The maximum number of classes.
     pub const CLASSES: u32 = u32::BITS;
 
-    /// Without flows.
+    /// A scheduler without flows.
     pub fn new(config: HpdConfig) -> Self {
         Self {
             config,
@@ -195,9 +203,9 @@ impl Hpd {
         }
     }
 
-    /// The classes, or their parameters, are others: λ may be another, and with it all hybrid delays.
+    /// Recomputes all hybrid delays after classes or their parameters have changed, because λ may have changed.
     fn classes_changed(&mut self) {
-        // A class that has left counts as if it had the least δ, which changes nothing.
+        // A class that has left counts as having the least δ, which changes nothing.
         let ddp = |(class, number): (&Class, u32)| {
             let there = self.taken >> number & 1 == 1;
             if there { class.settings.ddp } else { NonZero::<u32>::MIN }
@@ -213,7 +221,7 @@ impl Hpd {
         }
     }
 
-    /// A packet that came at `since` has joined.
+    /// A packet that arrived at `since` has joined.
     #[inline]
     fn join_queue(&mut self, since: Time, flow: FlowId, flows: &mut Flows<HpdFlow>) {
         let (state, packets) = flows.state_and_packets(flow);
@@ -233,7 +241,7 @@ impl Hpd {
         }
     }
 
-    /// The class that goes because its bound is at stake, where `next` would go otherwise.
+    /// The class to serve because its bound is at stake, if any. `next` would be served otherwise.
     fn violator(&self, now: Time, next: u32, flows: &Flows<HpdFlow>) -> Option<u32> {
         let instant = match self.config.bound_reading {
             BoundReading::HasViolated => now,
@@ -260,7 +268,7 @@ impl Hpd {
         }
     }
 
-    /// How long a packet takes on the wire, to the next nanosecond; for ever where that is down.
+    /// Transmission time of a packet, rounded up to a nanosecond. Unlimited if the wire is down.
     fn time_on_wire(&self, length: u32) -> Duration {
         let work = bucket::cost(length, &self.wire.overhead, Bytes::new(0));
         let end = ConstantRate(self.wire.rate).finish(Time::ZERO, work);
@@ -271,7 +279,7 @@ impl Hpd {
 impl Scheduler for Hpd {
     type Flow = HpdFlow;
 
-    /// The flow is the first class that no flow is.
+    /// The flow gets the first class that has no flow.
     fn join(&mut self, _flow: FlowConfig) -> Result<HpdFlow, Refused> {
         let number = self.taken.trailing_ones();
         if number == Self::CLASSES {
@@ -293,7 +301,7 @@ impl Scheduler for Hpd {
         self.classes_changed();
     }
 
-    /// What waits stays, and so does the average.
+    /// Waiting packets and the average are kept.
     fn set_class(
         &mut self,
         _now: Time,
@@ -338,7 +346,7 @@ impl Scheduler for Hpd {
         let (state, packets) = flows.state_and_packets(flow);
         let number = state.class;
         let class = &mut self.classes[number as usize];
-        // Those before it have been dropped by queue management.
+        // The packets before it have been dropped by queue management.
         let gone = class.arrivals.len().saturating_sub(packets as usize + 1);
         class.arrivals.drop_front(gone);
         let part = self.parts.of_mut(number);

@@ -1,8 +1,8 @@
-//! Hierarchical token bucket: M. Devera, "Hierarchical token bucket theory", 2002; Linux's sch_htb; as explained
-//! by A. G. Moe, "Implementing Rate Control in NetEm", 2013, section 2.3.4.
+//! Hierarchical token bucket: M. Devera, "Hierarchical token bucket theory", 2002; Linux's sch_htb; as explained by
+//! A. G. Moe, "Implementing Rate Control in NetEm", 2013, section 2.3.4.
 //!
-//! Classes form a tree; packets wait in its leaves. Each class has two buckets: one that fills at its assured `rate` up to
-//! `burst`, and one that fills at its `ceil` up to `cburst`. They say what it may do:
+//! Classes form a tree, and packets wait in its leaves. Each class has two buckets: one fills at its assured `rate`
+//! up to `burst`, the other at its `ceil` up to `cburst`. They determine the mode of the class:
 //!
 //! ```text
 //! ceil bucket in debt    red     it may not send, nor lend
@@ -10,31 +10,31 @@
 //! neither                green   it may send, and lend
 //! ```
 //!
-//! A leaf in which something waits sends if it is green, or if from it up to some green class above it all are yellow. Those
-//! that borrow from the lowest green class go first: green leaves before all others, then what borrows of deep classes, then
-//! of those near the root. Among these the lowest priority goes first, and classes of one priority take turns in the order of
-//! the configuration, as deficit round robin: a turn lasts until `quantum` bytes have gone. The children of a class take a
-//! round each time that it is their parent's turn.
+//! A backlogged leaf sends if it is green, or if all classes from it up to a green ancestor are yellow. Leaves that
+//! borrow from the lowest green class are served first: green leaves before all others, then leaves that borrow from
+//! deep classes, then those that borrow near the root. Among these, the lowest priority number is served first.
+//! Classes of one priority take turns in configuration order, as in deficit round robin: a turn lasts until `quantum`
+//! bytes have been sent. The children of a class take one round in each turn of their parent.
 //!
-//! What a packet costs is taken from the buckets of the leaf and of all classes above it: from the ceil bucket always, from
-//! the rate bucket from the class that lent upwards. A bucket may go into debt by the packet that it let go, so what a class
-//! sends in any span d is at most
+//! The cost of a packet is taken from the buckets of the leaf and all its ancestors: from the ceil bucket always,
+//! from the rate bucket starting with the class that lent, and upwards. A bucket may go into debt by the packet that
+//! it admitted. So in any span d a class sends at most
 //!
 //! ```text
 //! cburst + ceil·d + one packet,   and of its own   burst + rate·d + one packet
 //! ```
 //!
-//! but for this: a green leaf sends whatever the classes above it say, for its rate is assured. Where the rates of the
-//! leaves below a class add up to more than the class's ceil, that is exceeded.
+//! There is one exception: a green leaf sends whatever the modes of its ancestors, because its rate is assured. If
+//! the rates of the leaves below a class add up to more than the class's ceil, that ceil is exceeded.
 //!
-//! Tokens are exact, in billionths of a bit. A class's mode changes at the first nanosecond at which its bucket is out of
-//! debt; the kernel's timer is coarser. Both forgive what a class owes beyond a minute. Departures: a quantum below a packet
-//! makes the class wait for as many turns as it owes, up to 64 (in the kernel a turn is worth a packet at least, and the
-//! deficit runs away); there is no direct queue: what no class takes is dropped or goes to the default class as the classifier
-//! says; the ceiling may not be below the rate.
+//! Tokens are exact, in billionths of a bit. A class changes its mode at the first nanosecond at which its bucket is
+//! out of debt; the kernel's timer is coarser. As in the kernel, debt beyond one minute is forgiven. Differences from
+//! the kernel: A class whose quantum is smaller than a packet waits for as many turns as it owes, up to 64. (In the
+//! kernel a turn is worth at least a packet, and the deficit runs away.) There is no direct queue: packets of no
+//! class are dropped or go to the default class, as the classifier says. The ceiling may not be below the rate.
 //!
-//! A packet costs time that grows with the depth of the tree, which is at most 8, and with the logarithm of the number of
-//! classes: the next change of a mode comes from a tournament, the next class from a set of bits.
+//! The cost of a packet grows with the depth of the tree, which is at most 8, and with the logarithm of the number of
+//! classes. A tournament tree finds the next change of a mode, and a bit set finds the next class.
 //!
 //! ```
 //! # use narrows_core::{Bytes, PacketRef, Rate, Time};
@@ -87,26 +87,27 @@ use feeds::Feeds;
 /// A class of an HTB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtbClass {
-    /// The class above it, by its place, which is before this one's.
+    /// Index of the parent class, which must come before this one.
     pub parent: Option<usize>,
-    /// What it is assured of; not zero.
+    /// The assured rate; not zero.
     pub rate: Rate,
-    /// What it never exceeds, borrowing included; not below the rate.
+    /// The maximum rate, borrowing included; not below the rate.
     pub ceil: Rate,
-    /// The most bytes that go at once within its rate after idle time, and one packet more. May be zero.
+    /// Maximum number of bytes sent at once at the assured rate after idle time, plus one packet. May be zero.
     pub burst: Bytes,
-    /// The same of its ceiling.
+    /// Like `burst`, for the ceiling.
     pub cburst: Bytes,
-    /// Of a leaf: those of lower ones go first, among those that borrow of classes equally far up. 0 to 7.
+    /// Leaves only: the priority, 0 to 7. Lower numbers are served first, among leaves that borrow from the same
+    /// level.
     pub priority: u8,
-    /// Of a leaf: the bytes of its turn. Best no less than its longest packet; not zero.
+    /// Leaves only: bytes per turn; not zero. Use at least the longest packet.
     pub quantum: Bytes,
-    /// What a packet costs at least.
+    /// The minimum cost of a packet.
     pub mpu: Bytes,
 }
 
 impl Default for HtbClass {
-    /// 1 Mbit/s and no more, with a burst of one packet.
+    /// 1 Mbit/s without borrowing, and a burst of one packet.
     fn default() -> Self {
         let rate = Rate::from_bits_per_second(1_000_000);
         Self {
@@ -122,38 +123,38 @@ impl Default for HtbClass {
     }
 }
 
-/// Hierarchical token bucket: its flows are the leaves of the tree, in the order of the configuration.
+/// Hierarchical token bucket. Its flows are the leaves of the tree, in configuration order.
 #[derive(Debug)]
 pub struct Htb {
     classes: Vec<Class>,
     leaves: Leaves,
     feeds: Feeds,
-    /// When the modes of classes change below which something waits.
+    /// When the modes of classes with backlogged leaves change next.
     changes: Tournament,
     overhead: Overhead,
-    /// Who was chosen last, and at which level the class is that lends.
+    /// The leaf chosen last, and the level of the lending class.
     chosen: Option<(u32, u8)>,
 }
 
-/// How many priorities there are.
+/// The number of priorities.
 const PRIORITIES: usize = 8;
-/// How many levels: a leaf is at level 0 wherever it is, an uppermost class with others below it at 7, its children that have
-/// some at 6.
+/// The number of levels. A leaf is at level 0 wherever it is. A root class with children is at level 7, its children
+/// with children at level 6.
 const LEVELS: usize = 8;
 
 impl Htb {
-    /// The most classes from the uppermost to a leaf, both counted.
+    /// The maximum number of classes from the root to a leaf, both counted.
     pub const DEPTH: usize = LEVELS;
-    /// The most classes.
+    /// The maximum number of classes.
     pub const MOST: usize = 1 << 18;
-    /// The greatest priority.
+    /// The maximum priority number.
     pub const LAST_PRIORITY: u8 = PRIORITIES as u8 - 1;
 
-    /// With full buckets.
+    /// An HTB with full buckets.
     ///
     /// # Errors
-    /// When there is no class, a parent does not come before its child, the tree is too deep, or what is said of a class is
-    /// out of range.
+    /// If there are no classes, a parent does not come before its child, the tree is too deep, or a parameter of a
+    /// class is out of range.
     pub fn new(classes: Vec<HtbClass>) -> Result<Self, ShapingError> {
         ShapingFault::of_count(classes.len(), Self::MOST)?;
         let mut made: Vec<Class> = Vec::with_capacity(classes.len());
@@ -172,7 +173,7 @@ impl Htb {
         Ok(Self { classes: made, leaves, feeds, changes, overhead: Overhead::IP, chosen: None })
     }
 
-    /// Something waits in a leaf where nothing did.
+    /// A leaf becomes backlogged.
     fn activate(&mut self, now: Time, leaf: u32) {
         let class = &mut self.classes[leaf as usize];
         class.active = 1 << class.priority;
@@ -181,7 +182,7 @@ impl Htb {
         self.link(now, leaf, mask);
     }
 
-    /// Nothing waits in a leaf any more.
+    /// A leaf becomes idle.
     fn deactivate(&mut self, leaf: u32) {
         let mask = self.classes[leaf as usize].active;
         self.unlink(leaf, mask);
@@ -189,14 +190,14 @@ impl Htb {
         self.changes.clear(FlowId::new(leaf));
     }
 
-    /// A class below which nothing waited, and whose mode nobody has looked after.
+    /// Updates the mode of a class that becomes active, because idle classes are not updated.
     fn wake(&mut self, now: Time, class: u32) {
         let state = &mut self.classes[class as usize];
         state.mode = state.mode_at(now);
         self.await_change(class);
     }
 
-    /// Notes when the mode of a class changes next.
+    /// Schedules the next mode change of a class.
     fn await_change(&mut self, class: u32) {
         match self.classes[class as usize].next_change() {
             Some(at) => self.changes.set(FlowId::new(class), at.nanos()),
@@ -204,8 +205,7 @@ impl Htb {
         }
     }
 
-    /// Puts a class where it is found by its mode, at the priorities in `mask`, at which something waits now; and so on
-    /// upwards.
+    /// Puts a class where its mode belongs, at the newly backlogged priorities in `mask`, and continues upwards.
     fn link(&mut self, now: Time, mut class: u32, mut mask: u8) {
         while mask > 0 {
             let state = &self.classes[class as usize];
@@ -214,7 +214,7 @@ impl Htb {
                 (Mode::MayBorrow, Some(parent)) => parent,
                 _ => return,
             };
-            // Where the parent had another child already, it is where it belongs.
+            // If the parent had another backlogged child, it is where it belongs.
             let fresh = self.feeds.enter_feed(state, &self.classes[parent as usize], mask);
             let above = &mut self.classes[parent as usize];
             let was_idle = above.active == 0;
@@ -226,7 +226,7 @@ impl Htb {
         }
     }
 
-    /// Takes a class from where [`Self::link`] put it, by the mode that it had then.
+    /// Removes a class from where [`Self::link`] put it, according to its mode then.
     fn unlink(&mut self, mut class: u32, mut mask: u8) {
         while mask > 0 {
             let state = &self.classes[class as usize];
@@ -245,7 +245,7 @@ impl Htb {
         }
     }
 
-    /// Brings the mode of a class up to date.
+    /// Updates the mode of a class.
     fn refresh(&mut self, now: Time, class: u32) {
         let state = &self.classes[class as usize];
         let (mode, active) = (state.mode_at(now), state.active);
@@ -259,7 +259,7 @@ impl Htb {
         self.await_change(class);
     }
 
-    /// Brings all modes up to date that have changed by now.
+    /// Updates all modes that have changed by now.
     fn catch_up(&mut self, now: Time) {
         while let Some((at, class)) = self.changes.least()
             && at <= now.nanos()
@@ -268,7 +268,7 @@ impl Htb {
         }
     }
 
-    /// Takes what a packet costs from a leaf and all above it.
+    /// Charges a packet to a leaf and all its ancestors.
     fn charge(&mut self, now: Time, leaf: u32, lender: u8, length: u32) {
         let mut next = Some(leaf);
         while let Some(class) = next {

@@ -1,4 +1,4 @@
-//! The virtual queue of duplicates: what a single first-in first-out queue on the same link would hold.
+//! The virtual queue of duplicates: what a single FIFO queue on the same link would hold.
 
 use alloc::collections::VecDeque;
 
@@ -8,17 +8,17 @@ use crate::service::{Overhead, Work};
 use crate::time::Time;
 use crate::units::{Bytes, Rate};
 
-/// Duplicates of packets, served in the order in which they came. Work is counted from the first packet on, so that a
-/// duplicate's place never changes; a link of 2⁶⁴ bit/s would need 2³⁴ s to count beyond the 2¹²⁸ of it.
+/// Duplicates of packets, served in order of arrival. Work is counted from the first packet on, so a duplicate's
+/// position never changes. A link of 2⁶⁴ bit/s would need 2³⁴ s to exceed its 2¹²⁸.
 #[derive(Debug)]
 pub(super) struct Duplicates {
     rate: Rate,
-    /// All work that has come.
+    /// All work that has arrived.
     come: u128,
-    /// All that is done, up to `at`.
+    /// All work done, up to `at`.
     done: u128,
     at: Time,
-    /// Where the service of each begins that has not begun, and its length.
+    /// For each duplicate whose service has not begun: the work at which it begins, and its length.
     line: VecDeque<(u128, u32)>,
     waiting: Backlog,
 }
@@ -63,23 +63,23 @@ impl Duplicates {
         self.rate = rate;
     }
 
-    /// One more. Says where its service ends.
+    /// Adds a duplicate. Returns the work at which its service ends.
     pub(super) fn push(&mut self, now: Time, length: u32, overhead: &Overhead) -> u128 {
         self.advance(now);
         self.line.push_back((self.come, length));
         self.waiting.add(length);
         self.come += bucket::cost(length, overhead, Bytes::new(0)).0;
-        // On an idle link it is served at once.
+        // On an idle link it is served immediately.
         self.advance(now);
         self.come
     }
 
-    /// What waits for its service to begin.
+    /// The duplicates whose service has not begun.
     pub(super) const fn waiting(&self) -> Backlog {
         self.waiting
     }
 
-    /// How much there is to do until that place is reached.
+    /// The work left until that position is reached.
     pub(super) const fn left(&self, place: u128) -> u128 {
         place.saturating_sub(self.done)
     }

@@ -1,4 +1,4 @@
-//! One class: its idle time, its limit, its place in the tree.
+//! One class: its idle time, its limit, its position in the tree.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use crate::sched::{Mode, ShapedState};
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
 
-/// A span or an instant in 2⁻³² nanoseconds. Instants are below 2⁹⁶ and spans below 2¹¹⁰, which leaves room for their sums.
+/// A span or an instant in 2⁻³² nanoseconds. Instants are below 2⁹⁶ and spans below 2¹¹⁰, so sums do not overflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span(pub(super) i128);
 
@@ -30,7 +30,8 @@ impl Span {
         Self(i128::from(span.nanos()) << 32)
     }
 
-    /// How long a bit takes at so many bits a second. At none, for what has nothing left, half a minute: nobody lends then.
+    /// Transmission time of a bit at this rate in bits per second. For rate 0, when nothing is left of a rate, half a
+    /// minute: such a class does not lend.
     pub(super) fn of_bit(rate: u64) -> Self {
         match rate {
             u64::MAX => Self::default(),
@@ -48,24 +49,24 @@ impl Span {
 
 #[derive(Debug)]
 pub(super) struct Class {
-    /// The class above it; nothing for the link.
+    /// The parent. `None` for the link.
     pub(super) parent: Option<u32>,
-    /// Whether that may lend to it.
+    /// Whether the parent may lend to it.
     pub(super) borrows: bool,
     pub(super) exempt: bool,
-    /// Whether what it sends counts above it.
+    /// Whether its packets are charged to its ancestors.
     shares: bool,
-    /// Whether it has a limit: only the link may have none.
+    /// Whether it has a limit. Only the link may have none.
     limited: bool,
-    /// 0 for a leaf, else one more than the greatest of its children.
+    /// 0 for a leaf, otherwise one more than the maximum of its children.
     pub(super) level: u32,
-    /// From 0 on.
+    /// From 0.
     pub(super) priority: usize,
-    /// Bits of a turn, and what is left of it.
+    /// Bits per turn, and what is left of the present turn.
     pub(super) quantum: i64,
     pub(super) deficit: i64,
     pub(super) mpu: Bytes,
-    /// How long a bit takes.
+    /// Transmission time of a bit at the class's rate.
     bit: Span,
     ewma: u8,
     /// The average and its bounds, divided by W, as in Linux.
@@ -75,7 +76,7 @@ pub(super) struct Class {
     sleep: Span,
     /// When its last packet ended.
     ended: Option<Span>,
-    /// From when on it is under its limit; nothing when it is in any case.
+    /// The instant from which it is under its limit. `None` if it is now.
     under_from: Option<Span>,
     /// Whether it sleeps.
     asleep: bool,
@@ -143,7 +144,7 @@ impl Class {
         !self.limited || self.under_from.is_none_or(|from| from <= now)
     }
 
-    /// From when on it is; long ago if it is in any case.
+    /// The instant from which it is under its limit. In the past if it is now.
     pub(super) fn under_limit_from(&self) -> Span {
         match self.under_from {
             Some(from) if self.limited => from,
@@ -151,14 +152,15 @@ impl Class {
         }
     }
 
-    /// The part of what it owes that its average asks for: (1 − W)·(−average)/W.
+    /// The part of its debt due to the average: (1 − W)·(−average)/W.
     fn owed(&self) -> i128 {
         let below = -self.average.0;
         below - (below >> self.ewma)
     }
 
-    /// It wants to send, is over its limit, and nobody lends: from now on it waits, a little longer than it must so that it
-    /// has a burst then, but not for what its average would need, which cannot recover while it sleeps.
+    /// The class has a packet to send, is over its limit, and cannot borrow. It waits from now on: longer than
+    /// necessary by `offtime`, so that it has a burst then, but not for the average's part, because the average
+    /// cannot recover while it sleeps.
     pub(super) fn sleep(&mut self, now: Span) {
         let Some(from) = self.under_from else { return };
         if self.asleep {
@@ -176,7 +178,7 @@ impl Class {
         self.state.over_limit += 1;
     }
 
-    /// A packet of so many bits ends at `end`, which it began `on_wire` earlier.
+    /// Updates the average for a packet of this many bits that ends at `end` and started `on_wire` earlier.
     fn update(&mut self, end: Span, on_wire: i128, bits: i64) {
         let earned = (i128::from(bits) * self.bit.0).min(Span::LONGEST);
         let average = match self.ended {
@@ -195,7 +197,7 @@ impl Class {
         self.asleep = false;
     }
 
-    /// Where it stands. `lender` is who lends to it, itself perhaps.
+    /// Its state. `lender` is the class that lends to it, possibly itself.
     pub(super) fn state(&self, place: u32, lender: Option<u32>) -> ShapedState {
         let mode = match lender {
             Some(lender) if lender == place => Mode::MaySend,
@@ -208,7 +210,7 @@ impl Class {
     }
 }
 
-/// The classes, and the link behind them.
+/// The classes, followed by the link.
 pub(super) fn tree(
     bandwidth: Rate,
     average_packet: Bytes,
@@ -223,7 +225,7 @@ pub(super) fn tree(
         classes.push(class);
     }
     classes.push(Class { limited: false, ..link });
-    // Children come after their parents, so from the last on each knows all below it.
+    // Children come after their parents, so in reverse order each class knows all its descendants.
     let mut rates: Vec<u64> = configs.iter().map(|config| config.rate.bits_per_second()).collect();
     rates.push(bandwidth.bits_per_second());
     for place in (0..configs.len()).rev() {
@@ -241,7 +243,7 @@ pub(super) fn tree(
     Ok(classes)
 }
 
-/// A class's parent is above it.
+/// Raises the parent's level above that of a class.
 fn raise(classes: &mut [Class], place: usize) {
     let (level, parent) = (classes[place].level, classes[place].parent);
     if let Some(parent) = parent {
@@ -250,7 +252,7 @@ fn raise(classes: &mut [Class], place: usize) {
     }
 }
 
-/// An isolated class takes its rate away from all that it would count for.
+/// Subtracts the rate of an isolated class from all ancestors that it would be charged to.
 fn set_apart(classes: &mut [Class], rates: &mut [u64], place: usize, configs: &[CbqClass]) {
     let own = configs[place].rate.bits_per_second();
     let mut above = classes[place].parent;
@@ -262,7 +264,7 @@ fn set_apart(classes: &mut [Class], rates: &mut [u64], place: usize, configs: &[
     }
 }
 
-/// quantum = allot · weight / mean weight, by priorities.
+/// quantum = allot · weight / mean weight, for each priority.
 fn set_quanta(classes: &mut [Class], configs: &[CbqClass]) {
     let weight = |config: &CbqClass| {
         u128::from(config.weight.unwrap_or_else(|| (config.rate.bits_per_second() / 8).max(1)))
@@ -284,17 +286,17 @@ fn set_quanta(classes: &mut [Class], configs: &[CbqClass]) {
     }
 }
 
-/// A packet that goes.
+/// A packet that is sent.
 pub(super) struct Charge {
     pub(super) leaf: u32,
     pub(super) lender: u32,
     pub(super) bits: i64,
-    /// How long a bit takes on the wire.
+    /// Transmission time of a bit on the wire.
     pub(super) bit: Span,
     pub(super) length: u32,
 }
 
-/// A packet goes: it counts for its class and those above it, as far as these share.
+/// Charges a packet to its class and its ancestors, up to an isolated class.
 pub(super) fn charge(classes: &mut [Class], now: Span, charge: Charge) {
     let Charge { leaf, lender, bits, bit, length } = charge;
     let on_wire = (i128::from(bits) * bit.0).min(Span::LONGEST);

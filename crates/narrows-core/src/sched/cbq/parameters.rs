@@ -1,22 +1,22 @@
-//! What tc makes of `maxburst` and `minburst`: S. Floyd, "Notes on class-based queueing: setting parameters", 1996.
+//! How tc interprets `maxburst` and `minburst`: S. Floyd, "Notes on class-based queueing: setting parameters", 1996.
 //!
-//! Worked out once, in floating point with a pinned library, and then a constant of the class.
+//! Computed once, in floating point with a pinned library, and constant for the class from then on.
 
 use crate::units::{Bytes, Rate};
 
-/// What tc works a class's idle times out from.
+/// What tc computes a class's idle times from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packets {
     pub(super) bandwidth: Rate,
     pub(super) rate: Rate,
-    /// How long they are on average.
+    /// Mean packet length.
     pub(super) average: Bytes,
-    /// W is 2 to the minus this.
+    /// W is 2 to the power of minus this value.
     pub(super) ewma: u8,
 }
 
 impl Packets {
-    /// How many nanoseconds one takes at a rate.
+    /// Transmission time of a packet at a rate, in nanoseconds.
     fn time(self, rate: Rate) -> f64 {
         self.average.get() as f64 * 8e9 / rate.bits_per_second() as f64
     }
@@ -26,19 +26,20 @@ impl Packets {
         1.0 - 1.0 / f64::from(1u32 << self.ewma)
     }
 
-    /// The greatest average, divided by W, in nanoseconds: after it a class sends `burst` packets at the bandwidth before it
-    /// is at its limit, `(L/r − L/B)·(g⁻ᵇ − 1)`; one packet's time at least.
+    /// The maximum average, divided by W, in nanoseconds. Starting from it, a class sends `burst` packets at the bandwidth
+    /// before it is at its limit: the average is `(L/r − L/B)·(g⁻ᵇ − 1)`. The result is at least the transmission time of
+    /// one packet.
     pub(super) fn maxidle(self, burst: u32) -> f64 {
         let (sent, earned) = (self.time(self.bandwidth), self.time(self.rate));
         let least = sent * (1.0 - self.g());
         let most = (earned - sent) * (libm::pow(self.g(), -f64::from(burst)) - 1.0);
-        // A long burst is more than any number holds; a thousand years do.
+        // A long burst exceeds any number; a thousand years suffice.
         let most = if self.bandwidth == self.rate || burst == 0 { least } else { most.max(least) };
         (most * f64::from(1u32 << self.ewma)).min(THOUSAND_YEARS)
     }
 
-    /// How much longer than its average asks for a class sleeps, in nanoseconds, so that it then sends `burst` packets:
-    /// `(L/r − L/B)·(1 + (g⁻⁽ᵇ⁻¹⁾ − 1)/(1 − g))`.
+    /// How much longer than its average requires a class sleeps, in nanoseconds, so that it then sends `burst`
+    /// packets: `(L/r − L/B)·(1 + (g⁻⁽ᵇ⁻¹⁾ − 1)/(1 − g))`.
     pub(super) fn offtime(self, burst: u32) -> f64 {
         let gap = (self.time(self.rate) - self.time(self.bandwidth)).max(0.0);
         let packets = match burst {

@@ -1,4 +1,4 @@
-//! How long frames take on the air: TXTIME of IEEE 802.11-2007, 18.3.4, and the times made up of it.
+//! Air time of frames: TXTIME of IEEE 802.11-2007, 18.3.4, and the times derived from it.
 
 use crate::sched::dcf::{Dcf, DcfConfig};
 use crate::service::{ConstantRate, ServiceCurve, Work};
@@ -6,33 +6,33 @@ use crate::time::{Duration, Time};
 use crate::units::Rate;
 
 const MICROSECOND: u64 = 1_000;
-/// What an overhead that counts link headers takes a packet's to be.
+/// The link header of a packet, if the overhead counts it.
 const ETHERNET_HEADER: u8 = 14;
 /// The lengths of control frames (7.2.1).
 const ACK_BITS: u64 = 14 * 8;
 const CTS_BITS: u64 = 14 * 8;
 const RTS_BITS: u64 = 20 * 8;
-/// Every station knows it.
+/// The rate that every station supports.
 const LOWEST_RATE: Rate = Rate::from_bits_per_second(1_000_000);
 
-/// The length of a frame is given to the receiver in whole microseconds, rounded up.
+/// Rounds up to whole microseconds. The length of a frame is signalled in whole microseconds.
 pub(super) const fn whole_micros(span: Duration) -> Duration {
     Duration::from_micros(span.nanos().div_ceil(MICROSECOND))
 }
 
-/// `bits` at a rate, without the preamble. At a rate of zero, where nothing is sent, none.
+/// Air time of `bits` at a rate, without the preamble. Zero at a rate of zero, when nothing is sent.
 fn at_rate(rate: Rate, bits: u64) -> Duration {
     let finish = ConstantRate(rate).finish(Time::ZERO, Work::bits(bits));
     whole_micros(finish.map_or(Duration::ZERO, |finish| finish.at.since(Time::ZERO)))
 }
 
 impl Dcf {
-    /// The time of an acknowledgement.
+    /// Air time of an acknowledgement.
     pub(super) fn ack(&self) -> Duration {
         self.config.preamble + at_rate(self.control_rate(), ACK_BITS)
     }
 
-    /// From the start of what a station sends to that of its PSDU.
+    /// From the start of a station's transmission to the start of its PSDU.
     pub(super) fn before_psdu(&self, length: u32) -> Duration {
         let DcfConfig { preamble, sifs, .. } = self.config;
         if !self.is_announced_by_rts(length) {
@@ -42,7 +42,7 @@ impl Dcf {
         self.rts() + sifs + cts + sifs + preamble
     }
 
-    /// For how long a station that collides sends.
+    /// How long a station that collides sends.
     pub(super) fn collided(&self, length: u32) -> Duration {
         if self.is_announced_by_rts(length) {
             return self.rts();
@@ -50,7 +50,7 @@ impl Dcf {
         self.config.preamble + at_rate(self.wire.rate, self.bits(length))
     }
 
-    /// From the end of a frame until it is known that no acknowledgement comes.
+    /// From the end of a frame until it is known that no acknowledgement follows.
     pub(super) fn ack_timeout(&self) -> Duration {
         self.config.sifs + DcfConfig::LONG_PREAMBLE + at_rate(LOWEST_RATE, ACK_BITS)
     }

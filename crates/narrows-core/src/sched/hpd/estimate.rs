@@ -4,32 +4,32 @@ use super::gamma::WHOLE;
 use crate::class::Estimator;
 use crate::time::{Duration, Time};
 
-/// An estimate, in nanoseconds with 16 bits of fraction: with delays of up to 47 bits it has 63 at most.
+/// An estimate in nanoseconds, with 16 fraction bits: with delays of up to 47 bits it has at most 63.
 #[derive(Debug)]
 pub(super) struct Estimate {
     average: u64,
     phase: Phase,
-    /// Since when nothing has waited; the start of the run for a class that never had a packet.
+    /// Since when the class has been idle. The start of the run for a class that never had a packet.
     idle_since: Time,
 }
 
-/// What the next delay does.
+/// How the next delay is used.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// It counts as all before it since the restart.
+    /// It counts as much as each delay since the restart.
     Mean {
-        /// Of all these, in nanoseconds: below 2⁷⁹.
+        /// Sum of these delays, in nanoseconds: below 2⁷⁹.
         sum: u128,
         count: u32,
     },
-    /// It counts by γ.
+    /// It counts with weight γ.
     Moving,
 }
 
-/// Bits of fraction of an average.
+/// Fraction bits of an average.
 pub(super) const FRACTION: u32 = 16;
 
-/// A longer delay, of some 39 hours, counts as this one.
+/// Longer delays, beyond about 39 hours, count as this.
 const LONGEST: u64 = (1 << 47) - 1;
 
 impl Estimate {
@@ -47,25 +47,25 @@ impl Estimate {
         self.average
     }
 
-    /// To the nearest nanosecond.
+    /// Rounded to the nearest nanosecond.
     pub(super) fn average(&self) -> Duration {
         Duration::from_nanos((self.average + (1 << (FRACTION - 1))) >> FRACTION)
     }
 
-    /// Another estimator goes on from the average that there is.
+    /// Changes the estimator. It continues from the present average.
     pub(super) fn set_estimator(&mut self, before: Estimator, now: Estimator) {
         if core::mem::discriminant(&before) != core::mem::discriminant(&now) {
             self.phase = Phase::Moving;
         }
     }
 
-    /// Nothing waits any more.
+    /// The class becomes idle.
     #[inline]
     pub(super) const fn idle(&mut self, now: Time) {
         self.idle_since = now;
     }
 
-    /// A packet comes to the idle class. Whether the average begins anew.
+    /// A packet arrives at the idle class. Returns whether the average restarts.
     #[inline]
     pub(super) fn activate(&mut self, now: Time, estimator: Estimator) -> bool {
         match estimator {
@@ -77,7 +77,7 @@ impl Estimate {
         }
     }
 
-    /// A packet departs after that time. `gamma` is in parts of [`WHOLE`].
+    /// A packet departs after this delay. `gamma` is in units of 1/[`WHOLE`].
     #[inline]
     pub(super) fn depart(&mut self, delay: Duration, gamma: u64, estimator: &Estimator) {
         let nanos = delay.nanos().min(LONGEST);
@@ -89,7 +89,7 @@ impl Estimate {
                     *count += 1;
                     *sum += u128::from(nanos);
                     let count = u128::from(*count);
-                    // The sum has 95 bits, and the mean no more than its greatest part.
+                    // The sum has 95 bits, and the mean is at most its greatest term.
                     self.average = (((*sum << FRACTION) + count / 2) / count) as u64;
                 }
                 _ => {
@@ -104,7 +104,7 @@ impl Estimate {
         }
     }
 
-    /// `d̄ ← γ·d + (1 − γ)·d̄`, to the nearest: products of 63 and 33 bits.
+    /// `d̄ ← γ·d + (1 − γ)·d̄`, rounded to nearest: products of 63 and 33 bits.
     #[inline]
     fn smooth(&mut self, scaled: u64, gamma: u64) {
         let newest = u128::from(scaled) * u128::from(gamma);
@@ -112,7 +112,8 @@ impl Estimate {
         self.average = ((newest + history + u128::from(WHOLE / 2)) >> 32) as u64; // no more than the greater one
     }
 
-    /// Within how many steps, of which `parts` are the whole average, the delay is from it: at least one.
+    /// The number of steps by which the delay differs from the average, at least one. `parts` steps make up the whole
+    /// average.
     fn error_steps(&self, scaled: u64, parts: u128) -> u128 {
         match scaled.abs_diff(self.average) {
             0 => 1,

@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 
 use crate::class::Gamma;
 
-/// Weights are in parts of this: 2³².
+/// Weights are in units of 1/2³².
 pub(super) const WHOLE: u64 = 1 << 32;
 
-/// Up to this backlog a weight is looked up.
+/// Weights are looked up for backlogs below this.
 const LOOKED_UP: u32 = 512;
 
-/// The weights by backlog, worked out when one is first asked for.
+/// The weights by backlog, computed on first use.
 #[derive(Debug, Default)]
 pub(super) struct Gammas {
     classes: u32,
@@ -18,7 +18,7 @@ pub(super) struct Gammas {
 }
 
 impl Gammas {
-    /// There are so many classes from now on.
+    /// Sets the number of classes.
     pub(super) fn set_classes(&mut self, classes: u32) {
         if self.classes != classes {
             self.classes = classes;
@@ -26,7 +26,7 @@ impl Gammas {
         }
     }
 
-    /// The weight with that many packets in the class, the one that departs included.
+    /// The weight with this many packets in the class, the departing one included.
     #[inline]
     pub(super) fn weight(&mut self, gamma: Gamma, packets: u32) -> u64 {
         match gamma {
@@ -49,8 +49,8 @@ impl Gammas {
     }
 }
 
-/// For one class: up to 2³²·1.03 from two packets on, and for one, where it would be without bound, as much as 32 classes
-/// can divide.
+/// The weight for one class. From two packets on, at most 2³²·1.03. For one packet it would be unbounded; the value
+/// is enough for a division by 32 classes.
 fn of_backlog(packets: u32) -> u64 {
     if packets < 2 {
         return WHOLE << 5;

@@ -1,8 +1,9 @@
 //! The class with the largest hybrid delay.
 //!
-//! With λ the least common multiple of all δ, `λ·1024·h = (λ/δ)·g·d̄ + (λ/δ)·(1024 − g)·w` is a whole number in the units of
-//! the averages, and comparing it is exact: a tie of hybrid delays is a tie. As long as λ has 33 bits a class costs one
-//! multiplication. Where it has more, classes are compared two at a time, each with the δ of the other.
+//! With λ the least common multiple of all δ, `λ·1024·h = (λ/δ)·g·d̄ + (λ/δ)·(1024 − g)·w` is an integer in the units
+//! of the averages, and its comparison is exact: equal hybrid delays compare equal. As long as λ has at most 33 bits,
+//! a class costs one multiplication. If it has more, classes are compared in pairs, each multiplied by the δ of the
+//! other.
 
 use alloc::vec::Vec;
 use core::hint::select_unpredictable;
@@ -14,16 +15,16 @@ use crate::class::Per1024;
 use crate::sched::FlowId;
 use crate::time::Time;
 
-/// What the hybrid delay of a class is made of.
+/// The terms of a class's hybrid delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Part {
-    /// The part of the average: below 2¹⁰⁶.
+    /// The term of the average: below 2¹⁰⁶.
     average: u128,
-    /// What each nanosecond of wait adds: below 2⁵⁹.
+    /// What each nanosecond of waiting adds: below 2⁵⁹.
     slope: u64,
     /// What each unit of the average adds: below 2⁴³.
     factor: u64,
-    /// When the first packet came.
+    /// When the first packet arrived.
     pub(super) head: Time,
     /// Known from the first packet of the class on.
     pub(super) flow: FlowId,
@@ -36,28 +37,28 @@ impl Part {
         self.average + u128::from(self.slope) * u128::from(now.since(self.head).nanos())
     }
 
-    /// The average is now this, of 63 bits.
+    /// Sets the average, which has 63 bits.
     #[inline]
     pub(super) fn set_average(&mut self, average: u64) {
         self.average = u128::from(self.factor) * u128::from(average);
     }
 }
 
-/// The parts of all classes, by number.
+/// The terms of all classes, by number.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     parts: Vec<Part>,
-    /// δ of each, and what its hybrid delay is multiplied with: λ/δ, or 1 where λ would be too large.
+    /// δ of each class, and the factor of its hybrid delay: λ/δ, or 1 if λ would be too large.
     scales: Vec<(u32, u64)>,
     /// Whether λ is small enough.
     common: bool,
 }
 
 impl Parts {
-    /// λ is at most that.
+    /// The maximum of λ.
     const MOST: u64 = 1 << 32;
 
-    /// The δ of all classes; their other parts are to be set anew then.
+    /// Sets the δ of all classes. Their other terms must then be set again.
     pub(super) fn set_ddps(&mut self, ddps: &[NonZero<u32>]) {
         let common = ddps.iter().try_fold(1, |lcm: u64, ddp| {
             let ddp = u64::from(ddp.get());
@@ -70,7 +71,7 @@ impl Parts {
         self.parts.resize(ddps.len(), Part::default());
     }
 
-    /// How much wait and average count from now on.
+    /// Sets the weights of waiting time and average.
     pub(super) fn set_g(&mut self, class: u32, g: Per1024) {
         let (_, scale) = self.scales[class as usize];
         let part = &mut self.parts[class as usize];
@@ -78,20 +79,20 @@ impl Parts {
         part.factor = scale * u64::from(g.get());
     }
 
-    /// The part of a class.
+    /// The terms of a class.
     #[inline]
     pub(super) fn of(&self, class: u32) -> &Part {
         &self.parts[class as usize]
     }
 
-    /// The part of a class, to change.
+    /// Mutable access to the terms of a class.
     #[inline]
     pub(super) fn of_mut(&mut self, class: u32) -> &mut Part {
         &mut self.parts[class as usize]
     }
 
-    /// The class with the largest hybrid delay among those whose bits are set, of which there is one at least; of several
-    /// that of the lowest number.
+    /// The class with the largest hybrid delay among those whose bits are set, at least one; on a tie, the one with
+    /// the lowest number.
     #[inline]
     pub(super) fn largest(&self, now: Time, among: u32) -> u32 {
         let first = among.trailing_zeros();
@@ -107,7 +108,7 @@ impl Parts {
             let other = rest.trailing_zeros();
             rest &= rest - 1;
             let hybrid = self.parts[other as usize].hybrid(now);
-            // Which one is larger cannot be foreseen.
+            // Which one is larger is unpredictable.
             let larger = hybrid > most;
             class = select_unpredictable(larger, other, class);
             most = select_unpredictable(larger, hybrid, most);
@@ -115,7 +116,7 @@ impl Parts {
         class
     }
 
-    /// As [`Self::largest`], whatever the δ.
+    /// Like [`Self::largest`], for any δ.
     #[cold]
     fn largest_by_pairs(&self, now: Time, among: u32) -> u32 {
         let hybrid = |class: u32| self.parts[class as usize].hybrid(now); // below 2⁹²

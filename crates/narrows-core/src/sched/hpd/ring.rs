@@ -1,14 +1,14 @@
-//! The instants at which the packets of a class came, the first one in front.
+//! The arrival instants of the packets of a class, the first in front.
 
 use alloc::vec::Vec;
 
 use crate::time::Time;
 
-/// A ring whose room is a power of two: a place is found by a mask.
+/// A ring whose capacity is a power of two, so that a position is found by a mask.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     times: Vec<Time>,
-    /// How many have been taken out since the room was made.
+    /// How many have been removed since the capacity was set.
     head: usize,
     len: usize,
 }
@@ -41,7 +41,7 @@ impl Ring {
         self.len += 1;
     }
 
-    /// Takes out the first ones.
+    /// Removes the first entries.
     #[inline]
     pub(super) fn drop_front(&mut self, gone: usize) {
         self.head = self.head.wrapping_add(gone);

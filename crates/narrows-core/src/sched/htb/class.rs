@@ -1,4 +1,4 @@
-//! One class: its buckets, its mode, its place in the tree.
+//! One class: its buckets, its mode, its position in the tree.
 
 use super::{HtbClass, LEVELS, Mode, PRIORITIES, ShapedState};
 use crate::sched::bucket::Bucket;
@@ -9,14 +9,14 @@ use crate::units::Bytes;
 
 #[derive(Debug)]
 pub(super) struct Class {
-    /// Where it stands in the configuration.
+    /// Its index in the configuration.
     pub(super) place: u32,
     pub(super) parent: Option<u32>,
     pub(super) level: u8,
     pub(super) priority: u8,
-    /// The priorities at which something waits in it or below it, a bit each.
+    /// The priorities at which it or a descendant is backlogged, one bit each.
     pub(super) active: u8,
-    /// Kept up to date while something waits in it or below it.
+    /// Kept up to date while it or a descendant is backlogged.
     pub(super) mode: Mode,
     /// Its number among the leaves.
     pub(super) leaf: u32,
@@ -26,21 +26,20 @@ pub(super) struct Class {
     assured: Bucket,
     ceiling: Bucket,
     pub(super) mpu: Bytes,
-    /// What a turn is worth, in bits, and what is left of it at each level. A class that is in debt is passed
-    /// over.
+    /// Bits per turn, and what is left of the turn at each level. A class in debt is skipped.
     quantum: i64,
     deficits: [i64; LEVELS],
-    /// Its counters; what else a state says is worked out when it is asked for.
+    /// Its counters. The rest of the state is computed on request.
     pub(super) state: ShapedState,
 }
 
-/// The longest quantum that is told from others, in bytes: 2³⁰.
+/// The longest quantum that is distinguished from others, in bytes: 2³⁰.
 const LONGEST_QUANTUM: u64 = 1 << 30;
-/// For how many turns a class may have to wait at most.
+/// Maximum number of turns for which a class may have to wait.
 const TURNS: i64 = 64;
 
 impl Class {
-    /// The class at this place. Those before it are made, and learn that they have a child.
+    /// Creates the class at this index. The classes before it exist; its parent counts it as a child.
     pub(super) fn new(config: &HtbClass, place: usize, made: &mut [Self]) -> Result<Self, ShapingFault> {
         let &HtbClass { parent, rate, ceil, burst, cburst, priority, quantum, mpu } = config;
         if usize::from(priority) >= PRIORITIES {
@@ -60,7 +59,8 @@ impl Class {
                 return Err(ShapingFault::Parent { found: parent });
             }
             let parent = &mut made[parent];
-            // At level 1 it may have leaves below it, at level 0 be one; here it is not known yet which.
+            // A class at level 1 may have leaves below it, and one at level 0 may be a leaf; which one is not known
+            // yet.
             level = parent.level.checked_sub(1).ok_or(ShapingFault::TooDeep { most: LEVELS })?;
             rank = parent.children;
             parent.children += 1;
@@ -85,7 +85,7 @@ impl Class {
         })
     }
 
-    /// It has no children: wherever it is, its level is 0.
+    /// It has no children: its level is 0, wherever it is.
     pub(super) const fn become_leaf(&mut self, leaf: u32) {
         (self.level, self.leaf) = (0, leaf);
     }
@@ -100,7 +100,7 @@ impl Class {
         }
     }
 
-    /// When its mode is another one than that which is noted, if nothing is charged until then.
+    /// When its mode differs from the recorded one, if nothing is charged until then.
     pub(super) fn next_change(&self) -> Option<Time> {
         match self.mode {
             Mode::MaySend => None,
@@ -109,7 +109,7 @@ impl Class {
         }
     }
 
-    /// A packet below it goes, for which a class at this level answers.
+    /// Charges a packet of this class or a descendant, lent by a class at level `lender`.
     pub(super) fn charge(&mut self, now: Time, lender: u8, cost: Work, length: u32) {
         if self.level >= lender {
             self.state.lent += u64::from(self.level == lender);
@@ -121,10 +121,10 @@ impl Class {
         self.state.sent.add(length);
     }
 
-    /// Takes what a packet costs from the turn of a leaf; whether that is over.
+    /// Charges a packet to the turn of a leaf. Returns whether the turn is over.
     pub(super) fn spend(&mut self, lender: u8, cost: Work) -> bool {
         let deficit = &mut self.deficits[usize::from(lender)];
-        // A packet is below 2³⁶ bits, and a least cost beyond 2⁶² is as good as any.
+        // A packet is below 2³⁶ bits, and minimum costs beyond 2⁶² are equivalent.
         let bits = i64::try_from(cost.0 / 1_000_000_000).unwrap_or(i64::MAX / 2);
         *deficit = deficit.saturating_sub(bits);
         let over = *deficit < 0;
@@ -134,7 +134,7 @@ impl Class {
         over
     }
 
-    /// It is the turn of a leaf: whether it may use it. If not, it owes less the next time.
+    /// Whether a leaf may use its turn. If not, it owes less the next time.
     pub(super) fn takes_turn(&mut self, lender: u8) -> bool {
         let deficit = &mut self.deficits[usize::from(lender)];
         let takes = *deficit >= 0;

@@ -1,8 +1,8 @@
-//! Where classes are found that may send.
+//! Finds the classes that may send.
 //!
-//! A green class stands in the row of its level, a yellow one in a feed of its parent, once for each priority at which
-//! something waits in it or below it. So from each member of a row the feeds lead down to leaves that send by what that
-//! member lends.
+//! A green class is in the row of its level. A yellow class is in a feed of its parent. Each is listed once for each
+//! priority at which it or a descendant is backlogged. So the feeds lead from each member of a row down to the leaves
+//! that send by what that member lends.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,15 +16,15 @@ use crate::sched::shaping::Leaves;
 
 #[derive(Debug)]
 pub(super) struct Feeds {
-    /// By level, then by priority: of level 0 the numbers of leaves, of the others the numbers of inner classes.
+    /// By level, then by priority: the numbers of leaves at level 0, the numbers of inner classes at the others.
     rows: Vec<[Ring; PRIORITIES]>,
-    /// The priorities at which the row of a level is not empty, a bit each.
+    /// The priorities at which the row of a level is not empty, one bit each.
     in_use: [u8; LEVELS],
     /// For each inner class, by priority: the ranks of its children.
     feeds: Vec<[Ring; PRIORITIES]>,
-    /// The inner numbers of classes: the classes with children, counted.
+    /// The numbers of inner classes: classes with children, counted.
     number: Vec<u32>,
-    /// For each inner class, its children.
+    /// For each inner class: its children.
     children: Vec<Vec<u32>>,
 }
 
@@ -51,7 +51,7 @@ impl Feeds {
         }
     }
 
-    /// The number by which a class stands in the row of its level.
+    /// The number of a class in the row of its level.
     fn in_row(&self, class: &Class) -> u32 {
         if class.children == 0 { class.leaf } else { self.number[class.place as usize] }
     }
@@ -80,7 +80,7 @@ impl Feeds {
         }
     }
 
-    /// The priorities at which the feed was empty.
+    /// Returns the priorities at which the feed was empty.
     pub(super) fn enter_feed(&mut self, class: &Class, parent: &Class, mask: u8) -> u8 {
         let feeds = &mut self.feeds[self.number[parent.place as usize] as usize];
         let mut fresh = 0;
@@ -95,7 +95,7 @@ impl Feeds {
         fresh
     }
 
-    /// The priorities at which the feed is empty now.
+    /// Returns the priorities at which the feed is now empty.
     pub(super) fn leave_feed(&mut self, class: &Class, parent: &Class, mask: u8) -> u8 {
         let feeds = &mut self.feeds[self.number[parent.place as usize] as usize];
         let mut last = 0;
@@ -107,11 +107,11 @@ impl Feeds {
         last
     }
 
-    /// The leaf that goes first, and the level of the class that lends.
+    /// The leaf to serve first, and the level of the lending class.
     pub(super) fn choose(&mut self, classes: &mut [Class], leaves: &Leaves) -> Option<(u32, u8)> {
         let level = self.in_use.iter().position(|&in_use| in_use != 0)?;
         let priority = self.in_use[level].trailing_zeros() as usize;
-        // Each pass over a leaf in debt takes a quantum off its debt, which is bounded.
+        // Each pass over a leaf in debt reduces its debt by a quantum, and the debt is bounded.
         loop {
             let leaf = self.descend(level, priority, leaves);
             if classes[leaf as usize].takes_turn(level as u8) {
@@ -121,8 +121,8 @@ impl Feeds {
         }
     }
 
-    /// The leaf whose turn it is, below the member of the row whose turn it is. A class whose children have all had theirs
-    /// passes the turn on.
+    /// The leaf whose turn it is, below the row member whose turn it is. A class passes the turn on when all its
+    /// children have had theirs.
     fn descend(&mut self, level: usize, priority: usize, leaves: &Leaves) -> u32 {
         let row = &mut self.rows[level][priority];
         loop {
@@ -131,7 +131,7 @@ impl Feeds {
             if level == 0 {
                 return leaves.class_of(FlowId::new(member));
             }
-            // From the member down; where a feed has come to its end, back up to the one above it.
+            // Descend from the member. At the end of a feed, go back up to the one above it.
             let mut number = member;
             let mut above: [u32; LEVELS] = [0; LEVELS];
             let mut depth = 0;
@@ -164,7 +164,7 @@ impl Feeds {
         }
     }
 
-    /// The turn of a leaf is over.
+    /// Ends the turn of a leaf.
     pub(super) fn end_turn(&mut self, classes: &[Class], leaf: u32, level: u8) {
         let class = &classes[leaf as usize];
         let priority = usize::from(class.priority);

@@ -1,11 +1,12 @@
-//! A set of small numbers that take turns in the order of the numbers.
+//! A set of small numbers that take turns in numerical order.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A bit for each number, a bit for each word of these that is not zero, and so on up to one word; and whose turn it is. The
-/// turn is a number that need not be in the set: the next one from there on has it. So one that leaves and comes back before
-/// its turn has lost nothing, and what members do in between does not matter.
+/// A hierarchical bitmap: one bit for each number, one bit for each word of these that is not zero, and so on up to a
+/// single word; and the number whose turn it is. The turn may be a number that is not in the set: then the next one
+/// has the turn. So a number that is removed and inserted again before its turn loses nothing, and operations in
+/// between do not matter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
     /// Words by layers, the bits of the numbers first.
@@ -14,7 +15,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// For numbers below this.
+    /// A ring for numbers below this.
     pub(super) fn new(numbers: usize) -> Self {
         let mut layers = Vec::new();
         let mut words = numbers.div_ceil(64).max(1);
@@ -27,7 +28,7 @@ impl Ring {
         }
     }
 
-    /// Whether there is room for any number: whether it was made by [`Ring::new`].
+    /// Whether there is room for any number: whether it was created by [`Ring::new`].
     pub(super) fn has_room(&self) -> bool {
         !self.layers.is_empty()
     }
@@ -61,7 +62,7 @@ impl Ring {
         }
     }
 
-    /// The least number in the set that is not below this.
+    /// The smallest number in the set that is at least `from`.
     #[inline]
     pub(super) fn next(&self, from: u32) -> Option<u32> {
         let mut from = from;
