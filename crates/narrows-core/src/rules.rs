@@ -1,21 +1,25 @@
-//! Numbered rules, as those of FreeBSD's ipfw(8): which packets pass, which are dropped, which go through a pipe or queue.
+//! Numbered rules like those of FreeBSD's ipfw(8): which packets pass, which are dropped, and which go through a pipe
+//! or queue.
 //!
-//! A [`RuleSet`] knows headers and no links: a [`Decision`] names pipes and queues by their numbers, and the network knows
-//! where they are.
+//! A [`RuleSet`] knows about headers, not about links. A [`Decision`] names pipes and queues by number, and the
+//! network maps the numbers to links.
 //!
-//! Source: ipfw(8) and its engine in Dummynet's distribution. What cannot be read off a rule:
+//! Source: ipfw(8) and its engine in Dummynet's distribution. Semantics that a rule's text does not show:
 //!
-//! - Chance comes first, then the packet's dynamic rule, at the first rule that makes or checks them; then the conditions in
-//!   their order, each row of alternatives up to the first that holds.
-//! - A packet that has a dynamic rule gets the action of the rule that made it, is counted there, and goes on behind it where
-//!   that action goes on, also if that rule's set is disabled by now.
-//! - A packet that comes back from a pipe is asked for its dynamic rule anew, and its open calls come with it.
-//! - Random draws are those of the stream `rule N K` of the rule set's name, N being the rule's number and K how many rules
-//!   have had the number before it: other rules change no draws. Each time a packet has gone back, it draws the next word.
+//! - The probability is tested first. Then, at the first rule that creates or checks dynamic rules, the packet's
+//!   dynamic rule is looked up. Then the conditions are tested in order; each "or block" is tested up to its first
+//!   match.
+//! - A packet with a dynamic rule gets the action of the parent rule and is counted there. If that action continues,
+//!   the packet continues after the parent rule. This also holds if the parent rule's set has been disabled.
+//! - For a packet that returns from a pipe, the dynamic rule is looked up again. The packet keeps its open calls.
+//! - Random draws come from the stream `rule N K` of the rule set's name, where N is the rule's number and K is how
+//!   many earlier rules have had this number. So other rules do not change draws. Each time a packet jumps backwards,
+//!   it draws the next word.
 //!
-//! Departures: options for IPv4 alone in the reference (TOS, length, hop limit, tables, …) count for IPv6, too; `established`
-//! is what the manual says, RST or ACK; ports are also those of DCCP, SCTP and UDP-Lite; a packet that no rule decides on
-//! passes; a rule that takes the value of a look-up must look up something; a packet that has called too often is denied.
+//! Differences from the reference: options that are IPv4-only there (TOS, length, hop limit, tables, …) also apply to
+//! IPv6. `established` means what the manual says, RST or ACK. Ports include those of DCCP, SCTP and UDP-Lite. A
+//! packet that no rule decides passes. A rule that uses a table's value must contain a table lookup. A packet with
+//! too many calls is denied.
 
 mod book;
 mod calls;

@@ -1,4 +1,4 @@
-//! Rules as they are changed, apart from the packets that meet them.
+//! Rules that can be changed independently of the packets that they process.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -13,51 +13,51 @@ use super::test::{self, Terms};
 use super::{Action, Masked, Rule, RuleError, Which};
 use crate::random::{Seed, Stream};
 
-/// The rules of a rule set in their order, each with what tells it apart for as long as it is there, without what packets
-/// do to them. A change takes as long as the logarithm of their number, where it is one of a few rules.
+/// The rules of a rule set in order, each with a permanent identity, without the state that packets create. Changing
+/// one of a few rules takes time logarithmic in the number of rules.
 ///
-/// Whoever changes the rules of a running [`RuleSet`](super::RuleSet) from elsewhere keeps a book that is made of the same
-/// configuration, makes every change there, and hands over what [`PreparedRules`](super::PreparedRules) makes of it.
+/// To change the rules of a running [`RuleSet`](super::RuleSet) from elsewhere, keep a book made from the same
+/// configuration, apply every change to it, and hand over the result of [`PreparedRules`](super::PreparedRules).
 #[derive(Clone, Debug)]
 pub struct RuleBook {
     seed: Seed,
     name: String,
-    /// By [`position`]; the default rule is the last one.
+    /// By [`position`]; the default rule is last.
     rules: BTreeMap<u64, Entry>,
     /// The order of the next rule.
     next: u32,
-    /// How many rules have had a number.
+    /// How many rules have had each number.
     given: BTreeMap<u16, u32>,
     names: Arc<Names>,
     me: Vec<Masked>,
     disabled: u32,
 }
 
-/// A rule, and what follows from it alone. Cheap to clone.
+/// A rule, and data derived from it alone. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) rule: Arc<Rule>,
     pub(super) order: u32,
     pub(super) stream: Option<Stream>,
     pub(super) terms: Terms,
-    /// How often its counters were set to zero.
+    /// How often its counters were zeroed.
     pub(super) zeroed: u32,
 }
 
-/// Where a rule is among others: by its number, and then in the order in which they came.
+/// The position of a rule: by number, then in the order of addition.
 pub(super) const fn position(number: u16, order: u32) -> u64 {
     (number as u64) << 32 | order as u64
 }
 
-/// More rules than a script will have, and fewer than make 32 bits overflow anywhere.
+/// More rules than any script will have, and few enough that 32 bits never overflow.
 const MOST_RULES: usize = 1_000_000;
 
 impl RuleBook {
-    /// The book of a rule set that [`RuleSet::new`](super::RuleSet::new) makes of the same. Of the tables it takes no
-    /// notice.
+    /// The book of the rule set that [`RuleSet::new`](super::RuleSet::new) makes from the same arguments. Tables are
+    /// ignored.
     ///
     /// # Errors
-    /// When a rule is none.
+    /// If a rule is invalid.
     pub fn new(seed: Seed, name: &str, config: &RuleSetConfig) -> Result<Self, RuleError> {
         if config.disabled_sets >> ALWAYS != 0 {
             return Err(RuleError::AlwaysEnabled);
@@ -92,7 +92,7 @@ impl RuleBook {
         Ok(book)
     }
 
-    /// The rules in order, and at the end the default rule.
+    /// The rules in order, with the default rule at the end.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &Rule> {
         self.rules.values().map(|entry| &*entry.rule)
     }
@@ -107,7 +107,7 @@ impl RuleBook {
         self.those(which).any(|(_, entry)| entry.rule.number != DEFAULT)
     }
 
-    /// A bit for each set whose rules are not tried.
+    /// The disabled sets, one bit each.
     pub const fn disabled_sets(&self) -> u32 {
         self.disabled
     }
@@ -120,17 +120,17 @@ impl RuleBook {
         self.rules.iter().map(|(&position, entry)| (position, entry))
     }
 
-    /// Whether the rule of this place is there.
+    /// Whether there is a rule at this position.
     pub(super) fn is_at(&self, position: u64) -> bool {
         self.rules.contains_key(&position)
     }
 
-    /// The tables that rules name.
+    /// The tables that rules use.
     pub(super) const fn names(&self) -> &Arc<Names> {
         &self.names
     }
 
-    /// Adds a rule behind those of its number.
+    /// Adds a rule after those with the same number.
     pub(super) fn add(&mut self, mut rule: Rule) -> Result<(), RuleError> {
         rule.number = numbered(rule.number, self.last_number().unwrap_or(0));
         check::check(&rule)?;
@@ -156,7 +156,7 @@ impl RuleBook {
         Ok(())
     }
 
-    /// Takes rules out; the default rule stays.
+    /// Deletes rules, except the default rule.
     pub(super) fn delete(&mut self, which: &Which) -> Result<(), RuleError> {
         for position in self.select(which, true)? {
             self.rules.remove(&position);
@@ -164,12 +164,12 @@ impl RuleBook {
         Ok(())
     }
 
-    /// Takes all rules out but those of set 31.
+    /// Deletes all rules except those in set 31.
     pub(super) fn flush(&mut self) {
         self.rules.retain(|_, entry| entry.rule.set == ALWAYS);
     }
 
-    /// Sets counters to zero.
+    /// Resets counters to zero.
     pub(super) fn zero(&mut self, which: &Which) -> Result<(), RuleError> {
         for position in self.select(which, false)? {
             self.edit(position, |entry| entry.zeroed = entry.zeroed.wrapping_add(1));
@@ -187,7 +187,7 @@ impl RuleBook {
         Ok(())
     }
 
-    /// Puts rules into another set.
+    /// Moves rules to another set.
     pub(super) fn move_to(&mut self, which: &Which, to: u8) -> Result<(), RuleError> {
         is_set(to)?;
         for position in self.select(which, true)? {
@@ -196,7 +196,7 @@ impl RuleBook {
         Ok(())
     }
 
-    /// The rules of each of two sets go into the other one.
+    /// Exchanges the rules of two sets.
     pub(super) fn swap(&mut self, one: u8, other: u8) -> Result<(), RuleError> {
         is_set(one)?;
         is_set(other)?;
@@ -211,7 +211,7 @@ impl RuleBook {
         Ok(())
     }
 
-    /// Other addresses of the host that the rules are on.
+    /// Sets the addresses of the host that the rules are on.
     pub(super) fn set_me(&mut self, me: Vec<Masked>) {
         self.me = me;
         for entry in self.rules.values_mut() {
@@ -225,7 +225,8 @@ impl RuleBook {
         }
     }
 
-    /// The rules that are asked for. None of a number is an error, and where it is to `alter` them, so is the default rule.
+    /// The selected rules. It is an error if none has a requested number, and, with `alter`, if the default rule is
+    /// selected.
     fn select(&self, which: &Which, alter: bool) -> Result<Vec<u64>, RuleError> {
         if let Some(set) = which.set {
             is_set(set)?;
@@ -261,8 +262,8 @@ const fn is_set(set: u8) -> Result<(), RuleError> {
     if set > ALWAYS { Err(RuleError::NoSuchSet { set }) } else { Ok(()) }
 }
 
-/// The number of a new rule; 0 asks for the next one. As in the reference, the last number is given again where there is no
-/// other.
+/// The number of a new rule; 0 requests the next one. As in the reference, the last number is reused if there is no
+/// higher one.
 fn numbered(number: u16, greatest: u16) -> u16 {
     const STEP: u16 = 100;
     match number {

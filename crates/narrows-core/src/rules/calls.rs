@@ -1,11 +1,11 @@
-//! Which calls a packet has not returned from.
+//! The open calls of a packet.
 
 use alloc::vec::Vec;
 
-/// No more calls than so many within each other.
+/// The maximum number of nested calls.
 pub(super) const DEEPEST: usize = 16;
 
-/// The numbers of the rules of the calls that a packet has not returned from, the last one at the end.
+/// The numbers of the calling rules from which a packet has not returned, the last one at the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallStack {
     numbers: [u16; DEEPEST],
@@ -13,7 +13,7 @@ pub(super) struct CallStack {
 }
 
 impl CallStack {
-    /// False where there are [`DEEPEST`] already.
+    /// Returns false if there are [`DEEPEST`] calls already.
     pub(super) fn push(&mut self, number: u16) -> bool {
         let Some(slot) = self.numbers.get_mut(usize::from(self.depth)) else { return false };
         *slot = number;
@@ -27,20 +27,20 @@ impl CallStack {
     }
 }
 
-/// Stacks of calls of packets that are in pipes, so that a [`Place`](super::Place) needs no more than a number for one.
+/// The call stacks of packets in pipes, so that a [`Place`](super::Place) can refer to a stack by number.
 ///
-/// A stack is a row of rules' numbers, and there are as many of them as there are ways to come to a pipe: few, in real
-/// rules. They are never given up.
+/// A stack is a list of rule numbers. There are as many stacks as there are call paths to a pipe, which are few in
+/// real rule sets. They are never freed.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// The stack without its last call, and that call. Stack 0, which is empty, is not in here.
+    /// The number of the stack without its last call, and that call. Stack 0, the empty one, is not stored.
     stacks: Vec<(u16, u16)>,
-    /// Stacks that there was no number for.
+    /// Stacks for which there was no number.
     pub(super) forgotten: u64,
 }
 
 impl Calls {
-    /// The number of a stack. Where there is none left, it is that of the empty one.
+    /// The number of a stack. If no number is left, that of the empty stack.
     pub(super) fn number(&mut self, stack: &CallStack) -> u16 {
         let mut at = 0;
         for &call in &stack.numbers[..usize::from(stack.depth)] {
@@ -58,12 +58,12 @@ impl Calls {
         at
     }
 
-    /// The stack of a number.
+    /// The stack with this number.
     pub(super) fn stack(&self, mut number: u16) -> CallStack {
         let mut stack = CallStack::default();
         while let Some(&(rest, call)) = usize::from(number).checked_sub(1).and_then(|at| self.stacks.get(at))
         {
-            // Stacks have been built with no more calls than this.
+            // No stack was built with more calls than this.
             stack.push(call);
             number = rest;
         }

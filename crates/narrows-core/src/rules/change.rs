@@ -1,4 +1,4 @@
-//! Changes of rules and tables while packets go through them.
+//! Changes of rules and tables at run time.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -14,67 +14,67 @@ use crate::time::Time;
 /// A change of a rule set.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuleChange {
-    /// Adds a rule behind those of its number. A number of 0 stands for 100 more than that of the last rule.
+    /// Adds a rule after those with the same number. The number 0 stands for 100 more than that of the last rule.
     Add(Rule),
-    /// Takes rules out, with their dynamic rules.
+    /// Deletes rules, with their dynamic rules.
     Delete(Which),
-    /// Takes all rules out but those of set 31.
+    /// Deletes all rules except those in set 31.
     Flush,
-    /// Sets counters to zero.
+    /// Resets counters to zero.
     Zero(Which),
-    /// Enables and disables sets: a bit for each. Where both are asked for, a set is enabled.
+    /// Enables and disables sets, one bit each. A set in both is enabled.
     Sets {
-        /// Those whose rules are tried.
+        /// Sets to enable.
         enable: u32,
-        /// Those whose rules are not; set 31 cannot be among them.
+        /// Sets to disable; set 31 cannot be disabled.
         disable: u32,
     },
-    /// Puts rules into another set.
+    /// Moves rules to another set.
     Move {
-        /// Which rules.
+        /// The rules.
         which: Which,
-        /// The set.
+        /// The new set.
         to: u8,
     },
-    /// The rules of each of two sets go into the other one.
+    /// Exchanges the rules of two sets.
     Swap(u8, u8),
-    /// All prefixes of a table at once, in place of those that it has.
+    /// Replaces all prefixes of a table at once.
     Table {
-        /// The table, which is made if there is none.
+        /// The table. It is created if it does not exist.
         table: String,
         /// Its prefixes, with their values.
         entries: Box<Table>,
     },
     /// Adds a prefix to a table.
     TableAdd {
-        /// The table, which is made if there is none.
+        /// The table. It is created if it does not exist.
         table: String,
         /// The prefix.
         prefix: Prefix,
         /// Its value.
         value: u32,
     },
-    /// Takes this very prefix out of a table.
+    /// Removes exactly this prefix from a table.
     TableDelete {
         /// The table.
         table: String,
         /// The prefix.
         prefix: Prefix,
     },
-    /// Takes all prefixes out of a table.
+    /// Removes all prefixes from a table.
     TableFlush {
         /// The table.
         table: String,
     },
-    /// The addresses of the host that the rules are on.
+    /// Sets the addresses of the host that the rules are on.
     Me(Vec<Masked>),
 }
 
 impl RuleBook {
-    /// Changes the rules. Tables are no part of a book: a change of one changes nothing here.
+    /// Changes the rules. A book has no tables, so a change of a table has no effect here.
     ///
     /// # Errors
-    /// When a rule is none, or nothing is there to be changed by that number. Nothing has changed then.
+    /// If a rule is invalid, or there is nothing with that number to change. Then nothing has changed.
     pub fn change(&mut self, change: RuleChange) -> Result<(), RuleError> {
         match change {
             RuleChange::Add(rule) => self.add(rule)?,
@@ -95,10 +95,10 @@ impl RuleBook {
 }
 
 impl RuleSet {
-    /// Changes rules or tables. What packets in pipes know of where they go on stays right.
+    /// Changes rules or tables. Packets in pipes continue at the correct place.
     ///
     /// # Errors
-    /// When a rule is none, or nothing is there to be changed by that number or prefix. Nothing has changed then.
+    /// If a rule is invalid, or there is nothing with that number or prefix to change. Then nothing has changed.
     pub fn change(&mut self, _now: Time, change: RuleChange) -> Result<(), RuleError> {
         match change {
             RuleChange::Table { table, entries } => *self.tables.get_or_make(&table) = *entries,
@@ -117,7 +117,7 @@ impl RuleSet {
                 }
             }
             RuleChange::TableFlush { table } => {
-                // As in ipfw, all tables are there from the start, without entries.
+                // As in ipfw, all tables exist from the start, without entries.
                 if let Some(entries) = self.tables.find_mut(&table) {
                     entries.clear();
                 }

@@ -1,4 +1,4 @@
-//! Whether a rule is one.
+//! Checks a rule.
 
 use super::{Action, Addresses, Argument, Keep, Rule, RuleError, Tag, Test};
 
@@ -7,7 +7,7 @@ pub(super) const DEFAULT: u16 = u16::MAX;
 /// The set of the default rule, which is never disabled.
 pub(super) const ALWAYS: u8 = 31;
 
-/// Says what is wrong with a rule, if something is.
+/// Returns what is wrong with a rule, if anything.
 pub(super) fn check(rule: &Rule) -> Result<(), RuleError> {
     let number = rule.number;
     if number == DEFAULT {
@@ -45,7 +45,7 @@ pub(super) fn check(rule: &Rule) -> Result<(), RuleError> {
     Ok(())
 }
 
-/// Whether an action needs the value of a look-up.
+/// Whether an action uses the value of a table lookup.
 pub(super) const fn takes_argument(action: Action) -> bool {
     use Action::{Call, Pipe, Queue, SetDscp, SkipTo};
     match action {

@@ -1,22 +1,22 @@
-//! What a rule set is made of.
+//! The configuration of a rule set.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Masked, Rule, StateConfig, Table};
 
-/// What a rule set is made of. The default has no rules, and all packets pass.
+/// The configuration of a rule set. The default has no rules, so all packets pass.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSetConfig {
-    /// The rules, in any order: those of one number stay in theirs. A number of 0 stands for 100 more than the greatest
-    /// before, as with [`RuleChange::Add`](super::RuleChange::Add).
+    /// The rules in any order; rules with the same number keep theirs. The number 0 stands for 100 more than the
+    /// greatest before, as in [`RuleChange::Add`](super::RuleChange::Add).
     pub rules: Vec<Rule>,
-    /// Tables by name. Others that rules name have no entries.
+    /// Tables by name. Tables that rules use but that are not listed are empty.
     pub tables: Vec<(String, Table)>,
-    /// The addresses of the host that the rules are on.
+    /// The addresses of the host that the rules are on (`me`).
     pub me: Vec<Masked>,
-    /// Lifetimes and bounds of dynamic rules.
+    /// Lifetimes and limits of dynamic rules.
     pub states: StateConfig,
-    /// A bit for each set whose rules are not tried. Set 31 must not be among them.
+    /// The disabled sets, one bit each. Set 31 cannot be disabled.
     pub disabled_sets: u32,
 }

@@ -1,14 +1,14 @@
-//! What can be wrong with a rule or a change.
+//! Errors of rules and changes.
 
 use alloc::string::String;
 use core::fmt;
 
-/// Why there is no such rule set, or why a change was not made.
+/// Why a rule set is invalid, or why a change was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleError {
-    /// A rule has the number 65,535, which is that of the default rule.
+    /// A rule has the number 65,535, which belongs to the default rule.
     Number,
-    /// A rule is in a set beyond 31.
+    /// The set of a rule is greater than 31.
     Set {
         /// The rule's number.
         rule: u16,
@@ -19,17 +19,17 @@ pub enum RuleError {
     SkipsBackwards {
         /// The rule's number.
         rule: u16,
-        /// Where it skips to.
+        /// The target number.
         to: u32,
     },
-    /// A rule skips to, or calls, a number beyond 65,535.
+    /// A rule skips to, or calls, a number greater than 65,535.
     NoSuchNumber {
         /// The rule's number.
         rule: u16,
         /// The number.
         to: u32,
     },
-    /// A code point is beyond 63.
+    /// A DSCP code point is greater than 63.
     CodePoint {
         /// The rule's number.
         rule: u16,
@@ -43,55 +43,55 @@ pub enum RuleError {
         /// The tag.
         tag: u16,
     },
-    /// A limit of no flows at all.
+    /// A limit of zero flows.
     NoFlows {
         /// The rule's number.
         rule: u16,
     },
-    /// A rule keeps state and checks it only.
+    /// A `check-state` rule also has a `keep-state` or `limit` option.
     KeepsNothing {
         /// The rule's number.
         rule: u16,
     },
-    /// A rule's action takes a value from a table, and the rule looks up nothing.
+    /// A rule's action uses a value from a table, but the rule contains no table lookup.
     NoLookup {
         /// The rule's number.
         rule: u16,
     },
-    /// More rules than can be told apart.
+    /// Too many rules.
     TooMany,
-    /// No rule has this number, or none of the set.
+    /// There is no rule with this number, or none in the set.
     NoSuchRule {
-        /// The first number that was asked for.
+        /// The first requested number.
         number: u16,
     },
-    /// The default rule can be neither taken out nor moved.
+    /// The default rule cannot be deleted or moved.
     DefaultRule,
     /// Set 31 is always enabled.
     AlwaysEnabled,
-    /// There is no set beyond 31.
+    /// The set is greater than 31.
     NoSuchSet {
         /// The set.
         set: u8,
     },
-    /// The table has this very prefix already.
+    /// The table already has exactly this prefix.
     EntryExists {
         /// The table's name.
         table: String,
-        /// The value that the prefix has there.
+        /// The present value of the prefix.
         value: u32,
     },
-    /// The table does not have this very prefix.
+    /// The table does not have exactly this prefix.
     NoSuchEntry {
         /// The table's name.
         table: String,
     },
-    /// No rule knows a table of this name, and it has no entries.
+    /// No rule uses a table with this name, and it has no entries.
     NoSuchTable {
         /// The name.
         table: String,
     },
-    /// Two tables have this name.
+    /// Two tables have the same name.
     TableTwice {
         /// The name.
         table: String,

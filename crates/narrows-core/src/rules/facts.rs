@@ -1,11 +1,11 @@
-//! What is asked of a packet again and again, worked out once.
+//! Properties of a packet that rules test repeatedly, computed once.
 
 use super::passing::Passing;
 use crate::classify::has_ports;
 use crate::packet::{FlowKey, Headers, Protocol};
 
-/// Yes and no about a packet, one bit each: the lower half of a word says what is so, the upper half what is not, so that a
-/// rule that asks for any of both has one mask.
+/// Properties of a packet, one bit each. The lower half of a word says what is true, the upper half what is false. So
+/// a rule that tests any combination needs a single mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bits(u32);
 
@@ -32,7 +32,7 @@ impl Bits {
     const HALF: u32 = 16;
     const LOWER: u32 = (1 << Self::HALF) - 1;
 
-    /// The opposite of one bit.
+    /// The negation of one bit.
     pub(super) const fn not(self) -> Self {
         Self(self.0.rotate_left(Self::HALF))
     }
@@ -41,17 +41,17 @@ impl Bits {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `need` is so.
+    /// Whether all of `need` holds.
     pub(super) const fn fulfil(self, need: Self) -> bool {
         self.0 & need.0 == need.0
     }
 
-    /// Whether something is asked for together with its opposite, or of two versions of IP.
+    /// Whether a property is required together with its negation, or two IP versions are.
     pub(super) const fn contradict(self) -> bool {
         self.0 >> Self::HALF & self.0 & Self::LOWER != 0 || self.fulfil(Self::IPV4.and(Self::IPV6))
     }
 
-    /// Whether something is asked for of which the opposite is known.
+    /// Whether a property is required whose negation is known.
     pub(super) const fn oppose(self, known: Self) -> bool {
         self.0 & known.not().0 != 0
     }
@@ -60,25 +60,25 @@ impl Bits {
         self.0
     }
 
-    /// Whether it asks for one thing.
+    /// Whether exactly one property is required.
     pub(super) const fn is_one(self) -> bool {
         self.0.is_power_of_two()
     }
 
-    /// Of a packet, what all packets of its version of IP have in common, and if `directed`, of its direction.
+    /// The properties of a packet that all packets of its IP version share, and of its direction if `directed`.
     pub(super) const fn kind(self, directed: bool) -> Self {
         let kind = Self::IPV4.0 | Self::IPV6.0 | Self::IP.0 | if directed { Self::IN.0 } else { 0 };
         let never = match (self.fulfil(Self::IPV4), self.fulfil(Self::IPV6)) {
             (true, _) => Self::ICMP6.0,
             (_, true) => Self::ICMP.0,
-            // What is not IP has nothing but a link header.
+            // A packet that is not IP has only a link header.
             _ => Self::LOWER & !(Self::LAYER2.0 | Self::IN.0),
         };
         let both = kind | never;
         Self(self.0 & (both | both << Self::HALF))
     }
 
-    /// The same for all packets of a kind: those of a version of IP, or of none, that go one way.
+    /// Like [`Self::kind`], for all packets of an IP version, or of none, in one direction.
     pub(super) const fn of_kind(version: Option<Self>, incoming: bool, directed: bool) -> Self {
         let way = if incoming { Self::IN } else { Self::NONE };
         let ip = match version {
@@ -88,7 +88,7 @@ impl Bits {
         ip.and(way).complete().kind(directed)
     }
 
-    /// With every opposite of what is not set.
+    /// With the negation of every bit that is not set.
     const fn complete(self) -> Self {
         Self(self.0 & Self::LOWER | (!self.0 & Self::LOWER) << Self::HALF)
     }
@@ -101,7 +101,7 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// A packet as the rules see it, but for what they change: code point and tags.
+/// A packet as rules see it, without what rules can change: code point and tags.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub(super) source: u128,
@@ -141,7 +141,7 @@ fn bits(key: &FlowKey, headers: &Headers, link_header: u8, incoming: bool) -> Bi
     if headers.is_later_fragment {
         return outside.and(ip).and(Bits::FRAGMENT).complete();
     }
-    // What a packet has besides its IP header.
+    // What a packet has in addition to its IP header.
     let flags = key.tcp_flags;
     let more = match key.transport {
         TCP => Bits::PORTS

@@ -1,23 +1,23 @@
-//! What a match needs of a rule, apart from the rest of it.
+//! The part of a rule that every match needs, separate from the rest.
 
 use super::book::Entry;
 use super::test::{self, Changes};
 use super::{Action, check};
 use crate::time::Time;
 
-/// What a match needs of a rule.
+/// The part of a rule that every match needs.
 #[derive(Clone, Debug)]
 pub(super) struct Hot {
     pub(super) packets: u64,
     pub(super) bytes: u64,
-    /// Means nothing without packets.
+    /// Meaningless without packets.
     pub(super) last: Time,
     /// See [`position`](super::book::position).
     pub(super) position: u64,
     pub(super) action: Action,
-    /// Where `skipto` and `call` of a number lead.
+    /// Where `skipto` and `call` with a number lead.
     pub(super) target: u32,
-    /// How often the counters had been set to zero when they began.
+    /// How often the counters had been zeroed when counting began.
     pub(super) zeroed: u32,
     pub(super) flags: u8,
 }
@@ -25,19 +25,19 @@ pub(super) struct Hot {
 impl Hot {
     /// The rule's set is enabled.
     pub(super) const ENABLED: u8 = 1;
-    /// It matches by chance.
+    /// It has a probability.
     pub(super) const CHANCE: u8 = 1 << 1;
-    /// It makes dynamic rules.
+    /// It creates dynamic rules.
     pub(super) const KEEPS: u8 = 1 << 2;
-    /// It writes or takes off a tag.
+    /// It adds or removes a tag.
     pub(super) const TAGS: u8 = 1 << 3;
-    /// Its action needs the value of a look-up.
+    /// Its action uses the value of a table lookup.
     pub(super) const ARGUMENT: u8 = 1 << 4;
-    /// What matches once during a walk does so always.
+    /// A packet that matches once during a walk always matches.
     pub(super) const SETTLED: u8 = 1 << 5;
-    /// The same, and no rule is tried behind it.
+    /// Like `SETTLED`, and a match ends the walk.
     pub(super) const DECIDES: u8 = 1 << 6;
-    /// The same, and there is nothing to be known for that.
+    /// Like `DECIDES`, with no tag and no table value.
     pub(super) const PLAIN: u8 = 1 << 7;
 
     pub(super) fn new(entry: &Entry, position: u64, target: u32, flags: u8) -> Self {

@@ -1,13 +1,14 @@
 //! Finds the rules that a packet may match without trying all of them.
 //!
-//! There is a tree for each kind of packet: direction, and whether it is IPv4, IPv6 or neither. It is built when the first
-//! packet of its kind comes after a change, or before rules are handed over that were prepared elsewhere. A tree asks for one field after the other, at each node for the one that leaves
-//! the fewest rules in the worst case: after P. Gupta and N. McKeown, "Packet classification using hierarchical intelligent
-//! cuttings" (Hot Interconnects VII, 1999), with two departures. A packet finds all rules that match up to the first one
-//! that decides, as others go on; and rules whose prefixes contain each other are not copied but stand in groups within
-//! groups, so that a tree grows with the number of rules, whatever they are like.
+//! There is one tree for each kind of packet: direction, and whether it is IPv4, IPv6 or neither. It is built when
+//! the first packet of its kind arrives after a change, or before prepared rules are handed over. A tree tests one
+//! field after the other; at each node it tests the field that leaves the fewest rules in the worst case. This
+//! follows P. Gupta and N. McKeown, "Packet classification using hierarchical intelligent cuttings" (Hot
+//! Interconnects VII, 1999), with two differences. A packet finds all rules that match up to the first one that
+//! decides, because other rules continue. And rules whose prefixes contain each other are not copied but put into
+//! nested groups, so the size of a tree is linear in the number of rules, whatever the rules.
 //!
-//! What a tree finds is tried as it is written: an index only leaves out what cannot match.
+//! Rules found by a tree are then tried as written: an index only leaves out rules that cannot match.
 
 mod address;
 mod build;
@@ -31,7 +32,7 @@ use filter::View;
 use item::Item;
 use tree::{Search, Tree};
 
-/// Fields that trees ask for.
+/// The fields that trees test.
 mod field {
     pub(super) const SOURCE: usize = 0;
     pub(super) const DESTINATION: usize = 1;
@@ -41,7 +42,7 @@ mod field {
     pub(super) const COUNT: usize = 5;
 }
 
-/// A rule that was found, and whether it is known to match. In the order of rules.
+/// A found rule, and whether it is known to match. Ordered by rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Found(u32);
 
@@ -63,14 +64,14 @@ impl Found {
     }
 }
 
-/// Trees that have been built.
+/// The trees built so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     v4: [Option<Part<u32>>; 2],
     v6: [Option<Part<u128>>; 2],
-    /// What is not IP has no addresses.
+    /// Packets that are not IP have no addresses.
     other: [Option<Part<u32>>; 2],
-    /// Whether any rule asks for a direction: else one tree is enough for both.
+    /// Whether any rule tests the direction. Otherwise one tree serves both directions.
     directed: bool,
 }
 
@@ -78,14 +79,14 @@ pub(super) struct Index {
 #[derive(Clone, Debug)]
 struct Part<A: Address> {
     tree: Arc<Tree<A>>,
-    /// Not for a tree that is small itself.
+    /// Not for a small tree.
     cache: Option<Cache<A>>,
 }
 
-/// A tree of so many filters is worth a cache.
+/// A tree with at least this many filters gets a cache.
 const MANY: usize = 64;
 
-/// What trees are built from.
+/// The input for building trees.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) rules: &'a [Entry],
@@ -100,7 +101,7 @@ impl Index {
         Self { directed, ..Self::default() }
     }
 
-    /// Builds the trees that there are not yet.
+    /// Builds the missing trees.
     pub(super) fn complete(&mut self, rules: Rules<'_>) {
         let ways = if self.directed { &[false, true][..] } else { &[false] };
         for &incoming in ways {
@@ -113,8 +114,8 @@ impl Index {
         }
     }
 
-    /// Finds rules from `from` on, in order, up to the first that decides, and returns that one, or `last`, before which it
-    /// looks. `matches` says of a rule whether it matches.
+    /// Finds rules from `from` on, in order, up to the first that decides, and returns that one, or `last` if none
+    /// before it decides. `matches` tells whether a rule matches.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -135,7 +136,7 @@ impl Index {
         }
     }
 
-    /// Bytes that it takes.
+    /// Memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         let v4 = self.v4.iter().chain(&self.other).flatten().map(Part::bytes).sum::<usize>();
         v4 + self.v6.iter().flatten().map(Part::bytes).sum::<usize>()
@@ -154,7 +155,7 @@ fn search<A: Address>(
 ) -> u32 {
     let part = part.get_or_insert_with(|| Part::new(facts.bits.kind(directed), rules));
     let packet = View::of(facts);
-    // What is kept was found from the first rule on.
+    // Cached results start at the first rule.
     let cache = part.cache.as_mut().filter(|_| from == 0);
     if let Some((last, kept)) = cache.as_ref().and_then(|cache| cache.get(&packet)) {
         found.extend(kept.into_iter().filter(|&one| one != Found::NONE));
@@ -167,7 +168,7 @@ fn search<A: Address>(
         if !found.is_sorted() {
             found.sort_unstable();
         }
-        // Some were found before the one was that decides.
+        // Remove rules that were found before the deciding one.
         while found.pop_if(|one| one.rule() > last as usize).is_some() {}
     }
     if let Some(cache) = cache.filter(|_| in_view) {
@@ -177,10 +178,10 @@ fn search<A: Address>(
 }
 
 impl<A: Address> Part<A> {
-    /// For packets of which this is known.
+    /// For packets with these known properties.
     #[cold]
     fn new(known: Bits, Rules { rules, hot }: Rules<'_>) -> Self {
-        // The default rule is not among them.
+        // Without the default rule.
         let rules = (0..).zip(rules.iter().zip(hot)).take(rules.len() - 1);
         let items: Vec<Item<A>> = rules
             .filter(|(_, (_, hot))| hot.is(Hot::ENABLED))

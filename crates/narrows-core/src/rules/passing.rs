@@ -1,24 +1,24 @@
-//! A packet that meets the rules.
+//! A packet passed through the rules.
 
 use alloc::vec::Vec;
 
 use crate::packet::{FlowKey, Headers};
 use crate::random::{Draw, Stream};
 
-/// A packet that meets the rules.
+/// A packet passed through the rules.
 pub struct Passing<'a> {
-    /// What tells flows apart. `setdscp` changes the code point here.
+    /// The flow key. `setdscp` changes its code point.
     pub key: &'a mut FlowKey,
     /// Other header fields.
     pub headers: &'a Headers,
-    /// Bytes from the network header on.
+    /// Length in bytes from the network header on.
     pub length: u32,
     /// Bytes of link header; 0 without a link layer.
     pub link_header: u8,
-    /// Whether it comes from outside, "in", or goes there, "out".
+    /// Whether it comes from outside ("in") or goes there ("out").
     pub incoming: bool,
-    /// Its tags, each once.
+    /// Its tags, without duplicates.
     pub tags: &'a mut Vec<u16>,
-    /// Gives the packet's draws of a stream: the same ones whenever it is asked during one walk.
+    /// Returns the packet's draws of a stream: the same draws on every call during one walk.
     pub draw: &'a mut dyn FnMut(&Stream) -> Draw,
 }

@@ -1,4 +1,4 @@
-//! Rules made ready for packets.
+//! Rules prepared for packets.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,11 +10,11 @@ use super::index::{Index, Rules};
 use super::test::{self, Changes};
 use super::{Action, Argument};
 
-/// The rules of a [`RuleBook`], and all that follows from them together, trees for every kind of packet included: with
-/// [`RuleSet::replace`](super::RuleSet::replace) a running rule set goes on with them. To make it takes some microseconds a
-/// rule, anywhere; to hand it over takes some nanoseconds a rule.
+/// The rules of a [`RuleBook`], compiled completely, including the trees for every kind of packet.
+/// [`RuleSet::replace`](super::RuleSet::replace) installs them in a running rule set. Preparing them takes some
+/// microseconds per rule and can happen anywhere; installing them takes some nanoseconds per rule.
 ///
-/// What clones have in common is shared.
+/// Clones share their common data.
 #[derive(Clone, Debug)]
 pub struct PreparedRules {
     pub(super) book: Arc<RuleBook>,
@@ -22,7 +22,7 @@ pub struct PreparedRules {
 }
 
 impl PreparedRules {
-    /// Of the rules as they are in a book.
+    /// Prepares the present rules of a book.
     pub fn new(book: &Arc<RuleBook>) -> Self {
         let mut program = Program::new(book);
         program.index.complete(Rules { rules: &program.rules, hot: &program.hot });
@@ -30,21 +30,21 @@ impl PreparedRules {
     }
 }
 
-/// What a walk goes by.
+/// The compiled form that a walk uses.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
-    /// In order; the default rule is the last one.
+    /// In order; the default rule is last.
     pub(super) rules: Vec<Entry>,
-    /// What is needed of each of them whenever it matches.
+    /// The part of each rule that every match needs.
     pub(super) hot: Vec<Hot>,
-    /// Where each of them is: see [`position`](super::book::position).
+    /// The position of each rule: see [`position`](super::book::position).
     pub(super) positions: Vec<u64>,
-    /// Orders of the rules that may have dynamic ones, and which they are.
+    /// Orders of the rules that may have dynamic rules, with their indices.
     pub(super) parents: Vec<(u32, u32)>,
-    /// Rules at which a packet is first asked for its dynamic rule, whatever else they ask for.
+    /// Rules at which a packet's dynamic rule is looked up first, independent of their conditions.
     pub(super) asking: Vec<u32>,
-    /// The rule that decides on all outgoing packets, and the one for all incoming ones, if the first that any of them may
-    /// match does: they need not be looked at.
+    /// The rule that decides all outgoing packets, and the one for all incoming packets, if the first rule that any
+    /// of them can match decides. Such packets need not be inspected.
     pub(super) heads: [Option<u32>; 2],
     pub(super) index: Index,
 }
@@ -80,12 +80,12 @@ impl Program {
         Self { rules, hot, positions, parents, asking, heads, index }
     }
 
-    /// The first rule of at least this number. There is always one.
+    /// The first rule with at least this number. There is always one.
     pub(super) fn first_of(&self, number: u32) -> usize {
         first_of(&self.positions, number)
     }
 
-    /// Counters go on from those of the same rules before.
+    /// Carries over the counters of rules that were there before.
     pub(super) fn carry_on(&mut self, before: &Self) {
         let mut before = before.hot.iter().peekable();
         for hot in &mut self.hot {
@@ -98,7 +98,7 @@ impl Program {
         }
     }
 
-    /// About how many bytes it takes.
+    /// Approximate memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         let terms = |one: &Entry| size_of_val(&*one.terms);
         let rules = self.rules.capacity() * size_of::<Entry>() + self.hot.capacity() * size_of::<Hot>();
@@ -114,7 +114,7 @@ fn first_of(positions: &[u64], number: u32) -> usize {
 fn head(rules: &[Entry], hot: &[Hot], incoming: bool) -> Option<u32> {
     for (at, (entry, hot)) in (0..).zip(rules.iter().zip(hot)).filter(|(_, (_, hot))| hot.is(Hot::ENABLED)) {
         match test::hold_by_direction(&entry.terms, incoming) {
-            // Where a rule keeps, packets are asked for their dynamic rules.
+            // At a rule with `keep`, dynamic rules are looked up.
             Some(false) if !hot.is(Hot::KEEPS) => {}
             Some(true) if hot.is(Hot::PLAIN) => return Some(at),
             _ => return None,

@@ -1,4 +1,4 @@
-//! A rule as it is written: nothing here is compiled.
+//! A rule as written, not compiled.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,86 +9,88 @@ use crate::units::Probability;
 /// A numbered rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// 1 to 65,534. Several rules may have one number; they stand in the order in which they came.
+    /// The number, 1 to 65,534. Rules with the same number are ordered by when they were added.
     pub number: u16,
-    /// The set that it belongs to, 0 to 31.
+    /// The set of the rule, 0 to 31.
     pub set: u8,
-    /// Matches only with this probability, which is tested first.
+    /// Match only with this probability. It is tested first.
     pub probability: Option<Probability>,
-    /// What is done with a packet that matches.
+    /// The action for a matching packet.
     pub action: Action,
-    /// Whether the user wants to hear of each match. It is counted as any other.
+    /// Whether the user wants each match logged. The match is counted as usual.
     pub log: bool,
-    /// What is written on a packet that matches, or taken off.
+    /// The tag to add to a matching packet, or to remove.
     pub tag: Option<Tag>,
-    /// What a packet must be like: all of these must hold.
+    /// The conditions. All of them must hold.
     pub terms: Vec<Term>,
-    /// A match makes a dynamic rule.
+    /// Create a dynamic rule on a match.
     pub keep: Option<Keep>,
-    /// What stands behind `//`.
+    /// The comment after `//`.
     pub comment: Option<String>,
 }
 
-/// What is done with a packet that matches.
+/// The action for a matching packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It passes, and no other rule is tried.
+    /// Pass. No other rule is tried.
     Allow,
-    /// It is dropped.
+    /// Drop.
     Deny,
-    /// It is counted, and goes on at the next rule.
+    /// Count, and continue at the next rule.
     Count,
-    /// It goes on at the first rule of at least this number, which is above the rule's own. Where a table gives a number that
-    /// is not, it goes on at the next rule.
+    /// Continue at the first rule with at least this number, which must be greater than the rule's own. If a table
+    /// yields a number that is not, continue at the next rule.
     SkipTo(Argument),
-    /// The same, forwards or backwards, and [`Action::Return`] comes back to the first rule of a greater number than the
-    /// call's. The 17th call within others goes on at the next rule.
+    /// Like `SkipTo`, forwards or backwards. [`Action::Return`] returns to the first rule with a greater number than
+    /// the calling rule's. The 17th nested call continues at the next rule.
     Call(Argument),
-    /// Goes back behind the last call; without one, on at the next rule.
+    /// Return to after the last call. Without a call, continue at the next rule.
     Return,
-    /// It goes through the pipe of that number.
+    /// Send the packet through the pipe with this number.
     Pipe(Argument),
-    /// It goes through the queue of that number.
+    /// Send the packet through the queue with this number.
     Queue(Argument),
-    /// Its code point becomes this one, 0 to 63, and it goes on at the next rule. Of a table's value the lower six bits count.
+    /// Set the DSCP code point, 0 to 63, and continue at the next rule. Of a table's value the lower six bits are
+    /// used.
     SetDscp(Argument),
-    /// What the rule does that made the packet's dynamic rule, if it has one; else it goes on, and nothing is counted.
+    /// Apply the action of the rule that created the packet's dynamic rule. If there is none, continue without
+    /// counting.
     CheckState,
 }
 
-/// A number of an action.
+/// The numeric argument of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// This one.
+    /// A constant.
     Number(u32),
-    /// The value that the rule's last look-up in a table found that found one; 0 where none did.
+    /// The value found by the rule's last successful table lookup; 0 if none was successful.
     TableArgument,
 }
 
-/// A tag, 1 to 65,534: stays with the packet through pipes, until it leaves.
+/// A tag, 1 to 65,534. It stays with the packet through pipes, until the packet leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// Written on it.
+    /// Add the tag.
     Add(u16),
-    /// Taken off.
+    /// Remove the tag.
     Remove(u16),
 }
 
-/// Makes a dynamic rule out of a match, which counts for the packets of the flow both ways.
+/// Creates a dynamic rule on a match. The dynamic rule applies to both directions of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// One for each flow.
+    /// One dynamic rule for each flow.
     State,
-    /// The same, but no more than so many at a time among the flows that agree in these.
+    /// Like `State`, with a maximum number at a time among the flows that agree in these fields.
     Limit {
-        /// At least 1.
+        /// The maximum, at least 1.
         most: u32,
-        /// What they agree in.
+        /// The fields in which the flows agree.
         by: By,
     },
 }
 
-/// Parts of a flow.
+/// Fields of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct By {
     /// The source address.
@@ -101,135 +103,135 @@ pub struct By {
     pub destination_port: bool,
 }
 
-/// Holds when one of these does: one condition, or an "or block".
+/// A condition, or an "or block": it holds when one of its literals does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term(pub Vec<Literal>);
 
-/// A condition, or its opposite.
+/// A condition or its negation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Literal {
-    /// Whether it holds where the test does not.
+    /// Whether the condition is negated.
     pub not: bool,
     /// The condition.
     pub test: Test,
 }
 
-/// A condition on one packet. One that looks at a header holds for no packet without that header.
+/// A condition on one packet. A condition on a header never holds for packets without that header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// Holds always.
+    /// Always holds.
     Any,
-    /// Holds never: an interface that there is not.
+    /// Never holds: an interface that does not exist.
     Never,
     /// The IP protocol, or the last header of IPv6.
     Protocol(u8),
-    /// IPv4 or IPv6.
+    /// The IP version, 4 or 6.
     IpVersion(u8),
     /// The source address.
     Source(Addresses),
     /// The destination address.
     Destination(Addresses),
-    /// The source port. Holds for no fragment but the first.
+    /// The source port. Never holds for fragments other than the first.
     SourcePort(Ranges),
     /// The destination port.
     DestinationPort(Ranges),
-    /// Comes from outside: the second lane.
+    /// Incoming, from outside: the second lane.
     In,
-    /// Goes outside: the first lane.
+    /// Outgoing: the first lane.
     Out,
     /// Has a link header.
     Layer2,
-    /// The source address of the link layer, of which these bits count.
+    /// The source address of the link layer, under a mask.
     LinkSource {
-        /// The bits.
+        /// The address bits.
         address: [u8; 6],
-        /// Those that count.
+        /// The bits to compare.
         mask: [u8; 6],
     },
-    /// The destination address of the link layer.
+    /// The destination address of the link layer, under a mask.
     LinkDestination {
-        /// The bits.
+        /// The address bits.
         address: [u8; 6],
-        /// Those that count.
+        /// The bits to compare.
         mask: [u8; 6],
     },
-    /// What the link layer says that the frame carries.
+    /// The EtherType of the frame.
     EtherType(Ranges),
-    /// Bytes from the network header on, of an IP packet.
+    /// The length of an IP packet in bytes, from the network header on.
     Length(Ranges),
     /// Time to live or hop limit.
     HopLimit(Ranges),
     /// Bits of the TOS or traffic class byte.
     Tos(Tos),
-    /// The code point is in this set, one bit for each.
+    /// The DSCP code point is in this set, one bit each.
     Dscp(u64),
-    /// The precedence, 0 to 7.
+    /// The IP precedence, 0 to 7.
     Precedence(u8),
     /// Is a fragment other than the first.
     Fragment,
-    /// TCP: a SYN without an ACK.
+    /// TCP with SYN set and ACK clear.
     Setup,
-    /// TCP: an RST or an ACK.
+    /// TCP with RST or ACK set.
     Established,
-    /// TCP flags, as in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32.
+    /// TCP flags as in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32.
     TcpFlags {
-        /// Those that must be set.
+        /// Flags that must be set.
         set: u8,
-        /// Those that must not.
+        /// Flags that must be clear.
         clear: u8,
     },
-    /// Bytes behind the TCP header.
+    /// Bytes of TCP payload.
     TcpDataLength(Ranges),
     /// The ICMP type is in this set.
     IcmpType([u64; 4]),
     /// The ICMPv6 type is in this set.
     Icmp6Type([u64; 4]),
-    /// Carries one of these tags.
+    /// Has one of these tags.
     Tagged(Ranges),
     /// A field is in a table.
     Lookup {
-        /// Which field.
+        /// The field.
         field: Field,
-        /// In which table.
+        /// The table.
         table: TableTest,
     },
     /// The IPv6 flow label is one of these.
     FlowLabel(Vec<u32>),
 }
 
-/// Which addresses.
+/// A set of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addresses {
-    /// Those of any IP packet.
+    /// Any address of an IP packet.
     Any,
-    /// Those of the host at which the rules are.
+    /// The addresses of the host that the rules are on.
     Me,
-    /// Those that agree with one of these.
+    /// Addresses that match one of these.
     In(Vec<Masked>),
-    /// Those in a table.
+    /// Addresses in a table.
     Table(TableTest),
 }
 
-/// Addresses that agree in the bits of a mask. IPv4 is mapped into IPv6: its masks have all of the upper 96 bits set. IPv4
-/// packets agree with none but those, and IPv6 packets with none of them.
+/// Addresses that agree in the bits of a mask. IPv4 is mapped into IPv6, and its masks have all of the upper 96 bits
+/// set. IPv4 packets match only such entries, and IPv6 packets none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Masked {
-    /// The bits, 0 where they do not count.
+    /// The address bits, 0 where the mask is 0.
     pub address: u128,
-    /// Those that count. They need not be the first ones.
+    /// The bits to compare. They need not be contiguous.
     pub mask: u128,
 }
 
-/// Which entries of a table.
+/// A match against table entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableTest {
-    /// The name; of old a number.
+    /// The table's name; traditionally a number.
     pub table: String,
-    /// Only one with this value.
+    /// Match only entries with this value.
     pub value: Option<u32>,
 }
 
-/// What is looked up in a table. A number is looked up as the IPv4 address of that number, as ipfw does.
+/// The field to look up in a table. A number is looked up as the IPv4 address with that value, as in ipfw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Field {
     /// The source address.
@@ -240,18 +242,18 @@ pub enum Field {
     SourcePort,
     /// The destination port.
     DestinationPort,
-    /// The code point.
+    /// The DSCP code point.
     Dscp,
 }
 
-/// Numbers: a list of ranges, at least one.
+/// A list of at least one range of numbers.
 pub type Ranges = Vec<RangeInclusive<u16>>;
 
 /// Bits of the TOS byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tos {
-    /// Those that must be set.
+    /// Bits that must be set.
     pub set: u8,
-    /// Those that must not.
+    /// Bits that must be clear.
     pub clear: u8,
 }

@@ -1,4 +1,4 @@
-//! The rules, what they have counted, and what belongs to them.
+//! The rules, their counters, tables and dynamic rules.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -15,66 +15,67 @@ use super::{Rule, RuleError, RuleSetConfig, StateView, States, Table};
 use crate::random::Seed;
 use crate::time::Time;
 
-/// Rules, in the order of their numbers, and behind them the default rule, 65,535, which lets everything pass.
+/// Rules in order of their numbers, followed by the default rule, 65,535, which passes everything.
 ///
-/// A packet is tried against rule after rule ([`walk`](Self::walk)) until one decides. See [`self`](super) for what cannot
-/// be read off a rule.
+/// A packet is tried against rule after rule ([`walk`](Self::walk)) until one decides. See [`self`](super) for the
+/// semantics.
 #[derive(Debug)]
 pub struct RuleSet {
-    /// Shared with whoever changes the rules from elsewhere.
+    /// Shared with code that changes the rules from elsewhere.
     pub(super) book: Arc<RuleBook>,
-    /// What packets go by: of the book, unless that has changed since.
+    /// The program that packets use. It belongs to the book, unless the book has changed since.
     pub(super) program: Program,
-    /// Whether [`refresh`](Self::refresh) must come before the next packet.
+    /// Whether [`refresh`](Self::refresh) must be called before the next packet.
     pub(super) stale: bool,
     pub(super) tables: Tables,
     pub(super) states: States,
     pub(super) calls: Calls,
     pub(super) exceeded: Exceeded,
-    /// What the index has found for a packet. Kept for its memory.
+    /// What the index has found for a packet. Kept to reuse its memory.
     pub(super) found: Vec<Found>,
 }
 
-/// What a rule has counted since it came, or since it was set to zero.
+/// Counters of a rule since it was added or zeroed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleCounters {
-    /// Packets on which its action was taken.
+    /// Packets to which its action was applied.
     pub packets: u64,
     /// Their bytes, from the network header on.
     pub bytes: u64,
-    /// When the last one came.
+    /// When the last of them arrived.
     pub last: Option<Time>,
 }
 
-/// A rule, as a listing shows it.
+/// A rule as shown in a listing.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleView<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// What it has counted.
+    /// Its counters.
     pub counters: RuleCounters,
     /// Whether its set is enabled.
     pub enabled: bool,
 }
 
-/// Bounds that packets have met.
+/// How often packets have met a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exceeded {
-    /// Packets that were denied because there was no dynamic rule for them.
+    /// Packets denied because no dynamic rule could be created for them.
     pub states: RefusedCounts,
-    /// Calls that led no further than the next rule, as 16 were open.
+    /// Calls that continued at the next rule because 16 were open.
     pub depth: u64,
-    /// Packets that were denied after [`MOST_CALLS`](RuleSet::MOST_CALLS) calls.
+    /// Packets denied after [`MOST_CALLS`](RuleSet::MOST_CALLS) calls.
     pub calls: u64,
-    /// Packets that forgot on their way through a pipe that they were called, as there were more ways than can be numbered.
+    /// Packets that lost their open calls on the way through a pipe, because there were more call stacks than can be
+    /// numbered.
     pub forgotten: u64,
 }
 
 impl RuleSet {
-    /// Rules whose random draws are keyed by `name`.
+    /// A rule set whose random draws are keyed by `name`.
     ///
     /// # Errors
-    /// When a rule is none, or two tables have one name.
+    /// If a rule is invalid, or two tables have the same name.
     pub fn new(seed: Seed, name: &str, config: RuleSetConfig) -> Result<Self, RuleError> {
         let book = RuleBook::new(seed, name, &config)?;
         let mut tables = Tables::new(config.tables)?;
@@ -91,7 +92,7 @@ impl RuleSet {
         })
     }
 
-    /// The rules in order, and at the end the default rule.
+    /// The rules in order, with the default rule at the end.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = RuleView<'_>> {
         let mut counted = self.program.hot.iter().peekable();
         self.book.entries().map(move |(position, entry)| {
@@ -115,37 +116,37 @@ impl RuleSet {
         self.tables.iter()
     }
 
-    /// The table of this name.
+    /// The table with this name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.find(name)
     }
 
-    /// The dynamic rules that are alive, oldest first.
+    /// The live dynamic rules, oldest first.
     pub fn states(&self, now: Time) -> Vec<StateView> {
-        // There may be many of either.
+        // There may be many of both.
         let numbers: BTreeMap<u32, u16> =
             self.book.entries().map(|(_, entry)| (entry.order, entry.rule.number)).collect();
         self.states.views(now, |order| numbers.get(&order).copied().unwrap_or(0))
     }
 
-    /// Bounds that packets have met.
+    /// How often packets have met a limit.
     pub fn exceeded(&self) -> Exceeded {
         Exceeded { states: self.states.refused(), forgotten: self.calls.forgotten, ..self.exceeded }
     }
 
-    /// A bit for each set whose rules are not tried.
+    /// The disabled sets, one bit each.
     pub fn disabled_sets(&self) -> u32 {
         self.book.disabled_sets()
     }
 
-    /// The rules, without what packets do to them.
+    /// The rules, without the state that packets create.
     pub const fn book(&self) -> &Arc<RuleBook> {
         &self.book
     }
 
-    /// Goes on with other rules, which have come from these by changes of a [`RuleBook`]. Tables, counters, dynamic rules
-    /// and what packets in pipes know of where they go on stay, but for what belongs to rules that are gone. Gives back the
-    /// rules that were there: to drop them takes longer than all the rest.
+    /// Replaces the rules by others that were derived from them by changes of a [`RuleBook`]. Tables, counters,
+    /// dynamic rules and the positions of packets in pipes are kept, except those that belong to deleted rules.
+    /// Returns the previous rules, because dropping them takes longer than everything else.
     pub fn replace(&mut self, rules: PreparedRules) -> PreparedRules {
         let book = mem::replace(&mut self.book, rules.book);
         self.end_states();
@@ -153,19 +154,19 @@ impl RuleSet {
         PreparedRules { book, program: self.take_up(rules.program) }
     }
 
-    /// Works out what follows from all rules together.
+    /// Recompiles the program from all rules.
     pub(super) fn refresh(&mut self) {
         self.take_up(Program::new(&self.book));
     }
 
-    /// Goes on with another program, and gives back the one that was there.
+    /// Switches to another program and returns the previous one.
     fn take_up(&mut self, mut program: Program) -> Program {
         program.carry_on(&self.program);
         self.stale = false;
         mem::replace(&mut self.program, program)
     }
 
-    /// Takes dynamic rules away of which the book no longer has the rule that made them.
+    /// Removes dynamic rules whose parent rule is no longer in the book.
     pub(super) fn end_states(&mut self) {
         let is_there = |at: u32| self.book.is_at(self.program.positions[at as usize]);
         let parents = self.program.parents.iter();
@@ -175,7 +176,7 @@ impl RuleSet {
         }
     }
 
-    /// About how many bytes rules, counters and what was built for the packets so far take, without tables and states.
+    /// Approximate memory in bytes of rules, counters and the indexes built so far, without tables and dynamic rules.
     pub fn bytes(&self) -> usize {
         self.program.bytes()
     }

@@ -1,7 +1,7 @@
-//! Dynamic rules: what `keep-state` and `limit` make, and `check-state` asks for (ipfw(8), "STATEFUL FIREWALL").
+//! Dynamic rules: created by `keep-state` and `limit`, looked up by `check-state` (ipfw(8), "STATEFUL FIREWALL").
 //!
-//! A state stands for a flow in both directions: addresses, protocol, and ports where the protocol has them. It lives on
-//! from each packet of the flow for as long as a lifetime of its kind:
+//! A state represents a flow in both directions: addresses, protocol, and ports if the protocol has them. Each packet
+//! of the flow extends the state's life by a lifetime of its kind:
 //!
 //! | flow | lifetime |
 //! |---|---|
@@ -12,9 +12,10 @@
 //! | TCP in any other case: an RST was seen, or no SYN | `tcp_rst` |
 //! | any other protocol | `other` |
 //!
-//! Departures from the reference (`ip_fw_dynamic.c`): time is exact, not in whole seconds; a state is dead from its last
-//! instant on, whenever one looks; TCP segments with an old acknowledgement count as others do; nothing is sent to keep
-//! flows alive; what counts the flows of a limit does not count as a state, and is there while one of them is.
+//! Differences from the reference (`ip_fw_dynamic.c`): time is exact, not in whole seconds. A state is dead from its
+//! last instant on, independent of when it is looked up. TCP segments with an old acknowledgement count like others.
+//! No keepalives are sent. The counter of a limit's flows does not count as a state, and exists while one of these
+//! flows does.
 
 mod config;
 mod flow;
@@ -38,16 +39,16 @@ use store::Store;
 pub use config::StateConfig;
 pub use view::{StateKind, StateView};
 
-/// Why there is no dynamic rule for a packet, which is then denied.
+/// Why no dynamic rule could be created for a packet. The packet is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There are as many as there may be: [`StateConfig::most`].
+    /// The maximum number is reached: [`StateConfig::most`].
     Full,
-    /// There are as many as the rule's `limit` says.
+    /// The maximum of the rule's `limit` is reached.
     Limit,
 }
 
-/// How often there was no dynamic rule for a packet, by why.
+/// How often no dynamic rule could be created, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RefusedCounts {
     /// See [`Refused::Full`].
@@ -56,42 +57,42 @@ pub struct RefusedCounts {
     pub limit: u64,
 }
 
-/// What a state leads to: "the action performed upon a match will be the same as in the parent rule" (ipfw(8)).
+/// The target of a state: "the action performed upon a match will be the same as in the parent rule" (ipfw(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parent {
-    /// The rule that made it, by whatever its owner tells rules apart.
+    /// The rule that created it, by the owner's identifier.
     pub rule: u32,
-    /// What the rule had found in a table then, for an action with `tablearg`. The reference forgets it, so that later
-    /// packets of a flow go into pipe 0, which there is not.
+    /// The table value that the rule had found then, for an action with `tablearg`. The reference forgets it, so
+    /// later packets of a flow go to pipe 0, which does not exist.
     pub argument: u32,
 }
 
-/// The dynamic rules of a rule set. Instants that are handed in never go back.
+/// The dynamic rules of a rule set. Instants passed in must never decrease.
 #[derive(Clone, Debug)]
 pub struct States {
     config: StateConfig,
     states: Store<State>,
-    /// How many flows there are for each limit.
+    /// The number of flows for each limit.
     shares: Store<Shared>,
     queues: [Queue; LIVES],
     refused: RefusedCounts,
-    /// How many states and shares were ever made.
+    /// The number of states and shares ever created.
     made: u64,
 }
 
 #[derive(Clone, Debug)]
 struct State {
-    /// From the side of the packet that made it.
+    /// As seen from the side of the packet that created it.
     flow: Flow,
-    /// Which one it is of all: the order of listings.
+    /// Its sequence number: the order of listings.
     nth: u64,
     parent: Parent,
-    /// Which limit it counts for.
+    /// The limit that it counts toward.
     share: Option<u32>,
-    /// It is dead from then on.
+    /// It is dead from this instant on.
     end: Time,
     life: Life,
-    /// TCP flags that were seen, forward and back.
+    /// TCP flags seen, forward and back.
     seen: [u8; 2],
     links: Links,
     packets: u64,
@@ -105,7 +106,7 @@ struct Shared {
     flows: u32,
 }
 
-/// Dead states that are taken away for each packet: more than a packet makes.
+/// Number of dead states removed per packet: more than a packet creates.
 const BURIED_AT_ONCE: u32 = 4;
 
 impl States {
@@ -121,7 +122,8 @@ impl States {
         }
     }
 
-    /// What the state of a packet's flow leads to. The packet is counted there, and the state lives on from `now`.
+    /// Looks up the state of a packet's flow and returns its parent. The packet is counted, and the state's lifetime
+    /// restarts at `now`.
     pub fn lookup(&mut self, now: Time, key: &FlowKey, length: u32) -> Option<Parent> {
         if self.states.is_empty() {
             return None;
@@ -136,10 +138,10 @@ impl States {
         Some(state.parent)
     }
 
-    /// Makes a state for a packet's flow that leads to `parent`, unless there is one for it, which lives on.
+    /// Creates a state for a packet's flow with this parent. If the flow already has a state, its lifetime restarts.
     ///
     /// # Errors
-    /// Where there are too many. It is counted.
+    /// If there are too many states. The refusal is counted.
     pub fn install(&mut self, now: Time, key: &FlowKey, parent: Parent, keep: Keep) -> Result<(), Refused> {
         let flow = Flow::of(key);
         self.bury(now, BURIED_AT_ONCE);
@@ -184,7 +186,7 @@ impl States {
         Ok(())
     }
 
-    /// Takes all states away that these rules have made, which are in ascending order.
+    /// Removes all states created by these rules, which must be in ascending order.
     pub fn remove_of(&mut self, rules: &[u32]) {
         let is_of = |state: &State| rules.binary_search(&state.parent.rule).is_ok();
         let of_rule = self.states.iter().filter(|(_, state)| is_of(state));
@@ -193,17 +195,17 @@ impl States {
         }
     }
 
-    /// How many states there are.
+    /// The number of live states.
     pub fn count(&self, now: Time) -> usize {
         self.states.iter().filter(|(_, state)| state.end > now).count()
     }
 
-    /// How often one was refused.
+    /// How often states were refused.
     pub const fn refused(&self) -> RefusedCounts {
         self.refused
     }
 
-    /// The living state of a flow, and which way the packet goes in it.
+    /// The live state of a flow, and the packet's direction in it.
     fn find(&mut self, now: Time, flow: &Flow) -> Option<(u32, Way)> {
         let at = self.states.find(flow.hash(), |state| state.flow.way(flow).is_some())?;
         let state = &self.states[at];
@@ -214,7 +216,7 @@ impl States {
         state.flow.way(flow).map(|way| (at, way))
     }
 
-    /// It lives on from `now`, for as long as what has been seen of it says.
+    /// Restarts the lifetime at `now`, as determined by the flags seen.
     fn refresh(&mut self, now: Time, at: u32, way: Way, tcp_flags: u8) {
         let state = &mut self.states[at];
         state.seen[way as usize] |= tcp_flags & (FIN | SYN | RST);
@@ -225,7 +227,7 @@ impl States {
         self.queues[new as usize].push(at, &mut self.states);
     }
 
-    /// One more flow for a limit, if there may be one.
+    /// Adds a flow to a limit, if possible.
     fn share(&mut self, now: Time, share: Share, most: u32) -> Option<u32> {
         let same = |shared: &Shared| shared.share == share;
         let mut found = self.shares.find(share.hash(), same);
@@ -249,7 +251,7 @@ impl States {
         })
     }
 
-    /// Takes dead states away, no more than so many.
+    /// Removes at most this many dead states.
     fn bury(&mut self, now: Time, most: u32) {
         let mut left = most;
         for life in 0..LIVES {

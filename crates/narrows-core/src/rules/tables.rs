@@ -7,30 +7,30 @@ use alloc::vec::Vec;
 
 use super::{RuleError, Table};
 
-/// The numbers of tables that rules name. A name keeps its number.
+/// The numbers of the tables that rules use. A name keeps its number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(BTreeMap<String, u32>);
 
 impl Names {
-    /// The number of the table of this name.
+    /// The number of the table with this name.
     pub(super) fn number(self: &mut Arc<Self>, name: &str) -> u32 {
         if let Some(&number) = self.0.get(name) {
             return number;
         }
-        // There are fewer tables than conditions of rules and commands, which memory bounds.
+        // There are fewer tables than conditions and commands, which are bounded by memory.
         let number = self.0.len() as u32;
         Arc::make_mut(self).0.insert(name.to_string(), number);
         number
     }
 }
 
-/// Tables. One that a rule names is there, if without entries.
+/// Tables. Every table that a rule uses exists, possibly empty.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    /// Where each of them is.
+    /// The index of each table.
     names: BTreeMap<String, u32>,
     tables: Vec<Table>,
-    /// The numbers that are those of the places.
+    /// The names whose numbers equal the indices.
     arranged: Arc<Names>,
 }
 
@@ -46,7 +46,7 @@ impl Tables {
         Ok(all)
     }
 
-    /// Puts the tables that rules name to the places that are their numbers, and the others behind them.
+    /// Moves the tables that rules use to the indices equal to their numbers, and the others after them.
     pub(super) fn arrange(&mut self, names: &Arc<Names>) {
         if Arc::ptr_eq(&self.arranged, names) {
             return;
@@ -61,7 +61,7 @@ impl Tables {
         }
     }
 
-    /// The table of this name.
+    /// The table with this name.
     pub(super) fn find(&self, name: &str) -> Option<&Table> {
         self.names.get(name).map(|&place| self.get(place))
     }
@@ -70,7 +70,7 @@ impl Tables {
         self.names.get(name).map(|&place| &mut self.tables[place as usize])
     }
 
-    /// The same, made if there is none.
+    /// Like [`Self::find_mut`], creating the table if it does not exist.
     pub(super) fn get_or_make(&mut self, name: &str) -> &mut Table {
         let place = match self.names.get(name) {
             Some(&place) => place as usize,
@@ -83,7 +83,7 @@ impl Tables {
         &mut self.tables[place]
     }
 
-    /// The table of a number, once they are arranged by that.
+    /// The table with this number, once the tables are arranged.
     #[inline]
     pub(super) fn get(&self, number: u32) -> &Table {
         &self.tables[number as usize]

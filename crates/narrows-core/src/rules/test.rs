@@ -1,4 +1,4 @@
-//! The conditions of a rule, compiled.
+//! The compiled conditions of a rule.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -10,29 +10,29 @@ use super::tables::{Names, Tables};
 use super::{Addresses, Field, Literal, Masked, Ranges, TableTest, Term, Test, Tos};
 use crate::packet::{FlowKey, Headers};
 
-/// What IPv4 addresses begin with where they are mapped into IPv6.
+/// The leading bits of IPv4 addresses mapped into IPv6.
 const MAPPED: u128 = 0xffff << 32;
-/// Those bits.
+/// The mask of these bits.
 const MAPPED_MASK: u128 = !(u32::MAX as u128);
 
-/// What conditions look at.
+/// What conditions test.
 pub(super) struct Seen<'a> {
     pub(super) facts: &'a Facts,
-    /// The code point of the key may have changed since the packet came.
+    /// The key's code point may have changed since the packet arrived.
     pub(super) key: &'a FlowKey,
     pub(super) headers: &'a Headers,
     pub(super) tags: &'a [u16],
     pub(super) tables: &'a Tables,
 }
 
-/// Rows of conditions, one behind the other: in each row one must hold.
+/// Rows of conditions in sequence. In each row one must hold.
 pub(super) type Terms = Arc<[Check]>;
 
-/// A condition or its opposite.
+/// A condition or its negation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Check {
     pub(super) not: bool,
-    /// Whether another one of its row follows.
+    /// Whether another condition of its row follows.
     more: bool,
     pub(super) kind: Kind,
 }
@@ -62,10 +62,10 @@ pub(super) enum Kind {
     FlowLabel(Box<[u32]>),
 }
 
-/// Addresses, apart by the version of IP that has them.
+/// Addresses, separated by IP version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Hosts {
-    /// Bits and mask.
+    /// Address bits and mask.
     pub(super) v4: Box<[(u32, u32)]>,
     pub(super) v6: Box<[Masked]>,
 }
@@ -97,7 +97,7 @@ fn among(ranges: &[RangeInclusive<u16>], value: u16) -> bool {
     ranges.iter().any(|range| range.contains(&value))
 }
 
-/// The same for what may be greater than any range.
+/// Like [`among`], for values that may exceed any range.
 fn among_wide(ranges: &[RangeInclusive<u16>], value: u32) -> bool {
     u16::try_from(value).is_ok_and(|value| among(ranges, value))
 }
@@ -113,7 +113,7 @@ pub(super) fn compile(terms: &[Term], me: &[Masked], names: &mut Arc<Names>) -> 
         checks.extend(literals.iter().map(|literal| check(literal, me, names)));
         match checks.last_mut() {
             Some(last) if !literals.is_empty() => last.more = false,
-            // None of nothing holds.
+            // An empty alternative never holds.
             _ => checks.push(Check { not: false, more: false, kind: Kind::Never }),
         }
     }
@@ -125,7 +125,7 @@ pub(super) fn rows(terms: &[Check]) -> impl Iterator<Item = &[Check]> {
     terms.split_inclusive(|check| !check.more)
 }
 
-/// Whether the terms of a rule hold, where the direction of a packet is all that they ask for, or enough for them not to hold.
+/// Whether the terms of a rule hold, if the direction of a packet is all that they test, or is enough to reject it.
 pub(super) fn hold_by_direction(terms: &[Check], incoming: bool) -> Option<bool> {
     let holds = |row: &[Check]| match row {
         [Check { not, kind: Kind::Always, .. }] => Some(!not),
@@ -199,9 +199,9 @@ fn check(literal: &Literal, me: &[Masked], names: &mut Arc<Names>) -> Check {
     Check { not: literal.not, more: true, kind }
 }
 
-/// Whether all terms hold. The value of the last look-up that found something is left in `argument`.
+/// Whether all terms hold. The value of the last successful table lookup is left in `argument`.
 pub(super) fn hold(terms: &[Check], seen: &Seen<'_>, argument: &mut u32) -> bool {
-    // Whether one of the row has held: the others of it are not looked at.
+    // Whether a condition of the row has held. The others of the row are then skipped.
     let mut is_done = false;
     for check in terms {
         let holds = is_done || check.holds(seen, argument);
@@ -222,7 +222,7 @@ impl Check {
         matches!(self.kind, Kind::Bits(bits) if bits == Bits::IN || bits == Bits::IN.not())
     }
 
-    /// What a walk may change that this looks at.
+    /// The changeable properties that this condition tests.
     fn looks_at(&self) -> Changes {
         match self.kind {
             Kind::Tos(_) | Kind::Dscp(_) | Kind::Lookup { field: Field::Dscp, .. } => {
@@ -241,7 +241,7 @@ pub(super) struct Changes {
     pub(super) tags: bool,
 }
 
-/// Whether terms hold now only if they hold whenever they are looked at, as long as no more than `changes` happens.
+/// Whether terms that hold now always hold, as long as only `changes` happen.
 pub(super) fn are_settled(terms: &[Check], changes: Changes) -> bool {
     !terms
         .iter()
@@ -297,7 +297,7 @@ impl Kind {
     }
 }
 
-/// What is looked up in a table; nothing for a packet that does not have it.
+/// The table key of a field. `None` if the packet does not have the field.
 fn key_of(field: Field, seen: &Seen<'_>) -> Option<[u8; 16]> {
     let number =
         |bits, number: u32| seen.facts.bits.fulfil(bits).then(|| (MAPPED | u128::from(number)).to_be_bytes());

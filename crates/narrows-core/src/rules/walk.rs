@@ -1,4 +1,4 @@
-//! The way of a packet through the rules.
+//! The walk of a packet through the rules.
 
 use super::book::{Entry, position};
 use super::calls::CallStack;
@@ -13,52 +13,53 @@ use super::{Action, Argument, Parent, Place, Tag};
 use crate::packet::Protocol;
 use crate::time::Time;
 
-/// What the rules say about a packet.
+/// The result of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It goes on.
+    /// Pass.
     Pass,
-    /// It is dropped.
+    /// Drop.
     Deny,
-    /// It goes through a pipe.
+    /// Send through a pipe.
     Pipe {
         /// The pipe's number.
         number: u32,
-        /// Where it goes on in the rules if it comes back.
+        /// Where the packet continues in the rules if it returns.
         resume: Place,
     },
-    /// It goes through a queue.
+    /// Send through a queue.
     Queue {
         /// The queue's number.
         number: u32,
-        /// Where it goes on in the rules if it comes back.
+        /// Where the packet continues in the rules if it returns.
         resume: Place,
     },
 }
 
-/// What comes after a rule was tried.
+/// What to do after a rule.
 enum Step {
-    /// The rules from there on.
+    /// Continue at this rule.
     On(usize),
     Done(Decision),
 }
 
-/// What a packet has behind it in this walk.
+/// State of a packet during a walk.
 struct Path {
     now: Time,
     stack: CallStack,
     calls: u32,
-    /// How often it has gone back: a rule may be tried once more then, and draws anew.
+    /// How often it has jumped backwards. A rule may then be tried again, with a new draw.
     back: u32,
-    /// Whether it was asked for a dynamic rule.
+    /// Whether its dynamic rule has been looked up.
     asked: bool,
 }
 
 impl RuleSet {
-    /// A packet that has called so often in one walk is denied: calls may lead back, and double with each other.
+    /// A packet with more calls than this in one walk is denied, because calls may lead backwards and double each
+    /// other.
     pub const MOST_CALLS: u32 = 1_024;
 
-    /// Takes a packet through the rules from a place on, until one decides.
+    /// Passes a packet through the rules, starting at a place, until one decides.
     #[inline]
     pub fn walk(&mut self, now: Time, packet: &mut Passing<'_>, from: Place) -> Decision {
         if let (Place { number: 0, .. }, Some(head), false) =
@@ -70,7 +71,7 @@ impl RuleSet {
         self.walk_from(now, packet, from)
     }
 
-    /// The same for a packet that must be looked at.
+    /// Like [`Self::walk`], for a packet that must be inspected.
     #[inline(never)]
     fn walk_from(&mut self, now: Time, packet: &mut Passing<'_>, from: Place) -> Decision {
         if self.stale {
@@ -85,7 +86,7 @@ impl RuleSet {
             }
         };
         let last = self.find(at, packet, &facts);
-        // Most packets match one rule, which decides.
+        // Most packets match a single rule, which decides.
         let is_only = match *self.found {
             [] => true,
             [one] => one.rule() == last,
@@ -101,7 +102,8 @@ impl RuleSet {
         self.walk_on(now, packet, &facts, from, (at, last))
     }
 
-    /// The same from rule `at` on; those that may match have been found up to `last`, which decides if nothing before does.
+    /// Continues at rule `at`. The rules that may match have been found up to `last`, which decides if none before it
+    /// does.
     fn walk_on(
         &mut self,
         now: Time,
@@ -112,7 +114,7 @@ impl RuleSet {
     ) -> Decision {
         let stack = self.calls.stack(from.calls);
         let mut path = Path { now, stack, calls: 0, back: 0, asked: false };
-        // The first rule of those that were searched, and the next one that was found.
+        // The first rule of the searched range, and the next found rule.
         let (mut first, mut nth) = (at, 0);
         loop {
             if at < first || at > last {
@@ -121,7 +123,7 @@ impl RuleSet {
             while self.found.get(nth).is_some_and(|found| found.rule() < at) {
                 nth += 1;
             }
-            // Behind all that were found comes the last one, which is the default rule then.
+            // After all found rules comes the last one, which is then the default rule.
             let (mut rule, mut is_sure) =
                 self.found.get(nth).map_or((last, true), |one| (one.rule(), one.is_sure()));
             if !path.asked
@@ -143,24 +145,24 @@ impl RuleSet {
         }
     }
 
-    /// Finds the rules from `at` on that may match up to one that decides, and returns that one.
+    /// Finds the rules from `at` on that may match, up to one that decides. Returns that one.
     #[inline]
     fn find(&mut self, at: usize, packet: &Passing<'_>, facts: &Facts) -> usize {
         let Self { program: Program { rules, hot, index, .. }, tables, found, .. } = self;
         let seen = Seen { facts, key: packet.key, headers: packet.headers, tags: packet.tags, tables };
         let matches = |at: u32| test::hold(&rules[at as usize].terms, &seen, &mut 0);
-        // There are fewer than 2^31 rules, the last one the default rule.
+        // There are fewer than 2^31 rules; the last one is the default rule.
         let between = (at as u32, rules.len() as u32 - 1);
         index.find(facts, Rules { rules, hot }, between, &matches, found) as usize
     }
 
-    /// The first rule from there on at which a packet is asked for its dynamic rule whatever it is like.
+    /// The first rule from `at` on at which a packet's dynamic rule is looked up, independent of the packet.
     fn asking_from(&self, at: usize) -> Option<usize> {
         let behind = self.program.asking.partition_point(|&one| (one as usize) < at);
         self.program.asking.get(behind).map(|&one| one as usize)
     }
 
-    /// Tries one rule, of which it may be known that its conditions hold.
+    /// Tries one rule. `is_sure` says that its conditions are known to hold.
     fn attempt(
         &mut self,
         at: usize,
@@ -206,7 +208,7 @@ impl RuleSet {
         self.act(at, argument, packet, path)
     }
 
-    /// Whether a rule that matches by chance does so.
+    /// Whether a rule with a probability matches.
     fn has_luck(&self, at: usize, packet: &mut Passing<'_>, path: &Path) -> bool {
         let Entry { rule, stream, .. } = &self.program.rules[at];
         let (Some(stream), Some(probability)) = (stream, rule.probability) else { return true };
@@ -215,8 +217,8 @@ impl RuleSet {
         draw.chance(probability)
     }
 
-    /// The rule that made a dynamic one for the packet, which is asked for once in a walk, and what it had found in a
-    /// table.
+    /// Looks up the rule that created the packet's dynamic rule, and the table value that it had found. Done once per
+    /// walk.
     fn ask(&mut self, packet: &Passing<'_>, path: &mut Path) -> Option<(usize, u32)> {
         if core::mem::replace(&mut path.asked, true) {
             return None;
@@ -226,14 +228,14 @@ impl RuleSet {
         Some((self.program.parents[parent].1 as usize, argument))
     }
 
-    /// Makes a dynamic rule for the packet, if there may be one.
+    /// Creates a dynamic rule for the packet, if possible.
     fn keep(&mut self, at: usize, argument: u32, packet: &Passing<'_>, path: &Path) -> bool {
         let Entry { rule, order, .. } = &self.program.rules[at];
         let parent = Parent { rule: *order, argument };
         rule.keep.is_none_or(|keep| self.states.install(path.now, packet.key, parent, keep).is_ok())
     }
 
-    /// Does what a rule says.
+    /// Applies a rule's action.
     fn act(&mut self, at: usize, argument: u32, packet: &mut Passing<'_>, path: &mut Path) -> Step {
         self.count(at, packet, path.now);
         if self.program.hot[at].is(Hot::TAGS) {
@@ -269,7 +271,7 @@ impl RuleSet {
             },
             Action::SetDscp(dscp) => {
                 if packet.key.network != Protocol::Other {
-                    // The lower six bits of what a table says.
+                    // The lower six bits of the table's value.
                     packet.key.traffic_class = (dscp.or(argument) as u8) << 2 | packet.key.ecn();
                 }
                 next
@@ -284,7 +286,7 @@ impl RuleSet {
         }
     }
 
-    /// What a rule decides on that decides; `calls` is the number of the stack of calls.
+    /// The decision of a rule that decides. `calls` is the number of the call stack.
     #[inline]
     fn decision(&self, at: usize, argument: u32, calls: u16) -> Decision {
         let Hot { action, position, .. } = self.program.hot[at];
@@ -307,7 +309,7 @@ impl RuleSet {
 }
 
 impl Argument {
-    /// The number, or what was found in a table.
+    /// The constant, or the value found in a table.
     const fn or(self, found: u32) -> u32 {
         match self {
             Self::Number(number) => number,

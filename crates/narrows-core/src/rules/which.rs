@@ -1,12 +1,12 @@
-//! Which rules are meant.
+//! Selects rules.
 
 use core::ops::RangeInclusive;
 
-/// Rules that fulfil both; by default all of them.
+/// Selects rules by both criteria; by default all rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Which {
-    /// Those of these numbers.
+    /// Rules with these numbers.
     pub numbers: Option<RangeInclusive<u16>>,
-    /// Those of this set.
+    /// Rules in this set.
     pub set: Option<u8>,
 }

@@ -1,11 +1,11 @@
-//! Header fields as bits from the first one on, as wide as an address of one version of IP is.
+//! Header fields as bits from the first one on, as wide as an address of one IP version.
 
 use core::fmt::Debug;
 use core::ops::{BitAnd, BitOr, BitXor};
 
 use crate::rules::test::Hosts;
 
-/// An address, or another field of at most so many bits that is shifted to the top.
+/// An address, or a shorter field shifted to the top.
 pub(super) trait Address:
     Copy + Debug + Default + Ord + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
 {
@@ -14,7 +14,7 @@ pub(super) trait Address:
 
     const BITS: u8;
 
-    /// An address of a packet.
+    /// The address of a packet.
     fn of(address: u128) -> Self;
 
     /// A field of `bits` bits.
@@ -22,24 +22,24 @@ pub(super) trait Address:
 
     fn both(source: Self, destination: Self) -> Self::Hosts;
 
-    /// Something other than zero if they differ in a bit of the mask.
+    /// Nonzero if they differ in a bit of the mask.
     fn differ(hosts: Self::Hosts, others: Self::Hosts, mask: Self::Hosts) -> u64;
 
     /// The addresses of this version, with their masks.
     fn hosts(hosts: &Hosts) -> impl Iterator<Item = (Self, Self)>;
 
-    /// How many of the first bits are set.
+    /// The number of leading bits that are set.
     fn leading_ones(self) -> u8;
 
     fn leading_zeros(self) -> u8;
 
-    /// The `bits` bits behind the first `skipped` ones. There are so many, and no more than 16 are asked for.
+    /// The `bits` bits after the first `skipped` bits. There must be that many, and at most 16 are requested.
     fn window(self, skipped: u8, bits: u8) -> usize;
 
-    /// The first bits, so many.
+    /// The first `bits` bits.
     fn first(self, bits: u8) -> Self;
 
-    /// What comes behind the values that begin with the first `bits` bits of this one; nothing behind the last ones.
+    /// The value after those that share the first `bits` bits of this one. `None` after the last.
     fn behind(self, bits: u8) -> Option<Self>;
 }
 

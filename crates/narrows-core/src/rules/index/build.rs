@@ -9,44 +9,44 @@ use super::item::Item;
 use super::pieces::{Piece, hull};
 use super::tree::{Group, Node, Tree};
 
-/// So many filters are looked at one after the other as fast as anything could tell them apart.
+/// This many filters are tested linearly as fast as any search.
 const LEAF: usize = 8;
-/// A split must spare a packet so many filters at least, in the worst case.
+/// A split must save a packet at least this many filters in the worst case.
 const GAIN: usize = 4;
 
 struct Builder<'a, A: Address> {
     items: &'a [Item<A>],
     tree: Tree<A>,
-    /// How many more rules may stand in several groups of a node.
+    /// How many more copies of rules in several groups of a node are allowed.
     copies: usize,
 }
 
-/// A rule in a group: the group's prefix, and which rule.
+/// A rule in a group: the group's prefix, and the rule.
 type Entry<A> = (Piece<A>, u32);
 
 /// How the rules of a node would be split.
 struct Plan<A> {
     field: usize,
     entries: Vec<Entry<A>>,
-    /// How many rules of one per group there are.
+    /// The number of additional entries beyond one per rule.
     copies: usize,
-    /// The most rules that one packet may have to be held against.
+    /// The maximum number of rules against which a packet may have to be tested.
     worst: usize,
 }
 
-/// A prefix that rules have.
+/// A prefix of rules.
 struct Prefix<A> {
     piece: Piece<A>,
     /// Its entries.
     first: usize,
     count: usize,
-    /// The next longer prefix around it.
+    /// The next shorter prefix that contains it.
     around: Option<usize>,
-    /// Rules of all prefixes around it, and its own.
+    /// The number of rules of all prefixes that contain it, and its own.
     sum: usize,
 }
 
-/// Builds the tree of these rules, which are in order.
+/// Builds the tree of these rules, which must be in order.
 pub(super) fn build<A: Address>(items: &[Item<A>]) -> Tree<A> {
     let root = Node::Leaf { first: 0, count: 0 };
     let tree = Tree { filters: Vec::new(), intervals: Intervals::new(), groups: Vec::new(), root };
@@ -61,7 +61,7 @@ pub(super) fn build<A: Address>(items: &[Item<A>]) -> Tree<A> {
 }
 
 impl<A: Address> Builder<'_, A> {
-    /// Makes a node of rules; `used` has a bit for each field that was asked for above.
+    /// Makes a node of rules. `used` has a bit for each field tested above.
     fn node(&mut self, rules: &[u32], used: u8) -> Node {
         if rules.len() > LEAF {
             let fields = (0..field::COUNT).filter(|field| used >> field & 1 == 0);
@@ -128,11 +128,11 @@ impl<A: Address> Builder<'_, A> {
     }
 }
 
-/// Which of these prefixes is the longest of a value, for all values: groups are numbered from `base` on.
+/// The longest prefix of each value, for all values. Groups are numbered from `base` on.
 fn intervals<A: Address>(prefixes: &[Prefix<A>], base: u32) -> Vec<(A, u32)> {
     let mut intervals: Vec<(A, u32)> = Vec::new();
     let mut begin = |start: A, prefix: Option<usize>| {
-        // What began at the same value is nothing.
+        // What began at the same value is empty.
         intervals.pop_if(|last| last.0 == start);
         intervals.push((start, prefix.map_or(Group::NONE, |prefix| base + prefix as u32)));
     };
@@ -140,7 +140,7 @@ fn intervals<A: Address>(prefixes: &[Prefix<A>], base: u32) -> Vec<(A, u32)> {
     let mut open: Vec<usize> = Vec::new();
     for next in 0..=prefixes.len() {
         let prefix = prefixes.get(next);
-        // Those end here that the next one is not in.
+        // Prefixes that do not contain the next one end here.
         while let Some(last) =
             open.pop_if(|last| prefix.is_none_or(|next| !prefixes[*last].piece.has(next.piece)))
         {
@@ -157,7 +157,7 @@ fn intervals<A: Address>(prefixes: &[Prefix<A>], base: u32) -> Vec<(A, u32)> {
     intervals
 }
 
-/// The prefixes of entries in order: each comes behind all those around it.
+/// The prefixes of entries in order: each comes after all those that contain it.
 fn prefixes<A: Address>(entries: &[Entry<A>]) -> Vec<Prefix<A>> {
     let mut prefixes: Vec<Prefix<A>> = Vec::new();
     let mut first = 0;

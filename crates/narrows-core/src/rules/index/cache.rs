@@ -1,4 +1,4 @@
-//! What was found for the last packets of some thousand flows.
+//! A cache of search results for the last packets of some thousand flows.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -7,10 +7,9 @@ use super::Found;
 use super::address::{Address, Words};
 use super::filter::View;
 
-/// Rows of two flows each, the latter one first. A flow that comes into a full row takes the place of the one that came
-/// earlier.
+/// Rows of two flows each, the newer one first. A new flow in a full row replaces the older one.
 ///
-/// A search depends on what a [`View`] has, as long as nothing else has been asked: only then is it kept.
+/// A result is cached only if the search tested nothing beyond what a [`View`] contains.
 #[derive(Clone, Debug)]
 pub(super) struct Cache<A: Address> {
     rows: Box<[[Entry<A>; 2]]>,
@@ -24,7 +23,7 @@ struct Entry<A: Address> {
     found: [Found; 2],
 }
 
-/// 4,096 flows: 128 KiB of IPv4, 256 KiB of IPv6.
+/// 4,096 flows: 128 KiB for IPv4, 256 KiB for IPv6.
 const ROWS: usize = 2_048;
 
 impl<A: Address> Cache<A> {
@@ -35,7 +34,7 @@ impl<A: Address> Cache<A> {
         Self { rows: vec![[none; 2]; ROWS].into() }
     }
 
-    /// What was found for packets of that flow, and the rule up to which.
+    /// What was found for packets of this flow, and the rule at which the search ended.
     #[inline]
     pub(super) fn get(&self, packet: &View<A>) -> Option<(u32, [Found; 2])> {
         let (what, ports) = packet.all();
@@ -44,7 +43,7 @@ impl<A: Address> Cache<A> {
         Some((entry.last, entry.found))
     }
 
-    /// Keeps what was found, if it is not too much.
+    /// Stores what was found, if it is short enough.
     pub(super) fn put(&mut self, packet: &View<A>, last: u32, found: &[Found]) {
         let found = match *found {
             [] => [Found::NONE; 2],
@@ -62,7 +61,7 @@ impl<A: Address> Cache<A> {
     }
 }
 
-/// Multiplications by odd numbers without pattern spread to the upper bits.
+/// Multiplication by odd numbers without a pattern mixes into the upper bits.
 #[inline]
 fn row<H: Into<Words>>((hosts, kind): (H, u64), ports: u32) -> usize {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;

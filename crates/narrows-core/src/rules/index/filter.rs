@@ -1,15 +1,15 @@
-//! What most rules ask for, side by side: nearly every rule that does not match is seen not to here.
+//! The conditions that most rules test, packed together: they reject nearly every rule that does not match.
 //!
-//! Which part of a filter a packet fails at is hard to foresee, so there is one branch for all of them, and each part is laid
-//! out so that it takes two or three instructions: addresses, and the yes and no with the protocol, are words under masks;
-//! both ports are held against both ends of their ranges at once, each in its half of a word.
+//! Which part of a filter rejects a packet is hard to predict, so there is a single branch for all of them. Each part
+//! is laid out to take two or three instructions: addresses, and properties with the protocol, are words under masks;
+//! both ports are compared with both ends of their ranges at once, each in its half of a word.
 
 use super::address::Address;
 use super::field;
 use crate::rules::facts::{Bits, Facts};
 use crate::rules::hot::Hot;
 
-/// What a packet must be like for a rule to match. It is all that a rule asks for where `whole` says so.
+/// Necessary conditions for a rule to match. If `whole` is true, they are also sufficient.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filter<A: Address> {
     hosts: A::Hosts,
@@ -18,18 +18,18 @@ pub(super) struct Filter<A: Address> {
     kind_mask: u64,
     least_ports: u64,
     greatest_ports: u64,
-    /// Where the rule is among all.
+    /// The index of the rule.
     pub(super) rule: u32,
     pub(super) whole: bool,
-    /// Whether all that it asks for is in a [`View`].
+    /// Whether everything that the rule tests is in a [`View`].
     pub(super) in_view: bool,
-    /// Whether what matches now matches still when it comes to it.
+    /// Whether a match now is still a match when the walk reaches the rule.
     pub(super) settled: bool,
-    /// Whether a match decides, and is settled: no rule behind is tried.
+    /// Whether a match decides and is settled: no later rule is tried.
     pub(super) decides: bool,
 }
 
-/// The same, part by part.
+/// A filter, part by part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<A> {
     /// By [`field::SOURCE`] and [`field::DESTINATION`]: an address and its mask.
@@ -42,12 +42,12 @@ pub(super) struct Parts<A> {
     pub(super) in_view: bool,
 }
 
-/// Numbers, from the least to the greatest.
+/// A range of numbers, from the minimum to the maximum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span(pub(super) u16, pub(super) u16);
 
 impl Span {
-    /// What both have, if they have something in common.
+    /// The intersection, if it is not empty.
     pub(super) fn and(self, other: Self) -> Option<Self> {
         let (least, greatest) = (self.0.max(other.0), self.1.min(other.1));
         (least <= greatest).then_some(Self(least, greatest))
@@ -93,7 +93,7 @@ impl<A: Address> View<A> {
         }
     }
 
-    /// All that it knows, the ports at the end.
+    /// Everything that it contains, the ports last.
     #[inline]
     pub(super) fn all(&self) -> ((A::Hosts, u64), u32) {
         ((self.hosts, self.kind), (self.ports >> 16 | self.ports) as u32)
@@ -101,7 +101,7 @@ impl<A: Address> View<A> {
 }
 
 impl<A: Address> Parts<A> {
-    /// Lets everything through.
+    /// Accepts every packet.
     pub(super) fn all() -> Self {
         Self {
             hosts: [(A::default(), A::default()); 2],
@@ -134,10 +134,10 @@ impl<A: Address> Filter<A> {
         }
     }
 
-    /// Whether a packet gets through.
+    /// Whether a packet passes.
     #[inline]
     pub(super) fn fits(&self, packet: &View<A>) -> bool {
-        // The bit above a port stays where the difference is not below zero.
+        // The bit above a port stays set if the difference is not negative.
         let not_less = (packet.ports | ABOVE) - self.least_ports;
         let not_greater = self.greatest_ports - packet.ports;
         let beyond = !(not_less & not_greater) & ABOVE;

@@ -1,16 +1,17 @@
-//! Which interval a value is in.
+//! Finds the interval that contains a value.
 
 use alloc::vec::Vec;
 
 use super::address::Address;
 
-/// Rows of intervals that follow each other from zero on, each with a number that belongs to it.
+/// Rows of adjacent intervals from zero on, each with a number.
 ///
-/// In a long row, the bits behind those that all its beginnings share lead to a short part of it: two loads for most rows,
-/// where halving would take more than ten. A part that is long still is treated in the same way.
+/// In a long row, the bits after the common bits of all interval starts lead to a short part of the row. This takes
+/// two loads for most rows, where a binary search would take more than ten. A part that is still long is handled in
+/// the same way.
 #[derive(Debug)]
 pub(super) struct Intervals<A> {
-    /// Where intervals begin.
+    /// Interval starts.
     starts: Vec<A>,
     numbers: Vec<u32>,
     jumps: Vec<Jump<A>>,
@@ -22,17 +23,17 @@ pub(super) struct Intervals<A> {
 pub(super) struct Row {
     first: u32,
     count: u32,
-    /// Nothing for a short row.
+    /// `NONE` for a short row.
     jump: u32,
 }
 
-/// Leads to the parts of some intervals' beginnings.
+/// Leads to a part of some interval starts.
 #[derive(Clone, Copy, Debug)]
 struct Jump<A> {
-    /// The bits that they share, and how many.
+    /// The common bits, and their number.
     shared: A,
     skipped: u8,
-    /// As many bits behind them say which bucket.
+    /// This many bits after them select a bucket.
     bits: u8,
     buckets: u32,
     first: u32,
@@ -41,15 +42,15 @@ struct Jump<A> {
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// The first beginning in it or behind.
+    /// The first interval start in it or after it.
     first: u32,
-    /// How many there are, or with [`DEEPER`] which jump leads on.
+    /// The number of starts, or with [`DEEPER`] the next jump.
     count: u32,
 }
 
 const NONE: u32 = u32::MAX;
 const DEEPER: u32 = 1 << 31;
-/// So many beginnings are soon seen through.
+/// This many starts are searched quickly.
 const SHORT: usize = 8;
 
 impl<A: Address> Intervals<A> {
@@ -57,17 +58,17 @@ impl<A: Address> Intervals<A> {
         Self { starts: Vec::new(), numbers: Vec::new(), jumps: Vec::new(), buckets: Vec::new() }
     }
 
-    /// Adds a row of intervals: where each begins, in order, the first one at zero, and its number.
+    /// Adds a row of intervals: the start of each, in order and beginning at zero, and its number.
     pub(super) fn add(&mut self, row: &[(A, u32)]) -> Row {
         let (first, count) = (self.starts.len(), row.len());
         self.starts.extend(row.iter().map(|&(start, _)| start));
         self.numbers.extend(row.iter().map(|&(_, number)| number));
-        // The first interval is where a value is that is in no other.
+        // A value that is in no other interval is in the first one.
         let jump = if count > SHORT + 1 { self.jump(first + 1, count - 1) } else { NONE };
         Row { first: first as u32, count: count as u32, jump }
     }
 
-    /// Makes a jump over these beginnings, more than one.
+    /// Makes a jump over these starts, more than one.
     fn jump(&mut self, first: usize, count: usize) -> u32 {
         let (least, greatest) = (self.starts[first], self.starts[first + count - 1]);
         let skipped = (least ^ greatest).leading_zeros();
@@ -93,14 +94,14 @@ impl<A: Address> Intervals<A> {
         number as u32
     }
 
-    /// The number of the interval of a row that a value is in.
+    /// The number of the interval of a row that contains a value.
     #[inline]
     pub(super) fn find(&self, row: Row, value: A) -> u32 {
         let (mut first, mut count, mut jump) = (row.first, row.count, row.jump);
         while jump != NONE {
             let at = &self.jumps[jump as usize];
             if (value ^ at.shared).first(at.skipped) != A::default() {
-                // It is before all of them or behind.
+                // It is before all of them or after them.
                 (first, count) = (at.first, if value < at.shared { 0 } else { at.count });
                 return self.numbers[(first + count) as usize - 1];
             }

@@ -15,12 +15,12 @@ use crate::rules::test::{Check, Hosts, Kind, Ports, rows};
 #[derive(Debug)]
 pub(super) struct Item<A: Address> {
     pub(super) filter: Filter<A>,
-    /// By field, pieces that have nothing in common; none where the field does not matter.
+    /// By field: disjoint pieces. Empty if the field does not matter.
     pub(super) pieces: [Box<[Piece<A>]>; field::COUNT],
 }
 
 impl<A: Address> Item<A> {
-    /// Nothing where no packet of which `known` is so can match.
+    /// `None` if no packet with the properties `known` can match.
     pub(super) fn new(rule: u32, hot: &Hot, terms: &[Check], known: Bits) -> Option<Self> {
         let pieces = [const { Vec::new() }; field::COUNT];
         let mut draft = Draft { parts: Parts::all(), pieces };
@@ -46,9 +46,9 @@ struct Draft<A> {
     pieces: [Vec<Piece<A>>; field::COUNT],
 }
 
-/// Nothing comes out where no packet can match.
+/// Methods return `None` if no packet can match.
 impl<A: Address> Draft<A> {
-    /// A condition must hold.
+    /// Requires a condition.
     fn ask(&mut self, kind: &Kind) -> Option<()> {
         self.parts.need = self.parts.need.and(needed(kind));
         match kind {
@@ -70,7 +70,7 @@ impl<A: Address> Draft<A> {
         Some(())
     }
 
-    /// A condition must not hold.
+    /// Requires the negation of a condition.
     fn refuse(&mut self, kind: &Kind) -> Option<()> {
         match kind {
             Kind::Always => return None,
@@ -81,7 +81,7 @@ impl<A: Address> Draft<A> {
         Some(())
     }
 
-    /// One of several conditions must hold.
+    /// Requires one of several conditions.
     fn ask_for_one_of(&mut self, row: &[Check]) {
         self.parts.whole = false;
         if row.iter().any(|check| check.not) {
@@ -136,7 +136,7 @@ impl<A: Address> Draft<A> {
         Some(())
     }
 
-    /// A field can have these values only. The narrower set counts, where there are two.
+    /// Restricts a field to these values. If there are two sets, the narrower one is used.
     fn narrow(&mut self, field: usize, pieces: Vec<Piece<A>>) {
         let pieces = pieces::apart(pieces);
         let own = &mut self.pieces[field];
@@ -151,7 +151,7 @@ fn of_protocols<A: Address>(protocols: &[u8]) -> Vec<Piece<A>> {
     protocols.iter().map(|&protocol| Piece { value: A::top(protocol.into(), 8), bits: 8 }).collect()
 }
 
-/// Whether a condition looks at nothing but what is in a [`View`](super::filter::View).
+/// Whether a condition tests only what is in a [`View`](super::filter::View).
 fn is_in_view(check: &Check) -> bool {
     use Kind::{Always, Bits, Destination, DestinationPort, IcmpType, Never, Protocol, Source, SourcePort};
     matches!(
@@ -168,7 +168,7 @@ fn is_in_view(check: &Check) -> bool {
     )
 }
 
-/// What must be so for a condition to hold.
+/// The properties that a condition requires.
 fn needed(kind: &Kind) -> Bits {
     use crate::rules::Field;
     match kind {

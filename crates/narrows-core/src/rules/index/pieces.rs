@@ -5,14 +5,14 @@ use core::ops::RangeInclusive;
 
 use super::address::Address;
 
-/// Values that agree in their first bits.
+/// Values with the same first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Piece<A> {
     pub(super) value: A,
     pub(super) bits: u8,
 }
 
-/// No more pieces than so many for one field of a rule: they are what they have in common then.
+/// Maximum number of pieces for one field of a rule. More pieces are replaced by their common prefix.
 const MOST: usize = 8;
 
 impl<A: Address> Piece<A> {
@@ -25,22 +25,22 @@ impl<A: Address> Piece<A> {
         self.bits <= other.bits && other.value.first(self.bits) == self.value
     }
 
-    /// The least piece that has both.
+    /// The smallest piece that contains both.
     pub(super) fn over(self, other: Self) -> Self {
         let bits = self.bits.min(other.bits).min((self.value ^ other.value).leading_zeros());
         Self { value: self.value.first(bits), bits }
     }
 }
 
-/// The piece that has all of these.
+/// The smallest piece that contains all of these.
 pub(super) fn hull<A: Address>(pieces: &[Piece<A>]) -> Piece<A> {
     pieces.iter().copied().reduce(Piece::over).unwrap_or(Piece::all())
 }
 
-/// Pieces that have nothing in common, and all values that these have; few.
+/// A few disjoint pieces that cover all values of these.
 pub(super) fn apart<A: Address>(mut pieces: Vec<Piece<A>>) -> Vec<Piece<A>> {
     pieces.sort_unstable();
-    // Those that another one has come behind it.
+    // Pieces that another one contains come after it.
     pieces.dedup_by(|next, kept| kept.has(*next));
     if pieces.len() > MOST {
         pieces = alloc::vec![hull(&pieces)];
@@ -48,7 +48,7 @@ pub(super) fn apart<A: Address>(mut pieces: Vec<Piece<A>>) -> Vec<Piece<A>> {
     pieces
 }
 
-/// Of addresses under masks: what the first bits of the masks, those before any gap, tell.
+/// Pieces of addresses under masks: the contiguous leading bits of the masks.
 pub(super) fn of_hosts<A: Address>(hosts: impl Iterator<Item = (A, A)>) -> Vec<Piece<A>> {
     let piece = |(address, mask): (A, A)| {
         let bits = mask.leading_ones();
@@ -57,13 +57,13 @@ pub(super) fn of_hosts<A: Address>(hosts: impl Iterator<Item = (A, A)>) -> Vec<P
     hosts.map(piece).collect()
 }
 
-/// Of ranges of ports.
+/// Pieces of ranges of ports.
 pub(super) fn of_ports<A: Address>(ranges: &[RangeInclusive<u16>]) -> Vec<Piece<A>> {
     let mut pieces = Vec::new();
     for range in ranges {
         let (mut first, last) = (u32::from(*range.start()), u32::from(*range.end()));
         while first <= last {
-            // The largest block that begins there and does not reach beyond the last.
+            // The largest block that begins there and does not exceed the last value.
             let aligned = if first == 0 { 16 } else { first.trailing_zeros() };
             let block = aligned.min((last + 1 - first).ilog2());
             let bits = 16 - block as u8;

@@ -6,16 +6,17 @@ use super::address::Address;
 use super::filter::{Filter, View};
 use super::intervals::{Intervals, Row};
 
-/// Rules by what their fields begin with.
+/// Rules by field prefix.
 ///
-/// A node is a leaf, a row of filters, or asks for one field. Its values fall into intervals, each with a group of rules
-/// whose prefix is the longest around the interval, which knows the group of the next longer prefix around it. A packet
-/// goes into all groups around its value, so no rule is in the tree more often than its own prefixes are, but for small
-/// groups: they stand in those of longer prefixes, too, so that there is one group to go into in place of several.
+/// A node is a leaf (a row of filters) or tests one field. The field's values are divided into intervals. Each
+/// interval has the group of rules of the longest prefix that contains it, and each group refers to the group of the
+/// next shorter prefix around it. A packet visits all groups around its value, so a rule is stored once per prefix.
+/// Exception: small groups also contain the rules of the groups around them, so that a packet visits one group
+/// instead of several.
 #[derive(Debug)]
 pub(super) struct Tree<A: Address> {
     pub(super) filters: Vec<Filter<A>>,
-    /// The values of fields, with groups' numbers.
+    /// The values of fields, with group numbers.
     pub(super) intervals: Intervals<A>,
     pub(super) groups: Vec<Group>,
     pub(super) root: Node,
@@ -24,7 +25,7 @@ pub(super) struct Tree<A: Address> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Node {
     Leaf {
-        /// Filters, in the order of their rules.
+        /// Filters, in rule order.
         first: u32,
         count: u32,
     },
@@ -37,9 +38,9 @@ pub(super) enum Node {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) node: Node,
-    /// The group that is around this one.
+    /// The group around this one.
     pub(super) around: u32,
-    /// Its first and its last rule.
+    /// Its first and last rule.
     pub(super) first: u32,
     pub(super) last: u32,
 }
@@ -51,11 +52,11 @@ impl Group {
 /// A search for the rules that a packet may match.
 pub(super) struct Search<'a, A: Address> {
     pub(super) packet: View<A>,
-    /// The first rule that counts, and the last one, which comes nearer when a rule is found that decides.
+    /// The first rule of the search, and the last one. The last one moves forward when a rule is found that decides.
     pub(super) from: u32,
     pub(super) last: u32,
     pub(super) found: &'a mut Vec<super::Found>,
-    /// Whether nothing was asked that is not in `packet`.
+    /// Whether nothing beyond `packet` was tested.
     pub(super) in_view: bool,
     /// Whether a rule matches.
     pub(super) matches: &'a dyn Fn(u32) -> bool,
@@ -70,7 +71,7 @@ impl<A: Address> Tree<A> {
         }
     }
 
-    /// Goes into all groups around the value of a field.
+    /// Visits all groups around the value of a field.
     fn visit(&self, field: u8, row: Row, search: &mut Search<'_, A>) {
         let mut group = self.intervals.find(row, search.packet.fields[usize::from(field)]);
         while group != Group::NONE {
@@ -89,13 +90,13 @@ impl<A: Address> Tree<A> {
     fn sift(&self, first: u32, count: u32, search: &mut Search<'_, A>) {
         for filter in &self.filters[first as usize..][..count as usize] {
             if filter.fits(&search.packet) && search.take(filter) {
-                // The others of this leaf come behind it.
+                // The other filters of this leaf come after it.
                 break;
             }
         }
     }
 
-    /// How many filters there are.
+    /// The number of filters.
     pub(super) fn len(&self) -> usize {
         self.filters.len()
     }
@@ -108,7 +109,7 @@ impl<A: Address> Tree<A> {
 }
 
 impl<A: Address> Search<'_, A> {
-    /// Takes a rule whose filter a packet got through, and says whether that decides.
+    /// Takes a rule whose filter a packet passed. Returns whether that ends the search of the leaf.
     fn take(&mut self, filter: &Filter<A>) -> bool {
         let rule = filter.rule;
         if rule < self.from || rule > self.last {

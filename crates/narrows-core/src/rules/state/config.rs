@@ -1,21 +1,21 @@
-//! How many, and for how long.
+//! Limits and lifetimes.
 
 use crate::time::Duration;
 
 use super::queue::Life;
 
-/// How many dynamic rules there may be, and how long they live.
+/// The maximum number of dynamic rules, and their lifetimes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateConfig {
-    /// No more than so many at a time. Each takes about 200 bytes.
+    /// Maximum number at a time. Each takes about 200 bytes.
     pub most: u32,
-    /// TCP that is being opened. What is what is in the table of the module.
+    /// TCP being opened. The module's table defines the conditions.
     pub tcp_syn: Duration,
-    /// TCP that is established.
+    /// Established TCP.
     pub tcp_established: Duration,
-    /// TCP that is closed.
+    /// TCP being closed.
     pub tcp_fin: Duration,
-    /// TCP that is in any other condition.
+    /// TCP in any other condition.
     pub tcp_rst: Duration,
     /// UDP.
     pub udp: Duration,
@@ -23,8 +23,8 @@ pub struct StateConfig {
     pub other: Duration,
 }
 
-/// The reference's lifetimes (its manual's for UDP and others, 5 s and 30 s, are not those of its code). The bound is that of
-/// today's FreeBSD; the reference has 4,096.
+/// The reference's lifetimes. (Its manual gives 5 s and 30 s for UDP and others, which differ from its code.) The
+/// maximum is that of present FreeBSD; the reference has 4,096.
 impl Default for StateConfig {
     fn default() -> Self {
         Self {

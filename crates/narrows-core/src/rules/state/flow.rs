@@ -1,47 +1,47 @@
-//! What packets of one flow have in common, whichever way they go.
+//! Flows, independent of the direction of their packets.
 
 use crate::classify::has_ports;
 use crate::packet::{FlowKey, Protocol};
 use crate::random::mix;
 use crate::rules::By;
 
-/// An end of a flow.
+/// One end of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct End {
     pub(super) address: u128,
-    /// 0 where the protocol has no ports.
+    /// 0 if the protocol has no ports.
     pub(super) port: u16,
 }
 
-/// A flow, seen from the side that a packet of it comes from.
+/// A flow, as seen from the sender of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flow {
     pub(super) source: End,
     pub(super) destination: End,
     pub(super) protocol: u8,
-    /// 4 or 6; 0 for what is not IP, which is all one flow.
+    /// 4 or 6; 0 for packets that are not IP, which are all one flow.
     pub(super) version: u8,
 }
 
-/// The flows that count together for a limit.
+/// The flows that count together toward a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
-    /// Which rule's limit it is.
+    /// The rule with the limit.
     pub(super) rule: u32,
-    /// What they agree in; 0 where they need not.
+    /// The fields in which they agree; 0 where they need not agree.
     pub(super) flow: Flow,
 }
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// As the packet did that made the state.
+    /// Like the packet that created the state.
     Forward,
     Back,
 }
 
 impl Flow {
-    /// That of a packet.
+    /// The flow of a packet.
     pub(super) fn of(key: &FlowKey) -> Self {
         let end = |address, port| End {
             address: u128::from_be_bytes(address),
@@ -59,7 +59,7 @@ impl Flow {
         }
     }
 
-    /// Which way `other` goes in this flow, if it is of it.
+    /// The direction of `other` in this flow, if it belongs to it.
     pub(super) fn way(&self, other: &Self) -> Option<Way> {
         let reverse = Self { source: other.destination, destination: other.source, ..*other };
         if self == other {
@@ -71,7 +71,7 @@ impl Flow {
         }
     }
 
-    /// Alike for both ways.
+    /// The same for both directions.
     pub(super) fn hash(&self) -> u32 {
         let (first, second) = if self.source <= self.destination {
             (self.source, self.destination)
@@ -81,7 +81,7 @@ impl Flow {
         hash(first, second, self.protocol, self.version.into())
     }
 
-    /// What is left of it for a limit.
+    /// The part of the flow that counts for a limit.
     pub(super) fn by(&self, by: By) -> Self {
         let end = |end: End, address: bool, port: bool| End {
             address: if address { end.address } else { 0 },
@@ -102,7 +102,7 @@ impl Share {
     }
 }
 
-/// The words are spread side by side, each in its own way, so that equal ones do not cancel out.
+/// Each word is mixed separately and differently, so that equal words do not cancel out.
 fn hash(first: End, second: End, protocol: u8, more: u64) -> u32 {
     let ports = u64::from(first.port) << 32 | u64::from(second.port) << 8 | u64::from(protocol);
     let halves = |address: u128| [(address >> 64) as u64, address as u64];

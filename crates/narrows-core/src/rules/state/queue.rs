@@ -1,12 +1,12 @@
-//! Who dies next: one queue for each lifetime.
+//! States by expiry: one queue for each lifetime.
 
 use super::State;
 use super::store::Store;
 
-/// Lifetimes that there are.
+/// The number of lifetimes.
 pub(super) const LIVES: usize = 6;
 
-/// Which lifetime a state has.
+/// The lifetime of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Life {
@@ -22,7 +22,7 @@ pub(super) const FIN: u8 = 1;
 pub(super) const SYN: u8 = 2;
 pub(super) const RST: u8 = 4;
 
-/// The lifetime of a state by its protocol and, for TCP, the flags seen forward and back.
+/// The lifetime of a state, by protocol and, for TCP, the flags seen forward and back.
 pub(super) const fn life_of(protocol: u8, seen: [u8; 2]) -> Life {
     const BOTH: u8 = SYN | FIN;
     match (protocol, seen) {
@@ -42,7 +42,7 @@ pub(super) struct Links {
     behind: Option<u32>,
 }
 
-/// States of one lifetime, in the order in which they were seen last, and so in that in which they die.
+/// States of one lifetime in the order in which they were last seen, and so in the order of expiry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queue {
     first: Option<u32>,

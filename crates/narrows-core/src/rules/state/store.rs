@@ -1,4 +1,4 @@
-//! Values in numbered slots, found by the hash of what they are known by.
+//! Values in numbered slots, found by the hash of their key.
 
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
@@ -6,12 +6,11 @@ use core::ops::{Index, IndexMut};
 /// Means "no slot".
 const NONE: u32 = u32::MAX;
 
-/// Values that stay where they are until they are taken out. Nothing depends on the order of hashes: whoever wants an
-/// order has to sort.
+/// Values with stable slots. Nothing depends on the order of hashes; code that needs an order must sort.
 #[derive(Clone, Debug)]
 pub(super) struct Store<V> {
     slots: Vec<Slot<V>>,
-    /// The first slot of each chain; a power of two of them, and at least as many as values.
+    /// The first slot of each chain. Their number is a power of two, and at least the number of values.
     chains: Vec<u32>,
     free: Vec<u32>,
 }
@@ -19,7 +18,7 @@ pub(super) struct Store<V> {
 #[derive(Clone, Debug)]
 struct Slot<V> {
     hash: u32,
-    /// The next one of its chain.
+    /// The next slot of its chain.
     next: u32,
     value: Option<V>,
 }
@@ -37,7 +36,7 @@ impl<V> Store<V> {
         self.len() == 0
     }
 
-    /// The slot of the value that has this hash and is the one.
+    /// The slot of the value with this hash for which `is` holds.
     #[inline]
     pub(super) fn find(&self, hash: u32, is: impl Fn(&V) -> bool) -> Option<u32> {
         let mut at = *self.chains.get(self.chain(hash))?;
@@ -51,7 +50,7 @@ impl<V> Store<V> {
         None
     }
 
-    /// Puts a value in, and says into which slot.
+    /// Inserts a value. Returns its slot.
     pub(super) fn insert(&mut self, hash: u32, value: V) -> u32 {
         if self.len() == self.chains.len() {
             self.grow();
@@ -71,7 +70,7 @@ impl<V> Store<V> {
         at
     }
 
-    /// Takes the value out that is in this slot.
+    /// Removes the value in this slot.
     pub(super) fn remove(&mut self, at: u32) -> Option<V> {
         let Slot { hash, next, value } = &mut self.slots[at as usize];
         let (hash, next, value) = (*hash, *next, value.take()?);
@@ -89,7 +88,7 @@ impl<V> Store<V> {
         Some(value)
     }
 
-    /// All values with their slots, in the order of these.
+    /// All values with their slots, in slot order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
         self.slots.iter().enumerate().filter_map(|(at, slot)| Some((at as u32, slot.value.as_ref()?)))
     }

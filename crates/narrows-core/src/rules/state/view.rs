@@ -9,22 +9,22 @@ use crate::time::{Duration, Time};
 use super::flow::Flow;
 use super::{Shared, States};
 
-/// A dynamic rule, as a listing shows it.
+/// A dynamic rule, as shown in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateView {
-    /// The number of the rule that made it.
+    /// The number of the parent rule.
     pub rule: u16,
-    /// What it is.
+    /// Its kind.
     pub kind: StateKind,
-    /// What the network layer is: [`Protocol::Ipv4`], IPv6 or [`Protocol::Other`].
+    /// The network layer: [`Protocol::Ipv4`], IPv6 or [`Protocol::Other`].
     pub network: Protocol,
     /// IP protocol number.
     pub protocol: u8,
-    /// Where the packet came from that made it. Of [`StateKind::Limit`], zero is what need not agree.
+    /// Source address of the packet that created it. For [`StateKind::Limit`], zero if flows need not agree in it.
     pub source: [u8; 16],
-    /// Its source port; 0 where the protocol has none.
+    /// Its source port; 0 if the protocol has none.
     pub source_port: u16,
-    /// Where it went.
+    /// Destination address of that packet.
     pub destination: [u8; 16],
     /// Its destination port.
     pub destination_port: u16,
@@ -32,26 +32,26 @@ pub struct StateView {
     pub packets: u64,
     /// Their bytes, from the network header on.
     pub bytes: u64,
-    /// How long it will live if no packet comes; of [`StateKind::Limit`], zero.
+    /// Remaining lifetime if no packet arrives. Zero for [`StateKind::Limit`].
     pub left: Duration,
 }
 
-/// What a dynamic rule is.
+/// The kind of a dynamic rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateKind {
-    /// Of `keep-state`.
+    /// Created by `keep-state`.
     State,
-    /// Of `limit`.
+    /// Created by `limit`.
     Limited,
-    /// Not a flow, but so many that count together for a `limit`.
+    /// Not a flow, but the flows that count together toward a `limit`.
     Limit {
-        /// At least one.
+        /// The number of flows, at least one.
         flows: u32,
     },
 }
 
 impl States {
-    /// Those that there are, oldest first; `number` gives the number of a rule that has made one.
+    /// The live dynamic rules, oldest first. `number` maps a parent to its rule number.
     pub fn views(&self, now: Time, number: impl Fn(u32) -> u16) -> Vec<StateView> {
         let mut views = Vec::new();
         let mut flows = BTreeMap::new();

@@ -1,19 +1,19 @@
-//! Short rows of values side by side in one vector, each found by where it begins.
+//! Short rows of values in one vector, each identified by its start index.
 
 use alloc::vec::Vec;
 use core::mem;
 use core::ops::{Index, IndexMut, Range};
 
-/// Rows of up to 64 values. A row has room for a power of two of them; rooms that are left are used again for rows of
-/// their size, and hold default values meanwhile.
+/// Rows of up to 64 values. A row's capacity is a power of two. Freed space is reused for rows of the same capacity,
+/// and holds default values in the meantime.
 ///
-/// A room is never used for another size. Where values only come, the whole is at most four times as large as what is in it;
-/// whatever comes and goes, at most 14 times as large as what was in it at its fullest: seven sizes, each half full at worst.
-/// A quarter more of that is kept to grow.
+/// Space is never reused for another capacity. With insertions only, the total is at most four times the size of the
+/// contents. With insertions and removals, it is at most 14 times the maximum size of the contents: seven capacities,
+/// each half full at worst. A quarter is added as reserve for growth.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks<T> {
     slots: Vec<T>,
-    /// Where rooms begin that are free, by the logarithm of their size.
+    /// Start indices of free space, by the logarithm of the capacity.
     free: [Vec<u32>; 7],
 }
 
@@ -22,7 +22,7 @@ impl<T> Blocks<T> {
         Self { slots: Vec::new(), free: [const { Vec::new() }; 7] }
     }
 
-    /// The bytes that it takes.
+    /// Memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         let free = self.free.iter().map(Vec::capacity).sum::<usize>();
         self.slots.capacity() * size_of::<T>() + free * size_of::<u32>()
@@ -30,14 +30,14 @@ impl<T> Blocks<T> {
 }
 
 impl<T: Default> Blocks<T> {
-    /// A row of one value.
+    /// Creates a row of one value.
     pub(super) fn single(&mut self, value: T) -> u32 {
         let at = self.take(0);
         self[at] = value;
         at
     }
 
-    /// Puts a value at `rank` into the row of `count` values at `at`, and says where the row is now.
+    /// Inserts a value at `rank` into the row of `count` values at `at`. Returns the row's new start index.
     pub(super) fn insert(&mut self, at: u32, count: u32, rank: u32, value: T) -> u32 {
         let to = if count == 0 {
             self.take(0)
@@ -48,7 +48,7 @@ impl<T: Default> Blocks<T> {
             self.free[count.ilog2() as usize].push(at);
             to
         } else {
-            // The slot behind the last is vacant: it goes to the rank, and the others one on.
+            // The slot after the last value is free: it moves to `rank`, and the others move up by one.
             self.slots[range(at + rank, count - rank + 1)].rotate_right(1);
             at
         };
@@ -56,7 +56,7 @@ impl<T: Default> Blocks<T> {
         to
     }
 
-    /// Takes the value at `rank` out of the row of `count` values at `at`, and says where the row is now.
+    /// Removes the value at `rank` from the row of `count` values at `at`. Returns it with the row's new start index.
     pub(super) fn remove(&mut self, at: u32, count: u32, rank: u32) -> (T, u32) {
         let value = mem::take(&mut self[at + rank]);
         self.slots[range(at + rank, count - rank)].rotate_left(1);
@@ -74,22 +74,22 @@ impl<T: Default> Blocks<T> {
         (value, to)
     }
 
-    /// Room for two to the power of `class` values.
+    /// Allocates space for two to the power of `class` values.
     fn take(&mut self, class: usize) -> u32 {
         if let Some(at) = self.free[class].pop() {
             return at;
         }
         let (at, more) = (self.slots.len(), 1 << class);
         if at + more > self.slots.capacity() {
-            // By a quarter: doubling, as vectors do of themselves, would leave half of a large table empty.
+            // Grow by a quarter: doubling, the default of vectors, would leave half of a large table empty.
             self.slots.reserve_exact(more.max(at / 4));
         }
         self.slots.resize_with(at + more, T::default);
-        // More slots than that would be 16 GiB of the smallest kind.
+        // More slots would be 16 GiB of the smallest kind.
         u32::try_from(at).expect("fewer than 2^32 slots")
     }
 
-    /// Moves values from one place to another that does not overlap with it.
+    /// Moves values from one position to another that does not overlap.
     fn carry(&mut self, from: u32, to: u32, count: u32) {
         for nth in 0..count {
             self.slots.swap((from + nth) as usize, (to + nth) as usize);

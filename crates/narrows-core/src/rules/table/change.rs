@@ -1,4 +1,4 @@
-//! Prefixes come into a [`Trie`], and go.
+//! Insertion into a [`Trie`] and removal.
 
 use core::mem;
 
@@ -6,7 +6,7 @@ use super::node::{MOST_SKIPPED, Node, STRIDE, bits_at, end_of, value_at};
 use super::trie::{Key, Trie};
 
 impl<T: Default> Trie<T> {
-    /// Sets the value of a prefix, and returns the one that it had.
+    /// Sets the value of a prefix. Returns the previous value.
     pub(super) fn insert(&mut self, key: Key, value: T) -> Option<T> {
         let old = self.enter(key, value);
         if old.is_none() {
@@ -15,7 +15,7 @@ impl<T: Default> Trie<T> {
         old
     }
 
-    /// Takes a prefix out, and returns its value.
+    /// Removes a prefix. Returns its value.
     pub(super) fn remove(&mut self, key: Key) -> Option<T> {
         let value = self.take(key);
         if value.is_some() {
@@ -55,7 +55,7 @@ impl<T: Default> Trie<T> {
     }
 
     fn take(&mut self, key: Key) -> Option<T> {
-        // The way from the root, a node for each level at most.
+        // The path from the root, at most one node for each level.
         let mut way = [(0, 0); 23];
         let mut steps = 0;
         let (mut at, bit) = self.find(key, |at, value| {
@@ -124,8 +124,8 @@ impl<T: Default> Trie<T> {
         None
     }
 
-    /// Makes the node at `at`, which is a child for `level`, stand where the address still agrees with what it skips, and
-    /// not below the level `end`. Returns the level where it then stands.
+    /// Moves the node at `at`, which is a child for `level`, up to where the address still agrees with its skipped
+    /// bits, and not below the level `end`. Returns the node's new level.
     fn split(&mut self, at: u32, level: u32, address: u128, end: u32) -> u32 {
         let node = &mut self.nodes[at];
         let (skipped, bits) = (node.skipped(), node.skipped_bits());
@@ -146,7 +146,7 @@ impl<T: Default> Trie<T> {
         level + kept
     }
 
-    /// A node that does nothing but lead to one other is left out, if that can skip so much.
+    /// Removes a node that only leads to one other, if that node can skip as many levels.
     fn join(&mut self, at: u32) {
         let node = &self.nodes[at];
         if node.prefixes != 0 || !node.children.is_power_of_two() || Some(at) == self.root {

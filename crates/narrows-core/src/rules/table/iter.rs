@@ -1,4 +1,4 @@
-//! Ways through tries.
+//! Iteration over tries.
 
 use alloc::vec::Vec;
 
@@ -42,19 +42,19 @@ impl<T> ExactSizeIterator for Prefixes<'_, T> {}
 #[derive(Debug)]
 struct InOrder<'a, T> {
     trie: &'a Trie<T>,
-    /// The nodes that are not done with, from the root down.
+    /// The unfinished nodes, from the root down.
     open: Vec<Open>,
     left: usize,
 }
 
-/// A node that is not done with.
+/// An unfinished node.
 #[derive(Debug)]
 struct Open {
     node: u32,
     level: u32,
     /// The bits above it.
     address: u128,
-    /// What is left: prefixes, and children.
+    /// Remaining prefixes and children.
     prefixes: u64,
     children: u64,
 }
@@ -77,19 +77,19 @@ impl<'a, T> InOrder<'a, T> {
     }
 }
 
-/// These bits, so that the last of them is the last before `level`.
+/// Shifts bits so that the last of them is the last before `level`.
 const fn placed(bits: u64, level: u32) -> u128 {
     // Level 0 begins 5 bits before the first.
     if level == 0 { 0 } else { (bits as u128) << (133 - 6 * level) }
 }
 
-/// The six bits of a level, where they are in an address.
+/// The six bits of a level, at their position in an address.
 const fn value_placed(value: u32, level: u32) -> u128 {
     // In the last level only the first of them exists.
     if level > 21 { (value >> 5) as u128 } else { (value as u128) << (127 - 6 * level) }
 }
 
-/// The first of the six bits' values that a prefix has, and then its length: what prefixes of a node are in order of.
+/// The first six-bit value that a prefix contains, and the prefix's length: the sort key for prefixes of a node.
 const fn place_of(bit: u32) -> (u32, u32) {
     let bits = (bit + 1).ilog2();
     ((bit + 1 - (1 << bits)) << (6 - bits), bits)
@@ -129,9 +129,9 @@ impl<'a, T> Iterator for InOrder<'a, T> {
 pub struct Matches<'a, T> {
     trie: &'a Trie<T>,
     address: u128,
-    /// The node that comes next, and the level that it is a child for.
+    /// The next node, and the level that it is a child for.
     next: Option<(u32, u32)>,
-    /// The node whose prefixes are given out, and those that are left of them.
+    /// The node whose prefixes are being returned, and those that remain.
     node: u32,
     prefixes: Bits,
 }

@@ -1,14 +1,14 @@
-//! Addresses and prefixes as tries have them: those of IPv4 without the bits that map them into IPv6.
+//! Addresses and prefixes in the form used by tries: IPv4 without the bits that map it into IPv6.
 
 use super::trie::Key;
 use crate::classify::Prefix;
 
-/// Bits before the IPv4 address in one that is mapped into IPv6.
+/// Bits before the IPv4 address in a mapped address.
 const MAPPED_BITS: u8 = 96;
-/// These.
+/// The mapping bits.
 const MAPPED: u128 = 0xffff_0000_0000;
 
-/// An address as its trie has it.
+/// An address in the form used by its trie.
 pub(super) enum Address {
     V4(u128),
     V6(u128),
@@ -22,7 +22,7 @@ impl Address {
     }
 }
 
-/// A prefix as its trie has it, and whether that is IPv4's.
+/// A prefix in the form used by its trie, and whether that is the IPv4 trie.
 pub(super) fn key(prefix: Prefix) -> (bool, Key) {
     let (address, bits) = (u128::from_be_bytes(prefix.address()), prefix.bits());
     match (Address::of(prefix.address()), bits.checked_sub(MAPPED_BITS)) {
@@ -31,7 +31,7 @@ pub(super) fn key(prefix: Prefix) -> (bool, Key) {
     }
 }
 
-/// The other way round.
+/// The inverse of [`key`].
 pub(super) fn prefix(is_v4: bool, Key { address, bits }: Key) -> Prefix {
     if is_v4 {
         Prefix::new((address >> MAPPED_BITS | MAPPED).to_be_bytes(), MAPPED_BITS + bits)

@@ -1,4 +1,4 @@
-//! Prefixes of IPv4 and IPv6 addresses, each with a value, and the longest that an address has.
+//! Longest prefix match: values by prefixes of IPv4 and IPv6 addresses.
 
 use crate::classify::Prefix;
 
@@ -6,13 +6,13 @@ use super::iter::{Matches, Prefixes};
 use super::key::{Address, key};
 use super::trie::{Key, Trie};
 
-/// Values by prefixes of addresses. IPv4 and IPv6 are apart: a prefix of less than 96 bits has no IPv4 address.
+/// Values by address prefix. IPv4 and IPv6 are separate: a prefix of less than 96 bits contains no IPv4 address.
 ///
-/// A million prefixes, with lengths as the Internet's have them, take about 23 MB beside what values own
-/// (`benches/tables.rs`). A prefix takes at most 23 nodes of 32 bytes, and four times that while rows of nodes grow; in
-/// such a table it is a third of a node. A look-up sees at most 23 nodes, five to nine in such a table, and touches one
-/// value. A change moves at most two rows of 64 nodes or values, and a node for each level on the way. Room that is not
-/// used holds default values.
+/// A million prefixes with the length distribution of the Internet take about 23 MB, without memory owned by values
+/// (`benches/tables.rs`). A prefix takes at most 23 nodes of 32 bytes, and four times that while rows of nodes grow;
+/// in such a table it takes a third of a node. A lookup visits at most 23 nodes (five to nine in such a table) and
+/// reads one value. A change moves at most two rows of 64 nodes or values, and one node for each level on the path.
+/// Unused space holds default values.
 ///
 /// ```
 /// use narrows_core::classify::Prefix;
@@ -27,28 +27,28 @@ use super::trie::{Key, Trie};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Lpm<T> {
-    /// Without the 96 bits before them.
+    /// Without the leading 96 mapping bits.
     v4: Trie<T>,
     v6: Trie<T>,
 }
 
 impl<T> Lpm<T> {
-    /// Without prefixes.
+    /// An empty table.
     pub const fn new() -> Self {
         Self { v4: Trie::new(), v6: Trie::new() }
     }
 
-    /// How many prefixes there are.
+    /// The number of prefixes.
     pub const fn len(&self) -> usize {
         self.v4.len + self.v6.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no prefixes.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value of the longest prefix that this address has.
+    /// The value of the longest prefix that contains this address.
     #[inline]
     pub fn lookup(&self, address: [u8; 16]) -> Option<&T> {
         let (trie, address) = self.where_to_look(address);
@@ -56,38 +56,38 @@ impl<T> Lpm<T> {
         Some(trie.value(node, 63 - prefixes.leading_zeros()))
     }
 
-    /// The values of all prefixes that this address has, from the shortest to the longest.
+    /// The values of all prefixes that contain this address, from the shortest to the longest.
     pub fn matches(&self, address: [u8; 16]) -> Matches<'_, T> {
         let (trie, address) = self.where_to_look(address);
         Matches::new(trie, address)
     }
 
-    /// The value of this very prefix.
+    /// The value of exactly this prefix.
     pub fn get(&self, prefix: Prefix) -> Option<&T> {
         let (is_v4, key) = key(prefix);
         let trie = if is_v4 { &self.v4 } else { &self.v6 };
         trie.find(key, |_, _| ()).map(|(node, bit)| trie.value(node, bit))
     }
 
-    /// The value of this very prefix.
+    /// The value of exactly this prefix, mutable.
     pub fn get_mut(&mut self, prefix: Prefix) -> Option<&mut T> {
         let (trie, key) = self.place(prefix);
         let (node, bit) = trie.find(key, |_, _| ())?;
         Some(trie.value_mut(node, bit))
     }
 
-    /// All prefixes and their values, those of IPv4 first: by address, and those of one address from the shortest to the
-    /// longest.
+    /// All prefixes and their values, IPv4 first, ordered by address, and for the same address from the shortest to
+    /// the longest.
     pub fn iter(&self) -> Prefixes<'_, T> {
         Prefixes::new(&self.v4, &self.v6)
     }
 
-    /// The bytes that it takes in memory, beside what values own.
+    /// Memory in bytes, without memory owned by values.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.v4.bytes() + self.v6.bytes()
     }
 
-    /// The trie that an address is in, and as what.
+    /// The trie of an address, and the address in that trie's form.
     #[inline]
     fn where_to_look(&self, address: [u8; 16]) -> (&Trie<T>, u128) {
         match Address::of(address) {
@@ -103,19 +103,19 @@ impl<T> Lpm<T> {
 }
 
 impl<T: Default> Lpm<T> {
-    /// Sets the value of a prefix, and returns the one that it had.
+    /// Sets the value of a prefix. Returns the previous value.
     pub fn insert(&mut self, prefix: Prefix, value: T) -> Option<T> {
         let (trie, key) = self.place(prefix);
         trie.insert(key, value)
     }
 
-    /// Takes a prefix out, and returns its value.
+    /// Removes a prefix. Returns its value.
     pub fn remove(&mut self, prefix: Prefix) -> Option<T> {
         let (trie, key) = self.place(prefix);
         trie.remove(key)
     }
 
-    /// Takes all prefixes out.
+    /// Removes all prefixes.
     pub fn clear(&mut self) {
         *self = Self::new();
     }
@@ -127,7 +127,7 @@ impl<T> Default for Lpm<T> {
     }
 }
 
-/// Alike are two that have the same prefixes with the same values, however they came to them.
+/// Equal if both have the same prefixes with the same values, independent of their history.
 impl<T: PartialEq> PartialEq for Lpm<T> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())

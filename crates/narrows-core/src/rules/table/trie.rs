@@ -1,18 +1,18 @@
-//! A trie of six bits a node, with bitmaps in the place of arrays (W. Eatherton, G. Varghese and Z. Dittia, "Tree bitmap:
-//! hardware/software IP lookups with incremental updates", ACM SIGCOMM CCR 34(2), 2004). Departure: a node may skip bits in
-//! which all prefixes below it agree, so that hosts are near.
+//! A trie with six bits per node and bitmaps instead of arrays (W. Eatherton, G. Varghese and Z. Dittia, "Tree
+//! bitmap: hardware/software IP lookups with incremental updates", ACM SIGCOMM CCR 34(2), 2004). Difference: a node
+//! may skip bits in which all prefixes below it agree, so that host addresses are reached in few steps.
 
 use super::blocks::Blocks;
 use super::node::{Node, STRIDE, bits_at, end_of, value_at};
 
-/// The prefixes of addresses, which begin with the upper bits.
+/// Address prefixes, stored from the upper bits on.
 #[derive(Clone, Debug)]
 pub(super) struct Trie<T> {
     pub(super) nodes: Blocks<Node>,
     pub(super) values: Blocks<T>,
-    /// Where the first node is, at level 0, unless there is nothing.
+    /// The index of the first node, at level 0. `None` if the trie is empty.
     pub(super) root: Option<u32>,
-    /// Where look-ups start of addresses whose first bit is 0, and of those where it is 1. Made anew with each change.
+    /// Where lookups start, for addresses whose first bit is 0 and 1. Recomputed at each change.
     pub(super) starts: [Start; 2],
     pub(super) len: usize,
 }
@@ -20,18 +20,18 @@ pub(super) struct Trie<T> {
 /// A prefix.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
-    /// Its bits, and zeros behind them.
+    /// Its bits, followed by zeros.
     pub(super) address: u128,
-    /// How many.
+    /// The length in bits.
     pub(super) bits: u8,
 }
 
-/// Where look-ups start of addresses that agree in their first bit.
+/// Where lookups start for addresses with the same first bit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
-    /// Where they lead from the root, if anywhere.
+    /// The node to which they lead from the root, if any.
     node: Option<u32>,
-    /// Of the prefixes that they all have, the longest: its node, the level of that, and the prefixes there.
+    /// The longest prefix that contains all of them: its node, the node's level, and the prefixes there.
     seen: Option<(u32, u32, u64)>,
 }
 
@@ -40,18 +40,18 @@ impl Start {
 }
 
 impl<T> Trie<T> {
-    /// Without prefixes.
+    /// An empty trie.
     pub(super) const fn new() -> Self {
         Self { nodes: Blocks::new(), values: Blocks::new(), root: None, starts: [Start::NONE; 2], len: 0 }
     }
 
-    /// Where the value of a prefix is.
+    /// The value of a prefix, mutable.
     pub(super) fn value_mut(&mut self, node: u32, bit: u32) -> &mut T {
         let node = &self.nodes[node];
         &mut self.values[node.values + node.rank_of_prefix(bit)]
     }
 
-    /// The bytes that it takes, beside itself and what values own.
+    /// Memory in bytes, without the trie itself and memory owned by values.
     pub(super) fn bytes(&self) -> usize {
         self.nodes.bytes() + self.values.bytes()
     }
@@ -61,19 +61,19 @@ impl<T> Trie<T> {
         &self.nodes[at]
     }
 
-    /// The value of the prefix of this bit in a node.
+    /// The value of the prefix with this bit in a node.
     #[inline]
     pub(super) fn value(&self, node: u32, bit: u32) -> &T {
         let node = &self.nodes[node];
         &self.values[node.values + node.rank_of_prefix(bit)]
     }
 
-    /// The last node on the way of an address that has prefixes of it, the level of that, and which prefixes.
+    /// The last node on the path of an address with prefixes that contain it, the node's level, and these prefixes.
     #[inline]
     pub(super) fn longest(&self, address: u128) -> Option<(u32, u32, u64)> {
         let Start { node, mut seen } = self.starts[(address >> 127) as usize];
         let Some(mut at) = node else { return seen };
-        // Level 0 had one bit: these are the bits of the levels to come.
+        // Level 0 had one bit: these are the bits of the following levels.
         let (mut level, mut rest) = (1, address << 1);
         loop {
             let node = &self.nodes[at];
@@ -99,12 +99,12 @@ impl<T> Trie<T> {
         }
     }
 
-    /// After a change of nodes.
+    /// Recomputes the starts after a change of nodes.
     pub(super) fn set_starts(&mut self) {
         self.starts = [self.start(0), self.start(1 << 127)];
     }
 
-    /// Where look-ups start of addresses that have their first bit from this one.
+    /// The start for addresses with the first bit of this one.
     fn start(&self, address: u128) -> Start {
         let mut start = Start::NONE;
         if let Some(at) = self.root {
@@ -116,8 +116,8 @@ impl<T> Trie<T> {
         start
     }
 
-    /// The node of a prefix and its bit there; `passed` hears of each node on the way there, and of the value of the child
-    /// that leads on.
+    /// The node of a prefix and its bit there. `passed` is called with each node on the path, and the value of the
+    /// child that follows.
     pub(super) fn find(&self, key: Key, mut passed: impl FnMut(u32, u32)) -> Option<(u32, u32)> {
         let address = key.address;
         let (end, bit) = end_of(address, key.bits);
