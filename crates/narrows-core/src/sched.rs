@@ -95,7 +95,7 @@ pub trait Scheduler: fmt::Debug + Send {
     ///
     /// Set it to `false` if the scheduler only needs to know that an idle flow has become backlogged. If a flow then
     /// gets several packets at once, `enqueue` is called for the first one only. This happens when a class with a
-    /// queue of its own has packets to send again after a pause.
+    /// nested queue ([`Store::Queue`]) has packets to send again after a pause.
     const COUNTS_PACKETS: bool = true;
 
     /// Adds a flow whose queue is empty, and returns its initial state.
@@ -150,8 +150,8 @@ pub trait Scheduler: fmt::Debug + Send {
         self.enqueue(now, flow, flows);
     }
 
-    /// Returns the reason to drop a packet of `length` bytes on arrival if it could never be sent, and `None`
-    /// otherwise. The call changes nothing. Default: `None`.
+    /// Returns the reason to drop a packet of `length` bytes if it could never be sent, and `None` otherwise. The call
+    /// changes nothing. Default: `None`. [`Scheduled`] calls it for arriving packets and for those taken over.
     fn never_sends(&self, _length: u32) -> Option<DropReason> {
         None
     }
@@ -179,8 +179,8 @@ pub trait Scheduler: fmt::Debug + Send {
     /// One or more packets at the head of a flow have been dropped, whether the flow was selected or not. Now another
     /// packet is the first, or the flow is empty. The dropped packets received no service.
     ///
-    /// Also called when a drop at the tail empties the flow, and when a class with a queue of its own has nothing to
-    /// send for a while.
+    /// Also called when a drop at the tail empties the flow, and when a class with a nested queue ([`Store::Queue`]) has
+    /// nothing to send for a while. Other drops at the tail are not reported; `flows.packets(flow)` is always current.
     fn head_dropped(&mut self, now: Time, flow: FlowId, flows: &mut Flows<Self::Flow>);
 
     /// Whether an idle flow has received more than its share and would pay for it when it sends again. Default:

@@ -20,8 +20,8 @@
 //! - **Boost at high delay** ([`PieConfig::high_delay_boost`]): above this delay, p rises by an additional 0.02 per
 //!   update. Linux has this, at 250 ms.
 //!
-//! Linux and Dummynet enable the first two by default. Deactivating PIE (section 5.3) is not implemented. Points that
-//! the RFC leaves open, and differences:
+//! Linux and Dummynet enable the first two by default. Turning PIE on and off (section 5.3) is not implemented.
+//! Points that the RFC leaves open, and differences:
 //! - The queueing delay is how long the packet at the head has waited at the instant of an update (the timestamp
 //!   option). Appendix A keeps the delay of the last departure, which goes stale: with nothing more to send it keeps
 //!   its value, and p rises in an empty queue. (Linux sets it to zero there.) The other option, Little's law, needs

@@ -38,7 +38,7 @@ pub struct FlowMask {
     pub destination_port: u16,
     /// Bits of the protocol number.
     pub protocol: u8,
-    /// Bits of the IPv6 flow label, 20 bits.
+    /// Bits of the IPv6 flow label (20 bits).
     pub flow_label: u32,
     /// Whether the number of the queue through which a packet came distinguishes flows.
     pub queue: bool,

@@ -13,8 +13,8 @@ use super::test::{self, Terms};
 use super::{Action, Masked, Rule, RuleError, Which};
 use crate::random::{Seed, Stream};
 
-/// The rules of a rule set in order, each with a permanent identity, without the state that packets create. Changing
-/// one of a few rules takes time logarithmic in the number of rules.
+/// The rules of a rule set in order, each with a permanent identity, without the state that packets create. A change
+/// of a few rules takes time logarithmic in the number of rules.
 ///
 /// To change the rules of a running [`RuleSet`](super::RuleSet) from elsewhere, keep a book made from the same
 /// configuration, apply every change to it, and hand over the result of [`PreparedRules`](super::PreparedRules).

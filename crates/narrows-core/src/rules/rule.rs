@@ -44,7 +44,8 @@ pub enum Action {
     /// Like `SkipTo`, forwards or backwards. [`Action::Return`] returns to the first rule with a greater number than
     /// the calling rule's. The 17th nested call continues at the next rule.
     Call(Argument),
-    /// Return to after the last call. Without a call, continue at the next rule.
+    /// Return from the last call: continue at the first rule with a greater number than the calling rule's. Without a
+    /// call, continue at the next rule.
     Return,
     /// Send the packet through the pipe with this number.
     Pipe(Argument),

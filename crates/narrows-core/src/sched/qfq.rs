@@ -127,11 +127,11 @@ pub struct QfqFlow {
 /// The worst-case lag of a flow of [`Qfq`], [`Gfq`](super::Gfq) or [`Kps`](super::Kps) behind its share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstCase {
-    /// B-WFI: in any interval in which the flow is backlogged, its share of all bytes sent minus its own bytes is at
-    /// most this.
+    /// B-WFI (bit worst-case fair index): in any interval in which the flow is backlogged, its share of all bytes sent
+    /// minus its own bytes is at most this.
     pub bytes: Bytes,
-    /// T-WFI times the rate: a packet that arrives to a backlog of q bytes in its flow, its own included, has been
-    /// sent once the transmitter has sent `q / share` plus this.
+    /// T-WFI (time worst-case fair index) times the rate: a packet that arrives to a backlog of q bytes in its flow, its
+    /// own included, has been sent once the transmitter has sent `q / share` plus this.
     pub work: Bytes,
 }
 

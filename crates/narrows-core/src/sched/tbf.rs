@@ -57,8 +57,7 @@ use crate::units::{Bytes, Rate};
 pub struct TbfConfig {
     /// The rate; not zero.
     pub rate: Rate,
-    /// Bucket size: the maximum number of bytes sent at once after idle time. A packet longer than this is never
-    /// sent.
+    /// Bucket size: the maximum number of bytes sent at once after idle time. A packet that costs more is never sent.
     pub burst: Bytes,
     /// Limit on how fast a burst is sent. `None`: as fast as the link takes it.
     pub peak: Option<Peak>,

@@ -19,7 +19,8 @@
 //!
 //! where Σφ is the sum of the weights of all flows, backlogged or not: φ_i / Σφ is the guaranteed share of a flow.
 //! Let L_i be its longest packet and L the longest of all. A flow that stays backlogged lags behind its share of the
-//! service, from any instant to the end of one of its packets, by at most (Theorem 4, its B-WFI)
+//! service, from any instant to the end of one of its packets, by at most (Theorem 4, its bit worst-case fair index,
+//! B-WFI)
 //!
 //! ```text
 //! L_i + (L − L_i)·φ_i / Σφ  ≤  L
