@@ -78,7 +78,7 @@ use duplicates::Duplicates;
 pub struct AbeConfig {
     /// Maximum waiting time of a green packet. A packet that would wait longer is dropped.
     pub max_delay: Duration,
-    /// Fraction of decisions in favor of green, when the first packet of either colour could wait for the other.
+    /// Fraction of decisions in favour of green, when the first packet of either colour could wait for the other.
     pub bias: Probability,
 }
 

@@ -240,8 +240,8 @@ impl Cbq {
         }
     }
 
-    /// The level from which on no class borrows: that of the lowest class under its limit with a backlogged
-    /// descendant. Puts classes that cannot borrow to sleep.
+    /// The level from which on no class borrows: that of the lowest class under its limit that is backlogged or has a
+    /// backlogged descendant. Puts classes that cannot borrow to sleep.
     fn top_level(&mut self, now: Span, flows: &Flows<CbqFlow>) -> Option<u32> {
         let mut top = None;
         for priority in 0..PRIORITIES {

@@ -1,4 +1,4 @@
-//! Delay-bounded hybrid proportional delay (DBHPD): classes whose delays have fixed ratios, some of them bounded.
+//! Delay-bounded hybrid proportional delay (DBHPD): classes whose delays are proportional, some of them bounded.
 //!
 //! Sources: C. Dovrolis, D. Stiliadis and P. Ramanathan, "Proportional differentiated services: delay differentiation
 //! and packet scheduling", IEEE/ACM Transactions on Networking 10(1), 2002, for the hybrid delay; J. Antila and M.
