@@ -1,7 +1,8 @@
-//! Which element has its next event when: a heap with one entry for each element that has one.
+//! The event schedule: a heap with one entry for each element that has a next event.
 //!
-//! Elements find their entry by a table of positions, so an entry moves instead of being left behind, and an idle
-//! element has none. Equal instants are ordered by element id, which follows from the elements' names.
+//! A table of positions finds an element's entry, so an entry is moved in place instead of leaving a stale
+//! one behind, and an idle element has none. Equal times are ordered by element id, which follows from the
+//! elements' names.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,7 +11,8 @@ use crate::time::Time;
 
 const ABSENT: u32 = u32::MAX;
 
-/// Children of an entry: with more of them the heap has fewer levels, and an entry that moves touches less memory.
+/// Children of an entry. With more children the heap has fewer levels, and moving an entry touches less
+/// memory.
 const WIDTH: usize = 4;
 
 #[derive(Debug)]
@@ -19,8 +21,8 @@ pub(crate) struct Agenda {
     position: Vec<u32>,
 }
 
-/// An instant and an element, as one number: two of these are compared without a branch, which in a heap no processor could
-/// predict.
+/// A time and an element in one number: two of them compare without a branch, which no processor could
+/// predict in a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
@@ -43,7 +45,7 @@ impl Agenda {
         Self { heap: Vec::new(), position: vec![ABSENT; elements] }
     }
 
-    /// Makes room for one element more, which gets the next number.
+    /// Makes room for one more element, which gets the next number.
     pub(crate) fn add(&mut self) {
         self.position.push(ABSENT);
     }
@@ -54,12 +56,12 @@ impl Agenda {
         self.heap.first().map(|first| (first.at(), first.element()))
     }
 
-    /// All elements that have one, in no order.
+    /// All elements that have a next event, in no particular order.
     pub(crate) fn elements(&self) -> impl ExactSizeIterator<Item = u32> {
         self.heap.iter().map(|entry| entry.element())
     }
 
-    /// Sets the instant of the element's next event: [`Time::NEVER`] where it has none.
+    /// Sets the time of the element's next event; [`Time::NEVER`] for none.
     #[inline]
     pub(crate) fn set(&mut self, element: u32, at: Time) {
         let position = self.position[element as usize];

@@ -1,6 +1,6 @@
-//! Sets of small numbers, a bit for each.
+//! Sets of small numbers, one bit each.
 
-/// The numbers whose bits are set, the lowest first.
+/// Iterates over the numbers of the set bits, lowest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bits(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! What a link counts: every verdict, with its reason.
+//! Counters of a link: arrivals, departures, drops by reason, and what the link did to packets.
 
 use alloc::boxed::Box;
 
@@ -20,7 +20,7 @@ impl Tally {
         self.bytes += length as u64;
     }
 
-    /// What came since `earlier`.
+    /// The difference to an `earlier` tally.
     pub const fn since(self, earlier: Self) -> Self {
         Self { packets: self.packets - earlier.packets, bytes: self.bytes - earlier.bytes }
     }
@@ -30,48 +30,48 @@ impl Tally {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum DropReason {
-    /// Lost at the entrance of the link, before its queue.
+    /// Lost at the ingress of the link, before its queue.
     IngressLoss,
-    /// The queue's bound was reached.
+    /// Drop tail: the queue was full.
     QueueFull,
-    /// Lost on the wire, after using its transmission time.
+    /// Lost on the wire, after its transmission time.
     WireLoss,
-    /// The delay model, or whoever feeds it, said so.
+    /// Lost by decision of the delay model or of the feed that supplies its delays.
     DelayModel,
     /// The delay line's limit was reached.
     LineFull,
-    /// Longer than the MTU; the sender is told.
+    /// Longer than the MTU; the sender is notified.
     TooLong,
-    /// Longer than the MTU, or than the bucket of a shaper, and so never to be sent; nobody is told.
+    /// Longer than the MTU or than a shaper's bucket, so it can never be sent; the sender is not notified.
     BlackHole,
-    /// It visited more links than it may.
+    /// Exceeded the limit on visited links.
     Loop,
-    /// The network held as many bytes as it may, or the packet had as many copies.
+    /// The network had reached its memory limit, or the packet its limit of copies.
     Memory,
-    /// Queue management (RED, CoDel, PIE, …) dropped it to say that there is congestion.
+    /// Dropped by active queue management (RED, CoDel, PIE, …) to signal congestion.
     QueueManagement,
-    /// It belongs to no class of the scheduler, and there is no default class.
+    /// It matches no class of the scheduler, and there is no default class.
     NoClass,
-    /// It came faster than the policer at the entrance of the link lets in.
+    /// It exceeded the policer at the ingress of the link.
     Policed,
-    /// It collided as often as the medium access protocol retries.
+    /// Reached the retry limit of the medium access protocol.
     RetryLimit,
-    /// It collided as often as Ethernet tries to send a frame.
+    /// Reached Ethernet's limit on attempts to send a frame (excessive collisions).
     Collisions,
     /// It would have waited longer than its class allows.
     TooLate,
-    /// A rule denied it.
+    /// Denied by a rule.
     Denied,
-    /// A rule gave it the number of a pipe or queue that there is not.
+    /// A rule gave it the number of a pipe or queue that does not exist.
     NoPipe,
-    /// No route leads to its destination, or a router got what is not IP.
+    /// No route matches its destination, or a router received a packet that is not IP.
     NoRoute,
-    /// It passed as many routers as its hop limit allows.
+    /// Its hop limit was exhausted at a router.
     HopLimit,
 }
 
 impl DropReason {
-    /// All of them, in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [Self; 19] = [
         Self::IngressLoss,
         Self::QueueFull,
@@ -94,10 +94,10 @@ impl DropReason {
         Self::HopLimit,
     ];
 
-    /// How many of them, the first ones, are those of links.
+    /// How many reasons, the first ones, belong to links.
     const OF_LINKS: usize = Self::Denied as usize;
 
-    /// And how many of these any link may have: the others are those of one scheduler each.
+    /// How many of these any link may have; each of the others belongs to one scheduler only.
     const OF_ANY_LINK: usize = Self::RetryLimit as usize;
 
     /// A short name for reports and files.
@@ -126,56 +126,57 @@ impl DropReason {
     }
 }
 
-/// The counters of one lane of a link. `arrived + duplicated = left + dropped + inside`, where the pieces of a packet
-/// that was cut count as duplicates of it: n pieces are n − 1 more packets.
+/// The counters of one lane of a link: `arrived + duplicated = left + dropped + inside`. The fragments of a
+/// packet count as duplicates of it: n fragments are n − 1 additional packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Handed to the link.
     pub arrived: Tally,
-    /// Packets that the link made itself: duplicates, and all pieces but one of a packet that it cut. The bytes are
-    /// those by which the bytes inside grew: for each such piece one more header.
+    /// Packets that the link created: duplicates, and all fragments but one of each packet that it cut. Bytes
+    /// are those by which the bytes inside grew: one more header for each such fragment.
     pub duplicated: Tally,
-    /// Out of the delay line.
+    /// Left the delay line.
     pub left: Tally,
     /// Dropped, by reason; see [`Counters::dropped`].
     drops: [Tally; DropReason::OF_ANY_LINK],
-    /// The same of what few links have, from the first one on.
+    /// Drops for the reasons that few links have, starting after those in `drops`.
     rare: Option<Box<RareDrops>>,
-    /// Sent by the transmitter, lost on the wire or not.
+    /// Sent by the transmitter, including those then lost on the wire.
     pub sent: Tally,
-    /// With at least one bit flipped.
+    /// Packets with at least one flipped bit.
     pub corrupted: u64,
-    /// Bits flipped.
+    /// Flipped bits.
     pub flipped: u64,
-    /// Marked with "congestion experienced", by the queue or instead of a loss.
+    /// Marked CE ("congestion experienced") by the queue, or instead of a loss.
     pub marked: u64,
-    /// Sent past the delay, so that they may overtake others.
+    /// Sent without the delay, so that they may overtake others.
     pub reordered: u64,
-    /// Held back in the delay line until those before them had left, because order is kept; they leave at one instant
-    /// with another, so this is how much the delay clumps packets that the transmitter had spaced.
+    /// Delayed to keep order: due before an earlier packet, so kept in the delay line until that one leaves.
+    /// Such packets leave at the same time as another, so this shows how far the delay bunches packets that
+    /// the transmitter had spaced.
     pub held_back: u64,
-    /// Packets that the link cut into pieces.
+    /// Packets that the link fragmented.
     pub fragmented: u64,
-    /// Of the duplicated ones, those that are pieces.
+    /// Fragments among the duplicated packets.
     pub pieces: u64,
-    /// The time that packets waited in the queue before they were sent, added up.
+    /// Total time that packets waited in the queue before transmission.
     pub waited: Duration,
     /// Bits that the transmitter sent, overhead included.
     pub wire_bits: u64,
-    /// The time for which the transmitter was at work on packets of this lane that it has sent.
+    /// Total transmission time of packets of this lane, counted when each transmission ends.
     pub busy: Duration,
-    /// When the first packet and the last one so far arrived. Means nothing before there was one.
+    /// When the first and the latest packet arrived. Meaningless before the first arrival.
     pub arrivals: (Time, Time),
-    /// When the first transmission began and the last one so far ended. Means nothing before one has ended.
+    /// When the first transmission began and the latest one ended. Meaningless before one has ended.
     pub transmissions: (Time, Time),
-    /// When the first packet and the last one so far left. Means nothing before one has left.
+    /// When the first and the latest packet left. Meaningless before one has left.
     pub departures: (Time, Time),
 }
 
 type RareDrops = [Tally; DropReason::OF_LINKS - DropReason::OF_ANY_LINK];
 
 impl Counters {
-    /// Counts a packet that is dropped, for one of the reasons of links.
+    /// Counts a packet that is dropped for one of the reasons of links.
     pub(crate) fn drop_packet(&mut self, reason: DropReason, length: u32) {
         let place = reason as usize;
         match self.drops.get_mut(place) {
@@ -184,7 +185,7 @@ impl Counters {
         }
     }
 
-    /// All that were dropped, by reason.
+    /// All drops, by reason.
     fn all_drops(&self) -> impl Iterator<Item = &Tally> {
         self.drops.iter().chain(self.rare.iter().flat_map(|rare| rare.iter()))
     }
@@ -205,7 +206,7 @@ impl Counters {
         self.left.add(length);
     }
 
-    /// A transmission ended; to be called before it is counted in [`Counters::sent`].
+    /// Counts the end of a transmission. Call this before counting the packet in [`Counters::sent`].
     pub(crate) fn finish(&mut self, began: Time, now: Time, bits: u64) {
         if self.sent.packets == 0 {
             self.transmissions.0 = began;
@@ -229,7 +230,7 @@ impl Counters {
         self.all_drops().fold(Tally::default(), sum)
     }
 
-    /// Adds what another link has counted.
+    /// Adds the counters of another link.
     pub(crate) fn absorb(&mut self, other: &Self) {
         let span = |own: (Time, Time), any: bool, others: (Time, Time), other: bool| match (any, other) {
             (true, true) => (own.0.min(others.0), own.1.max(others.1)),
@@ -274,7 +275,7 @@ impl Counters {
         self.busy += other.busy;
     }
 
-    /// Packets inside: what came in and was made, and has neither left nor been dropped.
+    /// Packets inside: arrived or created here, and neither left nor dropped.
     pub fn inside(&self) -> u64 {
         self.arrived.packets + self.duplicated.packets - self.left.packets - self.dropped_in_all().packets
     }

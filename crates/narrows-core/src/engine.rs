@@ -15,10 +15,10 @@ use crate::time::{Duration, Time};
 
 /// The engine of an emulated network.
 ///
-/// Packets and changes are handed in with their instants, in order; [`Engine::poll`] gives every delivery and every
-/// drop with the instant at which it was scheduled. When, how often and how late it is polled changes no event: before
-/// an input at t, all events up to t are handled. An input that is earlier than what has been handled already is taken
-/// as if it came now, and counted ([`Engine::stragglers`]).
+/// Hand in packets and changes in time order, each with its time. [`Engine::poll`] then returns every
+/// delivery and every drop with its scheduled time. When, how often and how late you poll does not change any
+/// event: before an input at t, the engine handles all events up to t. An input earlier than [`Engine::now`]
+/// is treated as if it came at `now`, and counted in [`Engine::stragglers`].
 ///
 /// ```
 /// use narrows_core::*;
@@ -46,56 +46,57 @@ use crate::time::{Duration, Time};
 #[derive(Debug)]
 pub struct Engine<B> {
     network: Network,
-    /// The body of a packet lies at the index of its slot in the pool.
+    /// The body of a packet, at the index of the packet's pool slot.
     bodies: Vec<Option<B>>,
     stragglers: u64,
 }
 
 /// A packet left the network.
-// In this order there is no padding before the key. Where there is, the compiler copies both by way of the stack, in
-// pieces that the processor cannot forward, and a poll takes a fifth longer.
+// This field order leaves no padding before the key. With padding, the compiler copies both through the stack
+// in pieces that break store forwarding, and a poll takes a fifth longer.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Event<'a, B> {
-    /// The instant at which it was scheduled to.
+    /// The scheduled time of the event.
     pub at: Time,
-    /// When it was handed in.
+    /// When the packet was handed in.
     pub arrival: Time,
-    /// How long it waited in queues.
+    /// Total queueing time.
     pub queued: Duration,
-    /// Which packet.
+    /// The packet's id.
     pub id: PacketId,
-    /// How it left.
+    /// Delivered or dropped, where and why.
     pub verdict: Verdict,
-    /// Its length from the network header on; of a fragment, its own.
+    /// Length in bytes from the network header on; for a fragment, the fragment's own length.
     pub length: u32,
-    /// Its key as it is now: where the traffic class differs from what the body says, the header is to be changed.
+    /// The current flow key. If its traffic class differs from the one in the body, the caller must rewrite
+    /// the header.
     pub key: FlowKey,
-    /// 0 for the packet that came in; duplicates and fragments have other numbers.
+    /// 0 for the packet that was handed in; duplicates and fragments have other numbers.
     pub copy: u16,
-    /// How many routers it has passed: by so much its hop limit is to be lowered.
+    /// Routers passed: the caller must decrement the hop limit by this number.
     pub hops: u8,
     /// Bytes of link header before the network header.
     pub link_header: u8,
-    /// Which piece of the packet that came in this is, if it was cut.
+    /// For a fragment, which piece of the original packet it is.
     pub fragment: Option<Fragment>,
-    /// Bits to flip, counted from the network header of what is delivered.
+    /// Offsets of the bits to flip, counted from the network header of the delivered packet.
     pub flips: Vec<u32>,
     /// The body.
     pub body: Body<'a, B>,
 }
 
-/// The body of a packet that leaves. Each body that was handed in comes back as [`Body::Last`] exactly once.
+/// The body of a packet that leaves. Each body that was handed in is returned as [`Body::Last`] exactly once.
 #[derive(Debug)]
 pub enum Body<'a, B> {
-    /// No packet inside uses it any more.
+    /// No packet inside the network uses the body any more; the caller owns it again.
     Last(B),
-    /// A copy of the packet is still inside.
+    /// A copy of the packet is still inside the network.
     Shared(&'a B),
 }
 
 impl<B> Body<'_, B> {
-    /// The body, wherever it is.
+    /// A reference to the body in either case.
     pub fn get(&self) -> &B {
         match self {
             Self::Last(body) => body,
@@ -108,12 +109,13 @@ impl<B> Engine<B> {
     /// Builds the network.
     ///
     /// # Errors
-    /// When names are taken twice or lead nowhere: see [`BuildError`].
+    /// If a name is used twice or a target does not exist: see [`BuildError`].
     pub fn new(config: NetworkConfig) -> Result<Self, BuildError> {
         Ok(Self { network: Network::new(config)?, bodies: Vec::new(), stragglers: 0 })
     }
 
-    /// A packet arrives at `port` at the instant `at`. May move [`Engine::next_event`] either way.
+    /// Hands in a packet that arrives at `port` at time `at`. May move [`Engine::next_event`] earlier or
+    /// later.
     pub fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<B>) -> PacketId {
         self.catch_up(at);
         let (id, inside) = self.network.arrive(port, &packet);
@@ -125,7 +127,7 @@ impl<B> Engine<B> {
         id
     }
 
-    /// Grows with the pool; by an eighth rather than doubling, to keep to the memory that a packet may take.
+    /// Grows with the pool: by an eighth instead of doubling, to stay within the memory allowed per packet.
     #[cold]
     fn make_room(&mut self) {
         let slots = self.network.pool.slots();
@@ -136,67 +138,69 @@ impl<B> Engine<B> {
         self.bodies.resize_with(slots, || None);
     }
 
-    /// Changes a link at the instant `at`. May move [`Engine::next_event`] either way.
+    /// Changes a link at time `at`. May move [`Engine::next_event`] earlier or later.
     pub fn change(&mut self, at: Time, link: LinkId, change: Change) {
         self.catch_up(at);
         self.network.change(link, change);
     }
 
-    /// Hands values to a feed of a link at the instant `at`: those that are used up to then are the earlier ones. Returns
-    /// how many of them were taken, from the first on; the others did not fit ([`FeedView::room`](crate::FeedView::room)),
-    /// or there is no such feed. May move [`Engine::next_event`] either way.
+    /// Hands values to a feed of a link at time `at`; decisions up to `at` use only values handed in earlier.
+    /// Returns how many values were taken, counted from the first. The others did not fit
+    /// ([`FeedView::room`](crate::FeedView::room)), or the feed does not exist. May move
+    /// [`Engine::next_event`] earlier or later.
     pub fn feed(&mut self, at: Time, link: LinkId, feed: &str, values: &[i64]) -> usize {
         self.catch_up(at);
         self.network.feed(link, feed, values)
     }
 
-    /// Adds a link at the instant `at`, for rules that will send packets there; it gets the next number.
+    /// Adds a link at time `at`, for rules that will send packets to it. It gets the next link number.
     ///
     /// # Errors
-    /// When its name is taken or a lane leads nowhere; then nothing has changed.
+    /// If its name is taken or the target of a lane does not exist. The network is then unchanged.
     pub fn add_link(&mut self, at: Time, config: LinkConfig) -> Result<LinkId, BuildError> {
         self.catch_up(at);
         self.network.add_link(config)
     }
 
-    /// Changes a set of rules at the instant `at`.
+    /// Changes a rule set at time `at`.
     ///
     /// # Errors
-    /// When a rule is wrong or a pipe leads nowhere; then nothing has changed.
+    /// If a rule is invalid or the target of a pipe does not exist. The network is then unchanged.
     pub fn change_rules(&mut self, at: Time, rules: RulesId, change: RulesChange) -> Result<(), BuildError> {
         self.catch_up(at);
         self.network.change_rules(rules, change)
     }
 
-    /// Puts other rules in the place of a set's at the instant `at`: see [`RuleSet::replace`]. Gives back those that were
-    /// there, as it may take longer to drop them.
+    /// Replaces the rules of a rule set at time `at`: see [`RuleSet::replace`]. Returns the old rules,
+    /// because freeing them may take longer than replacing them.
     pub fn replace_rules(&mut self, at: Time, rules: RulesId, with: PreparedRules) -> PreparedRules {
         self.catch_up(at);
         self.network.replace_rules(rules, with)
     }
 
-    /// Hands out the questions that packets have asked since this was called last, those of each feed in their order.
-    /// Whether and when they are taken changes no event.
+    /// Appends the questions that packets have asked since the last call to `to`, in order within each feed.
+    /// Whether and when you call this changes no event.
     pub fn take_questions(&mut self, to: &mut Vec<Question>) {
         self.network.take_questions(to);
     }
 
-    /// When there will be something to poll for, at the earliest: some internal step or event is due then. Nothing when
-    /// the network is at rest.
+    /// The earliest time at which there may be something to poll: some internal step or event is due then.
+    /// `None` if nothing is scheduled.
     pub fn next_event(&self) -> Option<Time> {
         self.network.next_event()
     }
 
-    /// An instant before which nothing is delivered, unless something is handed in or changed before it: the next event, or
-    /// a later one. A driver that sleeps until it, in place of waking at each event inside the network, is late for no
-    /// delivery, and polling late changes nothing; but what is dropped meanwhile is told then.
+    /// A time before which nothing is delivered, unless something is handed in or changed earlier: the next
+    /// event, or later. A driver that sleeps until then, instead of waking for each event inside the network,
+    /// delays no delivery. Polling late changes no event, but drops in the meantime are reported only then.
     #[inline]
     pub fn next_delivery(&self) -> Option<Time> {
         self.network.next_delivery()
     }
 
-    /// Returns the next event that is due up to and including `now`, in order. Call it until it returns nothing: only
-    /// then has everything up to `now` been handled. Polling early is harmless and polling late changes nothing.
+    /// Returns the next event due at or before `now`, in order. Call it until it returns `None`: only then
+    /// has the engine handled everything up to `now`. Polling early is harmless and polling late changes no
+    /// event.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Event<'_, B>> {
         if self.network.decide_next(now) { self.report() } else { None }
@@ -230,78 +234,79 @@ impl<B> Engine<B> {
         })
     }
 
-    /// How far the engine has come: the latest instant of an input, of an event, or of a poll after which nothing was due.
+    /// The engine's current time: the latest time of an input, of an event, or of a poll that returned
+    /// `None`.
     pub fn now(&self) -> Time {
         self.network.now()
     }
 
-    /// Inputs that came with an instant that had passed already.
+    /// Inputs handed in with a time that had already passed.
     pub fn stragglers(&self) -> u64 {
         self.stragglers
     }
 
-    /// Packets inside: those that have no verdict yet.
+    /// Packets inside the network: those without a verdict.
     pub fn inside(&self) -> u64 {
         self.network.inside()
     }
 
-    /// The link of that name.
+    /// The link with this name.
     pub fn link(&self, name: &str) -> Option<LinkId> {
         self.network.link_id(name)
     }
 
-    /// The port of that name.
+    /// The port with this name.
     pub fn port(&self, name: &str) -> Option<PortId> {
         self.network.port_id(name)
     }
 
-    /// All links, in the order of their names.
+    /// All links: the configured ones by name, then added ones in the order they were added.
     pub fn links(&self) -> impl ExactSizeIterator<Item = LinkId> + use<B> {
         self.network.links()
     }
 
-    /// All ports, in the order of their names.
+    /// All ports, by name.
     pub fn ports(&self) -> impl ExactSizeIterator<Item = PortId> + use<B> {
         self.network.ports()
     }
 
-    /// The set of rules of that name.
+    /// The rule set with this name.
     pub fn rules_of(&self, name: &str) -> Option<RulesId> {
         self.network.rules_id(name)
     }
 
-    /// The router of that name.
+    /// The router with this name.
     pub fn router(&self, name: &str) -> Option<RouterId> {
         self.network.router_id(name)
     }
 
-    /// All sets of rules, in the order of their names.
+    /// All rule sets, by name.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = RulesId> + use<B> {
         self.network.rules()
     }
 
-    /// All routers, in the order of their names.
+    /// All routers, by name.
     pub fn routers(&self) -> impl ExactSizeIterator<Item = RouterId> + use<B> {
         self.network.routers()
     }
 
-    /// The independent parts of the network as it is now: they stay independent until rules in one get a pipe that is a link
-    /// of another.
+    /// The independent components of the network as it is now. They stay independent until a rule set in one
+    /// gets a pipe whose link is in another.
     pub fn parts(&self) -> Parts {
         self.network.parts()
     }
 
-    /// A set of rules, to look at.
+    /// A rule set, for inspection.
     pub fn rule_set(&self, rules: RulesId) -> &RuleSet {
         self.network.rule_set(rules).1
     }
 
-    /// What a set of rules has counted.
+    /// The counters of a rule set.
     pub fn rules_counters(&self, rules: RulesId) -> RulesCounters {
         self.network.rule_set(rules).2
     }
 
-    /// What a router has counted.
+    /// The counters of a router.
     pub fn router_counters(&self, router: RouterId) -> RouterCounters {
         self.network.router(router).1
     }
@@ -315,7 +320,7 @@ impl<B> Engine<B> {
         }
     }
 
-    /// A link, to look at.
+    /// A link, for inspection.
     pub fn view(&self, link: LinkId) -> LinkView<'_> {
         self.network.link(link)
     }
@@ -325,7 +330,7 @@ impl<B> Engine<B> {
         self.network.port(port).0
     }
 
-    /// What a port has counted.
+    /// The counters of a port.
     pub fn port_counters(&self, port: PortId) -> PortCounters {
         self.network.port(port).1
     }
@@ -334,7 +339,7 @@ impl<B> Engine<B> {
         if at < self.network.now() {
             self.stragglers += 1;
         }
-        // A straggler comes after everything up to now too.
+        // A straggler, too, comes after everything up to now.
         self.network.advance(at.max(self.network.now()));
     }
 }

@@ -1,6 +1,6 @@
-//! What ports and elements of a network are known by, inside the engine and outside.
+//! Ids of ports and network elements, used inside and outside the engine.
 
-/// Where packets enter and leave the network. Ports are numbered in the order of their names.
+/// A port, where packets enter and leave the network. Ports are numbered by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(u16);
 
@@ -9,51 +9,51 @@ impl PortId {
         Self(index)
     }
 
-    /// Its number among the ports.
+    /// The port's number.
     pub const fn index(self) -> u16 {
         self.0
     }
 }
 
-/// A link. Links are numbered in the order of their names; those added later, in the order in which they were.
+/// A link. Configured links are numbered by name; links added later, in the order they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) u32);
 
 impl LinkId {
-    /// Its number among the links.
+    /// The link's number.
     pub const fn index(self) -> u32 {
         self.0
     }
 }
 
-/// A set of rules. Sets are numbered in the order of their names.
+/// A rule set. Rule sets are numbered by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RulesId(pub(crate) u32);
 
 impl RulesId {
-    /// Its number among the sets of rules.
+    /// The rule set's number.
     pub const fn index(self) -> u32 {
         self.0
     }
 }
 
-/// A router. Routers are numbered in the order of their names.
+/// A router. Routers are numbered by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouterId(pub(crate) u32);
 
 impl RouterId {
-    /// Its number among the routers.
+    /// The router's number.
     pub const fn index(self) -> u32 {
         self.0
     }
 }
 
-/// A part of the network at which packets may be dropped.
+/// A part of the network that may drop packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Element {
-    /// A link; one that was made on first use counts as the link that it is an instance of.
+    /// A link. A link created on first use counts as the link it is an instance of.
     Link(LinkId),
-    /// A set of rules.
+    /// A rule set.
     Rules(RulesId),
     /// A router.
     Router(RouterId),
@@ -63,7 +63,7 @@ impl Element {
     const RULES: u32 = 1 << 31;
     const ROUTERS: u32 = 3 << 30;
 
-    /// A number that tells it apart from all others, for records: links from 0 on, rules from 2³¹, routers from 3·2³⁰.
+    /// A number for records, unique across all kinds: links from 0, rule sets from 2³¹, routers from 3·2³⁰.
     pub const fn number(self) -> u32 {
         match self {
             Self::Link(LinkId(number)) => number,
@@ -72,7 +72,7 @@ impl Element {
         }
     }
 
-    /// The element of that number, whether the network has it or not.
+    /// The element with this number, whether or not it exists in the network.
     pub const fn from_number(number: u32) -> Self {
         match number & Self::ROUTERS {
             Self::ROUTERS => Self::Router(RouterId(number & !Self::ROUTERS)),

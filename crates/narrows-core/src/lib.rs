@@ -1,9 +1,10 @@
-//! The pure engine of narrows: packets go in at a port with the instant at which they arrived, and come out as
-//! deliveries and drops with the instant at which they happened.
+//! The engine of narrows. A caller hands packets in at ports, each with its arrival time; the engine returns
+//! deliveries and drops, each with the time at which it happened.
 //!
-//! Nothing here reads a clock, a file or a socket, starts a thread, or keeps a secret source of randomness: time is
-//! an argument, and every random draw is keyed by what it decides. The same input log gives the same events on every
-//! machine. See [`Engine`] for the grammar: hand in, ask for the next event, poll until nothing is due.
+//! The engine reads no clock, file or socket, starts no thread and has no hidden source of randomness. Time
+//! is an argument, and every random draw is keyed by the decision it is for. The same input log gives the
+//! same events on every machine. [`Engine`] describes the call sequence: hand packets in, ask for the next
+//! event, poll until nothing is due.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,12 +1,12 @@
-//! One direction of a wire, or a medium that several directions share.
+//! A link: one direction of a wire, or a medium that several directions share.
 //!
 //! ```text
 //! arrive → loss at ingress → policer → MTU → queue → (air time) transmitter → loss, corruption, duplication → delay line → slots → leave
 //! ```
 //!
-//! The queue sees only packets that wait for the transmitter. The transmitter takes the next packet at the exact
-//! instant at which it finishes the last one. The delay line holds packets for their propagation delay. Instead of all of
-//! this a link can have the single queue of sch_netem ([`netem`]).
+//! The queue holds only packets that wait for the transmitter. The transmitter takes the next packet at the
+//! exact time at which it finishes the last one. The delay line holds packets for their propagation delay.
+//! Instead of this pipeline a link can be the single queue of sch_netem ([`netem`]).
 
 mod air;
 mod air_time;
@@ -70,16 +70,17 @@ use waiting::Waiting;
 #[derive(Debug)]
 struct Transmission {
     packet: PacketRef,
-    /// When its remaining work began: when it went on the wire and its air time was over, or when the rate changed last.
+    /// When its remaining work began: after its air time, or at the last rate change.
     since: Time,
     work: Work,
-    /// When it went on the wire, and the bits that it occupies there.
+    /// When the packet went on the wire, and the bits it occupies there.
     began: Time,
     bits: u64,
-    /// When it will be done, unless the rate changes; never while the wire is down for good.
+    /// When the transmission ends if the rate stays the same; never if the wire is down for good.
     end: Time,
-    /// What the rounding of `end` leaves for a successor that starts at once, less than a nanosecond's work at a rate; or
-    /// what is left of opportunities, of which many may coincide.
+    /// Work left over for a successor that starts at once. At a rate, it comes from rounding `end` up and is
+    /// less than a nanosecond's work; with delivery opportunities, it is the unused part of them, and many
+    /// may coincide.
     surplus: Work,
 }
 
@@ -100,23 +101,24 @@ pub(crate) struct Link {
     streams: Streams,
 
     transmission: Option<Transmission>,
-    /// When the last transmission ended and what its rounding left over.
+    /// When the last transmission ended, and its surplus.
     freed: (Time, Work),
-    /// When the queue will let a packet go that it held back while the wire is free.
+    /// When the queue releases the packet that it withholds while the wire is free.
     not_before: Time,
-    /// From when on the rate is another, or the bound of the queue is.
+    /// When the rate or the queue's bound changes next.
     varies: Time,
     line: DelayLine,
-    /// The latest instant at which a packet that did not skip the delay is due. Where order is kept, no other is due
+    /// The latest due time of any packet that did not skip the delay. With order kept, no later packet is due
     /// before it.
     last_due: Time,
     /// Packets that are due and wait for a slot.
     gate: Option<Box<Gate>>,
-    /// How many slots were asked for while there was another gate, or another single queue: none is drawn a second time.
+    /// How many slots earlier gates and earlier single queues asked for, so that no slot number is drawn
+    /// twice.
     slots: slots::Numbers,
-    /// Packets on their way whose delay is asked for.
+    /// Packets in flight whose delay has been asked for.
     asked: Option<Box<Asked>>,
-    /// When the next slot opens for packets that wait, or the patience for the next answer runs out.
+    /// When the next slot opens for waiting packets, or the next answer times out.
     deadline: Time,
 }
 
@@ -127,7 +129,7 @@ struct Streams {
 }
 
 impl Link {
-    /// It is there from `since` on. `cyclic` is as for [`Link::tell_visits_apart`].
+    /// The link exists from `since` on. For `cyclic` see [`Link::tell_visits_apart`].
     pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: Option<u32>, since: Time) -> Self {
         let slots = slots::Numbers::since(since);
         let (config, single) = switch::replace(config, seed, since, &slots);
@@ -186,18 +188,18 @@ impl Link {
         &self.counters
     }
 
-    /// Its number, if a packet may come by more than once.
+    /// The link's number, if a packet may visit it more than once.
     pub(crate) const fn cyclic(&self) -> Option<u32> {
         self.draws.cyclic
     }
 
-    /// A packet may come by more than once from now on, so its draws must tell visits to the link of this number apart. Those
-    /// of a first visit are the same in any case.
+    /// From now on a packet may visit this link more than once, so draws must be keyed by the visit, under
+    /// this link number. The draws of a first visit do not change.
     pub(crate) const fn tell_visits_apart(&mut self, number: u32) {
         self.draws.cyclic = Some(number);
     }
 
-    /// Whether nothing is inside.
+    /// Whether no packet is inside.
     pub(crate) fn is_idle(&self) -> bool {
         self.transmission.is_none() && self.in_flight() == 0 && self.queue.backlog().packets == 0
     }
@@ -213,8 +215,8 @@ impl Link {
         wire.min(self.line.next_due()).min(self.deadline)
     }
 
-    /// Before when no packet leaves, unless one arrives or something is changed: what ends its transmission next has the
-    /// whole delay before it.
+    /// No packet leaves before this time unless one arrives or something changes: the packet whose
+    /// transmission ends next still has the whole delay ahead of it.
     pub(crate) fn next_exit(&self) -> Time {
         let skips = self.impairments.as_ref().is_some_and(|impairments| impairments.reorder.is_some());
         let least = match &self.delay {
@@ -263,7 +265,7 @@ impl Link {
         }
     }
 
-    /// Counts a packet that has visited too many elements already, and drops it.
+    /// Counts a packet that has already visited too many elements, and drops it.
     pub(crate) fn refuse(
         &mut self,
         now: Time,
@@ -278,9 +280,10 @@ impl Link {
         drops.push(packet, DropReason::Loop);
     }
 
-    /// Handles one event that is due at `now`, which is what [`Link::next_event`] said. Packets that leave at one
-    /// instant do so in the order in which they entered the delay line, then those for which a slot opens, then patience runs
-    /// out, then the transmitter moves on. Returns the packet that left, if one did, and its lane.
+    /// Handles one event that is due at `now`, the time that [`Link::next_event`] returned. Order of events
+    /// at one instant: packets leave the delay line in the order in which they entered it, a slot releases
+    /// its packets, an answer times out, the transmitter moves on. Returns the packet that left and its lane,
+    /// if one did.
     #[inline]
     pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
         if self.line.next_due() == now {
@@ -301,7 +304,7 @@ impl Link {
         None
     }
 
-    /// To be called whenever the gate or a question has changed.
+    /// Call this whenever the gate or a question has changed.
     fn attend(&mut self) {
         let answers = self.asked.as_ref().map_or(Time::NEVER, |asked| asked.deadline().0);
         self.deadline = self.gate_opens().min(answers);
@@ -314,7 +317,7 @@ impl Link {
         (packet, state.lane)
     }
 
-    /// The same for a copy.
+    /// As [`Link::propagate`], for a duplicate.
     #[cold]
     fn propagate_twin(&mut self, now: Time, twin: PacketRef, visit: u8, pool: &mut Pool, drops: &mut Drops) {
         self.propagate(now, twin, visit, pool, drops);
@@ -351,19 +354,19 @@ impl Link {
         self.put_in_line(now + delay, packet, keeps, pool);
     }
 
-    /// Puts a packet into the delay line that is due then, or, if order is kept, when those before it are.
+    /// Puts a packet into the delay line, due at `due` or, with order kept, when the packets before it are.
     #[inline(always)]
     fn put_in_line(&mut self, mut due: Time, packet: PacketRef, keeps: bool, pool: &mut Pool) {
         if keeps && due < self.last_due {
             due = self.last_due;
             self.counters[usize::from(pool.get(packet).lane)].held_back += 1;
         }
-        // Also while order is not kept, in case it is from now on.
+        // Also updated while order is not kept, in case it is kept later.
         self.last_due = self.last_due.max(due);
         self.line.push(due, packet, pool);
     }
 
-    /// Packets in the delay line, those among them that wait for an answer or a slot.
+    /// Packets in the delay line, including those that wait for an answer or a slot.
     fn in_flight(&self) -> u64 {
         let asked = self.asked.as_ref().map_or(0, |asked| asked.len());
         self.line.len() + self.gate.as_ref().map_or(0, |gate| gate.len()) + asked
@@ -390,7 +393,7 @@ impl Link {
         }
     }
 
-    /// Counts a packet that was dropped here, by the link or by its queue.
+    /// Counts a packet that the link or its queue dropped.
     pub(crate) fn count_drop(&mut self, packet: PacketRef, reason: DropReason, pool: &Pool) {
         let state = pool.get(packet);
         self.counters[usize::from(state.lane)].drop_packet(reason, state.length);
@@ -411,7 +414,7 @@ impl Link {
     }
 }
 
-/// Which visit of this packet to this element it is, from 0.
+/// The number of this packet's visit to this element, from 0.
 fn visit(cyclic: Option<u32>, pool: &Pool, packet: PacketRef) -> u8 {
     cyclic.map_or(0, |link| pool.earlier_visits(packet, link))
 }
