@@ -1,25 +1,26 @@
-//! What the engine knows of a packet.
+//! What the engine knows about a packet.
 
 use crate::id::PortId;
 
-/// A packet as it is handed in. The engine sees its length and flow key; the body is never read or cloned.
+/// A packet as it is handed in. The engine uses its length, flow key and headers; it never reads or clones
+/// the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<B> {
-    /// Bytes from the network header on (for IPv4 and IPv6 the length of the IP packet).
+    /// Bytes from the network header on (for IPv4 and IPv6, the length of the IP packet).
     pub length: u32,
     /// Bytes of link header before the network header: 14 for Ethernet, 18 with one VLAN tag, 0 without a link layer.
     pub link_header: u8,
-    /// Bytes of the IPv4 header with its options, which every fragment repeats; 0 for other packets.
+    /// Bytes of the IPv4 header including options, which every fragment repeats; 0 for other packets.
     pub network_header: u8,
-    /// What tells flows apart.
+    /// The flow key.
     pub key: FlowKey,
-    /// What rules and routers want to know besides.
+    /// Header fields that only rules and routers need.
     pub headers: Headers,
     /// The rest: a frame, a handle to one, or nothing.
     pub body: B,
 }
 
-/// The bits of the header that classifiers, masks and queue management look at.
+/// The header fields that classifiers, masks and queue management look at.
 ///
 /// IPv4 addresses are mapped into IPv6 (`::ffff:a.b.c.d`). A field that the packet does not have is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,13 +29,13 @@ pub struct FlowKey {
     pub source: [u8; 16],
     /// Destination address.
     pub destination: [u8; 16],
-    /// A mark that classifiers may set; no part of the packet on the wire.
+    /// A mark that classifiers may set; not part of the packet on the wire.
     pub mark: u32,
     /// Source port (TCP, UDP, SCTP, …), or the ICMP type and code.
     pub source_port: u16,
     /// Destination port, or the ICMP identifier.
     pub destination_port: u16,
-    /// What the network layer is, and whether the packet may be cut.
+    /// The network-layer protocol, and whether the packet may be fragmented.
     pub network: Protocol,
     /// IP protocol number.
     pub transport: u8,
@@ -44,28 +45,28 @@ pub struct FlowKey {
     pub tcp_flags: u8,
 }
 
-/// Header fields that only rules and routers look at. Where a packet does not have one, it is zero.
+/// Header fields that only rules and routers look at. A field that the packet does not have is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Headers {
-    /// The source address of the link layer.
+    /// Source address of the link layer.
     pub link_source: [u8; 6],
-    /// The destination address of the link layer.
+    /// Destination address of the link layer.
     pub link_destination: [u8; 6],
-    /// What the link layer says that the frame carries, behind any VLAN tags.
+    /// EtherType of the payload, after any VLAN tags.
     pub ether_type: u16,
-    /// Bytes behind the TCP header, in the whole packet.
+    /// Bytes after the TCP header, in the whole packet.
     pub tcp_data_length: u16,
-    /// The flow label of IPv6, 20 bits.
+    /// IPv6 flow label, 20 bits.
     pub flow_label: u32,
-    /// The IPv4 time to live or the IPv6 hop limit.
+    /// IPv4 TTL or IPv6 hop limit.
     pub hop_limit: u8,
     /// Whether this is a fragment other than the first.
     pub is_later_fragment: bool,
 }
 
 impl Headers {
-    /// Those of a generated packet of `length` bytes from the network header on: without options and extension headers, with
-    /// a hop limit of 64.
+    /// The headers of a generated packet of `length` bytes from the network header on: no options, no
+    /// extension headers, a hop limit of 64.
     pub fn plain(key: &FlowKey, length: u32) -> Self {
         const TCP: u8 = 6;
         let (ether_type, network, hop_limit) = match key.network {
@@ -79,7 +80,7 @@ impl Headers {
     }
 }
 
-/// The network layer of a packet, as far as links care.
+/// The network layer of a packet, as far as links need it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Protocol {
@@ -95,25 +96,25 @@ pub enum Protocol {
 }
 
 impl FlowKey {
-    /// The ECN field of a packet whose transport cannot be told of congestion by a mark.
+    /// The ECN field of a packet whose transport is not ECN-capable.
     pub const NOT_ECN_CAPABLE: u8 = 0;
-    /// The ECN field of a packet that asks for low latency and scalable congestion control, ECT(1) (RFC 9331).
+    /// The ECN field of a packet of a low-latency, scalable congestion control, ECT(1) (RFC 9331).
     pub const ECT_1: u8 = 1;
-    /// The ECN field of a packet that met congestion.
+    /// The ECN field of a packet that has met congestion.
     pub const CONGESTION_EXPERIENCED: u8 = 3;
 
-    /// The differentiated services code point, 0 to 63.
+    /// The DSCP (differentiated services code point), 0 to 63.
     pub const fn dscp(&self) -> u8 {
         self.traffic_class >> 2
     }
 
-    /// The ECN field: 0 not capable, 1 and 2 capable, 3 congestion experienced (RFC 3168).
+    /// The ECN field: 0 not ECN-capable, 1 and 2 ECN-capable, 3 congestion experienced (RFC 3168).
     pub const fn ecn(&self) -> u8 {
         self.traffic_class & 3
     }
 }
 
-/// Which packet: the port where it came in and its number among that port's arrivals, from 0.
+/// A packet's id: the port where it came in and its number among that port's arrivals, from 0.
 ///
 /// Numbers use 48 bits, enough for 300 days at ten million packets a second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -125,12 +126,12 @@ impl PacketId {
         Self((port.index() as u64) << 48 | (number & ((1 << 48) - 1)))
     }
 
-    /// Where the packet came in.
+    /// The port where the packet came in.
     pub const fn port(self) -> PortId {
         PortId::new((self.0 >> 48) as u16)
     }
 
-    /// Its number among the arrivals there.
+    /// The packet's number among the arrivals there.
     pub const fn number(self) -> u64 {
         self.0 & ((1 << 48) - 1)
     }
@@ -142,11 +143,12 @@ impl core::fmt::Debug for PacketId {
     }
 }
 
-/// A piece of an IPv4 packet that a link cut because of its MTU. Lengths are in bytes of payload, without the header.
+/// A fragment of an IPv4 packet that a link cut because of its MTU. Lengths are in bytes of payload, without
+/// the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Where the piece starts in the payload of the packet that came in; a multiple of 8.
+    /// Offset of the fragment in the payload of the original packet; a multiple of 8.
     pub offset: u16,
-    /// Whether another piece follows.
+    /// Whether more fragments follow.
     pub more: bool,
 }

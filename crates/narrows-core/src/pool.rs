@@ -1,7 +1,7 @@
-//! Where the packets inside the network are kept.
+//! Storage of the packets inside the network.
 //!
-//! Queues and delay lines pass [`PacketRef`]s; the state behind them stays where it is. It is laid out to be small:
-//! 104 bytes, so that even with an entry in a heap a packet takes less than 128 bytes beyond its body.
+//! Queues and delay lines pass [`PacketRef`]s around; the state behind them does not move. The state is
+//! small, 104 bytes, so even with a heap entry a packet takes less than 128 bytes beyond its body.
 
 mod list;
 mod visits;
@@ -18,18 +18,18 @@ use crate::time::{Duration, Time};
 use crate::units::Bytes;
 use visits::Visits;
 
-/// A packet inside the network. Valid until the packet leaves.
+/// A reference to a packet inside the network. Valid until the packet leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PacketRef(u32);
 
 impl PacketRef {
-    /// The number of its place.
+    /// The number of its slot.
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// The packet at the place of that number. A scheduler's own tests and benches make them up; a pool knows only
-    /// those that it gave out.
+    /// The packet in the slot with this number. For tests and benchmarks of schedulers; a pool knows only the
+    /// references it gave out.
     pub const fn from_number(number: u32) -> Self {
         Self(number)
     }
@@ -37,36 +37,36 @@ impl PacketRef {
 
 const NONE: u32 = u32::MAX;
 
-/// What the engine keeps of a packet while it is inside.
+/// What the engine keeps for a packet while it is inside.
 #[derive(Clone, Debug)]
 pub struct PacketState {
-    /// What tells its flow apart; header edits (a CE mark, a new DSCP) are made here at once.
+    /// The flow key. Header edits (a CE mark, a new DSCP) are applied here immediately.
     pub key: FlowKey,
     /// Bytes from the network header on.
     pub length: u32,
-    /// Which packet it is.
+    /// The packet's id.
     pub id: PacketId,
-    /// When it was handed in.
+    /// When the packet was handed in.
     pub arrival: Time,
-    /// When it joined the queue where it waits; from the delay line on, when it is due to leave that.
+    /// When the packet entered the queue it waits in; in the delay line, when it is due to leave.
     pub entered: Time,
-    /// How long it has waited in queues so far.
+    /// Queueing time so far.
     pub queued: Duration,
     next: u32,
-    /// The slot that keeps the body: this one, or that of the packet that this is a copy of.
+    /// The slot that keeps the body: this one, or for a copy the slot of the original.
     origin: u32,
     /// Index of its bit flips, or `NONE`.
     flips: u32,
-    /// At a copy: its lineage. At an origin, whose lineage is 0: in the lower half how many packets inside use its
-    /// body, in the upper half the copy number given out last.
+    /// For a copy: its lineage. For an original, whose lineage is 0: the lower half counts the packets inside
+    /// that use its body, the upper half is the last copy number given out.
     family: u32,
-    /// 0 for the packet that came in; duplicates and fragments count on.
+    /// 0 for the packet that was handed in; duplicates and fragments have the numbers after it.
     pub copy: u16,
     /// Offset / 8, the flag "more" and the flag "is a fragment".
     fragment: u16,
     /// Elements visited so far.
     pub(crate) visits: u8,
-    /// Which of its link's lanes it travels in.
+    /// The lane of its link that it travels in.
     pub(crate) lane: u8,
     /// Bytes of link header before the network header.
     pub link_header: u8,
@@ -75,12 +75,12 @@ pub struct PacketState {
 }
 
 impl PacketState {
-    /// Bytes from the link header on, without a frame check sequence.
+    /// Bytes from the link header on, without the frame check sequence.
     pub const fn frame_length(&self) -> u64 {
         self.length as u64 + self.link_header as u64
     }
 
-    /// Which piece of the packet this is, if a link cut it.
+    /// For a fragment cut by a link, which piece of the packet it is.
     pub const fn fragment(&self) -> Option<Fragment> {
         match self.fragment & 1 {
             0 => None,
@@ -88,8 +88,8 @@ impl PacketState {
         }
     }
 
-    /// Its key as masks, rules and routers see it: of a packet that was cut, no piece but the first has ports or TCP flags, as
-    /// if it had come in as a fragment.
+    /// The key as masks, rules and routers see it: only the first fragment of a packet has ports and TCP
+    /// flags, as if the packet had come in fragmented.
     #[inline]
     pub(crate) const fn seen_key(&self) -> FlowKey {
         match self.fragment & !7 {
@@ -98,12 +98,12 @@ impl PacketState {
         }
     }
 
-    /// What tells copies apart in the keys of their draws.
+    /// What distinguishes copies in the keys of their draws.
     const fn lineage(&self) -> u32 {
         if self.copy == 0 { 0 } else { self.family }
     }
 
-    /// At an origin: how many packets inside use its body.
+    /// For an original: how many packets inside use its body.
     const fn uses(&self) -> u32 {
         self.family & 0xffff
     }
@@ -114,28 +114,28 @@ impl PacketState {
     }
 }
 
-/// What [`Pool::remove`] has to say.
+/// The result of [`Pool::remove`].
 pub(crate) struct Removed<'a> {
     pub(crate) state: &'a PacketState,
     pub(crate) flips: Vec<u32>,
-    /// Where the body is kept.
+    /// The slot that keeps the body.
     pub(crate) body_slot: usize,
-    /// Whether no other packet uses it any more.
+    /// Whether no other packet uses the body any more.
     pub(crate) last: bool,
 }
 
-/// What a packet has with it where there are rules or routers.
+/// Extra state of a packet in networks with rules or routers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
     pub(crate) headers: Headers,
-    /// Where it goes on in the rules that sent it to a pipe.
+    /// Where the packet continues in the rules that sent it to a pipe.
     pub(crate) place: Place,
     pub(crate) tags: Vec<u16>,
-    /// How many routers it has passed.
+    /// Routers passed.
     hops: u8,
 }
 
-/// What tells a packet's draws at one visit apart from all others.
+/// What distinguishes a packet's draws at one visit from all others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draws {
     origin: u32,
@@ -145,7 +145,7 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
-    /// Those of a stream.
+    /// The draws of a stream.
     pub(crate) fn of(&self, stream: &Stream) -> Draw {
         stream.draw(self.origin, self.number, self.visit, self.lineage)
     }
@@ -153,10 +153,10 @@ impl Draws {
 
 const CHUNK: usize = 256;
 
-/// What the engine keeps of a packet beside its frame, for the memory cap.
+/// Memory per packet besides its frame, for the memory cap.
 const RECORD: u64 = 128;
 
-/// The packets inside the network. Grows in steps of a few kilobytes and reuses what is free.
+/// The packets inside the network. Grows in steps of a few kilobytes and reuses free slots.
 #[derive(Debug, Default)]
 pub struct Pool {
     chunks: Vec<Box<[PacketState; CHUNK]>>,
@@ -166,9 +166,9 @@ pub struct Pool {
     memory: u64,
     flips: Vec<Vec<u32>>,
     free_flips: Vec<u32>,
-    /// What stands for each port in the key of a draw.
+    /// The hash that stands for each port in the keys of draws.
     pub(crate) origins: Vec<u32>,
-    /// How often packets came to elements to which they may come again, by slot.
+    /// Visits of packets to elements that they may visit again, by slot.
     visits: Visits,
     /// By slot, in networks that need it.
     carried: Option<Vec<Carried>>,
@@ -179,14 +179,14 @@ impl Pool {
         Self { free: NONE, memory: memory.get(), ..Self::default() }
     }
 
-    /// Keeps the header fields of packets that come in from now on, and what rules and routers add to them.
+    /// From now on, keeps the header fields of arriving packets and what rules and routers add to them.
     pub(crate) fn keep_headers(&mut self) {
         let slots = self.slots();
-        // Of those inside nothing is known.
+        // Nothing is known of the packets already inside.
         self.carried.get_or_insert_default().resize_with(slots, Carried::default);
     }
 
-    /// Only for packets of networks that keep headers.
+    /// Only for networks that keep headers.
     pub(crate) fn carried(&self, packet: PacketRef) -> &Carried {
         let all = self.carried.as_ref().expect("rules and routers make the network keep headers");
         &all[packet.0 as usize]
@@ -198,7 +198,7 @@ impl Pool {
         &mut all[packet.0 as usize]
     }
 
-    /// What is written down for a slot that is taken now.
+    /// Fills in the extra state of a newly taken slot.
     #[inline]
     fn carry(&mut self, packet: PacketRef, from: impl FnOnce(&mut [Carried], usize)) {
         if let Some(all) = &mut self.carried {
@@ -209,8 +209,8 @@ impl Pool {
         }
     }
 
-    /// The state of a packet, what it has with it, and its draws: all that rules need, to be had at once. Only for packets
-    /// of networks that keep headers.
+    /// A packet's state, its extra state and its draws, all that rules need. Only for networks that keep
+    /// headers.
     pub(crate) fn for_rules(
         &mut self,
         packet: PacketRef,
@@ -229,10 +229,10 @@ impl Pool {
         self.carried.as_ref().map_or(0, |all| all[packet.0 as usize].hops)
     }
 
-    /// A router passes the packet on, if its hop limit allows that; whether it does.
+    /// Decrements the hop limit at a router. Returns whether the router may forward the packet.
     pub(crate) fn take_hop(&mut self, packet: PacketRef) -> bool {
         let carried = self.carried_mut(packet);
-        // A router that gets a packet with a limit of one drops it.
+        // A router drops a packet that arrives with a hop limit of one.
         let passes = carried.headers.hop_limit > 1;
         if passes {
             carried.headers.hop_limit -= 1;
@@ -241,7 +241,7 @@ impl Pool {
         passes
     }
 
-    /// What masks look at besides the key.
+    /// The flow label, which masks look at in addition to the key.
     pub(crate) fn flow_label(&self, packet: PacketRef) -> u32 {
         self.carried.as_ref().map_or(0, |all| all[packet.0 as usize].headers.flow_label)
     }
@@ -252,13 +252,14 @@ impl Pool {
         &self.chunks[at / CHUNK][at % CHUNK]
     }
 
-    /// The packet's state, to change.
+    /// The packet's state, mutable.
     pub fn get_mut(&mut self, packet: PacketRef) -> &mut PacketState {
         let at = packet.0 as usize;
         &mut self.chunks[at / CHUNK][at % CHUNK]
     }
 
-    /// How many packets are inside: those that have no verdict yet, whether the others were polled or not.
+    /// How many packets are inside: those without a verdict. Packets with a verdict do not count, polled or
+    /// not.
     pub const fn len(&self) -> u64 {
         self.inside
     }
@@ -268,17 +269,18 @@ impl Pool {
         self.inside == 0
     }
 
-    /// The bytes of the packets inside, link headers included. A body that several copies share counts once for each.
+    /// Bytes of the packets inside, link headers included. A body shared by several copies counts once for
+    /// each.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether the packets inside take more memory than they may.
+    /// Whether the packets inside exceed the memory cap.
     pub(crate) const fn over_memory_cap(&self) -> bool {
         self.bytes + RECORD * self.inside > self.memory
     }
 
-    /// Bit flips of a packet: offsets in bits from the network header.
+    /// A packet's bit flips: offsets in bits from the network header.
     pub fn flips(&self, packet: PacketRef) -> &[u32] {
         match self.get(packet).flips {
             NONE => &[],
@@ -337,8 +339,8 @@ impl Pool {
         slot
     }
 
-    /// Another packet with the same body, edits included; nothing when the packet has had 65,534 copies already. Where,
-    /// at which visit and as which copy it is made tells it apart from others in the keys of its draws.
+    /// Another packet with the same body and edits; `None` when the packet has already had 65,534 copies. The
+    /// key of a copy's draws contains the place and the visit at which it was made, and its number there.
     pub(crate) fn duplicate(
         &mut self,
         packet: PacketRef,
@@ -372,7 +374,8 @@ impl Pool {
         Some(slot)
     }
 
-    /// Makes the packet a piece of itself: its header and `length` bytes of its payload from `offset` on.
+    /// Cuts the packet down to a fragment of itself: its header and `length` bytes of its payload from
+    /// `offset` on.
     pub(crate) fn cut(&mut self, packet: PacketRef, offset: u32, length: u32, piece: Fragment) {
         let state = self.get_mut(packet);
         let (header, before) = (u32::from(state.network_header), state.frame_length());
@@ -384,13 +387,14 @@ impl Pool {
             headers.is_later_fragment |= piece.offset > 0;
             headers.tcp_data_length = match headers.is_later_fragment {
                 true => 0,
-                // Up to 65,535 bytes shorter, as no packet that is longer is cut.
+                // Shorter by up to 65,535 bytes, because no longer packet is cut.
                 false => headers.tcp_data_length.saturating_sub((before - after) as u16),
             };
         }
         self.bytes = self.bytes - before + after;
         if flips != NONE {
-            // What was flipped in the header is so in every piece; in the payload, in the piece that has the place.
+            // A bit flipped in the header is flipped in every fragment; a bit flipped in the payload, in the
+            // fragment that contains it.
             let (payload, from, to) = (8 * header, 8 * (header + offset), 8 * (header + offset + length));
             let flips = &mut self.flips[flips as usize];
             flips.retain(|&bit| bit < payload || (from..to).contains(&bit));
@@ -398,13 +402,13 @@ impl Pool {
         }
     }
 
-    /// Counts a visit of the packet to an element to which it may come again.
+    /// Counts a visit of the packet to an element that it may visit again.
     #[inline]
     pub(crate) fn count_visit(&mut self, packet: PacketRef, element: u32) {
         self.visits.count(packet, element);
     }
 
-    /// How many visits of the packet to such an element came before the latest.
+    /// How many visits of the packet to such an element came before the latest one.
     #[inline]
     pub(crate) fn earlier_visits(&self, packet: PacketRef, element: u32) -> u8 {
         self.visits.earlier(packet, element)
@@ -414,14 +418,15 @@ impl Pool {
         packet.0 as usize
     }
 
-    /// The random draws of `stream` for this packet. `visit` tells apart its visits to one element.
+    /// The random draws of `stream` for this packet. `visit` distinguishes its visits to one element.
     pub(crate) fn draw(&self, stream: &Stream, packet: PacketRef, visit: u8) -> Draw {
         let state = self.get(packet);
         let origin = self.origins[usize::from(state.id.port().index())];
         stream.draw(origin, state.id.number(), visit, state.lineage())
     }
 
-    /// The packet has its verdict: it is inside no more, though it stays here until it is removed. Returns its length.
+    /// The packet has its verdict: it is no longer inside, but stays stored until it is removed. Returns its
+    /// length.
     #[inline]
     pub(crate) fn leave(&mut self, packet: PacketRef) -> u32 {
         let state = self.get(packet);
@@ -432,7 +437,8 @@ impl Pool {
         length
     }
 
-    /// Gives up the slot of a packet that has left. Of one that keeps a body it stays until the last copy is removed.
+    /// Frees the slot of a packet that has left. A slot that keeps a body is freed when the last copy is
+    /// removed.
     #[inline]
     pub(crate) fn remove(&mut self, packet: PacketRef) -> Removed<'_> {
         let origin = self.get(packet).origin;
@@ -499,7 +505,7 @@ impl Pool {
         self.free = first as u32;
     }
 
-    /// Slots that exist, in use or not.
+    /// All slots, in use or not.
     pub(crate) fn slots(&self) -> usize {
         self.chunks.len() * CHUNK
     }

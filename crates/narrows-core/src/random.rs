@@ -1,10 +1,11 @@
 //! Keyed random draws.
 //!
-//! Every draw is a function of (seed, element name, purpose, packet, visit, copy) and nothing else, so that adding an
-//! element, switching on an impairment or losing a packet earlier on shifts nobody's draws. A copy is known by its
-//! lineage (what it is a copy of, and where it was made), not by its number, which depends on what else was copied. The generator is
-//! Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): the first
-//! three parts of the key make its 64-bit key, the last three its 128-bit counter.
+//! Every draw is a function of (seed, element name, purpose, packet, visit, copy) and nothing else. So adding
+//! an element, enabling an impairment or losing a packet earlier changes no other draw. A copy is identified
+//! by its lineage (what it is a copy of, and where it was made), not by its number, which depends on what
+//! else was copied. The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as
+//! easy as 1, 2, 3", SC 2011): the first three parts of the key make its 64-bit key, the last three its
+//! 128-bit counter.
 
 use crate::units::Probability;
 
@@ -19,23 +20,23 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of `purpose` at the element called `element`.
+    /// The stream of `purpose` at the element named `element`.
     pub fn new(seed: Seed, element: &str, purpose: &str) -> Self {
         let key = key(seed, element, purpose);
         Self { key: [key as u32, (key >> 32) as u32] }
     }
 
-    /// The draws for one packet at its `visit`th visit, from 0. `origin` stands for the port where the packet came in
-    /// and `number` is its number there, of 48 bits. `lineage` is 0 for the packet itself.
+    /// The draws for one packet at its `visit`th visit, from 0. `origin` is the hash of the port where the
+    /// packet came in, and `number` its number there, of 48 bits. `lineage` is 0 for the packet itself.
     pub fn draw(&self, origin: u32, number: u64, visit: u8, lineage: u32) -> Draw {
-        // Two packets of the same number share a draw if their origins and lineages, which are hashes, have the same
-        // difference: with a probability of 2⁻³², and never for packets that are no copies.
+        // Two packets with the same number share a draw if their origins and lineages, which are hashes, have
+        // the same difference. The probability is 2⁻³², and zero for packets that are not copies.
         let counter = [number as u32, (number >> 32) as u32, origin ^ lineage, u32::from(visit) << 24];
         Draw { key: self.key, counter, spare: None }
     }
 
-    /// What stands for a copy in the keys of its draws: it follows from the lineage of what it is a copy of and from
-    /// where, at which visit and as which copy it was made there. Not 0.
+    /// The lineage of a copy, which identifies it in the keys of its draws: computed from its parent's
+    /// lineage and from where, at which visit and as which copy it was made. Never 0.
     pub(crate) fn lineage(&self, parent: u32, visit: u8, nth: u16) -> u32 {
         let made = u64::from(parent) << 32 | u64::from(visit) << 16 | u64::from(nth);
         let maker = u64::from(self.key[0]) | u64::from(self.key[1]) << 32;
@@ -44,29 +45,29 @@ impl Stream {
 
     /// The `index`th draw of a sequence that belongs to no packet, such as the gaps of a traffic source.
     pub fn nth(&self, index: u64) -> Draw {
-        // The upper bit of the last word keeps these apart from packets' draws of an equally named stream.
+        // The upper bit of the last word separates these from packets' draws of a stream with the same name.
         let counter = [index as u32, (index >> 32) as u32, 0, 1 << 23];
         Draw { key: self.key, counter, spare: None }
     }
 }
 
-/// What stands for a seed, an element and a purpose.
+/// The key for a seed, an element and a purpose.
 pub(crate) fn key(seed: Seed, element: &str, purpose: &str) -> u64 {
     let named = hash(element.as_bytes().iter().chain(&[0xff]).chain(purpose.as_bytes()));
     mix(seed.0 ^ mix(named))
 }
 
-/// What stands for a port in the key of a draw: a hash of its name, so that adding a port changes no other port's.
+/// The key of a port in draws: a hash of its name, so that adding a port changes no other port's.
 pub(crate) fn origin(port: &str) -> u32 {
     mix(hash(port.as_bytes().iter())) as u32
 }
 
-/// The draws for one decision: as many words as asked for, in order.
+/// The draws for one decision: as many words as requested, in order.
 #[derive(Clone, Debug)]
 pub struct Draw {
     key: [u32; 2],
     counter: [u32; 4],
-    /// The half of a block that is not used yet.
+    /// The unused half of a block.
     spare: Option<u64>,
 }
 
@@ -94,19 +95,20 @@ impl Draw {
         unit(self.bits())
     }
 
-    /// A whole number below `limit` (zero when that is zero). The bias is below `limit`·2⁻⁶⁴.
+    /// An integer below `limit` (zero if `limit` is zero). The bias is below `limit`·2⁻⁶⁴.
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
     }
 }
 
-/// See [`Draw::uniform`]. From ½ on a float has no room for the 2⁻⁵⁴: the last one would be rounded to 1.
+/// See [`Draw::uniform`]. From ½ on, a float has no room for the 2⁻⁵⁴, and the last value would be rounded to
+/// 1.
 fn unit(bits: u64) -> f64 {
     const LAST: f64 = 1.0 - f64::EPSILON / 2.0;
     (((bits >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)).min(LAST)
 }
 
-/// FNV-1a, 64 bits: names are short, and [`mix`] does the spreading.
+/// FNV-1a, 64 bits: names are short, and [`mix`] spreads the bits.
 fn hash<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -1,8 +1,9 @@
-//! How fast the wire takes bits, and how many a packet costs.
+//! How fast the wire sends bits, and how many bits a packet occupies.
 //!
-//! The transmitter is a service curve C: a transmission that starts at s ends at C⁻¹(C(s) + bits), rounded up to a
-//! whole nanosecond. What the rounding gives away is carried to the next transmission if that starts at once, so a
-//! backlogged wire sends at exactly its rate, without gaps; an idle wire saves up nothing.
+//! The transmitter is a service curve C: a transmission that starts at s ends at C⁻¹(C(s) + bits), rounded up
+//! to a whole nanosecond. The service lost to rounding is carried over to the next transmission if that
+//! starts at once, so a backlogged wire sends at exactly its rate, without gaps. An idle wire saves up
+//! nothing.
 
 mod opportunities;
 mod steps;
@@ -15,9 +16,9 @@ use core::fmt;
 use crate::time::{Duration, Time};
 use crate::units::Rate;
 
-/// An amount of service, in billionths of a bit: a rate in bits a second times a time in nanoseconds.
+/// An amount of service, in billionths of a bit: a rate in bits per second times a time in nanoseconds.
 ///
-/// A packet of 2³² bytes is 3.5·10¹⁹ of these, and 584 years at 2⁶⁴ bit/s are 2¹²⁸: products fit in 128 bits.
+/// A packet of 2³² bytes is 3.5·10¹⁹ units, and 584 years at 2⁶⁴ bit/s are 2¹²⁸: products fit in 128 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Work(pub u128);
 
@@ -27,54 +28,56 @@ impl Work {
         Self(bits as u128 * 1_000_000_000)
     }
 
-    /// What `rate` does in `span`.
+    /// The work that `rate` does in `span`.
     pub const fn done(rate: Rate, span: Duration) -> Self {
         Self(rate.bits_per_second() as u128 * span.nanos() as u128)
     }
 }
 
-/// When a transmission ends.
+/// The end of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finish {
-    /// The first whole nanosecond at which all is sent.
+    /// The first whole nanosecond at which all work is done.
     pub at: Time,
-    /// What could have been sent until then beyond what was asked.
+    /// The service available up to then beyond the work requested.
     pub surplus: Work,
 }
 
-/// A wire's service over time. An open seam: a constant rate, one that follows a trace ([`RateSteps`]), instants at which
-/// something may go ([`Opportunities`]).
+/// A wire's service over time. An extension point: a constant rate, a rate that follows a trace
+/// ([`RateSteps`]), instants at which packets may be sent ([`Opportunities`]).
 pub trait ServiceCurve: fmt::Debug + Send {
-    /// When `work` that starts at `start` is done; nothing when it never is, because the wire is down from some
+    /// When `work` that starts at `start` is done; `None` if never, because the wire stays down from some
     /// instant on.
     fn finish(&self, start: Time, work: Work) -> Option<Finish>;
 
-    /// What is done from `start` to `end`, C(end) − C(start).
+    /// The service from `start` to `end`, C(end) − C(start).
     fn served(&self, start: Time, end: Time) -> Work;
 
-    /// The rate around `at`, for bounds, reports and estimates. The queue is told it
-    /// ([`Queue::set_wire`](crate::queue::Queue::set_wire)) when the curve comes into force and when the rate has changed.
+    /// The rate around `at`, for bounds, reports and estimates. The queue is told this rate
+    /// ([`Queue::set_wire`](crate::queue::Queue::set_wire)) when the curve takes effect and after each
+    /// change.
     fn rate(&self, at: Time) -> Rate;
 
-    /// After `at`, the first instant from which on [`ServiceCurve::rate`] says something else, or an earlier one.
+    /// The first instant after `at` from which [`ServiceCurve::rate`] returns another value, or an earlier
+    /// instant.
     fn next_change(&self, _at: Time) -> Time {
         Time::NEVER
     }
 
-    /// The rate, of a curve that is a [`ConstantRate`]: a link needs to ask nothing else then.
+    /// The rate, if the curve is a [`ConstantRate`]: then a link needs no other method.
     fn constant(&self) -> Option<Rate> {
         None
     }
 
-    /// Whether what one transmission leaves over ([`Finish::surplus`]) also serves a packet that comes at that very
-    /// instant, and not only those that waited. A rate's surplus is what it does in the rest of a nanosecond, and does; an
-    /// opportunity that nobody waited for is lost.
+    /// Whether the surplus of a transmission ([`Finish::surplus`]) also serves a packet that arrives at that
+    /// very instant, or only packets that were waiting. With a rate the surplus is the service of the rest of
+    /// that nanosecond, so it does. An opportunity for which no packet was waiting is lost.
     fn keeps_surplus(&self) -> bool {
         true
     }
 }
 
-/// The same rate for ever; zero is a wire that is down.
+/// A constant rate; zero is a wire that is down.
 #[derive(Clone, Copy, Debug)]
 pub struct ConstantRate(pub Rate);
 
@@ -83,7 +86,7 @@ impl ServiceCurve for ConstantRate {
     fn finish(&self, start: Time, work: Work) -> Option<Finish> {
         let rate = self.0.bits_per_second();
         if rate == 0 {
-            return None; // not even what takes no bits
+            return None; // not even zero bits
         }
         if self.0 == Rate::UNLIMITED || work.0 == 0 {
             return Some(Finish { at: start, surplus: Work::default() });
@@ -91,11 +94,12 @@ impl ServiceCurve for ConstantRate {
         let (nanos, surplus) = match u64::try_from(work.0) {
             Ok(work) => {
                 let nanos = work.div_ceil(rate);
-                // Below `rate`, so what the product loses beyond 64 bits the difference does not have.
+                // The surplus is below `rate`, so the bits that the product loses beyond 64 cancel in the
+                // difference.
                 (nanos, Work(nanos.wrapping_mul(rate).wrapping_sub(work).into()))
             }
             Err(_) => {
-                // Saturates only for an end beyond 584 years, which is never reached.
+                // Saturates only for an end beyond 584 years, which no run reaches.
                 let nanos = u64::try_from(work.0.div_ceil(u128::from(rate))).unwrap_or(u64::MAX);
                 let done = Work::done(self.0, Duration::from_nanos(nanos));
                 (nanos, Work(done.0.saturating_sub(work.0)))
@@ -117,28 +121,28 @@ impl ServiceCurve for ConstantRate {
     }
 }
 
-/// What a packet costs on the wire beyond its network-layer bytes.
+/// What a packet occupies on the wire beyond its network-layer bytes.
 ///
-/// In this order: the bytes that count (from the network header or from the link header on), plus `extra`, at least
-/// `minimum`, then rounded up to whole cells.
+/// Computed in this order: the bytes that count (from the network header or from the link header on), plus
+/// `extra`, at least `minimum`, then rounded up to whole cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overhead {
-    /// Whether the link header of the packet counts.
+    /// Count the packet's link header.
     pub link_header: bool,
-    /// Bytes more for each packet; negative where fewer go over the modelled wire. The sum is never below zero.
+    /// Bytes added to each packet; negative if the modelled wire carries fewer. The sum is never below zero.
     pub extra: i32,
-    /// The least number of bytes that a packet occupies (tc's "minimum packet unit").
+    /// The minimum number of bytes that a packet occupies (tc's "minimum packet unit", MPU).
     pub minimum: u32,
-    /// Cells that the packet is cut into.
+    /// Cells that the packet is segmented into.
     pub cells: Option<Cells>,
 }
 
 /// Fixed-size cells, each with a header: ATM has 48 bytes of payload in 53.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cells {
-    /// Payload bytes of a cell, at least 1.
+    /// Payload bytes per cell, at least 1.
     pub payload: u32,
-    /// Bytes of a cell on the wire.
+    /// Bytes per cell on the wire.
     pub size: u32,
 }
 
@@ -147,9 +151,9 @@ impl Overhead {
     pub const IP: Self = Self { link_header: false, extra: 0, minimum: 0, cells: None };
     /// The frame without its check sequence: what Linux qdiscs count.
     pub const FRAME: Self = Self { link_header: true, ..Self::IP };
-    /// Ethernet on the wire: the frame and its check sequence (4), at least 64, with preamble (8) and gap (12).
+    /// Ethernet on the wire: frame and check sequence (4), at least 64 bytes, plus preamble (8) and gap (12).
     pub const ETHERNET: Self = Self { link_header: true, extra: 24, minimum: 84, cells: None };
-    /// ATM with AAL5 (ITU-T I.363.5): a trailer of 8 bytes, then cells of 48 bytes in 53.
+    /// ATM with AAL5 (ITU-T I.363.5): a trailer of 8 bytes, then cells of 48 payload bytes in 53.
     pub const ATM: Self =
         Self { link_header: false, extra: 8, minimum: 0, cells: Some(Cells { payload: 48, size: 53 }) };
 

@@ -1,7 +1,7 @@
-//! Traffic from nowhere: arrival instants and lengths of packets without a body.
+//! Traffic sources: arrival times and lengths of packets without a body.
 //!
-//! Virtual time feeds on these, and live runs can mix them into a link as background traffic. The n-th packet of a
-//! source depends on the seed, the source's name and n alone.
+//! Virtual-time runs use sources as input; live runs can add them to a link as background traffic. The n-th
+//! packet of a source depends only on the seed, the source's name and n.
 
 mod sizes;
 
@@ -17,58 +17,60 @@ use crate::units::Rate;
 /// What a source sends, and when.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceConfig {
-    /// When packets come.
+    /// The arrival process.
     pub arrivals: Arrivals,
-    /// How long they are.
+    /// Packet lengths.
     pub lengths: Lengths,
-    /// The instant of the first packet, or from which the first gap counts.
+    /// The time of the first packet, or the time from which the first gap counts.
     pub start: Time,
-    /// No packet comes at or after this instant.
+    /// No packet comes at or after this time.
     pub stop: Time,
-    /// The most packets, if there is a most.
+    /// The maximum number of packets, if limited.
     pub packets: Option<u64>,
 }
 
-/// When packets come.
+/// The arrival process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Evenly spaced; the first at the start.
+    /// Evenly spaced; the first packet at the start.
     Constant(Pace),
     /// A Poisson process: independent exponential gaps.
     Poisson(Pace),
-    /// Evenly spaced while on, silent while off; it starts on. Periods are drawn independently.
+    /// Evenly spaced during on periods, silent during off periods; begins with an on period. Period lengths
+    /// are drawn independently.
     OnOff {
-        /// The pace while on.
+        /// The pace during on periods.
         pace: Pace,
-        /// How long it is on.
+        /// Length of on periods.
         on: Period,
-        /// How long it is off.
+        /// Length of off periods.
         off: Period,
     },
 }
 
-/// How fast packets come on average.
+/// The mean rate of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// This many packets in this time.
+    /// A number of packets per unit of time.
     Packets {
-        /// How many.
+        /// Number of packets.
         count: u64,
-        /// In how long; not zero.
+        /// The unit of time; not zero.
         per: Duration,
     },
     /// Each packet is followed by the time that its network-layer bits take at this rate.
     Bits(Rate),
 }
 
-/// How long an on or off period is.
+/// The length of an on or off period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Period {
-    /// Always the same.
+    /// Constant.
     Fixed(Duration),
     /// Exponential with this mean.
     Exponential(Duration),
-    /// Pareto with this mean and shape: P(X > x) = (m/x)^shape for x ≥ m = mean·(shape − 1)/shape; shape above 1.
+    /// Pareto with this mean and shape: P(X > x) = (m/x)^shape for x ≥ m = mean·(shape − 1)/shape; shape
+    /// above 1.
     Pareto {
         /// The mean.
         mean: Duration,
@@ -77,10 +79,10 @@ pub enum Period {
     },
 }
 
-/// How long packets are, from the network header on.
+/// Packet lengths, from the network header on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lengths {
-    /// All alike.
+    /// All the same.
     Fixed(u32),
     /// Drawn independently: each length with a weight.
     Mix(Vec<(u32, u64)>),
@@ -94,7 +96,8 @@ pub struct Source {
     lengths: Stream,
     periods: Stream,
     sent: u64,
-    /// When the next packet comes, and the part of a nanosecond beyond it that is owed, as a share of `pace`'s unit.
+    /// When the next packet comes, and the part of a nanosecond by which that was rounded up, in the unit of
+    /// `pace`'s work.
     next: Time,
     owed: Work,
     on_until: Time,
@@ -127,20 +130,21 @@ impl Source {
         source
     }
 
-    /// The instant of the next packet.
+    /// The time of the next packet.
     pub fn peek(&self) -> Option<Time> {
         let more = self.config.packets.is_none_or(|most| self.sent < most);
         (more && self.next < self.config.stop).then_some(self.next)
     }
 
-    /// Takes the next packet: when it comes and how long it is.
+    /// Takes the next packet: its time and length.
     pub fn take(&mut self) -> Option<(Time, u32)> {
         let at = self.peek()?;
         let length = self.length();
         self.sent += 1;
         self.next = match self.config.arrivals {
             Arrivals::Constant(pace) => at + self.even_gap(pace, length),
-            // The gap before a packet is its own: at a pace in bits, the time that it takes itself.
+            // The gap before a packet depends on that packet: with a pace in bits, it is the packet's own
+            // time at that rate.
             Arrivals::Poisson(pace) => at + self.exponential_gap(pace, self.length()),
             Arrivals::OnOff { pace, on, off } => {
                 let next = at + self.even_gap(pace, length);
@@ -150,7 +154,7 @@ impl Source {
         Some((at, length))
     }
 
-    /// The length of the packet that comes next.
+    /// The length of the next packet.
     fn length(&self) -> u32 {
         match &self.config.lengths {
             Lengths::Fixed(length) => *length,
@@ -168,10 +172,11 @@ impl Source {
         }
     }
 
-    /// The exact gap at a pace, rounded up; what is rounded is made up by the next gap.
+    /// The exact gap at a pace, rounded up; the next gap makes up for the rounding.
     fn even_gap(&mut self, pace: Pace, length: u32) -> Duration {
         let (work, rate) = match pace {
-            // `per` nanoseconds for `count` packets: each is `per` of work at a rate of `count` a nanosecond.
+            // `per` nanoseconds for `count` packets: each packet is `per` of work at a rate of `count` per
+            // nanosecond.
             Pace::Packets { count, per } => (u128::from(per.nanos()), count),
             Pace::Bits(rate) => (Work::bits(u64::from(length) * 8).0, rate.bits_per_second()),
         };
@@ -192,7 +197,7 @@ impl Source {
         exponential(mean, &mut self.gaps.nth(self.sent))
     }
 
-    /// Moves an instant that falls after the end of the on period past the silence that follows.
+    /// Moves a time after the end of the on period past the off period that follows.
     fn after_silence(&mut self, mut next: Time, on: Period, off: Period) -> Time {
         while next >= self.on_until && self.on_until < self.config.stop {
             let silence = self.draw_period(off);
@@ -208,13 +213,13 @@ impl Source {
     fn draw_period(&mut self, period: Period) -> Duration {
         let mut draw = self.periods.nth(self.period);
         self.period += 1;
-        // Periods of no length at all would never get past an instant.
+        // Periods of zero length would loop forever at one instant.
         period.draw(&mut draw).max(Duration::from_nanos(1))
     }
 }
 
 impl Period {
-    /// How long one of them is, rounded to nanoseconds.
+    /// One period length, rounded to nanoseconds.
     pub fn draw(self, draw: &mut Draw) -> Duration {
         match self {
             Self::Fixed(length) => length,

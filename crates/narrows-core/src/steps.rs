@@ -1,12 +1,13 @@
-//! Values over time: what a trace says, point by point.
+//! Values over time, such as a trace gives them point by point.
 //!
-//! A value holds from its point to the next one. What comes after the last point is said, too ([`After`]). Points count
-//! from the beginning of the trace; [`Steps::starting`] says which instant of the run that is. Nothing is ever added up
-//! from round to round: the place in a trace that repeats is a remainder of whole nanoseconds, so an hour of rounds drifts
-//! by nothing.
+//! A value holds from its point to the next one; [`After`] defines what follows the last point. Points count
+//! from the beginning of the trace; [`Steps::starting`] sets the instant of the run at which it begins.
+//! Nothing accumulates from round to round: the position in a repeating trace is a remainder of whole
+//! nanoseconds, so an hour of rounds does not drift.
 //!
-//! The points are shared: a trace of a million points that ten links use is kept once. Who asks for instants that go on
-//! keeps a [`Segment`] and has each answer in a few steps; any other instant takes a binary search.
+//! The points are shared: a trace of a million points that ten links use is stored once. A caller that asks
+//! for advancing instants keeps a [`Segment`] and gets each answer in a few steps; any other instant takes a
+//! binary search.
 //!
 //! ```
 //! use narrows_core::{Duration, Rate, Time, steps::{After, Steps}};
@@ -30,57 +31,58 @@ use crate::time::{Duration, Time};
 pub struct Steps<T> {
     points: Arc<[(Time, T)]>,
     after: After<T>,
-    /// When the trace begins, and at which of its own instants.
+    /// When the trace begins in the run, and at which of its own instants.
     start: Time,
     skipped: Duration,
 }
 
-/// What comes after the last point.
+/// What follows the last point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After<T> {
-    /// All of it again, so long after the beginning; longer than the last point is away from it.
+    /// The trace repeats with this period, which must be longer than the time of the last point.
     Loop(Duration),
-    /// The last value for ever.
+    /// The last value holds forever.
     Hold,
-    /// So long after the beginning, another value for ever; longer than the last point is away from the beginning.
+    /// Another value holds forever from this time of the trace on, which must be later than the last point.
     End(Duration, T),
 }
 
-/// Why points are no [`Steps`].
+/// Why points do not form valid [`Steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepsError {
-    /// There are none.
+    /// There are no points.
     Empty,
-    /// The first is not at zero.
+    /// The first point is not at zero.
     LateStart,
-    /// The one of this number, from 0, does not come after the one before it.
+    /// The point with this number, from 0, does not come after the one before it.
     OutOfOrder(usize),
-    /// What comes after the last point comes no later than that.
+    /// The end of the trace is not later than its last point.
     EarlyEnd,
 }
 
-/// A stretch of time over which one value holds: a place in some [`Steps`], and a cache of the next answer.
+/// A stretch of time over which one value holds: a position in some [`Steps`], and a cache of the next
+/// answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// From this instant on.
+    /// The segment begins at this instant.
     pub from: Time,
-    /// Until before this one; [`Time::NEVER`] where the value stays.
+    /// The segment ends before this instant; [`Time::NEVER`] if the value holds forever.
     pub until: Time,
-    /// The number of the point. One more than the last: what holds after the end.
+    /// The number of the point. One more than the last for the value after the end.
     index: usize,
 }
 
 impl Segment {
-    /// Nowhere yet: it holds no instant.
+    /// No position yet: it contains no instant.
     pub const NOWHERE: Self = Self { from: Time::NEVER, until: Time::ZERO, index: 0 };
 
-    /// Whether the instant lies in it.
+    /// Whether the segment contains the instant.
     #[inline]
     pub const fn contains(&self, at: Time) -> bool {
         self.from.nanos() <= at.nanos() && (at.nanos() < self.until.nanos() || self.is_last())
     }
 
-    /// Whether its value stays for ever.
+    /// Whether the value holds forever.
     pub const fn is_last(&self) -> bool {
         self.until.nanos() == Time::NEVER.nanos()
     }
@@ -91,23 +93,23 @@ impl Segment {
     }
 }
 
-/// So many points are passed one by one before a place is searched for.
+/// How many points [`Steps::seek`] passes one by one before it searches.
 const STRIDES: usize = 8;
 
 impl<T> Steps<T> {
-    /// Of points in order of time, the first at zero, and what comes after them.
+    /// Steps from points in order of time, the first at zero, and what follows them.
     ///
     /// # Errors
-    /// When there is no point, the first is not at zero, one is not later than the one before it, or the end comes before
-    /// the last.
+    /// If there is no point, the first is not at zero, one is not later than the one before it, or the end is
+    /// not later than the last.
     pub fn new(points: Vec<(Time, T)>, after: After<T>) -> Result<Self, StepsError> {
         Self::shared(points.into(), after)
     }
 
-    /// The same of points that others have, too.
+    /// As [`Steps::new`], with points that others share.
     ///
     /// # Errors
-    /// As of [`Steps::new`].
+    /// As [`Steps::new`].
     pub fn shared(points: Arc<[(Time, T)]>, after: After<T>) -> Result<Self, StepsError> {
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
             return Err(StepsError::Empty);
@@ -126,12 +128,12 @@ impl<T> Steps<T> {
         Ok(Self { points, after, start: Time::ZERO, skipped: Duration::ZERO })
     }
 
-    /// The same trace, of which the instant `skipped` after its beginning is at `start` of the run. Before `start` it
-    /// stands still there. Of a trace that repeats, whole rounds skipped are as good as none.
+    /// The same trace, with the instant `skipped` of the trace placed at `start` of the run. Before `start`
+    /// the value at that instant holds. For a repeating trace, skipping whole rounds has no effect.
     #[must_use]
     pub fn starting(mut self, start: Time, skipped: Duration) -> Self {
-        // Less than a round leaves room for what passes afterwards. Without rounds the sum may well reach the end of time:
-        // the trace is over then.
+        // Less than a round leaves room to add later offsets. Without rounds the sum may reach the end of
+        // time, but then the trace is over.
         let skipped = match &self.after {
             After::Loop(length) => Duration::from_nanos(skipped.nanos() % length.nanos()),
             After::Hold | After::End(..) => skipped,
@@ -140,7 +142,7 @@ impl<T> Steps<T> {
         self
     }
 
-    /// The same instants with values that follow from these.
+    /// The same instants with values computed from these.
     pub fn map<U>(&self, mut to: impl FnMut(&T) -> U) -> Steps<U> {
         Steps {
             points: self.points.iter().map(|(at, value)| (*at, to(value))).collect(),
@@ -159,13 +161,13 @@ impl<T> Steps<T> {
         &self.points
     }
 
-    /// What comes after them.
+    /// What follows the last point.
     pub const fn after(&self) -> &After<T> {
         &self.after
     }
 
-    /// The mean over time of what `of` says of the values: over a round, up to the end, or up to the last point where the
-    /// last value holds. Of a single point, its value.
+    /// The mean over time of `of` applied to the values: over a round, up to the end, or up to the last point
+    /// if the last value holds forever. For a single point that holds forever, its value.
     pub fn mean(&self, of: impl Fn(&T) -> f64) -> f64 {
         let last = self.last().0;
         let end = match &self.after {
@@ -193,12 +195,13 @@ impl<T> Steps<T> {
         self.value(&self.segment(at)).clone()
     }
 
-    /// When the value that holds at `at` gives way to the next point, which may have the same; never where it stays.
+    /// When the value at `at` gives way to the next point, which may have the same value; [`Time::NEVER`] if
+    /// it holds forever.
     pub fn next_change(&self, at: Time) -> Time {
         self.segment(at).until
     }
 
-    /// The value that holds over a segment of these steps.
+    /// The value over a segment of these steps.
     #[inline]
     pub fn value(&self, segment: &Segment) -> &T {
         match (self.points.get(segment.index), &self.after) {
@@ -208,7 +211,7 @@ impl<T> Steps<T> {
         }
     }
 
-    /// Brings a segment to the instant `at`, from wherever it is.
+    /// Moves a segment to the one that contains `at`.
     #[inline]
     pub fn seek(&self, segment: &mut Segment, at: Time) {
         if !segment.contains(at) {
@@ -228,7 +231,7 @@ impl<T> Steps<T> {
         *segment = self.segment(at);
     }
 
-    /// The segment of an instant.
+    /// The segment that contains an instant.
     pub fn segment(&self, at: Time) -> Segment {
         let place = self.skipped + at.since(self.start);
         let (round, within) = match self.after {
@@ -253,7 +256,7 @@ impl<T> Steps<T> {
         Segment { from, until, index }
     }
 
-    /// The segment after one that is not the last.
+    /// The segment after this one; the last segment is returned unchanged.
     pub(crate) fn next(&self, segment: &Segment) -> Segment {
         if segment.is_last() {
             return *segment;
@@ -270,7 +273,7 @@ impl<T> Steps<T> {
         Segment { from, until, index }
     }
 
-    /// Until when, from the beginning of a round, the value of a point holds.
+    /// The end of a point's value, counted from the beginning of a round.
     fn until(&self, index: usize) -> Time {
         match (self.points.get(index + 1), &self.after) {
             (Some(point), _) => point.0,
@@ -279,17 +282,19 @@ impl<T> Steps<T> {
         }
     }
 
-    /// How long the value of the first point holds, in every round.
+    /// How long the first point's value holds, in every round.
     pub(crate) fn first_lasts(&self) -> Duration {
         self.until(0).since(Time::ZERO)
     }
 
-    /// The instant of the run at which the trace is so many nanoseconds from its beginning, not before `start`.
+    /// The instant of the run at which the trace is `place` nanoseconds from its beginning, not before
+    /// `start`.
     fn instant(&self, place: u64) -> Time {
         self.start + Duration::from_nanos(place.saturating_sub(self.skipped.nanos()))
     }
 
-    /// From when on there is what begins there. What the trace is at its start holds before that, too.
+    /// The instant from which the value at `place` holds. The value at the start of the trace also holds
+    /// before it.
     fn beginning(&self, place: u64) -> Time {
         if place <= self.skipped.nanos() { Time::ZERO } else { self.instant(place) }
     }

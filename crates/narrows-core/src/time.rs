@@ -1,7 +1,7 @@
-//! Instants and spans, in whole nanoseconds.
+//! Instants and durations, in whole nanoseconds.
 //!
-//! An instant counts from the start of the run, so 64 bits last 584 years. Arithmetic saturates: an instant beyond
-//! the end of time is [`Time::NEVER`], which no event reaches.
+//! An instant counts from the start of the run, so 64 bits last 584 years. Arithmetic saturates: an instant
+//! beyond the end of time is [`Time::NEVER`], which no event reaches.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -26,17 +26,17 @@ impl Time {
         self.0
     }
 
-    /// Seconds since the start, for people.
+    /// Seconds since the start, for display.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The instant `span` earlier, or the start of the run where that would be before it.
+    /// The instant `span` earlier, or the start of the run if that is later.
     pub const fn before(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(span.0))
     }
 
-    /// The span from `earlier` to `self`; zero when `earlier` is the later one.
+    /// The duration from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -55,14 +55,14 @@ impl fmt::Display for Time {
     }
 }
 
-/// A span of time in nanoseconds, never negative.
+/// A duration in nanoseconds, never negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(u64);
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The longest span.
+    /// The longest duration.
     pub const MAX: Self = Self(u64::MAX);
 
     /// `nanos` nanoseconds.
@@ -90,12 +90,12 @@ impl Duration {
         self.0
     }
 
-    /// Seconds, for people.
+    /// Seconds, for display.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The difference, or zero where `other` is longer.
+    /// The difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

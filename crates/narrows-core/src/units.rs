@@ -2,14 +2,15 @@
 
 use core::fmt;
 
-/// Bits per second. Zero is a link that is down; [`Rate::UNLIMITED`] is a link that takes no time to send.
+/// Bits per second. Zero is a link that is down; on a link at [`Rate::UNLIMITED`] a transmission takes no
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing is sent.
+    /// The link is down.
     pub const DOWN: Self = Self(0);
-    /// Sending takes no time.
+    /// A transmission takes no time.
     pub const UNLIMITED: Self = Self(u64::MAX);
 
     /// `bits` bits per second.
@@ -72,18 +73,19 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A probability, as a multiple of 2⁻⁶³: 0 and 1 are exact, and a decimal fraction is off by less than 10⁻¹⁸.
+/// A probability, stored as a multiple of 2⁻⁶³: 0 and 1 are exact, and a decimal fraction is off by less than
+/// 10⁻¹⁸.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probability(u64);
 
 impl Probability {
     const ONE_RAW: u64 = 1 << 63;
-    /// It never happens.
+    /// Never.
     pub const ZERO: Self = Self(0);
-    /// It always happens.
+    /// Always.
     pub const ONE: Self = Self(Self::ONE_RAW);
 
-    /// `numerator / denominator`, or nothing when that is not between 0 and 1.
+    /// `numerator / denominator`, or `None` if that is not between 0 and 1.
     pub const fn from_ratio(numerator: u64, denominator: u64) -> Option<Self> {
         if denominator == 0 || numerator > denominator {
             return None;
@@ -93,15 +95,15 @@ impl Probability {
         Some(Self((scaled / denominator as u128) as u64))
     }
 
-    /// The probability nearest to `p`; 0 for what is less or no number, 1 for what is more. For what is worked out:
-    /// what people give is exact as a ratio.
+    /// The probability nearest to `p`; 0 if `p` is below 0 or NaN, 1 if above 1. For computed values:
+    /// configured values are exact as a ratio.
     pub fn nearest(p: f64) -> Self {
-        // A cast from a float saturates, and takes no number for 0.
+        // A cast from a float saturates and turns NaN into 0.
         Self(((p * Self::ONE_RAW as f64) as u64).min(Self::ONE_RAW))
     }
 
-    /// That one of two events that exclude each other happens; nothing when the sum is above 1 by more than their
-    /// rounding.
+    /// The probability that one of two mutually exclusive events happens; `None` if the sum exceeds 1 by more
+    /// than the rounding error.
     pub const fn plus(self, other: Self) -> Option<Self> {
         match self.0 + other.0 {
             sum if sum <= Self::ONE_RAW => Some(Self(sum)),
@@ -115,12 +117,13 @@ impl Probability {
         self.0
     }
 
-    /// That it does not happen. Exact: near 1 a float has few digits left for this.
+    /// The complementary probability. Exact: near 1 a float has few digits left for this.
     pub(crate) const fn complement(self) -> Self {
         Self(Self::ONE_RAW - self.0)
     }
 
-    /// `part / whole` of the way from here to `other`, rounded down: `other` where `part` is `whole` or more.
+    /// The value `part / whole` of the way from `self` to `other`, rounded down; `other` if `part` is `whole`
+    /// or more.
     pub(crate) const fn towards(self, other: Self, part: u64, whole: u64) -> Self {
         if part >= whole {
             return other;
@@ -130,7 +133,7 @@ impl Probability {
         Self((sum / whole as u128) as u64)
     }
 
-    /// True for the share `self` of all 2⁶⁴ values of `bits`.
+    /// True for a share `self` of all 2⁶⁴ values of `bits`.
     pub const fn decides(self, bits: u64) -> bool {
         bits >> 1 < self.0
     }
@@ -140,16 +143,16 @@ impl Probability {
         self.0 == 0
     }
 
-    /// As a number, for people and closed forms.
+    /// As a float, for display and closed forms.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / Self::ONE_RAW as f64
     }
 }
 
-/// In percent, with as many digits as a person would want: `1%`, `0.01%`.
+/// In percent, without trailing zeros: `1%`, `0.01%`.
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ten digits after the point of a percentage; trailing zeros are left out.
+        // Ten digits after the decimal point of a percentage; trailing zeros are omitted.
         let percent_e10 = (self.0 as u128 * 1_000_000_000_000 + (1 << 62)) >> 63;
         let (whole, part) = (percent_e10 / 10_000_000_000, percent_e10 % 10_000_000_000);
         if part == 0 {

@@ -1,10 +1,10 @@
-//! Rows of packets.
+//! Lists of packets.
 
 use alloc::vec::Vec;
 
 use super::{NONE, PacketRef, Pool};
 
-/// Packets in a row, linked through the pool: no memory of its own, whatever its length.
+/// A list of packets linked through the pool: it needs no memory of its own, whatever its length.
 #[derive(Debug)]
 pub struct PacketList {
     head: u32,
@@ -20,7 +20,7 @@ impl Default for PacketList {
 }
 
 impl PacketList {
-    /// These, by the instants at which they began to wait where they are; at one instant as they come.
+    /// These packets in order of the time at which they began to wait; ties keep the given order.
     pub(crate) fn by_arrival(mut packets: Vec<PacketRef>, pool: &mut Pool) -> Self {
         packets.sort_by_key(|&packet| pool.get(packet).entered);
         let mut list = Self::default();
@@ -28,17 +28,17 @@ impl PacketList {
         list
     }
 
-    /// How many packets are in it.
+    /// The number of packets.
     pub const fn len(&self) -> u64 {
         self.packets as u64
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
-    /// The sum of their lengths from the network header on.
+    /// The sum of the packets' lengths from the network header on.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -48,7 +48,7 @@ impl PacketList {
         if self.head == NONE { None } else { Some(PacketRef(self.head)) }
     }
 
-    /// Appends a packet, which must be in no other list.
+    /// Appends a packet, which must not be in any other list.
     #[inline]
     pub fn push_back(&mut self, packet: PacketRef, pool: &mut Pool) {
         let state = pool.get_mut(packet);

@@ -1,7 +1,7 @@
-//! How often packets came to elements to which they may come again.
+//! How often packets came to elements that they may visit again.
 //!
-//! A packet has a short row of its own, the element that it came to last at the end: that is the one which is asked for, again
-//! and again. A row's room stays with its slot, so that nothing is allocated in the long run.
+//! Each packet has a short row of entries, ending with the element it visited last, which is the one looked
+//! up again and again. The memory of a row stays with its slot, so in the long run nothing is allocated.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ pub(super) struct Visits {
     rows: Vec<Vec<(u32, u8)>>,
 }
 
-/// A row of more than this is given up with its packet: half a kilobyte.
+/// A longer row is freed with its packet. 64 entries are half a kilobyte.
 const KEPT: usize = 64;
 
 impl Visits {
@@ -27,14 +27,15 @@ impl Visits {
         match row.iter().position(|&(visited, _)| visited == element) {
             Some(at) => {
                 let (_, count) = row.remove(at);
-                // A packet's visits to links and rules are limited to 255 in all, those to routers by its hop limit.
+                // A packet's visits to links and rules are limited to 255 in total, those to routers by its
+                // hop limit.
                 row.push((element, count.saturating_add(1)));
             }
             None => row.push((element, 1)),
         }
     }
 
-    /// How many visits came before the latest.
+    /// How many visits came before the latest one.
     #[inline]
     pub(super) fn earlier(&self, packet: PacketRef, element: u32) -> u8 {
         let mut row = self.rows.get(packet.0 as usize).into_iter().flatten().rev();

@@ -1,21 +1,23 @@
-//! A wire that sends at given instants only: mahimahi's packet-delivery traces (Netravali et al., "Mahimahi: accurate
-//! record-and-replay for HTTP", USENIX ATC 2015; `LinkQueue` in its `src/frontend/link_queue.cc`).
+//! A wire that sends only at given instants: mahimahi's packet-delivery traces (Netravali et al., "Mahimahi:
+//! accurate record-and-replay for HTTP", USENIX ATC 2015; `LinkQueue` in its `src/frontend/link_queue.cc`).
 //!
-//! At each instant of the trace so many bytes may go (1504 in mahimahi), at once, or never: what nobody needs is lost. A
-//! packet that does not fit uses the whole opportunity and goes on at the next. What a packet leaves of its last
-//! opportunity goes to the packet behind it, if one waits; several packets may go at one instant. The trace
-//! repeats after its last instant, so that an opportunity at its end and one at its very beginning coincide in
-//! later rounds and both count.
+//! Each instant of the trace is an opportunity to send a number of bytes (1504 in mahimahi), at that instant
+//! or never: unused bytes are lost. A packet that does not fit uses the whole opportunity and continues at
+//! the next one. What a packet leaves of its last opportunity goes to the packet behind it, if one is
+//! waiting; several packets may leave at one instant. A trace repeats after its last instant, as in mahimahi,
+//! so an opportunity at its end and one at its very beginning coincide in later rounds, and both count.
 //!
-//! With k(t) opportunities up to and including t, `C(t) = k(t)·bytes·8`: a stair, whose inverse is an opportunity.
+//! With k(t) opportunities up to and including t, `C(t) = k(t)·bytes·8`: a step function, whose inverse is an
+//! opportunity.
 //!
-//! A packet is served by opportunities strictly after the instant at which its service starts: mahimahi uses up what is due
-//! at t before it takes what arrives at t. It counts four bytes more than the IP packet (a header of the TUN device), and
-//! the configuration has to say so (`Overhead { extra: 4, .. }`).
+//! A packet is served by opportunities strictly after the instant at which its service starts: mahimahi uses
+//! up the opportunities at t before it accepts a packet that arrives at t. Mahimahi counts four bytes more
+//! than the IP packet (a header of the TUN device); configure this explicitly (`Overhead { extra: 4, .. }`).
 //!
-//! Where this departs from mahimahi: a packet that comes to an idle wire is on the wire at once and leaves the queue to
-//! the others; mahimahi takes it from the queue at its first opportunity. Until then a queue of n packets here is full when
-//! one of n + 1 is there. Mahimahi takes no packet of more than 1504 bytes; here one may be of any length.
+//! Departures from mahimahi: a packet that arrives at an idle wire is on the wire at once and leaves the
+//! queue to others; mahimahi dequeues it at its first opportunity. Until then a queue of n packets here fills
+//! up when one of n + 1 does there. Mahimahi accepts no packet of more than 1504 bytes; here any length is
+//! allowed.
 //!
 //! ```
 //! use narrows_core::service::{Opportunities, ServiceCurve, Work};
@@ -38,29 +40,30 @@ use crate::steps::{After, StepsError};
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
 
-/// Of a bit, in the unit of [`Work`].
+/// Billionths per bit, the unit of [`Work`].
 const BILLION: u64 = 1_000_000_000;
 
 /// Use-it-or-lose-it opportunities to send.
 #[derive(Clone, Debug)]
 pub struct Opportunities {
-    /// In order; equal ones coincide.
+    /// In order; equal instants coincide.
     instants: Arc<[Time]>,
     bits: u64,
     after: After<Rate>,
     start: Time,
     skipped: Duration,
-    /// An instant, and how many opportunities there have been up to and including it: the last answer.
+    /// The last answer: an instant, and the number of opportunities up to and including it.
     known: Cell<(Time, u64)>,
 }
 
 impl Opportunities {
-    /// So many bytes may go at each of these instants, which are in order; those that are equal coincide. After the last
-    /// one they repeat; or there are no more ([`After::Hold`]); or the wire has a rate from some instant on.
+    /// Opportunities of `bytes` bytes at each of these instants, which must be in order; equal instants
+    /// coincide. After the last one, `after` decides: they repeat, there are no more ([`After::Hold`]), or
+    /// the wire has a rate from some instant on.
     ///
     /// # Errors
-    /// When there is none or they are of no bytes, they are not in order, or the end of a round comes before the last. It
-    /// may come at the last, but not at zero.
+    /// If there is no instant or `bytes` is zero, the instants are not in order, or a round ends before the
+    /// last instant. A round may end at the last instant, but not at zero.
     pub fn new(
         instants: impl Into<Arc<[Time]>>,
         bytes: Bytes,
@@ -88,12 +91,13 @@ impl Opportunities {
         })
     }
 
-    /// The same trace, of which the instant `skipped` after its beginning is at `start` of the run. Before that there is
-    /// no opportunity.
+    /// The same trace, with the instant `skipped` of the trace placed at `start` of the run. Before `start`
+    /// there is no opportunity.
     #[must_use]
     pub fn starting(mut self, start: Time, skipped: Duration) -> Self {
-        // So small that what passes afterwards can be added to it. Whole rounds are as good as none, but for one: only
-        // where there was a round before do opportunities at its end and at the beginning coincide.
+        // Kept small enough that later offsets can be added. Skipping whole rounds has no effect, except for
+        // the first: opportunities at the end of a round and at the beginning of the next coincide only if
+        // there was a previous round.
         let skipped = match self.after {
             After::Loop(length) if skipped.nanos() / 2 >= length.nanos() => {
                 length + Duration::from_nanos(skipped.nanos() % length.nanos())
@@ -105,18 +109,18 @@ impl Opportunities {
         self
     }
 
-    /// The instants at which something may go, in the trace's own time.
+    /// The instants of the opportunities, in the trace's own time.
     pub fn instants(&self) -> &[Time] {
         &self.instants
     }
 
-    /// How many opportunities there have been up to and including `at`, those skipped among them.
+    /// How many opportunities there have been up to and including `at`, including skipped ones.
     fn count(&self, at: Time) -> u64 {
         let (known, count) = self.known.get();
         if known == at && at != Time::NEVER {
-            return count; // never is no answer but the mark of having none
+            return count; // `NEVER` marks an empty cache
         }
-        // At the start, the one that falls on it is still to come.
+        // Before the start, an opportunity exactly at the start is still to come.
         let place = match at.nanos().checked_sub(self.start.nanos()) {
             Some(waited) => Some(self.skipped.nanos().saturating_add(waited)),
             None => self.skipped.nanos().checked_sub(1),
@@ -124,7 +128,7 @@ impl Opportunities {
         place.map_or(0, |place| self.count_in_trace(place))
     }
 
-    /// The same in the trace's own time.
+    /// As [`Opportunities::count`], in the trace's own time.
     fn count_in_trace(&self, place: u64) -> u64 {
         let (rounds, within) = match self.after {
             After::Loop(length) => (place / length.nanos(), place % length.nanos()),
@@ -134,7 +138,7 @@ impl Opportunities {
         rounds.saturating_mul(self.instants.len() as u64).saturating_add(in_round)
     }
 
-    /// When the one of this number, from 0, is; nothing when there is none.
+    /// The instant of opportunity `number`, from 0; `None` if it does not exist.
     fn instant(&self, number: u64) -> Option<Time> {
         let all = self.instants.len() as u64;
         let (round, within) = (number / all, (number % all) as usize);
@@ -152,7 +156,7 @@ impl Opportunities {
         Work::bits(self.bits).0.saturating_mul(opportunities.into())
     }
 
-    /// From when on there is another rate, and which; nothing where that is beyond the end of time.
+    /// The instant from which a rate applies, and that rate; `None` if that is beyond the end of time.
     fn end(&self) -> Option<(Time, Rate)> {
         match self.after {
             After::Loop(_) => None,
@@ -166,7 +170,7 @@ impl Opportunities {
 impl ServiceCurve for Opportunities {
     fn finish(&self, start: Time, work: Work) -> Option<Finish> {
         let before = self.count(start);
-        // What takes no bits takes an opportunity all the same, and leaves all of it.
+        // A packet of zero bits also takes an opportunity, and leaves all of it.
         let needed = match u64::try_from(work.0) {
             Ok(work) if self.bits < 1 << 34 => work.div_ceil(self.bits * BILLION),
             _ => u64::try_from(work.0.div_ceil(Work::bits(self.bits).0)).unwrap_or(u64::MAX),
@@ -176,7 +180,7 @@ impl ServiceCurve for Opportunities {
         let end = self.end();
         if let Some(at) = self.instant(last).filter(|&at| at > start && end.is_none_or(|(end, _)| at <= end))
         {
-            // All that coincide with it can be used; there may be millions.
+            // All opportunities that coincide with it can be used; there may be millions.
             let count = if self.instant(last + 1) == Some(at) { self.count(at) } else { last + 1 };
             self.known.set((at, count));
             return Some(Finish { at, surplus: Work(self.work(count - before).saturating_sub(work.0)) });
@@ -196,7 +200,7 @@ impl ServiceCurve for Opportunities {
         Work(by_opportunity.saturating_add(by_rate))
     }
 
-    /// The mean over the trace, and what comes after it.
+    /// The mean over the trace; after its end, the rate that follows.
     fn rate(&self, at: Time) -> Rate {
         if let Some((end, rate)) = self.end()
             && at >= end

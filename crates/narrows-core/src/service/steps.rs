@@ -1,10 +1,10 @@
 //! A rate that follows a trace.
 //!
-//! The wire does `C(t) = ∫ rate dt`, a polyline whose corners are whole nanoseconds; a transmission that starts at s ends
-//! at `C⁻¹(C(s) + work)`, rounded up. Each stretch of one rate is done in whole numbers of billionths of a bit, as for a
-//! [`ConstantRate`], and what is left goes to the next stretch, so nothing is lost or won at a change, however often the
-//! rate changes within a packet. A rate of zero is a wire that is down for that long; [`Rate::UNLIMITED`] ends at once
-//! whatever gets there.
+//! The service is `C(t) = ∫ rate dt`, a polyline with corners at whole nanoseconds; a transmission that
+//! starts at s ends at `C⁻¹(C(s) + work)`, rounded up. Each stretch of constant rate is computed in whole
+//! billionths of a bit, as for a [`ConstantRate`], and the remainder goes to the next stretch. So a rate
+//! change loses or gains nothing, however often the rate changes within a packet. A rate of zero is a wire
+//! that is down for that long. [`Rate::UNLIMITED`] finishes all remaining work at once.
 //!
 //! ```
 //! use narrows_core::service::{RateSteps, ServiceCurve, Work};
@@ -32,12 +32,14 @@ use crate::units::Rate;
 pub struct RateSteps {
     steps: Steps<Rate>,
     round: Option<Round>,
-    /// Where the last transmission ended, and where the rate was last asked for: two clocks that both go on.
+    /// Where the last transmission ended, and where the rate was last asked for: two cursors that both
+    /// advance in time.
     sending: Cell<Segment>,
     seen: Cell<Segment>,
 }
 
-/// What is done in one round of a trace that repeats; nothing where it is without limit for some of the time.
+/// The service of one round of a repeating trace; not available if the rate is unlimited for some of the
+/// round.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     length: Duration,
@@ -45,13 +47,13 @@ struct Round {
 }
 
 impl RateSteps {
-    /// The wire has these rates.
+    /// A wire with these rates.
     pub fn new(steps: Steps<Rate>) -> Self {
         let round = Round::of(&steps);
         Self { steps, round, sending: Cell::new(Segment::NOWHERE), seen: Cell::new(Segment::NOWHERE) }
     }
 
-    /// The segment of an instant, found from where this cursor is, which is brought there.
+    /// The segment that contains an instant, searched from this cursor, which is moved there.
     fn seek(&self, cursor: &Cell<Segment>, at: Time) -> Segment {
         let mut segment = cursor.get();
         self.steps.seek(&mut segment, at);
@@ -59,8 +61,8 @@ impl RateSteps {
         segment
     }
 
-    /// The round that begins at `at`, in this segment, if one does. (Before the trace starts it stands still, in a segment
-    /// that is longer.)
+    /// The round that begins at `at` in this segment, if one does. (Before its start a trace holds its first
+    /// value, in a longer segment.)
     fn round_from(&self, segment: &Segment, at: Time) -> Option<Round> {
         let begins = segment.index() == 0 && segment.from == at;
         self.round.filter(|_| begins && segment.until.since(at) == self.steps.first_lasts())
@@ -77,7 +79,7 @@ impl Round {
             if *rate == Rate::UNLIMITED {
                 return None;
             }
-            // Below 2⁶⁴ bit/s for 2⁶⁴ ns in all: 128 bits.
+            // Below 2⁶⁴ bit/s for 2⁶⁴ ns in total: 128 bits.
             done += Work::done(*rate, until.since(*from)).0;
         }
         Some(Self { length, done })
@@ -91,16 +93,16 @@ impl ServiceCurve for RateSteps {
         loop {
             if let Some(round) = self.round_from(&segment, at) {
                 if round.done == 0 {
-                    return None; // down for good
+                    return None; // down forever
                 }
-                // Whole rounds, as long as something is left for the last one.
+                // Skip whole rounds, but leave some work for the last one.
                 let rounds = u64::try_from(left.saturating_sub(1) / round.done).unwrap_or(u64::MAX);
                 if rounds > 0 {
                     let skipped = Duration::from_nanos(round.length.nanos().saturating_mul(rounds));
                     left -= u128::from(rounds) * round.done;
                     at = at + skipped;
                     if at == Time::NEVER {
-                        return None; // later than every event
+                        return None; // beyond the end of time
                     }
                     segment = self.steps.segment(at);
                 }

@@ -1,8 +1,9 @@
 //! How many bytes an application sends: a size, or a distribution of sizes.
 //!
-//! Drawn sizes are rounded to whole bytes and at least 1. A Pareto that is cut has its mass beyond the cut at the cut
-//! itself, so that its mean is m·shape/(shape − 1) − m^shape·most^(1 − shape)/(shape − 1) with m the least size: less
-//! than that of the whole, which is what it is named by.
+//! Drawn sizes are rounded to whole bytes, at least 1. A Pareto distribution with a maximum `most` puts the
+//! probability beyond the maximum at the maximum itself. Its mean is m·shape/(shape − 1) − m^shape·most^(1 −
+//! shape)/(shape − 1), with m the minimum size: less than the mean without a maximum, which is the one
+//! configured.
 
 use alloc::vec::Vec;
 
@@ -13,17 +14,17 @@ use crate::units::Bytes;
 /// A size, or a distribution of sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sizes {
-    /// Always the same.
+    /// Constant.
     Fixed(Bytes),
     /// Exponential with this mean.
     Exponential(Bytes),
     /// Pareto: P(X > x) = (m/x)^shape for x ≥ m = mean·(shape − 1)/shape; shape above 1.
     Pareto {
-        /// The mean without a cut.
+        /// The mean without a maximum.
         mean: Bytes,
         /// The shape, above 1; at 2 and below the variance is infinite.
         shape: f64,
-        /// No size is greater.
+        /// The maximum size.
         most: Option<Bytes>,
     },
     /// Each size with a weight; not empty.
@@ -31,7 +32,7 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// One of them.
+    /// Draws a size.
     pub fn draw(&self, draw: &mut Draw) -> Bytes {
         let bytes = match self {
             Self::Fixed(bytes) => return *bytes,
