@@ -1,14 +1,14 @@
-//! What stands between a packet that goes on the wire and its bits: extra air time, and the credit of a burst.
+//! Extra air time and burst credit: what happens before a packet's bits are sent.
 //!
-//! Extra air time ([`AirTime`]) comes first: the work of the bits begins when it is over, so a rate that changes in between
-//! counts for all of them. A transmitter that has a burst of σ and idles, earns credit: C(t) − C(s) for an idle time from s
-//! to t (`rate·d` where the rate is constant), never more than σ in all. Work that credit pays for takes no time; the rest
-//! follows at the rate. Credit that is left stays, and grows when the link idles again.
+//! Extra air time ([`AirTime`]) comes first: work on the bits begins when it is over, so a rate change in the
+//! meantime applies to all of them. A transmitter with a burst of σ earns credit while it idles: C(t) − C(s)
+//! for an idle time from s to t (`rate·d` at a constant rate), up to σ in total. Work paid for by credit
+//! takes no time; the rest is sent at the rate. Unused credit stays, and grows when the link idles again.
 //!
-//! Source: `burst` of ipfw, which for an idle time d grants `min(burst, bw·d)` (its manual says the greater of the two;
-//! `ip_dn_io.c` takes the lesser). Departures: what is left of the credit stays at the next pause; credit pays for bits and
-//! not for extra air time; none is given for a reconfiguration; and on a wire that is down nothing passes, whatever its
-//! credit.
+//! Source: `burst` of ipfw, which for an idle time d grants `min(burst, bw·d)` (its manual says the greater
+//! of the two; `ip_dn_io.c` takes the lesser). Departures: unused credit survives until the next idle time;
+//! credit pays for bits and not for extra air time; a reconfiguration grants none; on a wire that is down
+//! nothing passes, whatever its credit.
 
 use alloc::boxed::Box;
 
@@ -19,29 +19,29 @@ use crate::service::Work;
 use crate::time::Time;
 use crate::units::Bytes;
 
-/// What few links have of both.
+/// State for extra air time and burst, which few links have.
 #[derive(Debug)]
 pub(super) struct Air {
     pub(super) profile: Option<AirTime>,
     stream: Stream,
-    /// The most credit, and what there is.
+    /// The maximum credit, and the current credit.
     burst: Work,
     credit: Work,
-    /// Up to when idle time has been credited.
+    /// The time up to which idle time has been credited.
     credited: Time,
-    /// Whether the packet on the wire is lost at its end.
+    /// Whether the packet on the wire is lost when its transmission ends.
     pub(super) loses: bool,
 }
 
 impl Link {
-    /// Sets the profile; packets on the wire keep the air time that they have.
+    /// Sets the profile; a packet on the wire keeps its air time.
     pub(super) fn set_air_time(&mut self, profile: Option<AirTime>) {
         if profile.is_some() || self.air.is_some() {
             self.air().profile = profile;
         }
     }
 
-    /// Sets the burst from `now` on. What credit there is stays, up to the new burst.
+    /// Sets the burst from `now` on. Existing credit is kept, up to the new burst.
     pub(super) fn set_burst(&mut self, now: Time, burst: Bytes) {
         if burst.get() == 0 && self.air.is_none() {
             return;
@@ -67,7 +67,7 @@ impl Link {
         self.air.get_or_insert_with(new)
     }
 
-    /// Grants credit for the time that the transmitter has idled, at the service curve that holds.
+    /// Grants credit for idle time of the transmitter, at the current service curve.
     pub(super) fn credit_idle_time(&mut self, now: Time) {
         let Some(air) = &mut self.air else { return };
         let since = air.credited.max(self.freed.0);
@@ -78,7 +78,8 @@ impl Link {
         air.credited = now;
     }
 
-    /// For a packet that goes on the wire at `now`: when its bits begin, and how much of their work takes no time.
+    /// For a packet that goes on the wire at `now`: when its bits begin, and how much of their work takes no
+    /// time.
     pub(super) fn take_air(&mut self, now: Time, packet: PacketRef, work: Work, pool: &Pool) -> (Time, Work) {
         self.credit_idle_time(now);
         let visit = super::visit(self.draws.cyclic, pool, packet);

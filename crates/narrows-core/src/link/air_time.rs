@@ -1,10 +1,10 @@
-//! Link profiles: the time for which a packet holds the medium beyond that of its bits.
+//! Link profiles: how long a packet occupies the medium beyond its bits.
 //!
-//! Source: Carbone and Rizzo, "Dummynet revisited", ACM CCR 40(2), 2010, section 3.7, and `ipfw/dummynet.c`. What a medium
-//! access protocol adds to a packet (preambles, gaps, backoff, acknowledgements, retries) is given as a distribution
-//! function, a polyline of (probability, time). For each packet i is drawn, uniform in 0…n − 1; the packet holds the
-//! medium for the polyline's value at `i/n` and then for `bits/rate`. Where `i/n` is at or above the loss level, it is lost,
-//! after all of that.
+//! Source: Carbone and Rizzo, "Dummynet revisited", ACM CCR 40(2), 2010, section 3.7, and `ipfw/dummynet.c`.
+//! The overhead of a medium access protocol (preambles, gaps, backoff, acknowledgements, retries) is given as
+//! a distribution function, a polyline of (probability, time). For each packet, i is drawn uniformly from 0…n
+//! − 1. The packet occupies the medium for the polyline's value at `i/n` and then for `bits/rate`. If `i/n`
+//! is at or above the loss level, the packet is lost after that time.
 //!
 //! ```text
 //!   probability
@@ -15,13 +15,15 @@
 //!     └────────────────── time
 //! ```
 //!
-//! The polyline is looked up at n probabilities once, so that a link draws one number and reads one entry. On a slope the
-//! entries are the lower ends of n equal shares, as in the reference: their mean is below that of the slope by its height
-//! over 2n. A slope from 0 to n slots of time is thereby exactly uniform in 0, 1, …, n − 1 slots.
+//! The polyline is evaluated once at n probabilities, so a link draws one number and reads one entry per
+//! packet. On a slope the entries are the lower ends of n equal shares, as in the reference: their mean is
+//! below the mean of the slope by the slope's height over 2n. So a slope from 0 to n slots of time is exactly
+//! uniform on 0, 1, …, n − 1 slots.
 //!
-//! Where this departs from the reference: times are whole nanoseconds and not milliseconds; a link without a limit has its
-//! air time, too; below the first point and above the last one their own times count (the reference goes on along the first
-//! slope, and reads beyond the last point); a loss level that n does not divide is not rounded down.
+//! Departures from the reference: times are whole nanoseconds instead of milliseconds; a link without a rate
+//! limit also has air time; below the first point and above the last one, those points' times apply (the
+//! reference extends the first slope, and reads beyond the last point); a loss level that is not a multiple
+//! of 1/n is not rounded down.
 //!
 //! ```
 //! use narrows_core::{AirTime, Duration, Probability};
@@ -44,16 +46,16 @@ use crate::random::Draw;
 use crate::time::Duration;
 use crate::units::Probability;
 
-/// The distribution of the extra air time of packets, and of which packets are lost on the way.
+/// The distribution of the extra air time of packets, and which packets are lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AirTime {
-    /// At equal steps of probability from 0 on; at least one.
+    /// Times at equal steps of probability from 0 on; at least one.
     times: Arc<[Duration]>,
     /// The first entry whose packets are lost.
     lost_from: u32,
 }
 
-/// What is wrong with a profile.
+/// Why a profile is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AirTimeError {
@@ -61,7 +63,7 @@ pub enum AirTimeError {
     TooFewPoints,
     /// The number of samples is not in 2…[`AirTime::MOST_SAMPLES`].
     Samples(u32),
-    /// At this point, counted from 0, the probability or the time is below that of the one before.
+    /// The probability or the time of this point, counted from 0, is below that of the point before.
     GoesDown(usize),
 }
 
@@ -80,16 +82,16 @@ impl core::fmt::Display for AirTimeError {
 impl core::error::Error for AirTimeError {}
 
 impl AirTime {
-    /// The finest resolution of a profile, that of the reference: 8 KiB.
+    /// The maximum number of samples, that of the reference: 8 KiB.
     pub const MOST_SAMPLES: u32 = 1024;
-    /// The resolution where none is said.
+    /// The default number of samples.
     pub const SAMPLES: u32 = 100;
 
-    /// The profile of these points, in order of both probability and time, looked up at so many probabilities. A packet is
-    /// lost where its probability is at or above `loss_level`.
+    /// The profile through these points, in order of both probability and time, evaluated at `samples`
+    /// probabilities. A packet is lost if its probability is at or above `loss_level`.
     ///
     /// # Errors
-    /// When there are fewer than two points, they are not in order, or the number of samples is out of its range.
+    /// If there are fewer than two points, they are not in order, or the number of samples is out of range.
     pub fn new(
         points: &[(Probability, Duration)],
         samples: u32,
@@ -110,29 +112,29 @@ impl AirTime {
         Ok(Self { times: times.into(), lost_from })
     }
 
-    /// The times at equal steps of probability from 0 on, in order. Each is as likely as any other.
+    /// The times at equal steps of probability from 0 on, in order. All are equally likely.
     pub fn times(&self) -> &[Duration] {
         &self.times
     }
 
-    /// How many of [`AirTime::times`], the last ones, are of packets that are lost.
+    /// How many of [`AirTime::times`], counted from the end, belong to lost packets.
     pub fn lost(&self) -> usize {
         self.times.len() - self.lost_from as usize
     }
 
-    /// The mean over all packets, those lost among them, rounded down.
+    /// The mean over all packets, including lost ones, rounded down.
     pub fn mean(&self) -> Duration {
         let sum: u128 = self.times.iter().map(|time| u128::from(time.nanos())).sum();
-        // The mean of times is no longer than the longest.
+        // The mean is at most the longest time.
         Duration::from_nanos((sum / self.times.len() as u128) as u64)
     }
 
-    /// The shortest time.
+    /// The minimum.
     pub fn shortest(&self) -> Duration {
         self.times.first().copied().unwrap_or_default()
     }
 
-    /// The longest time.
+    /// The maximum.
     pub fn longest(&self) -> Duration {
         self.times.last().copied().unwrap_or_default()
     }

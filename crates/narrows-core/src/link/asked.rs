@@ -1,13 +1,14 @@
-//! Packets whose delay is asked for, outside, and what they wait for.
+//! Packets whose delay is asked for outside the engine, and packets that wait behind them.
 //!
-//! A packet that enters the delay line of a link with a two-way feed ([`FeedConfig::ask`](crate::model::FeedConfig::ask)) at
-//! t becomes a [`Question`]. The answers come as values of the feed, in the order of its questions. Of a packet whose answer
-//! d comes at a, it is due at `max(t + d, a)`. When patience runs out at t + p, the feed decides as if it were empty, and
-//! the packet is due at `max(t + delay, t + p)`; the answer to it is still the next one of the feed, and is thrown away when
-//! it comes. An answer at the very instant t + p is late.
+//! A packet that enters the delay line of a link with a two-way feed
+//! ([`FeedConfig::ask`](crate::model::FeedConfig::ask)) at t becomes a [`Question`]. Answers are values of
+//! the feed, in the order of its questions. A packet whose answer d arrives at a is due at `max(t + d, a)`. A
+//! question times out at t + p, where p is the feed's patience: the feed then decides as if it were empty,
+//! and the packet is due at `max(t + delay, t + p)`. Its answer is still the next value expected by the feed,
+//! and is discarded when it arrives. An answer exactly at t + p is late.
 //!
-//! Where order is kept, packets that entered behind one that waits are held back with it, whatever their own delay, until
-//! its fate is known; then the rule for packets that are held back holds.
+//! With order kept, packets that entered behind a waiting one wait with it, whatever their own delay, until
+//! its outcome is known. Then the usual rule for packets delayed to keep order applies.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -23,42 +24,42 @@ use crate::time::{Duration, Time};
 pub struct Question {
     /// The link.
     pub link: LinkId,
-    /// The feed, by its place in [`LinkView::feeds`](crate::LinkView::feeds).
+    /// The feed, as an index into [`LinkView::feeds`](crate::LinkView::feeds).
     pub feed: u32,
-    /// Its number among the questions of the feed, from 0. Where numbers are missing, questions came that nobody took in
-    /// time ([`FeedCounters::untold`](crate::model::FeedCounters::untold)); they need answers, too.
+    /// The question's number within the feed, from 0. A gap in the numbers means that questions were not
+    /// taken in time ([`FeedCounters::untold`](crate::model::FeedCounters::untold)); they also need answers.
     pub number: u64,
     /// When the packet entered the delay line.
     pub at: Time,
-    /// Its length from the network header on.
+    /// The packet's length from the network header on.
     pub length: u32,
-    /// Its flow.
+    /// The packet's flow key.
     pub key: FlowKey,
 }
 
-/// The packets of a link that wait for answers, and those behind them.
+/// The packets of a link that wait for answers, and the packets behind them.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     /// In the order in which they entered. The first one is open.
     row: VecDeque<Entry>,
-    /// The number of the first in the row; they count on.
+    /// The number of the first entry in the row; the others follow consecutively.
     first: u64,
-    /// Those in the row that are gone: no more than half of a long row.
+    /// Entries in the row whose packets are gone: at most half of a long row.
     gone: usize,
     /// By the number of the feed.
     feeds: Vec<Asker>,
     questions: VecDeque<Untaken>,
 }
 
-/// What is asked of one feed.
+/// The questions of one feed.
 #[derive(Debug, Default)]
 struct Asker {
-    /// How long packets wait; nothing for a feed that is not asked.
+    /// How long packets wait for an answer; `None` for a one-way feed.
     patience: Option<Duration>,
     lead: usize,
-    /// Entries in the row without an answer, and until when they wait.
+    /// Entries in the row without an answer, and their deadlines.
     open: VecDeque<(u64, Time)>,
-    /// How many answers are to come to questions that are decided.
+    /// Expected answers to questions that are already decided.
     owed: u64,
     untaken: usize,
 }
@@ -66,21 +67,21 @@ struct Asker {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     packet: PacketRef,
-    /// Whether it may not overtake.
+    /// Whether it must keep order.
     keeps: bool,
     fate: Fate,
 }
 
-/// So many of those that are gone may stay in any row.
+/// This many entries of packets that are gone may stay in any row.
 const FEW: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// [`PacketState::entered`] is when it entered.
+    /// [`PacketState::entered`] is when the packet entered.
     Open,
-    /// [`PacketState::entered`] is when it is due.
+    /// [`PacketState::entered`] is when the packet is due.
     Known,
-    /// It is lost, or in the line.
+    /// The packet is lost, or in the delay line.
     Gone,
 }
 
@@ -94,25 +95,25 @@ struct Untaken {
 }
 
 impl Asked {
-    /// Packets inside.
+    /// The number of packets inside.
     pub(super) fn len(&self) -> u64 {
         (self.row.len() - self.gone) as u64
     }
 
-    /// Whether a packet that keeps order has to join the row.
+    /// Whether a packet that keeps order need not wait in the row.
     pub(super) fn is_empty(&self) -> bool {
         self.row.is_empty()
     }
 
-    /// The next instant at which patience runs out, and the number of the feed.
+    /// The next deadline of a question, and the number of its feed.
     pub(super) fn deadline(&self) -> (Time, u32) {
         let heads =
             self.feeds.iter().zip(0..).filter_map(|(feed, number)| Some((feed.open.front()?.1, number)));
         heads.min().unwrap_or((Time::NEVER, 0))
     }
 
-    /// Gets to know the feeds of the link, the first time or after a change. Feeds keep what they have under their new
-    /// numbers; `new` has that of each old one, if it goes on and is still asked.
+    /// Sets the feeds of the link, initially or after a change. Feeds keep their state under their new
+    /// numbers; `new` has the new number of each old feed that still exists and is still two-way.
     pub(super) fn meet(&mut self, feeds: Vec<(Option<Duration>, usize)>, new: &[Option<u32>]) {
         let mut before = core::mem::take(&mut self.feeds);
         self.feeds =
@@ -134,7 +135,7 @@ impl Asked {
         });
     }
 
-    /// A packet waits for an answer of the feed from `now` on, which its state says, too.
+    /// A packet waits for an answer of the feed from `now` on, the time in its state.
     pub(super) fn ask(
         &mut self,
         now: Time,
@@ -144,7 +145,8 @@ impl Asked {
         keeps: bool,
     ) {
         let asker = &mut self.feeds[feed.number as usize];
-        // Where patience was longer before a change, it is for those behind, too: they are decided in order.
+        // If a change has shortened the patience, later questions wait as long as earlier ones: they are
+        // decided in order.
         let deadline = now + asker.patience.unwrap_or_default();
         let deadline = asker.open.back().map_or(deadline, |last| last.1.max(deadline));
         asker.open.push_back((self.first + self.row.len() as u64, deadline));
@@ -160,7 +162,7 @@ impl Asked {
         self.push(packet, keeps, Fate::Open);
     }
 
-    /// A packet that is due when its state says comes behind others that wait.
+    /// A packet whose state has its due time waits behind others.
     pub(super) fn wait_behind(&mut self, packet: PacketRef) {
         self.push(packet, true, Fate::Known);
     }
@@ -169,7 +171,7 @@ impl Asked {
         self.row.push_back(Entry { packet, keeps, fate });
     }
 
-    /// Answers that the feed can take: those to open questions, and those that come too late.
+    /// Answers that the feed accepts: those to open questions, and late ones.
     pub(super) fn room(&self, feed: u32) -> u64 {
         self.feeds.get(feed as usize).map_or(0, |asker| asker.owed + asker.open.len() as u64)
     }
@@ -179,7 +181,7 @@ impl Asked {
         self.feeds.get(feed as usize).map_or(0, |asker| asker.open.len() as u64)
     }
 
-    /// Whether the next answer of the feed comes too late; then it is taken.
+    /// Whether the next answer of the feed is late; if so, it is consumed.
     pub(super) fn is_late(&mut self, feed: u32) -> bool {
         let owed = &mut self.feeds[feed as usize].owed;
         let late = *owed > 0;
@@ -187,32 +189,33 @@ impl Asked {
         late
     }
 
-    /// The oldest open question of a feed: the number of its entry, and the packet.
+    /// Closes the oldest open question of a feed: returns the number of its entry, and the packet.
     pub(super) fn close(&mut self, feed: u32) -> Option<(u64, PacketRef)> {
         let (number, _) = self.feeds.get_mut(feed as usize)?.open.pop_front()?;
         Some((number, self.row[(number - self.first) as usize].packet))
     }
 
-    /// The answer to the question that was closed is still to come.
+    /// The answer to the closed question is still to come.
     pub(super) fn owe(&mut self, feed: u32) {
         self.feeds[feed as usize].owed += 1;
     }
 
-    /// The packet of an entry that was closed is lost.
+    /// The packet of a closed entry is lost.
     pub(super) fn lose(&mut self, number: u64) {
         self.row[(number - self.first) as usize].fate = Fate::Gone;
         self.gone += 1;
     }
 
-    /// The packet of an entry that was closed is due when its state says.
+    /// The packet of a closed entry is due at the time in its state.
     pub(super) fn settle(&mut self, number: u64) {
         self.row[(number - self.first) as usize].fate = Fate::Known;
     }
 
-    /// The next packet that may go to the line, if there is one, and whether it keeps order; `number` is the entry that was
-    /// settled or lost last. To be called until there is none; then entries may have other numbers.
+    /// The next packet that may go to the delay line, if any, and whether it keeps order; `number` is the
+    /// entry last settled or lost. Call this until it returns `None`; after that, entries may have other
+    /// numbers.
     pub(super) fn release(&mut self, number: u64) -> Option<(PacketRef, bool)> {
-        // One that may overtake does not wait for those before it.
+        // A packet that may overtake does not wait for those before it.
         let settled = number.checked_sub(self.first).and_then(|at| self.row.get_mut(at as usize));
         if let Some(entry) = settled
             && entry.fate == Fate::Known
@@ -236,8 +239,8 @@ impl Asked {
         None
     }
 
-    /// Takes those that are gone out of the row and numbers the others anew, in a time that is linear in the row: no more
-    /// than a constant for each that has gone since the last time.
+    /// Removes entries of packets that are gone and renumbers the others, in time linear in the length of the
+    /// row: amortized, constant per packet gone.
     fn close_ranks(&mut self) {
         let mut gone = 0;
         let before: Vec<u64> = self
@@ -256,7 +259,7 @@ impl Asked {
         self.gone = 0;
     }
 
-    /// Hands out the questions that nobody has taken.
+    /// Hands out the untaken questions.
     pub(super) fn take(&mut self, link: LinkId, to: &mut Vec<Question>) {
         self.feeds.iter_mut().for_each(|asker| asker.untaken = 0);
         to.extend(self.questions.drain(..).map(|Untaken { feed, number, at, length, key }| Question {

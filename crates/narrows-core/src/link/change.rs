@@ -1,4 +1,4 @@
-//! Changes of a link while it runs.
+//! Changes of a running link.
 
 use alloc::boxed::Box;
 
@@ -10,9 +10,9 @@ use crate::service::{ServiceCurve, Work};
 use crate::time::Time;
 
 impl Link {
-    /// Changes the link at `now`; all events up to `now` have been handled. No packet is lost: those in the delay line
-    /// keep their instants, those that wait stay, in order of arrival, even beyond a smaller bound, and what is left of
-    /// a transmission goes on at the new rate.
+    /// Changes the link at `now`; all events up to `now` have been handled. No packet is lost: packets in the
+    /// delay line keep their due times, waiting packets stay in order of arrival, even beyond a smaller
+    /// bound, and the remainder of a transmission continues at the new rate.
     pub(crate) fn change(&mut self, now: Time, change: Change, pool: &mut Pool, drops: &mut Drops) {
         if self.varies <= now {
             self.vary(now);
@@ -60,7 +60,8 @@ impl Link {
             Change::Slots(slots) => self.change_slots(now, slots),
             Change::Netem(netem) => self.change_netem(now, netem, pool, drops),
             Change::Settings(settings) => self.settings = settings,
-            // The network's business; for a link without instances, what it says of itself.
+            // The network handles templates of links with instances; a link without any applies the
+            // template's changes itself.
             Change::Template(template) => {
                 template.changes().into_iter().for_each(|change| self.change(now, change, pool, drops));
             }

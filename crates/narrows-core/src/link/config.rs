@@ -1,4 +1,4 @@
-//! What a link is made of, and what may change while it runs.
+//! The configuration of a link, and the changes possible while it runs.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -26,58 +26,62 @@ use crate::units::{Bytes, Rate};
 /// All parts of a link.
 #[derive(Debug)]
 pub struct LinkConfig {
-    /// Unique in the network. Part of the key of the link's random draws, and its place in the order of events.
+    /// Unique in the network. Part of the key of the link's random draws; it also fixes the link's place in
+    /// the order of simultaneous events.
     pub name: String,
-    /// Where packets go on leaving: one target for a link of one direction, one for each direction of a shared medium.
+    /// Where packets go when they leave: one target for a link of one direction, one per direction for a
+    /// shared medium.
     pub lanes: Vec<Target>,
-    /// Where packets wait.
+    /// The queue.
     pub queue: Box<dyn Queue>,
-    /// The bound of the queue over time, in place of its own. The one that holds when a packet arrives counts.
+    /// The queue's bound over time, instead of its own. The bound at the arrival of a packet applies.
     pub bound_steps: Option<Steps<Bound>>,
-    /// How fast the wire takes bits.
+    /// The service curve of the wire.
     pub service: Box<dyn ServiceCurve>,
-    /// How many bits a packet is.
+    /// How many bits a packet occupies.
     pub overhead: Overhead,
-    /// For how long a packet holds the wire beyond its bits, and which are lost in doing so.
+    /// Extra air time per packet beyond its bits, and which packets are lost in it.
     pub air_time: Option<AirTime>,
-    /// The most that may pass at once after the wire was idle: for an idle time d, as many bytes as the wire would have
-    /// sent in d. Zero is none.
+    /// The maximum burst after idle time: for an idle time d, as many bytes as the wire would have sent in d,
+    /// up to this. Zero: no burst.
     pub burst: Bytes,
     /// Loss before the queue.
     pub ingress_loss: Option<Loss>,
-    /// What is let in, by a token bucket: after that loss, before the MTU and the queue.
+    /// A token-bucket policer, after the ingress loss and before the MTU and the queue.
     pub policer: Option<Policer>,
     /// Loss after the transmitter.
     pub wire_loss: Option<Loss>,
-    /// What flips bits on the wire.
+    /// Bit errors on the wire.
     pub corruption: Option<Corruption>,
-    /// Packets that are duplicated on the wire. The twin has the same bits and draws its own delay.
+    /// Packets that are duplicated on the wire. The duplicate has the same bits and draws its own delay.
     pub duplication: Option<Box<dyn Selector>>,
     /// The propagation delay.
     pub delay: Box<dyn DelayModel>,
     /// Packets that skip the delay.
     pub reorder: Option<Reorder>,
-    /// When packets leave that are due.
+    /// Transmit slots for packets that are due.
     pub slots: Option<Slots>,
-    /// The single queue of Linux's sch_netem in place of all other parts, which then do not count. A change of another part
-    /// does: it comes before or after the single queue, or with [`Change::Queue`] in its place.
+    /// The single queue of Linux's sch_netem instead of all other parts, which are then ignored. A later
+    /// change of another part does apply: before or after the single queue, or, with [`Change::Queue`], in
+    /// its place.
     pub netem: Option<Box<Netem>>,
     /// The plain values.
     pub settings: LinkSettings,
-    /// Links that are made on first use in place of this one, which then only takes what is beyond their number.
+    /// Link instances created on first use, one per flow. The link itself then carries only packets of flows
+    /// beyond the maximum number of instances.
     pub instances: Option<Box<Instances>>,
 }
 
 impl LinkConfig {
-    /// The bound of a queue whose link has no rate from which to work one out.
+    /// The bound of a queue whose link has no rate from which to compute one.
     pub const DEFAULT_BOUND: Bound = Bound::Packets(1000);
 
-    /// A link that does nothing: unlimited, without delay or impairment.
+    /// A link that does nothing: unlimited rate, no delay, no impairment.
     pub fn new(name: impl Into<String>, to: Target) -> Self {
         Self { lanes: vec![to], ..Self::plain(name.into()) }
     }
 
-    /// The same without a lane.
+    /// As [`LinkConfig::new`], without a lane.
     pub(super) fn plain(name: String) -> Self {
         Self {
             name,
@@ -103,53 +107,56 @@ impl LinkConfig {
     }
 }
 
-/// Some packets skip the delay: of every `gap` packets the first `gap − 1` never do, and from then on each does if it
-/// is selected, until one has. NetEm's rule; a gap of 1 makes every packet a candidate. The count goes by the
-/// packets that enter the delay line, so a loss before it shifts which are candidates, though not their draws.
+/// Reordering: some packets skip the delay. Of every `gap` packets the first `gap − 1` never do; after them,
+/// each selected packet does, until one has. This is NetEm's rule; with a gap of 1 every packet is a
+/// candidate. Only packets that enter the delay line are counted, so a loss before it shifts which packets
+/// are candidates, but not their draws.
 #[derive(Debug)]
 pub struct Reorder {
-    /// Of the candidates, those that do.
+    /// Selects among the candidates.
     pub selector: Box<dyn Selector>,
     /// At least 1.
     pub gap: u32,
 }
 
-/// A change of one part of a link while it runs. No packet is lost by it.
+/// A change of one part of a running link. No packet is lost by it.
 #[derive(Debug)]
 pub enum Change {
-    /// Another rate, or kind of rate; what is left of a transmission goes on at the new one.
+    /// Another rate or kind of rate. The remainder of a transmission continues at the new rate.
     Service(Box<dyn ServiceCurve>),
-    /// Another kind of queue, which takes over what waits, in order of arrival. In place of the single queue of sch_netem:
-    /// after the end of that ([`Change::Netem`]).
+    /// Another kind of queue, which takes over the waiting packets in order of arrival. On a sch_netem single
+    /// queue, this first ends it as [`Change::Netem`] with `None` does.
     Queue(Box<dyn Queue>),
-    /// Another bound of the same queue; a smaller one drops nothing that waits.
+    /// Another bound of the same queue; a smaller bound drops no packet already waiting.
     QueueBound(Bound),
-    /// The bound of the queue over time from now on; nothing leaves it as it is.
+    /// The bound of the queue over time, from now on; `None` keeps the current bound.
     BoundSteps(Option<Steps<Bound>>),
-    /// Another weight for one class of a scheduler, by its number. Whoever asks knows the scheduler: one without that
-    /// class, or that does not take the weight, goes on as it was.
+    /// Another weight for one class of a scheduler, by its number. The caller must know the scheduler: one
+    /// without that class, or that refuses the weight, does not change.
     Weight {
         /// The class, in the order of the configuration.
         class: usize,
-        /// Used from the next packet on that reaches the head of the class.
+        /// Applies from the next packet that reaches the head of the class.
         weight: Weight,
     },
-    /// Other parameters for one class of a scheduler, which only such a scheduler knows, by the number of the class. Whoever
-    /// asks knows the scheduler: one without that class, or of another kind, goes on as it was.
+    /// Other parameters for one class of a scheduler, specific to that kind of scheduler, by the number of
+    /// the class. The caller must know the scheduler: one without that class, or of another kind, does not
+    /// change.
     Class {
         /// The class, in the order of the configuration.
         class: usize,
-        /// From now on.
+        /// Applies from now on.
         settings: ClassSettings,
     },
-    /// Other rules that sort packets into the same classes, from the next arrival on; what waits stays where it is. Whoever
-    /// asks knows the classes: a queue without them goes on as it was.
+    /// Other rules that sort packets into the same classes, from the next arrival on; waiting packets stay
+    /// where they are. The caller must know the classes: a queue without them does not change.
     Classifier(Classifier),
-    /// Counts from the next transmission on.
+    /// Applies from the next transmission on.
     Overhead(Overhead),
-    /// Counts from the next transmission on.
+    /// Applies from the next transmission on.
     AirTime(Option<AirTime>),
-    /// What was earned stays, up to the new burst; idle time counts from now on where there was none.
+    /// Credit earned so far is kept, up to the new burst. If there was no burst before, idle time counts from
+    /// now on.
     Burst(Bytes),
     /// Loss before the queue.
     IngressLoss(Option<Loss>),
@@ -157,49 +164,53 @@ pub enum Change {
     Policer(Option<Policer>),
     /// Loss on the wire.
     WireLoss(Option<Loss>),
-    /// What flips bits on the wire.
+    /// Bit errors on the wire.
     Corruption(Option<Corruption>),
     /// Packets that are duplicated.
     Duplication(Option<Box<dyn Selector>>),
-    /// Packets in flight keep their instants. Feeds of the same name keep their values and their questions; questions to a
-    /// feed that is gone are decided as if it were empty.
+    /// Packets in flight keep their due times. Feeds with the same name keep their values and questions;
+    /// questions to a removed feed are decided as if it were empty.
     Delay(Box<dyn DelayModel>),
-    /// Counts for packets that enter the delay line from now on.
+    /// Applies to packets that enter the delay line from now on.
     Reorder(Option<Reorder>),
-    /// Other slots from the next one on: one that was asked for keeps its instant. Without slots all that waits for one
-    /// leaves at once.
+    /// Other slots from the next one on: a slot already scheduled keeps its time. With `None`, all packets
+    /// waiting for a slot leave at once.
     Slots(Option<Slots>),
-    /// Another single queue of sch_netem, which takes over what the present one holds; or the link becomes one: then every
-    /// other part is as in [`LinkConfig::new`] but that order is not kept, what waited for the transmitter leaves at once,
-    /// and what is in the delay line keeps its instants. Nothing ends it: what it holds keeps its instants in the delay
-    /// line, and the link is as in [`LinkConfig::new`], whatever it was before.
+    /// Another single queue of sch_netem, which takes over what the current one holds. If the link had none,
+    /// it becomes one: every other part is reset as in [`LinkConfig::new`], except that order is not kept;
+    /// packets waiting for the transmitter leave at once, and packets in the delay line keep their due times.
+    /// `None` ends the single queue: its packets move to the delay line with their due times, and the link is
+    /// as in [`LinkConfig::new`], whatever it was before.
     Netem(Option<Box<Netem>>),
-    /// Other plain values, which count for packets from now on.
+    /// Other plain values, for packets from now on.
     Settings(LinkSettings),
-    /// Another template for links that are made on first use ([`Instances`]). Those that there are, and the configured link,
-    /// change by what it says of itself ([`LinkTemplate::changes`]). Any other change of a link that has instances changes
-    /// that link alone.
+    /// Another template for link instances ([`Instances`]). Existing instances and the configured link change
+    /// as the template specifies ([`LinkTemplate::changes`]). Any other change of a link that has instances
+    /// applies to that link alone.
     Template(Box<dyn LinkTemplate>),
 }
 
-/// Makes a link of its own for each flow that a mask tells apart, on the flow's first packet: ipfw's "dynamic pipes".
+/// Creates a separate link for each flow that a mask distinguishes, on the flow's first packet: ipfw's
+/// "dynamic pipes".
 #[derive(Debug)]
 pub struct Instances {
-    /// What tells the flows apart.
+    /// The mask that distinguishes flows.
     pub mask: FlowMask,
-    /// The most links at a time. Packets of flows beyond share the configured link itself.
+    /// Maximum number of instances at a time. Packets of further flows share the configured link itself.
     pub most: u32,
-    /// A link in which nothing has been for as long as this is given up by the next packet that comes here.
+    /// An instance that has been empty for this long is removed when the next packet arrives here.
     pub idle: Duration,
-    /// What they are like. The values of a feed go to the configured link alone, so their delay is none that is fed.
+    /// The configuration of instances. Values of a feed go to the configured link alone, so instances cannot
+    /// have a delay model with a feed.
     pub template: Box<dyn LinkTemplate>,
 }
 
-/// What links are like that are made on first use.
+/// A template for link instances.
 pub trait LinkTemplate: fmt::Debug + Send {
-    /// A new one. Its name, lanes and instances are not looked at.
+    /// A new instance. Its name, lanes and instances are ignored.
     fn link(&self) -> LinkConfig;
 
-    /// What makes a link of the template before this one a link of this one; see [`Change::Template`].
+    /// The changes that turn an instance of the previous template into one of this template; see
+    /// [`Change::Template`].
     fn changes(&self) -> Vec<Change>;
 }

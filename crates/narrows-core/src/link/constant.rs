@@ -1,5 +1,5 @@
-//! The rate and the delay of a link. Nearly always each is one number, which then stands in the link itself: packets need
-//! neither a call nor a draw for it.
+//! The rate and the delay of a link. Both are nearly always a constant, which is then stored in the link
+//! itself: packets need no virtual call and no draw for it.
 
 use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};

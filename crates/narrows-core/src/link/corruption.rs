@@ -1,6 +1,7 @@
-//! What flips bits of packets on the wire, after checksums were made: nobody mends them.
+//! Bit errors on the wire. Checksums are not updated.
 //!
-//! Bits are counted from the network header on, so a link header, which another link layer would protect, stays whole.
+//! Bits are counted from the network header on: the link header, which another link layer would protect,
+//! stays intact.
 
 use alloc::boxed::Box;
 
@@ -10,24 +11,24 @@ use crate::pool::PacketState;
 use crate::random::Draw;
 use crate::time::Time;
 
-/// What flips bits.
+/// Which bits are flipped.
 #[derive(Debug)]
 pub enum Corruption {
-    /// One bit, at a uniformly random place, of each packet selected.
+    /// One bit, at a uniformly random place, of each selected packet.
     Packets(Box<dyn Selector>),
     /// Each bit independently.
     BitErrors(BitErrors),
-    /// Bits at places that were laid down beforehand.
+    /// Bits at predefined places.
     Pattern(BitPattern),
 }
 
 impl Corruption {
-    /// Flips one bit of each packet selected.
+    /// Flips one bit of each selected packet.
     pub fn of(selector: impl Selector + 'static) -> Self {
         Self::Packets(Box::new(selector))
     }
 
-    /// Calls `flip` with the number of each bit of this packet that is flipped, in ascending order.
+    /// Calls `flip` with the number of each flipped bit of this packet, in ascending order.
     pub(crate) fn corrupt(
         &mut self,
         now: Time,
@@ -35,7 +36,8 @@ impl Corruption {
         draw: &mut Draw,
         mut flip: impl FnMut(u32),
     ) {
-        // IPv6 jumbograms aside no packet has more than 65,575 bytes; a longer one is hit in its first half gibibyte.
+        // Except for IPv6 jumbograms no packet has more than 65,575 bytes; a longer one is hit in its first
+        // half gibibyte.
         let bits = packet.length.saturating_mul(8);
         match self {
             Self::Packets(selector) => {

@@ -1,4 +1,5 @@
-//! A link whose delays come from outside: values in, questions out, and what becomes of a packet that waits for an answer.
+//! A link whose delays come from outside: values in, questions out, and decisions on packets that wait for an
+//! answer.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,24 +13,25 @@ use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
 use crate::time::{Duration, Time};
 
-/// A feed of a link, to look at.
+/// A feed of a link, for inspection.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedView<'a> {
-    /// What it is.
+    /// The feed's configuration.
     pub config: &'a FeedConfig,
-    /// What it has counted.
+    /// The feed's counters.
     pub counters: FeedCounters,
     /// Values that wait for packets.
     pub waiting: u64,
     /// Packets that wait for answers.
     pub open: u64,
-    /// How many more values it takes now: what is left of its lead, or, in the two-way form, the answers that are to come.
+    /// How many more values the feed takes now: the rest of its lead, or, for a two-way feed, the number of
+    /// answers expected.
     pub room: u64,
 }
 
 impl Link {
-    /// Numbers the feeds of the delay model, and makes room for packets that wait for their answers. `new` has the new
-    /// number of each feed that was there before and goes on being asked.
+    /// Numbers the feeds of the delay model, and prepares for packets that wait for answers. `new` has the
+    /// new number of each previous feed that is still asked.
     pub(super) fn meet_feeds(&mut self, new: &[Option<u32>]) {
         let mut feeds = Vec::new();
         self.delay.each_feed(&mut |feed| {
@@ -42,7 +44,7 @@ impl Link {
         }
     }
 
-    /// A packet enters the delay line at `now` and is to wait for an answer.
+    /// A packet enters the delay line at `now` and waits for an answer.
     pub(super) fn ask(&mut self, now: Time, packet: PacketRef, number: u32, pool: &mut Pool) {
         let keeps = self.settings.order == Order::Keep;
         let state = pool.get_mut(packet);
@@ -52,7 +54,7 @@ impl Link {
         self.attend();
     }
 
-    /// Values are handed in at `now`. Returns how many were taken.
+    /// Takes values at `now`. Returns how many were taken.
     pub(crate) fn feed(
         &mut self,
         now: Time,
@@ -82,7 +84,7 @@ impl Link {
         taken
     }
 
-    /// An answer to the oldest question that has none. Whether there was one.
+    /// Handles an answer to the oldest open question. Returns whether there was one.
     fn answer(&mut self, now: Time, number: u32, value: i64, pool: &mut Pool, drops: &mut Drops) -> bool {
         let Some(asked) = &mut self.asked else { return false };
         if asked.is_late(number) {
@@ -101,7 +103,7 @@ impl Link {
         true
     }
 
-    /// Patience runs out at `now` for one packet.
+    /// One question times out at `now`.
     pub(super) fn expire(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
         let Some(asked) = &mut self.asked else { return };
         let (_, number) = asked.deadline();
@@ -109,7 +111,7 @@ impl Link {
         self.attend();
     }
 
-    /// Decides over the oldest open question of a feed without an answer. Whether there was one.
+    /// Decides the oldest open question of a feed without an answer. Returns whether there was one.
     fn give_up(&mut self, now: Time, number: u32, pool: &mut Pool, drops: &mut Drops) -> bool {
         let Some(asked) = &mut self.asked else { return false };
         let Some((entry, packet)) = asked.close(number) else { return false };
@@ -119,7 +121,8 @@ impl Link {
         true
     }
 
-    /// The feed knows what becomes of a packet: asks the model again, and lets go all that need not wait any longer.
+    /// The feed has its decision on a packet: asks the model again, and releases all packets that need not
+    /// wait any longer.
     fn decide(
         &mut self,
         now: Time,
@@ -138,7 +141,7 @@ impl Link {
         let delay = match propagation {
             Propagation::After(delay) => Some(delay),
             Propagation::Lost => None,
-            // Only a model that sends the packet to another feed than before, which it must not, comes here.
+            // Reached only if a model sends the packet to another feed than before, which it must not do.
             Propagation::Asked(_) => Some(Duration::ZERO),
         };
         match delay {
@@ -152,14 +155,15 @@ impl Link {
             }
         }
         while let Some((packet, keeps)) = self.asked.as_mut().and_then(|asked| asked.release(entry)) {
-            // What has waited for one that is lost was due before `now`, it may be.
+            // A packet that waited behind a lost one may have been due before `now`.
             let due = pool.get(packet).entered.max(now);
             self.put_in_line(due, packet, keeps, pool);
         }
     }
 
-    /// Another delay model from `now` on. Feeds of the same name keep their values and their questions; questions to others
-    /// are decided, since nobody will answer them. Of several feeds of one name the first goes on as the first.
+    /// Sets another delay model from `now` on. Feeds with the same name keep their values and questions;
+    /// questions to other feeds are decided now, since they would never be answered. If several feeds have
+    /// the same name, the first continues as the first.
     pub(super) fn change_delay(
         &mut self,
         now: Time,
@@ -172,7 +176,7 @@ impl Link {
         let (mut new, mut met) = (Vec::new(), Vec::new());
         self.delay.view_feeds(&mut |before| {
             let FeedConfig { name, ask, .. } = before.config();
-            // Values go to the first feed of a name, so that another one would never be answered.
+            // Values go to the first feed of a name, so another one would never be answered.
             let is_first = !met.contains(&name);
             met.push(name);
             let same = (0..).zip(&feeds).find(|(_, feed)| is_first && feed.0 == *name);
@@ -201,14 +205,14 @@ impl Link {
         self.asked.is_some()
     }
 
-    /// Hands out the questions that nobody has taken.
+    /// Hands out the untaken questions.
     pub(crate) fn take_questions(&mut self, link: LinkId, to: &mut Vec<Question>) {
         if let Some(asked) = &mut self.asked {
             asked.take(link, to);
         }
     }
 
-    /// Its feeds.
+    /// The link's feeds.
     pub(super) fn view_feeds(&self) -> Vec<FeedView<'_>> {
         let mut views = Vec::new();
         let asked = self.asked.as_deref();
@@ -226,7 +230,7 @@ impl Link {
     }
 }
 
-/// Does something with the feed of that number.
+/// Applies `act` to the feed with this number.
 fn with_feed(model: &mut dyn DelayModel, number: u32, act: impl FnOnce(&mut Feed)) {
     let mut act = Some(act);
     model.each_feed(&mut |feed| {

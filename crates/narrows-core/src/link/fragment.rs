@@ -23,7 +23,8 @@ impl Link {
             state.fragment().map_or(0, |piece| u32::from(piece.offset)) + state.length.saturating_sub(header);
         match mtu.policy {
             MtuPolicy::BlackHole => drops.push(packet, DropReason::BlackHole),
-            // Longer than 65,535 bytes no IPv4 packet is, and the offsets of its pieces could not be told.
+            // No IPv4 packet is longer than 65,535 bytes, and the offsets of its fragments could not be
+            // encoded.
             MtuPolicy::Fragment
                 if state.key.network == Protocol::Ipv4 && header > 0 && room > 0 && end <= 0xffff =>
             {
@@ -33,7 +34,8 @@ impl Link {
         }
     }
 
-    /// Cuts a packet into pieces of up to `room` bytes of payload, a multiple of 8, and queues them in order.
+    /// Cuts a packet into fragments of up to `room` bytes of payload, a multiple of 8, and queues them in
+    /// order.
     fn cut(
         &mut self,
         now: Time,
@@ -51,7 +53,7 @@ impl Link {
         let place = |offset, more| Fragment { offset: whole.offset + offset as u16, more };
         let mut offset = 0;
         while payload - offset > room {
-            // Up to 8,188 pieces of an IPv4 packet, so their numbers and offsets fit in 16 bits.
+            // Up to 8,188 fragments of an IPv4 packet, so their numbers and offsets fit in 16 bits.
             let nth = (offset / room) as u16;
             let Some(piece) = pool.duplicate(packet, &self.streams.fragments, visit, nth) else { break };
             pool.cut(piece, offset, room, place(offset, true));
@@ -60,11 +62,11 @@ impl Link {
             self.enqueue_piece(now, piece, pool, drops);
             offset += room;
         }
-        // The packet itself becomes the last piece: all that is left of it.
+        // The packet itself becomes the last fragment: the rest of its payload.
         let left = payload - offset;
         pool.cut(packet, offset, left, place(offset, whole.more));
         if left > room {
-            // As many copies were made of it as can be told apart.
+            // The packet has reached its limit of copies.
             return drops.push(packet, DropReason::Memory);
         }
         self.enqueue_piece(now, packet, pool, drops);

@@ -1,5 +1,5 @@
-//! What a link does to packets besides letting them wait: losses, flipped bits, duplicates, skipped delays; and a policer. Few links of
-//! a large network have any, so they stand apart from the link.
+//! Impairments of a link: loss, bit errors, duplicates, skipped delays; and a policer. Few links of a large
+//! network have any, so they are stored apart from the link.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ pub(super) struct Impairments {
     pub(super) duplication: Option<Box<dyn Selector>>,
     pub(super) reorder: Option<Reorder>,
     pub(super) streams: Streams,
-    /// The bits of one packet that are being flipped; empty in between.
+    /// The flipped bits of the current packet; empty between packets.
     pub(super) flips: Vec<u32>,
     /// Packets since the last one that skipped the delay.
     since_reordered: u32,

@@ -1,9 +1,11 @@
-//! Links that are made on first use, one for each flow that a mask tells apart.
+//! Link instances: links created on first use, one for each flow that a mask distinguishes.
 //!
-//! Which link a packet goes to, when one is made and when one is given up follows from the instants of packets alone: a link
-//! that went idle at t is given up by the first packet that comes at t + idle or later, of whatever flow, and a flow that comes
-//! back then has a new one. So what a flow's link does depends on no other flow, as long as there are fewer than there may be.
-//! Of several that have an event at one instant, that comes first which was made first, or in the place of one that was.
+//! Which instance a packet goes to, and when instances are created and removed, follows from packet times
+//! alone: an instance that went idle at t is removed by the first packet, of any flow, that arrives at t +
+//! idle or later. If its flow comes back after that, it gets a new instance. So an instance's behaviour does
+//! not depend on other flows as long as the maximum number is not reached. Among instances with an event at
+//! the same time, the order of creation decides; an instance that replaces a removed one takes over its
+//! place.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -18,41 +20,41 @@ use crate::pool::{PacketRef, Pool};
 use crate::random::Seed;
 use crate::time::{Duration, Time};
 
-/// The links of one configured link. A link's number among them is its place in `elements`.
+/// The instances of one configured link. An instance's number is its index in `elements`.
 #[derive(Debug)]
 pub(crate) struct Made {
-    /// The configured link's element.
+    /// The element of the configured link.
     pub(crate) of: u32,
     mask: FlowMask,
     idle: Duration,
     pub(crate) template: Box<dyn LinkTemplate>,
     known: Known,
-    /// Which elements they are; given up ones are used again.
+    /// The elements of the instances; those of removed instances are reused.
     elements: Vec<u32>,
-    /// What those have counted that were given up.
+    /// The counters of removed instances, summed up.
     pub(crate) gone: Box<[Counters]>,
-    /// Links that were made and given up, and packets that came when there were as many as there may be.
+    /// Instances created and removed, and packets that arrived while the maximum number existed.
     pub(crate) counts: InstanceCounts,
 }
 
-/// What has become of links that are made on first use.
+/// Counters of link instances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstanceCounts {
-    /// Links that were made.
+    /// Instances created.
     pub made: u64,
-    /// Those of them that were given up, idle.
+    /// Instances removed because they were idle.
     pub expired: u64,
-    /// Packets that shared the configured link, because there were as many links as there may be.
+    /// Packets that shared the configured link because the maximum number of instances existed.
     pub overflowed: u64,
 }
 
-/// What is to be done for a packet of a flow.
+/// What to do with a packet of a flow.
 pub(crate) enum Found {
-    /// Its link is this element.
+    /// Its instance is this element.
     Element(u32),
-    /// A link is to be made for it.
+    /// Create an instance for it.
     New(Flow),
-    /// There are as many as there may be.
+    /// The maximum number of instances exists.
     Overflow,
 }
 
@@ -90,26 +92,27 @@ impl Made {
         Found::New(flow)
     }
 
-    /// A link that has been idle since then or longer is expired at `now`; early on, none can have been.
+    /// An instance that has been idle since this time or longer is expired at `now`; `None` if none can be
+    /// yet.
     fn since(&self, now: Time) -> Option<Time> {
         now.nanos().checked_sub(self.idle.nanos()).map(Time::from_nanos)
     }
 
-    /// What the new link of a flow is like.
+    /// The configuration of a new instance for a flow.
     pub(crate) fn config(&self, name: &str, lanes: usize, flow: &Flow) -> LinkConfig {
         let Flow { source, destination, flow_label, queue, source_port, destination_port, protocol } = flow;
         let mut config = self.template.link();
-        // A flow has the same draws whenever its link is made.
+        // A flow has the same draws whenever its instance is created.
         config.name = format!(
             "{name} {source:x} {destination:x} {flow_label:x} {queue} {source_port} {destination_port} {protocol}"
         );
-        // Where packets go from there is the network's business.
+        // The network decides where packets go from there.
         config.lanes = (0..lanes).map(|_| Target::Port(String::new())).collect();
         config.instances = None;
         config
     }
 
-    /// Notes the link of a new flow, and says which element it is to be: one that was given up, or the next one.
+    /// Records the instance of a new flow and returns its element: that of a removed instance, or `next`.
     pub(crate) fn insert(&mut self, flow: Flow, next: u32) -> Option<u32> {
         let place = self.known.insert(flow)? as usize;
         self.counts.made += 1;
@@ -119,15 +122,15 @@ impl Made {
         Some(self.elements[place])
     }
 
-    /// The link at this place has nothing inside at `now`.
+    /// The instance at this place is empty at `now`.
     pub(crate) fn idle(&mut self, place: u32, now: Time) {
-        // A change is no use of a link that was idle before.
+        // A change does not count as use of an instance that was already idle.
         if self.known.idle_since(place).is_none() {
             self.known.idle(place, now);
         }
     }
 
-    /// The flows whose links there are at `now`, in their order, and their elements.
+    /// The flows that have an instance at `now`, sorted, and their elements.
     pub(crate) fn present(&self, now: Time) -> Vec<(Flow, u32)> {
         let mut all: Vec<_> = self
             .known
@@ -139,12 +142,12 @@ impl Made {
         all
     }
 
-    /// The counters of those links that have not been given up: what the others counted is in `gone`.
+    /// The counters of instances that have not been removed; `gone` has those of the others.
     pub(crate) fn present_counters<'a>(&'a self, links: &'a [Link]) -> impl Iterator<Item = &'a [Counters]> {
         self.known.iter().map(|(place, _)| links[self.elements[place as usize] as usize].counters())
     }
 
-    /// The elements that may have packets inside, those included that were given up, in the order in which they were made.
+    /// The elements that may have packets inside, including those of removed instances, in order of creation.
     pub(crate) fn elements(&self) -> &[u32] {
         &self.elements
     }

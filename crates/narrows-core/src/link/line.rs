@@ -1,8 +1,8 @@
-//! The delay line: packets on their way, each due at its own instant.
+//! The delay line: packets in flight, each with its own due time.
 //!
-//! Packets that are due no earlier than all before them, which is every packet where the delay is constant or the order
-//! is kept, stand in a plain row. Only a packet that overtakes goes into a heap, so that a heap's cost is paid only for
-//! what a heap is needed for.
+//! A packet that is due no earlier than all packets before it joins a plain list; with a constant delay or
+//! with order kept, that is every packet. Only packets that overtake go into a heap, so only they pay for
+//! one.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
@@ -12,17 +12,17 @@ use crate::time::Time;
 
 #[derive(Debug)]
 pub(crate) struct DelayLine {
-    /// When each is due stands in the packet itself, in [`PacketState::entered`](crate::PacketState::entered).
+    /// The due time of each is in the packet, in [`PacketState::entered`](crate::PacketState::entered).
     row: PacketList,
-    /// When the first and the last in the row are due.
+    /// When the first and the last packet in the list are due.
     first: Time,
     last: Time,
     overtaking: BinaryHeap<Overtaking>,
     sequence: u32,
 }
 
-/// A packet in the heap, as one number: due instant, number of its entry, packet, from the top. Two such numbers are
-/// compared without a branch, which in a heap no processor could predict.
+/// A packet in the heap as one number: from the top, due time, number of its entry, packet. Two such numbers
+/// compare without a branch, which no processor could predict in a heap.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Overtaking(Reverse<u128>);
 
@@ -62,7 +62,7 @@ impl DelayLine {
     }
 
     fn overtake(&mut self, due: Time, packet: PacketRef) {
-        // Growing by a sixteenth instead of doubling keeps the memory for a packet in flight within its bound.
+        // Growing by a sixteenth instead of doubling keeps the memory per packet in flight within its bound.
         if self.overtaking.len() == self.overtaking.capacity() {
             self.overtaking.reserve_exact(self.overtaking.len() / 16 + 4);
         }
@@ -75,8 +75,9 @@ impl DelayLine {
         self.sequence += 1;
     }
 
-    /// Takes the packet that leaves next. Of packets due at one instant, the first to enter leaves first: one in the row
-    /// entered before one in the heap, because the row's last was due later when the heap took its own.
+    /// Takes the packet that leaves next. Of packets due at the same time, the first to enter leaves first. A
+    /// packet in the list entered before one in the heap, because the last packet of the list was due later
+    /// when the heap took its own.
     #[inline]
     pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<PacketRef> {
         if self.overtaking.peek().is_some_and(|overtaking| overtaking.due() < self.first) {
@@ -87,7 +88,7 @@ impl DelayLine {
         packet
     }
 
-    /// Gives the packets in the heap the numbers from 0 on, in the same order.
+    /// Renumbers the packets in the heap from 0, in the same order.
     fn renumber(&mut self) {
         let mut all = core::mem::take(&mut self.overtaking).into_vec();
         all.sort_unstable_by_key(Overtaking::sequence);
@@ -100,7 +101,7 @@ impl DelayLine {
 }
 
 impl Overtaking {
-    /// By due instant, then by entry.
+    /// Ordered by due time, then by entry.
     const fn new(due: Time, sequence: u32, packet: PacketRef) -> Self {
         Self(Reverse((due.nanos() as u128) << 64 | (sequence as u128) << 32 | packet.number() as u128))
     }

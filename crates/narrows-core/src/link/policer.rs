@@ -1,15 +1,17 @@
-//! What a link takes in, by a token bucket, before anything waits.
+//! A token-bucket policer at the ingress of a link, before the queue.
 //!
-//! Source: Linux's act_police, RFC 2697's idea with one rate. A packet conforms if what it costs is in the bucket, and takes it
-//! out; what exceeds takes nothing, so that a flood does not use up what others could have. A second bucket, of a peak rate,
-//! is as that of the [token bucket filter](crate::sched::Tbf): a packet needs both. Buckets are full at first and exact.
+//! Source: Linux's act_police, RFC 2697's idea with one rate. A packet conforms if the bucket has tokens for
+//! its cost, which are then removed. An exceeding packet takes no tokens, so a flood does not use up the
+//! tokens of others. A second bucket, for a peak rate, works as in the
+//! [token bucket filter](crate::sched::Tbf): a packet needs both. Buckets are initially full, and exact.
 //!
 //! ```text
 //! conforming in any span d ≤ min(burst + rate·d, mtu + peak·d)
 //! ```
 //!
-//! It comes after the loss at ingress, which is that of the wire before, and ahead of the MTU and the queue. Costs are by its
-//! own overhead or else the link's, with the packet's own link header where that counts.
+//! It comes after the ingress loss, which models the wire before this link, and before the MTU and the queue.
+//! Costs use the policer's own overhead or else the link's, including the packet's own link header if that
+//! counts.
 
 use crate::counters::{DropReason, Tally};
 use crate::pool::{PacketRef, PacketState};
@@ -22,32 +24,34 @@ use crate::service::Overhead;
 use crate::time::Time;
 use crate::units::{Bytes, Rate};
 
-/// What a policer is told.
+/// The configuration of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicerConfig {
     /// The rate; not zero.
     pub rate: Rate,
-    /// The most bytes that conform at once after idle time; not zero. A longer packet never does.
+    /// The maximum number of bytes that conform at once after idle time; not zero. A longer packet never
+    /// conforms.
     pub burst: Bytes,
-    /// How fast a burst may come.
+    /// The peak rate within a burst.
     pub peak: Option<Peak>,
-    /// What a packet costs at least.
+    /// The minimum cost of a packet.
     pub mpu: Bytes,
-    /// What a packet costs; nothing for the link's overhead. In Linux it is the IP packet for what arrives at a device.
+    /// The overhead in a packet's cost; `None` for the link's overhead. Linux counts the IP packet for
+    /// packets that arrive at a device.
     pub overhead: Option<Overhead>,
-    /// What becomes of packets that exceed.
+    /// The action for exceeding packets.
     pub exceed: Exceed,
 }
 
-/// What becomes of packets that exceed.
+/// The action for exceeding packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exceed {
-    /// They are dropped, as [`DropReason::Policed`].
+    /// Drop them as [`DropReason::Policed`].
     #[default]
     Drop,
-    /// They are marked with "congestion experienced" and go on; those that cannot be marked are dropped.
+    /// Mark them CE and pass them on; drop those that are not ECN-capable.
     Mark,
-    /// They go on, and are counted.
+    /// Pass them on, and count them.
     Pass,
 }
 
@@ -61,32 +65,33 @@ pub struct Policer {
     counts: PolicerCounts,
 }
 
-/// What a policer has counted.
+/// Counters of a policer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PolicerCounts {
     /// Packets that conformed.
     pub conforming: Tally,
-    /// Packets that exceeded, whatever became of them.
+    /// Packets that exceeded, passed on or not.
     pub exceeding: Tally,
 }
 
 impl Policer {
-    /// With full buckets.
+    /// A policer with full buckets.
     ///
     /// # Errors
-    /// When the rate or a bucket is zero, the peak rate is not above the rate, or a burst is beyond what can be counted.
+    /// If the rate or a bucket is zero, the peak rate is not above the rate, or a burst is too large to
+    /// count.
     pub fn new(config: PolicerConfig) -> Result<Self, ShapingError> {
         let PolicerConfig { rate, burst, peak, mpu, overhead, exceed } = config;
         let buckets = Buckets::new(rate, burst, peak).map_err(ShapingFault::of_all)?;
         Ok(Self { buckets, mpu, overhead, exceed, counts: PolicerCounts::default() })
     }
 
-    /// What it has counted.
+    /// The policer's counters.
     pub const fn counts(&self) -> PolicerCounts {
         self.counts
     }
 
-    /// Whether a packet conforms at `now`.
+    /// Whether a packet conforms at `now`. Takes the tokens and counts the packet.
     fn conforms(&mut self, now: Time, packet: &PacketState, links: &Overhead) -> bool {
         let overhead = self.overhead.as_ref().unwrap_or(links);
         let cost = bucket::cost_with_header(packet.length, packet.link_header, overhead, self.mpu);
@@ -100,7 +105,7 @@ impl Policer {
         conforms
     }
 
-    /// Lets a packet in that arrives at `now`, or drops it; whether it goes on.
+    /// Passes a packet that arrives at `now`, or drops it. Returns whether it goes on.
     pub(super) fn admit(
         &mut self,
         now: Time,
@@ -124,7 +129,7 @@ impl Policer {
 }
 
 impl PolicerCounts {
-    /// Adds what another one has counted.
+    /// Adds the counters of another policer.
     pub(super) const fn absorb(&mut self, other: Self) {
         self.conforming.packets += other.conforming.packets;
         self.conforming.bytes += other.conforming.bytes;

@@ -1,20 +1,20 @@
-//! What of a link is a plain value: it counts from the next packet on, whenever it changes.
+//! The plain values of a link: a change applies from the next packet on.
 //!
-//! A new one is a field here, its default, and where the link asks for it.
+//! To add one, add a field here, its default, and the code in the link that reads it.
 
 /// The plain values of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSettings {
-    /// Whether packets may overtake one another in the delay line.
+    /// Whether packets may overtake each other in the delay line.
     pub order: Order,
-    /// The most packets that the delay line holds. Those in flight stay when it changes.
+    /// The maximum number of packets in the delay line. Packets in flight stay when it changes.
     pub line_limit: Option<u64>,
-    /// The longest packet, and what becomes of longer ones.
+    /// The MTU, and the policy for longer packets.
     pub mtu: Option<Mtu>,
 }
 
 impl LinkSettings {
-    /// Those of a link that does nothing.
+    /// The values of a link that does nothing.
     pub const PLAIN: Self = Self { order: Order::Keep, line_limit: None, mtu: None };
 }
 
@@ -24,33 +24,33 @@ impl Default for LinkSettings {
     }
 }
 
-/// Whether a delay that varies may change the order of packets.
+/// Whether a varying delay may reorder packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// A packet is held back until those that entered before it have left.
+    /// A packet is delayed until the packets that entered before it have left.
     #[default]
     Keep,
     /// Packets leave when they are due.
     Allow,
 }
 
-/// The longest packet that a link takes.
+/// The MTU of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mtu {
     /// Bytes from the network header on.
     pub bytes: u32,
-    /// What becomes of a longer one.
+    /// The policy for longer packets.
     pub policy: MtuPolicy,
 }
 
-/// What becomes of a packet that is too long.
+/// The policy for packets longer than the MTU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MtuPolicy {
-    /// As routers do: IPv4 that may be fragmented is; the sender of any other packet is told.
+    /// As routers do: fragment IPv4 packets without DF; for all others notify the sender.
     #[default]
     Fragment,
-    /// The sender is told: "fragmentation needed" or "packet too big".
+    /// Notify the sender: "fragmentation needed" or "packet too big".
     Answer,
-    /// It vanishes.
+    /// Drop silently.
     BlackHole,
 }

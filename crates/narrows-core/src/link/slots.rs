@@ -1,11 +1,13 @@
-//! Slots: what is due at the end of the delay line waits there for the next slot, as on a medium that lets a station speak
-//! only now and then, and gathers several packets for one turn (Wi-Fi, cable, LTE).
+//! Slots: packets that are due at the end of the delay line wait there for the next slot. This models a
+//! medium that lets a station send only now and then, and batches several packets per turn (Wi-Fi, cable,
+//! LTE).
 //!
-//! NetEm's `slot`, made independent of when anybody looks. A slot is asked for at the instant at which a packet becomes due
-//! and no slot has opened at or after that instant nor is to open, and when the open one is used up; it opens a gap later.
-//! All that is due by then leaves at once, in order, up to `packets` packets and until `bytes` bytes are used up: the
-//! packet that uses them up still leaves. What becomes due at the very instant of a slot that has room leaves with it.
-//! NetEm asks whenever it is looked at, so that there an arrival can shift the slots of packets that are not due yet.
+//! This is NetEm's `slot`, made independent of polling. A slot is scheduled when a packet becomes due and no
+//! slot opens at that time or later, and whenever the open slot is used up; it opens one gap later. All
+//! packets due by then leave at once, in order, up to `packets` packets and until `bytes` bytes are used up:
+//! the packet that uses them up still leaves. A packet that becomes due exactly when a slot with room opens
+//! leaves in it. NetEm schedules a slot when its queue is polled, so there an arrival can shift the slots of
+//! packets that are not due yet.
 //!
 //! ```
 //! use narrows_core::{Bytes, Duration, SlotGap, Slots};
@@ -27,20 +29,20 @@ use crate::units::Bytes;
 /// When packets that are due leave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slots {
-    /// How long it takes until a slot that is asked for opens.
+    /// The gap from the scheduling of a slot until it opens.
     pub gap: SlotGap,
-    /// The most packets that leave in one slot; 0 for any number.
+    /// Maximum packets per slot; 0 for no limit.
     pub packets: u64,
-    /// The bytes after which a slot is used up, counted as the link's overhead says; 0 for any number.
+    /// The bytes after which a slot is used up, including the link's overhead; 0 for no limit.
     pub bytes: Bytes,
 }
 
-/// How long it takes until a slot opens. Drawn for each slot by its number.
+/// The gap until a slot opens. Each slot draws its own, by the number of the slot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SlotGap {
-    /// Uniform between two, both included.
+    /// Uniform between a minimum and a maximum, both included.
     Between(Duration, Duration),
-    /// Of any distribution.
+    /// From any distribution.
     Drawn(Box<Distribution>),
 }
 
@@ -62,7 +64,7 @@ impl Link {
         passes
     }
 
-    /// The next packet that leaves in the slot that opens at `now`, if one does.
+    /// The next packet that leaves in the slot that opens at `now`, if any.
     pub(super) fn pass_next(&mut self, now: Time, pool: &mut Pool) -> Option<PacketRef> {
         let packet = self.gate.as_ref().filter(|gate| gate.next_event() == now)?.waiting.front()?;
         let bytes = self.slot_bytes(packet, pool);
@@ -81,7 +83,7 @@ impl Link {
         self.attend();
     }
 
-    /// When the gate opens for packets that wait.
+    /// When the gate opens for waiting packets.
     pub(super) fn gate_opens(&self) -> Time {
         self.gate.as_ref().map_or(Time::NEVER, |gate| gate.next_event())
     }
@@ -92,8 +94,8 @@ impl Link {
     }
 }
 
-/// How many slots the parts of a link asked for that are gone. The gap of a slot is drawn by its number, and numbers must
-/// go on when slots come back.
+/// How many slots removed parts of a link have scheduled. A slot's gap is drawn by its number, so numbering
+/// must continue when slots are added again.
 #[derive(Debug)]
 pub(super) struct Numbers {
     /// At the end of the delay line.
@@ -103,8 +105,8 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Of a link that is there from then on. One of the same name that is made anew goes on with other numbers, unless it asked
-    /// for more slots before than there were nanoseconds.
+    /// For a link that exists from `since` on. A link created again under the same name continues with other
+    /// numbers, unless it scheduled more slots before than nanoseconds had passed.
     pub(super) const fn since(since: Time) -> Self {
         Self { of_line: since.nanos(), of_netem: since.nanos() }
     }
@@ -113,22 +115,22 @@ impl Numbers {
 /// Packets that wait for a slot, and the newest slot.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// Nothing when what waits is to be let out, and no more.
+    /// `None` if the gate only releases its waiting packets and is then removed.
     slots: Option<Slots>,
-    /// What draws gaps that are not uniform.
+    /// Draws gaps that are not uniform.
     sampler: Option<Sampler>,
     stream: Stream,
     waiting: PacketList,
-    /// How many slots have been asked for.
+    /// How many slots have been scheduled.
     asked: u64,
-    /// When the newest slot opened, or opens, and what it has left.
+    /// When the newest slot opened or opens, and what is left of it.
     opens: Option<Time>,
     packets_left: u64,
     bytes_left: u64,
 }
 
 impl Gate {
-    /// Without slots yet; so many were asked for before.
+    /// Without slots yet; `asked` slots were scheduled before.
     fn new(seed: Seed, link: &str, asked: u64) -> Self {
         Self {
             slots: None,
@@ -142,8 +144,8 @@ impl Gate {
         }
     }
 
-    /// Other slots from the next one on. The one that was asked for keeps its instant; without slots, all that waits leaves
-    /// at once.
+    /// Sets other slots from the next one on. A slot already scheduled keeps its time; with `None`, all
+    /// waiting packets leave at once.
     fn set(&mut self, now: Time, slots: Option<Slots>) {
         if slots.is_none() {
             self.opens = Some(now);
@@ -160,12 +162,12 @@ impl Gate {
         self.waiting.len()
     }
 
-    /// When packets that wait may leave.
+    /// When waiting packets may leave.
     fn next_event(&self) -> Time {
         self.opens.filter(|_| !self.waiting.is_empty()).unwrap_or(Time::NEVER)
     }
 
-    /// A packet of `bytes` bytes is due: whether it leaves now. Otherwise it waits here.
+    /// A packet of `bytes` bytes is due. Returns whether it leaves now; otherwise it waits here.
     fn admits(&mut self, now: Time, packet: PacketRef, bytes: u64, pool: &mut Pool) -> bool {
         if self.waiting.is_empty() {
             if self.opens.is_none_or(|opens| opens < now) {
@@ -189,7 +191,7 @@ impl Gate {
         }
     }
 
-    /// Asks for a slot at `now`.
+    /// Schedules a slot at `now`.
     fn ask(&mut self, now: Time) {
         let Some(slots) = &self.slots else { return };
         let mut draw = self.stream.nth(self.asked);

@@ -1,4 +1,4 @@
-//! Links that become sch_netem's single queue, and those that were.
+//! Turns a link into sch_netem's single queue, and back.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -15,10 +15,10 @@ use crate::service::{ConstantRate, Overhead};
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
 
-/// Around the single queue, which keeps no order, limits are its own.
+/// Settings around the single queue, which does not keep order and has its own limit.
 const STRIPPED: LinkSettings = LinkSettings { order: Order::Allow, ..LinkSettings::PLAIN };
 
-/// The parts of a link, and the single queue if its configuration asks for that.
+/// The parts of a link, and the single queue if the configuration has one.
 pub(super) fn replace(
     mut config: LinkConfig,
     seed: Seed,
@@ -28,7 +28,7 @@ pub(super) fn replace(
     let Some(netem) = config.netem.take() else { return (config, None) };
     let queue = SingleQueue::new(netem, since, seed, &config.name, slots.of_netem);
     let LinkConfig { name, lanes, .. } = config;
-    // Packets leave the single queue when they are due, in whatever order.
+    // Packets leave the single queue when they are due, in any order.
     let plain = LinkConfig { lanes, settings: STRIPPED, ..LinkConfig::plain(name) };
     (plain, Some(Box::new(queue)))
 }
@@ -53,7 +53,7 @@ impl Link {
         self.queue = Waiting::Single(Box::new(queue));
     }
 
-    /// All parts but the queue become those of a plain link.
+    /// Resets all parts except the queue to those of a plain link.
     fn strip(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
         self.change_service(now, Box::new(ConstantRate(Rate::UNLIMITED)));
         self.overhead = Overhead::IP;
@@ -66,7 +66,8 @@ impl Link {
         self.change_slots(now, None);
     }
 
-    /// What the single queue holds, if there is one, goes to the delay line, and a plain queue takes its place.
+    /// Moves the packets of the single queue, if there is one, to the delay line, and replaces it with a
+    /// plain queue.
     pub(super) fn end_netem(&mut self, now: Time, pool: &mut Pool) {
         let Waiting::Single(single) = &mut self.queue else { return };
         while let Some((packet, due)) = single.pop(pool) {

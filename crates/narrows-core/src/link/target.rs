@@ -1,4 +1,4 @@
-//! Where what leaves an element goes.
+//! Where packets go when they leave an element.
 
 use alloc::string::String;
 
@@ -14,19 +14,19 @@ pub enum Target {
         /// 0 for a link of one direction.
         lane: u8,
     },
-    /// To a set of rules.
+    /// To a rule set.
     Rules {
-        /// Its name.
+        /// The name of the rule set.
         name: String,
-        /// Which way: what ipfw calls "in", or "out".
+        /// The direction: ipfw's "in" if true, otherwise "out".
         incoming: bool,
     },
-    /// Out of a pipe, back to the rules that sent the packet there: to the next rule, or with one pass to where packets go
-    /// that have passed.
+    /// Out of a pipe, back to the rules that sent the packet there: to the next rule or, with one-pass, to
+    /// where passed packets go.
     FromPipe {
-        /// The name of the rules.
+        /// The name of the rule set.
         rules: String,
-        /// As it was on the way in.
+        /// The direction, as on the way in.
         incoming: bool,
     },
     /// To a router.

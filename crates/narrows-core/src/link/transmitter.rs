@@ -1,4 +1,4 @@
-//! The transmitter: what goes on the wire, when its transmission ends, and what becomes of it there.
+//! The transmitter: what goes on the wire, when its transmission ends, and what happens to it there.
 
 use super::{Link, Service, Transmission, visit};
 use crate::counters::DropReason;
@@ -8,8 +8,9 @@ use crate::service::{ServiceCurve, Work};
 use crate::time::{Duration, Time};
 
 impl Link {
-    /// Ends the transmission that is due, and puts the next packet on the wire if the wire is free and one may go. What
-    /// takes no time ends at once: on a wire without a limit no packet ever waits for another.
+    /// Ends the transmission that is due, and puts the next packet on the wire if the wire is free and a
+    /// packet may go. A transmission that takes no time ends at once: at an unlimited rate no packet ever
+    /// waits for another.
     pub(super) fn serve(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
         if let Some(transmission) = &self.transmission {
             if transmission.end != now {
@@ -23,7 +24,7 @@ impl Link {
         self.serve_next(now, pool, drops);
     }
 
-    /// The same while the wire is free.
+    /// As [`Link::serve`], while the wire is free.
     pub(super) fn serve_next(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
         loop {
             self.not_before = Time::NEVER;
@@ -37,14 +38,15 @@ impl Link {
         }
     }
 
-    /// Does what the queue has said at `now`. Whether it is to be asked again: one packet has gone, and the wire is free.
+    /// Handles the queue's answer at `now`. Returns whether to ask again: one packet has gone, and the wire
+    /// is free.
     #[inline(always)]
     pub(super) fn follow(&mut self, now: Time, next: Dequeue, pool: &mut Pool, drops: &mut Drops) -> bool {
         match next {
             Dequeue::Packet(packet) => self.put_on_wire(now, packet, pool, drops),
             Dequeue::NotBefore(at) => {
-                // What the queue waits for may be another rate, of which it is told before it is asked. And one that says
-                // "not before now" would be asked for ever.
+                // The queue may be waiting for a rate change, so it is told the new rate before it is asked
+                // again. A queue that answered "not before now" would be asked forever, hence at least 1 ns.
                 let at = at.min(self.service.next_change(now));
                 self.not_before = at.max(now + Duration::from_nanos(1));
                 false
@@ -53,7 +55,8 @@ impl Link {
         }
     }
 
-    /// Puts a packet on the wire, which is free, at `now`. Whether it is free again: what takes no time never stands there.
+    /// Puts a packet on the free wire at `now`. Returns whether the wire is free again: a transmission that
+    /// takes no time never occupies it.
     fn put_on_wire(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) -> bool {
         let transmission = self.transmit(now, packet, pool);
         if transmission.end != now {
@@ -88,14 +91,14 @@ impl Link {
             work = Work(work.0.saturating_sub(carried.0));
         }
         let (end, surplus) = match work.0 {
-            // Done by what the one before it left over, whatever the curve does from now on.
+            // Covered by the surplus of the previous transmission, whatever the curve does from now on.
             0 if paid == Work::default() && (bits > 0 || left_over > Work::default()) => (since, left_over),
             _ => self.predict(since, work, left_over),
         };
         Transmission { packet, since, work, began: now, bits, end, surplus }
     }
 
-    /// When work that begins at `since` ends at the present service curve, and what is left over then.
+    /// When work that begins at `since` ends at the current service curve, and the surplus then.
     pub(super) fn predict(&self, since: Time, work: Work, left_over: Work) -> (Time, Work) {
         let finish = match &self.service {
             Service::Constant(rate) => rate.finish(since, work),
@@ -104,14 +107,14 @@ impl Link {
         match finish {
             Some(finish) => {
                 let surplus = Work(finish.surplus.0.saturating_add(left_over.0));
-                // Never in the past, whatever a curve from elsewhere says: time must not go back.
+                // Never in the past, whatever a third-party curve returns: time must not go back.
                 (finish.at.max(since), surplus)
             }
             None => (Time::NEVER, left_over),
         }
     }
 
-    /// A packet has been sent, from `began` on: what the wire does to it, then the delay line.
+    /// A packet has been sent, starting at `began`: applies the impairments of the wire, then the delay line.
     #[inline(always)]
     pub(super) fn sent(
         &mut self,

@@ -1,4 +1,5 @@
-//! A rate and a bound that vary by themselves. They own no events: the queue is told of them when it is needed next.
+//! A rate and a bound that vary by themselves. They have no events: the queue is told of changes when it is
+//! next needed.
 
 use alloc::boxed::Box;
 
@@ -8,7 +9,7 @@ use crate::steps::{Segment, Steps};
 use crate::time::Time;
 use crate::units::Rate;
 
-/// A bound of the queue that follows a trace, and the one in force.
+/// A queue bound that follows a trace, and its current segment.
 #[derive(Debug)]
 pub(super) struct BoundSteps {
     steps: Steps<Bound>,
@@ -22,8 +23,8 @@ impl BoundSteps {
 }
 
 impl Link {
-    /// Tells the queue what the wire is like at `now`, and until when that holds. Where the rate varies by itself, this is
-    /// called when the queue is needed next, and what it was in between is told then.
+    /// Tells the queue the current wire, and until when it stays the same. If the rate varies by itself, this
+    /// is called when the queue is next needed, and also reports the rates in between.
     #[cold]
     pub(super) fn vary(&mut self, now: Time) {
         self.catch_up(now);
@@ -31,9 +32,9 @@ impl Link {
         self.set_bound(now);
     }
 
-    /// Tells the queue of the rates that there were since it was told last: idle time counts by what could have been sent.
-    /// After very many changes at once the mean of the others has to do, or a fast trace and a long silence would take for
-    /// ever.
+    /// Tells the queue the rates since it was last told, because idle time counts by what could have been
+    /// sent. After 64 changes at once, the mean of the others is used; otherwise a fast trace and a long idle
+    /// time would take forever.
     pub(super) fn catch_up(&mut self, now: Time) {
         const MOST: usize = 64;
         let mut at = self.varies;
@@ -57,7 +58,7 @@ impl Link {
         self.queue.set_wire(now, wire);
     }
 
-    /// Gives the queue the bound that it has at `now`, where that follows a trace.
+    /// Sets the queue's bound at `now`, if it follows a trace.
     pub(super) fn set_bound(&mut self, now: Time) {
         self.varies = self.service.next_change(now);
         if let Some(BoundSteps { steps, segment }) = self.bounds.as_deref_mut() {

@@ -1,4 +1,4 @@
-//! A link from outside.
+//! A read-only view of a link.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -12,21 +12,21 @@ use crate::sched::{ClassState, FlowSetCounts, MaskedFlow};
 use crate::time::{Duration, Time};
 use crate::units::Rate;
 
-/// A link, to look at. One that has instances counts what these do.
+/// A link, for inspection. Counters of a link with instances include those of its instances.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkView<'a> {
     pub(super) link: &'a Link,
     made: Option<&'a Made>,
-    /// All elements, to find the instances by.
+    /// All elements, to look up the instances.
     links: &'a [Link],
 }
 
-/// A link that was made on first use.
+/// A link instance, created on first use.
 #[derive(Clone, Copy, Debug)]
 pub struct Instance<'a> {
-    /// What its packets agree in.
+    /// The flow of its packets.
     pub flow: Flow,
-    /// Itself.
+    /// The instance as a link.
     pub link: LinkView<'a>,
 }
 
@@ -35,13 +35,13 @@ impl<'a> LinkView<'a> {
         Self { link, made, links }
     }
 
-    /// All that have been made on first use, given up or not.
+    /// All instances ever created, removed or not.
     fn all_made(&self) -> impl Iterator<Item = &'a Link> + use<'a> {
         let (made, links) = (self.made, self.links);
         made.into_iter().flat_map(|made| made.elements()).map(move |&element| &links[element as usize])
     }
 
-    /// The links that were made on first use and are not given up, in the order of their flows.
+    /// The existing instances at `now`, in order of their flows.
     pub fn instances(&self, now: Time) -> Vec<Instance<'a>> {
         let present = self.made.map_or(Vec::new(), |made| made.present(now));
         let view = |(flow, element): (Flow, u32)| Instance {
@@ -51,17 +51,17 @@ impl<'a> LinkView<'a> {
         present.into_iter().map(view).collect()
     }
 
-    /// What has become of links that are made on first use, if this one has any.
+    /// Counters of link instances, if this link has any.
     pub fn instance_counts(&self) -> Option<InstanceCounts> {
         self.made.map(|made| made.counts)
     }
 
-    /// Its name.
+    /// The link's name.
     pub fn name(&self) -> &'a str {
         &self.link.name
     }
 
-    /// The counters of each lane: one for a link of one direction, more for a shared medium.
+    /// The counters of each lane: one lane for a link of one direction, more for a shared medium.
     pub fn counters(&self) -> Cow<'a, [Counters]> {
         let Some(made) = self.made else { return Cow::Borrowed(&self.link.counters) };
         let mut sums = self.link.counters.to_vec();
@@ -72,7 +72,7 @@ impl<'a> LinkView<'a> {
         Cow::Owned(sums)
     }
 
-    /// What waits in the queue.
+    /// The backlog of the queue.
     pub fn backlog(&self) -> Backlog {
         let mut sum = self.link.queue.backlog();
         for link in self.all_made() {
@@ -83,17 +83,17 @@ impl<'a> LinkView<'a> {
         sum
     }
 
-    /// What each class of the queue has counted, where it has classes.
+    /// The counters of each class of the queue, if it has classes.
     pub fn classes(&self) -> &'a [ClassCounters] {
         self.link.queue.classes()
     }
 
-    /// Where the classes of the queue's scheduler stand, if it tells more of them than what all count.
+    /// The state of the classes of the queue's scheduler, if it reports more than the common counters.
     pub fn class_states(&self, now: Time) -> Vec<ClassState> {
         self.link.queue.class_states(now)
     }
 
-    /// What the policer has counted, where there is one.
+    /// The policer's counters, if there is one.
     pub fn policer(&self) -> Option<PolicerCounts> {
         let own = |link: &Link| Some(link.impairments.as_ref()?.policer.as_ref()?.counts());
         let all = core::iter::once(self.link).chain(self.all_made());
@@ -103,12 +103,13 @@ impl<'a> LinkView<'a> {
         })
     }
 
-    /// The flows of the queue that masks have made and that are there at `now`, by set and in their order.
+    /// The flows that masks have created in the queue and that exist at `now`, by set and sorted within a
+    /// set.
     pub fn masked_flows(&self, now: Time) -> Vec<MaskedFlow> {
         self.link.queue.masked_flows(now)
     }
 
-    /// What has become of the flows of each set of the queue, where masks make flows.
+    /// Counters of the flows in each set of the queue, if masks create flows.
     pub fn flow_sets(&self) -> Vec<FlowSetCounts> {
         self.link.queue.flow_sets()
     }
@@ -118,17 +119,17 @@ impl<'a> LinkView<'a> {
         self.link.queue.bound()
     }
 
-    /// Packets in the delay line, those included that wait for an answer of a feed or for a slot.
+    /// Packets in the delay line, including those that wait for an answer of a feed or for a slot.
     pub fn in_flight(&self) -> u64 {
         self.link.in_flight() + self.all_made().map(Link::in_flight).sum::<u64>()
     }
 
-    /// The feeds that the delays come from.
+    /// The feeds of the delay model.
     pub fn feeds(&self) -> Vec<FeedView<'a>> {
         self.link.view_feeds()
     }
 
-    /// The longest packet that it takes.
+    /// The MTU.
     pub fn mtu(&self) -> Option<Mtu> {
         self.link.settings.mtu
     }
@@ -138,18 +139,18 @@ impl<'a> LinkView<'a> {
         self.link.transmission.is_some() || self.all_made().any(|link| link.transmission.is_some())
     }
 
-    /// How many packets are on the wire: at most one for each link, which of those made on first use are several.
+    /// How many packets are on the wire: at most one per link, but several for a link with instances.
     pub fn transmitting(&self) -> u64 {
         let one = |link: &Link| u64::from(link.transmission.is_some());
         one(self.link) + self.all_made().map(one).sum::<u64>()
     }
 
-    /// The rate at an instant.
+    /// The rate at `at`.
     pub fn rate(&self, at: Time) -> Rate {
         self.link.service.rate(at)
     }
 
-    /// The mean propagation delay, where it is known.
+    /// The mean propagation delay, if known.
     pub fn mean_delay(&self) -> Option<Duration> {
         self.link.delay.mean()
     }

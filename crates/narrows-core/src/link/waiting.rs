@@ -1,4 +1,5 @@
-//! The queue of a link: any, or the single queue of sch_netem, which knows more about its packets than a queue has to say.
+//! The queue of a link: any queue, or the single queue of sch_netem, which has more state than the trait for
+//! queues exposes.
 
 use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};

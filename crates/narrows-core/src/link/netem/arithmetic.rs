@@ -1,9 +1,9 @@
-//! The integer arithmetic of sch_netem, in the widths of its C.
+//! The integer arithmetic of sch_netem, in the widths of its C code.
 
 use super::config::{Rate, Share, Table};
 
-/// NetEm's correlated random numbers, `get_crandom`: `answer = (value·(2³² − ρ) + last·ρ) >> 32`, where ρ is one more than
-/// what was asked for. Without a correlation a number passes as it is, and is not remembered.
+/// NetEm's correlated random numbers, `get_crandom`: `answer = (value·(2³² − ρ) + last·ρ) >> 32`, where ρ is
+/// one more than requested. Without a correlation a number passes unchanged and is not remembered.
 #[derive(Clone, Copy, Debug)]
 pub struct Crandom {
     last: u32,
@@ -11,12 +11,12 @@ pub struct Crandom {
 }
 
 impl Crandom {
-    /// With a correlation, as if the answer before had been `last`.
+    /// With a correlation, as if the previous answer had been `last`.
     pub const fn new(correlation: Share, last: u32) -> Self {
         Self { last, correlation }
     }
 
-    /// The correlated value that follows, from a uniform `value`.
+    /// The next correlated value, from a uniform `value`.
     pub const fn next(&mut self, value: u32) -> u32 {
         if self.correlation.raw() == 0 {
             return value;
@@ -27,8 +27,8 @@ impl Crandom {
     }
 }
 
-/// A delay in nanoseconds with mean `mu` and standard deviation `sigma`, `tabledist`: uniform on [mu − sigma, mu + sigma)
-/// without a table.
+/// A delay in nanoseconds with mean `mu` and standard deviation `sigma`, `tabledist`: without a table,
+/// uniform on [mu − sigma, mu + sigma).
 pub fn table_delay(mu: i64, sigma: i32, random: u32, table: Option<&Table>) -> i64 {
     const SCALE: i64 = 8192;
     if sigma == 0 {
@@ -41,13 +41,13 @@ pub fn table_delay(mu: i64, sigma: i32, random: u32, table: Option<&Table>) -> i
     let (sigma, values) = (i64::from(sigma), table.values());
     let t = i64::from(values[random as usize % values.len()]);
     let part = (sigma % SCALE) * t;
-    // Half away from zero; a division drops the fraction.
+    // Half away from zero; the division truncates.
     let rounded = if part >= 0 { part + SCALE / 2 } else { part - SCALE / 2 };
     (rounded / SCALE + (sigma / SCALE) * t).wrapping_add(mu)
 }
 
-/// How long a frame of `length` bytes takes at the rate, `packet_time_ns`. An overhead that makes a length negative makes
-/// it huge, as in the kernel. No time at a rate of 0, which to the kernel is none.
+/// The transmission time of a frame of `length` bytes, `packet_time_ns`. As in the kernel, an overhead that
+/// makes a length negative makes it huge. Zero at a rate of 0, which the kernel takes as no rate.
 pub const fn packet_nanos(length: u64, rate: Rate) -> u64 {
     let mut length = length.wrapping_add(rate.packet_overhead as u64);
     if let Some(mut cells) = (length as u32).checked_div(rate.cell_size) {

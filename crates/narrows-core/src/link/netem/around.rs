@@ -1,4 +1,4 @@
-//! sch_netem's single queue with another queue in it, where tc has the other as its child.
+//! The single queue of sch_netem with a child queue, as tc attaches one.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,20 +12,20 @@ use crate::random::Seed;
 use crate::sched::{ClassSettings, ClassState, FlowSetCounts, MaskedFlow, Refused, Weight};
 use crate::time::Time;
 
-/// The single queue of sch_netem with a queue in it.
+/// The single queue of sch_netem with a child queue.
 ///
-/// A packet goes into the queue when it is due, and leaves when that gives it (`netem_dequeue`, where `q->qdisc` is set).
-/// The limit counts what is in either. One that is reordered passes the queue by.
+/// A packet enters the child queue when it is due, and leaves when the child dequeues it (`netem_dequeue`,
+/// where `q->qdisc` is set). The limit counts the packets in both. A reordered packet bypasses the child.
 #[derive(Debug)]
 pub struct NetemAround {
     netem: SingleQueue,
     child: Box<dyn Queue>,
-    /// Whether it has been told when it begins.
+    /// Whether the start time is set.
     begun: bool,
 }
 
 impl NetemAround {
-    /// Its draws go by the seed and the name, which no other one may have.
+    /// Draws are keyed by the seed and the name, which must be unique.
     pub fn new(netem: Netem, seed: Seed, name: &str, child: Box<dyn Queue>) -> Self {
         Self { netem: SingleQueue::new(Box::new(netem), Time::ZERO, seed, name, 0), child, begun: false }
     }
@@ -60,7 +60,7 @@ impl Queue for NetemAround {
         Backlog { packets: own.packets + inside.packets, bytes: own.bytes + inside.bytes }
     }
 
-    /// The single queue's; the other's stays.
+    /// The bound of the single queue; the child's does not change.
     fn set_bound(&mut self, bound: Bound) {
         self.netem.set_bound(bound);
     }
@@ -78,12 +78,12 @@ impl Queue for NetemAround {
         all
     }
 
-    /// What waited elsewhere has had its delay.
+    /// Packets that waited elsewhere have already had their delay.
     fn adopt(&mut self, now: Time, packets: PacketList, context: &mut Context<'_>) {
         self.child.adopt(now, packets, context);
     }
 
-    /// The first slot opens when the queue begins, which is when it is told of its wire first.
+    /// The first slot opens when the queue begins, at the first call of this method.
     fn set_wire(&mut self, now: Time, wire: Wire) {
         if !self.begun {
             self.begun = true;

@@ -1,4 +1,4 @@
-//! sch_netem's single queue as a queue among others: in a class of a scheduler, where tc would have it as a child.
+//! The single queue of sch_netem as a queue in a class of a scheduler, where tc would attach it as a child.
 
 use alloc::boxed::Box;
 
@@ -9,21 +9,21 @@ use crate::queue::{Backlog, Bound, Context, Dequeue, Queue, Wire};
 use crate::random::Seed;
 use crate::time::Time;
 
-/// The single queue of sch_netem, to stand in a class ([`Store::Queue`](crate::sched::Store::Queue)).
+/// The single queue of sch_netem, for use in a class ([`Store::Queue`](crate::sched::Store::Queue)).
 ///
-/// It decides as [the link's](super) does, on packets as they arrive, and keeps each until it is due; then the scheduler
-/// takes it when it likes, as the kernel's do. Duplicates count as arrived in the class, and as made by the link. Where it is
-/// given what waited elsewhere, that leaves at once, and what it gives away has no due instant any more: to another queue it
-/// is only what waits.
+/// It decides on arriving packets as [the link's](super) does, and keeps each until it is due; then the
+/// scheduler may take it at any time, as in the kernel. Duplicates count as arrived in the class and as
+/// created by the link. Packets that it adopts from another queue leave at once. Packets that another queue
+/// adopts from it lose their due times and simply wait there.
 #[derive(Debug)]
 pub struct NetemQueue {
     queue: SingleQueue,
-    /// Whether it has been told when it begins.
+    /// Whether the start time is set.
     begun: bool,
 }
 
 impl NetemQueue {
-    /// Its draws go by the seed and the name, which no other one may have.
+    /// Draws are keyed by the seed and the name, which must be unique.
     pub fn new(netem: Netem, seed: Seed, name: &str) -> Self {
         Self { queue: SingleQueue::new(Box::new(netem), Time::ZERO, seed, name, 0), begun: false }
     }
@@ -58,7 +58,7 @@ impl Queue for NetemQueue {
         self.queue.adopt(now, packets, context);
     }
 
-    /// The first slot opens when the queue begins, which is when it is told of its wire first.
+    /// The first slot opens when the queue begins, at the first call of this method.
     fn set_wire(&mut self, now: Time, _wire: Wire) {
         if !self.begun {
             self.begun = true;

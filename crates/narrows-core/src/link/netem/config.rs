@@ -1,4 +1,4 @@
-//! What sch_netem is told.
+//! The options of sch_netem.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,28 +9,28 @@ use crate::time::Duration;
 /// The options of sch_netem, in the kernel's terms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Netem {
-    /// The most packets inside.
+    /// Maximum number of packets inside.
     pub limit: u32,
     /// `delay TIME`.
     pub delay: Duration,
-    /// Of `delay`, the jitter: of a table its standard deviation, else half the width of a uniform distribution. The kernel
-    /// takes no more than 2³¹ − 1 ns.
+    /// The jitter of `delay`: with a table the standard deviation, otherwise half the width of a uniform
+    /// distribution. The kernel limits it to 2³¹ − 1 ns.
     pub jitter: Duration,
-    /// Of `delay`, the correlation.
+    /// The correlation of `delay`.
     pub delay_correlation: Share,
     /// `distribution`.
     pub table: Option<Table>,
     /// `loss`.
     pub loss: Loss,
-    /// `ecn`: what would be lost is marked instead where it can be.
+    /// `ecn`: mark ECN-capable packets instead of losing them.
     pub ecn: bool,
     /// `duplicate`.
     pub duplication: Chance,
     /// `corrupt`.
     pub corruption: Chance,
-    /// `reorder`; what it means without a `gap` tc has decided: a gap of 1.
+    /// `reorder`. A `reorder` without `gap` has a gap of 1, as tc sets it.
     pub reorder: Chance,
-    /// `gap`; with 0 nothing is reordered.
+    /// `gap`; 0 disables reordering.
     pub gap: u32,
     /// `rate`.
     pub rate: Option<Rate>,
@@ -39,7 +39,7 @@ pub struct Netem {
 }
 
 impl Default for Netem {
-    /// tc's: a limit of 1000 packets, and nothing else.
+    /// tc's default: a limit of 1000 packets, and nothing else.
     fn default() -> Self {
         Self {
             limit: 1000,
@@ -59,7 +59,7 @@ impl Default for Netem {
     }
 }
 
-/// A probability or correlation as tc hands it to the kernel: a multiple of 1/(2³² − 1).
+/// A probability or correlation as tc passes it to the kernel: a multiple of 1/(2³² − 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share(u32);
 
@@ -69,24 +69,24 @@ impl Share {
     /// 100 %.
     pub const ONE: Self = Self(u32::MAX);
 
-    /// As tc works it out from a number of percent, in double precision: `rint(percent/100·(2³² − 1))`, with a half to
-    /// even. Nothing when that is not between 0 and 100 %.
+    /// As tc computes it from a percentage, in double precision: `rint(percent/100·(2³² − 1))`, rounding half
+    /// to even. `None` if that is not between 0 and 100 %.
     pub fn from_percent(percent: f64) -> Option<Self> {
         let raw = libm::rint(percent / 100.0 * f64::from(u32::MAX));
         (0.0..=f64::from(u32::MAX)).contains(&raw).then_some(Self(raw as u32))
     }
 
-    /// That many 1/(2³² − 1).
+    /// `raw` units of 1/(2³² − 1).
     pub const fn from_raw(raw: u32) -> Self {
         Self(raw)
     }
 
-    /// How many 1/(2³² − 1).
+    /// The number of units of 1/(2³² − 1).
     pub const fn raw(self) -> u32 {
         self.0
     }
 
-    /// What is left to 100 %: tc's `1-H` is kept so.
+    /// The difference to 100 %: tc's `1-H` is stored this way.
     #[must_use]
     pub const fn complement(self) -> Self {
         Self(u32::MAX - self.0)
@@ -101,33 +101,33 @@ impl Share {
 /// A probability with NetEm's correlation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chance {
-    /// How often.
+    /// The probability.
     pub share: Share,
     /// NetEm's ρ.
     pub correlation: Share,
 }
 
 impl Chance {
-    /// What never happens.
+    /// Never.
     pub const NEVER: Self = Self { share: Share::ZERO, correlation: Share::ZERO };
 }
 
-/// What sch_netem loses.
+/// A loss model of sch_netem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// `loss random`.
     Random(Chance),
-    /// `loss state`; which states these are stands at [`FourState`](crate::model::selector::FourState).
+    /// `loss state`; for the states see [`FourState`](crate::model::selector::FourState).
     States {
         /// From a gap into a burst.
         p13: Share,
         /// From a loss in a burst back into a gap.
         p31: Share,
-        /// From a loss in a burst to a packet that gets through there.
+        /// From a loss in a burst to a received packet in the burst.
         p32: Share,
-        /// From a packet that gets through in a burst to the next loss there.
+        /// From a received packet in a burst to the next loss in the burst.
         p23: Share,
-        /// From a gap to a single loss.
+        /// From a gap to an isolated loss.
         p14: Share,
     },
     /// `loss gemodel`.
@@ -136,7 +136,7 @@ pub enum Loss {
         p: Share,
         /// From bad to good.
         r: Share,
-        /// h, the probability that a packet gets through in the bad state: the complement of tc's `1-H`.
+        /// h, the probability that a packet is received in the bad state: the complement of tc's `1-H`.
         h: Share,
         /// 1 − k, the probability of loss in the good state.
         loss_in_good: Share,
@@ -146,11 +146,11 @@ pub enum Loss {
 /// `rate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// In bytes; 0 is no rate.
+    /// In bytes; 0 for no rate.
     pub bytes_per_second: u64,
     /// Bytes added to each packet.
     pub packet_overhead: i32,
-    /// Bytes of payload in a cell; 0 for no cells.
+    /// Payload bytes per cell; 0 for no cells.
     pub cell_size: u32,
     /// Bytes added to each cell.
     pub cell_overhead: i32,
@@ -159,18 +159,18 @@ pub struct Rate {
 /// `slot`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slots {
-    /// How long until the next.
+    /// The gap until the next slot.
     pub gap: SlotGap,
-    /// The most packets in a slot; 0 for any number, and no more than 2³¹ − 1.
+    /// Maximum packets per slot; 0 for no limit, otherwise at most 2³¹ − 1.
     pub packets: u32,
-    /// The bytes after which a slot ends; 0 for any number, and no more than 2³¹ − 1.
+    /// Maximum bytes per slot; 0 for no limit, otherwise at most 2³¹ − 1.
     pub bytes: u32,
 }
 
-/// How long until the next slot.
+/// The gap until the next slot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SlotGap {
-    /// Uniform between two.
+    /// Uniform between a minimum and a maximum.
     Between(Duration, Duration),
     /// `slot distribution`.
     Table {
@@ -178,7 +178,7 @@ pub enum SlotGap {
         table: Table,
         /// The mean.
         delay: Duration,
-        /// The standard deviation, of which the kernel takes no more than 2³¹ − 1 ns.
+        /// The standard deviation, which the kernel limits to 2³¹ − 1 ns.
         jitter: Duration,
     },
 }
@@ -188,13 +188,13 @@ pub enum SlotGap {
 pub struct Table(Arc<[i16]>);
 
 impl Table {
-    /// The most values that the kernel takes.
+    /// The maximum number of values that the kernel accepts.
     pub const MOST: usize = 16_384;
 
     /// A table of these values.
     ///
     /// # Errors
-    /// When there are none, or more than [`Table::MOST`].
+    /// If there are none, or more than [`Table::MOST`].
     pub fn new(values: Vec<i16>) -> Result<Self, NoTable> {
         match values.len() {
             1..=Self::MOST => Ok(Self(values.into())),
@@ -202,16 +202,16 @@ impl Table {
         }
     }
 
-    /// Its values.
+    /// The values.
     pub fn values(&self) -> &[i16] {
         &self.0
     }
 }
 
-/// A table without values, or with more than the kernel takes.
+/// A table without values, or with more than the kernel accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoTable {
-    /// How many.
+    /// The number of values.
     pub values: usize,
 }
 

@@ -11,7 +11,8 @@ pub(super) struct Losses {
     state: State,
 }
 
-/// The kernel's names: good and bad are the states of Gilbert and Elliott, the others those of the four-state model.
+/// The kernel's names: good and bad are the states of Gilbert and Elliott, the others those of the four-state
+/// model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Also "good".
@@ -23,7 +24,7 @@ enum State {
 }
 
 impl Losses {
-    /// `last` is what the correlation begins from.
+    /// `last` is the initial value for the correlation.
     pub(super) fn new(model: Loss, last: u32) -> Self {
         let correlation = match model {
             Loss::Random(Chance { correlation, .. }) => correlation,
@@ -41,7 +42,7 @@ impl Losses {
             Loss::States { p13, p31, p32, p23, p14 } => {
                 let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(|share| share.raw());
                 let random = random();
-                // Sums above 100 % wrap around, as the kernel's do.
+                // Sums above 100 % wrap around, as in the kernel.
                 self.state = match self.state {
                     State::ThroughGap if random < p14 => State::LostGap,
                     State::ThroughGap if random < p13.wrapping_add(p14) => State::LostBurst,

@@ -1,4 +1,4 @@
-//! sch_netem's enqueue and dequeue.
+//! Enqueue and dequeue of sch_netem.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use crate::queue::{Backlog, Bound, Context, Dequeue, Queue};
 use crate::random::{Draw, Seed, Stream};
 use crate::time::{Duration, Time};
 
-/// The queue that is all of a link, in a box of the link's queue.
+/// The queue that replaces all of a link, stored as the link's queue.
 #[derive(Debug)]
 pub(in crate::link) struct SingleQueue {
     netem: Box<Netem>,
@@ -29,23 +29,23 @@ pub(in crate::link) struct SingleQueue {
     corruption: Crandom,
     reorder: Crandom,
     delay: Crandom,
-    /// Packets since one was reordered.
+    /// Packets since the last reordered one.
     counter: u32,
-    /// Those that are reordered: the last leaves first, at once.
+    /// Reordered packets: the last leaves first, at once.
     ahead: Vec<PacketRef>,
-    /// The others, the first to leave on top.
+    /// The other packets, the first to leave on top.
     row: BinaryHeap<Reverse<Held>>,
     entered: u64,
-    /// When the one that leaves last is due; means nothing while the row is empty.
+    /// When the packet that leaves last is due; meaningless while the row is empty.
     latest: i64,
     slot: Option<Slot>,
     slots: u64,
     bytes: u64,
-    /// Packets that count against the limit besides: those in a queue that is in this one.
+    /// Further packets that count against the limit: those in the child queue.
     pub(super) within: u64,
 }
 
-/// A packet, by when it is due (nanoseconds, possibly before the run began), then by its entry.
+/// A packet, ordered by its due time (in nanoseconds, possibly before the run began), then by its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Held {
     due: i64,
@@ -72,10 +72,10 @@ struct Streams {
 }
 
 impl SingleQueue {
-    /// Begins at `now` for the link of that name; so many slots were asked for before.
+    /// Begins at `now` for the link with this name; `slots` slots were scheduled before.
     pub(in crate::link) fn new(netem: Box<Netem>, now: Time, seed: Seed, link: &str, slots: u64) -> Self {
         let stream = |purpose| Stream::new(seed, link, purpose);
-        // What a correlation begins from: the kernel draws it, too.
+        // The initial values for correlations, which the kernel draws, too.
         let lasts = stream("netem correlations");
         let last = |index| upper(&mut lasts.nth(index));
         Self {
@@ -105,17 +105,17 @@ impl SingleQueue {
         }
     }
 
-    /// It begins at `now`, and not when it was made.
+    /// Sets the start time to `now` instead of the time of creation.
     pub(super) fn begin(&mut self, now: Time) {
         self.slot = first_slot(&self.netem, now);
     }
 
-    /// How many slots have been asked for, those before it included.
+    /// How many slots have been scheduled, including those before this queue.
     pub(in crate::link) const fn slots(&self) -> u64 {
         self.slots
     }
 
-    /// Takes over all that the one before it holds. Packets keep their due instants and go on waiting.
+    /// Takes over all packets of the previous single queue. They keep their due times and continue to wait.
     pub(in crate::link) fn succeed(&mut self, before: &mut Self) {
         self.ahead = mem::take(&mut before.ahead);
         self.row = mem::take(&mut before.row);
@@ -123,8 +123,8 @@ impl SingleQueue {
         self.slots = before.slots;
     }
 
-    /// The packet that leaves next, whatever the slots say, and when it is due; nothing for one that is reordered, which
-    /// is due at once.
+    /// The packet that leaves next, ignoring slots, and its due time; no due time for a reordered packet,
+    /// which leaves at once.
     pub(in crate::link) fn pop(&mut self, pool: &Pool) -> Option<(PacketRef, Option<Time>)> {
         let next = self.ahead.pop().map(|packet| (packet, None)).or_else(|| {
             let Reverse(Held { due, packet, .. }) = self.row.pop()?;
@@ -134,7 +134,8 @@ impl SingleQueue {
         Some(next)
     }
 
-    /// `netem_enqueue`. A duplicate enters in the midst of the packet that it is a copy of, and is itself not duplicated.
+    /// `netem_enqueue`. A duplicate is enqueued during the enqueue of its original, and is not duplicated
+    /// again.
     fn enter(&mut self, now: Time, packet: PacketRef, is_twin: bool, context: &mut Context<'_>) {
         let netem = &self.netem;
         let twice = !is_twin && netem.duplication.share.raw() > 0 && {
@@ -176,7 +177,7 @@ impl SingleQueue {
         self.enter(now, twin, true, context);
     }
 
-    /// Gives a packet its place: ahead of all, or by when it is due.
+    /// Queues a packet: ahead of all, or by its due time.
     fn stand(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
         let netem = &self.netem;
         let skips = netem.gap > 0 && self.counter >= netem.gap - 1 && {
@@ -218,7 +219,7 @@ impl SingleQueue {
         self.bytes += u64::from(pool.get(packet).length);
     }
 
-    /// The packet that was reordered last.
+    /// The packet reordered last.
     pub(super) fn pop_ahead(&mut self, pool: &Pool) -> Option<PacketRef> {
         let packet = self.ahead.pop()?;
         self.bytes -= u64::from(pool.get(packet).length);
@@ -229,7 +230,7 @@ impl SingleQueue {
         self.ahead.len() + self.row.len()
     }
 
-    /// `get_slot_next`: another slot, asked for at `now`.
+    /// `get_slot_next`: another slot, scheduled at `now`.
     fn next_slot(&mut self, now: Time) -> Option<Slot> {
         let slots = self.netem.slots.as_ref()?;
         let random = upper(&mut self.streams.slots.nth(self.slots));
@@ -237,7 +238,7 @@ impl SingleQueue {
         let gap = match &slots.gap {
             SlotGap::Between(least, most) => {
                 let width = most.saturating_sub(*least).nanos();
-                let part = (u128::from(width) * u128::from(random)) >> 32; // no more than `width`
+                let part = (u128::from(width) * u128::from(random)) >> 32; // at most `width`
                 least.nanos().saturating_add(part as u64) as i64
             }
             SlotGap::Table { table, delay, jitter } => {
@@ -295,7 +296,8 @@ impl Queue for SingleQueue {
         Bound::Packets(self.netem.limit.into())
     }
 
-    /// In the order in which they would leave. When, a list cannot say: the link asks the single queue itself.
+    /// In the order in which they would leave. A list has no due times, so the link asks the single queue for
+    /// them itself.
     fn take_all(&mut self, pool: &mut Pool) -> PacketList {
         let mut all = PacketList::default();
         while let Some((packet, _)) = self.pop(pool) {
@@ -304,7 +306,8 @@ impl Queue for SingleQueue {
         all
     }
 
-    /// What waited for a transmitter has had its delay yet to come, but nothing says how long: it leaves at once.
+    /// Packets that waited for a transmitter have not had their delay, but no delay is known for them: they
+    /// leave at once.
     fn adopt(&mut self, now: Time, mut packets: PacketList, context: &mut Context<'_>) {
         while let Some(packet) = packets.pop_front(context.pool) {
             self.hold(signed(now), packet, context.pool);
@@ -319,7 +322,7 @@ impl Slot {
     }
 }
 
-/// `get_slot`: one is open from the start; without any gap there are no slots.
+/// `get_slot`: a slot is open from the start; if the gap is always zero, there are no slots.
 fn first_slot(netem: &Netem, now: Time) -> Option<Slot> {
     let slots = netem.slots.as_ref()?;
     match slots.gap {
@@ -334,7 +337,7 @@ fn upper(draw: &mut Draw) -> u32 {
     (draw.bits() >> 32) as u32
 }
 
-/// Instants up to 292 years; beyond, the last of them.
+/// Times beyond 292 years saturate.
 fn signed(at: Time) -> i64 {
     i64::try_from(at.nanos()).unwrap_or(i64::MAX)
 }
