@@ -44,7 +44,7 @@ pub enum DropReason {
     TooLong,
     /// Longer than the MTU or than a shaper's bucket, so it can never be sent; the sender is not notified.
     BlackHole,
-    /// Exceeded the limit on visited links.
+    /// Exceeded the limit on visited links and rule sets.
     Loop,
     /// The network had reached its memory limit, or the packet its limit of copies.
     Memory,

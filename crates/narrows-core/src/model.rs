@@ -1,4 +1,5 @@
-//! What links do to packets by chance: how long they take, and which are hit by what. Both are open seams.
+//! Models of random effects on packets: propagation delays, and selection of packets (for loss, duplication
+//! and others). Both are extension points.
 
 mod autoregressive;
 mod delay;

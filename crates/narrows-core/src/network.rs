@@ -1,4 +1,4 @@
-//! Links, rules and routers joined into a network of ports.
+//! The network: links, rule sets and routers between ports.
 
 mod build;
 mod classified;
@@ -46,7 +46,7 @@ pub(crate) enum Hop {
         link: u32,
         lane: u8,
     },
-    /// To the link of the packet's flow, among those made in place of one.
+    /// To the instance of a link for the packet's flow.
     Instance {
         made: u32,
         lane: u8,
@@ -60,18 +60,18 @@ pub(crate) enum Hop {
         incoming: bool,
     },
     Router(u32),
-    /// The same for what the router itself sends.
+    /// To a router, for packets that the router itself sends.
     OfRouter(u32),
 }
 
-/// The arrivals and deliveries of a port.
+/// Arrivals and deliveries at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
     /// Handed in here.
     pub arrived: Tally,
     /// Delivered here.
     pub delivered: Tally,
-    /// Refused at the entrance, because the network held as much as it may.
+    /// Refused at entry because the network had reached its memory limit.
     pub refused: Tally,
 }
 
@@ -83,10 +83,10 @@ struct Port {
     counters: PortCounters,
 }
 
-/// What an element behind the configured ones is.
+/// What kind of element follows the configured ones.
 #[derive(Clone, Copy, Debug)]
 enum Later {
-    /// A link that was made on first use: the number of its [`Made`], and its place there.
+    /// A link instance, created on first use: the number of its [`Made`], and its place there.
     Made { made: u32, place: u32 },
     /// A link that was added.
     Added(LinkId),
@@ -96,32 +96,32 @@ enum Later {
 pub(crate) struct Network {
     pub(crate) pool: Pool,
     seed: Seed,
-    /// The configured ones in the order of their names, then those made and added later.
+    /// The configured links by name, then instances and added links in order of creation.
     links: Vec<Link>,
     /// By element.
     exits: Vec<Vec<Hop>>,
-    /// How many elements are links from the start on: their numbers are those of the elements.
+    /// The number of configured links. Their link numbers are also their element numbers.
     configured: u32,
-    /// What the elements behind are.
+    /// The elements after the configured ones.
     later: Vec<Later>,
-    /// The elements of links that were added, in the order of their numbers.
+    /// The elements of added links, by their link numbers.
     added: Vec<u32>,
-    /// Their places there, by name.
+    /// Places in `added`, by name.
     added_names: BTreeMap<String, u32>,
-    /// Links that are made on first use.
+    /// The links that have instances.
     made: Vec<Made>,
     rules: Vec<Classified>,
     routers: Vec<Router>,
-    /// Those where packets may wait for answers, in order.
+    /// The elements where packets may wait for answers, sorted.
     asking: Vec<u32>,
     ports: Vec<Port>,
     agenda: Agenda,
     decided: VecDeque<Decided>,
     visits: u8,
     now: Time,
-    /// What links dropped in the call that is being handled.
+    /// Drops and other events from links in the current call.
     drops: Drops,
-    /// Whether [`Network::find_cycles`] must come before the next packet goes anywhere.
+    /// Whether [`Network::find_cycles`] must run before the next packet moves.
     has_new_ways: bool,
 }
 
@@ -136,14 +136,14 @@ impl Network {
         let Some(later) = element.checked_sub(self.configured) else { return LinkId(element) };
         match self.later[later as usize] {
             Later::Added(link) => link,
-            // That link is none that was made on first use.
+            // An instance's configured link is itself never an instance.
             Later::Made { made, .. } => self.link_of(self.made[made as usize].of),
         }
     }
 
-    /// The number of what makes links in place of an element.
+    /// The number of the [`Made`] that creates instances of this element.
     fn made_of(&self, element: u32) -> Option<u32> {
-        // They are in the order of those elements.
+        // They are sorted by element.
         self.made.binary_search_by_key(&element, |made| made.of).ok().map(|made| made as u32)
     }
 
@@ -159,7 +159,7 @@ impl Network {
     }
 
     pub(crate) fn next_delivery(&self) -> Option<Time> {
-        /// With more links in use than this, the search would take longer than an event.
+        /// With more elements than this, the search would take longer than an event.
         const FEW: usize = 16;
         let elements = self.agenda.elements();
         if !self.decided.is_empty() || elements.len() > FEW {
@@ -179,7 +179,8 @@ impl Network {
         self.now = self.now.max(now);
     }
 
-    /// Handles events up to and including `now` until there is a verdict to be polled; returns whether there is.
+    /// Handles events up to and including `now` until there is a verdict to poll. Returns whether there is
+    /// one.
     #[inline]
     pub(crate) fn decide_next(&mut self, now: Time) -> bool {
         while self.decided.is_empty() {
@@ -203,8 +204,8 @@ impl Network {
         let link = &mut self.links[element as usize];
         let left = link.step(at, &mut self.pool, &mut self.drops);
         self.settle(element);
-        // At most one packet leaves in a step, so forwarding it goes one level deep: to a port, or to the entrance
-        // of a link, whose own packets leave by later steps.
+        // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
+        // whose own packets leave in later steps.
         if let Some((packet, lane)) = left {
             self.forward(packet, self.exits[element as usize][usize::from(lane)]);
         }
@@ -244,7 +245,7 @@ impl Network {
             self.change_element(element, change);
         }
         let Some(made) = made else { return };
-        // In the order of the flows, so that it does not matter which link was made first.
+        // In order of the flows, so that the order of creation does not matter.
         for (_, element) in self.made[made as usize].present(self.now) {
             for change in template.changes() {
                 self.change_element(element, change);
@@ -310,7 +311,8 @@ impl Network {
         self.rules[rules.0 as usize].rules.replace(with)
     }
 
-    /// After changes that may lead packets back to where they have been, which come in great numbers.
+    /// Runs once after a batch of changes that may let packets return to where they have been; such changes
+    /// come in great numbers.
     #[cold]
     #[inline(never)]
     fn settle_ways(&mut self) {
@@ -318,7 +320,7 @@ impl Network {
         self.find_cycles();
     }
 
-    /// Brings a packet to where it goes next.
+    /// Forwards a packet to its next hop.
     #[inline]
     fn forward(&mut self, packet: PacketRef, hop: Hop) {
         let past_rules = match hop {
@@ -338,9 +340,9 @@ impl Network {
         }
     }
 
-    /// The same where it goes through rules, routers or the link of its flow.
+    /// As [`Network::forward`], through rule sets, routers or link instances.
     fn forward_by(&mut self, packet: PacketRef, mut hop: Hop) {
-        // Ends: routers take away from the hop limit, and sets of rules count as visits.
+        // This loop ends: routers decrement the hop limit, and rule sets count as visits.
         loop {
             let (at, next) = match hop {
                 Hop::Port(_) | Hop::Link { .. } => return self.forward(packet, hop),
@@ -384,7 +386,7 @@ impl Network {
         }
     }
 
-    /// Counts a visit against the packet's budget; whether there was one left.
+    /// Counts a visit against the packet's budget. Returns whether one was left.
     fn count_visit(&mut self, packet: PacketRef) -> bool {
         let state = self.pool.get_mut(packet);
         let has_left = state.visits < self.visits;
@@ -392,7 +394,7 @@ impl Network {
         has_left
     }
 
-    /// How many visits of a packet to an element came before this one, where there may be several.
+    /// How many visits of a packet to an element came before this one, if it may visit more than once.
     fn visit_of(&mut self, packet: PacketRef, element: Element, revisited: bool, is_new: bool) -> u8 {
         if !revisited {
             return 0;
@@ -403,7 +405,7 @@ impl Network {
         self.pool.earlier_visits(packet, element.number())
     }
 
-    /// The link of a packet's flow, which is made now if there is none.
+    /// The instance for a packet's flow, created now if there is none.
     fn instance(&mut self, packet: PacketRef, number: u32) -> u32 {
         let made = &mut self.made[number as usize];
         let of = made.of;
@@ -414,7 +416,7 @@ impl Network {
         }
     }
 
-    /// Makes the link of a flow.
+    /// Creates the instance for a flow.
     #[cold]
     #[inline(never)]
     fn make(&mut self, number: u32, flow: Flow) -> u32 {
@@ -445,7 +447,7 @@ impl Network {
         self.settle(link);
     }
 
-    /// After a call to a link: its next event, and its drops.
+    /// Call this after each call to a link: updates its next event and handles its drops.
     #[inline(always)]
     fn settle(&mut self, link: u32) {
         self.agenda.set(link, self.links[link as usize].next_event());
@@ -457,7 +459,7 @@ impl Network {
         }
     }
 
-    /// A link that was made on first use may be idle now.
+    /// A link instance may be idle now.
     fn settle_made(&mut self, link: u32) {
         let later = self.later[(link - self.configured) as usize];
         if let Later::Made { made, place } = later
@@ -478,26 +480,26 @@ impl Network {
         }
     }
 
-    /// Gives a packet its verdict; returns its length.
+    /// Gives a packet its verdict. Returns its length.
     #[inline(always)]
     fn decide(&mut self, packet: PacketRef, verdict: Verdict) -> u32 {
         self.decided.push_back(Decided::new(self.now, packet, verdict));
         self.pool.leave(packet)
     }
 
-    /// Takes the oldest verdict; its packet stays in the pool until it is removed.
+    /// Takes the oldest verdict. Its packet stays in the pool until it is removed.
     #[inline]
     pub(crate) fn take_decided(&mut self) -> Option<Decided> {
         self.decided.pop_front()
     }
 
-    /// Packets that have no verdict yet.
+    /// Packets without a verdict.
     pub(crate) fn inside(&self) -> u64 {
         self.pool.len()
     }
 }
 
-/// What a pipe stands for that the rules of this name have, from the link that has the pipe's name.
+/// Resolves a pipe of the rule set `rules`, given the link with the pipe's name.
 fn find_pipe(rules: &str, pipe: &PipeConfig, link: Option<Named>) -> Result<Pipe, BuildError> {
     match link {
         Some(link) if link.lanes < 2 => Err(BuildError::TooMany("lanes")),

@@ -1,9 +1,9 @@
-//! Standard normal numbers of which neighbours are alike: an autoregressive process of order 1,
-//! `z₀ = ε₀`, `zₙ = ρ·zₙ₋₁ + √(1 − ρ²)·εₙ` with independent standard normal ε, so that every zₙ is standard normal, the first
-//! one included.
+//! Correlated standard normal numbers: an autoregressive process of order 1, `z₀ = ε₀`,
+//! `zₙ = ρ·zₙ₋₁ + √(1 − ρ²)·εₙ` with independent standard normal ε, so every zₙ is standard normal, including
+//! the first.
 //!
-//! What is asked for is the rank correlation of neighbours (Spearman's), which a function of z that never goes down leaves as
-//! it is; for the normal it is (6/π)·asin(ρ/2), hence `ρ = 2·sin(π·ρₛ/6)`.
+//! The requested correlation is the rank correlation of neighbours (Spearman's), which any non-decreasing
+//! function of z preserves. For the normal distribution it is (6/π)·asin(ρ/2), hence `ρ = 2·sin(π·ρₛ/6)`.
 
 use super::normal;
 use crate::random::Draw;
@@ -18,12 +18,12 @@ pub(super) struct Autoregressive {
 }
 
 impl Autoregressive {
-    /// With a rank correlation from −1 to 1; nothing when it is not.
+    /// A process with a rank correlation from −1 to 1; `None` outside that range.
     pub(super) fn new(spearman: f64) -> Option<Self> {
         if !(-1.0..=1.0).contains(&spearman) {
             return None;
         }
-        // Rounding would leave a little to chance at the ends.
+        // Rounding would leave a little randomness at the ends.
         let correlation = match spearman.abs() {
             1.0 => spearman,
             _ => 2.0 * libm::sin(core::f64::consts::PI * spearman / 6.0),
@@ -41,7 +41,7 @@ impl Autoregressive {
     }
 }
 
-/// An independent one.
+/// An independent standard normal number.
 pub(super) fn standard_normal(draw: &mut Draw) -> f64 {
     normal::quantile(draw.uniform())
 }

@@ -21,30 +21,31 @@ use crate::pool::PacketState;
 use crate::random::Draw;
 use crate::time::{Duration, Time};
 
-/// How long a packet propagates. A model with state advances once for each packet that it sees.
+/// A model of propagation delay. A model with state advances once for each packet that it sees.
 pub trait DelayModel: fmt::Debug + Send {
-    /// What becomes of a packet that enters the delay line at `now`. `draw` has the random numbers of this packet at
-    /// this link. A model that answered [`Propagation::Asked`] is called again for the same packet, with the same instant
-    /// and the same draws, when the answer is there or is waited for no longer; a model around another one has that pass,
-    /// and must not have advanced.
+    /// The fate of a packet that enters the delay line at `now`. `draw` supplies the random numbers of this
+    /// packet at this link. If a model returned [`Propagation::Asked`], it is called again for the same
+    /// packet, with the same `now` and the same draws, when the answer has arrived or has timed out. A model
+    /// that wraps another must return `Asked` unchanged, without having advanced its own state.
     fn delay(&mut self, now: Time, packet: &PacketState, draw: &mut Draw) -> Propagation;
 
-    /// The mean, where it is known, for bounds and estimates.
+    /// The mean, if known, for bounds and estimates.
     fn mean(&self) -> Option<Duration>;
 
-    /// The delay, of a model that is [`Constant`]: a link needs to ask nothing else then.
+    /// The delay, if the model is [`Constant`]: then a link needs no other method.
     fn constant(&self) -> Option<Duration> {
         None
     }
 
-    /// Visits the feeds that the delays come from, always in the same order. A model around others visits theirs.
+    /// Visits the feeds that the delays come from, always in the same order. A model that wraps others visits
+    /// theirs.
     fn each_feed(&mut self, _visit: &mut dyn FnMut(&mut Feed)) {}
 
-    /// The same to look at.
+    /// As [`DelayModel::each_feed`], read-only.
     fn view_feeds<'a>(&'a self, _visit: &mut dyn FnMut(&'a Feed)) {}
 }
 
-/// Always the same.
+/// A constant delay.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant(pub Duration);
 
@@ -70,7 +71,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Uniform on [`low`, `high`]; nothing when `low` is above `high`.
+    /// Uniform on [`low`, `high`]; `None` if `low` is above `high`.
     pub fn new(low: Duration, high: Duration) -> Option<Self> {
         (low <= high).then_some(Self { low, high })
     }
@@ -87,8 +88,8 @@ impl DelayModel for Uniform {
     }
 }
 
-/// Normal with a mean and a standard deviation, by inversion, rounded to nanoseconds. A draw below zero becomes zero,
-/// so there is an atom of probability Φ(−mean/sd) at zero and the mean rises accordingly.
+/// Normal with a mean and a standard deviation, by inversion, rounded to nanoseconds. A draw below zero
+/// becomes zero, so zero has an atom of probability Φ(−mean/sd), and the mean rises accordingly.
 #[derive(Clone, Copy, Debug)]
 pub struct Normal {
     /// The mean before clamping.
@@ -101,12 +102,12 @@ impl DelayModel for Normal {
     fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Propagation {
         let z = normal::quantile(draw.uniform());
         let nanos = self.mean.nanos() as f64 + z * self.sd.nanos() as f64;
-        // A cast from a float saturates: what is below zero becomes zero.
+        // A cast from a float saturates: negative values become zero.
         Propagation::After(Duration::from_nanos((nanos + 0.5) as u64))
     }
 
-    /// The mean before clamping, which for a mean of 3 standard deviations or more is within 0.04 % of a standard
-    /// deviation of the mean after it.
+    /// The mean before clamping. If it is 3 standard deviations or more, it is within 0.04 % of a standard
+    /// deviation of the mean after clamping.
     fn mean(&self) -> Option<Duration> {
         Some(self.mean)
     }

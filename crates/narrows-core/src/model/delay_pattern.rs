@@ -1,8 +1,8 @@
-//! Delays that were laid down beforehand, as in KauNet (Garcia, Hurtig, Brunstrom: "KauNet: Design and Usage", Karlstad
+//! Predefined delay patterns, as in KauNet (Garcia, Hurtig, Brunstrom: "KauNet: Design and Usage", Karlstad
 //! University Studies 2008:59): the same delay at the same packet, or in the same millisecond, in every run.
 //!
-//! A pattern has a length and changes, each a place and the delay that holds from there on; after its end it begins anew.
-//! A place is a packet or a span of time: [`Per`].
+//! A pattern has a length and a list of changes, each a place and the delay from that place on. It repeats
+//! after its end. A place is a packet or a span of time: [`Per`].
 //!
 //! ```
 //! use narrows_core::Duration;
@@ -23,16 +23,16 @@ use crate::pool::PacketState;
 use crate::random::Draw;
 use crate::time::{Duration, Time};
 
-/// Delays at places that were laid down beforehand.
+/// A predefined pattern of delays.
 #[derive(Clone, Debug)]
 pub struct DelayPattern {
     per: Per,
     length: u64,
     /// The first is at place 0; ascending.
     changes: Arc<[(u64, Duration)]>,
-    /// Packets seen, counted anew at the end of the pattern.
+    /// Packets seen; restarts at the end of the pattern.
     seen: u64,
-    /// The change that held at the last packet, where the search for the next begins.
+    /// The change that applied to the last packet, where the next search begins.
     at: usize,
 }
 
@@ -40,8 +40,8 @@ impl DelayPattern {
     /// A pattern of `length` places; each delay holds from its place to the next one.
     ///
     /// # Errors
-    /// When it has no length, its spans last no time, the first change is not at 0, or one is not behind the one before it
-    /// and within the length.
+    /// If the length or the unit of time is zero, the first change is not at 0, a change does not come after
+    /// the one before it, or a change is beyond the length.
     pub fn new(per: Per, length: u64, changes: &[(u64, Duration)]) -> Result<Self, SelectorError> {
         if length == 0 || matches!(per, Per::Time { unit: Duration::ZERO, .. }) {
             return Err(SelectorError::NoLength);
@@ -59,7 +59,7 @@ impl DelayPattern {
         Ok(Self { per, length, changes: changes.into(), seen: 0, at: 0 })
     }
 
-    /// The delay at a place. Places that go on cost a step or two.
+    /// The delay at a place. For consecutive places this takes a step or two.
     fn delay_at(&mut self, place: u64) -> Duration {
         let holds = |at: usize| {
             self.changes[at].0 <= place && self.changes.get(at + 1).is_none_or(|next| place < next.0)
@@ -78,11 +78,12 @@ impl DelayModel for DelayPattern {
         Propagation::After(self.delay_at(place))
     }
 
-    /// Over all places.
+    /// The mean over all places.
     fn mean(&self) -> Option<Duration> {
         let ends = self.changes.iter().skip(1).map(|change| change.0).chain([self.length]);
         let spans = self.changes.iter().zip(ends).map(|(change, end)| (change.1, end - change.0));
-        // Delays and places of 64 bits each: a product fits in 128, and the sum is at most the longest times the length.
+        // Delays and places have 64 bits each: a product fits in 128, and the sum is at most the longest
+        // delay times the length.
         let sum: u128 = spans.map(|(delay, places)| u128::from(delay.nanos()) * u128::from(places)).sum();
         Some(Duration::from_nanos((sum / u128::from(self.length)) as u64))
     }

@@ -1,4 +1,4 @@
-//! How a network is built, and what is added to it later.
+//! Building a network, and adding to it later.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -95,7 +95,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Puts a link behind all others.
+    /// Appends a link.
     fn put_link(&mut self, mut config: LinkConfig, exits: Vec<Hop>) {
         let element = self.links.len() as u32;
         if let Some(instances) = config.instances.take() {
@@ -134,7 +134,7 @@ impl Network {
         self.added_names.insert(config.name.clone(), self.added.len() as u32);
         self.added.push(self.links.len() as u32);
         self.later.push(Later::Added(link));
-        // No packet comes there before rules are told of it: that is when cycles are looked for.
+        // No packet goes there before a rule set gets a pipe to it, and cycles are searched then.
         self.put_link(config, hops);
         Ok(link)
     }
@@ -143,7 +143,7 @@ impl Network {
         self.link_id(name).is_some() || self.rules_id(name).is_some() || self.router_id(name).is_some()
     }
 
-    /// Where a name leads at present.
+    /// Where a name currently leads.
     fn hop(&self, from: &str, target: &Target) -> Result<Hop, BuildError> {
         let rules = |name: &str| self.rules_id(name).map(|RulesId(rules)| rules);
         let hop = match target {

@@ -1,5 +1,5 @@
-//! A set of rules as a part of the network: the pipes that its numbers stand for, where packets go that have passed, and what
-//! it has counted.
+//! A rule set as an element of the network: the links behind its pipe numbers, where passed packets go, and
+//! its counters.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -11,26 +11,26 @@ use crate::pool::{PacketRef, Pool};
 use crate::rules::{Decision, Passing, Place, RuleSet};
 use crate::time::Time;
 
-/// What a set of rules has counted: `arrived + returned = passed + piped + dropped`.
+/// The counters of a rule set: `arrived + returned = passed + piped + dropped`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RulesCounters {
-    /// Came here, outgoing and incoming.
+    /// Arrived, outgoing and incoming.
     pub arrived: [Tally; 2],
-    /// Came back from a pipe.
+    /// Returned from a pipe.
     pub returned: Tally,
-    /// Went into a pipe.
+    /// Sent into a pipe.
     pub piped: Tally,
     /// Passed.
     pub passed: Tally,
     /// Dropped by a rule.
     pub denied: Tally,
-    /// Dropped because the number of a pipe or queue that a rule gave them stands for none.
+    /// Dropped because a rule gave them the number of a pipe or queue that does not exist.
     pub no_pipe: Tally,
-    /// Dropped because they had visited as many links and rules as they may.
+    /// Dropped because they reached the limit on visited links and rule sets.
     pub looped: Tally,
 }
 
-/// Where packets go for a number of a pipe or queue.
+/// Where packets for a pipe or queue number go.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pipe {
     pub(super) link: Named,
@@ -46,12 +46,12 @@ pub(super) struct Classified {
     pub(super) one_pass: bool,
     pub(super) exits: [Hop; 2],
     pub(super) counters: RulesCounters,
-    /// Whether a packet may come again, so that its draws must tell the visits apart.
+    /// Whether a packet may visit again, so that its draws must be keyed by the visit.
     pub(super) revisited: bool,
 }
 
 impl Classified {
-    /// Where a packet goes that has come here.
+    /// Where an arriving packet goes.
     pub(super) fn classify(
         &mut self,
         now: Time,
@@ -64,7 +64,7 @@ impl Classified {
         self.walk(now, packet, incoming, Place::default(), pool, visit)
     }
 
-    /// Where a packet goes that has left a pipe, if it does not meet the rules again.
+    /// Where a packet that left a pipe goes, if it does not re-enter the rules.
     #[inline]
     pub(super) fn past_rules(&mut self, length: u32, incoming: bool) -> Option<Hop> {
         if !self.one_pass {
@@ -75,7 +75,7 @@ impl Classified {
         Some(self.exits[usize::from(incoming)])
     }
 
-    /// Where a packet goes that has left a pipe.
+    /// Where a packet that left a pipe goes.
     pub(super) fn resume(
         &mut self,
         now: Time,
@@ -104,7 +104,7 @@ impl Classified {
     ) -> Result<Hop, DropReason> {
         let (state, carried, draws) = pool.for_rules(packet, visit);
         let length = state.length;
-        // Of a piece rules see less than it has.
+        // For a fragment, rules see fewer fields than the packet has.
         let mut seen = state.fragment().is_some().then(|| state.seen_key());
         let decision = self.rules.walk(
             now,

@@ -1,4 +1,4 @@
-//! What a network is made of, and why it cannot be built.
+//! The configuration of a network, and why it may be invalid.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,28 +13,29 @@ use crate::rules::{RuleError, RuleSetConfig};
 use crate::sched::Weight;
 use crate::units::Bytes;
 
-/// Links and ports, and what holds for all of them.
+/// The elements of a network, and its global limits.
 #[derive(Debug)]
 pub struct NetworkConfig {
-    /// The seed of every random draw.
+    /// The seed of all random draws.
     pub seed: Seed,
     /// The ports.
     pub ports: Vec<PortConfig>,
     /// The links.
     pub links: Vec<LinkConfig>,
-    /// The sets of rules.
+    /// The rule sets.
     pub rules: Vec<RulesConfig>,
     /// The routers.
     pub routers: Vec<RouterConfig>,
-    /// The most bytes that the network holds, frames with 128 bytes each for the engine's own records. What comes in
-    /// or is copied beyond is dropped with [`DropReason::Memory`].
+    /// The maximum number of bytes in the network, counting each frame plus 128 bytes for the engine's own
+    /// records. Packets that arrive or are copied beyond this are dropped as [`DropReason::Memory`].
     pub memory: Bytes,
-    /// The most links that a packet visits before it is dropped with [`DropReason::Loop`].
+    /// The maximum number of links and rule sets that a packet visits before it is dropped as
+    /// [`DropReason::Loop`].
     pub visits: u8,
 }
 
 impl NetworkConfig {
-    /// One gibibyte, and 64 visits.
+    /// The default limits: one gibibyte, and 64 visits.
     pub fn new(seed: Seed) -> Self {
         Self {
             seed,
@@ -53,79 +54,83 @@ impl NetworkConfig {
 pub struct PortConfig {
     /// Unique among the ports. Part of the key of random draws.
     pub name: String,
-    /// Where packets go that enter here.
+    /// Where packets that enter here go.
     pub entry: Target,
 }
 
-/// Rules that all packets meet that come this way, and the pipes that they lead to.
+/// A rule set that all packets sent here pass through, and the pipes it leads to.
 ///
-/// A pipe is a link with two lanes: the first for packets that met the rules outgoing, the second for incoming ones. Both lead
+/// A pipe is a link with two lanes: the first for outgoing packets, the second for incoming ones. Both lead
 /// back here ([`Target::FromPipe`]).
 #[derive(Debug)]
 pub struct RulesConfig {
-    /// Unique among links, rules and routers. Part of the key of random draws.
+    /// Unique among links, rule sets and routers. Part of the key of random draws.
     pub name: String,
     /// The rules.
     pub rules: RuleSetConfig,
-    /// The links that the numbers of pipes stand for, and the mark that packets get on the way there.
+    /// The link behind each pipe number, and the mark that packets get on the way there.
     pub pipes: Vec<(u32, PipeConfig)>,
-    /// The same for the numbers of queues.
+    /// The same for queue numbers.
     pub queues: Vec<(u32, PipeConfig)>,
-    /// Whether a packet has passed when it leaves a pipe.
+    /// One-pass: a packet that leaves a pipe has passed the rules.
     pub one_pass: bool,
-    /// Where packets go that have passed: the outgoing ones, the incoming ones.
+    /// Where passed packets go: outgoing ones, incoming ones.
     pub exits: [Target; 2],
 }
 
-/// What the number of a pipe or queue stands for.
+/// The target of a pipe or queue number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipeConfig {
     /// The link.
     pub link: String,
-    /// The mark that packets get: in a queue of flow sets ([`FlowSets`](crate::sched::FlowSets)), the number of the set.
+    /// The mark that packets get: in a queue with flow sets ([`FlowSets`](crate::sched::FlowSets)), the
+    /// number of the set.
     pub mark: u32,
 }
 
-/// A change of a set of rules while it runs.
+/// A change of a running rule set.
 #[derive(Clone, Debug)]
 pub enum RulesChange {
-    /// Of the rules themselves, or a table.
+    /// A change of the rules themselves, or of a table.
     Rules(crate::rules::RuleChange),
-    /// What the number of a pipe stands for. Without a link, packets for it are dropped; those inside the former one leave it.
+    /// The link of a pipe number. Without a link, packets for it are dropped; packets inside the previous
+    /// link leave it normally.
     Pipe(u32, Option<PipeConfig>),
-    /// The same for a queue.
+    /// The link of a queue number, likewise.
     Queue(u32, Option<PipeConfig>),
-    /// Whether a packet has passed when it leaves a pipe: counts for those that leave one from now on.
+    /// The one-pass setting, for packets that leave a pipe from now on.
     OnePass(bool),
 }
 
-/// Sends packets on by their destination, and lowers their hop limit.
+/// A router: forwards packets by destination, and decrements their hop limit.
 #[derive(Clone, Debug)]
 pub struct RouterConfig {
-    /// Unique among links, rules and routers. Part of the key of random draws.
+    /// Unique among links, rule sets and routers. Part of the key of random draws.
     pub name: String,
-    /// Where packets go: by the longest prefix.
+    /// The routes; the longest matching prefix applies.
     pub routes: Vec<(Prefix, Route)>,
 }
 
-/// Where packets of a prefix go.
+/// Where packets for a prefix go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// One way, or several with their weights.
+    /// One next hop, or several with weights.
     pub ways: Vec<(Target, Weight)>,
-    /// How packets are spread over several.
+    /// How packets are spread over several next hops.
     pub spread: Spread,
-    /// Whether this is the router itself: the hop limit does not count, unless the way leads to another router.
+    /// Whether this is the router itself: the hop limit is then not decremented, unless the next hop is
+    /// another router.
     pub local: bool,
 }
 
-/// How packets are spread over several ways.
+/// How packets are spread over several next hops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// By a hash of addresses, protocol and ports: a flow keeps its way. Fragments go by zero ports, but for the first.
+    /// By a hash of addresses, protocol and ports: a flow stays on its path. Fragments except the first are
+    /// hashed with zero ports.
     #[default]
     Flow,
-    /// Each packet by a draw of its own.
+    /// Each packet by its own random draw.
     Packet,
 }
 
@@ -134,19 +139,19 @@ pub enum Spread {
 pub enum BuildError {
     /// Two elements or two ports have this name.
     NameTaken(String),
-    /// `from` sends packets to a port, link, lane, set of rules or router that does not exist.
+    /// `from` sends packets to a port, link, lane, rule set or router that does not exist.
     NoSuchTarget {
         /// The element.
         from: String,
-        /// What it names.
+        /// The missing target.
         target: Target,
     },
-    /// The names of these two ports happen to have the same hash, and so would share random draws.
+    /// The names of these two ports have the same hash, so the ports would share random draws.
     NamesCollide(String, String),
-    /// More ports (65,535), links (2³¹ − 1) or lanes of a link (255) than can be numbered, or a link without any lane, or a
-    /// pipe with less than two.
+    /// More ports (65,535), links (2³¹ − 1) or lanes of a link (255) than can be numbered, a link without a
+    /// lane, or a pipe with fewer than two lanes.
     TooMany(&'static str),
-    /// A rule of the set of this name is wrong.
+    /// A rule of the rule set with this name is invalid.
     Rules(String, RuleError),
 }
 
@@ -175,14 +180,14 @@ impl fmt::Display for BuildError {
 
 impl core::error::Error for BuildError {}
 
-/// What became of a packet.
+/// How a packet left the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It left by this port.
+    /// Delivered at this port.
     Delivered(PortId),
-    /// It was dropped.
+    /// Dropped.
     Dropped {
-        /// Where; nothing when the network as a whole refused it.
+        /// Where; `None` if the network as a whole refused it.
         at: Option<Element>,
         /// Why.
         reason: DropReason,

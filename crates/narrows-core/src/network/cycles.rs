@@ -1,4 +1,4 @@
-//! Which elements a packet can come back to, so that its draws must tell visits apart.
+//! Which elements a packet can return to, so that its draws must be keyed by the visit.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use super::{Hop, Later, Network};
 
 impl Network {
-    /// Finds out to which elements a packet may come again. Where it might before, it may still: packets are inside.
+    /// Finds the elements that a packet may visit again. Elements found earlier stay marked, because packets
+    /// are inside.
     pub(super) fn find_cycles(&mut self) {
         let cyclic = cyclic(&self.ways());
         let (links, others) = cyclic.split_at(self.links.len());
@@ -22,11 +23,12 @@ impl Network {
         revisited.zip(others).for_each(|(revisited, cyclic)| *revisited |= cyclic);
     }
 
-    /// Where a hop leads: the place among links, then rules, then routers, then ports.
+    /// The index of a hop's target: links first, then rule sets, then routers, then ports.
     pub(super) fn place(&self, hop: &Hop) -> usize {
         let (links, rules) = (self.links.len(), self.rules.len());
         let past_rules = match *hop {
-            // What leaves a pipe does not meet these rules again: most packets come to a pipe once.
+            // With one-pass, a packet that leaves a pipe does not re-enter these rules, so most packets visit
+            // a pipe once.
             Hop::FromPipe { rules, incoming } if self.rules[rules as usize].one_pass => {
                 Some(self.rules[rules as usize].exits[usize::from(incoming)])
             }
@@ -41,8 +43,8 @@ impl Network {
         }
     }
 
-    /// Which elements lead to which, and to which ports, by their places. Ports lead nowhere from here. Nothing leads to a
-    /// link that was made on first use but to the configured one, so its exits do not count.
+    /// Which elements lead to which elements and ports, by index. Ports lead nowhere. Packets reach an
+    /// instance only through its configured link, so the exits of instances do not count.
     pub(super) fn ways(&self) -> Ways {
         let mut ways = Ways::default();
         for (element, exits) in (0..).zip(&self.exits) {
@@ -61,43 +63,43 @@ impl Network {
         ways
     }
 
-    /// Whether an element is a link that was made on first use.
+    /// Whether an element is a link instance.
     fn is_made(&self, element: u32) -> bool {
         let later = element.checked_sub(self.configured).map(|later| &self.later[later as usize]);
         matches!(later, Some(Later::Made { .. }))
     }
 }
 
-/// Where each place leads to, one behind the other: there may be thousands.
+/// The targets of each index, in one array: there may be thousands.
 #[derive(Debug, Default)]
 pub(super) struct Ways {
     to: Vec<usize>,
-    /// Where those of each place end.
+    /// Where the targets of each index end in `to`.
     ends: Vec<usize>,
 }
 
 impl Ways {
-    /// Adds those of the next place.
+    /// Adds the targets of the next index.
     fn push(&mut self, to: impl IntoIterator<Item = usize>) {
         self.to.extend(to);
         self.ends.push(self.to.len());
     }
 
-    /// How many places there are.
+    /// The number of indices.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Where a place leads to.
+    /// The targets of an index.
     pub(super) fn of(&self, place: usize) -> &[usize] {
         let first = place.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.to[first..self.ends[place]]
     }
 }
 
-/// Which elements a packet can come back to: those on a cycle of the ways that lead from each. An element is on one unless it
-/// can be taken away by peeling off, again and again, those that no remaining one leads to. (What lies behind a cycle stays
-/// too, which only means that its draws are keyed by the visit.)
+/// Which elements a packet can return to: those on a cycle. Elements that no remaining element leads to are
+/// removed repeatedly; the rest count as cyclic. (Elements behind a cycle also remain, with the only effect
+/// that their draws are keyed by the visit.)
 fn cyclic(ways: &Ways) -> Vec<bool> {
     let mut entrances = vec![0usize; ways.len()];
     ways.to.iter().for_each(|&to| entrances[to] += 1);

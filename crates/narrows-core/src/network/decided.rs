@@ -1,4 +1,4 @@
-//! Packets that have their verdict and wait to be polled.
+//! Packets with a verdict, waiting to be polled.
 
 use super::config::Verdict;
 use crate::counters::DropReason;
@@ -6,10 +6,10 @@ use crate::id::{Element, PortId};
 use crate::pool::PacketRef;
 use crate::time::Time;
 
-/// A packet that has its verdict and waits to be polled.
+/// A packet with its verdict, waiting to be polled.
 ///
-/// It is often read right after it was written. The verdict stands in one word, because a processor has to wait until a word
-/// is in its cache that was written in parts of other sizes.
+/// It is often read right after it was written. The verdict is one word, because a processor stalls when it
+/// loads a word that was stored in pieces of other sizes (failed store forwarding).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decided {
     pub(crate) at: Time,

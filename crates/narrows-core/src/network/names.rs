@@ -1,4 +1,4 @@
-//! From names to numbers, when the network is built and when links are added.
+//! Resolves names to numbers, when the network is built and when links are added.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -10,7 +10,7 @@ use crate::id::PortId;
 use crate::link::Target;
 use crate::random;
 
-/// The numbers behind names, and what there is to know of links: how many lanes, which links are made in place of each.
+/// The numbers behind names, and facts about links: the number of lanes, and the instances of each.
 #[derive(Debug, Default)]
 pub(super) struct Names<'a> {
     ports: BTreeMap<&'a str, PortId>,
@@ -19,16 +19,17 @@ pub(super) struct Names<'a> {
     routers: BTreeMap<&'a str, u32>,
 }
 
-/// A link that has a name.
+/// A link found by name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Named {
     pub(super) element: u32,
     pub(super) lanes: usize,
-    /// The number of what makes links in its place.
+    /// The number of the `Made` that creates its instances.
     pub(super) made: Option<u32>,
 }
 
-/// Numbers of elements stay below this, so that [`Element::number`](super::Element::number) has room for their kind.
+/// Element numbers stay below this, so that [`Element::number`](super::Element::number) has room for the
+/// kind.
 pub(super) const MOST_ELEMENTS: usize = 1 << 30;
 
 impl<'a> Names<'a> {
@@ -101,7 +102,7 @@ impl Named {
     }
 }
 
-/// What stands for each port in the keys of draws.
+/// The key of each port in draws.
 pub(super) fn origins<'a>(ports: impl IntoIterator<Item = &'a str>) -> Result<Vec<u32>, BuildError> {
     let mut seen = BTreeMap::new();
     let mut all = Vec::new();

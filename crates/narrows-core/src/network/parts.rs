@@ -1,7 +1,7 @@
-//! Which parts of a network have nothing to do with one another: no packet that enters one can come to another.
+//! Independent components of a network: no packet that enters one can reach another.
 //!
-//! An engine for each part, built from the whole configuration, gives the same verdicts as one for all: what is drawn for a
-//! packet is keyed by its port, its number there, and the element.
+//! One engine per component, each built from the whole configuration, gives the same verdicts as one engine
+//! for all: draws for a packet are keyed by its port, its number there, and the element.
 
 use crate::id::{Element, PortId};
 use alloc::collections::BTreeMap;
@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 
 use super::Network;
 
-/// The parts of a network. Those with ports are numbered in the order of their first ones; what cannot be reached from any
-/// port counts as of the first.
+/// The independent components of a network, numbered in order of their first ports. Elements that no port can
+/// reach count as part of the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
     count: usize,
@@ -21,17 +21,17 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// How many there are.
+    /// The number of components.
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// The part that a port is of.
+    /// The component of a port.
     pub fn of_port(&self, port: PortId) -> usize {
         self.ports[usize::from(port.index())]
     }
 
-    /// The part that an element is of.
+    /// The component of an element.
     pub fn of_element(&self, element: Element) -> usize {
         match element {
             Element::Link(link) => self.links[link.index() as usize],
@@ -69,13 +69,13 @@ impl Network {
     }
 }
 
-/// Groups of numbers: each leads to an earlier one of its group, the first to itself.
+/// A union-find forest: each number leads to an earlier one of its group, the first one to itself.
 struct Groups(Vec<usize>);
 
 impl Groups {
     fn first(&mut self, mut number: usize) -> usize {
         while self.0[number] != number {
-            // Halves the way for those who come later.
+            // Path halving for later searches.
             self.0[number] = self.0[self.0[number]];
             number = self.0[number];
         }

@@ -1,8 +1,9 @@
-//! Routers: which way a packet goes on, by the longest prefix of its destination.
+//! Routers: longest-prefix match on the destination.
 //!
-//! A packet that is not for the router itself loses one of its hop limit, and is dropped where none is left (RFC 1812, section
-//! 5.3.1; RFC 8200, section 3). What the router itself sends, from a port that its own addresses lead to, loses none there. What
-//! is not IP is dropped: no router forwards it.
+//! A packet that is not for the router itself has its hop limit decremented, and is dropped if none is left
+//! (RFC 1812, section 5.3.1; RFC 8200, section 3). Packets that the router itself sends, from a port that its
+//! own addresses lead to, keep their hop limit there. A packet that is not IP is dropped: no router forwards
+//! it.
 
 use alloc::vec::Vec;
 
@@ -17,25 +18,25 @@ use crate::random::{Seed, Stream};
 use crate::rules::Lpm;
 use crate::sched::Weight;
 
-/// What a router has counted: `arrived = forwarded + local + dropped`.
+/// The counters of a router: `arrived = forwarded + local + dropped`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouterCounters {
-    /// Came here, or were sent by the router itself.
+    /// Arrived, or sent by the router itself.
     pub arrived: Tally,
-    /// Went on.
+    /// Forwarded.
     pub forwarded: Tally,
-    /// Were for the router itself.
+    /// Addressed to the router itself.
     pub local: Tally,
-    /// Dropped because no route leads to their destination, or because they are not IP.
+    /// Dropped because no route matches their destination, or because they are not IP.
     pub no_route: Tally,
-    /// Dropped because they had passed as many routers as they may: a loop, or a trace of the path.
+    /// Dropped because their hop limit was exhausted: a routing loop, or a traceroute.
     pub hop_limit: Tally,
 }
 
-/// One route, its ways in numbers.
+/// One route, with its next hops resolved.
 #[derive(Debug)]
 pub(super) struct Ways {
-    /// Each with the sum of the weights up to and including its own.
+    /// Each with the cumulative sum of the weights up to and including its own.
     pub(super) hops: Vec<(Hop, u32)>,
     spread: Spread,
     local: bool,
@@ -49,7 +50,7 @@ pub(super) struct Router {
     pub(super) routes: Vec<Ways>,
     pub(super) table: Lpm<u32>,
     pub(super) draws: Stream,
-    /// Whether a packet may come again, so that its draws must tell the visits apart.
+    /// Whether a packet may visit again, so that its draws must be keyed by the visit.
     pub(super) revisited: bool,
 }
 
@@ -70,7 +71,7 @@ impl Ways {
         Self { hops, spread, local, hash: FlowHash::new(seed, router, sum, Identity::FiveTuple) }
     }
 
-    /// Where a packet goes by this route; nothing where it has no way.
+    /// The next hop of a packet by this route; `None` if the route has none.
     fn pick(&self, pool: &Pool, packet: PacketRef, draws: &Stream, visit: u8) -> Option<Hop> {
         let [(hop, _)] = self.hops[..] else {
             let place = match self.spread {
@@ -91,7 +92,7 @@ impl Router {
         self.routes.iter().filter(|ways| ways.local).any(leads)
     }
 
-    /// Where a packet goes, or why it goes nowhere; `is_own` where the router itself sends it.
+    /// The next hop of a packet, or why it is dropped; `is_own` if the router itself sends it.
     pub(super) fn route(
         &mut self,
         packet: PacketRef,
@@ -113,7 +114,7 @@ impl Router {
             self.counters.no_route.add(length);
             return Err(DropReason::NoRoute);
         };
-        // Another router is not this one: so packets cannot go round in circles for ever.
+        // Another router is not this one: otherwise packets could circulate forever.
         if ways.local && !matches!(hop, Hop::Router(_)) {
             self.counters.local.add(length);
             return Ok(hop);

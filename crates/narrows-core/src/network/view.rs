@@ -1,4 +1,4 @@
-//! A network from outside: what its names stand for, what its elements have counted.
+//! A read-only view of a network: what its names refer to, and the counters of its elements.
 
 use super::names::Named;
 use super::{Network, PortCounters, RouterCounters, RulesCounters};

@@ -1,4 +1,4 @@
-//! Delay models around others.
+//! Delay models that wrap others.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,8 +10,8 @@ use crate::pool::PacketState;
 use crate::random::Draw;
 use crate::time::{Duration, Time};
 
-/// Another model's delay, and a part that grows with the length of the packet: from the network header on, rounded to
-/// nanoseconds for each packet.
+/// Another model's delay plus a part proportional to the length of the packet, from the network header on,
+/// rounded to nanoseconds per packet.
 #[derive(Debug)]
 pub struct PerByte {
     model: Box<dyn DelayModel>,
@@ -19,7 +19,7 @@ pub struct PerByte {
 }
 
 impl PerByte {
-    /// The part that does not depend on the length, and picoseconds for each byte.
+    /// Wraps `model`, which gives the part independent of the length, and adds `picoseconds` per byte.
     pub fn new(model: Box<dyn DelayModel>, picoseconds: u64) -> Self {
         Self { model, picoseconds }
     }
@@ -38,7 +38,7 @@ impl DelayModel for PerByte {
         }
     }
 
-    /// The mean of the part that does not depend on the length.
+    /// The mean of the part independent of the length.
     fn mean(&self) -> Option<Duration> {
         self.model.mean()
     }
@@ -52,8 +52,8 @@ impl DelayModel for PerByte {
     }
 }
 
-/// Each packet takes the model of the first condition that it fulfils. A model sees, and advances for, its own packets
-/// only.
+/// Each packet uses the model of the first condition that it matches. A model sees, and advances for, only
+/// its own packets.
 #[derive(Debug)]
 pub struct ByClass {
     classes: Vec<(Condition, Box<dyn DelayModel>)>,
@@ -61,7 +61,7 @@ pub struct ByClass {
 }
 
 impl ByClass {
-    /// Conditions in the order in which they are tried, and the model for packets that fulfil none.
+    /// The conditions in order of evaluation, and the model for packets that match none.
     pub fn new(classes: Vec<(Condition, Box<dyn DelayModel>)>, default: Box<dyn DelayModel>) -> Self {
         Self { classes, default }
     }
@@ -74,7 +74,7 @@ impl DelayModel for ByClass {
         model.delay(now, packet, draw)
     }
 
-    /// Unknown, unless all have the same: it depends on the traffic.
+    /// Unknown unless all models have the same mean: it depends on the traffic.
     fn mean(&self) -> Option<Duration> {
         let mean = self.default.mean()?;
         self.classes.iter().all(|(_, model)| model.mean() == Some(mean)).then_some(mean)

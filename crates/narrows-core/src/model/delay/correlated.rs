@@ -1,30 +1,36 @@
-//! Delays of which neighbours are alike, while each by itself has its distribution exactly.
+//! Correlated delays: neighbours are alike, while each delay by itself has exactly the requested
+//! distribution.
 //!
-//! NetEm's `x' = (1 − ρ)·x + ρ·last` shrinks the variance and bends the distribution. Here the correlation is made in the
-//! normal domain, where sums stay normal, and each number is then carried over: z → Q(Φ(z)), the Gaussian copula. Z is
-//! standard normal at every packet, the first one included, so the delays have the distribution that was asked for.
+//! NetEm's `x' = (1 − ρ)·x + ρ·last` shrinks the variance and distorts the distribution. Here the correlation
+//! is made in the normal domain, where sums stay normal, and each number is then transformed: z → Q(Φ(z)),
+//! the Gaussian copula. Z is standard normal at every packet, including the first, so the delays have the
+//! requested distribution.
 //!
 //! **Per packet**: Z_n = ρ·Z_(n−1) + √(1 − ρ²)·ε_n, AR(1). The rank correlation of neighbours (Spearman's) is
-//! (6/π)·asin(ρ/2), whatever the distribution as long as it is continuous, hence ρ = 2·sin(π·ρ_s/6).
+//! (6/π)·asin(ρ/2) for any continuous distribution, hence ρ = 2·sin(π·ρ_s/6).
 //!
-//! **In time**: Z(t) is the stationary Gaussian process of mean 0 and variance 1 with Matérn's covariance of smoothness
-//! 3/2, k(τ) = (1 + λ·τ)·e^(−λ·τ) with λ = √3/ℓ (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006,
-//! equation 4.17). It is Markov together with its slope; with V = Ż/λ and a = λ·τ the transition over a gap τ is exactly
+//! **In time**: Z(t) is the stationary Gaussian process of mean 0 and variance 1 with Matérn's covariance of
+//! smoothness 3/2, k(τ) = (1 + λ·τ)·e^(−λ·τ) with λ = √3/ℓ (Rasmussen and Williams, Gaussian Processes for
+//! Machine Learning, 2006, equation 4.17). It is Markov together with its slope; with V = Ż/λ and a = λ·τ the
+//! exact transition over a gap τ is
 //!
 //! ```text
 //! [Z'; V'] = e^−a·[1 + a, a; −a, 1 − a]·[Z; V] + N(0, Q)
 //! Q₁₁ = 1 − e^−x·(1 + x + x²/2),  Q₁₂ = e^−x·x²/2,  Q₂₂ = 1 − e^−x·(1 − x + x²/2),  x = 2a
 //! ```
 //!
-//! which follows from the stationary law, Z and V independent and standard normal, as Q = 1 − A·Aᵀ (Hartikainen and
-//! Särkkä, "Kalman filtering and smoothing solutions to temporal Gaussian process regression models", 2010, for the state
-//! space form). Q₁₁ is about x³/6 and loses all its digits at short gaps as it stands, so it comes from its series there.
+//! This follows from the stationary distribution, Z and V independent and standard normal, as Q = 1 − A·Aᵀ
+//! (Hartikainen and Särkkä, "Kalman filtering and smoothing solutions to temporal Gaussian process regression
+//! models", 2010, for the state space form). Q₁₁ is about x³/6, and this formula loses all its digits at
+//! short gaps, so a series is used there.
 //!
-//! Being differentiable, this process keeps packets in order as long as its slope does not fall below −1: see
-//! [`Correlated::held_back`]. Two packets at one instant (a twin, for one) have the same delay.
+//! The process is differentiable, so packets stay in order as long as its slope does not fall below −1: see
+//! [`Correlated::held_back`]. Two packets at the same time (such as a duplicate and its original) have the
+//! same delay.
 //!
-//! Example: normal with a standard deviation of 2 ms and ℓ = 20 ms. Packets at 1 ms of each other have normal numbers with
-//! a correlation of k(1 ms) = 0.9965, and of 10⁹ packets that follow closely some 8 are held back.
+//! Example: normal with a standard deviation of 2 ms and ℓ = 20 ms. Packets 1 ms apart have normal numbers
+//! with a correlation of k(1 ms) = 0.9965, and of 10⁹ closely spaced packets about 8 are delayed to keep
+//! order.
 
 mod held_back;
 #[cfg(test)]
@@ -39,9 +45,9 @@ use crate::pool::PacketState;
 use crate::random::Draw;
 use crate::time::{Duration, Time};
 
-/// Delays that are correlated from packet to packet, or in time: see the file's description.
+/// Delays that are correlated from packet to packet, or in time: see the module's description.
 ///
-/// The state advances once for each packet that it sees, by random numbers that belong to the packet.
+/// The state advances once for each packet, with that packet's own random numbers.
 #[derive(Clone, Debug)]
 pub struct Correlated {
     process: Process,
@@ -56,16 +62,17 @@ enum Process {
 }
 
 impl Correlated {
-    /// With a rank correlation (Spearman's) of neighbouring packets from −1 to 1; nothing when it is not. At 1 all packets
-    /// have the delay of the first, at −1 every second one.
+    /// Delays with a rank correlation (Spearman's) of neighbouring packets from −1 to 1; `None` outside that
+    /// range. At 1 all packets have the delay of the first; at −1 every second packet does.
     ///
-    /// Of a distribution with atoms the correlation comes out a little nearer to zero, as ranks are tied.
+    /// For a distribution with atoms the resulting correlation is a little nearer to zero, because ranks are
+    /// tied.
     pub fn per_packet(distribution: Distribution, spearman: f64) -> Option<Self> {
         let process = Process::PerPacket(Autoregressive::new(spearman)?);
         Some(Self::new(&distribution, process))
     }
 
-    /// As a process in time that is correlated over about this length; nothing when that is zero. At a distance of
+    /// Delays as a process in time with correlation length `length`; `None` if that is zero. At a distance of
     /// `length` the correlation of the normal numbers is 0.48, at twice that 0.14.
     pub fn in_time(distribution: Distribution, length: Duration) -> Option<Self> {
         let process = Process::InTime(Box::new(Matern::new(length)?));
@@ -86,10 +93,11 @@ impl Correlated {
         self.transform.at(z)
     }
 
-    /// The share of packets, from 0 to 1, that will be held back where order is kept, if the delay is correlated in time:
-    /// the share itself when packets follow one another closely, and otherwise an upper bound. A packet held
-    /// back has a longer delay than it drew, so this bounds how far the distribution that leaves is from the one asked for
-    /// (in the distance of Kolmogorov and Smirnov). Of correlation per packet it can't be told without the gaps.
+    /// The share of packets, from 0 to 1, that will be delayed to keep order, if the delay is correlated in
+    /// time. For closely spaced packets it is the share itself, otherwise an upper bound. A packet delayed to
+    /// keep order has a longer delay than it drew, so this also bounds the distance between the resulting and
+    /// the requested distribution (Kolmogorov–Smirnov distance). `None` for correlation per packet, where the
+    /// share depends on the gaps.
     pub fn held_back(&self) -> Option<f64> {
         match &self.process {
             Process::PerPacket(_) => None,
@@ -110,11 +118,11 @@ impl DelayModel for Correlated {
 
 #[derive(Clone, Debug)]
 struct Matern {
-    /// √3/ℓ, for a nanosecond.
+    /// √3/ℓ, per nanosecond.
     lambda: f64,
-    /// Nothing before the first packet.
+    /// `None` before the first packet.
     state: Option<State>,
-    /// The last one used: gaps are often the same again.
+    /// The last transition used: gaps often repeat.
     transition: Transition,
 }
 
@@ -126,7 +134,7 @@ struct State {
     v: f64,
 }
 
-/// Over a gap: the matrix A and the factor L of Q = L·Lᵀ, which is lower triangular.
+/// For one gap: the matrix A and the factor L of Q = L·Lᵀ, which is lower triangular.
 #[derive(Clone, Copy, Debug)]
 struct Transition {
     gap: Duration,
@@ -144,7 +152,7 @@ impl Matern {
 
     fn advance(&mut self, now: Time, draw: &mut Draw) -> f64 {
         let Some(State { at, z, v }) = self.state else {
-            // The stationary law.
+            // The stationary distribution.
             let z = standard_normal(draw);
             let v = standard_normal(draw);
             self.state = Some(State { at: now, z, v });
@@ -179,14 +187,14 @@ impl Transition {
         let (q11, q22) = (rest, 2.0 * x * square + rest);
         let l11 = libm::sqrt(q11);
         let l21 = if l11 > 0.0 { q12 / l11 } else { 0.0 };
-        // About x/2 of the 2·x of Q₂₂ is left at short gaps: nothing that matters cancels.
+        // At short gaps about x/2 of the 2·x of Q₂₂ is left: no harmful cancellation.
         let l22 = libm::sqrt((q22 - l21 * l21).max(0.0));
         let a = [[decay * (1.0 + a), decay * a], [-decay * a, decay * (1.0 - a)]];
         Self { gap, a, l: [l11, l21, l22] }
     }
 }
 
-/// e^x − 1 − x − x²/2 for x up to ½: x³·(1/3! + x/4! + x²/5! + …), of which twelve terms leave 10⁻¹⁷.
+/// e^x − 1 − x − x²/2 for x up to ½: x³·(1/3! + x/4! + x²/5! + …); after twelve terms the error is 10⁻¹⁷.
 fn remainder(x: f64) -> f64 {
     const TERMS: [f64; 12] = {
         let (mut terms, mut n) = ([1.0 / 6.0; 12], 1);

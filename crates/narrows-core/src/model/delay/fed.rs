@@ -12,7 +12,7 @@ use crate::time::{Duration, Time};
 pub struct Fed(Feed);
 
 impl Fed {
-    /// Without values yet.
+    /// A model without values yet.
     pub fn new(config: FeedConfig) -> Self {
         Self(Feed::new(config))
     }
@@ -24,7 +24,7 @@ impl DelayModel for Fed {
         self.0.next()
     }
 
-    /// Nobody knows what will be fed.
+    /// Unknown: it depends on the values fed.
     fn mean(&self) -> Option<Duration> {
         None
     }

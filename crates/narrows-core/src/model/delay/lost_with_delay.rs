@@ -1,4 +1,4 @@
-//! Loss tied to delay.
+//! Loss that depends on delay.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,11 +10,11 @@ use crate::random::Draw;
 use crate::time::{Duration, Time};
 use crate::units::Probability;
 
-/// Another model's delay; the packet is lost with a probability that depends on the delay that was drawn for it: straight
-/// between points of (delay, probability), and that of the first or the last point outside of them.
+/// Wraps another model. Each packet is lost with a probability that depends on its drawn delay: linear
+/// between points of (delay, probability), and constant outside the first and the last point.
 ///
-/// Example: a path whose full buffers show as delay, with points (20 ms, 0 %) and (100 ms, 10 %): a packet that draws 60 ms
-/// is lost with a probability of 5 %.
+/// Example: a path whose full buffers show as delay, with points (20 ms, 0 %) and (100 ms, 10 %): a packet
+/// that draws 60 ms is lost with a probability of 5 %.
 #[derive(Debug)]
 pub struct LostWithDelay {
     model: Box<dyn DelayModel>,
@@ -22,13 +22,13 @@ pub struct LostWithDelay {
 }
 
 impl LostWithDelay {
-    /// With at least one point, each at a longer delay than the one before it; else nothing.
+    /// Requires at least one point, and strictly increasing delays; otherwise `None`.
     pub fn new(model: Box<dyn DelayModel>, points: Vec<(Duration, Probability)>) -> Option<Self> {
         let grows = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
         (!points.is_empty() && grows).then_some(Self { model, points })
     }
 
-    /// The probability that a packet with this delay is lost, exact to the grain of [`Probability`].
+    /// The probability that a packet with this delay is lost, exact to the resolution of [`Probability`].
     pub fn probability(&self, delay: Duration) -> Probability {
         let next = self.points.partition_point(|(at, _)| *at <= delay);
         let Some(before) = next.checked_sub(1) else {
@@ -49,7 +49,7 @@ impl DelayModel for LostWithDelay {
         }
     }
 
-    /// That of the delays drawn, also of those whose packets are lost.
+    /// The mean of all drawn delays, including those of lost packets.
     fn mean(&self) -> Option<Duration> {
         self.model.mean()
     }

@@ -1,4 +1,4 @@
-//! Delays drawn independently.
+//! Independent delays.
 
 use super::{DelayModel, Propagation};
 use crate::model::distribution::{Distribution, Sampler, whole};
@@ -14,7 +14,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// From this distribution; see [`Sampler::new`].
+    /// Draws from this distribution; see [`Sampler::new`].
     pub fn new(distribution: Distribution) -> Self {
         Self { sampler: Sampler::new(&distribution), mean: whole(distribution.mean()) }
     }

@@ -1,17 +1,19 @@
-//! How many packets are held back where order is kept and the delay is correlated in time.
+//! The share of packets delayed to keep order, if the delay is correlated in time.
 //!
-//! The delay D(t) = T(Z(t)), T = Q∘Φ, has the slope T′(Z)·λ·V, where V is standard normal and independent of Z. A packet
-//! that enters at t is due at s(t) = t + D(t), and is held back while s(t) is below the greatest s so far.
+//! The delay D(t) = T(Z(t)), T = Q∘Φ, has the slope T′(Z)·λ·V, where V is standard normal and independent of
+//! Z. A packet that enters at t is due at s(t) = t + D(t), and is delayed while s(t) is below the maximum of
+//! s so far.
 //!
-//! The share of time in which s falls, P = E[Φ(−1/(λ·T′(Z)))], is often given as the share held back: Φ(−ℓ/(√3·σ)) for a
-//! normal distribution. It is too small. Packets are held back, too, while s climbs again what it has lost. Where it falls
-//! for short times only, that takes about as long as the fall, a little less: 1.5·P to 1.9·P are held back in all (normal,
-//! uniform, exponential, log-normal; simulated). Where the delay jumps, as it does between two modes, the fall takes no time
-//! at all, and the climb takes the height of the jump: what counts is how much is lost in a unit of time,
-//! F = E[(−1 − T′(Z)·λ·V)⁺]. So the share is predicted as 2·P + F, which is 0 to 35 % too much in all these cases.
+//! The share of time in which s falls, P = E[Φ(−1/(λ·T′(Z)))], is often given as the share of delayed
+//! packets: Φ(−ℓ/(√3·σ)) for a normal distribution. It is too small, because packets are also delayed while s
+//! climbs back to its maximum. If s falls only for short times, the climb takes about as long as the fall, a
+//! little less: in total 1.5·P to 1.9·P of packets are delayed (normal, uniform, exponential, log-normal;
+//! simulated). If the delay jumps, as between two modes, the fall takes no time and the climb takes the
+//! height of the jump. What counts is then the loss per unit of time, F = E[(−1 − T′(Z)·λ·V)⁺]. The share is
+//! therefore predicted as 2·P + F, which is 0 to 35 % too high in all these cases.
 //!
-//! Steps that are finer than 1/256 of a standard deviation of Z are taken as a slope: they hold packets back by no more
-//! than their own height. So are those of a list of very many samples.
+//! Steps finer than 1/256 of a standard deviation of Z are treated as a slope: each delays packets by at most
+//! its own height. The same applies to a list of very many samples.
 
 use crate::model::distribution::Transform;
 use crate::model::normal;
@@ -33,7 +35,7 @@ pub(super) fn share(transform: &Transform, lambda: f64) -> f64 {
     share.min(1.0)
 }
 
-/// (2·P + F) of the part of Z from `z` on, `step` wide.
+/// (2·P + F) of the interval of Z from `z` on, `step` wide.
 fn part(
     at: &impl Fn(f64) -> f64,
     (z, step): (f64, f64),
@@ -48,7 +50,8 @@ fn part(
     }
     let half = 0.5 * step;
     let middle = at(z + half);
-    // All in one half: a jump, which takes no time. It is looked for further down, or else P would count its cell.
+    // Nearly the whole change in one half: a jump, which takes no time. Search further down for it, otherwise
+    // P would count the whole cell.
     let uneven = (middle - before).max(here - middle) > 0.9 * (here - before);
     if uneven && depth < 12 {
         return part(at, (z, half), (before, middle), lambda, depth + 1)
