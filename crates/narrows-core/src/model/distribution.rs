@@ -1,9 +1,9 @@
 //! Distributions of delays, in nanoseconds.
 //!
-//! Every distribution is drawn from by inversion, X = Q(U), or as a mixture of such, from keyed random bits, with the four
-//! operations, roots and the pinned libm only: the same values on every machine. The real line is where a distribution lives, so
-//! that a normal distribution may be shifted or mixed before it is cut off; what lies below zero in the end is clamped or
-//! truncated ([`BelowZero`]).
+//! Every distribution is sampled by inversion, X = Q(U), or as a mixture of such, from keyed random bits,
+//! using only the four arithmetic operations, roots and the pinned libm: the same values on every machine. A
+//! distribution is defined on the real line, so a normal distribution can be shifted or mixed before negative
+//! delays are handled. Finally, values below zero are clamped or truncated ([`BelowZero`]).
 //!
 //! ```
 //! use narrows_core::Duration;
@@ -52,55 +52,55 @@ use level::Level;
 use moments::Moments;
 use shape::Shape;
 
-/// A distribution of delays: see the module's description. A copy shares long lists with the original.
+/// A distribution of delays: see the module's description. A clone shares long lists with the original.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// What was asked for, on the real line.
+    /// The configured shape, on the real line.
     raw: Shape,
     below_zero: BelowZero,
-    /// What is drawn from; differs from `raw` where something is truncated below zero.
+    /// The shape sampled from; differs from `raw` if something is truncated below zero.
     shape: Shape,
 }
 
-/// What becomes of the part of a distribution that lies below zero.
+/// How the part of a distribution below zero is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BelowZero {
     /// A draw below zero becomes zero: zero gets all of that probability, and the mean rises.
     #[default]
     Clamp,
-    /// What is below zero never happens, and all else becomes more probable in proportion.
+    /// Values below zero never occur, and all others become proportionally more probable.
     Truncate,
 }
 
-/// All parameters that are times lie within 2⁵³ ns of zero, 104 days, as do all draws.
+/// All time parameters and all draws lie within 2⁵³ ns of zero, 104 days.
 pub(crate) const LONGEST: f64 = (1u64 << 53) as f64;
 
-/// # What becomes of it
+/// # Modification
 impl Distribution {
     fn of(raw: Shape) -> Self {
         Self { shape: raw.clone(), raw, below_zero: BelowZero::Clamp }
     }
 
-    /// With another shape, below zero as before.
+    /// Another shape with the same handling below zero.
     fn with(self, raw: Shape) -> Result<Self, DistributionError> {
         Self::of(raw).below_zero(self.below_zero)
     }
 
-    /// All of it later by so many nanoseconds, or earlier.
+    /// Shifted by `by` nanoseconds: later if positive, earlier if negative.
     ///
     /// # Errors
-    /// When nothing is left above zero that is to be truncated there, or the shift is longer than 104 days.
+    /// If truncation below zero leaves nothing, or the shift is longer than 104 days.
     pub fn shifted(self, by: i64) -> Result<Self, DistributionError> {
         let by = construct::place("shift", by as f64)?;
         let raw = construct::shifted(self.raw.clone(), by);
         self.with(raw)
     }
 
-    /// Only what lies from `minimum` to `maximum`, both included, in proportion: what lies outside never happens. Without
-    /// a minimum, what lies below zero stays what it is.
+    /// Restricted to `minimum` to `maximum`, both included: values outside never occur, and the probability
+    /// of the others grows in proportion. Without a minimum, values below zero are handled as before.
     ///
     /// # Errors
-    /// When nothing is left.
+    /// If nothing is left.
     pub fn truncated(
         self,
         minimum: Option<Duration>,
@@ -115,11 +115,11 @@ impl Distribution {
         self.with(raw)
     }
 
-    /// What becomes of what lies below zero, whatever was said of it before. Holds for all shifts and truncations,
-    /// earlier ones and later ones.
+    /// Sets the handling of values below zero, replacing any earlier setting. Applies to all shifts and
+    /// truncations, earlier and later ones.
     ///
     /// # Errors
-    /// When it is to be truncated and nothing is left.
+    /// If truncation leaves nothing.
     pub fn below_zero(self, below_zero: BelowZero) -> Result<Self, DistributionError> {
         let shape = match below_zero {
             BelowZero::Truncate if self.raw.level_before(0.0).below > 0.0 => {
@@ -131,20 +131,21 @@ impl Distribution {
     }
 }
 
-/// # What it is like
+/// # Properties
 impl Distribution {
     /// The probability of a delay of `x` nanoseconds or less.
     pub fn cdf(&self, x: f64) -> f64 {
         if x < 0.0 { 0.0 } else { self.shape.level(x).below }
     }
 
-    /// The probability of a delay of more than `x` nanoseconds: 1 − [`Distribution::cdf`], with all its digits.
+    /// The probability of a delay of more than `x` nanoseconds: 1 − [`Distribution::cdf`], without loss of
+    /// digits.
     pub fn survival(&self, x: f64) -> f64 {
         if x < 0.0 { 1.0 } else { self.shape.level(x).above }
     }
 
-    /// The least delay, in nanoseconds, that is not exceeded with a probability of `p`; at 0 and below the shortest
-    /// delay, at 1 and above the longest, which may be infinite.
+    /// The quantile: the minimum delay, in nanoseconds, that is not exceeded with probability `p`. At 0 and
+    /// below, the minimum of the distribution; at 1 and above, its maximum, which may be infinite.
     pub fn quantile(&self, p: f64) -> f64 {
         self.at(Level::at(p.clamp(0.0, 1.0)))
     }
@@ -153,12 +154,12 @@ impl Distribution {
         self.shape.quantile(level).max(0.0)
     }
 
-    /// The mean in nanoseconds, after clamping, may be infinite.
+    /// The mean in nanoseconds, after clamping; may be infinite.
     pub fn mean(&self) -> f64 {
         self.moments().mean
     }
 
-    /// The standard deviation in nanoseconds, after clamping, may be infinite.
+    /// The standard deviation in nanoseconds, after clamping; may be infinite.
     pub fn sd(&self) -> f64 {
         libm::sqrt(self.moments().variance)
     }
@@ -169,11 +170,12 @@ impl Distribution {
         Moments::atom(below, 0.0).and(self.shape.moments(low, f64::INFINITY))
     }
 
-    /// The delays, in nanoseconds, that have a probability of their own, from the shortest on, with it.
+    /// The atoms: delays, in nanoseconds, that have a positive probability, in ascending order, each with its
+    /// probability.
     pub fn atoms(&self) -> Vec<(f64, f64)> {
         let mut list = self.shape.atoms();
         list.iter_mut().for_each(|(x, _)| *x = x.max(0.0));
-        // Of what is clamped to zero the atoms are counted already.
+        // Atoms among the values clamped to zero are already counted.
         let discrete: f64 = list.iter().filter(|(x, _)| *x <= 0.0).map(|(_, p)| p).sum();
         let clamped = self.shape.level(0.0).below - discrete;
         if clamped > 1e-15 {
@@ -190,7 +192,7 @@ impl Distribution {
         list
     }
 
-    /// The probability below zero before it was clamped or truncated.
+    /// The probability below zero, before clamping or truncation.
     pub fn share_below_zero(&self) -> f64 {
         self.raw.level_before(0.0).below
     }

@@ -1,17 +1,17 @@
-//! Delays that come from outside: another process generates them and streams them in.
+//! Feeds: delays that another process generates and streams in.
 //!
-//! A [`Fed`] model holds values that were handed in ([`Engine::feed`](crate::Engine::feed)) and gives each, once and in
-//! order, to one packet, when that enters the delay line. A value is a delay in nanoseconds, or −1: this packet is lost. A
-//! packet sees only values that were handed in before it; whether there is one is decided when it enters the delay line, by
-//! [`OnEmpty`] if there is none. How far ahead the values may run is bounded ([`FeedConfig::lead`]), so that a change of
-//! what is fed takes effect soon.
+//! A [`Fed`] model holds values that were handed in ([`Engine::feed`](crate::Engine::feed)) and gives each
+//! one, once and in order, to one packet that enters the delay line. A value is a delay in nanoseconds, or
+//! −1: lose this packet. A packet uses only values handed in before it. Whether there is one is decided when
+//! the packet enters the delay line; if not, [`OnEmpty`] applies. The number of values held ahead is limited
+//! ([`FeedConfig::lead`]), so that a change of the fed values takes effect soon.
 //!
 //! In the two-way form ([`FeedConfig::ask`]) a packet asks a question instead and waits for its answer: see
 //! [`Question`](crate::Question).
 //!
-//! From: "A delay emulator with user-fed delays" (DETERMINISTIC6G's `sch_delay`), whose character device takes a run of
-//! 64-bit delays, one for each packet. Where we depart from it: a value may lose its packet, and when the values run out
-//! the configuration says what becomes of a packet, and it is counted.
+//! Source: "A delay emulator with user-fed delays" (DETERMINISTIC6G's `sch_delay`), whose character device
+//! takes a sequence of 64-bit delays, one per packet. Departures: a value may lose its packet, and when the
+//! values run out, the configuration decides the packet's fate, and an underrun is counted.
 //!
 //! ```
 //! use narrows_core::*;
@@ -44,86 +44,86 @@ use alloc::string::String;
 use super::propagation::Propagation;
 use crate::time::Duration;
 
-/// What a feed is.
+/// The configuration of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedConfig {
-    /// What tells the feeds of one link apart.
+    /// Distinguishes the feeds of one link.
     pub name: String,
-    /// What becomes of a packet for which there is no value.
+    /// The fate of a packet for which there is no value.
     pub on_empty: OnEmpty,
-    /// How many values are held at most, in the two-way form how many questions that nobody has taken; at least 1 (which
-    /// less is taken to be). [`OnEmpty::Repeat`] goes round so many of the values used last.
+    /// Maximum number of values held; in the two-way form, maximum number of untaken questions. At least 1;
+    /// smaller values count as 1. [`OnEmpty::Repeat`] cycles through this many of the last values used.
     pub lead: usize,
-    /// The two-way form, and how long a packet waits for its answer.
+    /// Enables the two-way form, and sets how long a packet waits for its answer.
     pub ask: Option<Duration>,
 }
 
 impl FeedConfig {
-    /// One way, 4,096 values ahead, and no delay when they run out.
+    /// One-way, up to 4,096 values ahead, and no delay when they run out.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), on_empty: OnEmpty::Zero, lead: 4096, ask: None }
     }
 }
 
-/// What becomes of a packet for which there is no value.
+/// The fate of a packet for which there is no value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnEmpty {
-    /// It is not delayed.
+    /// No delay.
     #[default]
     Zero,
-    /// It gets the last delay that was used. (That another packet was lost is no delay.) Before there was one: none.
+    /// The last delay used. (The loss of another packet is not a delay.) No delay if there has been none.
     Last,
-    /// The values used last come again, the oldest first, losses among them, round and round until there is a fresh one;
-    /// then the round begins anew. Before there was one: no delay.
+    /// The last values used, losses included, repeat in a cycle, oldest first, until there is a new value;
+    /// after that a new cycle begins. No delay if there have been none.
     Repeat,
-    /// It is lost.
+    /// The packet is lost.
     Drop,
 }
 
-/// What a feed has counted: `taken = used + late + discarded + waiting`, where what waits is of the one-way form and what
-/// is late of the two-way form.
+/// The counters of a feed: `taken = used + late + discarded + waiting`, where `waiting` applies to the
+/// one-way form and `late` to the two-way form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedCounters {
-    /// Values that were taken.
+    /// Values accepted.
     pub taken: u64,
-    /// Values that decided over a packet, those that lost it included.
+    /// Values that decided a packet's fate, including losses.
     pub used: u64,
-    /// Of these, those that lost it.
+    /// Of the used values, those that lost their packet.
     pub lost: u64,
     /// Packets for which there was no value in time.
     pub underruns: u64,
-    /// Values beyond what is possible: more than an hour, which became an hour, or less than −1, which became zero.
+    /// Values out of range: above one hour, taken as one hour, or below −1, taken as zero.
     pub clamped: u64,
-    /// Values that were not taken, because there was no room, or no question.
+    /// Values not accepted, because there was no room or no question.
     pub refused: u64,
-    /// Values that a change of the delay model made useless: held when the feed became a two-way one, or the answer for a
-    /// packet that another model now delays.
+    /// Values made useless by a change of the delay model: held when the feed became two-way, or the answer
+    /// for a packet that another model now delays.
     pub discarded: u64,
     /// Questions.
     pub asked: u64,
-    /// Questions that were not handed out, because nobody took those before them. Their answers are due all the same.
+    /// Questions that were not handed out because earlier ones had not been taken. They still need answers.
     pub untold: u64,
-    /// Answers to questions that had been decided without them.
+    /// Answers to questions that were already decided without them.
     pub late: u64,
 }
 
-/// A feed: values that wait, and what is remembered of those that were used.
+/// A feed: its waiting values, and the memory of used ones.
 #[derive(Debug)]
 pub struct Feed {
     config: FeedConfig,
-    /// Its number among the feeds of its link.
+    /// The feed's number within its link.
     pub(crate) number: u32,
     waiting: VecDeque<i64>,
     last: Duration,
-    /// Those used last, where they may come again, and how many of them have since there was a fresh one.
+    /// The last values used, if they may repeat, and how many have been repeated since the last new value.
     history: VecDeque<i64>,
     repeated: usize,
-    /// The decision over the packet that is decided now, in the two-way form.
+    /// In the two-way form, the decision on the packet currently handled.
     answer: Option<Answer>,
     pub(crate) counters: FeedCounters,
 }
 
-/// What was decided on a question.
+/// The decision on a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Value(i64),
@@ -132,7 +132,7 @@ pub(crate) enum Answer {
 
 /// A value that loses its packet.
 const LOSE: i64 = -1;
-/// The longest delay that is taken.
+/// The maximum delay accepted.
 const LONGEST: i64 = 3_600_000_000_000;
 
 impl Feed {
@@ -149,12 +149,12 @@ impl Feed {
         }
     }
 
-    /// What it is.
+    /// The feed's configuration.
     pub const fn config(&self) -> &FeedConfig {
         &self.config
     }
 
-    /// What it has counted.
+    /// The feed's counters.
     pub const fn counters(&self) -> FeedCounters {
         self.counters
     }
@@ -168,12 +168,12 @@ impl Feed {
         self.config.lead.max(1)
     }
 
-    /// How many more values it holds, one way.
+    /// How many more values a one-way feed holds.
     pub(crate) fn room(&self) -> usize {
         self.lead().saturating_sub(self.waiting.len())
     }
 
-    /// Takes as many values as there is room for, one way. Returns how many.
+    /// Takes as many values as a one-way feed has room for. Returns how many.
     pub(crate) fn fill(&mut self, values: &[i64]) -> usize {
         let room = self.room().min(values.len());
         let (taken, refused) = values.split_at(room);
@@ -185,7 +185,7 @@ impl Feed {
         taken.len()
     }
 
-    /// Counts a value that is taken, and brings it into its range.
+    /// Counts an accepted value, and clamps it to the valid range.
     pub(crate) fn take(&mut self, value: i64) -> i64 {
         self.counters.taken += 1;
         let possible = match value {
@@ -197,19 +197,19 @@ impl Feed {
         possible
     }
 
-    /// The next time that this feed is asked, this is what was decided.
+    /// Stores a decision, for the next time this feed is asked.
     pub(crate) const fn decide(&mut self, answer: Answer) {
         self.answer = Some(answer);
     }
 
-    /// What was decided is of no use, if it has not been used: a change of the model has sent the packet elsewhere.
+    /// Discards an unused decision: a change of the model has sent the packet elsewhere.
     pub(crate) const fn forget_answer(&mut self) {
         if let Some(Answer::Value(_)) = self.answer.take() {
             self.counters.discarded += 1;
         }
     }
 
-    /// Takes over what a feed of the same name that this one replaces holds and remembers.
+    /// Takes over the values and the memory of the feed with the same name that this one replaces.
     pub(crate) fn adopt(&mut self, before: &mut Self) {
         self.counters = before.counters;
         self.last = before.last;

@@ -1,8 +1,8 @@
 //! The standard normal distribution.
 //!
-//! `quantile` is Wichura's algorithm AS 241 (PPND16, Applied Statistics 37, 1988), good to about 1 part in 10¹⁶.
-//! `cumulative` goes through the complementary error function of the pinned libm. Both use + − × ÷ √ and that libm
-//! only, so every machine gets the same bits.
+//! `quantile` is Wichura's algorithm AS 241 (PPND16, Applied Statistics 37, 1988), accurate to about 1 part
+//! in 10¹⁶. `cumulative` uses the complementary error function of the pinned libm. Both use only + − × ÷ √
+//! and that libm, so every machine gets the same bits.
 
 /// Φ⁻¹(p) for 0 < p < 1.
 pub fn quantile(p: f64) -> f64 {
@@ -31,8 +31,8 @@ pub fn density(z: f64) -> f64 {
 /// Numerator and denominator coefficients, lowest power first.
 type Rational = ([f64; 8], [f64; 8]);
 
-/// By Estrin's scheme, whose steps wait for one another less than Horner's. All coefficients have one sign in each
-/// polynomial and x is not negative, so nothing cancels.
+/// By Estrin's scheme, whose steps depend on each other less than Horner's. All coefficients of each
+/// polynomial have the same sign and x is not negative, so nothing cancels.
 fn ratio(x: f64, (numerator, denominator): &Rational) -> f64 {
     let (x2, x4) = (x * x, (x * x) * (x * x));
     let polynomial = |c: &[f64; 8]| {

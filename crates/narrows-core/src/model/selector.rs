@@ -1,9 +1,9 @@
-//! Which packets something happens to: a loss, a duplicate, a flipped bit, a skipped delay.
+//! Selectors: which packets are lost, duplicated, corrupted or skip the delay.
 //!
-//! Every selector has the same marginal at every packet, so that a short run has the share that a long one has: those
-//! with a memory start from their stationary law where they have one. Their memory is the only thing beside the
-//! packet's own draw that decides, and it advances once for each packet seen, so that a packet less before a selector
-//! shifts its states though not its random numbers.
+//! Every selector has the same marginal probability at every packet, so a short run has the same expected
+//! share as a long one: selectors with memory start from their stationary distribution if they have one. A
+//! decision depends only on the packet's own draw and the selector's memory. The memory advances once per
+//! packet seen, so losing a packet before a selector shifts its states but not its random numbers.
 
 mod bit_errors;
 mod conditional;
@@ -28,16 +28,17 @@ use crate::random::Draw;
 use crate::time::Time;
 use crate::units::Probability;
 
-/// Selects packets: those that are lost, duplicated, corrupted or reordered. A selector with state advances once for
+/// Selects packets to be lost, duplicated, corrupted or reordered. A selector with state advances once for
 /// each packet that it sees.
 pub trait Selector: fmt::Debug + Send {
-    /// Whether this packet is selected. `draw` has the random numbers of this packet at this link for this purpose.
+    /// Whether this packet is selected. `draw` supplies the random numbers of this packet at this link for
+    /// this purpose.
     fn selects(&mut self, now: Time, packet: &PacketState, draw: &mut Draw) -> bool;
 
-    /// The share of packets selected in the long run, for estimates.
+    /// The long-run share of packets selected, for estimates.
     fn mean(&self) -> f64;
 
-    /// How many packets are selected in a row on average, where that is known: of the runs of at least one.
+    /// The mean length of runs of selected packets, if known.
     fn mean_burst(&self) -> Option<f64> {
         None
     }
@@ -63,7 +64,7 @@ impl Selector for Independent {
     }
 }
 
-/// Why a selector cannot be made.
+/// Why a selector is invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SelectorError {
     /// A correlation that is not above −1 and below 1. At 1 the first packet would decide for all.
@@ -72,26 +73,26 @@ pub enum SelectorError {
     Leaves {
         /// The state's number.
         state: u8,
-        /// What they sum to.
+        /// Their sum.
         sum: f64,
     },
     /// A list without a probability.
     NoProbabilities,
-    /// A pattern of no length, or in units of no time.
+    /// A pattern of zero length, or with a time unit of zero.
     NoLength,
-    /// A place of a pattern that lies beyond its length.
+    /// A place of a pattern beyond its length.
     BeyondLength {
         /// The place.
         place: u64,
         /// The length.
         length: u64,
     },
-    /// Places of a pattern that do not ascend.
+    /// Places of a pattern that are not in ascending order.
     NotAscending {
-        /// The first that does not.
+        /// The first one out of order.
         place: u64,
     },
-    /// A rate of bit errors above [`BitErrors::MOST`].
+    /// A bit error rate above [`BitErrors::MOST`].
     BitErrors(Probability),
 }
 

@@ -7,7 +7,7 @@ use crate::steps::{Segment, Steps};
 use crate::time::{Duration, Time};
 use crate::units::Probability;
 
-/// Every packet gets the delay that holds when it enters the delay line.
+/// Every packet gets the delay that applies when it enters the delay line.
 #[derive(Clone, Debug)]
 pub struct DelaySteps {
     steps: Steps<Duration>,
@@ -15,7 +15,7 @@ pub struct DelaySteps {
 }
 
 impl DelaySteps {
-    /// The link has these delays.
+    /// A model with these delays.
     pub const fn new(steps: Steps<Duration>) -> Self {
         Self { steps, segment: Segment::NOWHERE }
     }
@@ -33,7 +33,7 @@ impl DelayModel for DelaySteps {
     }
 }
 
-/// Every packet is selected with the probability that holds at that instant, independently of the others.
+/// Every packet is selected with the probability that applies at that time, independently of the others.
 #[derive(Clone, Debug)]
 pub struct LossSteps {
     steps: Steps<Probability>,
@@ -41,7 +41,7 @@ pub struct LossSteps {
 }
 
 impl LossSteps {
-    /// The link has these probabilities.
+    /// A selector with these probabilities.
     pub const fn new(steps: Steps<Probability>) -> Self {
         Self { steps, segment: Segment::NOWHERE }
     }
@@ -53,7 +53,7 @@ impl Selector for LossSteps {
         draw.chance(*self.steps.value(&self.segment))
     }
 
-    /// The mean over time, which is the share of packets where these come evenly: see [`Steps::mean`].
+    /// The mean over time, which equals the share of packets if these are evenly spaced: see [`Steps::mean`].
     fn mean(&self) -> f64 {
         self.steps.mean(|probability| probability.as_f64())
     }

@@ -1,4 +1,4 @@
-//! A distribution that has its values from a list: each is drawn as often as it is in it.
+//! A distribution given by a list of values: each is drawn in proportion to how often it occurs.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::level::Level;
 use super::moments::Moments;
 
-/// n values in order, each with a probability of 1/n. Values that are the same stand in it as often as they came.
+/// n values in order, each with a probability of 1/n. Repeated values stay repeated.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Atoms {
     values: Arc<[f64]>,
@@ -36,7 +36,7 @@ impl Atoms {
         Level { below: below as f64 / n as f64, above: (n - below) as f64 / n as f64 }
     }
 
-    /// The first value of which the share up to it reaches the level.
+    /// The first value whose cumulative share reaches the level.
     #[inline]
     pub(crate) fn quantile(&self, level: Level) -> f64 {
         let last = self.values.len() - 1;

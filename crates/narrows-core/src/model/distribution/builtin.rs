@@ -1,21 +1,21 @@
-//! The distribution tables that iproute2 ships for NetEm, made from their formulas.
+//! The distribution tables that iproute2 ships for NetEm, generated from their formulas.
 //!
-//! Source: `netem/normal.c`, `pareto.c` and `paretonormal.c` of iproute2, from NISTnet; 8192 stands for one σ. The
-//! programs count in 16,384 steps of probability and keep every fourth, 4,096 entries.
+//! Source: `netem/normal.c`, `pareto.c` and `paretonormal.c` of iproute2, from NISTnet; 8192 stands for one
+//! σ. The programs use 16,384 steps of probability and keep every fourth, 4,096 entries.
 //!
 //! - normal: entry i is the last of the points −10, −9.99995, … at which 16384·Φ rounds to i.
-//! - pareto: entry j is (p^(−1/3) − 3/2)·4/3 with p = 1 − j/4096, cut off at 32,767.
-//! - paretonormal: (normal + 3·pareto)/4, each rounded before, the sum rounded towards zero. Its pareto part takes four
-//!   steps of 65,536 for each of the 16,384.
+//! - pareto: entry j is (p^(−1/3) − 3/2)·4/3 with p = 1 − j/4096, capped at 32,767.
+//! - paretonormal: (normal + 3·pareto)/4, each rounded first, the sum rounded towards zero. Its pareto part
+//!   uses four steps of 65,536 for each of the 16,384.
 //!
-//! The points at which the normal one is evaluated are added up in the order of the original, so that its rounding is the
-//! same.
+//! The points at which the normal distribution is evaluated are summed in the same order as in the original,
+//! to get the same rounding.
 
 use alloc::vec::Vec;
 
 use crate::model::normal;
 
-/// The 4,096 entries of the table of that name: `normal`, `pareto` or `paretonormal`.
+/// The 4,096 entries of the table with this name: `normal`, `pareto` or `paretonormal`.
 pub fn builtin_table(name: &str) -> Option<Vec<i16>> {
     let entry: fn(f64, u32) -> f64 = match name {
         "normal" => |normal, _| normal,
@@ -23,18 +23,18 @@ pub fn builtin_table(name: &str) -> Option<Vec<i16>> {
         "paretonormal" => |normal, i| libm::trunc((normal + 3.0 * pareto(i)) / 4.0),
         _ => return None,
     };
-    // A cast from a float saturates, as the original does by hand.
+    // A cast from a float saturates; the original does so explicitly.
     Some(normals().into_iter().zip((0..).step_by(4)).map(|(normal, i)| entry(normal, i) as i16).collect())
 }
 
-/// Of step i of 16,384.
+/// The value for step i of 16,384.
 fn pareto(i: u32) -> f64 {
     let p = f64::from(65_536 - 4 * i) / 65_536.0;
     let value = (1.0 / libm::pow(p, 1.0 / 3.0) - 1.5) * (4.0 / 3.0 * 8192.0);
     libm::rint(value.min(32_767.0))
 }
 
-/// Of the steps 0, 4, … 16,380.
+/// The values for steps 0, 4, … 16,380.
 fn normals() -> Vec<f64> {
     let mut values = Vec::with_capacity(4_096);
     // 16384·Φ(x) rounds to i or less up to here.

@@ -1,4 +1,4 @@
-//! How distributions are made.
+//! Constructors of distributions.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,16 +10,16 @@ use super::shape::{Shape, Truncated};
 use super::{BelowZero, Distribution, DistributionError, LONGEST, pareto_normal};
 use crate::time::Duration;
 
-/// # How it is made
-/// Times are in nanoseconds, and lie within 104 days (2⁵³ ns) of zero. A width of zero gives a constant. Each returns an
-/// error when a parameter is out of the range that it names.
+/// # Construction
+/// Times are in nanoseconds, within 104 days (2⁵³ ns) of zero. A width of zero gives a constant. Each
+/// constructor returns an error if a parameter is out of its documented range.
 impl Distribution {
-    /// Always the same.
+    /// A constant delay.
     pub fn constant(value: f64) -> Result<Self, DistributionError> {
         Ok(Self::of(Shape::Constant(place("value", value)?)))
     }
 
-    /// Every delay from `low` to `high` equally likely.
+    /// Every delay from `low` to `high` is equally likely.
     pub fn uniform(low: f64, high: f64) -> Result<Self, DistributionError> {
         let (low, high) = (place("low", low)?, place("high", high)?);
         if low > high {
@@ -43,7 +43,8 @@ impl Distribution {
         Ok(Self::of(unless(sigma == 0.0, mean, Shape::LogNormal { mu, sigma })))
     }
 
-    /// The log-normal distribution with this median, and this standard deviation of the natural logarithm, 0 to 20.
+    /// The log-normal distribution with this median, and this standard deviation of the natural logarithm, 0
+    /// to 20.
     pub fn log_normal_median(median: f64, sigma: f64) -> Result<Self, DistributionError> {
         let median = positive("median", median)?;
         let sigma = number("sigma", sigma, (0.0, 20.0), "from 0 to 20")?;
@@ -74,29 +75,29 @@ impl Distribution {
         Ok(Self::of(Shape::Weibull { shape, scale: positive("scale", scale)? }))
     }
 
-    /// The Pareto distribution, P(X > x) = (minimum/x)^shape. The shape is 0.05 to 1000; up to 1 the mean is infinite, up
-    /// to 2 the standard deviation.
+    /// The Pareto distribution, P(X > x) = (minimum/x)^shape. The shape is 0.05 to 1000. The mean is infinite
+    /// for a shape up to 1, the standard deviation for a shape up to 2.
     pub fn pareto(shape: f64, minimum: f64) -> Result<Self, DistributionError> {
         let shape = number("shape", shape, (0.05, 1e3), "from 0.05 to 1000")?;
         Ok(Self::of(Shape::Pareto { shape, minimum: positive("minimum", minimum)? }))
     }
 
-    /// NetEm's (normal + 3·Pareto)/4 with this mean and standard deviation, without the cut of its table.
+    /// NetEm's (normal + 3·Pareto)/4 with this mean and standard deviation, without the cap of its table.
     pub fn pareto_normal(mean: f64, sd: f64) -> Result<Self, DistributionError> {
         let (mean, sd) = (place("mean", mean)?, width("sd", sd)?);
         let shape = Shape::ParetoNormal { mean, scale: sd / pareto_normal::SD };
         Ok(Self::of(unless(sd == 0.0, mean, shape)))
     }
 
-    /// One of the delays mean + sd·t/8192, for the entries t of a NetEm distribution table, each entry equally likely.
-    /// Whether `mean` and `sd` are those of what results depends on the table.
+    /// A NetEm distribution table: a delay of mean + sd·t/8192 for each entry t, all equally likely. Whether
+    /// the result has the mean `mean` and the standard deviation `sd` depends on the table.
     pub fn table(entries: &[i16], mean: f64, sd: f64) -> Result<Self, DistributionError> {
         let (mean, sd) = (place("mean", mean)?, width("sd", sd)?);
         let values: Vec<f64> = entries.iter().map(|&t| mean + sd * (f64::from(t) / 8192.0)).collect();
         Self::values(values, "entries in the table")
     }
 
-    /// One of these delays, each equally likely.
+    /// An empirical distribution: one of these delays, all equally likely.
     pub fn samples(samples: Vec<Duration>) -> Result<Self, DistributionError> {
         let values = samples.iter().map(|sample| place("a sample", sample.nanos() as f64));
         Self::values(values.collect::<Result<_, _>>()?, "samples")
@@ -108,8 +109,8 @@ impl Distribution {
         Ok(Self::of(unless(same, first, Shape::Atoms(Atoms::new(values)))))
     }
 
-    /// Bins of (low, high, weight), in any order: uniform within each. They may touch and leave gaps, but not overlap;
-    /// one of no width is a delay with a probability of its own.
+    /// A histogram of bins (low, high, weight), in any order: uniform within each bin. Bins may touch or
+    /// leave gaps, but must not overlap; a bin of zero width is an atom.
     pub fn histogram(bins: Vec<(Duration, Duration, f64)>) -> Result<Self, DistributionError> {
         let mut sum = 0.0;
         for (number, &(low, high, weight)) in bins.iter().enumerate() {
@@ -122,7 +123,7 @@ impl Distribution {
         something(bins.len(), "bins", sum)?;
         let mut bins = bins;
         bins.sort_by_key(|&(low, high, _)| (low, high));
-        // In the order in which it is reached, so that the last corner is at 1 exactly.
+        // Summed in the order in which it is reached, so that the last corner is exactly at 1.
         let sum: f64 = bins.iter().fold(0.0, |sum, (_, _, weight)| sum + weight);
         let mut corners: Vec<Corner> = Vec::with_capacity(2 * bins.len());
         let mut reached = 0.0;
@@ -138,8 +139,9 @@ impl Distribution {
         Ok(Self::of(piecewise(corners)))
     }
 
-    /// A cumulative distribution function by points of (delay, probability of no more than that), straight between them.
-    /// Two points at one delay are a jump, and so is a first point above 0; the last point must be at 1.
+    /// A cumulative distribution function given by points (delay, probability of at most that delay), linear
+    /// in between. Two points at one delay are a jump, and so is a first point above 0; the last point must
+    /// be at 1.
     pub fn points(points: Vec<(Duration, f64)>) -> Result<Self, DistributionError> {
         let last = points.last().ok_or(DistributionError::Empty { what: "points" })?.1;
         let mut corners: Vec<Corner> = Vec::with_capacity(points.len());
@@ -162,8 +164,8 @@ impl Distribution {
         Ok(Self::of(piecewise(corners)))
     }
 
-    /// One of these distributions, chosen anew for each draw with a probability in proportion to its weight. What lies
-    /// below zero is clamped, except where a part says that it truncates: that holds for the part by itself.
+    /// A mixture: each draw uses one of these distributions, with a probability proportional to its weight.
+    /// Values below zero are clamped, except in parts that truncate, which do so individually.
     pub fn mixture(parts: Vec<(f64, Self)>) -> Result<Self, DistributionError> {
         let mut sum = 0.0;
         for (number, &(weight, _)) in parts.iter().enumerate() {
@@ -186,7 +188,7 @@ impl Distribution {
     }
 }
 
-/// What is left of a shape between two ends.
+/// The part of a shape between two ends.
 pub(super) fn truncated(shape: Shape, low: f64, high: f64) -> Result<Shape, DistributionError> {
     let nothing = DistributionError::NothingLeft { minimum: low, maximum: high };
     if (low, high) == (f64::NEG_INFINITY, f64::INFINITY) {
@@ -195,7 +197,7 @@ pub(super) fn truncated(shape: Shape, low: f64, high: f64) -> Result<Shape, Dist
     let Shape::Mixture(mixture) = shape else {
         return Truncated::new(shape, low, high).map(Shape::Truncated).ok_or(nothing);
     };
-    // A mixture of what is left of its parts, which are drawn from at less cost than the whole.
+    // A mixture of the truncated parts, which is cheaper to sample than the truncated mixture.
     let part = |(share, shape): &(f64, Shape)| {
         let kept = Truncated::new(shape.clone(), low, high)?;
         Some((share * kept.mass(), Shape::Truncated(kept)))
@@ -204,7 +206,7 @@ pub(super) fn truncated(shape: Shape, low: f64, high: f64) -> Result<Shape, Dist
     if parts.is_empty() { Err(nothing) } else { Ok(Shape::Mixture(Mixture::new(parts))) }
 }
 
-/// A shape so much later.
+/// A shape shifted by `by`.
 pub(super) fn shifted(shape: Shape, by: f64) -> Shape {
     match shape {
         Shape::Constant(value) => Shape::Constant(value + by),
@@ -217,7 +219,7 @@ pub(super) fn shifted(shape: Shape, by: f64) -> Shape {
     }
 }
 
-/// A shape, or a constant where it has no width.
+/// A shape, or a constant if it has no width.
 fn unless(no_width: bool, value: f64, shape: Shape) -> Shape {
     if no_width { Shape::Constant(value) } else { shape }
 }
@@ -253,7 +255,7 @@ fn probability(found: f64) -> Result<f64, DistributionError> {
     number("a cumulative probability", found, (0.0, 1.0), "from 0 to 1")
 }
 
-/// The weight of the entry with this number, from 0.
+/// Checks the weight of the entry with this number, from 0.
 fn weight(number: usize, found: f64) -> Result<f64, DistributionError> {
     let valid = (0.0..=f64::MAX).contains(&found);
     valid.then_some(found).ok_or(DistributionError::Weight { entry: number + 1, found })

@@ -1,22 +1,22 @@
-//! What is wrong with a distribution that is asked for.
+//! Errors in the definition of a distribution.
 
 use core::fmt;
 
 use super::words::Nanos;
 
-/// Why there is no such distribution.
+/// Why a distribution is invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DistributionError {
     /// A parameter is not a number, or out of its range.
     Parameter {
-        /// Which.
+        /// The parameter.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         found: f64,
-        /// What may be given, in words.
+        /// The allowed values, in words.
         allowed: &'static str,
     },
-    /// The ends of a range are the wrong way round.
+    /// The ends of a range are in the wrong order.
     Range {
         /// The lower end, in nanoseconds.
         low: f64,
@@ -32,28 +32,28 @@ pub enum DistributionError {
     Weight {
         /// The entry with the weight, from 1.
         entry: usize,
-        /// What was given.
+        /// The value given.
         found: f64,
     },
     /// All weights are zero.
     NoWeight,
     /// Two bins of a histogram overlap.
     Overlap {
-        /// The later one of them, in the order of their lower ends, from 1.
+        /// The later of the two, in the order of their lower ends, from 1.
         bin: usize,
     },
-    /// The points of a cumulative distribution function go back in time.
+    /// The points of a cumulative distribution function are not in order of delay.
     GoesBack {
-        /// The first point that does, from 1.
+        /// The first point out of order, from 1.
         point: usize,
     },
-    /// A cumulative distribution function goes down.
+    /// A cumulative distribution function decreases.
     GoesDown {
         /// The first point that is lower than the one before it, from 1.
         point: usize,
         /// Its probability.
         found: f64,
-        /// That of the point before.
+        /// The probability of the point before.
         before: f64,
     },
     /// A cumulative distribution function does not end at 1.
@@ -61,11 +61,11 @@ pub enum DistributionError {
         /// The probability of its last point.
         found: f64,
     },
-    /// A truncation leaves nothing: what is asked for never happens.
+    /// A truncation leaves nothing: the kept range has zero probability.
     NothingLeft {
-        /// What is kept starts here, in nanoseconds.
+        /// The start of the kept range, in nanoseconds.
         minimum: f64,
-        /// What is kept ends here, in nanoseconds.
+        /// The end of the kept range, in nanoseconds.
         maximum: f64,
     },
 }

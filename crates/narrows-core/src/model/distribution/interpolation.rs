@@ -1,17 +1,18 @@
-//! Quantiles that are dear to work out, from a table in z = Φ⁻¹(p).
+//! Quantiles that are expensive to compute, from a table in z = Φ⁻¹(p).
 //!
-//! In z the quantiles of most distributions are smooth out to both ends. The table covers |z| ≤ 8.5, beyond which 10⁻¹⁷
-//! of the probability lies on either side, and what comes from there is taken as from the end. Each sixteenth of z is a
-//! cell or is halved again and again, as far as needed. A cell holds the cubic through four exact values, 0, ⅓, ⅔ and 1
-//! of its width; it is accepted when at ⅙, ½ and ⅚, close to where such a cubic is worst, it is within the tolerance.
-//! Where that is never reached, at a jump or a corner, a cell of little enough probability is a straight line between
-//! its ends.
+//! In z the quantiles of most distributions are smooth out to both ends. The table covers |z| ≤ 8.5; beyond
+//! that, 10⁻¹⁷ of the probability lies on either side, and the value at the end is used. Each sixteenth of z
+//! is a cell or is halved repeatedly, as far as needed. A cell holds the cubic through four exact values, at
+//! 0, ⅓, ⅔ and 1 of its width. It is accepted if it is within the tolerance at ⅙, ½ and ⅚, close to where
+//! such a cubic is worst. Where the tolerance is never reached, at a jump or a corner, a cell of sufficiently
+//! small probability is a straight line between its ends.
 //!
-//! So each value is (a) within 0.1 ns, or 1 part in 10⁹ if that is more, of the exact quantile, as far as three points in
-//! each cell tell, or (b) the exact quantile of a probability that is within 10⁻⁶ of the one asked for. A distribution
-//! of so many jumps that this would take more than 2¹⁶ cells gets 10⁻⁵, or 10⁻⁴, in (b). A cell takes 40 bytes: 11 kB for a
-//! smooth distribution, up to 2.6 MB for one that is all jumps. Making it takes a fraction of a millisecond to some
-//! milliseconds, and a second or two for a mixture with tens of thousands of samples in it.
+//! So each value is (a) within 0.1 ns, or 1 part in 10⁹ if that is more, of the exact quantile, as far as
+//! three points in each cell show, or (b) the exact quantile of a probability within 10⁻⁶ of the requested
+//! one. For a distribution with so many jumps that this would take more than 2¹⁶ cells, the limit in (b) is
+//! 10⁻⁵ or 10⁻⁴. A cell takes 40 bytes: 11 kB for a smooth distribution, up to 2.6 MB for one that consists
+//! of jumps. Building the table takes from a fraction of a millisecond to some milliseconds, and one or two
+//! seconds for a mixture with tens of thousands of samples.
 
 use alloc::vec::Vec;
 
@@ -20,15 +21,15 @@ use super::level::Level;
 /// A table of quantiles.
 #[derive(Clone, Debug)]
 pub(crate) struct Interpolation {
-    /// First the sixteenths, then the halves of what was halved, in pairs.
+    /// First the sixteenths, then pairs of halves.
     nodes: Vec<Node>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Node {
-    /// The coefficients of t⁰ to t³, t being 0 at the start and 1 at the end.
+    /// The coefficients of t⁰ to t³, where t is 0 at the start and 1 at the end.
     Cell([f64; 4]),
-    /// Where the halves are.
+    /// The index of the two halves.
     Halves(u32),
 }
 
@@ -40,10 +41,10 @@ const MOST_NODES: usize = 1 << 16;
 const TOLERANCE: f64 = 0.1;
 
 impl Interpolation {
-    /// Of a quantile function.
+    /// Builds the table of a quantile function.
     pub(crate) fn new(quantile: impl Fn(Level) -> f64) -> Self {
         let exact = |z: f64| quantile(Level::of_normal(z)).min(super::LONGEST);
-        // With 10⁻⁴ there cannot be too many: some 20,000 cells with jumps, and their parents.
+        // With 10⁻⁴ the number of cells is limited: some 20,000 cells with jumps, and their parents.
         [1e-6, 1e-5]
             .iter()
             .find_map(|&mass| Self::build(&exact, mass, MOST_NODES))
@@ -53,7 +54,7 @@ impl Interpolation {
     fn build(exact: &impl Fn(f64) -> f64, mass: f64, most: usize) -> Option<Self> {
         let mut nodes = Vec::new();
         nodes.resize(ROOTS, Node::Halves(0));
-        // What is still to be made: the node, where it starts, how wide it is, and the values at its ends.
+        // Cells still to build: the node, its start, its width, and the values at its ends.
         let mut open: Vec<(usize, f64, f64, [f64; 2])> = Vec::new();
         for root in 0..ROOTS {
             let (start, width) = (root as f64 / PER_UNIT - REACH, 1.0 / PER_UNIT);
@@ -104,7 +105,7 @@ impl Interpolation {
     }
 }
 
-/// The cubic for a cell, if it is good enough, or the line, if it matters little enough.
+/// The cubic for a cell, if it is accurate enough, or the line, if the cell's probability is small enough.
 fn cell(
     exact: &impl Fn(f64) -> f64,
     start: f64,
@@ -113,7 +114,7 @@ fn cell(
     mass: f64,
 ) -> Option<[f64; 4]> {
     let line = [y0, y3 - y0, 0.0, 0.0];
-    // Quantiles never go down: none in between is further off than that.
+    // Quantiles are non-decreasing: none in between is further off than that.
     if y3 - y0 <= TOLERANCE {
         return Some(line);
     }
@@ -129,7 +130,7 @@ fn cell(
         let wanted = at(t);
         (value(t) - wanted).abs() <= (1e-9 * wanted.abs()).max(TOLERANCE)
     });
-    // The tolerance is for values; a cubic might still go down between them where steps are as small as that.
+    // The tolerance applies to values; a cubic may still decrease between them if they differ by that little.
     let goes_up = cubic_goes_up(cubic);
     if good && goes_up {
         return Some(cubic);
@@ -138,7 +139,7 @@ fn cell(
     (held < mass).then_some(line)
 }
 
-/// Whether the slope, b + 2·c·t + 3·d·t², is nowhere negative from 0 to 1.
+/// Whether the slope, b + 2·c·t + 3·d·t², is non-negative from 0 to 1.
 fn cubic_goes_up([_, b, c, d]: [f64; 4]) -> bool {
     let slope = |t: f64| b + (2.0 * c + 3.0 * d * t) * t;
     let lowest = if d > 0.0 { (-c / (3.0 * d)).clamp(0.0, 1.0) } else { 0.0 };

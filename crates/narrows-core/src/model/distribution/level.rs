@@ -1,14 +1,14 @@
-//! A probability that keeps its digits at both ends.
+//! A probability that keeps its precision at both ends.
 
 use crate::model::normal;
 
-/// A probability and its complement. Near 1 a float has few digits left for what is missing, so both are carried: the
-/// far ends of a distribution are as good as its middle, on either side.
+/// A probability and its complement. Near 1 a float has few digits left for the difference to 1, so both are
+/// stored: both tails of a distribution are as precise as its middle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Level {
-    /// The probability of no more.
+    /// The probability of at most this value.
     pub(crate) below: f64,
-    /// The probability of more: 1 − `below`.
+    /// The probability of more than this value: 1 − `below`.
     pub(crate) above: f64,
 }
 
@@ -16,7 +16,7 @@ impl Level {
     pub(crate) const NONE: Self = Self { below: 0.0, above: 1.0 };
     pub(crate) const ALL: Self = Self { below: 1.0, above: 0.0 };
 
-    /// Of a probability from 0 to 1.
+    /// From a probability between 0 and 1.
     #[inline]
     pub(crate) fn at(below: f64) -> Self {
         Self { below, above: 1.0 - below }
@@ -50,7 +50,7 @@ impl Level {
         difference.max(0.0)
     }
 
-    /// The level at this share of the way from one level to another. Nothing cancels.
+    /// The level this fraction of the way from `low` to `high`. No cancellation.
     #[inline]
     pub(crate) fn between(self, low: Self, high: Self) -> Self {
         Self {
@@ -59,13 +59,13 @@ impl Level {
         }
     }
 
-    /// −ln of the upper part.
+    /// −ln of the upper tail.
     #[inline]
     pub(crate) fn hazard(self) -> f64 {
         if self.below < 0.5 { -libm::log1p(-self.below) } else { -libm::log(self.above) }
     }
 
-    /// The level with this −ln of its upper part, from 0 to infinity.
+    /// The level whose upper tail has this −ln, from 0 to infinity.
     #[inline]
     pub(crate) fn of_hazard(hazard: f64) -> Self {
         Self { below: -libm::expm1(-hazard), above: libm::exp(-hazard) }

@@ -1,7 +1,7 @@
-//! Mass, mean and variance of a part of a distribution.
+//! Probability, mean and variance of a part of a distribution.
 
-/// Of the part of a distribution that lies in some interval: its probability, and the mean and the variance under the
-/// condition that it is there. A mean that is infinite comes with an infinite variance.
+/// For the part of a distribution that lies in some interval: its probability, and the conditional mean and
+/// variance given that interval. An infinite mean comes with an infinite variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moments {
     pub(crate) mass: f64,
@@ -12,7 +12,7 @@ pub(crate) struct Moments {
 impl Moments {
     pub(crate) const NOTHING: Self = Self { mass: 0.0, mean: 0.0, variance: 0.0 };
 
-    /// All mass at one place.
+    /// All probability at one point.
     pub(crate) fn atom(mass: f64, at: f64) -> Self {
         Self { mass, mean: at, variance: 0.0 }
     }
@@ -28,7 +28,8 @@ impl Moments {
         Self { mass, mean, variance }
     }
 
-    /// Of what lies from `low` to `high`: where these are so close that differences cancel, no more than they allow.
+    /// Limits the moments to what is possible between `low` and `high`, for intervals so narrow that
+    /// differences cancel.
     pub(crate) fn within(self, low: f64, high: f64) -> Self {
         if self.mass <= 0.0 || low > high {
             return self;
@@ -37,12 +38,12 @@ impl Moments {
         Self { mean: self.mean.clamp(low, high), variance: self.variance.min(half * half), ..self }
     }
 
-    /// Of `scale`·X + `shift`.
+    /// The moments of `scale`·X + `shift`.
     pub(crate) fn linear(self, shift: f64, scale: f64) -> Self {
         Self { mean: self.mean * scale + shift, variance: self.variance * scale * scale, ..self }
     }
 
-    /// Of two parts together, by the law of total variance.
+    /// Two parts combined, by the law of total variance.
     pub(crate) fn and(self, other: Self) -> Self {
         let mass = self.mass + other.mass;
         if self.mass <= 0.0 || other.mass <= 0.0 {

@@ -1,12 +1,13 @@
 //! NetEm's "paretonormal": a quarter normal, three quarters Pareto.
 //!
-//! Source: the table generator of iproute2 (`netem/paretonormal.c`, from NISTnet). Its entries are
-//! (N(p) + 3·P(p))/4 at the same p: a sum of quantile functions, not of independent draws. N is the standard normal
-//! quantile, P(p) = ((1 − p)^(−1/3) − 3/2)·4/3 the quantile of a Pareto distribution of shape 3, moved to a mean of zero.
+//! Source: the table generator of iproute2 (`netem/paretonormal.c`, from NISTnet). Its entries are (N(p) +
+//! 3·P(p))/4 at the same p: a sum of quantile functions, not of independent draws. N is the standard normal
+//! quantile, P(p) = ((1 − p)^(−1/3) − 3/2)·4/3 the quantile of a Pareto distribution of shape 3, shifted to a
+//! mean of zero.
 //!
-//! Departures: the table cuts P off at 4, which takes the variance below what is asked for; here nothing is cut off. And
-//! what results has a standard deviation of [`SD`] rather than 1, by which the scale is divided, so that the standard
-//! deviation is the one asked for.
+//! Departures: the table caps P at 4, which makes the variance smaller than requested; here there is no cap.
+//! The sum has a standard deviation of [`SD`] rather than 1; the scale is divided by it, so the result has
+//! the requested standard deviation.
 
 use super::level::Level;
 use super::moments::Moments;
@@ -26,12 +27,12 @@ fn at(z: f64, level: Level) -> f64 {
     0.25 * z + 1.0 / libm::cbrt(level.above) - 1.5
 }
 
-/// By search: z ↦ z/4 + (1 − Φ(z))^(−1/3) − 3/2 always goes up, faster than z/4.
+/// By search: z ↦ z/4 + (1 − Φ(z))^(−1/3) − 3/2 increases strictly, faster than z/4.
 pub(crate) fn level(x: f64) -> Level {
     if x == f64::NEG_INFINITY {
         return Level::NONE;
     }
-    // The power is 1 or more, and 2^(1/3) at most up to z = 0.
+    // The power is at least 1, and at most 2^(1/3) for z up to 0.
     let high = (4.0 * x + 2.0).min(FAR);
     let low = (4.0 * x + 0.96).clamp(-FAR, 0.0);
     if x >= at(FAR, Level::of_normal(FAR)) {
@@ -43,7 +44,7 @@ pub(crate) fn level(x: f64) -> Level {
     Level::of_normal(root(low.min(high), high, |z| at(z, Level::of_normal(z)) - x))
 }
 
-/// Where 1 − Φ is about to leave the range of floats.
+/// Beyond this, 1 − Φ leaves the range of floats.
 const FAR: f64 = 37.0;
 
 /// By Simpson's rule in z, from −10 to 20: beyond that x²·φ(z) is below 10⁻²².

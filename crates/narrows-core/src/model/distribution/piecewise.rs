@@ -1,4 +1,4 @@
-//! A cumulative distribution function that is given by its corners and straight between them.
+//! A piecewise linear cumulative distribution function, given by its corners.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use super::level::Level;
 use super::moments::Moments;
 
-/// Corners in order: neither coordinate ever goes down, the last probability is 1. Two corners at one place are an atom,
-/// two of one probability are a gap; the first corner is an atom if its probability is not zero.
+/// Corners in order: both coordinates are non-decreasing, and the last probability is 1. Two corners at one
+/// place are an atom, two at one probability are a gap; the first corner is an atom if its probability is not
+/// zero.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piecewise {
     corners: Arc<[Corner]>,
@@ -20,7 +21,7 @@ pub(crate) struct Corner {
 }
 
 impl Piecewise {
-    /// From corners of which all is true that is said above.
+    /// From corners that meet the conditions above.
     pub(crate) fn new(corners: Vec<Corner>) -> Self {
         Self { corners: corners.into() }
     }
@@ -30,7 +31,7 @@ impl Piecewise {
     }
 
     pub(crate) fn level(&self, x: f64) -> Level {
-        // The last corner at x or left of it, and the one after it, which is right of x.
+        // The last corner at x or left of it, and the next one, which is right of x.
         self.level_at(x, self.corners.partition_point(|corner| corner.x <= x))
     }
 
@@ -54,7 +55,7 @@ impl Piecewise {
         let next = self.corners.partition_point(|corner| corner.p < level.below);
         let after = self.corners[next.min(self.corners.len() - 1)];
         match next {
-            // At the level 0 the distribution begins where it leaves zero.
+            // At level 0, the distribution begins where it leaves zero.
             0 => self.corners[self.corners.partition_point(|corner| corner.p <= 0.0).saturating_sub(1)].x,
             _ => {
                 let before = self.corners[next - 1];

@@ -1,10 +1,10 @@
-//! The root of a function that never goes down.
+//! The root of a non-decreasing function.
 
-/// The least x from `low` to `high` at which `f` is not below zero, or `high`: to 13 digits of the wider end. `f` never
-/// goes down; it may jump, and be infinite.
+/// The minimum x from `low` to `high` at which `f` is not below zero, or `high`: to 13 digits of the wider
+/// end. `f` is non-decreasing; it may have jumps and be infinite.
 ///
-/// The method of false position in its Illinois form, with a bisection whenever three steps have not halved the bracket,
-/// so that a jump costs no more than three times what plain bisection would.
+/// Uses the method of false position in its Illinois form, with a bisection whenever three steps have not
+/// halved the bracket, so a jump costs at most three times as much as with plain bisection.
 pub(crate) fn root(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (low, high);
     let within = 1e-13 * low.abs().max(high.abs());

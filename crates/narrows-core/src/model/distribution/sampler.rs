@@ -1,4 +1,4 @@
-//! Draws from a distribution.
+//! Sampling from a distribution.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -12,9 +12,10 @@ use crate::time::Duration;
 
 /// Draws delays from a distribution, in whole nanoseconds.
 ///
-/// By inversion from one random number of 53 bits; a mixture takes one more to choose the part. The quantiles of a gamma
-/// distribution, which are dear to work out, come from an interpolation made once: within 0.1 ns, or 1 part in 10⁹ if that
-/// is more, of the exact quantile of a probability within 10⁻⁶ of the one drawn.
+/// By inversion, from one random number of 53 bits; a mixture takes one more to choose the part. The
+/// quantiles of a gamma distribution, which are expensive to compute, come from an interpolation built once:
+/// within 0.1 ns, or 1 part in 10⁹ if that is more, of the exact quantile of a probability within 10⁻⁶ of the
+/// one drawn.
 #[derive(Clone, Debug)]
 pub struct Sampler(Kind);
 
@@ -22,14 +23,14 @@ pub struct Sampler(Kind);
 enum Kind {
     /// By formula.
     Closed(Shape),
-    /// In the standard normal quantile of the random number.
+    /// Interpolated, by the standard normal quantile of the random number.
     Interpolated(Arc<Interpolation>),
-    /// One of these; the first up to whose number the random number is.
+    /// A mixture: the first part whose cumulative share is not below the random number.
     One(Box<[(f64, Kind)]>),
 }
 
 impl Sampler {
-    /// For draws from a distribution. May take some milliseconds, to make the interpolation.
+    /// A sampler for a distribution. Building the interpolation may take some milliseconds.
     pub fn new(distribution: &Distribution) -> Self {
         Self(Kind::new(&distribution.shape))
     }
@@ -64,7 +65,7 @@ impl Kind {
             Self::Interpolated(quantiles) => quantiles.at(Level::at(draw.uniform()).normal()),
             Self::One(parts) => {
                 let u = draw.uniform();
-                // What rounding may leave above the last sum is the last one's.
+                // Anything that rounding leaves above the last sum belongs to the last part.
                 let place = parts.partition_point(|(sum, _)| *sum < u).min(parts.len() - 1);
                 parts[place].1.sample(draw)
             }
@@ -72,7 +73,7 @@ impl Kind {
     }
 }
 
-/// Rounded to nanoseconds. A cast from a float saturates: what is below zero becomes zero.
+/// Rounded to nanoseconds. A cast from a float saturates: negative values become zero.
 #[inline]
 pub(crate) fn whole(nanos: f64) -> Duration {
     Duration::from_nanos((nanos.min(LONGEST) + 0.5) as u64)

@@ -1,4 +1,4 @@
-//! The shapes of distributions: what each is below a place, at a level, and within an interval.
+//! The shapes of distributions: cumulative probability, quantile, and moments over an interval.
 
 mod mixture;
 
@@ -15,7 +15,7 @@ use super::piecewise::Piecewise;
 use super::special;
 use crate::model::normal;
 
-/// A distribution on the real line, in nanoseconds; negative delays are still in it.
+/// A distribution on the real line, in nanoseconds; may include negative delays.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
     Constant(f64),
@@ -36,7 +36,7 @@ pub(crate) enum Shape {
         shape: f64,
         scale: f64,
     },
-    /// With a shape of 1 the exponential distribution.
+    /// With a shape of 1, the exponential distribution.
     Weibull {
         shape: f64,
         scale: f64,
@@ -45,7 +45,7 @@ pub(crate) enum Shape {
         shape: f64,
         minimum: f64,
     },
-    /// `mean` + `scale`·X, where X is NetEm's shape.
+    /// `mean` + `scale`·X, where X has NetEm's shape.
     ParetoNormal {
         mean: f64,
         scale: f64,
@@ -60,7 +60,7 @@ pub(crate) enum Shape {
     Truncated(Truncated),
 }
 
-/// What a distribution is under the condition that it lies from `low` to `high`, both included.
+/// A distribution, given that its value lies from `low` to `high`, both included.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Truncated {
     inner: Arc<Shape>,
@@ -72,7 +72,7 @@ pub(crate) struct Truncated {
 }
 
 impl Truncated {
-    /// Nothing where there is no probability between the two.
+    /// `None` if there is no probability between the two.
     pub(crate) fn new(inner: Shape, low: f64, high: f64) -> Option<Self> {
         let (from, to) = (inner.level_before(low), inner.level(high));
         (to.from(from) > 0.0).then(|| Self { inner: Arc::new(inner), low, high, from, to })
@@ -138,7 +138,7 @@ impl Shape {
         }
     }
 
-    /// P(X < x), with its complement: differs where there is an atom at x.
+    /// P(X < x), with its complement: different from [`Shape::level`] if there is an atom at x.
     pub(crate) fn level_before(&self, x: f64) -> Level {
         match self {
             Self::Constant(value) => {
@@ -158,7 +158,7 @@ impl Shape {
         }
     }
 
-    /// The least x with P(X ≤ x) ≥ `level`; the ends of the distribution, which may be infinite, at 0 and 1.
+    /// The minimum x with P(X ≤ x) ≥ `level`; at 0 and 1 the ends of the distribution, which may be infinite.
     #[inline]
     pub(crate) fn quantile(&self, level: Level) -> f64 {
         match self {
@@ -168,7 +168,7 @@ impl Shape {
             &Self::LogNormal { mu, sigma } => libm::exp(mu + sigma * level.normal()),
             &Self::Gamma { shape, scale } => scale * special::gamma_quantile(shape, level),
             &Self::Weibull { shape: 1.0, scale } => scale * level.hazard(),
-            // A power by its logarithm: half the time, and at a shape of 0.05 still 13 digits.
+            // The power via its logarithm: half the time, and still 13 digits at a shape of 0.05.
             &Self::Weibull { shape, scale } => scale * libm::exp(libm::log(level.hazard()) / shape),
             &Self::Pareto { shape, minimum } => minimum * libm::exp(level.hazard() / shape),
             &Self::ParetoNormal { mean, scale } => mean + scale * pareto_normal::quantile(level),
@@ -182,7 +182,7 @@ impl Shape {
         }
     }
 
-    /// Of the part from `low` to `high`, both included.
+    /// Moments of the part from `low` to `high`, both included.
     pub(crate) fn moments(&self, low: f64, high: f64) -> Moments {
         let mass = || self.level(high).from(self.level_before(low));
         match self {
@@ -207,7 +207,7 @@ impl Shape {
             &Self::LogNormal { mu, sigma } => {
                 let end = |x: f64| if x > 0.0 { (libm::log(x) - mu) / sigma } else { f64::NEG_INFINITY };
                 let (from, to) = (end(low), end(high));
-                // In units of the median, so that nothing overflows early.
+                // In units of the median, to avoid early overflow.
                 let moment = |k: f64| {
                     let shift = k * sigma;
                     let share = Level::of_normal(to - shift).from(Level::of_normal(from - shift));
@@ -260,7 +260,7 @@ impl Shape {
         }
     }
 
-    /// The places that have a probability of their own, in no order; the same place may come twice.
+    /// The atoms, in no particular order; the same value may occur twice.
     pub(crate) fn atoms(&self) -> Vec<(f64, f64)> {
         match self {
             &Self::Constant(value) => [(value, 1.0)].into(),
@@ -277,7 +277,7 @@ impl Shape {
         }
     }
 
-    /// Whether a quantile takes no search, only a formula or a look into a list.
+    /// Whether a quantile needs only a formula or a table lookup, no search.
     pub(crate) fn is_closed(&self) -> bool {
         match self {
             Self::Gamma { .. } | Self::Mixture(_) => false,
@@ -287,7 +287,7 @@ impl Shape {
         }
     }
 
-    /// Whether its quantiles go in steps, of which there may be many.
+    /// Whether quantiles go in steps, of which there may be many.
     pub(crate) fn is_stepped(&self) -> bool {
         match self {
             Self::Atoms(_) | Self::Piecewise(_) => true,
@@ -298,12 +298,12 @@ impl Shape {
     }
 }
 
-/// x^e, without the cost for the exponential distribution.
+/// x^e, cheap for the exponential distribution.
 fn power(x: f64, e: f64) -> f64 {
     if e == 1.0 { x } else { libm::pow(x, e) }
 }
 
-/// The standard normal distribution between α and β.
+/// Moments of the standard normal distribution between α and β.
 fn normal_moments(mass: f64, alpha: f64, beta: f64) -> Moments {
     if mass <= 0.0 {
         return Moments::NOTHING;

@@ -1,12 +1,14 @@
 //! The regularised incomplete gamma functions and their inverse.
 //!
-//! P(a, x) = γ(a, x)/Γ(a) and Q = 1 − P. Below a = 500: the series DLMF 8.11.4 left of a + 1, the continued fraction
-//! DLMF 8.9.2 right of it, by the modified method of Lentz. From there on: Temme's uniform expansion (DLMF 8.12; SIAM J.
-//! Math. Anal. 10, 1979), whose coefficients follow from the recursion of DiDonato and Morris (ACM Trans. Math. Softw.
-//! 12, 1986). All with the smaller one of P and Q to about 1 part in 10¹², out to ten standard deviations.
+//! P(a, x) = γ(a, x)/Γ(a) and Q = 1 − P. Below a = 500: the series DLMF 8.11.4 left of a + 1, the continued
+//! fraction DLMF 8.9.2 right of it, by the modified Lentz method. From a = 500 on: Temme's uniform expansion
+//! (DLMF 8.12; SIAM J. Math. Anal. 10, 1979), with coefficients from the recursion of DiDonato and Morris
+//! (ACM Trans. Math. Softw. 12, 1986). The smaller of P and Q is accurate to about 1 part in 10¹², out to ten
+//! standard deviations.
 //!
-//! The common factor x^a·e^−x/Γ(a + 1) loses a digit for each digit of a when it is worked out as it stands. Here it is
-//! e^(−a·φ)/(√(2πa)·Γ*(a)) with φ = μ − ln(1 + μ), μ = x/a − 1, and Γ* Stirling's correction, for a of 10 and more.
+//! The common factor x^a·e^−x/Γ(a + 1), computed directly, loses a digit for each digit of a. Here it is
+//! e^(−a·φ)/(√(2πa)·Γ*(a)) with φ = μ − ln(1 + μ), μ = x/a − 1, and Γ* Stirling's correction, for a of 10 and
+//! more.
 
 use super::level::Level;
 use core::f64::consts::TAU;
@@ -28,8 +30,8 @@ pub(crate) fn gamma(a: f64, x: f64) -> Level {
     Level::at((factor(a, x) * a * fraction(a, x)).min(1.0)).complement()
 }
 
-/// The x with P(a, x) = `level`: Newton's method on the logarithm of the smaller tail, which is nearly straight in ln x
-/// on the left and in x on the right, within a bracket.
+/// The x with P(a, x) = `level`: Newton's method on the logarithm of the smaller tail, which is nearly linear
+/// in ln x on the left and in x on the right, within a bracket.
 pub(crate) fn gamma_quantile(a: f64, level: Level) -> f64 {
     if level.below <= 0.0 {
         return 0.0;
@@ -42,7 +44,7 @@ pub(crate) fn gamma_quantile(a: f64, level: Level) -> f64 {
     let (mut low, mut high) = (0.0, f64::INFINITY);
     for _ in 0..100 {
         let here = gamma(a, x);
-        // By the smaller tail: the other one has no digits left, and would say anything.
+        // Decided by the smaller tail: the other one has no digits left.
         let short = if left { here.below < level.below } else { here.above > level.above };
         if short {
             low = x
@@ -64,7 +66,8 @@ pub(crate) fn gamma_quantile(a: f64, level: Level) -> f64 {
             false if high == f64::INFINITY => 2.0 * x.max(f64::MIN_POSITIVE),
             false => 0.5 * (low + high),
         };
-        // Newton's method doubles the good digits at each step: after a step this small there is nothing left to do.
+        // Newton's method doubles the correct digits at each step: after a step this small no further step is
+        // needed.
         let settled = (next - x).abs() <= 1e-9 * x;
         let moved = (next - x).abs() > 1e-16 * x;
         x = next;
@@ -75,7 +78,7 @@ pub(crate) fn gamma_quantile(a: f64, level: Level) -> f64 {
     x
 }
 
-/// Wilson and Hilferty's cube root, or the leading term at zero where that is far off.
+/// Wilson and Hilferty's cube root, or the leading term at zero where that is inaccurate.
 fn first_guess(a: f64, level: Level) -> f64 {
     let z = level.normal();
     let root = 1.0 - 1.0 / (9.0 * a) + z / (3.0 * libm::sqrt(a));
@@ -150,7 +153,7 @@ fn fraction(a: f64, x: f64) -> f64 {
     value
 }
 
-/// From here on five terms of Temme's expansion are good to 10⁻¹³ within ten standard deviations.
+/// From here on five terms of Temme's expansion are accurate to 10⁻¹³ within ten standard deviations.
 const UNIFORM_FROM: f64 = 500.0;
 
 /// Q = ½·erfc(η·√(a/2)) + R and P = ½·erfc(−η·√(a/2)) − R, with ½·η² = μ − ln(1 + μ) and η of the sign of μ.
@@ -158,7 +161,7 @@ fn uniform(a: f64, x: f64) -> Level {
     let half = excess(x / a - 1.0, a, x);
     let eta = libm::sqrt(2.0 * half);
     let eta = if x < a { -eta } else { eta };
-    // Beyond the reach of the coefficients nothing is left of either tail.
+    // Beyond the range of the coefficients both tails are negligible.
     if a * half > 700.0 {
         return if x < a { Level::NONE } else { Level::ALL };
     }

@@ -1,4 +1,4 @@
-//! From a standard normal number to a delay: Q(Φ(z)), the Gaussian copula's last step.
+//! From a standard normal number to a delay: Q(Φ(z)), the last step of the Gaussian copula.
 
 use alloc::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::shape::Shape;
 use super::{Distribution, sampler};
 use crate::time::Duration;
 
-/// Turns standard normal numbers into delays of a distribution, order kept.
+/// Transforms standard normal numbers into delays of a distribution, preserving their order.
 #[derive(Clone, Debug)]
 pub(crate) enum Transform {
     Constant(f64),
@@ -16,7 +16,7 @@ pub(crate) enum Transform {
         mean: f64,
         sd: f64,
     },
-    /// What goes in steps: a look into the list at Φ(z).
+    /// Stepped quantiles: a list lookup at Φ(z).
     Stepped(Shape),
     Interpolated(Arc<Interpolation>),
 }

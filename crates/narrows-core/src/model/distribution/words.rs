@@ -1,4 +1,4 @@
-//! Distributions in words.
+//! Distributions as text.
 
 use alloc::format;
 use core::fmt;
@@ -7,7 +7,7 @@ use super::shape::Shape;
 use super::{BelowZero, Distribution};
 use crate::time::Duration;
 
-/// Nanoseconds for people, to whole ones from a microsecond on.
+/// Nanoseconds for display; whole ones from a microsecond on.
 pub(crate) struct Nanos(pub(crate) f64);
 
 impl fmt::Display for Nanos {
@@ -92,7 +92,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// A plain number to four digits after the point, without zeros at the end.
+/// A number with up to four digits after the point, without trailing zeros.
 struct Number(f64);
 
 impl fmt::Display for Number {

@@ -1,15 +1,16 @@
-//! Bit errors, each independent of the others.
+//! Independent bit errors.
 
 use super::SelectorError;
 use crate::random::Draw;
 use crate::units::Probability;
 
-/// Each bit is flipped with the same probability, independently of all others: of a packet of n bits, one or more with
-/// probability `1 − (1 − e)ⁿ`.
+/// Each bit is flipped with the same probability, independently of all others: of a packet of n bits, at
+/// least one is flipped with probability `1 − (1 − e)ⁿ`.
 ///
 /// The number of bits up to the next error is geometric, `P(G = k) = (1 − e)ᵏ·e`, and is drawn by inversion,
-/// `G = ⌊ln U/ln(1 − e)⌋`: one draw for each error and one more for the rest of the packet, however long. What is left of
-/// a gap at the end of a packet is thrown away, because the distribution has no memory and so draws stay each packet's own.
+/// `G = ⌊ln U/ln(1 − e)⌋`: one draw per error and one more for the rest of the packet, whatever its length.
+/// The rest of a gap at the end of a packet is discarded: the distribution is memoryless, and so each packet
+/// uses only its own draws.
 #[derive(Clone, Copy, Debug)]
 pub struct BitErrors {
     rate: Probability,
@@ -18,8 +19,8 @@ pub struct BitErrors {
 }
 
 impl BitErrors {
-    /// The highest rate that is taken. Beyond, no packet of any protocol would be left to recognise, and the list of
-    /// bits flipped would take more memory than the packets.
+    /// The maximum rate. Above it, no packet of any protocol would be recognizable, and the list of flipped
+    /// bits would take more memory than the packets.
     pub const MOST: Probability = match Probability::from_ratio(1, 10) {
         Some(tenth) => tenth,
         None => Probability::ZERO,
@@ -28,7 +29,7 @@ impl BitErrors {
     /// Flips bits with probability `rate`.
     ///
     /// # Errors
-    /// When that is above [`BitErrors::MOST`].
+    /// If `rate` is above [`BitErrors::MOST`].
     pub fn new(rate: Probability) -> Result<Self, SelectorError> {
         if rate > Self::MOST {
             return Err(SelectorError::BitErrors(rate));
@@ -42,7 +43,7 @@ impl BitErrors {
         }
         let mut next = 0u64;
         loop {
-            // Up to 2⁶³ or so: a cast from a float saturates.
+            // Up to about 2⁶³: a cast from a float saturates.
             next = next.saturating_add((libm::log(draw.uniform()) * self.per_log) as u64);
             if next >= bits.into() {
                 return;

@@ -1,10 +1,11 @@
-//! Losses as likely as the losses just before say: netem-trace's (and rattan's) loss pattern.
+//! Loss conditioned on the preceding losses: the loss pattern of netem-trace (and rattan).
 //!
-//! A list of probabilities: after i losses in a row the next packet is lost with the ith, counted from 0; beyond its end
-//! the last holds. A packet that gets through starts the count anew, so a burst and the packet that ends it make a cycle:
-//! with `sᵢ = p₀·p₁·…·pᵢ₋₁` the probability that a cycle has at least i losses and n the number of the last in the list,
-//! a cycle has `W = s₀ + s₁ + … + sₙ₋₁ + sₙ/(1 − pₙ)` packets on average, of which one gets through. The share lost is
-//! 1 − 1/W, the mean burst (W − 1)/p₀, and a run of packets that get through is geometric with mean 1/p₀.
+//! A list of probabilities: after i losses in a row the next packet is lost with the ith, counted from 0;
+//! beyond the end of the list the last one applies. A received packet resets the count, so a burst and the
+//! packet that ends it form a cycle. With `sᵢ = p₀·p₁·…·pᵢ₋₁` the probability that a cycle has at least i
+//! losses, and n the index of the last probability, a cycle has `W = s₀ + s₁ + … + sₙ₋₁ + sₙ/(1 − pₙ)`
+//! packets on average, one of which is received. The share lost is 1 − 1/W, the mean burst (W − 1)/p₀, and a
+//! run of received packets is geometric with mean 1/p₀.
 //!
 //! ```
 //! use narrows_core::Probability;
@@ -24,25 +25,26 @@ use crate::random::Draw;
 use crate::time::Time;
 use crate::units::Probability;
 
-/// Each packet with a probability that goes by how many before it were lost in a row.
+/// Loses each packet with a probability that depends on how many before it were lost in a row.
 #[derive(Clone, Debug)]
 pub struct Conditional {
     after: Box<[Probability]>,
-    /// Losses in a row so far, no more than the number of the last probability.
+    /// Losses in a row so far, at most the index of the last probability.
     losses: usize,
 }
 
 impl Conditional {
-    /// After i losses in a row the next packet is lost with `after[i]`; the last holds for all beyond.
+    /// After i losses in a row the next packet is lost with probability `after[i]`; beyond the end of the
+    /// list the last one applies.
     ///
     /// # Errors
-    /// When there is no probability.
+    /// If the list is empty.
     pub fn new(after: impl Into<Box<[Probability]>>) -> Result<Self, SelectorError> {
         let after = after.into();
         if after.is_empty() { Err(SelectorError::NoProbabilities) } else { Ok(Self { after, losses: 0 }) }
     }
 
-    /// W, infinite where losses never end.
+    /// W; infinite if losses never end.
     fn cycle(&self) -> f64 {
         let (mut packets, mut at_least) = (0.0, 1.0);
         for (number, probability) in (1..).zip(&self.after) {

@@ -1,5 +1,5 @@
-//! Losses that come in bursts and singly: the four-state Markov chain of Salsano, Ludovici, Ordine and Giannuzzi
-//! ("Definition of a general and intuitive loss model for packet networks", 2012), which NetEm has as `loss state`.
+//! Burst and isolated losses: the four-state Markov chain of Salsano, Ludovici, Ordine and Giannuzzi
+//! ("Definition of a general and intuitive loss model for packet networks", 2012), NetEm's `loss state`.
 //!
 //! ```text
 //! 1 got through, in a gap      1 → 3: p13   1 → 4: p14
@@ -8,14 +8,14 @@
 //! 4 lost alone, in a gap       4 → 1: always
 //! ```
 //!
-//! A packet's fate is the state in which it finds the chain. In the long run the states have shares in the proportions
-//! `π₁ : π₂ : π₃ : π₄ = p31·p23 : p13·p32 : p13·p23 : p14·p31·p23`; the share lost is π₃ + π₄, a run of losses has
-//! `(π₃ + π₄)/(π₃·(p31 + p32) + π₄)` packets on average and one of packets that get through has
+//! A packet's fate is the state in which it finds the chain. The long-run shares of the states are in the
+//! proportions `π₁ : π₂ : π₃ : π₄ = p31·p23 : p13·p32 : p13·p23 : p14·p31·p23`. The share lost is π₃ + π₄. A
+//! run of losses has `(π₃ + π₄)/(π₃·(p31 + p32) + π₄)` packets on average, a run of received packets
 //! `(π₁ + π₂)/(π₃·(p31 + p32) + π₄)`.
 //!
-//! The first packet finds a state with its share in the long run, where every state that can be reached can be left for
-//! good; otherwise it is counted from state 1 on, as in NetEm. In the kernel's code a packet's fate is the state that it
-//! moves the chain *to*, which is the same but for the first packet.
+//! If the chain can enter a burst (p13 above 0) and always returns from it to a gap, the first packet finds a
+//! state with its long-run share; otherwise the chain starts in state 1, as in NetEm. In the kernel's code a
+//! packet's fate is the state that it moves the chain *to*, which differs only for the first packet.
 //!
 //! ```
 //! use narrows_core::Probability;
@@ -33,18 +33,18 @@ use crate::random::Draw;
 use crate::time::Time;
 use crate::units::Probability;
 
-/// The probabilities of going from one state to another.
+/// The transition probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transitions {
     /// From a gap into a burst.
     pub p13: Probability,
     /// From a loss in a burst back into a gap.
     pub p31: Probability,
-    /// From a loss in a burst to a packet that gets through there.
+    /// From a loss in a burst to a received packet in the burst.
     pub p32: Probability,
-    /// From a packet that gets through in a burst to the next loss there.
+    /// From a received packet in a burst to the next loss in the burst.
     pub p23: Probability,
-    /// From a gap to a single loss.
+    /// From a gap to an isolated loss.
     pub p14: Probability,
 }
 
@@ -64,7 +64,7 @@ pub struct FourState {
     leave_gap: Probability,
     leave_burst: Probability,
     state: State,
-    /// The shares of states 1, 1 and 2, and 1 to 3, until a packet has found one.
+    /// The cumulative shares of states 1, 1 to 2, and 1 to 3, until the first packet has found its state.
     start: Option<[Probability; 3]>,
 }
 
@@ -72,7 +72,7 @@ impl FourState {
     /// The chain with these transitions.
     ///
     /// # Errors
-    /// When p13 + p14 or p31 + p32 is more than 1.
+    /// If p13 + p14 or p31 + p32 is more than 1.
     pub fn new(transitions: Transitions) -> Result<Self, SelectorError> {
         let Transitions { p13, p31, p32, p14, p23 } = transitions;
         let sum = |state, a: Probability, b: Probability| {
@@ -90,7 +90,7 @@ impl FourState {
         Ok(this)
     }
 
-    /// π₁ to π₄ of what can be reached from state 1.
+    /// π₁ to π₄ of the states reachable from state 1.
     fn shares(&self) -> [f64; 4] {
         let Transitions { p13, p31, p32, p23, p14 } = self.transitions;
         let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(Probability::as_f64);
@@ -99,14 +99,14 @@ impl FourState {
         } else if p32 == 0.0 {
             [p31, 0.0, p13, p14 * p31]
         } else {
-            // Where p23 is zero all that is left in the end is state 2.
+            // If p23 is zero, only state 2 remains in the long run.
             [p31 * p23, p13 * p32, p13 * p23, p14 * p31 * p23]
         };
         let sum: f64 = shares.iter().sum();
         shares.map(|share| share / sum)
     }
 
-    /// The share of packets that are lost and followed by one that is not.
+    /// The share of packets that are lost and followed by a received one.
     fn ends_of_bursts(&self) -> f64 {
         let [_, _, burst, single] = self.shares();
         burst * self.leave_burst.as_f64() + single

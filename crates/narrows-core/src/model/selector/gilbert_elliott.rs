@@ -1,20 +1,20 @@
-//! Losses that come in bursts: the channel of Gilbert (1960) and Elliott (1963).
+//! Burst losses: the channel of Gilbert (1960) and Elliott (1963).
 //!
-//! Two states, good and bad. A packet is lost with the probability that its state has, then the state changes: from good
-//! to bad with probability p, back with r. Elliott writes k and h for the probabilities that a packet survives in the good
-//! and the bad state; NetEm's `loss gemodel p r 1-h 1-k` is this, Gilbert's channel has k = 1, and with h = 0, too, it is
-//! the "simple Gilbert" one.
+//! Two states, good and bad. A packet is lost with the probability of the current state, then the state
+//! changes: from good to bad with probability p, back with probability r. Elliott writes k and h for the
+//! probabilities that a packet is received in the good and the bad state. NetEm's `loss gemodel p r 1-h 1-k`
+//! is this model; Gilbert's channel has k = 1; with h = 0 as well, it is the "simple Gilbert" channel.
 //!
-//! With g = 1 − k and b = 1 − h the probabilities of loss in the two states, and the stationary shares π_G = r/(p + r) and
-//! π_B = p/(p + r) of packets that find them:
+//! With g = 1 − k and b = 1 − h the probabilities of loss in the two states, and the stationary shares π_G =
+//! r/(p + r) and π_B = p/(p + r) of packets that find them:
 //! - the share lost is `m = π_G·g + π_B·b`,
 //! - two in a row are lost with probability `m₂ = π_G·g·((1 − p)·g + p·b) + π_B·b·(r·g + (1 − r)·b)`,
-//! - a run of losses has `m/(m − m₂)` packets on average, one of packets that get through `(1 − m)/(m − m₂)`.
+//! - a run of losses has `m/(m − m₂)` packets on average, a run of received packets `(1 − m)/(m − m₂)`.
 //!
 //! With g = 0 and b = 1 these are p/(p + r), 1/r and 1/p, and both kinds of run are geometric.
 //!
-//! The first packet finds either state with its stationary share; one that is never left (p or r zero) is found from the
-//! good state on, as NetEm starts.
+//! The first packet finds either state with its stationary share. If p or r is zero, the chain starts in the
+//! good state, as in NetEm.
 //!
 //! ```
 //! use narrows_core::Probability;
@@ -32,7 +32,7 @@ use crate::random::Draw;
 use crate::time::Time;
 use crate::units::Probability;
 
-/// Gilbert and Elliott's two states.
+/// The Gilbert–Elliott model.
 #[derive(Clone, Debug)]
 pub struct GilbertElliott {
     /// The probability of leaving the good state (p) and the bad one (r).
@@ -40,13 +40,13 @@ pub struct GilbertElliott {
     /// The probability of loss in the good state (1 − k) and the bad one (1 − h).
     loses: [Probability; 2],
     bad: bool,
-    /// The share that finds the bad state, until a packet has.
+    /// The stationary share of the bad state, until the first packet has found its state.
     start: Option<Probability>,
 }
 
 impl GilbertElliott {
-    /// From good to bad with probability `p`, back with `r`; lost with probability `loss_in_bad` (1 − h) and
-    /// `loss_in_good` (1 − k).
+    /// Changes from good to bad with probability `p`, back with `r`; loses packets with probability
+    /// `loss_in_bad` (1 − h) and `loss_in_good` (1 − k).
     pub fn new(p: Probability, r: Probability, loss_in_bad: Probability, loss_in_good: Probability) -> Self {
         let mut this = Self { leaves: [p, r], loses: [loss_in_good, loss_in_bad], bad: false, start: None };
         if !p.is_zero() && !r.is_zero() {

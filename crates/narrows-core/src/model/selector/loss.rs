@@ -1,20 +1,20 @@
-//! What loses packets, or marks them instead.
+//! Loss of packets, or marking instead.
 
 use alloc::boxed::Box;
 
 use super::Selector;
 
-/// What loses packets.
+/// Which packets are lost.
 #[derive(Debug)]
 pub struct Loss {
-    /// Those that are lost.
+    /// Selects the lost packets.
     pub selector: Box<dyn Selector>,
-    /// Whether packets that can be marked with "congestion experienced" are marked instead.
+    /// Mark ECN-capable packets "congestion experienced" instead of losing them.
     pub mark: bool,
 }
 
 impl Loss {
-    /// Loses what is selected.
+    /// Loses the selected packets, without marking.
     pub fn of(selector: impl Selector + 'static) -> Self {
         Self { selector: Box::new(selector), mark: false }
     }

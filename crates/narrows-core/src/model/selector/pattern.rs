@@ -1,8 +1,8 @@
-//! Places that were laid down beforehand, as in KauNet (Garcia, Conchon, Pérennou and Brunstrom 2009): the same losses at
-//! the same packets, or in the same milliseconds, in every run.
+//! Predefined patterns, as in KauNet (Garcia, Conchon, Pérennou and Brunstrom 2009): the same losses at the
+//! same packets, or in the same milliseconds, in every run.
 //!
-//! A pattern has a length and the places that are hit, as ascending ranges; after its end it begins anew. What a place is
-//! is up to its user: a packet, a span of time, a bit.
+//! A pattern has a length and the selected places, as ascending ranges. It repeats after its end. Depending
+//! on its use, a place is a packet, a span of time, or a bit.
 //!
 //! ```
 //! use narrows_core::model::selector::{Pattern, Per, Selector};
@@ -25,23 +25,23 @@ use crate::time::{Duration, Time};
 /// What the places of a [`Pattern`] are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
-    /// Packets, as they come by.
+    /// Packets, in order of arrival at the selector.
     Packet,
-    /// Spans of time: every packet that comes by in one that is hit is selected.
+    /// Spans of time: every packet that arrives in a selected span is selected.
     Time {
-        /// How long a span is.
+        /// The length of a span.
         unit: Duration,
-        /// When the first one began.
+        /// When the first span began.
         origin: Time,
     },
 }
 
 impl Per {
-    /// Milliseconds from the start of the run on.
+    /// Milliseconds from the start of the run.
     pub const MILLISECOND: Self = Self::Time { unit: Duration::from_millis(1), origin: Time::ZERO };
 
-    /// The place at which a packet comes by at `now` in a pattern of `length` places; `seen` counts packets, anew at the
-    /// end of the pattern.
+    /// The place of a packet that arrives at `now`, in a pattern of `length` places; `seen` counts packets,
+    /// and restarts at the end of the pattern.
     pub(in crate::model) fn place(self, now: Time, length: u64, seen: &mut u64) -> u64 {
         match self {
             Self::Packet => {
@@ -54,21 +54,21 @@ impl Per {
     }
 }
 
-/// Packets at places that were laid down beforehand.
+/// Selects packets at predefined places.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     per: Per,
     places: Places,
-    /// Packets seen, counted anew at the end of the pattern.
+    /// Packets seen; restarts at the end of the pattern.
     seen: u64,
 }
 
 impl Pattern {
-    /// A pattern of `length` places, those in `hit` being hit.
+    /// A pattern of `length` places that selects the places in `hit`.
     ///
     /// # Errors
-    /// When it has no length, its spans last no time, or a range does not lie behind the one before it and within the
-    /// length.
+    /// If the length or the unit of time is zero, or a range does not come after the one before it or is not
+    /// within the length.
     pub fn new(
         per: Per,
         length: u64,
@@ -87,12 +87,12 @@ impl Selector for Pattern {
         self.places.from(place).first().is_some_and(|range| range.contains(&place))
     }
 
-    /// Of spans of time, the share of time.
+    /// For spans of time, the share of time.
     fn mean(&self) -> f64 {
         self.places.hit() as f64 / self.places.length as f64
     }
 
-    /// Of places that are packets only; nothing where all are hit, or none.
+    /// Only for places that are packets; `None` if all are selected, or none.
     fn mean_burst(&self) -> Option<f64> {
         let (hit, runs) = (self.places.hit(), self.places.runs());
         let ends = hit > 0 && hit < self.places.length;
@@ -100,7 +100,7 @@ impl Selector for Pattern {
     }
 }
 
-/// Bits at places that were laid down beforehand, counted from the network header on through all packets that come by.
+/// Flips bits at predefined places, counted from the network header on through all packets.
 #[derive(Clone, Debug)]
 pub struct BitPattern {
     places: Places,
@@ -109,10 +109,10 @@ pub struct BitPattern {
 }
 
 impl BitPattern {
-    /// A pattern of `length` bits, those in `hit` being flipped.
+    /// A pattern of `length` bits that flips the bits in `hit`.
     ///
     /// # Errors
-    /// When it has no length, or a range does not lie behind the one before it and within the length.
+    /// If the length is zero, or a range does not come after the one before it or is not within the length.
     pub fn new(length: u64, hit: impl IntoIterator<Item = Range<u64>>) -> Result<Self, SelectorError> {
         Ok(Self { places: Places::new(length, hit)?, next: 0 })
     }
@@ -122,11 +122,11 @@ impl BitPattern {
         self.places.hit() as f64 / self.places.length as f64
     }
 
-    /// Flips bits of the packet that comes next, which has `bits` bits.
+    /// Flips bits of the next packet, which has `bits` bits.
     pub(crate) fn corrupt(&mut self, bits: u32, mut flip: impl FnMut(u32)) {
         let mut done = 0;
         while done < bits {
-            // As far as the pattern goes before it begins anew, and no farther than the packet does.
+            // Up to the end of the pattern or of the packet, whichever comes first.
             let step = (self.places.length - self.next).min(u64::from(bits - done));
             let (begin, end) = (self.next, self.next + step);
             for range in self.places.from(begin).iter().take_while(|range| range.start < end) {
@@ -168,7 +168,7 @@ impl Places {
         Ok(Self { length, ranges: ranges.into() })
     }
 
-    /// The ranges that end beyond `place`.
+    /// The ranges that end after `place`.
     fn from(&self, place: u64) -> &[Range<u64>] {
         &self.ranges[self.ranges.partition_point(|range| range.end <= place)..]
     }
@@ -177,7 +177,7 @@ impl Places {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// The ranges, the last and the first being one where the pattern begins anew within it.
+    /// The number of ranges; the last and the first are one if they join where the pattern repeats.
     fn runs(&self) -> usize {
         let (first, last) = (self.ranges.first(), self.ranges.last());
         let joined = first.is_some_and(|first| first.start == 0)

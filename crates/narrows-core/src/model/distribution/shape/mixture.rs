@@ -1,4 +1,4 @@
-//! Several distributions, of which one is chosen for each draw.
+//! Mixtures: each draw chooses one of several distributions.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use crate::model::distribution::level::Level;
 use crate::model::distribution::moments::Moments;
 use crate::model::distribution::root::root;
 
-/// Shapes with their shares, which are above zero and add up to 1.
+/// Shapes with their shares, which are above zero and sum to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mixture {
     parts: Arc<[(f64, Shape)]>,
@@ -26,7 +26,7 @@ impl Mixture {
         &self.parts
     }
 
-    /// Its level at a place, from those of its parts there.
+    /// The level of the mixture, from the levels of its parts.
     pub(crate) fn level(&self, of: impl Fn(&Shape) -> Level) -> Level {
         let (mut below, mut above) = (0.0, 0.0);
         for (share, shape) in self.parts.iter() {
@@ -37,7 +37,7 @@ impl Mixture {
         Level { below: below.min(1.0), above: above.min(1.0) }
     }
 
-    /// Lies between the least and the greatest of the parts' quantiles, and is found there by search.
+    /// Lies between the minimum and the maximum of the parts' quantiles, and is found there by search.
     pub(crate) fn quantile(&self, level: Level) -> f64 {
         let ends = self.parts.iter().map(|(_, shape)| shape.quantile(level));
         let (low, high) =
@@ -48,7 +48,7 @@ impl Mixture {
         if level.above <= 0.0 {
             return high;
         }
-        // Logarithms, as tails are straighter in them.
+        // In logarithms, because tails are straighter in them.
         let (wanted, left) = match level {
             Level { below, above } if below <= above => (libm::log(below), true),
             Level { above, .. } => (libm::log(above), false),
