@@ -154,7 +154,7 @@ pub struct Counters {
     /// Delayed to keep order: due before an earlier packet, so kept in the delay line until that one leaves.
     /// Such packets leave at the same time as another, so this shows how far the delay bunches packets that
     /// the transmitter had spaced.
-    pub held_back: u64,
+    pub delayed_to_keep_order: u64,
     /// Packets that the link fragmented.
     pub fragmented: u64,
     /// Fragments among the duplicated packets.
@@ -264,7 +264,7 @@ impl Counters {
             (&mut self.flipped, other.flipped),
             (&mut self.marked, other.marked),
             (&mut self.reordered, other.reordered),
-            (&mut self.held_back, other.held_back),
+            (&mut self.delayed_to_keep_order, other.delayed_to_keep_order),
             (&mut self.fragmented, other.fragmented),
             (&mut self.pieces, other.pieces),
             (&mut self.wire_bits, other.wire_bits),

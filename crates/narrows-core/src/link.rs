@@ -359,7 +359,7 @@ impl Link {
     fn put_in_line(&mut self, mut due: Time, packet: PacketRef, keeps: bool, pool: &mut Pool) {
         if keeps && due < self.last_due {
             due = self.last_due;
-            self.counters[usize::from(pool.get(packet).lane)].held_back += 1;
+            self.counters[usize::from(pool.get(packet).lane)].delayed_to_keep_order += 1;
         }
         // Also updated while order is not kept, in case it is kept later.
         self.last_due = self.last_due.max(due);

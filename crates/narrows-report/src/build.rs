@@ -48,7 +48,7 @@ pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) 
         corrupted_packets: counters.corrupted,
         marked_packets: counters.marked,
         reordered_packets: counters.reordered,
-        delayed_to_keep_order_packets: counters.held_back,
+        delayed_to_keep_order_packets: counters.delayed_to_keep_order,
         fragmented_packets: counters.fragmented,
         pieces_packets: counters.pieces,
         wire_bits: counters.wire_bits,

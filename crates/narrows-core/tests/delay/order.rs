@@ -28,7 +28,7 @@ fn send(model: Correlated, order: Order, packets: u64, gap: u64) -> (Vec<f64>, u
     }
     drain(&mut engine, Time::from_nanos(u64::MAX - 1));
     let link = engine.links().next().expect("there is one");
-    let held_back = engine.view(link).counters()[0].held_back;
+    let held_back = engine.view(link).counters()[0].delayed_to_keep_order;
     (delays, held_back)
 }
 
@@ -59,7 +59,8 @@ fn shortest(distribution: &Distribution) -> u64 {
     while high / low > 1.01_f64 {
         let middle = (low * high).sqrt();
         let length = Duration::from_nanos(middle as u64);
-        let predicted = Correlated::in_time(distribution.clone(), length).expect("in range").held_back();
+        let predicted =
+            Correlated::in_time(distribution.clone(), length).expect("in range").delayed_to_keep_order();
         if predicted.expect("in range") < 0.01 { high = middle } else { low = middle }
     }
     high as u64
@@ -89,7 +90,7 @@ fn what_leaves_has_the_distribution_where_few_are_held_back() {
     {
         let length = longer * shortest(&distribution);
         let model = Correlated::in_time(distribution.clone(), Duration::from_nanos(length)).unwrap();
-        assert!(model.held_back().unwrap() < 0.01);
+        assert!(model.delayed_to_keep_order().unwrap() < 0.01);
         // A length is worth less than half an independent sample: 20,000 of these, whose distance is 0.006 on average
         // without any held back, with a standard error of 0.002.
         let gap = length / per_length;
@@ -134,7 +135,7 @@ fn the_prediction_is_near_what_happens() {
         // More than in the tests above, to count them: 1.5 % to 9 %.
         let length = shortest(&distribution) * 2 / 3;
         let model = Correlated::in_time(distribution.clone(), Duration::from_nanos(length)).unwrap();
-        let predicted = model.held_back().unwrap();
+        let predicted = model.delayed_to_keep_order().unwrap();
         let (packets, per_length) = (100_000, 100);
         let (_, held_back) = send(model, Order::Keep, packets, length / per_length);
         let share = held_back as f64 / packets as f64;
@@ -151,16 +152,16 @@ fn the_normal_prediction_is_twice_the_published_share_and_what_is_lost() {
         let lost = narrows_core::model::density(u) / u - falls;
         let length = Duration::from_nanos((ratio * 2e6) as u64);
         let distribution = Distribution::normal(1e9, 2e6).unwrap();
-        let found = Correlated::in_time(distribution, length).unwrap().held_back().unwrap();
+        let found = Correlated::in_time(distribution, length).unwrap().delayed_to_keep_order().unwrap();
         assert!((found / (2.0 * falls + lost) - 1.0).abs() < 1e-6, "{found}");
     }
     // Two values 4 ms apart: the process goes down through zero √3/(2π·ℓ) times in a unit of time.
     let both = [10, 14].map(Duration::from_millis).to_vec();
     let model = Correlated::in_time(Distribution::samples(both).unwrap(), Duration::from_secs(1)).unwrap();
     let wanted = 4e6 * 3f64.sqrt() / core::f64::consts::TAU / 1e9;
-    assert!((model.held_back().unwrap() / wanted - 1.0).abs() < 0.01);
+    assert!((model.delayed_to_keep_order().unwrap() / wanted - 1.0).abs() < 0.01);
     assert_eq!(
-        Correlated::per_packet(Distribution::normal(1e6, 1e5).unwrap(), 0.5).unwrap().held_back(),
+        Correlated::per_packet(Distribution::normal(1e6, 1e5).unwrap(), 0.5).unwrap().delayed_to_keep_order(),
         None
     );
 }

@@ -229,5 +229,5 @@ fn what_is_held_back_to_keep_order_is_counted() {
         "{left:?}"
     );
     let link = run.engine.links().next().expect("there is one");
-    assert_eq!(run.engine.view(link).counters()[0].held_back, 50);
+    assert_eq!(run.engine.view(link).counters()[0].delayed_to_keep_order, 50);
 }

@@ -105,7 +105,7 @@ fn packets_are_held_back_to_keep_order() {
     stand.feed(0, &[100, 20, -1, 150]);
     [0, 10, 11, 12, 13].into_iter().for_each(|at| stand.send(at));
     assert_eq!(stand.left(), [Some(100), Some(100), None, Some(162), Some(162)]);
-    assert_eq!(stand.engine.view(stand.link).counters()[0].held_back, 2);
+    assert_eq!(stand.engine.view(stand.link).counters()[0].delayed_to_keep_order, 2);
 }
 
 fn named(name: &str) -> Box<Fed> {

@@ -50,7 +50,7 @@ fn where_order_is_kept_all_wait_for_the_first() {
     // no answer, and is held back by nobody.
     assert_eq!(stand.feed(50, &[600, 5, -1]), 3);
     assert_eq!(stand.left(), [Some(600), Some(600), None, Some(1_030)]);
-    assert_eq!(stand.engine.view(stand.link).counters()[0].held_back, 1);
+    assert_eq!(stand.engine.view(stand.link).counters()[0].delayed_to_keep_order, 1);
 }
 
 /// Packets of another class know their delay at once, but not whether the one in front of them will hold them back.

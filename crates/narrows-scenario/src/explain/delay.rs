@@ -60,7 +60,7 @@ pub(super) fn held_back(direction: &Direction) -> Option<(f64, Option<Duration>)
     let rank = match correlation {
         Some(Correlation::InTime(length)) => {
             let model = Correlated::in_time(distribution.engine().clone(), length)?;
-            return Some((model.held_back()?, None));
+            return Some((model.delayed_to_keep_order()?, None));
         }
         Some(Correlation::PerPacket(share)) => share.as_f64(),
         None => 0.0,

@@ -25,14 +25,14 @@
 //! short gaps, so a series is used there.
 //!
 //! The process is differentiable, so packets stay in order as long as its slope does not fall below −1: see
-//! [`Correlated::held_back`]. Two packets at the same time (such as a duplicate and its original) have the
+//! [`Correlated::delayed_to_keep_order`]. Two packets at the same time (such as a duplicate and its original) have the
 //! same delay.
 //!
 //! Example: normal with a standard deviation of 2 ms and ℓ = 20 ms. Packets 1 ms apart have normal numbers
 //! with a correlation of k(1 ms) = 0.9965, and of 10⁹ closely spaced packets about 8 are delayed to keep
 //! order.
 
-mod held_back;
+mod delayed_to_keep_order;
 #[cfg(test)]
 mod tests;
 
@@ -98,10 +98,10 @@ impl Correlated {
     /// keep order has a longer delay than it drew, so this also bounds the distance between the resulting and
     /// the requested distribution (Kolmogorov–Smirnov distance). `None` for correlation per packet, where the
     /// share depends on the gaps.
-    pub fn held_back(&self) -> Option<f64> {
+    pub fn delayed_to_keep_order(&self) -> Option<f64> {
         match &self.process {
             Process::PerPacket(_) => None,
-            Process::InTime(process) => Some(held_back::share(&self.transform, process.lambda)),
+            Process::InTime(process) => Some(delayed_to_keep_order::share(&self.transform, process.lambda)),
         }
     }
 }

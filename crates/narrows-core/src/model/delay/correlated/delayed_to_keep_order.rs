@@ -18,7 +18,7 @@
 use crate::model::distribution::Transform;
 use crate::model::normal;
 
-/// See [`super::Correlated::held_back`]; `lambda` in 1/ns.
+/// See [`super::Correlated::delayed_to_keep_order`]; `lambda` in 1/ns.
 pub(super) fn share(transform: &Transform, lambda: f64) -> f64 {
     const REACH: i32 = 8;
     const PER_UNIT: i32 = 256;
