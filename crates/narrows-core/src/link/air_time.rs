@@ -129,12 +129,12 @@ impl AirTime {
         Duration::from_nanos((sum / self.times.len() as u128) as u64)
     }
 
-    /// The minimum.
+    /// The minimum time.
     pub fn shortest(&self) -> Duration {
         self.times.first().copied().unwrap_or_default()
     }
 
-    /// The maximum.
+    /// The maximum time.
     pub fn longest(&self) -> Duration {
         self.times.last().copied().unwrap_or_default()
     }
