@@ -107,9 +107,9 @@ impl LinkConfig {
     }
 }
 
-/// Reordering: some packets skip the delay. Of every `gap` packets the first `gap − 1` never do; after them,
-/// each selected packet does, until one has. This is NetEm's rule; with a gap of 1 every packet is a
-/// candidate. Only packets that enter the delay line are counted, so a loss before it shifts which packets
+/// Reordering: some packets skip the delay. The first `gap − 1` packets never do; from then on each is a
+/// candidate until one is selected. That packet skips the delay, and the count starts again. This is NetEm's
+/// rule; with a gap of 1 every packet is a candidate. Only packets that enter the delay line are counted, so a loss before it shifts which packets
 /// are candidates, but not their draws.
 #[derive(Debug)]
 pub struct Reorder {
@@ -200,8 +200,8 @@ pub struct Instances {
     pub most: u32,
     /// An instance that has been empty for this long is removed when the next packet arrives here.
     pub idle: Duration,
-    /// The configuration of instances. Values of a feed go to the configured link alone, so instances cannot
-    /// have a delay model with a feed.
+    /// The configuration of instances. Values of a feed go to the configured link alone, so the
+    /// delay model of an instance must not use a feed.
     pub template: Box<dyn LinkTemplate>,
 }
 
