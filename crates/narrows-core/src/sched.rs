@@ -8,32 +8,33 @@
 //!
 //! For a tutorial, see `docs/writing-a-scheduler.md`.
 
-mod abe;
+pub mod abe;
 pub(crate) mod bucket;
-mod cbq;
-mod csma_cd;
-mod dcf;
-mod drr;
-mod fair;
-mod fifo;
+pub mod cbq;
+pub mod csma_cd;
+pub mod dcf;
+pub mod drr;
+pub mod fair;
+pub mod fifo;
 mod flow_sets;
 mod flows;
-mod fq;
-mod gfq;
-mod hpd;
-mod htb;
-mod kps;
+pub mod fq;
+pub mod gfq;
+pub mod hpd;
+pub mod htb;
+pub mod kps;
 mod list;
 mod longest;
-mod prio;
-mod qfq;
+pub mod prio;
+pub mod qfq;
 mod scheduled;
 mod server;
 pub(crate) mod shaping;
-pub(crate) mod tbf;
+pub mod tbf;
 mod tournament;
-mod wf2q;
+pub mod wf2q;
 
+// What is named most often, for short. A new scheduler needs no line here.
 pub use crate::class::{
     ClassSettings, ClassState, DelayState, Failure, Fault, Mode, Refused, ShapedState, Weight,
 };

@@ -137,7 +137,7 @@ schedulers! {
     Wf2q "wf2q+" "worst-case fair weighted fair queueing" ClassesOrFlows, |it, plan| it.assemble(Wf2q::default(), plan), weights();
     Qfq "qfq" "quick fair queueing" ClassesOrFlows, |it, plan| it.assemble(Qfq::default(), plan), weights(), longest();
     Gfq "gfq" "grouped fair queueing" ClassesOrFlows, |it, plan| it.assemble(Gfq::default(), plan), weights(), longest();
-    Kps "kps" "fair queueing with interleaved stratified timer wheels" ClassesOrFlows, |it, plan| it.assemble(sched::Kps::default(), plan), weights(), longest();
+    Kps "kps" "fair queueing with interleaved stratified timer wheels" ClassesOrFlows, |it, plan| it.assemble(sched::kps::Kps::default(), plan), weights(), longest();
     Sfq "sfq" "stochastic fairness queueing" Flows, |it, plan| it.assemble(Fair::round_robin(it.quantum().unwrap_or_default()), plan), quantum(1514);
     // RFC 8290, 5.2.4: one full Ethernet frame.
     FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), policy::<CodelConfig>(|| Policy::Codel(CodelConfig::default()));
