@@ -1,4 +1,4 @@
-"""narrows: modelled networks for real programs, in real time and in exact virtual time.
+"""narrows: emulated networks for real programs, in real time and in exact virtual time.
 
     import narrows
 
@@ -8,8 +8,8 @@
     with net.live() as run:
         run.host("client").check_output(["ping", "-c", "5", run["server"].address])
 
-Networks are described by scenario files, by the program's flags (`narrows.link(rate="10mbit", delay="25ms")`), or by tables in
-Python; the keys are the same. Times and rates have units.
+A network is described by a scenario file, by the program's flags (`narrows.link(rate="10mbit", delay="25ms")`), or by Python
+tables; the keys are the same. Times and rates have units.
 """
 
 from ._live import Host, Live

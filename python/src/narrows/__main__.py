@@ -1,4 +1,4 @@
-"""`python -m narrows sweep FILE.toml`; anything else goes to the program."""
+"""`python -m narrows sweep FILE.toml`; passes other arguments to the program."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from .sweep_command import main
 
 
 def run() -> None:
-    """Does what the arguments say."""
+    """Runs the command in the arguments."""
     if sys.argv[1:2] == ["sweep"]:
         sys.exit(main(sys.argv[2:]))
     name = program()

@@ -25,14 +25,14 @@ from ._value import Value, plain
 if TYPE_CHECKING:
     from ._scenario import Scenario
 
-# It says that the network is up, and ends when this process does, however that ends.
+# Prints when the network is up, and ends when this process ends for any reason.
 _UNTIL_CLOSED = ["sh", "-c", "echo up && exec cat >/dev/null"]
-# A network that is told to end has to wait for programs that it started.
+# How long to wait, in seconds, for a network to end: it waits for programs that it started.
 _PATIENCE = 60.0
 
 
 class Host:
-    """A host of a network that is up. Programs in it have its interfaces and addresses."""
+    """A host of a running network. Programs started in it use its interfaces and addresses."""
 
     def __init__(self, network: Live, name: str, addresses: Sequence[str]) -> None:
         self.name = name
@@ -41,26 +41,26 @@ class Host:
 
     @property
     def address(self) -> str:
-        """Its first address."""
+        """The first address of the host."""
         if not self.addresses:
             raise NarrowsError(f"the host `{self.name}` has no address")
         return self.addresses[0]
 
     def command(self, command: str | Sequence[str]) -> list[str]:
-        """The command of this machine that runs `command` in the host, for libraries that start programs themselves."""
+        """Returns the command line that runs `command` in the host, for libraries that start programs themselves."""
         inner = ["sh", "-c", command] if isinstance(command, str) else [os.fspath(part) for part in command]
         return [program(), "exec", self._network.name, self.name, "--", *inner]
 
     def popen(self, command: str | Sequence[str], **options: Any) -> subprocess.Popen[Any]:
-        """Starts a program, as `subprocess.Popen` does; text is for `sh -c`. It is ended with the network at the latest."""
+        """Starts a program, as `subprocess.Popen` does; a string is run by `sh -c`. It ends with the network at the latest."""
         return self._network._started(subprocess.Popen(self.command(command), **options))
 
     def run(self, command: str | Sequence[str], **options: Any) -> subprocess.CompletedProcess[Any]:
-        """Runs a program to its end, as `subprocess.run` does."""
+        """Runs a program and waits for it, as `subprocess.run` does."""
         return subprocess.run(self.command(command), **options)
 
     def check_output(self, command: str | Sequence[str], **options: Any) -> str:
-        """What a program prints, as text; an error if it fails."""
+        """Runs a program and returns its output as text; raises an error if it fails."""
         output: str = subprocess.check_output(self.command(command), text=True, **options)
         return output
 
@@ -69,7 +69,7 @@ class Host:
 
 
 class Live:
-    """A network that is up while this is open, for real programs on real packets:
+    """A network that is up inside a `with` block, for real programs and real packets:
 
         with net.live() as run:
             server = run.host("server").popen(["iperf3", "-s"])
@@ -77,8 +77,8 @@ class Live:
             run.set("access.down.rate", "1mbit")
         print(run.report)
 
-    It needs no root where the host lets users make namespaces (`narrows doctor` says so), and ends with this process at the
-    latest, however that ends.
+    It does not need root if the host permits user namespaces (`narrows doctor` checks this). The network ends with this
+    process at the latest, even if the process is killed.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class Live:
         max_lateness: str | Sequence[str] | None = None,
         options: Iterable[str] = (),
     ) -> None:
-        """`capture` is a pcapng file to write, `series` a CSV file, `max_lateness` a bound such as `"p99=1ms"`; `options`
-        are further flags of `narrows run`.
+        """`capture` is a pcapng file to write, `series` a CSV file to write, `max_lateness` a bound such as `"p99=1ms"`;
+        `options` are further flags of `narrows run`.
         """
         self.name = name or f"py-{uuid.uuid4().hex[:12]}"
         bounds = [max_lateness] if isinstance(max_lateness, str) else list(max_lateness or ())
@@ -134,7 +134,7 @@ class Live:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            # Ctrl-C is for this process, which then ends the network.
+            # Ctrl-C goes to this process, which then ends the network.
             start_new_session=True,
         )
         assert self._process.stdout is not None
@@ -164,7 +164,7 @@ class Live:
         return dict(self._hosts)
 
     def host(self, name: str) -> Host:
-        """A host."""
+        """Returns a host by name."""
         if name not in self._hosts:
             raise NarrowsError(f"there is no host `{name}`: {', '.join(self._hosts)}")
         return self._hosts[name]
@@ -173,7 +173,7 @@ class Live:
         return self.host(name)
 
     def set(self, key: str | Mapping[str, Value], value: Value | None = None) -> None:
-        """Changes a key, or several at one instant, as `narrows set` does: `run.set("access.down.rate", "1mbit")`."""
+        """Sets a key, or several keys at one instant, as `narrows set` does: `run.set("access.down.rate", "1mbit")`."""
         if isinstance(key, str):
             if value is None:
                 raise TypeError("a key and its value, or a table of them")
@@ -181,8 +181,8 @@ class Live:
         self._ask("set", "--run", self.name, *[f"{name}={plain(one)}" for name, one in key.items()])
 
     def feed(self, feed: str, delays: Iterable[float | None]) -> subprocess.Popen[Any]:
-        """Streams delays in seconds into a feed (`LINK.DIRECTION/NAME`, as far as it is needed to tell feeds apart), as
-        packets use them; None drops a packet. It goes on beside, to the end of the delays or of the network.
+        """Streams delays in seconds into a feed as packets use them; None drops a packet. A feed is `LINK.DIRECTION/NAME`,
+        or as much of it as is unique. The stream runs in the background until the delays or the network end.
         """
         process = subprocess.Popen(
             [program(), "feed", "--run", self.name, "--binary", feed],
@@ -194,19 +194,19 @@ class Live:
         return self._started(process)
 
     def stats(self) -> dict[str, Any]:
-        """What the network does now, as `narrows stats --json` says."""
+        """Returns the current state of the network, as `narrows stats --json` does."""
         stats: dict[str, Any] = json.loads(self._ask("stats", "--run", self.name, "--json"))
         return stats
 
     @property
     def report(self) -> Report:
-        """The report of the network, once it has ended."""
+        """The report of the network. Available when the network has ended."""
         if self._report is None:
             raise NarrowsError("the report is there when the network has ended: ask `stats` before")
         return self._report
 
     def close(self) -> Report:
-        """Ends it, with the programs that were started in it, and gives its report."""
+        """Ends the network and the programs started in it, and returns its report."""
         if self._report is None:
             if self._process is None:
                 raise NarrowsError("this network is not up")
@@ -262,7 +262,7 @@ class Live:
 
 
 def _write(process: subprocess.Popen[Any], delays: Iterable[float | None]) -> None:
-    """Delays as the program reads them: nanoseconds, −1 for a loss. Whoever reads them may go at any time."""
+    """Writes delays in the program's format: nanoseconds, −1 for a loss. The reader may close at any time."""
     assert process.stdin is not None
     try:
         with process.stdin as to:

@@ -1,4 +1,4 @@
-"""The engine. Use the package `narrows`, which is made of it."""
+"""The engine. Use it through the package `narrows`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
@@ -53,7 +53,7 @@ class Packets(Iterator[Table]):
 
 @final
 class QueuedPacket:
-    """What a queue in Python is told of a packet."""
+    """A packet as a Python queue sees it."""
 
     @property
     def number(self) -> int: ...
@@ -76,7 +76,7 @@ class QueuedPacket:
 
 @final
 class Interval:
-    """What became of packets in an interval, over all of one tag. Times are in seconds."""
+    """Statistics of the packets of one tag in an interval. Times are in seconds."""
 
     @property
     def delivered(self) -> int: ...

@@ -1,4 +1,4 @@
-"""Pictures for notebooks: a network as SVG, a series as a figure."""
+"""Graphics for notebooks: a network as SVG, a series as a figure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_TITLE = 90
 
 
 def topology(explained: Mapping[str, Any], toml: str) -> str:
-    """The hosts and routers on a circle, with the links between them."""
+    """Draws hosts and routers on a circle, and the links between them."""
     links: dict[str, tuple[str, str, str]] = {}
     for one in explained["links"]:
         ends = (one.get("from"), one.get("to"))
@@ -37,7 +37,7 @@ def topology(explained: Mapping[str, Any], toml: str) -> str:
     for name, (start, end, _) in links.items():
         beside.setdefault(frozenset((start, end)), []).append(name)
     for name, (start, end, asked) in links.items():
-        # Links between the same two stand side by side.
+        # Parallel links are drawn side by side.
         (x1, y1), (x2, y2) = (place[node] for node in sorted((start, end)))
         same = beside[frozenset((start, end))]
         aside = 16 * (same.index(name) - (len(same) - 1) / 2) / (math.hypot(x2 - x1, y2 - y1) or 1)
@@ -63,14 +63,14 @@ def topology(explained: Mapping[str, Any], toml: str) -> str:
 
 
 def figure(series: _narrows.Table, title: str) -> Any:
-    """Throughput, backlog and drops of each link over time."""
+    """Plots throughput, backlog and drops of each link over time."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise _narrows.NarrowsError("plots need matplotlib: pip install narrows[plot]") from error
 
     class Shown(Figure):
-        """A figure that notebooks show without pyplot."""
+        """A figure that notebooks display without pyplot."""
 
         def _repr_png_(self) -> bytes:
             png = io.BytesIO()

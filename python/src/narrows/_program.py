@@ -1,4 +1,4 @@
-"""The program `narrows`, which brings networks for real programs up."""
+"""Finds the program `narrows`, which runs networks for real programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._narrows import NarrowsError
 
 
 def program() -> str:
-    """Where the program is: what `$NARROWS` says, else that of this package, else the first on the path."""
+    """Returns the path of the program: `$NARROWS`, else the program of this package, else the first in `PATH`."""
     named = os.environ.get("NARROWS")
     if named and os.sep in named:
         return named

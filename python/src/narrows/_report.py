@@ -1,4 +1,4 @@
-"""Reports, as the program writes them in JSON."""
+"""Reports, as the program writes them as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import _narrows
 
 
 class Report(Mapping[str, Any]):
-    """What a run says at its end: `report["directions"][0]["dropped_packets"]`, with the names of `--json`.
+    """The report of a run, a mapping with the names of `--json`: `report["directions"][0]["dropped_packets"]`.
 
     `str(report)` is the summary that the program prints.
     """
@@ -23,7 +23,7 @@ class Report(Mapping[str, Any]):
 
     @classmethod
     def parse(cls, json_text: str) -> Report:
-        """From the JSON of `narrows run --json` and the like."""
+        """Parses the JSON of `narrows run --json` and similar commands."""
         return cls(_narrows.Report.parse(json_text))
 
     @cached_property
@@ -42,31 +42,31 @@ class Report(Mapping[str, Any]):
 
     @property
     def trust(self) -> str:
-        """How far its figures can be trusted: `exact`, `accurate`, `mostly accurate` or `not accurate`."""
+        """The accuracy of the figures: `exact`, `accurate`, `mostly accurate` or `not accurate`."""
         return self._report.trust
 
     @property
     def trust_line(self) -> str:
-        """The same in a line, with what speaks against it."""
+        """The accuracy in one line, with the reasons against it."""
         return self._report.trust_line
 
     @property
     def is_accurate(self) -> bool:
-        """Whether no bound of lateness was broken, and next to nothing lost by the host."""
+        """Whether `trust` is not `not accurate`: no lateness bound was broken, and the host lost next to nothing."""
         return self.trust != "not accurate"
 
     @property
     def summary(self) -> str:
-        """The dozen lines that a run ends with."""
+        """The summary that a run prints at its end, about a dozen lines."""
         return self._report.summary(shutil.get_terminal_size((100, 24)).columns)
 
     @property
     def text(self) -> str:
-        """The report in full."""
+        """The full report."""
         return self._report.text()
 
     def direction(self, link: str) -> dict[str, Any]:
-        """What became of the packets of a direction of a link, as in `access.down`, or of a link that has one only."""
+        """Returns the figures of a direction such as `access.down`, or of a link that has only one direction."""
         directions: list[dict[str, Any]] = self["directions"]
         found = [one for one in directions if one["link"] in (link, f"{link}.up")]
         if not found:
@@ -75,7 +75,7 @@ class Report(Mapping[str, Any]):
         return found[0]
 
     def to_json(self) -> str:
-        """As the program writes it."""
+        """Returns the report as JSON, as the program writes it."""
         return self._report.to_json()
 
     def __str__(self) -> str:

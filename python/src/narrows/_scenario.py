@@ -1,4 +1,4 @@
-"""Scenarios, and what comes of them in virtual time."""
+"""Scenarios, and their results in virtual time."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from ._virtual import Command, VirtualResult
 
 Time = Union[str, timedelta]
-"""A span of time: `"250ms"`, `"2h"`, or a `timedelta`."""
+"""A duration: `"250ms"`, `"2h"`, or a `timedelta`."""
 
 IN_PYTHON = "<scenario in Python>"
-# What other tools call a key, as in the program.
+# Key names of other tools, as in the program.
 _WORDS_OF_OTHERS = {"latency": "delay", "bandwidth": "rate", "lag": "delay", "packet_loss": "loss", "throughput": "rate"}
 
 
 class Scenario:
-    """A network: hosts, links, routers, its traffic and its timeline.
+    """A network: hosts, links, routers, traffic and timeline.
 
-    A scenario does not change: `set` and `offer` give another one.
+    Scenarios are immutable: `set` and `offer` return a new one.
 
     >>> net = Scenario("adsl.toml")
     >>> net = Scenario(links={"access": {"between": ["client", "server"], "rate": "10mbit", "delay": "25ms"}})
@@ -52,9 +52,10 @@ class Scenario:
         traffic: Iterable[Mapping[str, Value]] = (),
         **others: Value,
     ) -> None:
-        """Reads the file `source`, or takes a scenario from Python: each table with the keys of scenario files.
+        """Reads the file `source`, or builds a scenario from Python tables, which have the keys of scenario files.
 
-        In a list of links each has its `name`. Without `hosts`, all that a link is `between` and that is no router is a host.
+        In a list of links each link needs a `name`. Without `hosts`, every end of a link (`between`) that is not a router is
+        a host.
         """
         if source is None and links is None:
             raise TypeError("a scenario is a file, or has links")
@@ -71,7 +72,7 @@ class Scenario:
     def _take(self, scenario: _narrows.Scenario, arguments: list[str] | None = None) -> None:
         self._scenario = scenario
         self._seed = None
-        # How the program is told the same; nothing where that takes a file of its own.
+        # The same scenario as program arguments; None if the program needs a generated file.
         self._arguments = arguments
 
     @classmethod
@@ -82,14 +83,14 @@ class Scenario:
 
     @classmethod
     def from_text(cls, text: str, name: str = IN_PYTHON) -> Scenario:
-        """Reads text as a scenario file has it. Files that it names are beside the file `name`."""
+        """Parses the text of a scenario file. Files that it names are relative to the folder of the file `name`."""
         return cls._of(_narrows.Scenario.parse(text, name), None)
 
     @classmethod
     def from_flags(cls, **flags: Value) -> Scenario:
-        """A link between the hosts `client` and `server`: `rate="10mbit/1mbit"`, `delay="25ms"`, `loss="1%"`.
+        """Builds a link between the hosts `client` and `server`: `rate="10mbit/1mbit"`, `delay="25ms"`, `loss="1%"`.
 
-        The keywords are the program's flags, with `_` for `-`. `DOWN/UP` gives a value for each direction.
+        The keywords are the program's flags, with `_` for `-`. `DOWN/UP` sets a value for each direction.
         """
         known = {name.replace("-", "_"): name for name in _narrows.Scenario.flags()} | {
             "seed": "seed",
@@ -106,7 +107,7 @@ class Scenario:
         return cls._of(_narrows.Scenario.from_flags(texts), arguments)
 
     def set(self, assignments: Mapping[str, Value] | None = None, /, **more: Value) -> Scenario:
-        """Another scenario in which these keys have these values: `set({"access.down.rate": "2mbit"})`."""
+        """Returns a scenario with these keys set to these values: `set({"access.down.rate": "2mbit"})`."""
         texts = [f"{key}={plain(value)}" for key, value in {**(assignments or {}), **more}.items()]
         arguments = None
         if self._arguments is not None:
@@ -116,60 +117,60 @@ class Scenario:
         return changed
 
     def offer(self, *traffic: str | Mapping[str, Value]) -> Scenario:
-        """Another scenario with this traffic in place of its own: `offer("up:poisson=2mbit", "down:aimd")`.
+        """Returns a scenario with this traffic instead of its own: `offer("up:poisson=2mbit", "down:aimd")`.
 
-        Each is what `narrows sim --traffic` takes, or a table with the keys of `[[traffic]]`.
+        Each argument is a value of `narrows sim --traffic`, or a table with the keys of `[[traffic]]`.
         """
         texts = [one if isinstance(one, str) else toml(one) for one in traffic]
         return Scenario._of(self._scenario.offer(texts), None)
 
     def with_seed(self, seed: int) -> Scenario:
-        """Another scenario with this seed."""
+        """Returns a scenario with this seed."""
         changed = Scenario._of(self._scenario, self._arguments)
         changed._seed = seed
         return changed
 
     @property
     def file(self) -> str:
-        """What it is called: the file, or the flags."""
+        """The name of the scenario: the file, or the flags."""
         return self._scenario.file
 
     @property
     def links(self) -> list[str]:
-        """The names of its links."""
+        """The names of the links."""
         return self._scenario.links
 
     @property
     def hosts(self) -> list[str]:
-        """The names of its hosts."""
+        """The names of the hosts."""
         return self._scenario.hosts
 
     @property
     def files(self) -> list[tuple[str, bytes]]:
-        """The files that it has read, such as traces, and what was in them."""
+        """The files that the scenario has read, such as traces, with their contents."""
         return self._scenario.files
 
     @property
     def seed(self) -> int:
-        """What its random draws follow from."""
+        """The seed of all random draws."""
         return self._scenario.seed if self._seed is None else self._seed
 
     @property
     def duration(self) -> timedelta | None:
-        """How long it lasts, if it says so."""
+        """The duration, if the scenario sets one."""
         nanos = self._scenario.duration_ns
         return None if nanos is None else timedelta(microseconds=nanos / 1000)
 
     def to_toml(self) -> str:
-        """As a scenario file."""
+        """Returns the text of the scenario file."""
         return self._scenario.to_toml()
 
     def check(self) -> str:
-        """What it comes to, as `narrows check` says: bounds, defaults, expected round-trip times."""
+        """Returns the effective settings as text, as `narrows check` does: limits, defaults, expected round-trip times."""
         return self._scenario.explain()
 
     def explain(self) -> dict[str, Any]:
-        """The same as data."""
+        """Returns the effective settings as data, as `narrows check --json` does."""
         explained: dict[str, Any] = json.loads(self._scenario.explain_json())
         return explained
 
@@ -184,21 +185,21 @@ class Scenario:
         progress: bool | Callable[[float], object] = False,
         elements: Mapping[str, Callable[[int], Iterable[float]] | Queue] | None = None,
     ) -> Result:
-        """Runs it in virtual time: the same scenario and seed, the same verdict for every packet, on every machine.
+        """Runs the scenario in virtual time. The same scenario and seed give the same verdict for every packet, on every
+        machine.
 
-        Other threads of Python go on meanwhile, and Ctrl-C ends it. A scenario without traffic gets as much as its link
-        carries, as in `narrows sim`.
+        Other Python threads continue to run, and Ctrl-C ends the run. A scenario without traffic gets the default traffic of
+        `narrows sim`.
 
-        `packets` keeps a record of each packet, `interval` a series with rows so far apart, from the beginning; without
-        them, `Result.packets` and `Result.series` are made when they are asked for, by the same run once more. `capture`
-        is a pcapng file to write. `progress` is called with the seconds of virtual time so far, or shows a bar of tqdm.
+        `packets` records each packet; `interval` records a series with one row per interval. Otherwise `Result.packets` and
+        `Result.series` repeat the run on first access. `capture` is a pcapng file to write. `progress` is a function that
+        receives the seconds of virtual time so far, or True for a tqdm progress bar.
 
-        `elements` are models in Python for the delay or the loss of a direction of a link: a function that is asked for so
-        many values at once and gives as many delays in seconds, or as many truths (lost or not), one for each packet in
-        turn: `{"access.down.delay": lambda n: rng.gamma(4, 0.005, n)}`. Or an object in the place of a queue,
-        `{"access.down.queue": queue}`: see `narrows.Queue`. The report still shows what the scenario says. The same model
-        from the beginning gives the same run; with elements, a result keeps the packets and series that were asked for and
-        no others.
+        `elements` are Python models for the delay or the loss of a direction of a link. A model is a function that receives n
+        and returns n delays in seconds, or n booleans (lost or not), one for each packet in turn:
+        `{"access.down.delay": lambda n: rng.gamma(4, 0.005, n)}`. An object can replace a queue,
+        `{"access.down.queue": queue}`: see `narrows.Queue`. The report still shows the settings of the scenario. A model in
+        the same initial state gives the same run. With elements, a result has only the packets and series that were requested.
         """
         scenario = self._scenario if self._scenario.has_traffic else self._scenario.offer_most()[0]
         models = list((elements or {}).items())
@@ -208,9 +209,9 @@ class Scenario:
         return Result(None if models else run, done)
 
     def packets(self, *, seed: int | None = None, duration: Time | None = None) -> Iterator[_narrows.Table]:
-        """Runs it in a thread beside and gives records of packets as they come, in tables of 65,536 rows.
+        """Runs the scenario in another thread and yields packet records as they arrive, in tables of 65,536 rows.
 
-        Memory is bounded, whatever the length. Closing the iterator breaks the run off.
+        Memory is bounded, whatever the length of the run. Closing the iterator stops the run.
         """
         scenario = self._scenario if self._scenario.has_traffic else self._scenario.offer_most()[0]
         seed = self._seed if seed is None else seed
@@ -221,13 +222,13 @@ class Scenario:
             tables.close()
 
     def session(self, seed: int | None = None) -> Session:
-        """Virtual time in steps, for senders that are written in Python. See `narrows.Session`."""
+        """Starts a session, which advances virtual time in steps, for senders written in Python. See `narrows.Session`."""
         from ._session import Session
 
         return Session(self, seed)
 
     def live(self, **options: Any) -> Live:
-        """Real time, for real programs: a network that is up within `with`. See `narrows.Live`."""
+        """Returns a real-time network for real programs, which is up inside a `with` block. See `narrows.Live`."""
         from ._live import Live
 
         return Live(self, **options)
@@ -240,14 +241,14 @@ class Scenario:
 
     @contextmanager
     def _for_program(self) -> Iterator[list[str]]:
-        """How the program is told of it: arguments that hold within."""
+        """Yields the scenario as program arguments, which are valid inside the `with` block."""
         seed = [] if self._seed is None else [f"--seed={self._seed}"]
         if self._arguments is not None:
             yield self._arguments + seed
             return
         with tempfile.TemporaryDirectory(prefix="narrows-") as folder:
             for name, contents in self._scenario.files:
-                # A file of an absolute name is where it is.
+                # A file with an absolute path stays in place.
                 path = Path(folder, name)
                 if not Path(name).is_absolute() and ".." not in Path(name).parts:
                     path.parent.mkdir(parents=True, exist_ok=True)
@@ -278,26 +279,26 @@ def _unpickled(
 
 
 def link(**flags: Value) -> Scenario:
-    """A link between the hosts `client` and `server`, by the program's flags: `link(rate="10mbit", delay="25ms")`."""
+    """Builds a link between the hosts `client` and `server` from the program's flags: `link(rate="10mbit", delay="25ms")`."""
     return Scenario.from_flags(**flags)
 
 
 class Queue(Protocol):
-    """A queue in Python: scheduler, bound and queue management in one, with a call for each packet that comes and each that
-    goes, which takes some microseconds.
+    """A queue in Python: scheduler, limit and queue management in one. It is called for each enqueue and each dequeue; a call
+    takes some microseconds.
     """
 
     def enqueue(self, packet: _narrows.QueuedPacket) -> bool | None | list[int]:
-        """A packet comes. `False` drops it; a list drops packets that wait, by their numbers."""
+        """Called when a packet arrives. Return `False` to drop it, or a list of the numbers of queued packets to drop."""
 
     def dequeue(self, now: float) -> int | None | tuple[int | None, list[int]]:
-        """The transmitter is free, and packets wait: the number of the one to send, or None; or that and a list of packets to
-        drop. It is asked again when a packet comes.
+        """Called when the transmitter is free and packets are queued. Return the number of the packet to send, or None, or a
+        tuple of that and a list of packets to drop. After None it is called again when a packet arrives.
         """
 
 
 class Result:
-    """What came of a run in virtual time."""
+    """The result of a run in virtual time."""
 
     def __init__(self, run: _Run | None, done: _narrows.Simulation) -> None:
         self._run = run
@@ -306,17 +307,17 @@ class Result:
         self._series = done.series
 
     def report(self) -> Report:
-        """The report, with the names of `narrows sim --json`."""
+        """Returns the report, with the names of `narrows sim --json`."""
         return self._report
 
     @property
     def summary(self) -> str:
-        """The dozen lines that `narrows sim` ends with."""
+        """The summary that `narrows sim` prints, about a dozen lines."""
         return self._report.summary
 
     @property
     def packets(self) -> _narrows.Table:
-        """A record of each packet, with the columns of `narrows sim --packets`: for Polars, DuckDB, pandas or pyarrow.
+        """A record of each packet, with the columns of `narrows sim --packets`, for Polars, DuckDB, pandas or pyarrow.
 
         `polars.DataFrame(result.packets)`, `duckdb.sql("…")` over it, `pyarrow.table(result.packets).to_pandas()`:
         Arrow's PyCapsule interface, without a copy.
@@ -328,8 +329,8 @@ class Result:
 
     @property
     def series(self) -> _narrows.Table:
-        """What each link and flow did in each interval, with the columns of `narrows sim --series`; every 100 ms, unless
-        `simulate(interval=…)` said otherwise.
+        """The state of each link and flow per interval, with the columns of `narrows sim --series`. Interval: 100 ms, or the
+        value of `simulate(interval=…)`.
         """
         if self._series is None:
             self._series = self._again('interval="100ms"')(interval="100ms").series
@@ -342,7 +343,7 @@ class Result:
         return self._run
 
     def plot(self) -> Any:
-        """Throughput, backlog and drops of each link over time, as a figure of matplotlib (`pip install narrows[plot]`)."""
+        """Plots throughput, backlog and drops of each link over time as a matplotlib figure (`pip install narrows[plot]`)."""
         from ._picture import figure
 
         return figure(self.series, self._report["title"])
@@ -358,7 +359,7 @@ class Result:
 
 
 class _Run:
-    """A run that can be made again: it is the same each time."""
+    """A run that can be repeated with the same result."""
 
     def __init__(self, scenario: _narrows.Scenario, seed: int | None, duration: str | None) -> None:
         self._scenario, self._seed, self._duration = scenario, seed, duration

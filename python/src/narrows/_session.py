@@ -1,4 +1,4 @@
-"""Networks in virtual time that Python drives."""
+"""Networks in virtual time, driven by Python."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """A network in virtual time into which Python sends packets, for senders and controllers that are written in Python:
+    """A network in virtual time into which Python sends packets, for senders and controllers written in Python:
 
         session = net.session(seed=1)
         session.send("client", "server", count=100, gap=0.001)
         [interval] = session.advance(0.5)
         print(interval.delivered_bytes, interval.delay_mean)
 
-    It has neither the traffic nor the timeline of the scenario: what happens in it, Python does. Times are in seconds. The same
-    calls give the same answers.
+    The session ignores the traffic and the timeline of the scenario: only Python sends packets and changes settings. Times are
+    in seconds. The same calls give the same answers.
+    
     """
 
     def __init__(self, scenario: Scenario, seed: int | None = None) -> None:
@@ -30,12 +31,12 @@ class Session:
 
     @property
     def now(self) -> float:
-        """The instant that it has come to."""
+        """The current virtual time."""
         return self._session.now
 
     @property
     def inside(self) -> int:
-        """How many packets are in the network."""
+        """The number of packets in the network."""
         return self._session.inside
 
     def send(
@@ -49,21 +50,21 @@ class Session:
         length: int = 1500,
         tag: int = 0,
     ) -> None:
-        """Sends `count` packets of `length` bytes from a host (or port, `HOST.LINK`) to another, the first at `start` (now),
-        so many seconds apart. Packets of one `tag` are a flow.
+        """Sends `count` packets of `length` bytes from one host (or port `HOST.LINK`) to another, the first at `start`
+        (default: now), then one every `gap` seconds. Packets of one `tag` are a flow.
         """
         self._session.send(source, destination, self.now if start is None else start, gap, count, length, tag)
 
     def advance(self, until: float, tags: Sequence[int] = (0,)) -> list[Interval]:
-        """Goes on to an instant: what became of the packets of each tag on the way."""
+        """Advances to an instant and returns the statistics of each tag for this interval."""
         return self._session.advance(until, tags)
 
     def finish(self, count: int, *, tag: int = 0, latest: float = 1e6) -> tuple[float, bool]:
-        """Goes on until so many packets of a tag have been delivered or dropped, to `latest` at the most: when that was, and
-        whether they all have.
+        """Advances until `count` packets of a tag have been delivered or dropped, at most to `latest`. Returns the instant, and
+        whether all of them have.
         """
         return self._session.finish(tag, count, latest)
 
     def set(self, assignments: Mapping[str, Value]) -> None:
-        """Changes keys of links from now on, as `narrows set` does."""
+        """Sets keys of links from now on, as `narrows set` does."""
         self._session.set([f"{key}={plain(value)}" for key, value in assignments.items()])

@@ -1,4 +1,4 @@
-"""Intervals for means, without other packages."""
+"""Confidence intervals for means, without other packages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Interval(NamedTuple):
-    """A mean and the interval that holds it with the confidence asked for; without ends where there is one value only."""
+    """A mean and its confidence interval; the ends are None if there is only one value."""
 
     n: int
     mean: float
@@ -18,7 +18,7 @@ class Interval(NamedTuple):
 
 
 def t_interval(values: Sequence[float], confidence: float) -> Interval:
-    """Student's interval for the mean: right for values that are near to normal, or many."""
+    """Student's t interval for the mean: valid for values close to a normal distribution, or for many values."""
     n = len(values)
     mean = math.fsum(values) / n
     if n < 2:
@@ -29,8 +29,8 @@ def t_interval(values: Sequence[float], confidence: float) -> Interval:
 
 
 def bootstrap_interval(values: Sequence[float], confidence: float, resamples: int = 2000) -> Interval:
-    """The percentile bootstrap of the mean (Efron 1979): whatever the distribution, given enough values. The resamples are
-    the same each time.
+    """The percentile bootstrap interval of the mean (Efron 1979): valid for any distribution, given enough values. The
+    resamples are the same each time.
     """
     n = len(values)
     mean = math.fsum(values) / n
@@ -45,7 +45,7 @@ def bootstrap_interval(values: Sequence[float], confidence: float, resamples: in
 
 
 def t_quantile(share: float, freedom: int) -> float:
-    """The value that Student's t with so many degrees of freedom stays below with this probability, which is at least 1/2."""
+    """The quantile of Student's t with `freedom` degrees of freedom at probability `share`, which is at least 1/2."""
     low, high = 0.0, 1.0
     while _t_below(high, freedom) < share:
         high *= 2
@@ -64,7 +64,7 @@ def _t_below(t: float, freedom: int) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function, by its continued fraction (DLMF 8.17.22)."""
+    """The regularised incomplete beta function, computed by its continued fraction (DLMF 8.17.22)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):

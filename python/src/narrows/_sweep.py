@@ -1,4 +1,4 @@
-"""Sweeps: a scenario over a grid of values and many seeds, on whatever engine runs tasks."""
+"""Sweeps: a scenario over a grid of values and many seeds, on any executor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_IN_A_CHUNK = 64
 
 
 class Grid(Sequence[Mapping[str, Value]]):
-    """All combinations of the values of some axes, the last axis fastest."""
+    """All combinations of the values of some axes; the last axis varies fastest."""
 
     def __init__(self, axes: Mapping[str, Iterable[Value]]) -> None:
         self.axes = {name: _values(name, values) for name, values in axes.items()}
@@ -56,10 +56,11 @@ class Grid(Sequence[Mapping[str, Value]]):
 
 
 def grid(axes: Mapping[str, Iterable[Value]] | None = None, /, **more: Iterable[Value]) -> Grid:
-    """A grid: `grid(rate=["10mbit", "100mbit"], queue=["10 packets", "codel"])`.
+    """Builds a grid: `grid(rate=["10mbit", "100mbit"], queue=["10 packets", "codel"])`.
 
-    An axis with a dot is a key of the scenario (`{"access.down.rate": […]}`), one without the key of every link. A value may
-    be a table of keys, where several go together: `grid(link={"slow": {"access.rate": "1mbit", "access.delay": "80ms"}, …})`.
+    An axis with a dot is a key of the scenario (`{"access.down.rate": […]}`); one without a dot is a key of every link. A
+    value may be a table of keys that are set together:
+    `grid(link={"slow": {"access.rate": "1mbit", "access.delay": "80ms"}, …})`.
     """
     return Grid({**(axes or {}), **more})
 
@@ -77,7 +78,7 @@ def _values(name: str, values: Iterable[Value]) -> list[Any]:
 
 
 class _Labelled(str):
-    """A name for values that go together."""
+    """A name for values that are set together."""
 
     keys: Mapping[str, Value]
 
@@ -110,7 +111,7 @@ def _scenario_at(net: Net, point: Mapping[str, Any]) -> Scenario:
 
 
 class _Task:
-    """Some runs of one scenario: what a worker is sent."""
+    """Some runs of one scenario, as sent to a worker."""
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class _Task:
                     figures[name] = figures[measure]
                 else:
                     figures[name] = float(measure(result))
-        except Exception as error:  # whatever a measure does: the other runs go on
+        except Exception as error:  # a measure may raise anything; the other runs continue
             return {"error": f"{type(error).__name__}: {error}"}
         return {"figures": figures, "trust": report.trust}
 
@@ -158,8 +159,8 @@ class _Task:
 
 
 def figures_of(report: Report) -> dict[str, float]:
-    """The figures of a report by name: those of each link (`access.down.dropped_share`), of each pair of ports
-    (`client.access>server.access.delay.p99_ns`), of each source of traffic and each application (`web.…`).
+    """Returns the figures of a report by name: for each link (`access.down.dropped_share`), each pair of ports
+    (`client.access>server.access.delay.p99_ns`), each traffic source and each application (`web.…`).
     """
     found: dict[str, float] = {}
 
@@ -187,18 +188,18 @@ def _near(name: str, figures: Mapping[str, float]) -> str:
 
 
 class Sweep:
-    """What came of a sweep: a row for each point of the grid and each seed, in that order."""
+    """The result of a sweep: a row for each point of the grid and each seed, in that order."""
 
     def __init__(
         self, axes: Sequence[str], rows: list[dict[str, Any]], failures: list[dict[str, Any]], manifest: dict[str, Any]
     ) -> None:
         self._axes = list(axes)
         self.rows = rows
-        """The runs that ended well: axes, `seed`, `trust`, and figures."""
+        """The successful runs: axes, `seed`, `trust`, and figures."""
         self.failures = failures
-        """Those that did not: axes, `seed` and `error`."""
+        """The failed runs: axes, `seed` and `error`."""
         self.manifest = manifest
-        """What the sweep was made of, from which it can be made again."""
+        """The inputs of the sweep, sufficient to repeat it."""
 
     @property
     def figures(self) -> list[str]:
@@ -213,7 +214,7 @@ class Sweep:
         return _narrows.Table.of([(name, [row.get(name) for row in self.rows]) for name in names])
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Writes the rows as Parquet and, beside it, the manifest (`NAME.manifest.json`) with the failures."""
+        """Writes the rows as Parquet and, next to it, the manifest (`NAME.manifest.json`) with the failures."""
         self.table.to_parquet(path)
         manifest = json.dumps({**self.manifest, "failures": self.failures}, indent=2, sort_keys=True) + "\n"
         Path(os.fspath(path)).with_suffix(".manifest.json").write_text(manifest, encoding="utf-8")
@@ -221,9 +222,9 @@ class Sweep:
     def summary(
         self, of: str, by: str | Sequence[str] = (), ci: float = 0.95, method: str = "t"
     ) -> list[dict[str, Any]]:
-        """The mean of a figure with its interval, for each value of some axes: a list of rows.
+        """Returns the mean of a figure with its confidence interval, for each value of some axes, as a list of rows.
 
-        The interval is Student's, or with `method="bootstrap"` the percentile bootstrap. Fewer than ten runs get a warning.
+        The interval is Student's t, or with `method="bootstrap"` the percentile bootstrap. Fewer than ten runs give a warning.
         """
         by = [by] if isinstance(by, str) else list(by)
         for axis in by:
@@ -244,8 +245,8 @@ class Sweep:
     def compare(
         self, axis: str, first: Any, second: Any, of: str, ci: float = 0.95, method: str = "t"
     ) -> Interval:
-        """How much greater a figure is with `second` than with `first`, all else equal: runs of the same seed have the same
-        random draws, and are compared in pairs.
+        """Returns the difference of a figure, `second` minus `first`, all else equal. Runs with the same seed have the same
+        random draws and are compared in pairs.
         """
         if axis not in self._axes:
             raise NarrowsError(f"there is no axis `{axis}`: {', '.join(self._axes)}")
@@ -298,20 +299,20 @@ def sweep(
 ) -> Sweep:
     """Runs a scenario for each point of a grid and each seed.
 
-    `net` is a scenario in which the values of a point are set, or a function that takes them and gives one. `seeds` are
-    numbers, or how many. Each run keeps the figures of its report; `measure` adds others, by the name of a figure or by a
-    function of the `Result` (in a module, where it goes to other processes).
+    `net` is a scenario in which the values of a point are set, or a function that takes the values and returns a scenario.
+    `seeds` is a list of seeds, or their number. Each run keeps the figures of its report. `measure` adds columns: the name of
+    a figure, or a function of the `Result` (defined in a module if it is sent to other processes).
 
-    `executor` is any of `concurrent.futures`, Dask's `client.get_executor()`, submitit's or Parsl's, or
-    `narrows.executors.RayExecutor()`; otherwise a pool of processes, one for each processor. A task of it is some runs.
+    `executor` is any executor of `concurrent.futures`, Dask's `client.get_executor()`, submitit's or Parsl's, or
+    `narrows.executors.RayExecutor()`. Default: a pool with one process per processor. A task consists of several runs.
 
-    With `cache` each result is kept in that folder under what it follows from (scenario and files, seed, version of narrows,
-    measures): a sweep that was interrupted goes on, one that is repeated costs nothing. Runs that fail do not end the sweep:
-    they are tried again `retries` times where their worker died, and are in `Sweep.failures`.
+    `cache` is a folder that keeps each result under a hash of its inputs (scenario and files, seed, version of narrows,
+    measures): an interrupted sweep continues, and a repeated sweep reads its results from the cache. A failed run does not
+    end the sweep: it is retried `retries` times if its worker died, and then listed in `Sweep.failures`.
 
     `mode` is `"simulate"`, or `"virtual"` or `"live"` with `command`, which runs on the first host. Functions of `measure`
-    get a `VirtualResult` then, or what the command printed and the report. Live runs are made one after the other; one that
-    was not accurate has failed.
+    then get a `VirtualResult`, or the command's output and the report. Live runs execute one after the other; a run that was
+    not accurate counts as failed.
     """
     if mode not in ("simulate", "virtual", "live"):
         raise ValueError(f'a mode is "simulate", "virtual" or "live", not {mode!r}')
@@ -406,8 +407,8 @@ def _workers(executor: Any) -> int:
 
 
 def pool(workers: int) -> ProcessPoolExecutor:
-    """A pool of processes that is safe where this process has threads."""
-    # A fork of a process with threads may hang; a fork server needs scripts that can be imported.
+    """Creates a process pool that is safe if this process has threads."""
+    # Forking a process with threads may hang; a fork server needs an importable main script.
     method = "fork" if threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods() else "forkserver"
     return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context(method))
 
@@ -426,8 +427,8 @@ def _died(error: BaseException, part: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def _spread_here(chunks: Sequence[Chunk], task: MakeTask, take: TakeResults, workers: int, retries: int) -> None:
-    """Hands chunks out to processes of this machine. When one dies, nobody knows whose run it was: those that were handed
-    out then are made again, one by one in a process of their own, and the others go on as before.
+    """Distributes chunks to processes of this machine. If a process dies, the run that caused it is unknown: all chunks that
+    were out at that time are repeated run by run in a separate process, and the others continue as before.
     """
     waiting = deque(chunks)
     while waiting:
@@ -447,7 +448,7 @@ def _spread_here(chunks: Sequence[Chunk], task: MakeTask, take: TakeResults, wor
                     except BrokenExecutor:
                         suspects.append(chunk)
         except BrokenExecutor:
-            # It broke while another chunk was handed out, which is the last that was taken from those that wait.
+            # The pool broke while another chunk was submitted: the last one taken from the waiting chunks.
             waiting.appendleft(chunk)
         finally:
             engine.shutdown(wait=False, cancel_futures=True)
@@ -475,8 +476,8 @@ def _spread_alone(chunks: Iterable[Chunk], task: MakeTask, take: TakeResults, re
 
 
 def _spread(chunks: Sequence[Chunk], task: MakeTask, take: TakeResults, executor: Any, retries: int) -> None:
-    """Hands chunks out to an engine that others made. A chunk that it could not bring to its end is made again run by run;
-    where the engine itself is gone, its runs have failed.
+    """Distributes chunks to an executor of the caller. A chunk that fails is repeated run by run; if the executor itself is
+    broken, its runs have failed.
     """
     waiting = [(at, part, 0) for at, part in chunks]
     while waiting:
@@ -492,7 +493,7 @@ def _spread(chunks: Sequence[Chunk], task: MakeTask, take: TakeResults, executor
                 at, part, tries = futures[future]
                 try:
                     take(at, part, future.result())
-                except Exception as error:  # engines have errors of their own for workers that died
+                except Exception as error:  # executors have their own errors for dead workers
                     if tries < retries and not isinstance(error, BrokenExecutor):
                         again.extend((at, [seed], tries + 1) for seed in part)
                     else:
@@ -505,7 +506,7 @@ def _spread(chunks: Sequence[Chunk], task: MakeTask, take: TakeResults, executor
 
 
 def _completed(futures: Mapping[Any, Any]) -> Iterator[Any]:
-    """Futures as they are done, those of `concurrent.futures` or with the same methods."""
+    """Yields futures as they complete: those of `concurrent.futures` or with the same methods."""
     left = set(futures)
     while left:
         if all(isinstance(future, Future) for future in left):
@@ -519,7 +520,7 @@ def _completed(futures: Mapping[Any, Any]) -> Iterator[Any]:
 
 
 class _Progress:
-    """How far a sweep is, with the time that is left, on a terminal."""
+    """Shows the progress of a sweep and the time left on a terminal."""
 
     def __init__(self, total: int, before: int, shown: bool) -> None:
         self._bar: Any = None
@@ -558,7 +559,7 @@ class _Line:
 
 
 class _Cache:
-    """Results by what they follow from: a file each, written whole or not at all."""
+    """Results by the hash of their inputs: one file each, written atomically."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -593,14 +594,14 @@ class _Cache:
                     file.close()
                     os.replace(file.name, path)
                 except BaseException:
-                    # It may be in its place by now, where Ctrl-C came between.
+                    # The file may have been renamed already, if Ctrl-C came in between.
                     Path(file.name).unlink(missing_ok=True)
                     raise
         except OSError as error:
             self._unwritten.append(f"{path}: {error.strerror}")
 
     def tell(self) -> None:
-        """What went wrong, once."""
+        """Warns once about cache errors."""
         if self._corrupt:
             count, first = len(self._corrupt), self._corrupt[0]
             warnings.warn(f"{count} damaged results in the cache, made again (first: {first})", stacklevel=3)
@@ -630,14 +631,14 @@ def _key(identity: str, seed: int) -> str:
 
 
 def _measure_identity(measure: Measure) -> str:
-    """A figure's name, or a function's name, what it does, and what it has taken along. What it calls is not looked at."""
+    """A figure's name, or a function's name, code and captured values. Functions that it calls are not examined."""
     if isinstance(measure, str):
         return measure
     if isinstance(measure, functools.partial):
         arguments = (measure.args, sorted(measure.keywords.items()))
         return f"{_measure_identity(measure.func)} {arguments!r}"
     if not isinstance(measure, FunctionType):
-        # An object that can be called is what its class and its attributes make of it.
+        # A callable object is identified by its class and attributes.
         made = type(measure)
         return f"{made.__module__}.{made.__qualname__} {sorted(vars(measure).items())!r}"
     captured = [cell.cell_contents for cell in measure.__closure__ or ()]
@@ -647,6 +648,6 @@ def _measure_identity(measure: Measure) -> str:
 
 
 def _code_identity(code: CodeType) -> tuple[Any, ...]:
-    # Constants may be code, whose repr has an address.
+    # Constants may be code objects, whose repr contains an address.
     constants = [_code_identity(one) if isinstance(one, CodeType) else one for one in code.co_consts]
     return (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)

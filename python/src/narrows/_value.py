@@ -1,4 +1,4 @@
-"""Values of Python in the words of scenario files."""
+"""Converts Python values to the syntax of scenario files."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from os import PathLike, fspath
 from typing import Any, Union, cast
 
 Value = Union[str, bool, int, float, timedelta, PathLike[str], Mapping[str, "Value"], Iterable["Value"]]
-"""What a key can be set to: text with its unit (`"10mbit"`), a number, a `timedelta`, a table, a list."""
+"""A value of a key: text with a unit (`"10mbit"`), a number, a `timedelta`, a table, or a list."""
 
 
 def time_text(value: timedelta | str) -> str:
-    """A time in the words of files."""
+    """A time in file syntax."""
     if isinstance(value, timedelta):
         return f"{value // timedelta(microseconds=1)}us"
     return value
 
 
 def toml(value: Value) -> str:
-    """A value as it stands in a file."""
+    """A value in file syntax."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -38,7 +38,7 @@ def toml(value: Value) -> str:
 
 
 def plain(value: Value) -> str:
-    """A value as it stands behind a flag or an assignment: text without quotes."""
+    """A value as written after a flag or in an assignment: text without quotes."""
     if isinstance(value, str):
         return value
     if isinstance(value, timedelta):
@@ -49,12 +49,12 @@ def plain(value: Value) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text in quotes: JSON's escapes are TOML's, but for DEL."""
+    """Quoted text. JSON's escapes are valid in TOML, except for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def key_text(key: str) -> str:
-    """A key, in quotes where it needs them."""
+    """A key, quoted if necessary."""
     bare = key and all(c.isascii() and (c.isalnum() or c in "_-") for c in key)
     return key if bare else quoted(key)
 
@@ -76,7 +76,7 @@ def document(contents: Mapping[str, Value]) -> str:
 
 
 def _tables(value: Value) -> list[tuple[str | None, Mapping[str, Value]]] | None:
-    """The tables that a table or a list is made of, with their names, if it is made of nothing else."""
+    """The tables inside a table or a list, with their names; None if it contains anything else."""
     items: list[tuple[Any, Any]] = []
     if isinstance(value, Mapping):
         items = list(value.items())

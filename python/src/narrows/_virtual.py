@@ -23,7 +23,7 @@ Command = Union[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class VirtualResult:
-    """What came of a program in exact virtual time."""
+    """The result of a program in exact virtual time."""
 
     returncode: int
     stdout: str
@@ -31,7 +31,7 @@ class VirtualResult:
     report: Report
 
     def check(self) -> VirtualResult:
-        """This, or an error if the program failed."""
+        """Returns this result, or raises an error if the program failed."""
         if self.returncode != 0:
             raise subprocess.CalledProcessError(self.returncode, self.report["title"], self.stdout, self.stderr)
         return self
@@ -49,12 +49,12 @@ def run_virtual(
     options: Iterable[str] = (),
     **flags: Any,
 ) -> VirtualResult:
-    """Runs a program behind the network on Linux's own TCP, in a guest whose clock is virtual: the same result each time,
-    whatever else this machine does.
+    """Runs a program behind the network, on Linux's own TCP, in a guest with a virtual clock. The result is the same each
+    time, whatever else this machine does.
 
-    `command` runs on the first host (another with `options=["--host=NAME"]`), those of `on` on theirs; text is for `sh -c`.
-    What it writes goes nowhere but to the files and folders of `write`. `options` are further flags of `narrows run
-    --virtual`. The guest's kernel is made once by `narrows kernel build`.
+    `command` runs on the first host (on another with `options=["--host=NAME"]`), the commands of `on` on their hosts; a
+    string is run by `sh -c`. Only the files and folders in `write` keep what it writes. `options` are further flags of
+    `narrows run --virtual`. `narrows kernel build` builds the guest kernel, once.
     """
     if flags:
         raise TypeError(f"`{next(iter(flags))}` is no option of virtual runs")

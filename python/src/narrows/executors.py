@@ -1,4 +1,4 @@
-"""Engines that run tasks but are no executor of `concurrent.futures` by themselves."""
+"""Executors of `concurrent.futures` for task engines that do not provide one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class RayExecutor(Executor):
-    """Tasks on a cluster of Ray, which is begun here if it is not yet: `narrows.sweep(…, executor=RayExecutor())`."""
+    """Runs tasks on a Ray cluster, and starts Ray if necessary: `narrows.sweep(…, executor=RayExecutor())`."""
 
     def __init__(self, **options: Any) -> None:
         """`options` are those of `ray.init`."""
@@ -20,6 +20,6 @@ class RayExecutor(Executor):
         self._max_workers = int(ray.cluster_resources().get("CPU", 1))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Runs a function somewhere in the cluster."""
+        """Runs a function on a node of the cluster."""
         future: Future[Any] = self._ray.remote(fn).remote(*args, **kwargs).future()
         return future

@@ -1,15 +1,15 @@
-"""Tests behind a modelled network, for pytest.
+"""Tests on an emulated network, for pytest.
 
     @pytest.mark.network(delay="25ms", loss="1%", seed=1)
     def test_reconnects(network):
         server = network.host("server").popen(["my-server"])
         network.host("client").check_output(["my-client", network["server"].address])
 
-- The fixture `network` is a `narrows.Live` that is up while the test runs, by the marker's flags, file or scenario.
+- The fixture `network` is a `narrows.Live` that is up while the test runs, built from the marker's flags, file or scenario.
   `virtual_network` is the scenario, for programs in exact virtual time: `virtual_network.virtual(["my-client", …])`.
-- A test behind a network that was not accurate (packets late or lost by this machine) says nothing: it is *inconclusive*, an
-  outcome of its own, and made again up to `--network-retries` times. The marker's `max_lateness="p99=1ms"` sets the bound.
-- Of a test that fails the report, the series with a plot and the capture are kept, and named in its section `network`.
+- If the network was not accurate (packets late, or lost by this machine), the test is *inconclusive*, a separate outcome, and
+  is repeated up to `--network-retries` times. The marker's `max_lateness="p99=1ms"` sets the bound.
+- For a failed test, the report, the series with a plot and the capture are kept, and named in its section `network`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _failed = pytest.StashKey[bool]()
 
 
 class Network:
-    """A network of a test, and what is kept of it."""
+    """The network of a test, and its artifacts."""
 
     def __init__(self, live: Live, folder: Path) -> None:
         self.live, self.folder = live, folder
@@ -46,7 +46,7 @@ class Network:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of the plugin."""
+    """Adds the options of the plugin."""
     group = parser.getgroup("network", "modelled networks (narrows)")
     group.addoption(
         "--network-retries",
@@ -70,7 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declares the marker."""
+    """Registers the marker."""
     config.addinivalue_line(
         "markers",
         "network(scenario=None, *, max_lateness=None, capture=True, options=(), **flags): the network of the fixtures "
@@ -81,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _marked(request: pytest.FixtureRequest) -> tuple[Scenario, dict[str, Any]]:
     flags: dict[str, Any] = {}
     source: Any = None
-    # The nearest marker wins, key by key.
+    # The innermost marker takes precedence, key by key.
     for marker in reversed(list(request.node.iter_markers("network"))):
         if len(marker.args) > 1:
             raise pytest.UsageError("the marker `network` takes one file or scenario")
@@ -107,7 +107,7 @@ _T = TypeVar("_T")
 
 
 def _told(call: Callable[[], _T]) -> _T:
-    """What a call gives; its error in the words of narrows alone, without a trace through this package."""
+    """Returns the result of a call; reports its error as narrows' message only, without a traceback through this package."""
     try:
         return call()
     except NarrowsError as error:
@@ -117,7 +117,7 @@ def _told(call: Callable[[], _T]) -> _T:
 
 @pytest.fixture
 def network(request: pytest.FixtureRequest) -> Iterator[Live]:
-    """A network that is up while the test runs, by the marker `network`; its programs end with it."""
+    """A network that is up while the test runs, as described by the marker `network`; its programs end with it."""
     scenario, options = _told(lambda: _marked(request))
     folder = Path(tempfile.mkdtemp(prefix="narrows-test-"))
     keeps = options.pop("capture", True)
@@ -135,7 +135,7 @@ def network(request: pytest.FixtureRequest) -> Iterator[Live]:
 
 @pytest.fixture
 def virtual_network(request: pytest.FixtureRequest) -> Scenario:
-    """The scenario of the marker `network`, to run programs in exact virtual time: it is never inconclusive."""
+    """The scenario of the marker `network`, to run programs in exact virtual time; never inconclusive."""
     scenario, options = _told(lambda: _marked(request))
     if set(options) - {"capture"}:
         raise pytest.UsageError("`max_lateness` and `options` are for the fixture `network`: virtual time has no lateness")
@@ -144,7 +144,7 @@ def virtual_network(request: pytest.FixtureRequest) -> Scenario:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Says what became of the test's networks, once they have ended."""
+    """Adds the outcome of the test's networks, once they have ended."""
     outcome = yield
     report: pytest.TestReport = outcome.get_result()
     if report.when == "setup":
@@ -198,7 +198,7 @@ def _keep(item: pytest.Item, networks: list[Network]) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> object:
-    """Makes a test again whose network was not accurate."""
+    """Repeats a test whose network was not accurate."""
     if "network" not in getattr(item, "fixturenames", ()):
         return None
     from _pytest.runner import runtestprotocol
@@ -212,7 +212,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         trust = [line for report in reports for line in getattr(report, "narrows_trust", ())]
         if not trust or attempt == retries:
             break
-        # Fixtures of a test are made anew for its next run.
+        # Create new fixtures for the next attempt.
         getattr(item, "_initrequest", lambda: None)()
     if trust:
         reports = _inconclusive(item, reports, trust, retries)
@@ -225,7 +225,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _add_kept(reports: list[pytest.TestReport]) -> None:
-    """What was kept is known when the test has been torn down, and is shown with its failure."""
+    """Adds the artifacts, which are known only after teardown, to the failure report."""
     kept = [text for report in reports if (text := getattr(report, "narrows_kept", None))]
     for report in reports:
         if report.failed and report.when != "teardown" and kept:
@@ -235,7 +235,7 @@ def _add_kept(reports: list[pytest.TestReport]) -> None:
 def _inconclusive(
     item: pytest.Item, reports: list[pytest.TestReport], trust: list[str], retries: int
 ) -> list[pytest.TestReport]:
-    """One report for a test that says nothing."""
+    """Returns one report for an inconclusive test."""
     times = f" in {retries + 1} runs" if retries else ""
     kept = next((text for report in reports if (text := getattr(report, "narrows_kept", None))), "")
     said = next((report.outcome for report in reports if report.when == "call"), "not run")
@@ -259,14 +259,14 @@ def _inconclusive(
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:
-    """Inconclusive tests have a letter and a word of their own."""
+    """Gives inconclusive tests a letter and a word of their own."""
     if getattr(report, "narrows_inconclusive", False):
         return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
     return None
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Lists them at the end."""
+    """Lists inconclusive tests at the end."""
     reports = terminalreporter.stats.get("inconclusive", [])
     if not reports:
         return

@@ -1,14 +1,14 @@
 """`narrows sweep`: a sweep from a file.
 
-    scenario = "adsl.toml"          # beside this file
-    seeds = 100                     # how many, or a list
-    duration = "60s"                # otherwise the scenario's
+    scenario = "adsl.toml"          # relative to this file
+    seeds = 100                     # a number of seeds, or a list
+    duration = "60s"                # default: the scenario's
 
     [grid]
     "access.down.rate" = ["1mbit", "2mbit"]
     "access.down.queue" = ["20 packets", "codel"]
 
-    [measure]                       # names of your own for figures of the report
+    [measure]                       # your names for figures of the report
     lost = "access.down.dropped_share"
 """
 
@@ -31,7 +31,7 @@ _KEYS = {"scenario", "seeds", "duration", "grid", "measure"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; gives its exit status."""
+    """Runs the command and returns its exit status."""
     parser = argparse.ArgumentParser(
         prog="narrows sweep",
         description="Run a scenario over a grid of values and many seeds, in virtual time, on all processors.",
