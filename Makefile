@@ -1,96 +1,96 @@
-# Targets a person would guess. `make` alone says what there is.
+# `make` lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 NARROWS := $(or $(CARGO_TARGET_DIR),target)/release/narrows
 
-help: ## this list
+help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## the program, in target/release/narrows (or where CARGO_TARGET_DIR says)
+build: ## build the program: target/release/narrows (or below CARGO_TARGET_DIR)
 	cargo build --release --locked -p narrows-cli
 
-demo: build ## the main job: a program behind a modelled network, live and in virtual time
+demo: build ## show the main use: programs behind an emulated network, live and in virtual time
 	@scripts/demo
 
-demo-delays: build ## delays fed from outside, a trace, NetEm's words: live
+demo-delays: build ## show delays from a feed, a trace, NetEm syntax: live
 	@scripts/demo-delays
 
-demo-schedulers: build ## a call beside downloads, live, under FIFO, QFQ and FQ-CoDel
+demo-schedulers: build ## show a call competing with downloads under FIFO, QFQ and FQ-CoDel: live
 	@scripts/demo-schedulers
 
-demo-dbhpd: build ## web pages, downloads, a call and noise, live, under FIFO, priorities, CBQ and DBHPD
+demo-dbhpd: build ## show web pages, downloads, a call and noise under FIFO, priorities, CBQ and DBHPD: live
 	@scripts/demo-dbhpd
 
-dbhpd: ## a thesis on DBHPD, its simulations run again in virtual time: a page in OUT (default target/dbhpd)
+dbhpd: ## repeat the simulations of a thesis on DBHPD in virtual time; writes a page to OUT (default target/dbhpd)
 	cargo run --release --locked -p narrows-dbhpd -- --out $(or $(OUT),target/dbhpd) $(ARGS)
 
-demo-rules: build ## a script of ipfw, and three routers with two paths: live
+demo-rules: build ## show an ipfw script, and three routers with two paths: live
 	@scripts/demo-rules
 
-demo-attach: build ## a connection lives on while a network is put onto its interface and taken off: live, as root
+demo-attach: build ## attach a network to an interface and detach it without breaking a connection: live, as root
 	@scripts/demo-attach
 
-demo-virtual: build ## programs on Linux's own stack in exact virtual time: a ping, web pages, CUBIC and BBR, a test for CI
+demo-virtual: build ## show programs on Linux's own stack in exact virtual time: ping, web pages, CUBIC and BBR, a CI test
 	@scripts/demo-virtual
 
-test: ## every check, quick ones first; as an ordinary user, those that are possible (20 minutes or more the first time)
+test: ## run every check, quick ones first; as an ordinary user, those that are possible (20 minutes or more the first time)
 	@scripts/test
 
-test-fast: ## the quick checks alone: formatting, lints, unit tests
+test-fast: ## run only the quick checks: formatting, lints, unit tests
 	@scripts/test --fast
 
-test-hosts: ## real packets under settings of hosts: forwarding, no IPv6, firewalls of others, control groups; as root
+test-hosts: ## test real packets under host settings: forwarding, no IPv6, other firewalls, control groups; as root
 	@scripts/test-hosts
 
-test-kernel: ## in a guest kernel: the kernel's queueing disciplines beside ours, packet by packet; runs in exact virtual time
+test-kernel: ## compare the kernel's queueing disciplines with ours, packet by packet, in a guest kernel; test exact virtual time
 	@scripts/test-kernel
 
-wheel: ## the Python package with the program in it, in target/wheels
+wheel: ## build the Python package, which includes the program: target/wheels
 	@scripts/wheel
 
-release: ## wheels, tarballs, Debian packages for x86-64 and aarch64, a bill of materials, checksums, in target/release-files
+release: ## build wheels, tarballs, Debian packages for x86-64 and aarch64, bill of materials, checksums: target/release-files
 	@scripts/release
 
-test-release: ## what `make release` made: installed, tried and removed in clean roots of Debian, aarch64 by QEMU; as root
+test-release: ## install, test and remove the files of `make release` in clean Debian roots, aarch64 under QEMU; as root
 	@scripts/test-release
 
-test-python: ## the Python package: its wheel installed in an environment of its own, types, tests
+test-python: ## test the Python package: wheel in its own virtual environment, type checks, tests
 	@scripts/test-python
 
-fuzz: ## readers of bytes from outside, fuzzed for 30 s each (make fuzz SECONDS_EACH=600 TARGETS="frame log")
+fuzz: ## fuzz the parsers of outside bytes for 30 s each (make fuzz SECONDS_EACH=600 TARGETS="frame log")
 	@scripts/fuzz $(or $(SECONDS_EACH),30) $(TARGETS)
 
-miri: ## memory rules of rings and buffers, by Miri (needs a nightly toolchain)
+miri: ## check memory accesses of rings and buffers with Miri (needs a nightly toolchain)
 	@scripts/miri
 
-bench: ## speed and memory, side by side with a baseline
+bench: ## measure speed and memory, next to a baseline
 	@scripts/bench
 
-bench-live: ## real packets beside bare forwarders and the kernel, as root (make bench-live ARGS="tcp udp --long")
+bench-live: ## compare live runs with bare forwarders and the kernel, as root (make bench-live ARGS="tcp udp --long")
 	@scripts/bench-live $(ARGS)
 
-soak: ## ten minutes at most of what a run can take: whether anything grows or goes missing
+soak: ## run at the highest sustainable load for up to ten minutes: check for growth and losses
 	@scripts/bench-live --soak $(or $(SPAN),10m) $(ARGS)
 
 fmt: ## format the sources
 	cargo fmt --all
 
-doc: ## the API's documentation, in target/doc
+doc: ## build the API documentation: target/doc
 	cargo doc --no-deps --workspace --locked
 
-book: ## the documentation as HTML, in target/book, with every link checked
+book: ## build the documentation as HTML and check every link: target/book
 	@scripts/book
 
-pictures: build ## the book's pictures that are measured, made again
+pictures: build ## measure and redraw the measured pictures of the book
 	@PATH="$(dir $(abspath $(NARROWS))):$$PATH" scripts/pictures
 
-install: build ## the program, manual pages, completions and systemd units, below PREFIX (default /usr/local)
+install: build ## install program, manual pages, completions and systemd units below PREFIX (default /usr/local)
 	@scripts/install $(or $(PREFIX),/usr/local) $(NARROWS) $(DESTDIR)
 
-uninstall: ## takes away what install put there
+uninstall: ## remove the files of make install
 	@scripts/install --remove $(or $(PREFIX),/usr/local)
 
-clean: ## what was built
+clean: ## remove build outputs
 	cargo clean
 
 .PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel wheel release test-release test-python fuzz miri bench fmt doc install uninstall clean bench-live soak

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT = 8080
 MEAN = 10_000  # bytes of a page, exponentially distributed
-PACE = 62.5  # pages a second: 5 Mbit/s
+PACE = 62.5  # pages per second: 5 Mbit/s
 PATIENCE = 10  # seconds
 
 
@@ -37,12 +37,12 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 512
 
     def server_bind(self):
-        # Without looking up its own name, which would ask a name server that there is not.
+        # Skips the lookup of its own name, which would query a name server that does not exist.
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "server", PORT
 
     def handle_error(self, *_):
-        pass  # a client that lost its patience
+        pass  # the client timed out
 
 
 def fetch(host, length, times):
@@ -58,7 +58,7 @@ def fetch(host, length, times):
 
 
 def clients(host, seconds):
-    """Pages come as a Poisson process, whether those before have come or not."""
+    """Requests pages as a Poisson process, whether or not earlier pages have arrived."""
     draws, times, threads = random.Random(1), [], []
     now = time.monotonic()
     end = now + seconds
