@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A web page that says how long it took to load: `page.py [PORT]` serves it, with twelve pictures of 20 kB each."""
+"""A web page that shows its own load time: `page.py [PORT]` serves it, with twelve pictures of 20 kB each."""
 
 import struct
 import sys
@@ -19,7 +19,7 @@ addEventListener('load', () => setTimeout(() => {{
 
 
 def picture():
-    """A grey PNG of one pixel, and 20 kB that browsers pass over."""
+    """A grey PNG of one pixel, and 20 kB that browsers ignore."""
 
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Two-way: each packet's delay depends on its length and protocol.
+"""Request and answer: each packet's delay depends on its length and protocol.
 
     narrows run --set 'link.up.delay={ feed = "radio", ask = "5ms" }' --on server 'python3 by_length.py' -- CMD
 
-ICMP takes 1 ms and no more; everything else 2 ms and 1 µs a byte; every hundredth packet of that is lost.
-Argument: the socket, which may be left out.
+ICMP packets take 1 ms; all others take 2 ms plus 1 µs per byte, and every hundredth of these is lost.
+Argument: the socket (optional).
 """
 
 import sys
@@ -33,7 +33,7 @@ OVER = (-3).to_bytes(8, "little", signed=True)
 
 
 def delays(asked):
-    """Nanoseconds for each question, or -1."""
+    """Returns nanoseconds for each request, or -1."""
     by_length = 2_000_000 + 1_000 * asked["length"].astype("i8")
     by_length[asked["number"] % 100 == 99] = -1
     return numpy.where(numpy.isin(asked["protocol"], ICMP), 1_000_000, by_length)

@@ -1,9 +1,9 @@
-/* The same delay for every packet, and every thousandth lost, into a feed of a run:
+/* Writes the same delay for every packet to a feed of a run; every thousandth packet is lost:
  *
  *     cc -O2 -o constant constant.c && ./constant SOCKET NANOSECONDS
  *
- * Writing is all there is to it: `write` waits until the run has use for more. A small buffer lets a change of the
- * delay take effect soon. The integers are little-endian, as they are in the memory of x86 and most ARM machines. */
+ * It only needs to write: `write` blocks until the run needs more values. With a small buffer, a change of the
+ * delay takes effect soon. The integers are little-endian, as they are in the memory of x86 and most ARM machines. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
             values[at] = ++number % 1000 == 0 ? -1 : atoll(argv[2]);
         for (size_t sent = 0; sent < sizeof values;) {
             ssize_t more = write(feed, (char *)values + sent, sizeof values - sent);
-            if (more <= 0) /* -1: there is a writer; -2: no values; -3: the run is over */
+            if (more <= 0) /* -1: the feed has a writer; -2: invalid values; -3: the run has ended */
                 return read(feed, &last, sizeof last) == sizeof last && last == -3 ? 0 : 1;
             sent += more;
         }

@@ -1,11 +1,11 @@
-"""A feed of narrows, for writers in Python: values go in as there is room for them.
+"""A narrows feed, for writers in Python: sends values when the run has room for them.
 
     with Feed(path) as feed:
         while True:
             feed.write(next_delays(feed.room()))
 
-`room` waits until the run has use for more values, and `write` sends a numpy array of delays in nanoseconds, -1 for a
-packet that is lost. So a generator is never further ahead than the run's lead, and a change takes effect soon.
+`room` waits until the run needs more values, and `write` sends a numpy array of delays in nanoseconds, -1 for a
+lost packet. So a generator is never further ahead than the run's lead, and a change takes effect soon.
 Both raise `Over` when the run has ended.
 """
 
@@ -20,7 +20,7 @@ ASK_WAKE = -3
 
 
 def connected(path=None):
-    """A connection to the feed's socket."""
+    """Connects to the feed's socket."""
     path = path or os.environ.get("NARROWS_FEED")
     if not path:
         sys.exit("which feed? Name its socket: `narrows feed --list` and the variables NARROWS_FEED_… tell it")
@@ -38,7 +38,7 @@ class Over(Exception):
 
 class Feed:
     def __init__(self, path=None):
-        """Connects to the socket at `path`; inside a run that has one feed, it is in the environment."""
+        """Connects to the socket at `path`. Default, inside a run with one feed: the path in the environment."""
         self.socket = connected(path)
         self.most = 2
 
@@ -49,7 +49,7 @@ class Feed:
         self.socket.close()
 
     def room(self):
-        """Waits until half of the lead is free, and tells how many values there is room for."""
+        """Waits until half of the lead is free, and returns the number of values that fit."""
         self._send(numpy.array([ASK_WAKE, max(1, self.most // 2)]))
         room = int(self._receive(8).view("<i8")[0])
         if room == -1:
@@ -62,7 +62,7 @@ class Feed:
         return room
 
     def write(self, nanoseconds):
-        """Sends delays in nanoseconds, each for one packet."""
+        """Sends delays in nanoseconds, one per packet."""
         values = numpy.rint(nanoseconds)
         self._send(values)
 
@@ -70,7 +70,7 @@ class Feed:
         try:
             self.socket.sendall(integers.astype("<i8").tobytes())
         except (BrokenPipeError, ConnectionResetError):
-            pass  # why stands in what is received next
+            pass  # the next message received gives the reason
 
     def _receive(self, length):
         received = b""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Delays of a histogram that was measured: rows `low,high,count`, in microseconds, uniform within each bin.
+"""Delays from a measured histogram: rows `low,high,count`, in microseconds, uniform within each bin.
 
-Arguments: the CSV file; the socket; a seed. Rows that are no numbers, such as a head, are left out.
+Arguments: the CSV file; the socket; a seed. Rows without numbers, such as a header, are skipped.
 """
 
 import csv

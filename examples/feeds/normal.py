@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Normally distributed delays, 200 µs ± 25 µs, into a feed of a run.
+"""Normally distributed delays, 200 µs ± 25 µs, written to a feed of a run.
 
     narrows run --set 'link.up.delay={ feed = "radio" }' --on server 'python3 normal.py' -- CMD
 
-Arguments, all of which may be left out: the socket; mean and standard deviation in microseconds; a seed.
+Arguments (all optional): the socket; mean and standard deviation in microseconds; a seed.
 """
 
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A delay that wanders: each packet's differs a little from the one before, between 1 ms and 50 ms.
+"""A random walk: each packet's delay differs slightly from the previous one, between 1 ms and 50 ms.
 
 Arguments: the socket; the step's standard deviation in microseconds; a seed.
 """
@@ -18,7 +18,7 @@ draw = numpy.random.default_rng(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
 
 
 def reflected(position):
-    """Back from the bounds: like a ray between two mirrors."""
+    """Reflects values at the bounds."""
     along = (position - LEAST) % (2 * (MOST - LEAST))
     return LEAST + numpy.minimum(along, 2 * (MOST - LEAST) - along)
 

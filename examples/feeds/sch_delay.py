@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Normally distributed delays, 700 µs ± 100 µs, into a device file of the qdisc `delay` (Grohmann, Stuttgart 2023).
+"""Normally distributed delays, 700 µs ± 100 µs, written to a device file of the qdisc `delay` (Grohmann, Stuttgart 2023).
 
     narrows run --set 'link.up.delay={ feed = "radio", on-empty = "last" }' -- sh -c '
       narrows feed --device /tmp/delay -- python3 examples/feeds/sch_delay.py /tmp/delay &
       sleep 1; ping -c 20 -i 0.05 $NARROWS_SERVER'
 
-Nothing in here knows of narrows. A read tells how many delays there is room for; what is written are the delays, eight
-bytes each. The program looks every 10 ms; sch_delay_poll.c waits instead.
+The program does not depend on narrows. A read returns the number of delays that fit; a write supplies delays, eight bytes
+each. The program checks every 10 ms; sch_delay_poll.c uses poll instead.
 """
 
 import os
@@ -25,4 +25,4 @@ try:
             os.write(device, delays.astype("<i8").tobytes())
         time.sleep(0.01)
 except (OSError, KeyboardInterrupt):
-    pass  # the device is gone, and the run with it
+    pass  # the device has been removed: the run has ended

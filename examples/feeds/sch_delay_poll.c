@@ -1,10 +1,10 @@
-/* Delays that alternate between two values, into a device file of the qdisc `delay` (Grohmann, Stuttgart 2023):
+/* Writes delays that alternate between two values to a device file of the qdisc `delay` (Grohmann, Stuttgart 2023):
  *
  *     cc -O2 -o sch_delay_poll sch_delay_poll.c
  *     narrows feed --device /tmp/delay -- ./sch_delay_poll /tmp/delay 300000 700000 [COUNT]
  *
- * It sleeps in poll until there is room for many (`--wake-level`), asks how many, and writes as many. Without COUNT it
- * goes on until the device is gone. */
+ * It sleeps in poll until there is room for many (`--wake-level`), reads how many, and writes that many. Without COUNT it
+ * continues until the device is removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

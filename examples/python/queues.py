@@ -1,10 +1,10 @@
-"""A sweep: how long packets wait under two queues, at three loads, with intervals. python examples/python/queues.py"""
+"""A sweep: queueing delay under two queues, at three loads, with confidence intervals. python examples/python/queues.py"""
 
 import narrows
 
 
 def loaded(queue: str, load: float) -> narrows.Scenario:
-    """A link of 10 Mbit/s with Poisson traffic."""
+    """Returns a 10 Mbit/s link with Poisson traffic."""
     return narrows.link(rate="10mbit", delay="10ms", queue=queue).offer(f"poisson={10 * load:g}mbit")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-# A client that has to get a page of 100 kB within its time limit.
+# A client that must get a 100 kB page within its time limit.
 CLIENT = """
 import sys, urllib.request
 page = urllib.request.urlopen(f"http://{sys.argv[1]}:8000/page", timeout=20).read()

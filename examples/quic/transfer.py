@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A download over QUIC: `transfer.py serve`, and `transfer.py get HOST BYTES`, which prints how long it took.
+"""A download over QUIC: `transfer.py serve`, and `transfer.py get HOST BYTES`, which prints the duration.
 
-Needs aioquic (pip install aioquic). The server makes a certificate for itself, which the client does not check.
+Needs aioquic (pip install aioquic). The server creates a self-signed certificate, which the client does not verify.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ PROTOCOLS = ["narrows-example"]
 
 
 class Server(QuicConnectionProtocol):
-    """Answers a number on a stream with as many bytes."""
+    """Answers a number on a stream with that many bytes."""
 
     def quic_event_received(self, event):
         if isinstance(event, StreamDataReceived) and event.end_stream:

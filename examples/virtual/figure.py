@@ -1,11 +1,11 @@
-"""Figures of repeated runs, as SVG: rows of marks, one mark for each run and a bar at their median."""
+"""Figures of repeated runs, as SVG: rows of marks, one per run, with a bar at the median."""
 
 import math
 import statistics
 from dataclasses import dataclass
 from html import escape
 
-# Those of narrows's own figures: colour-blind readers can tell them apart.
+# The colours of narrows's own figures: colour-blind readers can distinguish them.
 LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b35c94"]
 DARK = ["#5ab0f2", "#ff8c42", "#2fd0a0", "#e59bca"]
 ROW, WIDTH, GAP, LEFT, TOP = 34, 300, 36, 150, 116
@@ -13,7 +13,7 @@ ROW, WIDTH, GAP, LEFT, TOP = 34, 300, 36, 150, 116
 
 @dataclass
 class Panel:
-    """One quantity. `series` are (name, number of the colour, for each row the values)."""
+    """One quantity. `series` are (name, colour number, values per row)."""
 
     title: str
     unit: str
@@ -31,7 +31,7 @@ def ticks(low, high):
 
 
 def strips(title, note, rows, panels):
-    """`rows` are the names of what is compared; all panels share them."""
+    """`rows` are the names of the compared items; all panels share them."""
     height = TOP + ROW * len(rows) + 62
     width = LEFT + (WIDTH + GAP) * len(panels)
     out = [
@@ -92,7 +92,7 @@ def draw(panel, left, rows):
 
 
 def spread(places, lane):
-    """Marks that would hide one another go above and below in turn, as far as the lane has room."""
+    """Moves marks that would overlap above and below in turn, as far as the lane has room."""
     steps = [0, 1, -1, 2, -2] if lane > 25 else [0, 1, -1]
     before, turn = -math.inf, 0
     for place in sorted(places):

@@ -1,4 +1,4 @@
-"""Runs of narrows in exact virtual time, several at once, each in a guest of its own."""
+"""Runs narrows in exact virtual time, several runs in parallel, each in its own guest."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ NARROWS = os.environ.get("NARROWS", str(ROOT / "target/release/narrows"))
 
 
 def run(scenario, seed, program, *options, environment=None):
-    """What `program`, a script for sh, writes when it is run in a fresh guest, behind the network of `scenario`."""
+    """Returns the output of `program`, an sh script, run in a fresh guest behind the network of `scenario`."""
     command = [NARROWS, "run", "--virtual", str(ROOT / "scenarios" / scenario), "--seed", str(seed), *options]
     done = subprocess.run(
         [*command, "--", "sh", "-c", program],
@@ -27,7 +27,7 @@ def run(scenario, seed, program, *options, environment=None):
 
 
 def all_of(jobs, work, arguments):
-    """`work` on each of `arguments`, `jobs` at once; results in their order."""
+    """Calls `work` on each of `arguments`, `jobs` in parallel; returns the results in order."""
     with ThreadPoolExecutor(jobs) as pool:
         for number, result in enumerate(pool.map(work, arguments), 1):
             if sys.stderr.isatty():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A page loaded by curl over a bad network, in exact virtual time: many times alike, and at many seeds.
+"""A page loaded by curl over a bad network, in exact virtual time: many times with one seed, and with many seeds.
 
-The page is a document of 30 kB and, once that is there, twelve objects of 4 to 120 kB, six at a time. Each load is a fresh
-run: a guest that boots, a server and a client that start, no connection and no cache.
+The page is a document of 30 kB and, once that has arrived, twelve objects of 4 to 120 kB, six at a time. Each load is a fresh
+run: the guest boots, server and client start, with no open connection and no cache.
 """
 
 import argparse
@@ -25,7 +25,7 @@ echo $(($(date +%s%6N) - begin))
 
 
 def load(seed):
-    """How long the page takes, in microseconds."""
+    """Returns the load time of the page, in microseconds."""
     environment = {"OBJECTS": " ".join(map(str, OBJECTS))}
     return int(guest.run("bad-network.toml", seed, CLIENT, "--quiet", "--on", "server", SERVER, environment=environment))
 

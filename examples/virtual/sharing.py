@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Linux's CUBIC and BBR on one bottleneck, under each queue policy, with many seeds, in exact virtual time.
 
-Each run is a guest of its own with two iperf3 from client to server. The one starts up to a second after the other, and which
-one, and by how much, follows from the seed; so do the guest kernel's random numbers (ports, BBR's phases, hashes of flows) and
-the draws of narrows (RED, PIE). A run that has its file already is not run again, so what was interrupted goes on.
+Each run is a separate guest with two iperf3 transfers from client to server. One starts up to a second after the other. The seed
+determines which one, and by how much, as well as the guest kernel's random numbers (ports, BBR's phases, flow hashes) and the
+draws of narrows (RED, PIE). A run whose file exists is not repeated, so an interrupted series continues.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def managed(kind, more=""):
     return f"queue={{ type = '{kind}', bound = '{DEEP}'{more and ', ' + more} }}"
 
 
-# What it is called: what is set for the direction, whether the senders offer ECN.
+# Name: the setting of the direction, and whether the senders offer ECN.
 POLICIES = {
     "tail drop, 1 BDP": (f"queue={PRODUCT} packets", False),
     "tail drop, 4 BDP": (f"queue={DEEP}", False),
@@ -51,7 +51,7 @@ printf '{"cubic": '; cat /tmp/cubic; printf ', "bbr": '; cat /tmp/bbr; printf '}
 
 
 def measure(policy, seed, span, settle):
-    """One run: shares, delays and losses, once both flows have had `settle` seconds."""
+    """One run: shares, delays and losses, after both flows have run for `settle` seconds."""
     setting, ecn = POLICIES[policy]
     late = random.Random(seed).uniform(-1, 1)
     environment = {
@@ -66,7 +66,7 @@ def measure(policy, seed, span, settle):
         flows, report = json.loads(written), json.load(file)
     result = {"policy": policy, "seed": seed, "cubic_is_later_by_s": round(late, 6)}
     for name, flow in flows.items():
-        # What came, second by second: of the receiver, whose report the sender has.
+        # Received rate per second, from the receiver's report, which the sender has.
         came = [interval["sum"]["bytes"] for interval in flow["server_output_json"]["intervals"][settle:span]]
         result[name] = {"bytes": sum(came), "again": flow["end"]["sum_sent"]["retransmits"]}
     up = next(one for one in report["directions"] if one["link"] == "access.up")
@@ -80,7 +80,7 @@ def share(run):
 
 
 def fairness(run):
-    """Jain's index of the two rates: 1 where they are alike, 1/2 where one has all."""
+    """Jain's index of the two rates: 1 if they are equal, 1/2 if one flow gets everything."""
     x, y = run["bbr"]["bytes"], run["cubic"]["bytes"]
     return (x + y) ** 2 / (2 * (x * x + y * y))
 
@@ -97,7 +97,7 @@ COLUMNS = (
 
 
 def table(runs):
-    """Medians over the seeds, and from the least to the most."""
+    """Medians over the seeds, with minimum and maximum."""
     yield "| queue | " + " | ".join(name for name, _, _ in COLUMNS) + " |"
     yield "|---" * (len(COLUMNS) + 1) + "|"
     for policy, of_policy in runs.items():
@@ -157,7 +157,7 @@ def main():
         return json.loads(path.read_text())
 
     runs = {policy: [] for policy in POLICIES if policy in asked.policies}
-    # Seed by seed, so that what there is so far is of all policies alike.
+    # Seed by seed, so that partial results cover all policies equally.
     for run in guest.all_of(asked.jobs, once, [(policy, seed) for seed in asked.seeds for policy in asked.policies]):
         runs[run["policy"]].append(run)
     text = "\n".join(table(runs)) + "\n"

@@ -1,9 +1,9 @@
 # 802.11b at 11 Mbit/s, long preamble.
-# One station that always has packets, nobody else, no losses. In microseconds:
+# One station that always has packets, no other stations, no losses. In microseconds:
 #   DIFS 50 + PLCP 192 + MAC and LLC 27.091 + SIFS 10 + PLCP 192 + ACK 56
-#   = 527.091, and a backoff of 0 to 31 slots of 20, which is what 32 samples of the slope are.
-# For packets of 1500 bytes; for other lengths it is off by less than 1.
-# How these files come about: docs/profiles.md
+#   = 527.091, plus a backoff of 0 to 31 slots of 20, given by the 32 samples of the slope.
+# For packets of 1500 bytes; for other lengths the error is less than 1.
+# How these files are made: docs/profiles.md
 
 name     802.11b-11-long
 bw       11Mbit/s

@@ -1,6 +1,6 @@
-# Ethernet at 100 Mbit/s: what goes between frames, 20 bytes. Preamble and start of frame are 8, the gap is 12
-# (IEEE 802.3). The frame itself is for the link to count: overhead = { base = "frame", bytes = 4, minimum = 64 }
-# How these files come about: docs/profiles.md
+# Ethernet at 100 Mbit/s: overhead between frames, 20 bytes: preamble and start of frame 8, gap 12
+# (IEEE 802.3). The link counts the frame itself: overhead = { base = "frame", bytes = 4, minimum = 64 }
+# How these files are made: docs/profiles.md
 
 name  ethernet-100
 bw    100Mbit/s

@@ -1,4 +1,4 @@
-# A. G. Moe, "Implementing Rate Control in NetEm", 2013, figures 2.7 to 2.9: A has 10 Mbit/s, B and C borrow of A, D and E of B.
+# A. G. Moe, "Implementing Rate Control in NetEm", 2013, figures 2.7 to 2.9: A has 10 Mbit/s, B and C borrow from A, D and E from B.
 tc qdisc add dev eth0 root handle 1: htb default 3
 tc class add dev eth0 parent 1:  classid 1:1 htb rate 10mbit ceil 10mbit        # A
 tc class add dev eth0 parent 1:1 classid 1:2 htb rate 6mbit ceil 10mbit         # B

@@ -1,4 +1,4 @@
-# A tree as in figures 3.3 and 3.4 of Lamminen, 2007, which have no rates, in the manner of cbq: 10 Mbit/s, two parts.
+# A tree as in figures 3.3 and 3.4 of Lamminen, 2007, which give no rates, with cbq: 10 Mbit/s in two parts.
 tc qdisc add dev eth0 root handle 1: cbq bandwidth 10mbit avpkt 1000 cell 8
 tc class add dev eth0 parent 1:  classid 1:1  cbq bandwidth 10mbit rate 10mbit allot 1514 prio 8 avpkt 1000 bounded isolated
 tc class add dev eth0 parent 1:1 classid 1:10 cbq bandwidth 10mbit rate 7mbit allot 1514 weight 700kbit prio 5 avpkt 1000 maxburst 20

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Three bands, of which the first may have no more than half a Mbit/s, and the last is shared among flows.
+# Three bands: the first is limited to half a Mbit/s, the last is shared among flows.
 sudo tc qdisc del dev eth0 root 2>/dev/null
 sudo tc qdisc add dev eth0 root handle 1: prio
 sudo tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 500kbit burst 3kb latency 50ms

@@ -1,9 +1,9 @@
-//! Deficit round robin as a plugin of narrows: the algorithm of its own `drr`, by its interface for modules.
+//! Deficit round robin as a narrows plugin: the algorithm of the built-in `drr`, through the interface for modules.
 //!
 //!     cargo build --release --target wasm32-unknown-unknown
 //!
-//! Flows in which something waits take turns. At its turn a flow's deficit grows by its quantum, and it sends as long as its
-//! first packet is no longer than the deficit.
+//! Backlogged flows take turns. At its turn a flow's deficit grows by its quantum, and it sends while its first packet fits
+//! into the deficit.
 #![no_std]
 
 use core::cell::UnsafeCell;
@@ -15,9 +15,9 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 
 /// More flows are refused.
 const FLOWS: usize = 4096;
-/// The quantum of weight 1, where no other is given.
+/// The default quantum for weight 1.
 const QUANTUM: i64 = 1500;
-/// Links hold the number of a flow and one, so that all that is 0 at the start needs no place in the module.
+/// Links hold the flow number plus one, so that the initial state is all zeros and needs no space in the module.
 const NONE: u16 = 0;
 
 #[derive(Clone, Copy)]
@@ -26,17 +26,17 @@ struct Flow {
     deficit: i64,
     /// The length of its first packet.
     first: i32,
-    /// The one whose turn is after its own.
+    /// The next flow in turn.
     after: u16,
     active: bool,
 }
 
 struct State {
     flows: [Flow; FLOWS],
-    /// The flow whose turn it is, and the last one in line.
+    /// The flow whose turn it is, and the last flow in the list.
     front: u16,
     back: u16,
-    /// Whether the front's deficit has grown for this turn.
+    /// Whether the deficit of the front flow has grown in this turn.
     granted: bool,
     /// The quantum of weight 1; 0 for the default.
     quantum: i64,
@@ -55,7 +55,7 @@ static STATE: Global = Global(UnsafeCell::new(State {
 }));
 
 fn state() -> &'static mut State {
-    // SAFETY: one thread, and no function calls another that takes it.
+    // SAFETY: one thread, and no function that holds it calls another that takes it.
     unsafe { &mut *STATE.0.get() }
 }
 
@@ -77,13 +77,13 @@ impl State {
         self.granted = false;
     }
 
-    /// The flow has no packets any more.
+    /// The flow has become empty.
     fn deactivate(&mut self, flow: u16) {
         (self.flows[flow as usize].active, self.flows[flow as usize].deficit) = (false, 0);
         if self.front == flow + 1 {
             return self.pop();
         }
-        // Only queue management empties a flow whose turn it is not.
+        // Only queue management empties a flow that is not at its turn.
         let mut before = self.front;
         while before != NONE && self.flows[before as usize - 1].after != flow + 1 {
             before = self.flows[before as usize - 1].after;
