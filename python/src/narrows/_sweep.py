@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import itertools
-import json
 import math
-import multiprocessing
 import os
-import sys
-import tempfile
-import threading
-import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from difflib import get_close_matches
 from pathlib import Path
-from types import CodeType, FunctionType
 from typing import Any, Union, cast
 
 from . import _narrows
+from ._cache import Cache, Measure, identity_of, key_of, measure_identity
 from ._narrows import NarrowsError
 from ._report import Report
 from ._scenario import Result, Scenario, Time
 from ._statistics import Interval, bootstrap_interval, t_interval
 from ._value import Value, plain, time_text
-
-Measure = Union[str, Callable[[Any], float]]
-"""A figure of a run: its name in `Sweep.figures`, or a function of the result."""
+from ._workers import Progress, spread, spread_here, worker_count
 
 _FEW = 10
 _MOST_IN_A_CHUNK = 64
@@ -324,12 +312,12 @@ def sweep(
         raise ValueError("a seed comes twice: its runs would be the same")
     length = None if duration is None else time_text(duration)
     measures = dict(measure or {})
-    kept = _Cache(Path(cache)) if cache is not None else None
+    kept = Cache(Path(cache)) if cache is not None else None
 
     scenarios = [_scenario_at(net, point) for point in points]
     runs = [(at, seed) for at in range(len(points)) for seed in seeds]
-    texts = [_identity(scenario, mode, length, measures, command) for scenario in scenarios]
-    keys = {(at, seed): _key(texts[at], seed) for at, seed in runs}
+    texts = [identity_of(scenario, mode, length, measures, command) for scenario in scenarios]
+    keys = {(at, seed): key_of(texts[at], seed) for at, seed in runs}
     outcomes: dict[tuple[int, int], dict[str, Any]] = {}
     if kept is not None:
         for run in runs:
@@ -337,7 +325,7 @@ def sweep(
             if known is not None:
                 outcomes[run] = known
     missing = [run for run in runs if run not in outcomes]
-    workers = 1 if mode == "live" else _workers(executor)
+    workers = 1 if mode == "live" else worker_count(executor)
     size = max(1, min(_MOST_IN_A_CHUNK, math.ceil(len(missing) / (workers * 8))))
     chunks = [
         (at, [seed for _, seed in group[start : start + size]])
@@ -345,7 +333,7 @@ def sweep(
         for start in range(0, len(group), size)
     ]
 
-    told = _Progress(len(runs), len(outcomes), progress)
+    told = Progress(len(runs), len(outcomes), progress)
 
     def take(at: int, done: Sequence[int], results: Sequence[dict[str, Any]]) -> None:
         for seed, result in zip(done, results):
@@ -362,9 +350,9 @@ def sweep(
             for at, part in chunks:
                 take(at, part, task(at, part)())
         elif executor is None:
-            _spread_here(chunks, task, take, workers, retries)
+            spread_here(chunks, task, take, workers, retries)
         else:
-            _spread(chunks, task, take, executor, retries)
+            spread(chunks, task, take, executor, retries)
     finally:
         told.close()
         if kept is not None:
@@ -388,7 +376,7 @@ def sweep(
         "command": command,
         "duration": length,
         "seeds": seeds,
-        "measures": {name: _measure_identity(one) for name, one in measures.items()},
+        "measures": {name: measure_identity(one) for name, one in measures.items()},
         "points": [{axis: _cell(value) for axis, value in point.items()} for point in points],
         "scenarios": [scenario.to_toml() for scenario in scenarios],
         "runs": len(runs),
@@ -398,256 +386,3 @@ def sweep(
 
 def _cell(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float)) else str(plain(value))
-
-
-def _workers(executor: Any) -> int:
-    if executor is None:
-        return len(os.sched_getaffinity(0))
-    return int(getattr(executor, "_max_workers", 0) or os.cpu_count() or 1)
-
-
-def pool(workers: int) -> ProcessPoolExecutor:
-    """Creates a process pool that is safe if this process has threads."""
-    # Forking a process with threads may hang; a fork server needs an importable main script.
-    method = "fork" if threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods() else "forkserver"
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context(method))
-
-
-def _call(task: _Task) -> list[dict[str, Any]]:
-    return task()
-
-
-Chunk = tuple[int, list[int]]
-MakeTask = Callable[[int, Sequence[int]], _Task]
-TakeResults = Callable[[int, Sequence[int], Sequence[dict[str, Any]]], None]
-
-
-def _died(error: BaseException, part: Sequence[int]) -> list[dict[str, Any]]:
-    return [{"error": f"its worker died: {type(error).__name__}: {error}"} for _ in part]
-
-
-def _spread_here(chunks: Sequence[Chunk], task: MakeTask, take: TakeResults, workers: int, retries: int) -> None:
-    """Distributes chunks to processes of this machine. If a process dies, the run that caused it is unknown: all chunks that
-    were out at that time are repeated run by run in a separate process, and the others continue as before.
-    """
-    waiting = deque(chunks)
-    while waiting:
-        out: dict[Future[Any], Chunk] = {}
-        suspects: list[Chunk] = []
-        engine = pool(workers)
-        chunk = waiting[0]
-        try:
-            while (waiting or out) and not suspects:
-                while waiting and len(out) < 2 * workers:
-                    chunk = waiting.popleft()
-                    out[engine.submit(_call, task(*chunk))] = chunk
-                for future in wait(out, return_when=FIRST_COMPLETED).done:
-                    chunk = out.pop(future)
-                    try:
-                        take(*chunk, future.result())
-                    except BrokenExecutor:
-                        suspects.append(chunk)
-        except BrokenExecutor:
-            # The pool broke while another chunk was submitted: the last one taken from the waiting chunks.
-            waiting.appendleft(chunk)
-        finally:
-            engine.shutdown(wait=False, cancel_futures=True)
-        if suspects or out:
-            _spread_alone([*suspects, *out.values()], task, take, retries)
-
-
-def _spread_alone(chunks: Iterable[Chunk], task: MakeTask, take: TakeResults, retries: int) -> None:
-    engine = pool(1)
-    try:
-        for at, part in chunks:
-            for seed in part:
-                results: list[dict[str, Any]] = []
-                for _ in range(retries + 1):
-                    try:
-                        results = engine.submit(_call, task(at, [seed])).result()
-                        break
-                    except BrokenExecutor as error:
-                        results = _died(error, [seed])
-                        engine.shutdown()
-                        engine = pool(1)
-                take(at, [seed], results)
-    finally:
-        engine.shutdown(wait=False, cancel_futures=True)
-
-
-def _spread(chunks: Sequence[Chunk], task: MakeTask, take: TakeResults, executor: Any, retries: int) -> None:
-    """Distributes chunks to an executor of the caller. A chunk that fails is repeated run by run; if the executor itself is
-    broken, its runs have failed.
-    """
-    waiting = [(at, part, 0) for at, part in chunks]
-    while waiting:
-        again: list[tuple[int, list[int], int]] = []
-        futures: dict[Any, tuple[int, list[int], int]] = {}
-        try:
-            for at, part, tries in waiting:
-                try:
-                    futures[executor.submit(_call, task(at, part))] = (at, part, tries)
-                except BrokenExecutor as error:
-                    take(at, part, _died(error, part))
-            for future in _completed(futures):
-                at, part, tries = futures[future]
-                try:
-                    take(at, part, future.result())
-                except Exception as error:  # executors have their own errors for dead workers
-                    if tries < retries and not isinstance(error, BrokenExecutor):
-                        again.extend((at, [seed], tries + 1) for seed in part)
-                    else:
-                        take(at, part, _died(error, part))
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
-        waiting = again
-
-
-def _completed(futures: Mapping[Any, Any]) -> Iterator[Any]:
-    """Yields futures as they complete: those of `concurrent.futures` or with the same methods."""
-    left = set(futures)
-    while left:
-        if all(isinstance(future, Future) for future in left):
-            done, left = wait(left, return_when=FIRST_COMPLETED)
-        else:
-            done = {future for future in left if future.done()}
-            left -= done
-            if not done:
-                time.sleep(0.05)
-        yield from done
-
-
-class _Progress:
-    """Shows the progress of a sweep and the time left on a terminal."""
-
-    def __init__(self, total: int, before: int, shown: bool) -> None:
-        self._bar: Any = None
-        if not shown or before == total:
-            return
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            if sys.stderr.isatty():
-                self._bar = _Line(total, before)
-            return
-        if sys.stderr.isatty() or "ipykernel" in sys.modules:
-            self._bar = tqdm(total=total, initial=before, unit="run")
-
-    def add(self, runs: int) -> None:
-        if self._bar is not None:
-            self._bar.update(runs)
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-
-class _Line:
-    def __init__(self, total: int, before: int) -> None:
-        self._total, self._before, self._done, self._began = total, before, before, time.monotonic()
-
-    def update(self, runs: int) -> None:
-        self._done += runs
-        spent = time.monotonic() - self._began
-        left = spent / max(1, self._done - self._before) * (self._total - self._done)
-        print(f"\r{self._done} of {self._total} runs, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        print(file=sys.stderr)
-
-
-class _Cache:
-    """Results by the hash of their inputs: one file each, written atomically."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-        self._corrupt: list[Path] = []
-        self._unwritten: list[str] = []
-
-    def _path(self, key: str) -> Path:
-        return self._folder / key[:2] / f"{key}.json"
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        path = self._path(key)
-        try:
-            text = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        check, _, body = text.partition(b"\n")
-        if check.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
-            self._corrupt.append(path)
-            return None
-        found: dict[str, Any] = json.loads(body)
-        return found
-
-    def put(self, key: str, result: Mapping[str, Any]) -> None:
-        path = self._path(key)
-        body = json.dumps(result, sort_keys=True).encode()
-        try:
-            path.parent.mkdir(exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-                try:
-                    file.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-                    file.close()
-                    os.replace(file.name, path)
-                except BaseException:
-                    # The file may have been renamed already, if Ctrl-C came in between.
-                    Path(file.name).unlink(missing_ok=True)
-                    raise
-        except OSError as error:
-            self._unwritten.append(f"{path}: {error.strerror}")
-
-    def tell(self) -> None:
-        """Warns once about cache errors."""
-        if self._corrupt:
-            count, first = len(self._corrupt), self._corrupt[0]
-            warnings.warn(f"{count} damaged results in the cache, made again (first: {first})", stacklevel=3)
-        if self._unwritten:
-            count, reason = len(self._unwritten), self._unwritten[0]
-            warnings.warn(f"{count} results could not be kept in the cache (first: {reason})", stacklevel=3)
-
-
-def _identity(
-    scenario: Scenario, mode: str, duration: str | None, measures: Mapping[str, Measure], command: Any
-) -> str:
-    files = [(name, hashlib.sha256(contents).hexdigest()) for name, contents in scenario.files]
-    parts = [
-        _narrows.__version__,
-        mode,
-        scenario.to_toml(),
-        sorted(files),
-        duration,
-        sorted((name, _measure_identity(one)) for name, one in measures.items()),
-        command,
-    ]
-    return json.dumps(parts, sort_keys=True)
-
-
-def _key(identity: str, seed: int) -> str:
-    return hashlib.sha256(f"{identity}\n{seed}".encode()).hexdigest()
-
-
-def _measure_identity(measure: Measure) -> str:
-    """A figure's name, or a function's name, code and captured values. Functions that it calls are not examined."""
-    if isinstance(measure, str):
-        return measure
-    if isinstance(measure, functools.partial):
-        arguments = (measure.args, sorted(measure.keywords.items()))
-        return f"{_measure_identity(measure.func)} {arguments!r}"
-    if not isinstance(measure, FunctionType):
-        # A callable object is identified by its class and attributes.
-        made = type(measure)
-        return f"{made.__module__}.{made.__qualname__} {sorted(vars(measure).items())!r}"
-    captured = [cell.cell_contents for cell in measure.__closure__ or ()]
-    parts = [_code_identity(measure.__code__), measure.__defaults__, measure.__kwdefaults__, captured]
-    digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-    return f"{measure.__module__}.{measure.__qualname__} {digest}"
-
-
-def _code_identity(code: CodeType) -> tuple[Any, ...]:
-    # Constants may be code objects, whose repr contains an address.
-    constants = [_code_identity(one) if isinstance(one, CodeType) else one for one in code.co_consts]
-    return (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)

@@ -25,7 +25,8 @@ from typing import Any
 from . import _narrows
 from ._narrows import NarrowsError
 from ._scenario import Scenario
-from ._sweep import Grid, Sweep, pool, sweep
+from ._sweep import Grid, Sweep, sweep
+from ._workers import pool
 
 _KEYS = {"scenario", "seeds", "duration", "grid", "measure"}
 
