@@ -70,7 +70,7 @@ fn dynamic(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
     }
     let figures = [
         ("packets denied after too many", calls_packets),
-        ("skipped at the connection limit", depth_calls),
+        ("skipped at the nesting limit", depth_calls),
         ("lost in a pipe", forgotten_packets),
     ];
     if figures.iter().any(|(_, number)| *number > 0) {

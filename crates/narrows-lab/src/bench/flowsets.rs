@@ -75,7 +75,7 @@ pub enum WordError {
     Flowset(String),
     /// A range of weights or lengths that goes down, or is none.
     #[error(
-        "`{0}` is not a range; one is least-greatest-steps, as in 1-8-4 for 1, 3, 5, 8; a load has {MOST_FLOWSETS} flow sets at most"
+        "`{0}` is not a range; one is min-max-steps, as in 1-8-4 for 1, 3, 5, 8; a load has {MOST_FLOWSETS} flow sets at most"
     )]
     Steps(String),
     /// Plain counts beside flow sets.
@@ -155,7 +155,7 @@ fn flowsets(text: &str) -> Result<Vec<Flowset>, WordError> {
     Ok(all)
 }
 
-/// A number, or `least-greatest-steps`: as many numbers, evenly spread and rounded down, two of them where `steps` is
+/// A number, or `min-max-steps`: as many numbers, evenly spread and rounded down, two of them where `steps` is
 /// left out.
 fn steps(text: &str, default: u32) -> Result<Vec<u32>, WordError> {
     if text.is_empty() {
