@@ -1,5 +1,5 @@
-//! Frames that the network itself sends to a host: it answers address resolution in place of the far end, tells senders
-//! why their packets go no further, and its routers answer what is sent to themselves.
+//! Frames that the network itself sends to a host: ARP/ND replies on behalf of the far end, ICMP errors that tell
+//! senders why their packets were not forwarded, and replies of routers to packets addressed to them.
 
 mod icmp_error;
 mod own_address;

@@ -1,4 +1,4 @@
-//! Numbers out of bytes that may not be there.
+//! Reads numbers from bytes that may be too short.
 
 /// The byte at `at`.
 pub(crate) fn byte(bytes: &[u8], at: usize) -> Option<u8> {
@@ -10,7 +10,7 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     array(bytes, at).map(u16::from_be_bytes)
 }
 
-/// The `N` bytes from `at` on.
+/// The `N` bytes starting at `at`.
 pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }

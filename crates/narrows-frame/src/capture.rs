@@ -1,11 +1,11 @@
-//! Captures: pcap and pcapng files, in; pcapng, out.
+//! Captures: reads pcap and pcapng files, writes pcapng.
 //!
-//! Read are pcap (microseconds and nanoseconds, both byte orders) and pcapng (both byte orders, several sections and
-//! interfaces, every resolution and offset of time stamps) with Ethernet, bare IP or Linux's cooked link headers. What
-//! comes out is in the order of the file. A frame check sequence that a capture kept stays at the end of the bytes.
+//! The reader accepts pcap (microseconds and nanoseconds, both byte orders) and pcapng (both byte orders, several
+//! sections and interfaces, any time stamp resolution and offset) with Ethernet, raw IP or Linux cooked link headers.
+//! Packets come in file order. A frame check sequence that a capture kept stays at the end of the bytes.
 //!
-//! Written is pcapng with nanoseconds. Each packet can have a comment, which Wireshark shows (`frame.comment`): that is
-//! where a dropped packet says why ([`verdicts`]).
+//! The writer produces pcapng with nanosecond time stamps. Each packet can have a comment, which Wireshark shows
+//! (`frame.comment`): this is where the reason for a drop is recorded ([`verdicts`]).
 //!
 //! Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 //!
@@ -46,15 +46,15 @@ use crate::{LinkLayer, WallTime};
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured<'a> {
-    /// When it was captured.
+    /// The capture time.
     pub instant: WallTime,
-    /// Where.
+    /// The interface it was captured on.
     pub interface: Interface,
-    /// How many bytes it had, from the link header on.
+    /// Its original length in bytes, link header included.
     pub length: u32,
-    /// Its bytes, or the first of them if the capture did not keep all.
+    /// Its bytes, or as many of them as the capture kept.
     pub bytes: &'a [u8],
-    /// What somebody has to say about it.
+    /// The packet's comment.
     pub comment: Option<&'a str>,
 }
 
@@ -66,12 +66,12 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Its number among the interfaces of the file, from 0.
+    /// Its index among the interfaces of the file, from 0.
     pub const fn number(self) -> usize {
         self.number as usize
     }
 
-    /// How its packets begin.
+    /// Its link layer.
     pub const fn layer(self) -> LinkLayer {
         self.layer
     }

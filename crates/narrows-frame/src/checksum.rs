@@ -1,11 +1,11 @@
-//! The Internet checksum (RFC 1071) and its change in place (RFC 1624).
+//! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
 
-/// The one's complement sum of 16-bit words, folded when it is asked for.
+/// The one's complement sum of 16-bit words; carries are folded at the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum(u64);
 
 impl Sum {
-    /// Adds these bytes, with a zero byte after an odd number of them: only the last piece may be odd.
+    /// Adds bytes, padding an odd number with a zero byte: only the last piece may be odd.
     pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
         let mut words = bytes.chunks_exact(2);
         // 2^48 words of 16 bits fit in 64 bits: no input in memory overflows.
@@ -16,13 +16,13 @@ impl Sum {
         self
     }
 
-    /// Adds a number of 32 bits.
+    /// Adds a 32-bit number.
     pub(crate) fn number(self, number: u32) -> Self {
         Self(self.0 + u64::from(number >> 16) + u64::from(number & 0xffff))
     }
 
-    /// Adds the pseudo header of RFC 768 or RFC 8200: addresses of 4 or 16 bytes each, the length of what follows the
-    /// network header, and its protocol number.
+    /// Adds the pseudo header of RFC 768 or RFC 8200: addresses of 4 or 16 bytes each, the upper-layer length, and
+    /// the protocol number.
     pub(crate) fn pseudo_header(
         self,
         source: &[u8],
@@ -33,7 +33,7 @@ impl Sum {
         self.bytes(source).bytes(destination).number(length as u32).number(u32::from(protocol))
     }
 
-    /// The checksum: the complement of the sum. Zero when the summed bytes contain their own right checksum.
+    /// The checksum: the complement of the sum. Zero if the summed bytes contain their own correct checksum.
     pub(crate) fn complement(self) -> u16 {
         let mut sum = self.0;
         while sum >> 16 != 0 {
@@ -43,8 +43,8 @@ impl Sum {
     }
 }
 
-/// The checksum after one of the words that it covers changed from `old` to `new`: RFC 1624, equation 3. A checksum
-/// that was wrong stays wrong by as much.
+/// Updates a checksum after one of the covered words changed from `old` to `new`: RFC 1624, equation 3. A wrong
+/// checksum stays wrong by the same amount.
 pub(crate) fn updated(checksum: u16, old: u16, new: u16) -> u16 {
     Sum::default().number(u32::from(!checksum)).number(u32::from(!old)).number(u32::from(new)).complement()
 }

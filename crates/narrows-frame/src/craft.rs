@@ -1,4 +1,4 @@
-//! Frames made from nothing: for probes, for virtual traffic that has to look like something, and for tests.
+//! Builds frames from scratch: for probes, for virtual traffic that needs frames, and for tests.
 
 mod other;
 
@@ -23,28 +23,28 @@ use crate::parse::{ether_type, protocol};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Udp {
-    /// Where it comes from.
+    /// The source address and port.
     pub source: SocketAddr,
-    /// Where it goes. Of the same version of IP as the source, or the packet is an IPv6 one with the other's address
-    /// mapped.
+    /// The destination address and port. If its IP version differs from the source's, the packet is IPv6 and the IPv4
+    /// address is mapped.
     pub destination: SocketAddr,
-    /// DSCP and ECN.
+    /// The traffic class byte: DSCP and ECN.
     pub traffic_class: u8,
     /// Time to live, or hop limit.
     pub hop_limit: u8,
-    /// IPv4's identification, which the fragments of a packet share.
+    /// IPv4 identification, shared by the fragments of a packet.
     pub identification: u16,
-    /// IPv4's "don't fragment".
+    /// IPv4 "don't fragment" flag.
     pub dont_fragment: bool,
 }
 
 impl Udp {
-    /// With 64 hops to live, best effort, free to be fragmented, and the identification 0.
+    /// Defaults: hop limit 64, best effort, fragmentation allowed, identification 0.
     pub const fn new(source: SocketAddr, destination: SocketAddr) -> Self {
         Self { source, destination, traffic_class: 0, hop_limit: 64, identification: 0, dont_fragment: false }
     }
 
-    /// The most bytes of payload that a packet between these two has room for.
+    /// The maximum payload of a packet between these two addresses.
     pub const fn most_payload(&self) -> usize {
         match (self.source, self.destination) {
             (SocketAddr::V4(_), SocketAddr::V4(_)) => 65_535 - 20 - UDP_HEADER,
@@ -55,7 +55,7 @@ impl Udp {
     /// An Ethernet frame, without padding or frame check sequence.
     ///
     /// # Panics
-    /// When the payload is longer than [`Udp::most_payload`].
+    /// If the payload is longer than [`Udp::most_payload`].
     pub fn ethernet(&self, destination: MacAddress, source: MacAddress, payload: &[u8]) -> Vec<u8> {
         let mut frame = Vec::with_capacity(14 + 40 + UDP_HEADER + payload.len());
         let kind = match (self.source, self.destination) {
@@ -70,7 +70,7 @@ impl Udp {
     /// The IP packet alone.
     ///
     /// # Panics
-    /// When the payload is longer than [`Udp::most_payload`].
+    /// If the payload is longer than [`Udp::most_payload`].
     pub fn packet(&self, payload: &[u8]) -> Vec<u8> {
         let mut packet = Vec::with_capacity(40 + UDP_HEADER + payload.len());
         self.append(payload, &mut packet);
@@ -80,7 +80,7 @@ impl Udp {
     /// Appends the IP packet.
     ///
     /// # Panics
-    /// When the payload is longer than [`Udp::most_payload`].
+    /// If the payload is longer than [`Udp::most_payload`].
     pub fn append(&self, payload: &[u8], out: &mut Vec<u8>) {
         assert!(payload.len() <= self.most_payload(), "{} bytes do not fit in a datagram", payload.len());
         let length = UDP_HEADER + payload.len();
@@ -118,7 +118,7 @@ impl Udp {
         out.extend_from_slice(&(length as u16).to_be_bytes());
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(payload);
-        // A checksum that comes out as zero is sent as all ones; zero would mean that there is none.
+        // A checksum of zero is sent as all ones; zero would mean "no checksum".
         let checksum = match pseudo.bytes(&out[start..]).complement() {
             0 => 0xffff,
             checksum => checksum,
@@ -155,7 +155,7 @@ pub(crate) struct Ipv4Header {
 }
 
 impl Ipv4Header {
-    /// Appends the header, before `payload` bytes that follow.
+    /// Appends the header of a packet with `payload` bytes.
     pub(crate) fn append(&self, payload: usize, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0x45, self.traffic_class]);
@@ -170,7 +170,7 @@ impl Ipv4Header {
     }
 }
 
-/// An IPv6 header, with the flow label 0.
+/// An IPv6 header with flow label 0.
 pub(crate) struct Ipv6Header {
     pub(crate) traffic_class: u8,
     pub(crate) hop_limit: u8,
@@ -180,7 +180,7 @@ pub(crate) struct Ipv6Header {
 }
 
 impl Ipv6Header {
-    /// Appends the header, before `payload` bytes that follow.
+    /// Appends the header of a packet with `payload` bytes.
     pub(crate) fn append(&self, payload: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(&[0x60 | self.traffic_class >> 4, self.traffic_class << 4, 0, 0]);
         out.extend_from_slice(&(payload as u16).to_be_bytes());

@@ -1,18 +1,18 @@
-//! What the engine decided about a packet, done to its frame.
+//! Applies the engine's decisions about a packet to its frame.
 //!
-//! The engine never touches bytes: a delivery says how the packet differs from the frame that came in. [`Edits`] is
-//! that difference, and [`Edits::render`] makes the frame that leaves:
-//! 1. A piece is cut out of the frame as a router does (RFC 791): with the IPv4 header of the whole, of which the
-//!    options without the copy flag are blanked with "no operation" in all pieces but the first. (So every piece has a
-//!    header of the same length, which is what the engine counts with. Linux does the same.) A piece of a piece adds up
-//!    the offsets, and "more fragments" stays set where it was.
-//! 2. The traffic class byte, DSCP and ECN, becomes that of the packet's key.
-//! 3. The time to live (IPv6: hop limit) is lowered by the routers that the packet has passed.
-//! 4. The IPv4 header's checksum is mended: for a mark and for hops by the difference (RFC 1624), so that a wrong one
-//!    stays wrong; for a piece anew. The transport's checksum covers none of them.
-//! 5. Bits are flipped, and nothing is mended.
-//! 6. An Ethernet frame gets other link addresses where the network says so, as from a router: the engine knows of
-//!    none, so who sends the frame adds them. A group of stations stays the destination.
+//! The engine never touches bytes: a delivery says how the packet differs from the frame that arrived. [`Edits`] is
+//! that difference, and [`Edits::render`] builds the frame that leaves:
+//! 1. A fragment is cut as a router does (RFC 791): it gets the IPv4 header of the whole packet, in which options
+//!    without the copy flag are replaced by "no operation" in all fragments but the first. (So every fragment has a
+//!    header of the same length, which the engine's accounting relies on. Linux does the same.) For a fragment of a
+//!    fragment, the offsets add up, and "more fragments" stays set where it was.
+//! 2. The traffic class byte (DSCP and ECN) is set to that of the packet's key.
+//! 3. The time to live (IPv6: hop limit) is decremented once for each router that the packet passed.
+//! 4. The IPv4 header checksum is updated: incrementally for marks and hops (RFC 1624), so that a wrong checksum
+//!    stays wrong; recomputed for a fragment. The transport checksum covers none of these fields.
+//! 5. Bits are flipped; no checksum is updated for them.
+//! 6. An Ethernet frame gets new link addresses where the network rewrites them, as a router does. The engine knows
+//!    no link addresses, so the sender of the frame supplies them. A multicast or broadcast destination stays.
 
 use narrows_core::{Event, Fragment, Protocol};
 
@@ -20,30 +20,31 @@ use crate::MacAddress;
 use crate::bytes::{array, byte, word};
 use crate::checksum::{Sum, updated};
 
-/// How a packet that leaves differs from the frame that came in.
+/// How a packet that leaves differs from the frame that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Edits<'a> {
     /// Bytes before the network header.
     pub link_header: u8,
-    /// What the frame was parsed as. [`Protocol::Other`] has no traffic class and is never cut.
+    /// The network protocol that the frame was parsed as. [`Protocol::Other`] has no traffic class and is never
+    /// fragmented.
     pub network: Protocol,
-    /// DSCP and ECN as they are to be.
+    /// The new DSCP and ECN.
     pub traffic_class: u8,
     /// How many routers the packet has passed.
     pub hops: u8,
-    /// Bytes from the network header on, as they are to be.
+    /// The new length, from the network header on.
     pub length: u32,
-    /// Which piece of the frame's packet leaves, if it was cut.
+    /// Which fragment of the frame's packet leaves, if it was fragmented.
     pub fragment: Option<Fragment>,
-    /// Bits to flip, counted from the network header of what leaves: bit 0 is the most significant one of the first
-    /// byte, as in the diagrams of RFC 791. Those beyond its end are left out.
+    /// Bits to flip, counted from the network header of the outgoing packet: bit 0 is the most significant bit of the
+    /// first byte, as in the diagrams of RFC 791. Bits beyond the end are ignored.
     pub flips: &'a [u32],
-    /// The station that sends the frame on the last link, and the one that it is sent to, if not as it came in.
+    /// The source and destination link addresses on the last link, if they differ from the arriving frame's.
     pub stations: Option<(MacAddress, MacAddress)>,
 }
 
 impl<'a> Edits<'a> {
-    /// The edits that an event asks for; the stations stay.
+    /// The edits that an event requires; link addresses are unchanged.
     pub fn of<B>(event: &'a Event<'_, B>) -> Self {
         Self {
             link_header: event.link_header,
@@ -57,7 +58,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Whether the frame has to change at all. If not, it may leave as it is, without a copy.
+    /// Whether the frame has to change at all. If not, it can leave as it is, without a copy.
     pub fn needed(&self, frame: &[u8]) -> bool {
         self.fragment.is_some()
             || !self.flips.is_empty()
@@ -66,7 +67,7 @@ impl<'a> Edits<'a> {
             || self.new_stations(frame).is_some()
     }
 
-    /// Writes the frame that leaves over `out`. Of a frame that a capture cut short, what is there.
+    /// Writes the outgoing frame to `out`. Of a frame that a capture truncated, writes the part that is there.
     pub fn render(&self, frame: &[u8], out: &mut Vec<u8>) {
         out.clear();
         let network = usize::from(self.link_header);
@@ -92,7 +93,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// The traffic class to set, if the frame has another one.
+    /// The traffic class to set, if the frame's differs.
     fn new_class(&self, frame: &[u8]) -> Option<u8> {
         let at = usize::from(self.link_header);
         let now = match self.network {
@@ -103,7 +104,7 @@ impl<'a> Edits<'a> {
         (now != self.traffic_class).then_some(self.traffic_class)
     }
 
-    /// The hop limit to set, if the frame has another one. One that has fewer hops left than were passed has none left.
+    /// The hop limit to set, if the frame's differs. It is 0 if the packet passed more routers than it had hops left.
     fn new_hop_limit(&self, frame: &[u8]) -> Option<u8> {
         let network = usize::from(self.link_header);
         let now = match self.network {
@@ -115,7 +116,7 @@ impl<'a> Edits<'a> {
         (new != now).then_some(new)
     }
 
-    /// The link addresses to set, if the frame has others; a frame without an Ethernet header has none.
+    /// The link addresses to set, if the frame's differ; `None` for a frame without an Ethernet header.
     fn new_stations(&self, frame: &[u8]) -> Option<[u8; 12]> {
         let (from, to) = self.stations?;
         let now: [u8; 12] = array(frame, 0).filter(|_| self.link_header >= 14)?;
@@ -127,7 +128,7 @@ impl<'a> Edits<'a> {
         (new != now).then_some(new)
     }
 
-    /// Copies a piece of an IPv4 packet. A frame that has no IPv4 header is copied whole: it is never cut.
+    /// Copies a fragment of an IPv4 packet. A frame without an IPv4 header is copied whole: it is never fragmented.
     fn cut(&self, frame: &[u8], piece: Fragment, out: &mut Vec<u8>) {
         let network = usize::from(self.link_header);
         let Some(header) = ipv4_header(frame, network) else {
@@ -157,13 +158,13 @@ impl<'a> Edits<'a> {
     }
 }
 
-/// Where the hop limit is in the header.
+/// The offset of the time to live in the header.
 const TIME_TO_LIVE: usize = 8;
 const HOP_LIMIT: usize = 7;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const OFFSET: u16 = 0x1fff;
 
-/// The length of the IPv4 header at `network`, if there is a whole one.
+/// The length of the IPv4 header at `network`, if it is complete.
 fn ipv4_header(frame: &[u8], network: usize) -> Option<usize> {
     let header = usize::from(byte(frame, network)? & 15) * 4;
     (header >= 20 && frame.len() >= network + header).then_some(header)
@@ -190,7 +191,7 @@ fn limit_hops(packet: &mut [u8], network: Protocol, limit: u8) {
         packet[HOP_LIMIT] = limit;
         return;
     }
-    // The word that a checksum covers: the time to live, and the protocol.
+    // The 16-bit word that the checksum covers: time to live and protocol.
     let old = word(packet, TIME_TO_LIVE);
     packet[TIME_TO_LIVE] = limit;
     let new = word(packet, TIME_TO_LIVE);
@@ -199,8 +200,8 @@ fn limit_hops(packet: &mut [u8], network: Protocol, limit: u8) {
     }
 }
 
-/// Options end at "end of options"; "no operation" has one byte, all others have their length in the second one, and
-/// the top bit of their type says whether fragments after the first carry them.
+/// Options end at "end of options". "No operation" has one byte; all others have their length in the second byte, and
+/// the top bit of their type says whether later fragments carry them.
 fn blank_uncopied_options(mut options: &mut [u8]) {
     const END: u8 = 0;
     const NO_OPERATION: u8 = 1;
@@ -213,7 +214,7 @@ fn blank_uncopied_options(mut options: &mut [u8]) {
             (_, Some(&length)) => usize::from(length),
             (_, None) => return,
         };
-        // A length that is no option's: what follows cannot be read, and stays as it is.
+        // Not a valid option length: the rest cannot be parsed and is left unchanged.
         if length == 0 || length > options.len() || (length == 1 && kind != NO_OPERATION) {
             return;
         }

@@ -1,53 +1,53 @@
-//! What reading and writing files have in common: a place in the file, and errors that name it.
+//! Shared by file readers and writers: the position in the file, and errors that name it.
 
 use std::io::{self, ErrorKind, Read};
 
-/// Why a file cannot be read any further. What came before is good.
+/// Why a file cannot be read any further. Data read before the error is valid.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system said no.
+    /// The system reported an I/O error.
     #[error("cannot read {file} at byte {offset}: {error}")]
     Io {
         /// The file.
         file: String,
-        /// How far it was read.
+        /// How many bytes had been read.
         offset: u64,
-        /// What the system said.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
-    /// It is another kind of file.
+    /// The file is of another kind.
     #[error("{file} is not {wanted}: {found}")]
     Foreign {
         /// The file.
         file: String,
-        /// What it should be.
+        /// The expected kind of file.
         wanted: &'static str,
-        /// What it is, as far as can be told.
+        /// The kind of file found, as far as it can be recognised.
         found: String,
     },
-    /// It ends in the middle: whoever wrote it was stopped, or the copy is not complete.
+    /// The file ends early: its writer was stopped, or the copy is incomplete.
     #[error(
         "{file} is cut short: at byte {offset} begins {what} of {wanted} bytes, and only {found} of them are there"
     )]
     Truncated {
         /// The file.
         file: String,
-        /// Where the part that is not whole begins. All before it is.
+        /// The offset of the incomplete part. Everything before it is complete.
         offset: u64,
-        /// What it is a part of.
+        /// What is incomplete.
         what: &'static str,
-        /// How long it is, as far as it can be told.
+        /// Its expected length, as far as known.
         wanted: u64,
-        /// How much of it is there.
+        /// How many bytes of it there are.
         found: u64,
     },
-    /// It contradicts its own format.
+    /// The file violates its format.
     #[error("{file} is damaged: at byte {offset}, {what}")]
     Malformed {
         /// The file.
         file: String,
-        /// Where what makes no sense begins.
+        /// The offset of the violation.
         offset: u64,
         /// What was found there.
         what: String,
@@ -60,12 +60,12 @@ pub enum ReadError {
 pub struct WriteError {
     /// The file.
     pub file: String,
-    /// What the system said.
+    /// The system's error.
     #[source]
     pub error: io::Error,
 }
 
-/// A file that is read from its start to its end.
+/// A file that is read sequentially.
 #[derive(Debug)]
 pub(crate) struct Input<R> {
     reader: R,
@@ -78,13 +78,13 @@ impl<R: Read> Input<R> {
         Self { reader, file, offset: 0 }
     }
 
-    /// How far the file was read.
+    /// How many bytes have been read.
     pub(crate) const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Reads the next `length` bytes behind those that are in `buffer` already, or what is left of them. Memory grows
-    /// with what is there, not with what `length` says. Returns how many bytes came.
+    /// Reads the next `length` bytes, or as many as are left, and appends them to `buffer`. Memory grows with the
+    /// data present, not with `length`. Returns the number of bytes read.
     pub(crate) fn read(&mut self, buffer: &mut Vec<u8>, length: usize) -> Result<usize, ReadError> {
         const STEP: usize = 64 << 10;
         let start = buffer.len();
@@ -101,7 +101,7 @@ impl<R: Read> Input<R> {
         Ok(buffer.len() - start)
     }
 
-    /// As [`Input::read`], for a part of the file that began at `offset` and has to be whole.
+    /// Like [`Input::read`], for a part of the file that starts at `offset` and must be complete.
     pub(crate) fn read_all(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -117,7 +117,7 @@ impl<R: Read> Input<R> {
         Err(self.truncated(offset, what, before + length as u64))
     }
 
-    /// Passes over `length` bytes, or what is left of them. Returns how many there were.
+    /// Skips `length` bytes, or as many as are left. Returns the number skipped.
     pub(crate) fn skip(&mut self, length: u64) -> Result<u64, ReadError> {
         let came = io::copy(&mut (&mut self.reader).take(length), &mut io::sink())
             .map_err(|error| self.failed(error))?;
@@ -125,7 +125,7 @@ impl<R: Read> Input<R> {
         Ok(came)
     }
 
-    /// The file ended within what began at `offset`.
+    /// The file ended within the part that starts at `offset`.
     pub(crate) fn truncated(&self, offset: u64, what: &'static str, wanted: u64) -> ReadError {
         ReadError::Truncated { file: self.file.clone(), offset, what, wanted, found: self.offset - offset }
     }
@@ -142,7 +142,7 @@ impl<R: Read> Input<R> {
         ReadError::Io { file: self.file.clone(), offset: self.offset, error }
     }
 
-    /// Fills the buffer, or as much of it as the file has left.
+    /// Fills the buffer, or as much of it as the file can.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -158,7 +158,7 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// What a file is, by its first bytes, for somebody who gave the wrong one.
+/// Recognises a file's kind by its first bytes, for the error about a wrong file.
 pub(crate) fn recognised(start: &[u8]) -> String {
     let known: [(&[u8], &str); 7] = [
         (&[0x1f, 0x8b], "it is compressed with gzip: unpack it first"),

@@ -1,4 +1,4 @@
-//! What lies before the network header.
+//! The link layer: what precedes the network header.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ pub enum LinkLayer {
     /// Ethernet II or IEEE 802.3, with any VLAN tags, without a frame check sequence.
     #[default]
     Ethernet,
-    /// With the IPv4 or IPv6 header: a TUN device, a capture without link headers.
+    /// Starts with the IPv4 or IPv6 header: a TUN device, a capture without link headers.
     Ip,
-    /// With the 16 bytes of Linux's "cooked" captures, version 1.
+    /// The 16-byte header of Linux cooked captures, version 1.
     LinuxCooked,
-    /// With the 20 bytes of Linux's "cooked" captures, version 2.
+    /// The 20-byte header of Linux cooked captures, version 2.
     LinuxCooked2,
 }
 
 impl LinkLayer {
-    /// The layer that a capture file's LINKTYPE number stands for, if it is one of these.
+    /// The layer for a LINKTYPE number of a capture file, if supported.
     pub const fn from_link_type(number: u32) -> Option<Self> {
         match number {
             1 => Some(Self::Ethernet),
-            // 101 is LINKTYPE_RAW, 228 and 229 are the same for one version of IP; 12 is what some systems wrote
-            // before RAW had a number of its own.
+            // 101 is LINKTYPE_RAW; 228 and 229 are its variants for a single IP version; 12 is what some systems
+            // wrote before RAW had its own number.
             12 | 101 | 228 | 229 => Some(Self::Ip),
             113 => Some(Self::LinuxCooked),
             276 => Some(Self::LinuxCooked2),
@@ -30,7 +30,7 @@ impl LinkLayer {
         }
     }
 
-    /// Its LINKTYPE number in capture files.
+    /// The LINKTYPE number in capture files.
     pub const fn link_type(self) -> u32 {
         match self {
             Self::Ethernet => 1,
@@ -46,10 +46,10 @@ impl LinkLayer {
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// To all stations.
+    /// The broadcast address.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Whether it names a group of stations: a multicast or the broadcast.
+    /// Whether it is a group address: multicast or broadcast.
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 != 0
     }

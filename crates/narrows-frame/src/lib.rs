@@ -1,13 +1,13 @@
-//! Bytes to packets and back.
+//! Parses bytes into packets and renders packets back into bytes.
 //!
-//! - [`parse`]: what the engine wants to know of a frame.
-//! - [`edit`]: what the engine decided, done to the frame: marks, pieces, flipped bits.
-//! - [`answer`]: frames that the network itself sends: address resolution, "packet too big".
-//! - [`craft`]: frames made from nothing, for probes, virtual traffic and tests.
-//! - [`capture`]: pcap and pcapng files, in and out.
-//! - [`log`]: all that came into a run, so that it can be had again.
+//! - [`parse`]: reads what the engine needs from a frame's headers.
+//! - [`edit`]: applies the engine's decisions to a frame: marks, fragmentation, bit errors.
+//! - [`answer`]: builds the frames that the network itself sends: ARP/ND replies, "packet too big".
+//! - [`craft`]: builds frames from scratch, for probes, virtual traffic and tests.
+//! - [`capture`]: reads and writes pcap and pcapng files.
+//! - [`log`]: records all inputs of a run, so that the run can be replayed.
 //!
-//! Nothing here opens a socket or reads a clock, and no bytes, however malformed, make it panic.
+//! Nothing here opens a socket or reads a clock, and no input, however malformed, causes a panic.
 #![forbid(unsafe_code)]
 
 pub mod answer;

@@ -1,8 +1,8 @@
-//! The input log: all that came into a run from outside, so that the run can be had again in virtual time.
+//! The input log: all inputs of a run, so that the run can be replayed in virtual time.
 //!
-//! A run's verdicts follow from its scenario, its seed and its inputs. The log has the first two in its header, then
-//! the inputs in the order in which the engine got them, and, for the comparison, the verdicts. The format is in
-//! `docs/input-log.md`.
+//! A run's verdicts follow from its scenario, its seed and its inputs. The log's header holds scenario and seed; then
+//! follow the inputs in the order in which the engine received them, and the verdicts for comparison.
+//! `docs/input-log.md` describes the format.
 //!
 //! ```
 //! use narrows_core::{Duration, Seed, Time};
@@ -50,15 +50,15 @@ pub use record::{
 };
 pub use write::LogWriter;
 
-/// What a log begins with, and the version of the format.
+/// The magic bytes of a log, and the format version.
 const MAGIC: [u8; 4] = *b"narr";
 const VERSION: u32 = 4;
-/// The oldest version that is read: it lacks kinds of records, and is the same otherwise.
+/// The oldest supported version: it lacks some kinds of records and is otherwise the same.
 const OLDEST: u32 = 1;
 
-/// More bytes than any record: a frame is 64 KiB and a little.
+/// Larger than any record: a frame has slightly more than 64 KiB at most.
 const MOST_RECORD: u32 = 1 << 20;
-/// More bytes than any header: a scenario is a text that a person wrote, or tables that a program did.
+/// Larger than any header: a scenario is text written by a person, or tables written by a program.
 const MOST_HEADER: u32 = 16 << 20;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Names behind numbers, for outputs: an event borrows the engine that knows them.
+//! Names for numbers, for outputs: an event borrows the engine, so the names must be kept separately.
 
 use narrows_core::{Element, Engine, PortId};
 
-/// The names of a network's ports and elements, as they are now.
+/// The current names of a network's ports and elements.
 #[derive(Clone, Debug)]
 pub struct ElementNames {
     ports: Vec<String>,
@@ -12,7 +12,7 @@ pub struct ElementNames {
 }
 
 impl ElementNames {
-    /// Those of an engine's network. To be taken again when it may have more links than before.
+    /// The names in an engine's network. Take them again when links may have been added.
     pub fn of<B>(engine: &Engine<B>) -> Self {
         let named = |elements: &mut dyn Iterator<Item = Element>| {
             elements.map(|element| engine.element_name(element).to_owned()).collect()
@@ -25,7 +25,7 @@ impl ElementNames {
         }
     }
 
-    /// The name of a port; nobody knows that of one that was never there.
+    /// The name of a port; a placeholder for a port that never existed.
     pub fn port(&self, port: PortId) -> &str {
         self.ports.get(usize::from(port.index())).map_or("?", String::as_str)
     }
@@ -40,7 +40,7 @@ impl ElementNames {
         names.get(place as usize).map_or("?", String::as_str)
     }
 
-    /// The names of all ports, in the order of their numbers.
+    /// The names of all ports, in order of their numbers.
     pub fn ports(&self) -> &[String] {
         &self.ports
     }

@@ -1,17 +1,19 @@
-//! What the engine wants to know of a frame: lengths and the flow key.
+//! Parses from a frame what the engine needs: lengths and the flow key.
 //!
-//! - The length counts from the network header on; for IP it is what the IP header says, so the padding of a short
-//!   Ethernet frame does not count.
-//! - A frame that is not IP, or whose IP header is cut off or claims more bytes than the frame had, is
-//!   [`Protocol::Other`] with the frame's own length. So is IPv4 with a total length of zero, which some hosts' offload
-//!   shows to captures.
-//! - The ports of an IP fragment are known in the first fragment alone; in the others they are zero, as they are where
-//!   the transport header is cut off.
-//! - Behind IPv6 extension headers, the protocol number is that of the header at which the chain ends or becomes
-//!   unreadable. A payload length of zero before a hop-by-hop header is a jumbogram (RFC 2675): it fills the frame.
-//! - Of a cooked frame, the sender's link address is known where it has six bytes; the receiver's is not part of it.
-//! - How much a TCP segment carries follows from what the IP header says, so it is known of a frame that was cut, too.
-//! - Tunnels are not looked into, and neither are PPPoE and MPLS: they are [`Protocol::Other`].
+//! - The length counts from the network header on. For IP it is the length in the IP header, so the padding of a
+//!   short Ethernet frame does not count.
+//! - A frame that is not IP, or whose IP header is truncated or claims more bytes than the frame had, is
+//!   [`Protocol::Other`] with the frame's own length. So is IPv4 with a total length of zero, which captures show on
+//!   some hosts with offloading.
+//! - Of an IP packet's fragments, only the first has known ports. In the others the ports are zero, as they are where
+//!   the transport header is truncated.
+//! - Behind IPv6 extension headers, the protocol number is that of the header where the chain ends or becomes
+//!   unreadable. A payload length of zero before a hop-by-hop header means a jumbogram (RFC 2675): it fills the
+//!   frame.
+//! - A cooked frame has the sender's link address, which is used if it has six bytes; the receiver's is not in the
+//!   frame.
+//! - The payload length of a TCP segment follows from the IP header, so it is known for truncated frames, too.
+//! - Tunnels are not parsed, and neither are PPPoE and MPLS: they are [`Protocol::Other`].
 //!
 //! Nothing here allocates.
 
@@ -29,16 +31,16 @@ use crate::bytes::{array, byte, word};
 pub struct Parsed {
     /// Bytes from the network header on.
     pub length: u32,
-    /// Bytes before the network header. A frame that ends before its link header does has none.
+    /// Bytes before the network header. 0 for a frame that ends within its link header.
     pub link_header: u8,
     /// Bytes of the IPv4 header with its options; 0 for other packets.
     pub network_header: u8,
-    /// What tells flows apart.
+    /// The flow key.
     pub key: FlowKey,
-    /// What rules and routers look at besides.
+    /// Other fields that rules and routers match.
     pub headers: Headers,
-    /// How many of the frame's bytes were looked at. A frame cut there and handed to [`parse_cut`] with its original
-    /// length gives the same again.
+    /// How many of the frame's bytes were examined. A frame truncated to these bytes and passed to [`parse_cut`] with
+    /// its original length gives the same result.
     pub examined: u32,
 }
 
@@ -50,13 +52,13 @@ impl Parsed {
     }
 }
 
-/// Reads the headers of a whole frame.
+/// Parses the headers of a complete frame.
 pub fn parse(layer: LinkLayer, frame: &[u8]) -> Parsed {
     parse_cut(layer, frame, u32::try_from(frame.len()).unwrap_or(u32::MAX))
 }
 
-/// Reads the headers of a frame that had `original` bytes, of which a capture kept the first ones. An `original` that
-/// is less than what is there counts as the latter.
+/// Parses the headers of a frame of `original` bytes, of which a capture kept the first. An `original` smaller than
+/// the bytes present counts as their length.
 pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
     let found = Found::new(layer, frame, original);
     let mut parsed = Parsed {
@@ -102,10 +104,11 @@ pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
     parsed
 }
 
-/// Enough of a packet that is not IP, or is malformed, to find that out again: the longest IPv4 header.
+/// How much of a packet that is not IP, or is malformed, must be kept to recognise that again: the longest IPv4
+/// header.
 const MOST_NEEDED_OF_OTHER: usize = 60;
 
-/// The link layer's addresses, as far as there are any, and what it says that it carries.
+/// The link-layer addresses, where there are any, and the type of what the link layer carries.
 fn link_headers(layer: LinkLayer, frame: &[u8], found: &Found) -> Headers {
     let mut headers = Headers { ether_type: found.ether_type, ..Headers::default() };
     let is_there = found.link_header > 0;
@@ -114,7 +117,7 @@ fn link_headers(layer: LinkLayer, frame: &[u8], found: &Found) -> Headers {
             headers.link_destination = array(frame, 0).unwrap_or_default();
             headers.link_source = array(frame, 6).unwrap_or_default();
         }
-        // Both kinds of cooked header say how long the address is, and keep eight bytes for it.
+        // Both kinds of cooked header contain the address length and reserve eight bytes for the address.
         LinkLayer::LinuxCooked if is_there && word(frame, 4) == Some(6) => {
             headers.link_source = array(frame, 6).unwrap_or_default();
         }
@@ -126,13 +129,13 @@ fn link_headers(layer: LinkLayer, frame: &[u8], found: &Found) -> Headers {
     headers
 }
 
-/// How many bytes follow the TCP header in a segment of `length` bytes; none where that header is malformed or cut off.
+/// The payload bytes of a TCP segment of `length` bytes; 0 if its header is malformed or truncated.
 fn tcp_data_length(transport: &[u8], length: u32) -> u16 {
     let header = byte(transport, 12).map_or(u32::MAX, |offset| u32::from(offset >> 4) * 4);
     u16::try_from(length.saturating_sub(header)).unwrap_or(u16::MAX)
 }
 
-/// The addresses and such of an IPv4 header, which is whole.
+/// Fills the key from an IPv4 header, which is complete.
 fn ipv4_key(header: &[u8]) -> FlowKey {
     let mapped = |at| {
         let mut address = [0; 16];
@@ -151,7 +154,7 @@ fn ipv4_key(header: &[u8]) -> FlowKey {
     }
 }
 
-/// The addresses and such of an IPv6 header, which is whole.
+/// Fills the key from an IPv6 header, which is complete.
 fn ipv6_key(header: &[u8], transport: u8) -> FlowKey {
     FlowKey {
         source: array(header, 8).unwrap_or_default(),
@@ -163,7 +166,7 @@ fn ipv6_key(header: &[u8], transport: u8) -> FlowKey {
     }
 }
 
-/// Sets the ports and flags, and says how many bytes of the transport header that took.
+/// Sets the ports and flags, and returns how many bytes of the transport header were examined.
 fn read_ports(key: &mut FlowKey, transport: &[u8]) -> usize {
     let pair = |key: &mut FlowKey| {
         if let (Some(source), Some(destination)) = (word(transport, 0), word(transport, 2)) {
@@ -182,7 +185,7 @@ fn read_ports(key: &mut FlowKey, transport: &[u8]) -> usize {
         }
         protocol::ICMP | protocol::ICMPV6 => {
             key.source_port = word(transport, 0).unwrap_or_default();
-            // Echo, timestamp, information and address mask carry an identifier; so does echo of ICMPv6.
+            // Echo, timestamp, information and address mask messages carry an identifier; so does ICMPv6 echo.
             let identified = match (key.transport, key.source_port >> 8) {
                 (protocol::ICMP, kind) => matches!(kind, 0 | 8 | 13..=18),
                 (_, kind) => matches!(kind, 128 | 129),

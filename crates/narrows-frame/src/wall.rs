@@ -1,11 +1,11 @@
-//! Instants of the world outside, as captures have them.
+//! Wall-clock instants, as in captures.
 
 use std::fmt;
 use std::ops::Add;
 
 use narrows_core::Duration;
 
-/// An instant of the wall clock: nanoseconds since 1 January 1970, 00:00 UTC. Lasts until the year 2554.
+/// An instant of the wall clock: nanoseconds since 1 January 1970, 00:00 UTC. The range ends in the year 2554.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -22,13 +22,13 @@ impl WallTime {
         self.0
     }
 
-    /// The span from `earlier` to `self`; zero when `earlier` is the later one.
+    /// The span from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// Saturates at the end of time.
+/// Saturates at the maximum.
 impl Add<Duration> for WallTime {
     type Output = Self;
     fn add(self, span: Duration) -> Self {
@@ -36,7 +36,7 @@ impl Add<Duration> for WallTime {
     }
 }
 
-/// Seconds since the start of 1970, with nine digits after the point.
+/// Seconds since the start of 1970, with nine decimals.
 impl fmt::Display for WallTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)

@@ -1,9 +1,9 @@
-//! What left the network and what was dropped, as pcapng ([`narrows_frame::capture::verdicts`]). Instants count from the
-//! start of 1970 unless the run has a start on the wall clock.
+//! Writes delivered and dropped packets as pcapng ([`narrows_frame::capture::verdicts`]). Instants count from the
+//! start of 1970 unless the run has a wall-clock start.
 //!
-//! A packet from a capture has its bytes, as far as that kept them. One that was generated becomes a packet of its protocol
-//! full of zeros, with the addresses and ports of its flow; where its length leaves no room for the headers, they are cut
-//! off.
+//! A packet from a capture has its bytes, as far as the capture kept them. A generated packet becomes a packet of its
+//! protocol with a payload of zeros and the addresses and ports of its flow; if its length leaves no room for the
+//! headers, they are truncated.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -27,7 +27,7 @@ pub(crate) struct CaptureOut {
 }
 
 impl CaptureOut {
-    /// Instants count from `start`; `title` says what runs.
+    /// Instants count from `start`; `title` describes the run.
     pub(crate) fn new(output: Output, title: &str, start: WallTime) -> Result<Self, SimError> {
         let name = output.name().to_owned();
         let writer = VerdictWriter::new(name, output, title, start)?;
@@ -63,7 +63,7 @@ impl CaptureOut {
         self.writer.finish()?.finish()
     }
 
-    /// Makes an Ethernet frame whose IP packet has `length` bytes.
+    /// Builds an Ethernet frame whose IP packet has `length` bytes.
     fn craft(&mut self, event: &Event<'_, Body>, to: PortId, length: u32) {
         let FlowKey {
             source,

@@ -1,4 +1,4 @@
-//! What changes while a run goes on.
+//! Changes during a run.
 
 use narrows_core::{Change, Engine, LinkId, Time};
 use narrows_report::RunInfo;
@@ -6,15 +6,15 @@ use narrows_scenario::{Scenario, Timeline};
 
 use crate::error::SimError;
 
-/// Changes of links, in the order of their instants.
+/// Changes of links, in order of time.
 pub(crate) trait Changes {
     /// The instant of the next changes.
     fn peek(&mut self) -> Option<Time>;
 
-    /// The changes of that instant.
+    /// The changes at that instant.
     fn take(&mut self) -> Result<Vec<(LinkId, Change)>, SimError>;
 
-    /// Brings what a report says of classes up to date with the changes taken so far.
+    /// Updates the report's information on classes with the changes taken so far.
     fn update(&self, _info: &mut RunInfo) {}
 }
 
@@ -51,19 +51,20 @@ impl Changes for ScenarioChanges {
     }
 }
 
-/// The numbers of links by their names.
+/// Link numbers by name.
 pub(crate) struct Links(Vec<(String, LinkId)>);
 
 impl Links {
     pub(crate) fn new<B>(engine: &Engine<B>) -> Self {
         let mut all: Vec<_> =
             engine.links().map(|link| (engine.view(link).name().to_owned(), link)).collect();
-        // Those that were added later come last.
+        // Links added later come last.
         all.sort();
         Self(all)
     }
 
-    /// Changes of links by name as changes by number. The names are those of the scenario that made the network.
+    /// Converts changes by link name into changes by link number. The names are those of the scenario that built the
+    /// network.
     pub(crate) fn changes(&self, changes: Vec<(String, Change)>) -> Vec<(LinkId, Change)> {
         let number = |name: &str| {
             let at = self.0.binary_search_by(|(link, _)| link.as_str().cmp(name));

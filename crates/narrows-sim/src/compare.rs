@@ -1,4 +1,4 @@
-//! Recorded verdicts against replayed ones.
+//! Compares recorded verdicts with replayed ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,14 @@ use narrows_frame::log::{Decided, Outcome, PacketNumber};
 use crate::names::Names;
 use narrows_traffic::Body;
 
-/// The most differences that are kept to be shown; all are counted.
+/// The maximum number of differences kept for display; all are counted.
 const SHOWN: usize = 10;
 
-/// Which verdict: a packet and its copy.
+/// Identifies a verdict: a packet and its copy.
 type Which = (PacketNumber, u16);
 
-/// Pairs verdicts as they come from either side. Both sides give them in nearly the same order, so that few wait.
+/// Pairs verdicts as they arrive from either side. Both sides produce them in nearly the same order, so that few are
+/// pending.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     recorded: BTreeMap<Which, Decided>,
@@ -33,7 +34,7 @@ pub(crate) struct Difference {
 }
 
 impl Comparison {
-    /// A verdict of the log.
+    /// Adds a verdict of the log.
     pub(crate) fn recorded(&mut self, decided: Decided) {
         match self.replayed.remove(&(decided.packet, decided.copy)) {
             Some(replayed) => self.compare(decided, replayed),
@@ -41,7 +42,7 @@ impl Comparison {
         }
     }
 
-    /// A verdict of the replay.
+    /// Adds a verdict of the replay.
     pub(crate) fn replayed(&mut self, event: &Event<'_, Body>) {
         let decided = Decided::of(event);
         match self.recorded.remove(&(decided.packet, decided.copy)) {
@@ -65,8 +66,8 @@ impl Comparison {
         }
     }
 
-    /// Both sides are complete: what only one of them has differs. Of a log that was `cut_short` the replay may know
-    /// more; how much, is returned.
+    /// Both sides are complete: verdicts on one side only are differences. If the log was `cut_short`, the replay may
+    /// have verdicts that the log lacks; their number is returned.
     pub(crate) fn close(&mut self, cut_short: bool) -> u64 {
         for recorded in std::mem::take(&mut self.recorded).into_values() {
             self.differ(Difference { recorded: Some(recorded), replayed: None });
@@ -81,7 +82,7 @@ impl Comparison {
         0
     }
 
-    /// The first differences, in words.
+    /// The first differences, as text.
     pub(crate) fn first(&self, names: &Names) -> Vec<String> {
         self.first.iter().map(|difference| difference.text(names)).collect()
     }
@@ -107,7 +108,7 @@ impl Difference {
     }
 }
 
-/// A verdict in words, with the instant in full: differences may be of a nanosecond.
+/// A verdict as text, with the full instant: differences may be as small as a nanosecond.
 struct Verdict<'a>(Decided, &'a Names);
 
 impl fmt::Display for Verdict<'_> {

@@ -1,4 +1,4 @@
-//! The loop of virtual time: inputs in, events out.
+//! The main loop of virtual time: inputs in, events out.
 
 use std::ops::ControlFlow;
 
@@ -10,21 +10,21 @@ use crate::error::SimError;
 use crate::watched::Watched;
 use narrows_traffic::Sources;
 
-/// How long nothing may happen inside, once all inputs of a run without a duration have come, before packets count as
-/// stuck behind a wire that is down: changes that go on for ever may never bring it up.
+/// For a run without a duration, once all inputs have arrived: how long nothing may happen inside the network before
+/// packets count as stuck behind a link that is down. Changes that repeat for ever may never bring it up.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
-/// In a span this short, senders that respond do no more than [`RUSH`] things, or what is between them takes no time at all
-/// and the run would never end: a thousand million packets a second are beyond any wire.
+/// Within a span this short, responsive senders send at most [`RUSH`] inputs. More means that the path between them
+/// takes no time and the run would never end: a thousand million packets a second are beyond any link.
 const MOMENT: Duration = Duration::from_millis(1);
-/// The most inputs in such a moment.
+/// The maximum number of inputs within a [`MOMENT`].
 const RUSH: u64 = 2_000_000;
 
-/// Sources from one look of who watches to the next: a fraction of a millisecond.
+/// Sources between two calls of the [`Watch`]: a fraction of a millisecond.
 const LOOK: u32 = 1_024;
 
-/// Somebody who watches a run: told from time to time which instant it has come to, and asked whether to go on. When and how
-/// often is no part of what a run is: it changes no event.
+/// A callback that watches a run: it receives the current instant from time to time and decides whether to continue.
+/// When and how often it is called changes no event.
 pub type Watch<'a> = &'a mut dyn FnMut(Time) -> ControlFlow<()>;
 
 /// A run in progress.
@@ -32,18 +32,18 @@ pub(crate) struct Drive<'a> {
     pub(crate) network: Watched,
     inputs: Sources,
     changes: Box<dyn Changes>,
-    /// How often something was changed.
+    /// The number of changes made.
     pub(crate) changes_made: u64,
-    /// Sources from one poll to the next; changes no event.
+    /// Sources between two polls; changes no event.
     poll_every: u32,
-    /// The most inputs in a [`MOMENT`], where some respond.
+    /// The maximum number of inputs in a [`MOMENT`], where some sources respond.
     rush: u64,
     watch: Watch<'a>,
-    /// Steps since the last look.
+    /// Steps since the last call of the watch.
     unwatched: u32,
 }
 
-/// What a report says of a scenario's traffic by itself.
+/// What the report says about a scenario's own traffic.
 pub(crate) struct TrafficInfo {
     pub(crate) sources: Vec<SourceInfo>,
     pub(crate) applications: Vec<(u32, ApplicationInfo)>,
@@ -53,9 +53,9 @@ pub(crate) struct TrafficInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) at: Time,
-    /// It ended with packets inside that no event would let out.
+    /// The run ended with packets inside that no event would release.
     pub(crate) stuck: bool,
-    /// Who watches did not want to go on: it ended before its time.
+    /// The watch stopped the run before its end.
     pub(crate) broken_off: bool,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Drive<'a> {
         Self { network, inputs, changes, changes_made: 0, poll_every: 1, rush: RUSH, watch, unwatched: 0 }
     }
 
-    /// Whether who watches wants to break off, at an instant that the run has come to.
+    /// Whether the watch stops the run, at the instant that the run has reached.
     fn is_over(&mut self, at: Time) -> bool {
         self.unwatched += 1;
         if self.unwatched < LOOK {
@@ -79,14 +79,14 @@ impl<'a> Drive<'a> {
         (self.watch)(at).is_break()
     }
 
-    /// Ends a run at an instant before its time: what is inside stays there.
+    /// Ends a run early: packets inside stay there.
     fn break_off(&mut self, at: Time) -> Result<End, SimError> {
         self.network.finish(at)?;
         Ok(End { at, stuck: false, broken_off: true })
     }
 
-    /// Runs until `until`: inputs before that instant, and events up to and including it. Without it until all inputs
-    /// have been handed in and the network is empty. Changes that come later than both are not made.
+    /// Runs until `until`: inputs before that instant, and events up to and including it. Without `until`, runs until
+    /// all inputs have been taken and the network is empty. Changes later than that are not made.
     pub(crate) fn run(&mut self, until: Option<Time>) -> Result<End, SimError> {
         if self.inputs.respond() {
             self.network.arrived = Some(Vec::new());
@@ -119,8 +119,8 @@ impl<'a> Drive<'a> {
         Ok(end)
     }
 
-    /// Like [`Drive::run`], but what arrives brings more inputs: each instant at which something happens is polled by
-    /// itself, before what comes later is handed in.
+    /// Like [`Drive::run`], but arrivals cause further inputs: each instant at which something happens is polled
+    /// separately, before any later input.
     fn run_responding(&mut self, until: Option<Time>) -> Result<End, SimError> {
         let last = until.unwrap_or(Time::NEVER);
         let mut patience = Time::ZERO + PATIENCE;
@@ -166,7 +166,7 @@ impl<'a> Drive<'a> {
         Ok(End { at, stuck, broken_off: false })
     }
 
-    /// Lets everything that is inside leave.
+    /// Runs until the network is empty.
     fn empty(&mut self) -> Result<End, SimError> {
         let mut limit = self.network.engine.now() + PATIENCE;
         while self.network.engine.inside() > 0 {
@@ -190,12 +190,12 @@ impl<'a> Drive<'a> {
         Ok(End { at: engine.now(), stuck: engine.inside() > 0, broken_off: false })
     }
 
-    /// Brings what a report says of classes up to date.
+    /// Updates the report's information on classes.
     pub(crate) fn update(&self, info: &mut RunInfo) {
         self.changes.update(info);
     }
 
-    /// Adds to a report what became of the traffic of a scenario, after a run of this length.
+    /// Adds the results of a scenario's traffic to a report, after a run of this length.
     pub(crate) fn report_traffic(&self, report: &mut Report, traffic: &TrafficInfo, length: Duration) {
         let places = (0u32..).map(|source| self.inputs.place(source));
         let meters = &self.network.traffic;
@@ -208,7 +208,7 @@ impl<'a> Drive<'a> {
         report.applications = traffic.applications.iter().filter_map(app).collect();
     }
 
-    /// Makes the changes that are due up to and including `at`: before packets that arrive at the same instant.
+    /// Makes the changes due up to and including `at`, before packets that arrive at the same instant.
     fn change_until(&mut self, at: Time) -> Result<(), SimError> {
         while let Some(due) = self.changes.peek().filter(|&due| due <= at) {
             let changes = self.changes.take()?;

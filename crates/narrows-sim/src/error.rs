@@ -1,4 +1,4 @@
-//! What can go wrong in a run.
+//! Errors of a run.
 
 use std::io;
 
@@ -12,40 +12,40 @@ use narrows_traffic::SourceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// An output could not be opened or written.
+    /// An output cannot be opened or written.
     #[error("cannot write {name}: {source}")]
     Write {
         /// The file, or `standard output`.
         name: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A capture or an input log could not be read.
+    /// A capture or an input log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The network cannot be built.
     #[error("the network cannot be built: {0}")]
     Build(#[from] BuildError),
-    /// A log's own names are not those that its scenario gives.
+    /// The names in a log do not match its scenario.
     #[error("{file} is inconsistent: its {what} differ from its scenario's")]
     ForeignLog {
         /// The file.
         file: String,
-        /// What does not fit.
+        /// What does not match.
         what: &'static str,
     },
-    /// A file that the scenario of a log names is not whole in it.
+    /// A file that a log's scenario names is incomplete in the log.
     #[error("{file} is inconsistent: {source}")]
     LoggedFile {
         /// The log.
         file: String,
-        /// What is wrong.
+        /// The cause.
         source: FileError,
     },
-    /// A change of the scenario cannot be made.
+    /// A change of the scenario cannot be applied.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// Nothing would happen.
+    /// The scenario has no traffic.
     #[error(
         "{0} has no traffic, which `sim` needs. Add a [[traffic]] with from, to and poisson, constant, on-off, aimd, capture or an application"
     )]
@@ -53,26 +53,27 @@ pub enum SimError {
     /// A time series needs an interval.
     #[error("the interval of a time series is zero: give one such as 100ms")]
     NoInterval,
-    /// A source of traffic cannot send.
+    /// A traffic source is invalid.
     #[error(transparent)]
     Source(SourceError),
-    /// Traffic that never ends, and no duration.
+    /// Endless traffic without a duration.
     #[error("the traffic `{0}` never ends: set the run's duration, or the traffic's `stop` or `packets`")]
     Endless(String),
-    /// Senders that respond go on and on, and time hardly does.
+    /// Responsive senders keep sending while time hardly advances.
     #[error(
         "responding sources act more than {most} times in a millisecond, at {at}: the network between them takes no time. Give a link a rate or a delay, or users a `think` time"
     )]
     Rush {
-        /// When it was too much.
+        /// The instant at which the limit was exceeded.
         at: Time,
-        /// The most.
+        /// The limit.
         most: u64,
     },
 }
 
 impl SimError {
-    /// Whether the reader of an output went away, which is no error of the run: `narrows sim … --packets - | head`.
+    /// Whether the reader of an output closed it, which is not an error of the run: `narrows sim … --packets - |
+    /// head`.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }

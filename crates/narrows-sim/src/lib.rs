@@ -1,16 +1,16 @@
-//! Virtual time: scenarios, captures and input logs through the engine as fast as the processor goes.
+//! Virtual time: runs scenarios, captures and input logs through the engine as fast as the processor allows.
 //!
-//! - [`simulate`] runs a scenario: its generated traffic and captures in, its timeline applied, and out come a report and
-//!   whatever [`SimOptions`] asks for: a record for each packet ([`packets`]), a time series
-//!   ([`series`]), a capture ([`capture_out`]).
-//! - [`replay`] hands the inputs of a recorded run in once more, and compares every verdict.
+//! - [`simulate`] runs a scenario: it feeds generated traffic and captures into the engine, applies the timeline, and
+//!   produces a report and the outputs that [`SimOptions`] selects: a record for each packet ([`packets`]), a time
+//!   series ([`series`]), a capture ([`capture_out`]).
+//! - [`replay`] feeds the inputs of a recorded run into the engine again and compares every verdict.
 //!
-//! Traffic may respond: an additive-increase sender waits for acknowledgements that cross the network, clients and servers
-//! of applications for each other's segments and datagrams. Each instant at which something happens is then handled before
-//! anything later is handed in.
+//! Traffic may be responsive: an additive-increase sender waits for acknowledgements that cross the network; clients
+//! and servers of applications wait for each other's segments and datagrams. Each instant at which something happens
+//! is then processed before any later input.
 //!
-//! Sources are merged in the order of their instants. At one instant come changes, then packets of captures, then
-//! generated ones; within each kind in the order of names, and then in their own.
+//! Sources are merged in order of time. At the same instant, changes come first, then packets of captures, then
+//! generated packets; within each kind the order is by name, and then the source's own.
 
 #![forbid(unsafe_code)]
 

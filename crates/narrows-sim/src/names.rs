@@ -1,4 +1,4 @@
-//! Names behind numbers, for outputs: an event borrows the engine that knows them.
+//! Names for numbers, for outputs: an event borrows the engine, so the names must be kept separately.
 
 use std::net::Ipv6Addr;
 use std::ops::Deref;
@@ -17,7 +17,7 @@ impl Names {
         Self { elements: ElementNames::of(engine), feeds }
     }
 
-    /// The network may have more links than before.
+    /// Updates the names: the network may have more links than before.
     pub(crate) fn update<B>(&mut self, engine: &Engine<B>) {
         self.elements = ElementNames::of(engine);
     }
@@ -31,17 +31,17 @@ impl Deref for Names {
     }
 }
 
-/// An address of a packet, as files show it: nothing for one without, IPv4 in its own form.
+/// A packet's address as shown in files: empty if there is none; IPv4 in dotted form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address(Protocol, [u8; 16]);
 
 impl Address {
-    /// Where it comes from.
+    /// The source address.
     pub fn source(key: &FlowKey) -> Self {
         Self(key.network, key.source)
     }
 
-    /// Where it goes.
+    /// The destination address.
     pub fn destination(key: &FlowKey) -> Self {
         Self(key.network, key.destination)
     }
@@ -58,7 +58,7 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The name of a transport protocol, or its number; empty for what is not IP.
+/// The name of a transport protocol, or its number; empty for packets that are not IP.
 pub fn transport(key: &FlowKey) -> std::borrow::Cow<'static, str> {
     match (key.network, key.transport) {
         (Protocol::Other, _) => "".into(),

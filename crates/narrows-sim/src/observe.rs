@@ -1,4 +1,4 @@
-//! Somebody is told what becomes of each packet, as it happens.
+//! Callbacks that receive the fate of each packet as it happens.
 
 use std::fmt;
 
@@ -8,27 +8,27 @@ use narrows_report::SeriesRow;
 use crate::names::Names;
 use narrows_traffic::Body;
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Observed<'a> {
-    /// The traffic source or capture that it came from.
+    /// The traffic source or capture that sent it.
     pub feed: &'a str,
-    /// The port where it came in.
+    /// The port where it arrived.
     pub port: &'a str,
     /// Its number among the arrivals there, from 0.
     pub number: u64,
-    /// 0 for the packet that came in; duplicates and pieces have other numbers.
+    /// 0 for the packet that arrived; duplicates and fragments have other numbers.
     pub copy: u16,
-    /// Its flow, as it was when it left.
+    /// Its flow key at that instant.
     pub key: FlowKey,
-    /// When it came in.
+    /// When it arrived.
     pub arrival: Time,
     /// When it was delivered or dropped.
     pub at: Time,
-    /// Its length then, from the network header on.
+    /// Its length at that instant, from the network header on.
     pub length: u32,
-    /// How long it waited in queues.
+    /// Its total queueing delay.
     pub queued: Duration,
     /// Whether it was delivered.
     pub delivered: bool,
@@ -36,7 +36,7 @@ pub struct Observed<'a> {
     pub place: &'a str,
     /// Why it was dropped; empty if it was not.
     pub reason: &'static str,
-    /// Whether it is marked with "congestion experienced".
+    /// Whether it is marked "congestion experienced".
     pub marked: bool,
 }
 
@@ -64,18 +64,18 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// Is told of each packet, in the order of verdicts.
+/// Called for each packet, in order of verdicts.
 pub type Observer = Box<dyn FnMut(&Observed<'_>)>;
 
-/// Is told of each row of a series.
+/// Called for each row of a series.
 pub type SeriesObserver = Box<dyn FnMut(&SeriesRow<'_>)>;
 
-/// Who is told what happens in a run.
+/// The callbacks of a run.
 #[derive(Default)]
 pub struct Observers {
-    /// Of each packet.
+    /// Called for each packet.
     pub packets: Option<Observer>,
-    /// Of what links and flows did in each interval of this length, which is not zero.
+    /// Called for links and flows in each interval of this length, which is not zero.
     pub series: Option<(Duration, SeriesObserver)>,
 }
 

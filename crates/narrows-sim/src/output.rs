@@ -1,4 +1,4 @@
-//! Files that a run writes: buffered, with errors that name the file.
+//! Output files of a run: buffered, with errors that name the file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,11 +11,11 @@ use crate::error::SimError;
 pub enum Destination {
     /// Standard output.
     StandardOutput,
-    /// A file, which is made anew.
+    /// A file, created or truncated.
     File(PathBuf),
 }
 
-/// `-` is standard output; anything else is the path of a file.
+/// `-` is standard output; anything else is a file path.
 impl From<PathBuf> for Destination {
     fn from(path: PathBuf) -> Self {
         if path.as_os_str() == "-" { Self::StandardOutput } else { Self::File(path) }
@@ -43,7 +43,7 @@ impl Output {
         Ok(Self { name, writer: BufWriter::with_capacity(1 << 16, inner) })
     }
 
-    /// Writes to memory or wherever, for tests.
+    /// Writes to memory or any writer, for tests.
     #[cfg(test)]
     pub(crate) fn to(writer: impl Write + 'static) -> Self {
         Self { name: "test".into(), writer: BufWriter::new(Box::new(writer)) }
@@ -53,7 +53,7 @@ impl Output {
         self.writer.write_all(bytes).map_err(|source| self.error(source))
     }
 
-    /// Writes out what is buffered. An output that is dropped without this loses its end without a word.
+    /// Flushes buffered data. An output that is dropped without this call silently loses its end.
     pub(crate) fn finish(mut self) -> Result<(), SimError> {
         self.writer.flush().map_err(|source| self.error(source))
     }

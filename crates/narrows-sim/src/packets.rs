@@ -2,16 +2,16 @@
 //!
 //! | column | |
 //! |---|---|
-//! | `port`, `number` | where the packet came in, and its number among the arrivals there, from 0 |
-//! | `copy` | 0 for the packet that came in; duplicates and pieces have other numbers |
-//! | `feed` | the traffic source or capture that it came from |
-//! | `protocol`, `source`, `source_port`, `destination`, `destination_port`, `traffic_class` | its flow |
-//! | `arrival_ns` | when it came in |
-//! | `length_bytes` | from the network header on; of a piece, its own |
+//! | `port`, `number` | the port where the packet arrived, and its number among the arrivals there, from 0 |
+//! | `copy` | 0 for the packet that arrived; duplicates and fragments have other numbers |
+//! | `feed` | the traffic source or capture that sent it |
+//! | `protocol`, `source`, `source_port`, `destination`, `destination_port`, `traffic_class` | its flow key |
+//! | `arrival_ns` | when it arrived |
+//! | `length_bytes` | from the network header on; for a fragment, the fragment's |
 //! | `verdict` | `delivered` or `dropped` |
 //! | `where` | the port of delivery, or the link that dropped it; empty when the network refused it |
 //! | `reason` | why it was dropped |
-//! | `queueing_ns` | how long it waited in queues |
+//! | `queueing_ns` | its total queueing delay |
 //! | `departure_ns` | when it was delivered or dropped |
 //!
 //! Records are in the order of verdicts.

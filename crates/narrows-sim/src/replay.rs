@@ -1,4 +1,4 @@
-//! The input log of a run, once more: the same inputs give the same verdicts.
+//! Replays the input log of a run: the same inputs give the same verdicts.
 
 use std::fmt;
 use std::iter;
@@ -22,7 +22,7 @@ use crate::simulate::{SimOptions, watchers, write_json};
 use crate::watched::Watched;
 use narrows_traffic::{Body, Frame};
 
-/// What came of a replay. Prints as a short summary for a person.
+/// The result of a replay. Displays as a short summary.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReplayResult {
@@ -30,32 +30,32 @@ pub struct ReplayResult {
     pub file: String,
     /// The program that wrote it.
     pub program: String,
-    /// Packets that the log handed in.
+    /// Packets in the log.
     pub arrivals: u64,
-    /// Changes that it made.
+    /// Changes in the log.
     pub changes: u64,
-    /// Values that it handed to feeds.
+    /// Feed values in the log.
     pub values: u64,
-    /// Packets that were lost before the live run could hand them in. They are in neither run.
+    /// Packets that were lost before they reached the engine of the live run. They are in neither run.
     pub lost: u64,
-    /// Verdicts that are the same in the log and in the replay: packet, copy, verdict and instant.
+    /// Verdicts that are equal in log and replay: packet, copy, verdict and instant.
     pub same: u64,
-    /// Verdicts that are not.
+    /// Verdicts that differ.
     pub different: u64,
-    /// The first differences, in words; and what else does not agree.
+    /// The first differences, as text, and any other disagreement.
     pub differences: Vec<String>,
-    /// Verdicts of the replay that a log that was cut short does not know.
+    /// Verdicts of the replay that a truncated log lacks.
     pub unknown: u64,
     /// Why the log ends early, if it does.
     pub cut_short: Option<String>,
-    /// Whether who watched broke the replay off: all is of the time until then.
+    /// Whether the watch stopped the replay: the results cover the time until then.
     pub broken_off: bool,
     /// The report of the replayed run.
     pub report: Report,
 }
 
 impl ReplayResult {
-    /// Whether the replay gave what the log says, as far as that goes.
+    /// Whether the replay agrees with the log, as far as the log goes.
     pub fn agrees(&self) -> bool {
         self.differences.is_empty() && self.different == 0
     }
@@ -93,19 +93,19 @@ impl fmt::Display for ReplayResult {
     }
 }
 
-/// Replays the input log of a run in virtual time, compares every verdict, and writes the outputs that are asked for.
-/// The log decides the duration and the seed: those of `options` do not count.
+/// Replays the input log of a run in virtual time, compares every verdict, and writes the selected outputs. Duration
+/// and seed come from the log; those in `options` are ignored.
 ///
-/// A log that ends early, because the run was killed, is compared as far as it goes.
+/// A log that ends early because the run was killed is compared as far as it goes.
 ///
 /// # Errors
-/// When the log cannot be read at all, or is damaged; when its scenario or a change is none; when an output cannot be
+/// If the log cannot be read or is damaged, if its scenario or a change in it is invalid, or if an output cannot be
 /// written.
 pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimError> {
     replay_watched(file, options, &mut |_| ControlFlow::Continue(()))
 }
 
-/// The same, while somebody watches who may break it off.
+/// As [`replay`], with a watch that can stop it.
 ///
 /// # Errors
 /// As for [`replay`].
@@ -126,7 +126,7 @@ pub fn replay_watched(file: &Path, options: &SimOptions, watch: Watch<'_>) -> Re
     let mut info = RunInfo::of(&scenario, Kind::Replay);
     let mut outputs = watchers(options, &engine, &name, header.started)?;
     outputs.comparison = Some(Comparison::default());
-    // What programs sent comes from the log, and then there are the scenario's own sources.
+    // Packets of external programs come from the log first; then come the scenario's own sources.
     let own = SourceInfo::all(&scenario);
     let sources = iter::once("log".into()).chain(own.iter().map(|source| source.name.clone())).collect();
     let network = Watched::new(engine, sources, outputs);
@@ -185,7 +185,7 @@ pub fn replay_watched(file: &Path, options: &SimOptions, watch: Watch<'_>) -> Re
     })
 }
 
-/// The log numbers ports and links by their places; the scenario must give the same places.
+/// The log refers to ports and links by index; the scenario must give the same indices.
 fn check_names(file: &str, header: &Header, engine: &Engine<Body>) -> Result<(), SimError> {
     let ports =
         engine.ports().map(|port| engine.port_name(port)).eq(header.ports.iter().map(|port| &port.name));
@@ -198,19 +198,19 @@ fn check_names(file: &str, header: &Header, engine: &Engine<Body>) -> Result<(),
     Ok(())
 }
 
-/// What commands of ipfw begin with in a log.
+/// The prefix of ipfw commands in a log.
 const IPFW: &str = "ipfw ";
 
-/// Records from one look of who watches to the next.
+/// Records between two calls of the watch.
 const LOOK: u64 = 1_024;
 
 /// Where a replay ended.
 enum Stop {
-    /// At the end of the log.
+    /// At the end of a complete log.
     End,
-    /// At the end of what there is of it.
+    /// At the end of a truncated log.
     Cut(String),
-    /// Where who watched did not want to go on.
+    /// The watch stopped it.
     Broken,
 }
 
@@ -219,17 +219,17 @@ struct Replay {
     scenario: Scenario,
     header: Header,
     links: Links,
-    /// What the files contain that the scenario and its changes name.
+    /// The contents of the files that the scenario and its changes name.
     files: LoggedFiles,
-    /// By their numbers.
+    /// By index.
     ports: Vec<PortId>,
-    /// Whether anybody wants the frames.
+    /// Whether any output needs the frames.
     keep: bool,
     arrivals: u64,
     changes: u64,
-    /// Values in the log, and those that the engine took.
+    /// Values in the log, and values that the engine accepted.
     values: (u64, u64),
-    /// The answers are in the log; this is only thrown away.
+    /// The answers are in the log; questions are discarded.
     questions: Vec<Question>,
     lost: u64,
     last: Time,
@@ -237,7 +237,7 @@ struct Replay {
 }
 
 impl Replay {
-    /// Hands in all that the log has, or until who watches breaks it off.
+    /// Replays all records of the log, or until the watch stops.
     fn read_all<R: std::io::Read>(
         &mut self,
         log: &mut LogReader<R>,
@@ -290,7 +290,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Commands of ipfw: `ipfw LINK COMMAND`. Those of one request are done at once, as in the run.
+    /// Commands of ipfw: `ipfw LINK COMMAND`. Those of one request are applied together, as in the run.
     fn command(&mut self, at: Time, lines: &[&str]) -> Result<(), SimError> {
         let commands: Vec<(&str, &str)> =
             lines.iter().map(|line| line[IPFW.len()..].split_once(' ').unwrap_or_default()).collect();
@@ -309,7 +309,7 @@ impl Replay {
         let file = || self.scenario.file.clone();
         let name = part.name.to_owned();
         self.files.take(part).map_err(|source| SimError::LoggedFile { file: file(), source })?;
-        // For the change that comes next.
+        // For the following change.
         if let Some(contents) = self.files.whole().get(&name) {
             self.scenario.add_file(&name, contents.as_slice());
         }
@@ -360,7 +360,7 @@ impl Replay {
         Ok(())
     }
 
-    /// What the last record counts otherwise than the replay.
+    /// Differences between the counts in the last record and those of the replay.
     fn disagreements(&self) -> Vec<String> {
         let Some(ended) = self.ended else { return Vec::new() };
         let pairs = [

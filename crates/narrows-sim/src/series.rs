@@ -2,21 +2,21 @@
 //!
 //! | column | of a link | of a flow |
 //! |---|---|---|
-//! | `start_ns`, `end_ns` | the interval; it includes its end and not its start, but for the first | the same |
+//! | `start_ns`, `end_ns` | the interval; it includes its end, and its start only for the first interval | the same |
 //! | `kind` | `link` | `flow` |
 //! | `name` | the link | the traffic source or capture |
 //! | `flow` | | protocol, addresses and ports |
 //! | `backlog_packets`, `backlog_bytes` | in the queue at `end_ns` | |
 //! | `in_flight_packets` | in the delay line at `end_ns` | |
-//! | `sojourn_mean_ns` | mean time in the queue, of packets whose transmission began in the interval | mean time in the network, of packets delivered in it |
-//! | `throughput_bps` | bits sent by the transmitter, overhead included, by the interval; a transmission counts when it ends | bits delivered, from the network header on, by the interval |
-//! | `delivered_packets` | out of the link | at a port |
-//! | `dropped_packets` | by the link | anywhere |
-//! | `marked_packets` | "congestion experienced", by the link | of those delivered, those with "congestion experienced" |
-//! | `offered_packets` | handed to the link | |
+//! | `sojourn_mean_ns` | mean time in the queue, of packets whose transmission began in the interval | mean time in the network, of packets delivered in the interval |
+//! | `throughput_bps` | bits sent by the transmitter, overhead included, divided by the interval; a transmission counts when it ends | bits delivered, from the network header on, divided by the interval |
+//! | `delivered_packets` | leaving the link | delivered at a port |
+//! | `dropped_packets` | dropped by the link | dropped anywhere |
+//! | `marked_packets` | marked "congestion experienced" by the link | delivered with "congestion experienced" |
+//! | `offered_packets` | offered to the link | |
 //! | `drops` | by reason: `queue full=3;wire loss=1` | |
 //!
-//! A mean of nothing is left empty. A flow has a row in an interval in which it had a verdict.
+//! A mean over no packets is left empty. A flow has a row for each interval in which it had a verdict.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -34,7 +34,7 @@ pub(crate) struct Series {
     sink: Sink,
     interval: Duration,
     start: Time,
-    /// What each link had counted at the start of the interval.
+    /// Each link's counters at the start of the interval.
     links: Vec<LinkCounts>,
     flows: BTreeMap<(u32, FlowKey), FlowMark>,
 }
@@ -46,7 +46,7 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// CSV, with its head.
+    /// CSV, starting with the header line.
     pub(crate) fn csv(mut output: Output) -> Result<Self, SimError> {
         output.put(SERIES_HEAD.as_bytes())?;
         Ok(Self::Csv(output))
@@ -70,7 +70,7 @@ impl Sink {
     }
 }
 
-/// What a flow has had in the interval.
+/// A flow's counters for the interval.
 #[derive(Default)]
 struct FlowMark {
     delivered: u64,
@@ -87,14 +87,14 @@ impl Series {
         Self { sink, interval, start: Time::ZERO, links, flows: BTreeMap::new() }
     }
 
-    /// The end of the interval that is being measured: [`Series::close`] is to be called after all inputs and events up
-    /// to and including that instant, and before any other.
+    /// The end of the current interval. Call [`Series::close`] after all inputs and events up to and including that
+    /// instant, and before any later one.
     pub(crate) fn next_end(&self) -> Time {
         self.start + self.interval
     }
 
     pub(crate) fn event(&mut self, event: &Event<'_, Body>) {
-        // A mark or a congestion signal that a packet gets on its way does not make it another flow.
+        // A mark or ECN codepoint that a packet gets on its path does not make it another flow.
         let key = FlowKey { mark: 0, traffic_class: 0, tcp_flags: 0, ..event.key };
         let flow = self.flows.entry((event.body.get().source, key)).or_default();
         match event.verdict {
@@ -143,7 +143,7 @@ impl Series {
         Ok(())
     }
 
-    /// Closes the interval that `end` cuts short, if it has any length.
+    /// Closes the interval that `end` cuts short, if its length is not zero.
     pub(crate) fn finish<B>(mut self, end: Time, names: &Names, engine: &Engine<B>) -> Result<(), SimError> {
         if end > self.start {
             self.close(end, names, engine)?;

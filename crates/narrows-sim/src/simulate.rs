@@ -1,4 +1,4 @@
-//! A scenario in virtual time, from beginning to end.
+//! Runs a scenario in virtual time from beginning to end.
 
 use std::ops::ControlFlow;
 
@@ -20,45 +20,45 @@ use crate::series::{Series, Sink};
 use crate::watched::{Watched, Watchers};
 use narrows_traffic::{Body, SourceOptions, Sources, application_infos};
 
-/// What a run is to do beyond what the scenario says.
+/// Options of a run beyond the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SimOptions {
-    /// How long the run lasts, instead of what the scenario says. If neither says it, the run ends when all traffic has
-    /// come and the network is empty.
+    /// Overrides the scenario's duration. If neither sets one, the run ends when all traffic has been sent and the
+    /// network is empty.
     pub duration: Option<Duration>,
-    /// The seed, instead of the scenario's.
+    /// Overrides the scenario's seed.
     pub seed: Option<Seed>,
-    /// One record for each packet, as CSV.
+    /// Write one record for each packet, as CSV.
     pub packets: Option<Destination>,
-    /// A time series for each link and flow, as CSV.
+    /// Write a time series for each link and flow, as CSV.
     pub series: Option<SeriesOptions>,
-    /// What left the network and what was dropped, as pcapng.
+    /// Write delivered and dropped packets, as pcapng.
     pub capture: Option<Destination>,
-    /// The report, as JSON.
+    /// Write the report, as JSON.
     pub json: Option<Destination>,
 }
 
-/// A time series.
+/// The time series output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesOptions {
-    /// Where it goes.
+    /// Where to write it.
     pub to: Destination,
-    /// How far apart its rows are; not zero.
+    /// The interval between rows; not zero.
     pub interval: Duration,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SimResult {
     /// The report.
     pub report: Report,
-    /// Whether who watched broke it off: the report is of the time until then.
+    /// Whether the watch stopped the run: the report covers the time until then.
     pub broken_off: bool,
 }
 
-/// Runs a scenario in virtual time and writes the outputs that are asked for. The same scenario, captures and seed give
-/// the same outputs, byte for byte, on every machine.
+/// Runs a scenario in virtual time and writes the selected outputs. The same scenario, captures and seed give the
+/// same outputs, byte for byte, on every machine.
 ///
 /// ```
 /// # use narrows_scenario::Scenario;
@@ -85,13 +85,13 @@ pub struct SimResult {
 /// ```
 ///
 /// # Errors
-/// When the scenario has no traffic, or traffic without an end and no duration; when a capture cannot be read or an
-/// output not be written.
+/// If the scenario has no traffic, or endless traffic without a duration; if a capture cannot be read or an output
+/// cannot be written.
 pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, SimError> {
     run(scenario, options, &mut |_| (), Observers::default(), &mut go_on)
 }
 
-/// The same, while somebody watches who may break it off: the report is then of the time until that, and says so.
+/// As [`simulate`], with a watch that can stop the run: the report then covers the time until that, and says so.
 ///
 /// # Errors
 /// As for [`simulate`].
@@ -107,7 +107,7 @@ fn go_on(_: Time) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// The same, while somebody is told what becomes of each packet.
+/// As [`simulate`], with a callback for the fate of each packet.
 ///
 /// # Errors
 /// As for [`simulate`].
@@ -115,7 +115,7 @@ pub fn observe(scenario: &Scenario, options: &SimOptions, observer: Observer) ->
     observe_watched(scenario, options, observer, &mut go_on)
 }
 
-/// The same, while somebody watches as for [`simulate_watched`].
+/// As [`observe`], with a watch as for [`simulate_watched`].
 ///
 /// # Errors
 /// As for [`simulate`].
@@ -128,9 +128,9 @@ pub fn observe_watched(
     run(scenario, options, &mut |_| (), Observers { packets: Some(observer), ..Observers::default() }, watch)
 }
 
-/// The same, while somebody is told what becomes of each packet, of rows of a series, or both. A series that
-/// [`SimOptions::series`] asks for is not written then, if there is an observer for one. `adjust` may put elements of its
-/// own in the place of those that the scenario says, from the beginning; the report knows only what the scenario says.
+/// As [`simulate_watched`], with callbacks for packets, for rows of a series, or both. If there is a callback for a
+/// series, the one that [`SimOptions::series`] selects is not written. `adjust` may replace elements of the scenario
+/// from the beginning; the report knows only what the scenario says.
 ///
 /// # Errors
 /// As for [`simulate`].
@@ -144,15 +144,15 @@ pub fn observe_all(
     run(scenario, options, adjust, observers, watch)
 }
 
-/// May change what a link of the engine is made of. It is called for each, once.
+/// May change the configuration of a link of the engine. Called once for each link.
 pub type AdjustLink<'a> = &'a mut dyn FnMut(&mut LinkConfig);
 
-/// Another queue for a link of the engine, by its name (`access.down`, or `radio` where the medium is shared), in place of
-/// what the scenario says; nothing for most.
+/// A replacement queue for a link of the engine, by the link's name (`access.down`, or `radio` where the medium is
+/// shared); `None` to keep the scenario's.
 pub type OtherQueue<'a> = &'a mut dyn FnMut(&str) -> Option<Box<dyn Queue>>;
 
-/// The same with other queues than the scenario's in some links, from the beginning: for schedulers that scenarios do not
-/// have. The report knows only what the scenario says, so the classes had better be the same.
+/// As [`observe_all`], with queues other than the scenario's in some links from the beginning: for schedulers that
+/// scenarios do not have. The report knows only what the scenario says, so the classes should be the same.
 ///
 /// # Errors
 /// As for [`simulate`].
@@ -208,7 +208,7 @@ fn run(
         None => {}
     }
     let mut info = RunInfo::of(&scenario, Kind::Virtual);
-    // Entries of the timeline may count from the first packet.
+    // Timeline entries may count from the first packet.
     let first = inputs.peek().filter(|&at| until.is_none_or(|until| at < until));
     let changes = ScenarioChanges::new(scenario, &engine, first);
     let network = Watched::new(engine, inputs.names(), watchers);
@@ -245,7 +245,7 @@ fn check(scenario: &Scenario, until: Option<Time>) -> Result<(), SimError> {
     }
 }
 
-/// Opens the outputs that are asked for. `start` is the wall clock at the start of the run.
+/// Opens the selected outputs. `start` is the wall clock at the start of the run.
 pub(crate) fn watchers(
     options: &SimOptions,
     engine: &Engine<Body>,
@@ -275,7 +275,7 @@ fn broken_off(end: End, until: Option<Time>) -> Option<String> {
     end.broken_off.then(|| format!("interrupted after {at}{whole}: figures up to then"))
 }
 
-/// The reader compares with what was asked for, which is not what was in force all the time.
+/// A note for the reader of the report: results are compared with the initial settings, which changed during the run.
 fn changed(times: u64) -> Option<String> {
     let times = match times {
         0 => return None,

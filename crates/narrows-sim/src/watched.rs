@@ -1,4 +1,4 @@
-//! The engine with everybody who is told of its events.
+//! The engine with all receivers of its events.
 
 use narrows_core::{Body as Kept, Change, Engine, Event, LinkId, Packet, PortId, Time};
 use narrows_report::{Meter, SourceMeter};
@@ -13,19 +13,19 @@ use crate::packets::PacketRecords;
 use crate::series::Series;
 use narrows_traffic::{Arrived, Body};
 
-/// An engine, its meter, and the outputs. Sources are handed in in the order of their instants.
+/// An engine, its meter, and the outputs. Inputs must be handed in in order of time.
 pub(crate) struct Watched {
     pub(crate) engine: Engine<Body>,
     pub(crate) meter: Meter,
     names: Names,
     pub(crate) watchers: Watchers,
-    /// What the sources' packets met, by the numbers of these.
+    /// Results per traffic source, by source number.
     pub(crate) traffic: Vec<SourceMeter>,
-    /// Whole packets that were delivered, where somebody wants to know.
+    /// Complete packets that were delivered, if needed.
     pub(crate) arrived: Option<Vec<Arrived>>,
 }
 
-/// Who is told of each event, beside the meter.
+/// The receivers of each event, beside the meter.
 #[derive(Default)]
 pub(crate) struct Watchers {
     pub(crate) packets: Option<PacketRecords>,
@@ -36,7 +36,7 @@ pub(crate) struct Watchers {
 }
 
 impl Watched {
-    /// `feeds` are the names of those that [`Body::feed`] numbers.
+    /// `feeds` are the names for the numbers in [`Body::feed`].
     pub(crate) fn new(engine: Engine<Body>, feeds: Vec<String>, watchers: Watchers) -> Self {
         let meter = Meter::new(engine.ports().len());
         let traffic = feeds.iter().map(|_| SourceMeter::default()).collect();
@@ -60,7 +60,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Makes changes that may add to the network.
+    /// Makes changes that may add links to the network.
     pub(crate) fn make(&mut self, at: Time, changes: Vec<EngineChange>) -> Result<(), SimError> {
         self.close_intervals_before(at)?;
         changes.into_iter().try_for_each(|change| change.make(&mut self.engine, at).map(drop))?;
@@ -68,7 +68,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Hands values to a feed; returns how many were taken.
+    /// Passes values to a feed; returns how many were accepted.
     pub(crate) fn feed(
         &mut self,
         at: Time,
@@ -86,7 +86,7 @@ impl Watched {
         self.drain(now)
     }
 
-    /// Completes the files of a run that ends at `end`.
+    /// Completes the output files of a run that ends at `end`.
     pub(crate) fn finish(&mut self, end: Time) -> Result<(), SimError> {
         self.poll(end)?;
         let Watchers { packets, series, capture, .. } = std::mem::take(&mut self.watchers);
@@ -95,7 +95,8 @@ impl Watched {
         capture.map_or(Ok(()), CaptureOut::finish)
     }
 
-    /// Intervals of the series end when all that happens up to their ends has happened, and nothing later has.
+    /// Closes the intervals of the series that end before `at`: all events up to their ends have been handled, and
+    /// none later.
     fn close_intervals_before(&mut self, at: Time) -> Result<(), SimError> {
         while let Some(end) = self.watchers.series.as_ref().map(Series::next_end).filter(|&end| end < at) {
             self.drain(end)?;

@@ -1,16 +1,16 @@
-//! ICMP errors: destination unreachable, "fragmentation needed" (RFC 792, with the next hop's MTU of RFC 1191), time
-//! exceeded; and the same of ICMPv6 (RFC 4443).
+//! ICMP errors: destination unreachable, "fragmentation needed" (RFC 792, with the next hop's MTU as in RFC 1191),
+//! time exceeded; and the ICMPv6 equivalents (RFC 4443).
 //!
-//! An error goes to the sender of a packet unless that could start a storm or reach somebody who sent nothing:
-//! - over IPv4 (RFC 1122, 3.2.2; RFC 1812, 4.3.2.7) never about an ICMP error or an ICMP type that is not known to be a
-//!   question or a reply, about a packet to a group of hosts or stations, about a fragment other than the first, or to
-//!   a source that does not name one host;
-//! - over IPv6 (RFC 4443, 2.4 e) never about an ICMPv6 error or a redirect, about a packet to a group of hosts or
-//!   stations, or to a source that does not name one host. About a packet to a group there is "packet too big", though:
-//!   RFC 4443 makes an exception for this very message, so that path MTU discovery works for multicasts.
+//! An error goes to the sender of a packet, unless it could cause a storm or reach a host that sent nothing:
+//! - over IPv4 (RFC 1122, 3.2.2; RFC 1812, 4.3.2.7), there is no error about an ICMP error or an ICMP type that is
+//!   not known to be a query or a reply, about a multicast or broadcast packet, about a fragment other than the
+//!   first, or to a source address that does not identify a single host;
+//! - over IPv6 (RFC 4443, 2.4 e), there is no error about an ICMPv6 error or a redirect, about a multicast packet, or
+//!   to a source address that does not identify a single host. "Packet too big" is still sent about a multicast
+//!   packet: RFC 4443 makes this exception so that path MTU discovery works for multicast.
 //!
-//! An error quotes the packet: over IPv4 as much of it as fits in 576 bytes (RFC 1812, 4.3.2.3), over IPv6 in 1,280
-//! (RFC 4443, 2.4 c). What is not known here, whether an address is a subnet's broadcast, is not checked.
+//! An error quotes the packet: over IPv4 as much as fits in 576 bytes (RFC 1812, 4.3.2.3), over IPv6 in 1,280 (RFC
+//! 4443, 2.4 c). Whether an address is a subnet's broadcast address is not known here and not checked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -22,23 +22,24 @@ use crate::craft::{DONT_FRAGMENT, Ipv4Header, Ipv6Header};
 use crate::parse::{Found, Network, protocol};
 use crate::{LinkLayer, MacAddress};
 
-/// Why a packet goes no further.
+/// Why a packet is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IcmpError {
-    /// The next hop takes packets of no more than this.
+    /// It exceeds the MTU of the next hop, which is this.
     TooBig(Bytes),
-    /// It has passed as many routers as it may.
+    /// Its hop limit is exceeded.
     HopLimit,
     /// No route leads to its destination.
     NoRoute,
-    /// Nobody listens on its port.
+    /// Its destination port is closed.
     NoPort,
-    /// Nobody speaks its protocol. Of IPv4 alone: IPv6 says where in the packet the problem is, which nobody reads.
+    /// Its protocol is not supported. IPv4 only: ICMPv6 would have to point at the offending header field, which no
+    /// receiver uses.
     NoProtocol,
 }
 
 impl IcmpError {
-    /// ICMP's type and code, and what stands behind the checksum.
+    /// ICMP's type and code, and the 32-bit word after the checksum.
     fn of_ipv4(self) -> ([u8; 2], u32) {
         match self {
             // RFC 1191, section 4: sixteen bits of zero, then the MTU.
@@ -51,7 +52,7 @@ impl IcmpError {
         }
     }
 
-    /// The same of ICMPv6.
+    /// The ICMPv6 equivalent of [`IcmpError::of_ipv4`].
     fn of_ipv6(self) -> Option<([u8; 2], u32)> {
         match self {
             Self::TooBig(mtu) => Some(([2, 0], u32::try_from(mtu.get()).unwrap_or(u32::MAX))),
@@ -63,12 +64,12 @@ impl IcmpError {
     }
 }
 
-/// Writes over `out` the frame that tells the sender of `frame` of an error. Says whether there is one; if not, `out`
-/// stays as it was.
+/// Writes to `out` the frame that reports an error to the sender of `frame`. Returns whether there is one; if not,
+/// `out` is unchanged.
 ///
-/// The error comes from the address `source`; where that is of the other version of IP, there is none. An Ethernet
-/// frame goes back to the station that it came from, out of the one that it was sent to, with the same tags. Of the
-/// cooked layers there is no way back: no error.
+/// The error is sent from the address `source`; there is none if that is of the other IP version. On Ethernet the
+/// error goes back to the station that sent the frame, from the one that it was sent to, with the same tags. Frames
+/// with cooked headers cannot be answered: no error.
 pub fn icmp_error(
     layer: LinkLayer,
     frame: &[u8],
@@ -111,34 +112,34 @@ pub fn icmp_error(
     true
 }
 
-/// The sender of an IPv4 packet, if it may be told about that packet.
+/// The sender of an IPv4 packet, if an error about that packet may be sent to it.
 pub(super) fn ipv4_sender(packet: &[u8]) -> Option<Ipv4Addr> {
     let sender = Ipv4Addr::from_octets(array(packet, 12)?);
     let destination = Ipv4Addr::from_octets(array(packet, 16)?);
     let group = |address: Ipv4Addr| address.is_multicast() || address.is_broadcast();
-    // 240.0.0.0/4 is reserved, and 0.0.0.0/8 names no host but "this" one.
+    // 240.0.0.0/4 is reserved, and 0.0.0.0/8 only means "this host".
     let one_host = !group(sender) && !sender.is_loopback() && !matches!(sender.octets()[0], 0 | 240..);
     (one_host && !group(destination)).then_some(sender)
 }
 
-/// The ICMP types that ask or reply (IANA), all others being errors, obsolete or unknown.
+/// The ICMP types that are queries or replies (IANA). All others are errors, obsolete or unknown.
 fn is_ipv4_query(icmp: &[u8]) -> bool {
     matches!(byte(icmp, 0), Some(0 | 8 | 9 | 10 | 13..=18 | 42 | 43))
 }
 
-/// The sender of an IPv6 packet, if it names one host.
+/// The sender of an IPv6 packet, if the address identifies a single host.
 pub(super) fn ipv6_sender(packet: &[u8]) -> Option<Ipv6Addr> {
     let sender = Ipv6Addr::from_octets(array(packet, 8)?);
     let one_host = !sender.is_unspecified() && !sender.is_multicast() && !sender.is_loopback();
     one_host.then_some(sender)
 }
 
-/// Types below 128 are errors; one that cannot be read may be. 137 is a redirect.
+/// Types below 128 are errors. A type that cannot be read is treated as one. 137 is a redirect.
 fn is_ipv6_error(icmp: &[u8]) -> bool {
     byte(icmp, 0).is_none_or(|kind| kind < 128 || kind == 137)
 }
 
-/// The way back: nothing for a frame without a link header.
+/// The link header of the reply; nothing for a frame without a link header.
 pub(super) fn link_header(link: &[u8], out: &mut Vec<u8>) {
     out.clear();
     if let (Some(to), Some(from), Some(rest)) = (array(link, 6), array(link, 0), link.get(12..)) {
@@ -149,8 +150,8 @@ pub(super) fn link_header(link: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// An answer about a multicast cannot come from the group's address: it gets the address with the group bit cleared
-/// and the "locally administered" bit set.
+/// The reply to a multicast cannot come from the group address: it gets that address with the group bit cleared and
+/// the "locally administered" bit set.
 fn one_station(mac: MacAddress) -> MacAddress {
     if !mac.is_group() {
         return mac;
@@ -162,7 +163,7 @@ fn one_station(mac: MacAddress) -> MacAddress {
 
 /// RFC 1812, 4.3.2.5: precedence "internetwork control".
 const INTERNETWORK_CONTROL: u8 = 6 << 5;
-/// The hop limit of what the network itself sends.
+/// The hop limit of frames that the network itself sends.
 pub(super) const HOP_LIMIT: u8 = 64;
 
 fn append_icmp(packet: &[u8], error: IcmpError, source: Ipv4Addr, destination: Ipv4Addr, out: &mut Vec<u8>) {
@@ -205,7 +206,7 @@ fn append_icmpv6(
     out[start + 2..start + 4].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Type and code, no checksum yet, what the error says, and whom it is about.
+/// Appends type and code, an empty checksum, the 32-bit word and the quoted packet.
 fn append_message((kind, word): ([u8; 2], u32), quote: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&kind);
     out.extend_from_slice(&[0, 0]);

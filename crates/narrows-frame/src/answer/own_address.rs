@@ -1,9 +1,9 @@
-//! What a router answers that is spoken to itself, as a host on which nothing runs: echoes (RFC 1122, 3.2.2.6; RFC 4443,
-//! 4.2), and resets of TCP connections (RFC 9293, 3.5.2). That nobody listens on a port otherwise is an
+//! How a router answers packets addressed to itself, like a host on which no services run: echo replies (RFC 1122,
+//! 3.2.2.6; RFC 4443, 4.2) and TCP resets (RFC 9293, 3.5.2). For other closed ports it sends an
 //! [`icmp_error`](super::icmp_error).
 //!
-//! Nobody puts fragments together here: they are not answered. Nor is what arrived damaged, or from a source that does
-//! not name one host.
+//! There is no reassembly, so fragments are not answered. Nor are damaged packets, or packets from a source address
+//! that does not identify a single host.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -14,8 +14,9 @@ use crate::checksum::Sum;
 use crate::craft::{DONT_FRAGMENT, Ipv4Header, Ipv6Header};
 use crate::parse::{Found, Network, protocol};
 
-/// Writes over `out` the reply to the echo request in `frame`, which comes from the address that was asked. Says
-/// whether it is one; if not, `out` stays as it was. Link addresses are those of an [`icmp_error`](super::icmp_error).
+/// Writes to `out` the reply to the echo request in `frame`, sent from the address that was pinged. Returns whether
+/// `frame` is such a request; if not, `out` is unchanged. Link addresses are as in an
+/// [`icmp_error`](super::icmp_error).
 pub fn echo_reply(layer: LinkLayer, frame: &[u8], out: &mut Vec<u8>) -> bool {
     const REQUEST: u8 = 8;
     const REPLY: u8 = 0;
@@ -27,7 +28,7 @@ pub fn echo_reply(layer: LinkLayer, frame: &[u8], out: &mut Vec<u8>) -> bool {
         (protocol::ICMPV6, Some(REQUEST_6), Some(0)) => REPLY_6,
         _ => return false,
     };
-    // Type, code, checksum, identifier and number, at least.
+    // Type, code, checksum, identifier and sequence number, at least.
     if asked.transport.len() < 8 {
         return false;
     }
@@ -37,8 +38,8 @@ pub fn echo_reply(layer: LinkLayer, frame: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Writes over `out` the reset that answers the TCP segment in `frame`, as from a host where no connection is known.
-/// Says whether there is one; if not, `out` stays as it was. Link addresses as of [`echo_reply`].
+/// Writes to `out` the reset that answers the TCP segment in `frame`, as from a host that knows no such connection.
+/// Returns whether there is one; if not, `out` is unchanged. Link addresses are as for [`echo_reply`].
 pub fn tcp_reset(layer: LinkLayer, frame: &[u8], out: &mut Vec<u8>) -> bool {
     const FIN: u8 = 1;
     const SYN: u8 = 2;
@@ -64,25 +65,25 @@ pub fn tcp_reset(layer: LinkLayer, frame: &[u8], out: &mut Vec<u8>) -> bool {
         reset.extend_from_slice(&acknowledgement);
         reset.extend_from_slice(&[0, 0, 0, 0, 5 << 4, RST]);
     } else {
-        // What the segment takes up of the sequence: its data, and one for each of SYN and FIN.
+        // The sequence space of the segment: its data, plus one each for SYN and FIN.
         let flagged = u32::from(flags & SYN != 0) + u32::from(flags & FIN != 0);
         let taken = ((segment.len() - header) as u32).wrapping_add(flagged);
         reset.extend_from_slice(&[0; 4]);
         reset.extend_from_slice(&sequence.wrapping_add(taken).to_be_bytes());
         reset.extend_from_slice(&[5 << 4, RST | ACK]);
     }
-    // No window, no checksum yet, nothing urgent.
+    // Zero window, checksum filled in later, no urgent pointer.
     reset.extend_from_slice(&[0; 6]);
     asked.answer(&mut reset, 16, out);
     true
 }
 
-/// A whole, undamaged packet from one host.
+/// A complete, undamaged packet from a single host.
 struct Asked<'a> {
     link: &'a [u8],
     ends: Ends,
     traffic_class: u8,
-    /// IPv4's, with "don't fragment": an answer that repeats all of the packet meets the same links.
+    /// Of IPv4, which then has "don't fragment" set: a reply that repeats the whole packet crosses the same links.
     identification: u16,
     flags: u16,
     protocol: u8,
@@ -137,7 +138,7 @@ impl<'a> Asked<'a> {
         (asked.ends.checksum(asked.protocol, transport) == 0).then_some(asked)
     }
 
-    /// Sends `message` back, the checksum at `place` being made.
+    /// Sends `message` back, computing the checksum at `place`.
     fn answer(&self, message: &mut [u8], place: usize, out: &mut Vec<u8>) {
         let ends = self.ends.reversed();
         message[place..place + 2].fill(0);
@@ -145,7 +146,7 @@ impl<'a> Asked<'a> {
         message[place..place + 2].copy_from_slice(&checksum.to_be_bytes());
         link_header(self.link, out);
         let Self { identification, flags, protocol, .. } = *self;
-        // The same service class; congestion is nothing that an answer repeats.
+        // The same DSCP; an echoed ECN congestion mark would be meaningless.
         let (traffic_class, hop_limit) = (self.traffic_class & !3, HOP_LIMIT);
         match ends {
             Ends::V4 { source, destination } => {
@@ -169,11 +170,12 @@ impl Ends {
         }
     }
 
-    /// The checksum of a transport message between the two; zero for one that contains its right checksum.
+    /// The checksum of a transport message between the two addresses; zero for a message that contains its correct
+    /// checksum.
     fn checksum(self, protocol: u8, message: &[u8]) -> u16 {
         let sum = Sum::default();
         let sum = match self {
-            // ICMP alone does without a pseudo header.
+            // Only ICMP over IPv4 has no pseudo header.
             Self::V4 { .. } if protocol == protocol::ICMP => sum,
             Self::V4 { source, destination } => {
                 sum.pseudo_header(&source.octets(), &destination.octets(), message.len(), protocol)

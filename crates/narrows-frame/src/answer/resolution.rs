@@ -1,8 +1,8 @@
-//! Address resolution: ARP (RFC 826) and the part of IPv6 neighbour discovery that does the same (RFC 4861, 7.2).
+//! Address resolution: ARP (RFC 826), and the part of IPv6 neighbour discovery with the same purpose (RFC 4861, 7.2).
 //!
-//! Probes for a duplicate address are questions that silence answers: an ARP probe (RFC 5227: the sender's address is
-//! zero) and a solicitation from the unspecified address (RFC 4862) get no reply, or else a host could not take the
-//! address that it was given. Nor does an announcement, an ARP request for the sender's own address.
+//! Probes for duplicate addresses must not be answered, or a host could not take the address it was assigned: an ARP
+//! probe (RFC 5227: the sender's address is zero) and a solicitation from the unspecified address (RFC 4862) get no
+//! reply. Nor does an announcement, an ARP request for the sender's own address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,8 +12,8 @@ use crate::craft::Ipv6Header;
 use crate::parse::{Found, Network, ether_type, protocol};
 use crate::{LinkLayer, MacAddress};
 
-/// Whether this Ethernet frame resolves addresses: ARP, a neighbour solicitation or a neighbour advertisement, be it
-/// question, answer, probe or malformed.
+/// Whether this Ethernet frame is address resolution: ARP, a neighbour solicitation or a neighbour advertisement;
+/// request, reply, probe or malformed.
 pub fn is_address_resolution(frame: &[u8]) -> bool {
     let found = Found::new(LinkLayer::Ethernet, frame, 0);
     match &found.network {
@@ -26,7 +26,7 @@ pub fn is_address_resolution(frame: &[u8]) -> bool {
     }
 }
 
-/// The address that this Ethernet frame asks for, if it is a well-formed question that deserves an answer.
+/// The address that this Ethernet frame asks for, if it is a well-formed request that should be answered.
 pub fn asked_address(frame: &[u8]) -> Option<IpAddr> {
     match Question::read(frame)? {
         Question::Arp(arp) => Some(IpAddr::V4(arp.target)),
@@ -34,8 +34,8 @@ pub fn asked_address(frame: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Writes the answer to an Ethernet frame over `out`: that `mac` has the address. Says whether there is one; if not,
-/// `out` stays as it was. VLAN tags are those of the question.
+/// Writes the answer to an Ethernet frame to `out`: `mac` has the address. Returns whether there is one; if not,
+/// `out` is unchanged. VLAN tags are those of the request.
 pub fn answer_resolution(frame: &[u8], mac: MacAddress, out: &mut Vec<u8>) -> bool {
     let Some(question) = Question::read(frame) else { return false };
     out.clear();
@@ -59,7 +59,7 @@ impl<'a> Question<'a> {
             Network::Other if found.ether_type == ether_type::ARP => {
                 ArpRequest::read(link, rest).map(Self::Arp)
             }
-            // A solicitation has no extension headers that matter, and is never fragmented (RFC 6980).
+            // The extension headers of a solicitation do not matter, and it is never fragmented (RFC 6980).
             Network::Ipv6(ip) if ip.protocol == protocol::ICMPV6 => {
                 Solicitation::read(link, found.packet(frame), found.transport(frame)?).map(Self::Neighbour)
             }
@@ -75,7 +75,7 @@ struct ArpRequest<'a> {
     target: Ipv4Addr,
 }
 
-/// Ethernet addresses of 6 bytes for IPv4 ones of 4.
+/// Hardware type Ethernet with 6-byte addresses, protocol type IPv4 with 4-byte addresses.
 const ARP_KIND: [u8; 6] = [0, 1, 8, 0, 6, 4];
 const ARP_REQUEST: u16 = 1;
 const ARP_REPLY: u16 = 2;
@@ -119,11 +119,11 @@ const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
 const SOURCE_LINK_ADDRESS: u8 = 1;
 const TARGET_LINK_ADDRESS: u8 = 2;
-/// Solicited, and to override what the host remembers. Not "router": the network does not route.
+/// The flags "solicited" and "override". Not "router": the network does not route.
 const FLAGS: u8 = 0x60;
 
 impl<'a> Solicitation<'a> {
-    /// Checks what RFC 4861, 7.1.1 asks a host to check.
+    /// Makes the checks that RFC 4861, 7.1.1 requires of a host.
     fn read(link: &'a [u8], packet: &[u8], icmp: &[u8]) -> Option<Self> {
         const HOP_LIMIT: usize = 7;
         let sender = Ipv6Addr::from_octets(array(packet, 8)?);
@@ -169,7 +169,7 @@ fn checksum(source: &Ipv6Addr, destination: &Ipv6Addr, icmp: &[u8]) -> u16 {
         .complement()
 }
 
-/// The sender's own idea of its address, if it gives one; nothing at all when the options are malformed.
+/// The sender's own link address, if the options give one; `None` if the options are malformed.
 fn source_link_address(mut options: &[u8]) -> Option<Option<MacAddress>> {
     let mut found = None;
     while !options.is_empty() {
@@ -185,7 +185,7 @@ fn source_link_address(mut options: &[u8]) -> Option<Option<MacAddress>> {
     Some(found)
 }
 
-/// The link header of a frame that goes back, with the same tags and type.
+/// The link header of the reply, with the same tags and type.
 fn reply_link_header(link: &[u8], to: MacAddress, from: MacAddress, out: &mut Vec<u8>) {
     out.extend_from_slice(&to.0);
     out.extend_from_slice(&from.0);

@@ -1,9 +1,9 @@
-//! What both formats are read by: numbers in an order of bytes, and where the parts of a packet lie.
+//! Shared by the readers of both formats: numbers in either byte order, and the positions of a packet's parts.
 
 use super::Interface;
 use crate::{LinkLayer, WallTime};
 
-/// Where the parts of the packet that was just read lie in the buffer.
+/// Positions in the buffer of the parts of the packet just read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) instant: WallTime,
@@ -13,7 +13,7 @@ pub(super) struct Place {
     pub(super) comment: Option<(usize, usize)>,
 }
 
-/// More bytes than any packet or block that is not meant to exhaust memory.
+/// More bytes than any packet or block that is not crafted to exhaust memory.
 pub(super) const MOST_BYTES: u32 = 16 << 20;
 
 /// A byte order.
@@ -24,7 +24,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// The number at `at`, or zero where there are too few bytes: callers have checked.
+    /// The number at `at`, or zero if there are too few bytes, which callers have checked.
     pub(super) fn short(self, bytes: &[u8], at: usize) -> u16 {
         let bytes = crate::bytes::array(bytes, at).unwrap_or_default();
         match self {
@@ -33,7 +33,7 @@ impl Order {
         }
     }
 
-    /// As [`Order::short`].
+    /// Like [`Order::short`].
     pub(super) fn long(self, bytes: &[u8], at: usize) -> u32 {
         let bytes = crate::bytes::array(bytes, at).unwrap_or_default();
         match self {
@@ -43,7 +43,7 @@ impl Order {
     }
 }
 
-/// The layer of a LINKTYPE number, or what to say about it.
+/// The link layer for a LINKTYPE number, or an error message about it.
 pub(super) fn layer_of(link_type: u32) -> Result<LinkLayer, String> {
     LinkLayer::from_link_type(link_type).ok_or_else(|| {
         format!(

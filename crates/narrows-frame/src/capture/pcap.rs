@@ -1,4 +1,4 @@
-//! The older format: a header of 24 bytes, and 16 bytes before each packet.
+//! The older format: a 24-byte file header, and 16 bytes before each packet.
 
 use std::io::Read;
 
@@ -10,13 +10,13 @@ use crate::file::{Input, ReadError};
 #[derive(Debug)]
 pub(super) struct Pcap {
     order: Order,
-    /// Nanoseconds in a unit of the part of a time stamp below a second.
+    /// Nanoseconds per unit of the sub-second part of a time stamp.
     unit: u64,
     interface: Interface,
 }
 
 impl Pcap {
-    /// Reads the rest of the file's header; nothing when the magic number is not one of this format.
+    /// Reads the rest of the file header; `None` if the magic number is not pcap's.
     pub(super) fn open<R: Read>(
         magic: [u8; 4],
         input: &mut Input<R>,
@@ -36,7 +36,7 @@ impl Pcap {
         if major != 2 {
             return Err(input.malformed(4, format!("the version of the format is {major}; known is 2")));
         }
-        // The upper bits say whether frames keep their check sequence.
+        // The upper bits tell whether frames include their check sequence.
         let layer = layer_of(order.long(buffer, 20) & 0xffff).map_err(|what| input.malformed(20, what))?;
         Ok(Some(Self { order, unit, interface: Interface { number: 0, layer } }))
     }

@@ -1,7 +1,7 @@
-//! The newer format: blocks, each with its type and its length at both ends.
+//! The newer format: blocks, each with its type at the start and its length at both ends.
 //!
-//! `pcap-parser`, which would save this file, was left out: its version 0.17 refuses time stamps in powers of two, reads
-//! an interface's time offset in the wrong byte order, and cannot say where in the file an error is.
+//! The crate `pcap-parser` would replace this file but is not used: its version 0.17 rejects time stamps in powers of
+//! two, reads an interface's time offset in the wrong byte order, and cannot report where in the file an error is.
 
 use std::io::Read;
 
@@ -14,7 +14,7 @@ use crate::file::{Input, ReadError};
 #[derive(Debug)]
 pub(super) struct PcapNg {
     order: Order,
-    /// All interfaces of the file so far; those of the section that is read now begin at `section`.
+    /// All interfaces of the file so far; those of the current section start at `section`.
     pub(super) interfaces: Vec<InterfaceDescription>,
     section: usize,
 }
@@ -33,16 +33,16 @@ impl InterfaceDescription {
     }
 }
 
-/// What the numbers of an interface's time stamps mean.
+/// How to interpret an interface's time stamps.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
-    /// Units in a second.
+    /// Units per second.
     resolution: u128,
-    /// Seconds from 1970 to the instant 0.
+    /// Seconds from 1970 to time stamp 0.
     offset: i64,
 }
 
-/// The numbers of blocks.
+/// Block types.
 pub(super) mod block {
     pub(in crate::capture) const SECTION: u32 = 0x0a0d_0d0a;
     pub(in crate::capture) const INTERFACE: u32 = 1;
@@ -51,7 +51,7 @@ pub(super) mod block {
     pub(in crate::capture) const PACKET: u32 = 6;
 }
 
-/// The numbers of options, as they are in the blocks that have them.
+/// Option codes, by the blocks that they occur in.
 pub(super) mod option {
     pub(in crate::capture) const END: u16 = 0;
     pub(in crate::capture) const COMMENT: u16 = 1;
@@ -61,7 +61,7 @@ pub(super) mod option {
     pub(in crate::capture) const OFFSET: u16 = 14;
 }
 
-/// A section's mark of its byte order, as it is in that order.
+/// The byte-order magic of a section, read in its own byte order.
 pub(super) const MAGIC_OF_ORDER: u32 = 0x1a2b_3c4d;
 
 /// More interfaces than a sane file has.
@@ -74,7 +74,7 @@ impl PcapNg {
     /// A section header's type, the same in both byte orders.
     pub(super) const MAGIC: [u8; 4] = block::SECTION.to_be_bytes();
 
-    /// Reads the rest of the first section header, of which the buffer has the type.
+    /// Reads the rest of the first section header, whose type is already in the buffer.
     pub(super) fn open<R: Read>(input: &mut Input<R>, buffer: &mut Vec<u8>) -> Result<Self, ReadError> {
         let mut file = Self { order: Order::Little, interfaces: Vec::new(), section: 0 };
         input.read_all(buffer, 4, 0, BLOCK)?;
@@ -114,7 +114,7 @@ impl PcapNg {
         }
     }
 
-    /// Reads the rest of a section header, of which the buffer has the type and, in a byte order that is not known yet,
+    /// Reads the rest of a section header, whose type is already in the buffer, and, while the byte order is unknown,
     /// the length.
     fn begin_section<R: Read>(
         &mut self,
@@ -141,7 +141,7 @@ impl PcapNg {
         Ok(())
     }
 
-    /// Reads a block to its end, behind what the buffer has of it. The body has `least` bytes at least.
+    /// Reads a block to its end, appending to what the buffer already has. The body has `least` bytes at least.
     fn read_body<R: Read>(
         &self,
         input: &mut Input<R>,
@@ -159,7 +159,7 @@ impl PcapNg {
         Ok(())
     }
 
-    /// Passes over a block of which the buffer has the type and length.
+    /// Skips a block whose type and length are already in the buffer.
     fn skip<R: Read>(&self, input: &mut Input<R>, buffer: &mut Vec<u8>, start: u64) -> Result<(), ReadError> {
         let length = self.length(input, buffer, start)?;
         let body = u64::from(length) - 12;
@@ -178,7 +178,7 @@ impl PcapNg {
         Ok(length)
     }
 
-    /// A block says its length once more at its end.
+    /// Checks that the block's trailing length matches the leading one.
     fn check_end<R: Read>(
         &self,
         input: &Input<R>,
@@ -274,7 +274,8 @@ impl PcapNg {
         })
     }
 
-    /// The options from `at` on and where their values lie: until the one that ends them, or something that is none.
+    /// The options from `at` on and the positions of their values, until the end-of-options mark or something that is
+    /// not an option.
     fn options<'a>(
         &self,
         buffer: &'a [u8],
@@ -294,8 +295,8 @@ impl PcapNg {
     }
 }
 
-/// The units in a second: a power of ten, or of two where the top bit is set. Finer ones than 10⁻¹⁹ or 2⁻⁶³ seconds,
-/// with which 64 bits would not last two seconds, are refused.
+/// Units per second: a power of ten, or of two if the top bit is set. Resolutions finer than 10⁻¹⁹ or 2⁻⁶³ seconds,
+/// at which 64 bits span less than two seconds, are rejected.
 fn resolution(exponent: u8) -> Option<u128> {
     match (exponent & 0x80, u32::from(exponent & 0x7f)) {
         (0, power @ 0..=19) => Some(10_u128.pow(power)),
@@ -305,7 +306,7 @@ fn resolution(exponent: u8) -> Option<u128> {
 }
 
 impl Clock {
-    /// The instant of a time stamp, rounded down to a nanosecond; nothing when it is out of range.
+    /// The instant of a time stamp, rounded down to a nanosecond; `None` if out of range.
     fn instant(self, stamp: u64) -> Option<WallTime> {
         // 2^64 times 10^9 is less than 2^94, and so is the offset in nanoseconds.
         let since = u128::from(stamp) * 1_000_000_000 / self.resolution;

@@ -1,4 +1,4 @@
-//! Reads a capture of either format.
+//! Reads captures in either format.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -9,8 +9,8 @@ use super::pcapng::{InterfaceDescription, PcapNg};
 use super::{Captured, Interface};
 use crate::file::{Input, ReadError, recognised};
 
-/// A pcap or pcapng file, read from its start to its end. A packet is borrowed until the next one is read, and memory
-/// does not grow with the file.
+/// A pcap or pcapng file, read sequentially. A packet is borrowed until the next one is read, and memory does not
+/// grow with the file.
 #[derive(Debug)]
 pub struct CaptureReader<R> {
     input: Input<R>,
@@ -31,7 +31,7 @@ impl CaptureReader<BufReader<File>> {
     /// Opens a file.
     ///
     /// # Errors
-    /// When it cannot be opened, or is no capture.
+    /// If the file cannot be opened or is not a capture.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let file = path.as_ref().display().to_string();
         match File::open(path) {
@@ -42,10 +42,10 @@ impl CaptureReader<BufReader<File>> {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// Reads from `reader`, which had better be buffered; `file` names it in errors.
+    /// Reads from `reader`, which should be buffered; `file` names it in errors.
     ///
     /// # Errors
-    /// When it is no capture.
+    /// If it is not a capture.
     pub fn new(file: impl Into<String>, reader: R) -> Result<Self, ReadError> {
         let mut input = Input::new(file.into(), reader);
         let mut buffer = Vec::new();
@@ -62,11 +62,11 @@ impl<R: Read> CaptureReader<R> {
         Ok(Self { input, format, buffer, done: false })
     }
 
-    /// The next packet; nothing at the end of the file, and after an error.
+    /// The next packet; `None` at the end of the file and after an error.
     ///
     /// # Errors
-    /// When the file ends within a packet, is damaged, or has a packet of a link layer that is not known here. What was
-    /// read before is good.
+    /// If the file ends within a packet, is damaged, or has a packet with an unsupported link layer. Packets read
+    /// before are valid.
     pub fn read(&mut self) -> Result<Option<Captured<'_>>, ReadError> {
         if self.done {
             return Ok(None);
@@ -86,12 +86,12 @@ impl<R: Read> CaptureReader<R> {
         }))
     }
 
-    /// How far the file was read, in bytes.
+    /// How many bytes of the file have been read.
     pub fn offset(&self) -> u64 {
         self.input.offset()
     }
 
-    /// The name of an interface, if the file gives one.
+    /// The name of an interface, if the file has one.
     pub fn interface_name(&self, interface: Interface) -> Option<&str> {
         match &self.format {
             Format::Pcap(_) => None,

@@ -1,15 +1,16 @@
-//! What became of packets, as a capture: there is an interface for each port, and comments say what bytes do not.
+//! Writes the fate of packets as a capture: one interface for each port, and comments for what the bytes do not show.
 //!
-//! A packet that left is on the interface of the port where it did, at the instant at which it did, with everything that
-//! the network did to it. A dropped one is on that of the port where it had come in, at the instant of the drop.
+//! A delivered packet is on the interface of the port where it left, at the instant when it left, with everything
+//! that the network did to it. A dropped packet is on the interface of the port where it arrived, at the instant of
+//! the drop.
 //!
-//! | comment | of a packet |
+//! | comment | packet |
 //! |---|---|
-//! | none | that left at the instant for which it was scheduled, as in virtual time |
-//! | `scheduled 0.025083200 s, released 4321 ns late; came in 0.000000000 s at client.access, by access.up` | of a live run |
-//! | `not sent, refused by the system; scheduled …` | that left the network and never the host |
-//! | `an answer of the network's own` | that nobody had sent: address resolution, "packet too big" |
-//! | `dropped at access.down: queue full` | that was dropped |
+//! | none | left at the instant for which it was scheduled, as in virtual time |
+//! | `scheduled 0.025083200 s, released 4321 ns late; came in 0.000000000 s at client.access, by access.up` | left in a live run |
+//! | `not sent, refused by the system; scheduled …` | left the network, but the system refused to send it |
+//! | `an answer of the network's own` | sent by the network itself: ARP/ND reply, "packet too big" |
+//! | `dropped at access.down: queue full` | dropped |
 //!
 //! Instants in comments count from the start of the run, with nine digits.
 
@@ -23,51 +24,51 @@ use super::{CaptureWriter, Captured, Interface};
 use crate::file::WriteError;
 use crate::{ElementNames, LinkLayer, WallTime};
 
-/// Writes what became of packets.
+/// Writes the fate of packets.
 #[derive(Debug)]
 pub struct VerdictWriter<W: Write> {
     writer: CaptureWriter<W>,
     start: WallTime,
-    /// One for each port and link layer that came up, in that order.
+    /// One for each pair of port and link layer seen so far, in order of appearance.
     interfaces: Vec<(PortId, Interface)>,
-    /// The links from one port to another, where that is known.
+    /// The links from one port to another, where known.
     ways: BTreeMap<(PortId, PortId), String>,
     comment: String,
 }
 
-/// A packet, and what became of it.
+/// A packet and its fate.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome<'a> {
     /// When it left or was dropped.
     pub at: Time,
-    /// Where it left; of a dropped one, where it had come in.
+    /// The port where it left, or, if dropped, where it arrived.
     pub port: PortId,
-    /// How its bytes begin.
+    /// The link layer of its bytes.
     pub layer: LinkLayer,
-    /// How many bytes it had.
+    /// Its length in bytes.
     pub length: u32,
     /// Its bytes, or the first of them.
     pub bytes: &'a [u8],
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
-    /// How many packets are missing before it, because they could not be kept.
+    /// How many packets are missing before it because they could not be kept.
     pub missing: u64,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It left at the instant for which it was scheduled.
     Delivered,
-    /// It was released by a live run, later than that.
+    /// A live run released it, later than that.
     Released(Passage),
     /// The system refused to send it.
     Refused(Passage),
-    /// It left, but had never come in: an answer.
+    /// It is an answer of the network itself: it left, but never arrived.
     Answered,
     /// It was dropped.
     Dropped {
-        /// At this element; nothing where it was refused on coming in.
+        /// The element that dropped it; `None` if the network refused it on arrival.
         at: Option<Element>,
         /// Why.
         reason: DropReason,
@@ -84,37 +85,37 @@ impl Fate {
     }
 }
 
-/// When a packet was to leave, and where it came from.
+/// When a packet was scheduled to leave, and where it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// When it was to leave.
+    /// When it was scheduled to leave.
     pub scheduled: Time,
-    /// When it came in.
+    /// When it arrived.
     pub arrival: Time,
-    /// Where it came in.
+    /// The port where it arrived.
     pub from: PortId,
 }
 
 impl<W: Write> VerdictWriter<W> {
-    /// Writes to `writer`, which had better be buffered; `file` names it in errors, `title` says what runs, and instants
-    /// count from `start`.
+    /// Writes to `writer`, which should be buffered; `file` names it in errors, `title` describes the run, and
+    /// instants count from `start`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn new(file: impl Into<String>, writer: W, title: &str, start: WallTime) -> Result<Self, WriteError> {
         let writer = CaptureWriter::new(file, writer, title)?;
         Ok(Self { writer, start, interfaces: Vec::new(), ways: BTreeMap::new(), comment: String::new() })
     }
 
-    /// Says which links lead from one port to another, for the comments of released packets.
+    /// Sets which links lead from one port to another, for the comments of released packets.
     pub fn way(&mut self, from: PortId, to: PortId, links: String) {
         self.ways.insert((from, to), links);
     }
 
-    /// Adds a packet; `names` are those of the network that it crossed.
+    /// Adds a packet; `names` are the names of the network that it crossed.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn write(&mut self, names: &ElementNames, outcome: &Outcome<'_>) -> Result<(), WriteError> {
         let Outcome { at, port, layer, length, bytes, .. } = *outcome;
         let interface = self.interface(names, port, layer)?;
@@ -160,7 +161,7 @@ impl<W: Write> VerdictWriter<W> {
     /// The interface of a port, described on first use.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn interface(
         &mut self,
         names: &ElementNames,
@@ -176,18 +177,18 @@ impl<W: Write> VerdictWriter<W> {
         Ok(interface)
     }
 
-    /// Writes what is still buffered.
+    /// Flushes buffered data.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.writer.flush()
     }
 
-    /// Writes what is still buffered, and gives the writer back.
+    /// Flushes buffered data and returns the writer.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn finish(self) -> Result<W, WriteError> {
         self.writer.finish()
     }

@@ -1,4 +1,4 @@
-//! Writes pcapng: one section in big-endian order, with a nanosecond clock for each interface.
+//! Writes pcapng: one big-endian section, with nanosecond time stamps on each interface.
 
 use std::fmt;
 use std::fs::File;
@@ -10,21 +10,20 @@ use super::{Captured, Interface};
 use crate::LinkLayer;
 use crate::file::WriteError;
 
-/// A pcapng file that is written. [`CaptureWriter::finish`] it, or the last packets may be missing.
+/// A pcapng file being written. Call [`CaptureWriter::finish`], or the last packets may be missing.
 pub struct CaptureWriter<W: Write> {
     writer: W,
     file: String,
     interfaces: u32,
-    /// The block that is being written; kept for its memory.
+    /// The block being written; kept to reuse its memory.
     block: Block,
 }
 
 impl CaptureWriter<BufWriter<File>> {
-    /// Creates a file, or empties the one that is there. `comment` describes it as a whole, as Wireshark shows in its
-    /// properties.
+    /// Creates or truncates a file. `comment` describes the whole file; Wireshark shows it in the file's properties.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn create(path: impl AsRef<Path>, comment: &str) -> Result<Self, WriteError> {
         let file = path.as_ref().display().to_string();
         match File::create(path) {
@@ -35,11 +34,11 @@ impl CaptureWriter<BufWriter<File>> {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// Writes to `writer`, which had better be buffered; `file` names it in errors, and `comment` is as for
+    /// Writes to `writer`, which should be buffered; `file` names it in errors, and `comment` is as for
     /// [`CaptureWriter::create`].
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn new(file: impl Into<String>, writer: W, comment: &str) -> Result<Self, WriteError> {
         const LENGTH_UNKNOWN: [u8; 8] = [0xff; 8];
         let mut new = Self { writer, file: file.into(), interfaces: 0, block: Block::default() };
@@ -60,15 +59,15 @@ impl<W: Write> CaptureWriter<W> {
         Ok(new)
     }
 
-    /// Adds an interface, whose packets begin with `layer`.
+    /// Adds an interface whose packets have link layer `layer`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn interface(&mut self, name: &str, layer: LinkLayer) -> Result<Interface, WriteError> {
         const NANOSECONDS: u8 = 9;
         self.put(|description| {
             description.begin(block::INTERFACE);
-            // All link layers that are known have numbers of 16 bits, as the format does.
+            // All known link layers have 16-bit numbers, as the format requires.
             description.short(layer.link_type() as u16);
             description.short(0);
             description.long(0); // packets of any length
@@ -82,10 +81,10 @@ impl<W: Write> CaptureWriter<W> {
         Ok(interface)
     }
 
-    /// Adds a packet. Its interface is one that this file's [`CaptureWriter::interface`] returned.
+    /// Adds a packet. Its interface must be one that this file's [`CaptureWriter::interface`] returned.
     ///
     /// # Errors
-    /// When it cannot be written, its interface is not one of this file, or its comment is longer than 65,535 bytes.
+    /// If writing fails, the interface is not one of this file, or the comment is longer than 65,535 bytes.
     pub fn write(&mut self, packet: &Captured<'_>) -> Result<(), WriteError> {
         let interfaces = self.interfaces;
         self.put(|block| {
@@ -111,24 +110,24 @@ impl<W: Write> CaptureWriter<W> {
         })
     }
 
-    /// Writes what is still buffered.
+    /// Flushes buffered data.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.writer.flush().map_err(|error| self.failed(error))
     }
 
-    /// Writes what is still buffered, and gives the writer back.
+    /// Flushes buffered data and returns the writer.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         Ok(self.writer)
     }
 
-    /// Writes the block that `build` builds, or nothing if that fails.
+    /// Writes the block that `build` builds; writes nothing if `build` fails.
     fn put(&mut self, build: impl FnOnce(&mut Block) -> io::Result<()>) -> Result<(), WriteError> {
         build(&mut self.block)
             .and_then(|()| self.block.end())
@@ -147,17 +146,17 @@ impl<W: Write> fmt::Debug for CaptureWriter<W> {
     }
 }
 
-/// A block while it is built.
+/// A block being built.
 #[derive(Default)]
 struct Block {
     bytes: Vec<u8>,
 }
 
 impl Block {
-    /// Where a block has its length, which it has once more at its end.
+    /// The offset of a block's length, which is repeated at its end.
     const LENGTH: usize = 4;
 
-    /// Begins a block, of a number of [`block`].
+    /// Begins a block of a type from [`block`].
     fn begin(&mut self, kind: u32) {
         self.bytes.clear();
         self.long(kind);
@@ -172,13 +171,13 @@ impl Block {
         self.bytes.extend(number.to_be_bytes());
     }
 
-    /// Bytes, with what is missing to a multiple of four.
+    /// Bytes, padded to a multiple of four.
     fn bytes(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
 
-    /// An option, of a number of [`option`].
+    /// An option with a code from [`option`].
     fn option(&mut self, kind: u16, value: &[u8]) -> io::Result<()> {
         let length = u16::try_from(value.len()).map_err(|_| {
             refused(format!("a text of {} bytes; the format takes {} at most", value.len(), u16::MAX))
@@ -189,7 +188,7 @@ impl Block {
         Ok(())
     }
 
-    /// Stands behind the last of a block's options, and is not there without any.
+    /// Ends a block's options; omitted if there are none.
     fn end_options(&mut self) {
         self.short(option::END);
         self.short(0);
@@ -204,7 +203,7 @@ impl Block {
     }
 }
 
-/// Something that the format has no place for.
+/// An error for something that the format cannot represent.
 fn refused(what: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, what)
 }

@@ -1,4 +1,4 @@
-//! Packets of other protocols than UDP: what virtual traffic of such a protocol looks like.
+//! Packets of protocols other than UDP, for virtual traffic of those protocols.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,8 +6,8 @@ use super::{DONT_FRAGMENT, Ipv4Header, Ipv6Header, as_ipv6};
 use crate::checksum::Sum;
 use crate::parse::protocol;
 
-/// A packet of any IP protocol. TCP has a header of its own, with an acknowledgement of nothing; DCCP, SCTP and UDP-Lite
-/// have no more of theirs than the ports, and everything else has none.
+/// A packet of any IP protocol. TCP gets its full header, with acknowledgement number 0; DCCP, SCTP and UDP-Lite get
+/// only their ports, and all other protocols no header.
 ///
 /// ```
 /// use narrows_frame::{LinkLayer, craft::Other, parse::parse};
@@ -20,22 +20,22 @@ use crate::parse::protocol;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// Where it comes from; the port counts for protocols that have ports.
+    /// The source address and port; the port is used only for protocols that have ports.
     pub source: SocketAddr,
-    /// Where it goes, as with [`Udp`](super::Udp).
+    /// The destination address and port, as in [`Udp`](super::Udp).
     pub destination: SocketAddr,
-    /// The number of the protocol.
+    /// The IP protocol number.
     pub protocol: u8,
-    /// DSCP and ECN.
+    /// The traffic class byte: DSCP and ECN.
     pub traffic_class: u8,
-    /// IPv4's identification.
+    /// IPv4 identification.
     pub identification: u16,
-    /// IPv4's "don't fragment".
+    /// IPv4 "don't fragment" flag.
     pub dont_fragment: bool,
 }
 
 impl Other {
-    /// Best effort, free to be fragmented, with the identification 0; it has always 64 hops to live.
+    /// Defaults: best effort, fragmentation allowed, identification 0. The hop limit is always 64.
     pub const fn new(source: SocketAddr, destination: SocketAddr, protocol: u8) -> Self {
         let (traffic_class, identification, dont_fragment) = (0, 0, false);
         Self { source, destination, protocol, traffic_class, identification, dont_fragment }
@@ -53,7 +53,7 @@ impl Other {
     /// Appends the IP packet.
     ///
     /// # Panics
-    /// When the packet would be longer than 65,535 bytes (IPv6: without its header).
+    /// If the packet would be longer than 65,535 bytes (IPv6: without its header).
     pub fn append(&self, payload: &[u8], out: &mut Vec<u8>) {
         let Self { traffic_class, identification, protocol, .. } = *self;
         let length = self.header() + payload.len();

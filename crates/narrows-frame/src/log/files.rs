@@ -1,10 +1,10 @@
-//! The files of a log, put together from their parts.
+//! Reassembles the files of a log from their parts.
 
 use std::collections::BTreeMap;
 
 use super::FilePart;
 
-/// What the files contain that a scenario and its changes name, as far as the log has been read.
+/// The contents of the files that a scenario and its changes name, as far as the log has been read.
 ///
 /// ```
 /// use narrows_frame::log::{FilePart, LoggedFiles};
@@ -18,33 +18,33 @@ use super::FilePart;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedFiles {
     whole: BTreeMap<String, Vec<u8>>,
-    /// The one whose parts are coming, and how long it will be.
+    /// The file being assembled, and its full length.
     open: Option<(String, u64, Vec<u8>)>,
 }
 
-/// A part of a file that does not continue what came before.
+/// A file part that does not continue the previous one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the file {name} in the log is not whole: after {had} bytes comes a part from byte {offset} on")]
 pub struct FileError {
     /// The file.
     pub name: String,
-    /// What there was of it.
+    /// How many bytes of it there were.
     pub had: u64,
-    /// Where the part begins.
+    /// Where the part starts.
     pub offset: u64,
 }
 
 impl LoggedFiles {
-    /// Takes the next part. A file that comes again takes the place of the earlier one.
+    /// Takes the next part. A file that occurs again replaces the earlier one.
     ///
     /// # Errors
-    /// When it does not continue the part before it.
+    /// If it does not continue the part before it.
     pub fn take(&mut self, part: FilePart<'_>) -> Result<(), FileError> {
         let FilePart { name, length, offset, bytes } = part;
         let (named, whole, mut content) =
             self.open.take().unwrap_or_else(|| (name.into(), length, Vec::new()));
         let had = content.len() as u64;
-        // Both are lengths of memory, so their sum is no more than 64 bits.
+        // Both are lengths in memory, so their sum fits in 64 bits.
         if named != name || whole != length || offset != had || had + bytes.len() as u64 > length {
             return Err(FileError { name: named, had, offset });
         }
@@ -57,12 +57,12 @@ impl LoggedFiles {
         Ok(())
     }
 
-    /// Whether parts of a file are still to come.
+    /// Whether a file is still incomplete.
     pub const fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// What the files contain that are whole, by their names in the scenario.
+    /// The contents of the complete files, by their names in the scenario.
     pub const fn whole(&self) -> &BTreeMap<String, Vec<u8>> {
         &self.whole
     }

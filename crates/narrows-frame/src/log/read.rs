@@ -1,4 +1,4 @@
-//! Reads a log.
+//! Reads input logs.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -9,15 +9,15 @@ use serde::Deserialize;
 use super::{Header, LoggedFiles, MAGIC, MOST_HEADER, MOST_RECORD, OLDEST, Record, VERSION};
 use crate::file::{Input, ReadError, recognised};
 
-/// A log, read from its start to its end. A record is borrowed until the next one is read, and memory does not grow
-/// with the file.
+/// An input log, read sequentially. A record is borrowed until the next one is read, and memory does not grow with
+/// the file.
 #[derive(Debug)]
 pub struct LogReader<R> {
     input: Input<R>,
     version: u32,
     header: Header,
     buffer: Vec<u8>,
-    /// Where the record begins that is in the buffer but was not given out yet, if there is one, or why there is none.
+    /// The record in the buffer that was peeked at but not returned yet: its offset, or the error.
     ready: Option<Result<u64, ReadError>>,
     done: bool,
 }
@@ -29,7 +29,7 @@ impl LogReader<BufReader<File>> {
     /// Opens a file.
     ///
     /// # Errors
-    /// When it cannot be opened, is no log, or is one of another version.
+    /// If the file cannot be opened, is not a log, or has an unsupported version.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let file = path.as_ref().display().to_string();
         match File::open(path) {
@@ -40,10 +40,10 @@ impl LogReader<BufReader<File>> {
 }
 
 impl<R: Read> LogReader<R> {
-    /// Reads from `reader`, which had better be buffered; `file` names it in errors.
+    /// Reads from `reader`, which should be buffered; `file` names it in errors.
     ///
     /// # Errors
-    /// When it is no log, one of another version, or ends within its header.
+    /// If it is not a log, has an unsupported version, or ends within its header.
     pub fn new(file: impl Into<String>, reader: R) -> Result<Self, ReadError> {
         let mut input = Input::new(file.into(), reader);
         let mut buffer = Vec::new();
@@ -68,25 +68,25 @@ impl<R: Read> LogReader<R> {
         Ok(Self { input, version, header, buffer, ready: None, done: false })
     }
 
-    /// The version of the format. Before version 3, queues without a bound had another default.
+    /// The format version. Before version 3, queues without a limit had another default.
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// What holds for the whole run.
+    /// What applies to the whole run.
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// How far the file was read, in bytes.
+    /// How many bytes of the file have been read.
     pub fn offset(&self) -> u64 {
         self.input.offset()
     }
 
-    /// What [`LogReader::read`] gives next.
+    /// The record that [`LogReader::read`] returns next.
     ///
     /// # Errors
-    /// As of that.
+    /// Those of that function.
     pub fn peek(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         if self.done {
             return Ok(None);
@@ -95,23 +95,23 @@ impl<R: Read> LogReader<R> {
             Some(ready) => ready,
             None => self.advance(),
         };
-        // Whatever goes wrong is the end.
+        // Any error ends the log.
         self.done = ready.is_err();
         let start = ready?;
         self.ready = Some(Ok(start));
         decoded(&self.input, start, &self.buffer).map(Some)
     }
 
-    /// The next record; nothing after [`Record::Ended`], and after an error.
+    /// The next record; `None` after [`Record::Ended`] and after an error.
     ///
     /// # Errors
-    /// When the file ends before [`Record::Ended`], as it does when its writer was killed, or is damaged. What was read
-    /// before is good.
+    /// If the file is damaged or ends before [`Record::Ended`], which happens when its writer was killed. Records
+    /// read before are valid.
     pub fn read(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         if self.done {
             return Ok(None);
         }
-        // Whatever goes wrong below is the end.
+        // Any error below ends the log.
         self.done = true;
         let start = match self.ready.take() {
             Some(ready) => ready?,
@@ -131,11 +131,11 @@ impl<R: Read> LogReader<R> {
 }
 
 impl<R: Read> LogReader<R> {
-    /// Reads what the files contain that the scenario in the header names: all records up to the first that is no
-    /// [`Record::File`], which [`LogReader::read`] gives next, as it says why there is none.
+    /// Reads the contents of the files that the scenario in the header names: all records up to the first that is not
+    /// a [`Record::File`]. [`LogReader::read`] returns that one next, or the error that took its place.
     ///
     /// # Errors
-    /// When a file is not whole.
+    /// If a file is incomplete.
     pub fn read_files(&mut self) -> Result<LoggedFiles, ReadError> {
         let mut files = LoggedFiles::default();
         while !self.done {
@@ -156,7 +156,7 @@ impl<R: Read> LogReader<R> {
                     self.done = true;
                     return Err(self.input.malformed(start, "the file before this record is not whole"));
                 }
-                // Whatever it is, it is for the next reader.
+                // Any other record, or an error, is left for the next read.
                 _ => {
                     self.ready = Some(Ok(start));
                     break;
@@ -170,7 +170,7 @@ impl<R: Read> LogReader<R> {
         Ok(files)
     }
 
-    /// Reads the next record into the buffer. Returns where it begins.
+    /// Reads the next record into the buffer. Returns its offset.
     fn advance(&mut self) -> Result<u64, ReadError> {
         let start = self.input.offset();
         match next(&mut self.input, &mut self.buffer, MOST_RECORD)? {
@@ -184,7 +184,7 @@ impl<R: Read> LogReader<R> {
     }
 }
 
-/// Reads the next record into the buffer. Says whether there was one.
+/// Reads the next record into the buffer. Returns whether there was one.
 fn next<R: Read>(input: &mut Input<R>, buffer: &mut Vec<u8>, most: u32) -> Result<bool, ReadError> {
     let start = input.offset();
     buffer.clear();
@@ -206,7 +206,7 @@ fn number(bytes: &[u8]) -> u32 {
     bytes.first_chunk().copied().map(u32::from_le_bytes).unwrap_or_default()
 }
 
-/// The record that the bytes are, all of them.
+/// Decodes a record, which must use all bytes.
 fn decoded<'a, T: Deserialize<'a>, R: Read>(
     input: &Input<R>,
     start: u64,

@@ -1,5 +1,4 @@
-//! What a log is made of. The order of fields, and that of the kinds of records and of their alternatives, is the
-//! format.
+//! The parts of a log. The order of fields, of record kinds and of enum variants is the format.
 
 use std::borrow::Cow;
 
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LinkLayer, WallTime};
 
-/// What holds for the whole run.
+/// What applies to the whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The program that wrote the log, and its version.
@@ -23,22 +22,22 @@ pub struct Header {
     pub seed: Seed,
     /// How much of each frame is kept.
     pub keep: Keep,
-    /// The text of the scenario, after all that the command line said was put in.
+    /// The scenario text, with all command-line options applied.
     pub scenario: String,
-    /// The ports, in the order of their numbers.
+    /// The ports, in order of their numbers.
     pub ports: Vec<Port>,
-    /// The names of the links, in the order of their numbers.
+    /// The names of the links, in order of their numbers.
     pub links: Vec<String>,
 }
 
-/// How much of a frame is kept. What the engine needs to know is always there.
+/// How much of each frame is kept. The fields that the engine needs are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Keep {
     /// The headers.
     Headers,
-    /// The first bytes, this many, or the headers where these are longer.
+    /// This many of the first bytes, or the headers if they are longer.
     Bytes(u32),
-    /// All of it.
+    /// The whole frame.
     Whole,
 }
 
@@ -47,15 +46,15 @@ pub enum Keep {
 pub struct Port {
     /// Its name in the scenario.
     pub name: String,
-    /// How its frames begin.
+    /// The link layer of its frames.
     pub layer: LinkLayer,
 }
 
-/// A port, by its place in [`Header::ports`], which is that of the engine.
+/// A port: its index in [`Header::ports`], which is also the engine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PortNumber(pub u16);
 
-/// A link, by its place in [`Header::links`], which is that of the engine.
+/// A link: its index in [`Header::links`], which is also the engine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LinkNumber(pub u32);
 
@@ -71,7 +70,7 @@ impl From<LinkId> for LinkNumber {
     }
 }
 
-/// A link by its place, or a set of rules or a router ([`Element::number`]).
+/// A link by its index, or a rule set or router ([`Element::number`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ElementNumber(pub u32);
 
@@ -81,57 +80,57 @@ impl From<Element> for ElementNumber {
     }
 }
 
-/// Something that came in, or what became of it.
+/// An input or a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record<'a> {
-    /// A packet came in.
+    /// A packet arrived.
     #[serde(borrow)]
     Arrived(Arrived<'a>),
     /// A part of the network was changed.
     Changed(Changed<'a>),
-    /// A packet got its verdict.
+    /// A packet was delivered or dropped.
     Decided(Decided),
-    /// Packets came that were lost before they could be handed in.
+    /// Packets arrived but were lost before they reached the engine.
     Lost(Lost),
-    /// The run is over.
+    /// The run has ended.
     Ended(Ended),
-    /// Values were handed to a feed. Since version 2.
+    /// Values were passed to a feed. Since version 2.
     #[serde(borrow)]
     Fed(Fed<'a>),
-    /// What a file contains that the scenario names, or a part of it. Since version 2.
+    /// The contents, or a part of them, of a file that the scenario names. Since version 2.
     #[serde(borrow)]
     File(FilePart<'a>),
-    /// A packet of the scenario's own traffic came in. Since version 4.
+    /// A packet of the scenario's own traffic arrived. Since version 4.
     Generated(Generated),
 }
 
-/// A packet came in.
+/// A packet arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrived<'a> {
-    /// When the engine took it: when it came, or, for a straggler, what the engine's time was then.
+    /// When the engine took it: its arrival time, or, for a straggler, the engine's time at that moment.
     #[serde(with = "time")]
     pub at: Time,
-    /// By how much a straggler had come earlier; zero for all others.
+    /// For a straggler, how much earlier it had arrived; zero for all others.
     #[serde(with = "duration")]
     pub late: Duration,
-    /// Where.
+    /// The port.
     pub port: PortNumber,
-    /// How many bytes the frame had.
+    /// The length of the frame in bytes.
     pub length: u32,
     /// Its bytes, or the first of them.
     #[serde(serialize_with = "as_bytes")]
     pub frame: &'a [u8],
 }
 
-/// A packet came in that the scenario's own traffic sent. It has no frame: here is all that the engine knows of it.
+/// A packet of the scenario's own traffic arrived. It has no frame: this is all that the engine knows of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Generated {
-    /// When the engine took it, which is when it was due.
+    /// When the engine took it: the instant at which it was due.
     #[serde(with = "time")]
     pub at: Time,
-    /// Which source sent it: its place among the scenario's traffic.
+    /// The index of its source among the scenario's traffic.
     pub source: u32,
-    /// Where.
+    /// The port.
     pub port: PortNumber,
     /// Bytes from the network header on.
     pub length: u32,
@@ -142,7 +141,7 @@ pub struct Generated {
     /// Its flow.
     #[serde(with = "FlowFields")]
     pub key: FlowKey,
-    /// What rules and routers look at besides.
+    /// Other fields that rules and routers match.
     pub headers: GeneratedHeaders,
 }
 
@@ -151,7 +150,7 @@ pub struct Generated {
 pub struct GeneratedHeaders(#[serde(with = "HeaderFields")] pub Headers);
 
 impl Generated {
-    /// The record of a packet that comes in at a port.
+    /// The record of a packet that arrives at a port.
     pub fn of<B>(at: Time, source: u32, port: PortId, packet: &Packet<B>) -> Self {
         let &Packet { length, link_header, network_header, key, headers, .. } = packet;
         let headers = GeneratedHeaders(headers);
@@ -195,17 +194,17 @@ struct HeaderFields {
 /// A part of the network was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed<'a> {
-    /// When the engine took it.
+    /// When the engine applied it.
     #[serde(with = "time")]
     pub at: Time,
-    /// What, in the words of `narrows set`: `access.down.rate=2mbit`.
+    /// The change, in the syntax of `narrows set`: `access.down.rate=2mbit`.
     pub text: &'a str,
 }
 
-/// Values were handed to a feed, one-way delays or answers: no more of them than the engine took.
+/// Values passed to a feed (one-way delays or answers); only those that the engine accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fed<'a> {
-    /// When the engine took them.
+    /// When the engine accepted them.
     #[serde(with = "time")]
     pub at: Time,
     /// The link.
@@ -216,37 +215,37 @@ pub struct Fed<'a> {
     pub values: Cow<'a, [i64]>,
 }
 
-/// A part of a file that the scenario names. The parts of one file follow one another, in order, from its first byte to its
-/// last; an empty file has one part. The files of the scenario in the header come before all other records, and those
-/// that a change names right before it.
+/// A part of a file that the scenario names. The parts of one file are consecutive, in order, from its first byte to
+/// its last; an empty file has one part. The files of the scenario in the header precede all other records; those
+/// that a change names directly precede it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilePart<'a> {
-    /// As the scenario names it.
+    /// The name, as in the scenario.
     pub name: &'a str,
-    /// How many bytes the whole file has.
+    /// The length of the whole file in bytes.
     pub length: u64,
-    /// Where in the file these are.
+    /// The offset of this part in the file.
     pub offset: u64,
     /// The bytes.
     #[serde(serialize_with = "as_bytes")]
     pub bytes: &'a [u8],
 }
 
-/// A packet got its verdict.
+/// A packet was delivered or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Decided {
     /// When.
     #[serde(with = "time")]
     pub at: Time,
-    /// Which packet.
+    /// The packet.
     pub packet: PacketNumber,
-    /// Which copy of it.
+    /// Which copy of the packet.
     pub copy: u16,
-    /// What became of it.
+    /// The verdict.
     pub outcome: Outcome,
 }
 
-/// A packet: where it came in, and its number among the arrivals there, from 0.
+/// A packet: the port where it arrived, and its number among the arrivals there, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PacketNumber {
     /// The port.
@@ -261,14 +260,14 @@ impl From<PacketId> for PacketNumber {
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Outcome {
     /// It left by this port.
     Delivered(PortNumber),
     /// It was dropped.
     Dropped {
-        /// Where; nothing when the network as a whole refused it.
+        /// The element that dropped it; `None` if the network refused it on arrival.
         at: Option<ElementNumber>,
         /// Why.
         #[serde(with = "reason")]
@@ -289,20 +288,20 @@ impl Decided {
     }
 }
 
-/// Packets came that were lost before they could be handed in, because nobody took them in time. A log that has such a
-/// record is still replayed exactly: they never reached the engine.
+/// Packets that were lost before they reached the engine because they were not read in time. A log with such a record
+/// still replays exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// When that was noticed.
+    /// When the loss was noticed.
     #[serde(with = "time")]
     pub at: Time,
-    /// Where.
+    /// The port.
     pub port: PortNumber,
-    /// How many since the last such record.
+    /// Packets lost since the last such record.
     pub packets: u64,
 }
 
-/// The run is over: the last record of a log that is whole.
+/// The run has ended: the last record of a complete log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// When.
@@ -310,15 +309,15 @@ pub struct Ended {
     pub at: Time,
     /// Packets that came in.
     pub arrivals: u64,
-    /// Verdicts, those of copies included.
+    /// Verdicts, including those of copies.
     pub verdicts: u64,
-    /// Inputs that were handed in too late.
+    /// Inputs that reached the engine late.
     pub stragglers: u64,
-    /// Packets that had no verdict yet.
+    /// Packets without a verdict yet.
     pub inside: u64,
 }
 
-/// Bytes go in one piece, not one by one; the format is the same.
+/// Serializes bytes as a whole instead of one by one; the format is the same.
 fn as_bytes<S: serde::Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_bytes(bytes)
 }
@@ -339,7 +338,7 @@ mod network {
     use super::{Deserialize, Protocol};
     use serde::de::Error;
 
-    /// By their numbers here.
+    /// Indexed by their numbers in the format.
     const ALL: [Protocol; 4] = [Protocol::Other, Protocol::Ipv4, Protocol::Ipv4DontFragment, Protocol::Ipv6];
 
     pub(super) fn serialize<S: serde::Serializer>(
@@ -383,7 +382,7 @@ mod seed {
     }
 }
 
-/// A reason goes by its name: numbers may change when there are more of them.
+/// A drop reason is stored by name: numbers may change as reasons are added.
 mod reason {
     use super::{Deserialize, DropReason};
     use serde::de::Error;

@@ -1,4 +1,4 @@
-//! Writes a log.
+//! Writes input logs.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,11 +13,11 @@ use super::{
 };
 use crate::file::WriteError;
 
-/// A log that is written beside a run. A record costs a copy of its bytes into a buffer; no memory is allocated once
-/// the buffers have grown to the longest record.
+/// An input log being written beside a run. A record costs one copy of its bytes into a buffer; no memory is
+/// allocated once the buffers have grown to the longest record.
 ///
-/// What a killed process had in its buffers is missing from the file: [`LogWriter::flush`] now and then. The last
-/// record is [`Record::Ended`]; a log without one reads as cut short.
+/// Buffered records are lost if the process is killed: call [`LogWriter::flush`] now and then. The last record is
+/// [`Record::Ended`]; a log without it reads as truncated.
 #[derive(Debug)]
 pub struct LogWriter<W: Write> {
     output: W,
@@ -27,10 +27,10 @@ pub struct LogWriter<W: Write> {
 }
 
 impl LogWriter<BufWriter<File>> {
-    /// Creates a file, or empties the one that is there.
+    /// Creates or truncates a file.
     ///
     /// # Errors
-    /// When it cannot be written, or the header has more than 16 MiB.
+    /// If writing fails, or the header is larger than 16 MiB.
     pub fn create(path: impl AsRef<Path>, header: &Header) -> Result<Self, WriteError> {
         let file = path.as_ref().display().to_string();
         match File::create(path) {
@@ -41,10 +41,10 @@ impl LogWriter<BufWriter<File>> {
 }
 
 impl<W: Write> LogWriter<W> {
-    /// Writes to `output`, which had better be buffered; `file` names it in errors.
+    /// Writes to `output`, which should be buffered; `file` names it in errors.
     ///
     /// # Errors
-    /// When it cannot be written, or the header has more than 16 MiB.
+    /// If writing fails, or the header is larger than 16 MiB.
     pub fn new(file: impl Into<String>, output: W, header: &Header) -> Result<Self, WriteError> {
         let mut log = Self { output, file: file.into(), keep: header.keep, record: Vec::with_capacity(2048) };
         log.put(&MAGIC)?;
@@ -53,11 +53,11 @@ impl<W: Write> LogWriter<W> {
         Ok(log)
     }
 
-    /// A packet came in: `frame`, of which the first `headers` bytes are what [`crate::parse::Parsed::examined`] says.
-    /// As much of it is written as the header's [`Keep`] asks for.
+    /// A packet arrived: `frame`, of which the engine needs the first `headers` bytes
+    /// ([`crate::parse::Parsed::examined`]). As much of it is written as the header's [`Keep`] says.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn arrived(
         &mut self,
         at: Time,
@@ -76,21 +76,22 @@ impl<W: Write> LogWriter<W> {
         self.write(&Record::Arrived(Arrived { at, late, port, length, frame }))
     }
 
-    /// Values were handed to a feed of a link, and these were taken. Many of them make several records.
+    /// Values were passed to a link's feed, and these were accepted. Many values are split into several records.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn fed(&mut self, at: Time, link: LinkNumber, feed: &str, values: &[i64]) -> Result<(), WriteError> {
-        // A value takes up to ten bytes.
+        // A value takes at most ten bytes.
         values
             .chunks(MOST_RECORD as usize / 16)
             .try_for_each(|values| self.write(&Record::Fed(Fed { at, link, feed, values: values.into() })))
     }
 
-    /// What a file contains that the scenario, or the change that comes next, names. A long one makes several records.
+    /// The contents of a file that the scenario, or the following change, names. A long file is split into several
+    /// records.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn file(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
         let (length, step) = (content.len() as u64, MOST_RECORD as usize / 2);
         let mut offset = 0;
@@ -107,29 +108,29 @@ impl<W: Write> LogWriter<W> {
     /// Adds a record.
     ///
     /// # Errors
-    /// When it cannot be written, or has more than 1 MiB.
+    /// If writing fails, or the record is larger than 1 MiB.
     pub fn write(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
         self.record(record, MOST_RECORD)
     }
 
-    /// Hands what is buffered to the system.
+    /// Flushes buffered data to the system.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.output.flush().map_err(|error| failed(&self.file, error))
     }
 
-    /// Writes what is still buffered, and gives the writer back.
+    /// Flushes buffered data and returns the writer.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         Ok(self.output)
     }
 
-    /// Writes the length of what follows, and that.
+    /// Writes a record, preceded by its length.
     fn record(&mut self, record: &impl Serialize, most: u32) -> Result<(), WriteError> {
         self.record.clear();
         self.record.extend_from_slice(&[0; LENGTH]);
@@ -156,7 +157,7 @@ fn failed(file: &str, error: io::Error) -> WriteError {
     WriteError { file: file.into(), error }
 }
 
-/// Encodes behind what a buffer has.
+/// Encodes by appending to a buffer.
 struct Appended<'a>(&'a mut Vec<u8>);
 
 impl postcard::ser_flavors::Flavor for Appended<'_> {

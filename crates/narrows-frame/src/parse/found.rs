@@ -1,9 +1,9 @@
-//! Where the headers of a frame are.
+//! Locates the headers of a frame.
 
 use crate::LinkLayer;
 use crate::bytes::{byte, word};
 
-/// The numbers of IP protocols and IPv6 extension headers (IANA).
+/// Numbers of IP protocols and IPv6 extension headers (IANA).
 pub(crate) mod protocol {
     pub(crate) const HOP_BY_HOP: u8 = 0;
     pub(crate) const ICMP: u8 = 1;
@@ -22,28 +22,28 @@ pub(crate) mod protocol {
     pub(crate) const SHIM6: u8 = 140;
 }
 
-/// The numbers of what an Ethernet frame carries (IANA, IEEE).
+/// EtherType numbers (IANA, IEEE).
 pub(crate) mod ether_type {
     pub(crate) const IPV4: u16 = 0x0800;
     pub(crate) const ARP: u16 = 0x0806;
     pub(crate) const IPV6: u16 = 0x86dd;
-    /// The tags of IEEE 802.1Q and 802.1ad, and the older number for an outer tag.
+    /// Tag types of IEEE 802.1Q and 802.1ad, and the older number for an outer tag.
     pub(crate) const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 }
 
-/// More VLAN tags or IPv6 extension headers than any sane frame has: whatever lies behind is not looked at.
+/// More VLAN tags or IPv6 extension headers than any sane frame has: whatever follows is not parsed.
 const MOST_TAGS: usize = 8;
 const MOST_EXTENSIONS: usize = 16;
 
-/// Where the headers of a frame are.
+/// The positions of a frame's headers.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// Bytes before the network header.
     pub(crate) link_header: usize,
-    /// What Ethernet says that the frame carries; 0 where that is cut off.
+    /// The EtherType; 0 if truncated.
     pub(crate) ether_type: u16,
     pub(crate) network: Network,
-    /// The length of the frame before it was cut.
+    /// The length of the frame before truncation.
     pub(super) original: u32,
 }
 
@@ -54,12 +54,12 @@ pub(crate) enum Network {
     Ipv6(Ipv6),
 }
 
-/// A sane IPv4 header, all of which is there.
+/// A valid, complete IPv4 header.
 #[derive(Debug)]
 pub(crate) struct Ipv4 {
     /// Bytes of the IP packet.
     pub(super) length: u32,
-    /// Where the header ends in the frame.
+    /// The offset in the frame where the header ends.
     pub(crate) payload: usize,
     pub(crate) protocol: u8,
     /// Whether this is a fragment other than the first.
@@ -68,19 +68,19 @@ pub(crate) struct Ipv4 {
     pub(crate) more_fragments: bool,
 }
 
-/// A sane IPv6 header, all of which is there.
+/// A valid, complete IPv6 header.
 #[derive(Debug)]
 pub(crate) struct Ipv6 {
     /// Bytes of the IP packet.
     pub(super) length: u32,
-    /// Where the last readable header begins in the frame, unless it is not there.
+    /// The offset in the frame of the last readable header, if it is there.
     pub(crate) transport: Option<usize>,
     pub(crate) protocol: u8,
     /// Whether this is a fragment other than the first.
     pub(crate) later_fragment: bool,
     /// Whether it is a fragment other than the last.
     pub(crate) more_fragments: bool,
-    /// How far the chain of headers was read.
+    /// How many bytes of the header chain were read.
     pub(super) examined: usize,
 }
 
@@ -98,7 +98,7 @@ impl Found {
         Self { link_header, ether_type, network: network.unwrap_or(Network::Other), original }
     }
 
-    /// The bytes of the transport header and what it carries, as far as they are there.
+    /// The transport header and payload, as far as present.
     pub(crate) fn transport<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
         let from = match &self.network {
             Network::Other => None,
@@ -108,12 +108,12 @@ impl Found {
         frame.get(from..frame.len() - self.behind(frame))
     }
 
-    /// The IP packet, as far as it is there.
+    /// The IP packet, as far as present.
     pub(crate) fn packet<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
         &frame[self.link_header..frame.len() - self.behind(frame)]
     }
 
-    /// How many bytes of padding there are behind the IP packet.
+    /// Bytes of padding behind the IP packet.
     pub(super) fn behind(&self, frame: &[u8]) -> usize {
         let length = match &self.network {
             Network::Other => return 0,
@@ -124,7 +124,7 @@ impl Found {
     }
 }
 
-/// Bytes before the network header, and what that is.
+/// Bytes before the network header, and the EtherType.
 fn link_header(layer: LinkLayer, frame: &[u8]) -> (usize, u16) {
     let (mut header, kind) = match layer {
         LinkLayer::Ethernet => (14, word(frame, 12)),
@@ -172,7 +172,7 @@ fn ipv4(packet: &[u8], room: u32, link_header: usize) -> Option<Ipv4> {
     })
 }
 
-/// As [`ipv4`].
+/// Like [`ipv4`].
 fn ipv6(packet: &[u8], room: u32, link_header: usize) -> Option<Ipv6> {
     const HEADER: usize = 40;
     if byte(packet, 0)? >> 4 != 6 || packet.len() < HEADER {
