@@ -1,4 +1,4 @@
-//! What became of the transactions of applications.
+//! Results of applications' transactions.
 
 use std::fmt::{self, Formatter};
 
@@ -9,28 +9,28 @@ use crate::figures::{Quantiles, Spread, quantiles};
 use crate::human::{bytes, count, percent, rate, span};
 use crate::info::Word;
 
-/// Counts the transactions of an application while a run goes on.
+/// Counts the transactions of an application during a run.
 #[derive(Clone, Debug)]
 pub struct AppMeter {
     /// Transactions that began.
     pub begun: u64,
     /// Transactions that were reset by the other end.
     pub failed_reset: u64,
-    /// Transactions that took too long.
+    /// Transactions that timed out.
     pub failed_timeout: u64,
-    /// Transactions that would have come when as many were open as may be.
+    /// Transactions that did not start because the maximum number was already open.
     pub refused: u64,
     /// Application data that arrived at the server, in bytes.
     pub up_bytes: u64,
     /// Application data that arrived at the client, in bytes.
     pub down_bytes: u64,
-    /// Packets that both ends sent.
+    /// Packets sent by both ends.
     pub sent_packets: u64,
-    /// Packets of UDP that arrived whole.
+    /// UDP packets that arrived complete.
     pub arrived_packets: u64,
-    /// Segments that had been sent before, all of them.
+    /// Retransmitted segments: all of their data had been sent before.
     pub retransmitted: u64,
-    /// Messages of calls that were sent.
+    /// Call messages sent.
     pub messages_sent: u64,
     time: Spread,
     messages: Option<Box<Spread>>,
@@ -56,12 +56,12 @@ impl Default for AppMeter {
 }
 
 impl AppMeter {
-    /// A transaction succeeded, after this time.
+    /// A transaction succeeded; it took this long.
     pub fn succeeded(&mut self, after: Duration) {
         self.time.record(after);
     }
 
-    /// A message of a call arrived, this time after it was sent.
+    /// A call message arrived with this delay.
     pub fn message(&mut self, delay: Duration) {
         self.messages.get_or_insert_with(|| Box::new(Spread::empty())).record(delay);
     }
@@ -108,12 +108,12 @@ impl AppMeter {
     }
 }
 
-/// What an application is.
+/// The description of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplicationInfo {
     /// The name of the source of traffic.
     pub name: String,
-    /// What it is: `web`, `file`, `voip`, `dns`, `telnet`.
+    /// Its kind: `web`, `file`, `voip`, `dns`, `telnet`.
     pub kind: &'static str,
     /// `tcp` or `udp`.
     pub transport: &'static str,
@@ -121,16 +121,16 @@ pub struct ApplicationInfo {
     pub from: String,
     /// The port of the servers.
     pub to: String,
-    /// The differentiated services code point of its packets.
+    /// The DSCP of its packets.
     pub dscp: u8,
 }
 
-/// What became of the transactions of an application.
+/// The results of an application's transactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationReport {
     /// The name of the source of traffic.
     pub name: String,
-    /// What it is: `web`, `file`, `voip`, `dns`, `telnet`.
+    /// Its kind: `web`, `file`, `voip`, `dns`, `telnet`.
     pub kind: Word,
     /// `tcp` or `udp`.
     pub transport: Word,
@@ -138,50 +138,50 @@ pub struct ApplicationReport {
     pub from: String,
     /// The port of the servers.
     pub to: String,
-    /// The differentiated services code point of its packets.
+    /// The DSCP of its packets.
     pub dscp: u8,
     /// Transactions that began.
     pub begun: u64,
-    /// Transactions that ended as they should.
+    /// Transactions that succeeded.
     pub succeeded: u64,
     /// Transactions that were reset by the other end.
     pub failed_reset: u64,
-    /// Transactions that were given up because they took too long.
+    /// Transactions that timed out.
     pub failed_timeout: u64,
-    /// Transactions that did not begin because as many were open as may be.
+    /// Transactions that did not start because the maximum number was already open.
     pub refused: u64,
     /// Transactions that were open when the run ended.
     pub abandoned: u64,
-    /// Those that succeeded, of all that ended; nothing when none did.
+    /// The share of ended transactions that succeeded; `None` if none ended.
     pub success_share: Option<f64>,
-    /// How long those took that succeeded (`packets` is their number); of calls, their set-up.
+    /// The duration of successful transactions (`packets` is their number); for calls, the set-up time.
     pub time: Option<Quantiles>,
-    /// Application data that arrived at the server.
+    /// Application data that arrived at the server, in bytes.
     pub up_bytes: u64,
-    /// Application data that arrived at the client.
+    /// Application data that arrived at the client, in bytes.
     pub down_bytes: u64,
-    /// The same in bits a second, over the whole run.
+    /// Application data to the server in bits per second, over the whole run.
     pub up_bps: Option<u64>,
-    /// The same in bits a second, over the whole run.
+    /// Application data to the client in bits per second, over the whole run.
     pub down_bps: Option<u64>,
-    /// Packets that both ends sent.
+    /// Packets sent by both ends.
     pub sent_packets: u64,
-    /// Packets that had not arrived whole when the run ended; nothing of TCP.
+    /// Packets that had not arrived complete when the run ended; `None` for TCP.
     pub lost_packets: Option<u64>,
-    /// Segments all of which had been sent before; nothing of UDP.
+    /// Retransmitted segments: all of their data had been sent before. `None` for UDP.
     pub retransmitted_segments: Option<u64>,
     /// The messages of calls.
     pub messages: Option<MessagesReport>,
 }
 
-/// The messages of calls, both ways together.
+/// The messages of calls, both directions together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessagesReport {
-    /// How many were sent, or written to the connection.
+    /// Messages sent, or written to the connection.
     pub sent: u64,
-    /// How many were there, each as a whole, by the end of the run.
+    /// Messages that had arrived completely by the end of the run.
     pub arrived: u64,
-    /// From when they were sent or written to when they were there (`packets` is their number).
+    /// From sending, or writing to the connection, to complete arrival (`packets` is their number).
     pub delay: Quantiles,
 }
 

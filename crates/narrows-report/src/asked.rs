@@ -1,4 +1,4 @@
-//! What a scenario asks for, in the words of a report.
+//! Describes a scenario's settings for a report.
 
 use narrows_core::sched::{CsmaCd, Dcf, Weight};
 use narrows_core::service::Overhead;
@@ -11,7 +11,7 @@ use narrows_scenario::{
 use crate::info::{ClassInfo, DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo};
 
 impl RunInfo {
-    /// What this scenario asks for as it stands. The span of the run and notes are still to be filled in.
+    /// The settings of this scenario as it is now. The span of the run and notes are filled in later.
     pub fn of(scenario: &Scenario, kind: Kind) -> Self {
         Self {
             title: scenario.file.clone(),
@@ -25,8 +25,7 @@ impl RunInfo {
         }
     }
 
-    /// Classes of schedulers, masks and queues are now those of the scenario as it stands. Pipes that have come since are
-    /// added, as they are now.
+    /// Updates scheduler classes, masks and queues to the scenario as it is now, and adds pipes created since.
     pub fn update(&mut self, scenario: &Scenario) {
         for now in scenario.links.iter().flat_map(directions) {
             let is_known = |then: &&mut DirectionInfo| then.link == now.link && then.lane == now.lane;
@@ -36,7 +35,7 @@ impl RunInfo {
                     (then.classes, then.tree, then.mask, then.queues) = (classes, tree, mask, queues);
                 }
                 None => {
-                    // Behind those of the same rules.
+                    // After the pipes of the same rules.
                     let last = self.directions.iter().rposition(|then| then.rules == now.rules);
                     self.directions.insert(last.map_or(self.directions.len(), |last| last + 1), now);
                 }
@@ -45,7 +44,7 @@ impl RunInfo {
     }
 }
 
-/// The rules of a link, if it has some.
+/// The rules of a link, if it has any.
 fn rules(link: &Link) -> Option<RulesInfo> {
     let [from, to] = link.ends(Way::Up).map(String::from);
     link.rules().map(|_| RulesInfo { name: link.core_name(Way::Up), from, to })
@@ -93,11 +92,11 @@ fn queue_info(pipe: &Pipe, (number, queue): (u32, &PipeQueue)) -> QueueInfo {
     QueueInfo { number, weight, mask: queue.mask }
 }
 
-/// In one line, with what a pipe has besides what a link has.
+/// The settings in one line, including those that only a pipe has.
 fn asked_of(direction: &Direction, pipe: Option<&Pipe>, queues: &[QueueInfo]) -> String {
     let Some(pipe) = pipe else { return asked(direction, queue(direction)) };
     let waits = match queues {
-        // A scheduler that tells flows apart by itself knows no queues.
+        // A scheduler that separates flows itself has no queues.
         [] => queue(direction),
         _ if direction.scheduler.is_some() => queue(direction),
         few if few.len() <= NAMED_CLASSES => {
@@ -115,7 +114,7 @@ fn asked_of(direction: &Direction, pipe: Option<&Pipe>, queues: &[QueueInfo]) ->
     [Some(asked(direction, waits)), each].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The classes of its scheduler, if it has one that has classes.
+/// The classes of its scheduler, if it has any.
 fn classes(direction: &Direction) -> Vec<ClassInfo> {
     let classes = direction.classes().into_iter();
     classes
@@ -130,7 +129,7 @@ fn classes(direction: &Direction) -> Vec<ClassInfo> {
 /// How many classes are named in one line.
 const NAMED_CLASSES: usize = 8;
 
-/// The scheduler, if there is one, and where packets wait.
+/// The scheduler, if there is one, and the queue limit.
 fn queue(direction: &Direction) -> Vec<String> {
     let Some(scheduler) = &direction.scheduler else {
         let managed = match direction.queue.policy.name() {
@@ -150,7 +149,7 @@ fn queue(direction: &Direction) -> Vec<String> {
     [Some(format!("{name}{of}")), whole].into_iter().flatten().collect()
 }
 
-/// In one line; what is not there is not mentioned. `waits` says how packets wait.
+/// The settings in one line; those that are off are omitted. `waits` describes the queue.
 fn asked(direction: &Direction, waits: Vec<String>) -> String {
     if let Some(netem) = &direction.exact_netem {
         return format!("NetEm's single queue ({netem})");
@@ -240,7 +239,7 @@ fn delay(delay: &Delay) -> Option<String> {
     Some(plain.unwrap_or_else(|| format!("delay {delay}")))
 }
 
-/// What counts as on the wire, in a few words.
+/// The link-layer overhead in a few words.
 fn overhead(overhead: Overhead) -> String {
     let named = [
         (Overhead::IP, "IP packets"),
@@ -268,17 +267,17 @@ fn overhead(overhead: Overhead) -> String {
     text
 }
 
-/// The mean delay of a path in one direction.
+/// The mean one-way delay of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneWay {
     /// Where packets enter.
     pub from_port: String,
-    /// How long they propagate, on average.
+    /// The mean propagation delay.
     pub delay: Duration,
 }
 
-/// The mean delays from ports that one segment joins to another port, as far as they are known, in the order of the scenario's
-/// ports. A port at a router has as many paths as there are hosts behind it.
+/// The mean delays from the ports that one segment connects to another port, as far as known, in the order of the
+/// scenario's ports. A port at a router has as many paths as there are hosts behind it.
 pub fn one_ways(scenario: &Scenario) -> Vec<OneWay> {
     let port = |name: &str| scenario.ports().iter().find(|port| port.name == name);
     let one_way = |from: &Port| {
@@ -288,13 +287,13 @@ pub fn one_ways(scenario: &Scenario) -> Vec<OneWay> {
     scenario.ports().iter().filter_map(one_way).collect()
 }
 
-/// The most round trips that are worked out: one for each pair of hosts.
+/// The maximum number of round trips computed: one for each pair of hosts.
 const MOST_ROUND_TRIPS: usize = 1000;
 
-/// The mean delays of each path there and back, as far as they are known.
+/// The mean round-trip delay of each path, as far as known.
 fn round_trips(scenario: &Scenario) -> Vec<RoundTrip> {
     let ports = scenario.ports();
-    // Each path once: when its second end comes.
+    // Each path once, when its second end comes up.
     let pairs = ports.iter().enumerate().flat_map(|(at, to)| ports[..at].iter().map(move |from| (from, to)));
     let joined = |(from, to): &(&Port, &Port)| {
         scenario.joins(from, to) && (from.host != to.host || from.peer == to.name)

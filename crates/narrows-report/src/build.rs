@@ -1,4 +1,4 @@
-//! From counters and meters to the entries of a report.
+//! Builds the entries of a report from counters and meters.
 
 use narrows_core::{
     Counters, DropReason, Duration, Engine, LinkView, PortCounters, PortId, Rate, Tally, Time,
@@ -14,7 +14,7 @@ use crate::router;
 use crate::rules;
 use crate::shaped;
 
-/// What a direction has counted. Its texts are [`describe`]'s.
+/// The counters of a direction. [`describe`] adds the texts.
 pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) -> Option<Direction> {
     let view = engine.view(engine.link(&info.link)?);
     let all = view.counters();
@@ -59,7 +59,7 @@ pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) 
         waiting_packets: if info.lane == 0 { view.backlog().packets } else { 0 },
         waiting_bytes: if info.lane == 0 { view.backlog().bytes } else { 0 },
         flying_packets: if info.lane == 0 { view.in_flight() } else { 0 },
-        // The lanes of a shared medium share one queue: its classes stand with the first.
+        // The lanes of a shared medium share one queue: its classes are listed with the first lane.
         classes: if info.lane == 0 { class::classes(info, &view, now) } else { Vec::new() },
         scheduler_failure: class::failure(info, &view, now),
         shaped: if info.lane == 0 { shaped::classes(info, &view, now) } else { Vec::new() },
@@ -68,7 +68,7 @@ pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) 
     })
 }
 
-/// Says which direction it is, and what was asked of it.
+/// Sets which direction it is, and its configured settings.
 pub(crate) fn describe(direction: &mut Direction, info: &DirectionInfo) {
     direction.link.clone_from(&info.link);
     direction.rules.clone_from(&info.rules);
@@ -134,8 +134,8 @@ fn histogram(spread: &Spread) -> Vec<Step> {
     counts.iter().enumerate().take(last).skip(first).map(step).collect()
 }
 
-/// Adds up every packet over the whole network and at each link; over the verdicts that were polled it is for
-/// [`seen_by`].
+/// Checks packet conservation over the whole network and at each link; [`seen_by`] checks it over the verdicts
+/// polled.
 pub(crate) fn conservation<B>(engine: &Engine<B>, now: Time) -> Conservation {
     let mut sum = Conservation { inside_packets: engine.inside(), ..Conservation::default() };
     for port in engine.ports() {
@@ -186,7 +186,7 @@ pub(crate) fn conservation<B>(engine: &Engine<B>, now: Time) -> Conservation {
     sum
 }
 
-/// Adds up every packet a third way: over the verdicts that were polled.
+/// Checks conservation a third way: over the verdicts polled.
 pub(crate) fn seen_by(meter: &Meter, sum: &mut Conservation) {
     let seen = |of: fn(&PortMeter) -> u64| meter.ports().iter().map(of).sum::<u64>();
     for (what, seen, counted) in [
@@ -200,7 +200,7 @@ pub(crate) fn seen_by(meter: &Meter, sum: &mut Conservation) {
     }
 }
 
-/// What the counters of a link say it holds, which is negative if more left than came.
+/// The packets inside a link according to its counters; negative if more left than arrived.
 fn counted_inside(lanes: &[Counters]) -> i128 {
     let inside = |c: &Counters| {
         i128::from(c.arrived.packets) + i128::from(c.duplicated.packets)
@@ -210,7 +210,7 @@ fn counted_inside(lanes: &[Counters]) -> i128 {
     lanes.iter().map(inside).sum()
 }
 
-/// What a link really holds.
+/// The packets that a link actually holds.
 fn held(view: &LinkView<'_>) -> u64 {
     view.backlog().packets + view.transmitting() + view.in_flight()
 }
@@ -223,7 +223,7 @@ fn throughput(tally: Tally, (first, last): (Time, Time)) -> Throughput {
     Throughput { packets, bytes, rate_bps }
 }
 
-/// Bits a second, rounded to the nearest; nothing for no time at all.
+/// Bits per second, rounded to the nearest; `None` for a span of zero.
 fn by_time(bits: u128, span: Duration) -> Option<u64> {
     let nanos = u128::from(span.nanos());
     // 2^64 bytes are 2^67 bits; times 10^9 that is below 2^97.

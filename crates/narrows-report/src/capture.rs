@@ -1,27 +1,27 @@
-//! What became of the capture of a live run.
+//! The capture of a live run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::human::{count, packets};
 
-/// The file, and what it lacks.
+/// The capture file and what is missing from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaptureReport {
     /// The file.
     pub file: String,
-    /// Packets in it; nothing when it could not be written to its end.
+    /// Packets in it; `None` if it could not be completed.
     pub written_packets: Option<u64>,
-    /// Packets that left or were dropped and are not in it, because the disk could not keep up.
+    /// Delivered or dropped packets that are not in it because the disk could not keep up.
     pub missing_packets: u64,
     /// Why it ends early, if it does.
     pub error: Option<String>,
-    /// Whether that is because whoever read it had enough.
+    /// Whether that is because its reader closed it.
     #[serde(skip)]
     pub reader_is_gone: bool,
 }
 
 impl CaptureReport {
-    /// The same in a sentence.
+    /// The same as a sentence.
     pub fn sentence(&self) -> String {
         let Self { file, written_packets, missing_packets: missing, error, .. } = self;
         let written = match (written_packets, error) {

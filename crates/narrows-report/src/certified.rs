@@ -1,4 +1,4 @@
-//! For a person: how late packets were, whether the bounds on that were kept, and when not.
+//! Text for people: lateness of packets, whether bounds on it were kept, and when they were not.
 
 use std::fmt::{self, Formatter};
 
@@ -9,7 +9,7 @@ use crate::human::{count, packets, percent, run_span, span};
 use crate::info::Kind;
 use crate::report::{Lateness, Report};
 
-/// Intervals of a bound that are shown; a program can read the rest.
+/// How many intervals of a bound are shown; the JSON report has the rest.
 const MOST_SHOWN: usize = 6;
 
 /// `how many: up to 2 µs 12 %, 5 µs 80 %, …`.
@@ -26,7 +26,7 @@ pub(crate) fn histogram(late: &Lateness, f: &mut Formatter<'_>) -> fmt::Result {
     rows("up to", &steps.join(", "), f)
 }
 
-/// The bounds that were asked for, and when they or the usual one were broken.
+/// The bounds that were requested, and when they, or the default bound, were exceeded.
 pub(crate) fn print(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for certificate in &report.certificates {
         writeln!(f, "  {}", certificate.sentence())?;
@@ -39,7 +39,7 @@ pub(crate) fn print(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 impl Certificate {
-    /// The bound and what became of it: `p99 at most 50 µs, BROKEN: 922.9 µs; 12 packets (3.8 %) were later or lost`.
+    /// The bound and the result: `p99 at most 50 µs, BROKEN: 922.9 µs; 12 packets (3.8 %) were later or lost`.
     pub fn sentence(&self) -> String {
         let Self { quantile, bound_ns, measured_ns, later_packets, later_share, kept, .. } = self;
         let (name, bound, share) = (quantile.name(), run_span(*bound_ns), percent(*later_share));
@@ -90,7 +90,7 @@ fn intervals(violation: &LatenessViolation, f: &mut Formatter<'_>) -> fmt::Resul
     wrapped(&text).into_iter().try_for_each(|line| writeln!(f, "    {line}"))
 }
 
-/// A list under a word, in lines of up to a hundred columns.
+/// A list under a heading, in lines of up to 100 columns.
 fn rows(word: &str, list: &str, f: &mut Formatter<'_>) -> fmt::Result {
     for (number, line) in wrapped(list).into_iter().enumerate() {
         writeln!(f, "  {:8} {line}", if number == 0 { word } else { "" })?;

@@ -1,10 +1,12 @@
-//! Whether the host kept up well enough: bounds on lateness that a run was asked to keep, and when it did not.
+//! Certificates: bounds on lateness requested for a run, whether they were kept, and when not.
 //!
-//! Lateness is that of release: the instant at which a packet was handed to the system, minus the instant at which the
-//! engine scheduled it. A packet that the system lost before it could be read, or refused to send, was never released: it
-//! counts as later than any bound. So `p99=50us` lets one packet in a hundred be late or lost, and `max` none.
+//! Lateness is release lateness: the instant at which a packet was handed to the system, minus the instant at which
+//! the engine scheduled it. A packet that the system lost before it could be read, or refused to send, was never
+//! released: it counts as later than any bound. So `p99=50us` allows one packet in a hundred to be late or lost, and
+//! `max` allows none.
 //!
-//! Both instants rest on the packets' receive stamps. A run in which one of these cannot be true keeps no bound.
+//! Both instants depend on the packets' receive timestamps. A run with an implausible receive timestamp keeps no
+//! bound.
 
 use narrows_core::Duration;
 use serde::{Deserialize, Serialize};
@@ -13,39 +15,40 @@ use crate::figures::{Spread, share};
 use crate::totals::Totals;
 use crate::watch::{LatenessBound, Quantile, ViolationInterval, Watch};
 
-/// What became of a bound.
+/// The result for a bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// Which part of all packets was to be within the bound.
+    /// The quantile that must be within the bound.
     pub quantile: Quantile,
     /// The bound.
     pub bound_ns: u64,
-    /// How late that part was; nothing without packets, and where the system lost so many that it has no end.
+    /// The measured lateness at that quantile; `None` without packets, and where so many packets were lost that it is
+    /// unbounded.
     pub measured_ns: Option<u64>,
     /// Packets that were released later than the bound, or lost by the system.
     pub later_packets: u64,
-    /// Of all packets that were released or lost by the system.
+    /// Their share of all packets that were released or lost by the system.
     pub later_share: f64,
-    /// Packets with impossible receive timestamps: where there is one, how late packets were is not known.
+    /// Packets with implausible receive timestamps: if there is one, the lateness is unknown.
     pub implausible_stamp_packets: u64,
-    /// Whether the bound was kept. Without packets it was; with an implausible stamp it was not.
+    /// Whether the bound was kept. True without packets; false with an implausible timestamp.
     pub kept: bool,
 }
 
 /// When packets were later than a bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatenessViolation {
-    /// The bound: one that was asked for, or else 1 ms.
+    /// The bound: a requested one, or 1 ms if none was requested.
     pub bound_ns: u64,
     /// Packets that were released later.
     pub packets: u64,
-    /// Of those that were released.
+    /// Their share of the packets released.
     pub share: f64,
-    /// When, in order of time, at most 16: where there were more, neighbours are joined.
+    /// The intervals, in order of time, at most 16: if there were more, neighbouring ones are merged.
     pub intervals: Vec<ViolationInterval>,
 }
 
-/// When a run was later than its bounds. Nothing in virtual time, and for bounds that were never broken.
+/// When a run exceeded its bounds. Empty in virtual time, and for bounds that were never exceeded.
 pub(crate) fn violations(totals: &Totals) -> Vec<LatenessViolation> {
     let released = totals.lateness.as_ref().map_or(0, Spread::count);
     totals.watches.iter().filter(|watch| watch.packets > 0).map(|watch| of_watch(watch, released)).collect()
@@ -60,7 +63,7 @@ fn of_watch(watch: &Watch, released: u64) -> LatenessViolation {
     }
 }
 
-/// What became of the bounds that were asked for.
+/// The results for the requested bounds.
 pub(crate) fn certificates(totals: &Totals) -> Vec<Certificate> {
     totals.bounds.iter().map(|bound| certificate(*bound, totals)).collect()
 }
@@ -72,15 +75,15 @@ fn certificate(bound: LatenessBound, totals: &Totals) -> Certificate {
     let released = all.map_or(0, Spread::count);
     let sum = released + lost;
     let later = watch.map_or(0, |watch| watch.packets) + lost;
-    // The number of packets that may be later: what the quantile leaves, rounded down.
+    // How many packets may be later: what the quantile leaves, rounded down.
     let spare = u128::from(sum) * u128::from(1000 - quantile.thousandths()) / 1000;
-    // The least value that as many packets as have to be within it do not exceed; among the lost there is none.
+    // The smallest value that enough packets do not exceed; lost packets have none.
     let needed = u128::from(sum) - spare;
     let is_within = u128::from(later) <= spare;
     let measured = all.filter(|_| needed <= u128::from(released)).map(|all| {
         let exact = needed == u128::from(released);
         let measured = if exact { all.greatest() } else { all.quantile(needed as f64 / released as f64) };
-        // The histogram is right to half a part in a thousand, the count of those that were later exactly.
+        // The histogram has a relative error of half a part in a thousand; the count of later packets is exact.
         if is_within { measured.min(at_most) } else { measured.max(at_most + Duration::from_nanos(1)) }
     });
     Certificate {

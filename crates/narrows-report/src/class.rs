@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 use crate::flows::{self, FlowsReport};
 use crate::info::{ClassInfo, DirectionInfo, QueueInfo};
 
-/// What a class of a direction's scheduler has counted since that scheduler was put in place.
+/// The counters of a class of a direction's scheduler since that scheduler was installed.
 ///
-/// `arrived = sent + dropped + waiting`. Packets that waited when the scheduler took over have arrived in it; what left
-/// the class is on the wire or beyond, and what became of it there, the direction says.
+/// `arrived = sent + dropped + waiting`. Packets that were waiting when the scheduler was installed count as arrived.
+/// What happens to a packet after it leaves the class, on the wire or later, is counted by the direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassReport {
     /// Its name.
     pub name: String,
-    /// Its weight at the end; nothing where the scheduler knows none.
+    /// Its weight at the end; `None` if the scheduler has no weights.
     pub weight: Option<u32>,
-    /// What belongs to it, in one line.
+    /// The packets that belong to it, in one line.
     pub matches: String,
-    /// Packets that came to it.
+    /// Packets that arrived in it.
     pub arrived_packets: u64,
     /// Their bytes from the network header on.
     pub arrived_bytes: u64,
@@ -29,39 +29,39 @@ pub struct ClassReport {
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Of the bytes that all classes sent.
+    /// Its share of the bytes sent by all classes.
     pub sent_share: f64,
-    /// Packets dropped by the bound, by queue management or by the scheduler.
+    /// Packets dropped by the limit, by queue management or by the scheduler.
     pub dropped_packets: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
     /// Packets marked with "congestion experienced".
     pub marked_packets: u64,
-    /// Packets that wait.
+    /// Packets waiting: the backlog.
     pub waiting_packets: u64,
     /// Their bytes from the network header on.
     #[serde(default)]
     pub waiting_bytes: u64,
-    /// The mean time that those sent had waited.
+    /// The mean queueing delay of packets sent.
     pub queueing_mean_ns: Option<u64>,
-    /// The longest time that one of those had waited.
+    /// The maximum queueing delay of packets sent.
     pub queueing_max_ns: Option<u64>,
-    /// Where it stands with a scheduler that goes by delays.
+    /// The state of the class in a delay-based scheduler.
     pub delay: Option<ClassDelayReport>,
-    /// Of a pipe's queue its number, and 0 for what rules send to the pipe itself; nothing for other classes.
+    /// The number of a pipe's queue; 0 for packets that rules send to the pipe itself; `None` for other classes.
     pub queue: Option<u32>,
-    /// The queues that a mask made of a pipe's queue, where it has one.
+    /// The queues that a mask created from a pipe's queue, if it has a mask.
     pub flows: Option<FlowsReport>,
 }
 
-/// Where a class stands with a scheduler that goes by delays.
+/// The state of a class in a delay-based scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassDelayReport {
-    /// The average delay by which it is served, as the scheduler estimates it.
+    /// The average delay of the class, as estimated by the scheduler; it decides which class is served.
     pub average_ns: u64,
-    /// For how long its first packet has waited; 0 where none waits.
+    /// How long its first packet has waited; 0 if none is waiting.
     pub hold_ns: u64,
-    /// How often it was served because its limit was at stake.
+    /// How often it was served because its delay limit was about to be exceeded.
     pub over_limit: u64,
 }
 
@@ -76,8 +76,8 @@ impl ClassDelayReport {
     }
 }
 
-/// The classes of a link beside what was asked for. A class beyond those that were asked for goes by its number. Of links
-/// made on first use each has its own: their classes are left out.
+/// The classes of a link, with their configuration. A class without configuration is named by its number. Links
+/// created on first use have separate classes, which are left out.
 pub(crate) fn classes(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> Vec<ClassReport> {
     if view.instance_counts().is_some() {
         return Vec::new();
@@ -119,7 +119,7 @@ pub(crate) fn classes(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> 
     view.classes().iter().enumerate().map(one).collect()
 }
 
-/// Why a scheduler that was loaded is not in force any more.
+/// Why a loaded scheduler has been disabled.
 pub(crate) fn failure(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> Option<String> {
     let failed = |state| match state {
         ClassState::Failed(failure) => Some(failure.to_string()),
@@ -128,7 +128,7 @@ pub(crate) fn failure(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> 
     if asked.lane == 0 { view.class_states(now).into_iter().find_map(failed) } else { None }
 }
 
-/// What is known of a queue of a pipe; 0 is what rules send to the pipe itself.
+/// What is known of a queue of a pipe; 0 stands for packets that rules send to the pipe itself.
 fn of_set(number: u32, queue: Option<&QueueInfo>) -> ClassInfo {
     let name = match number {
         0 => "the pipe itself".into(),
@@ -140,16 +140,16 @@ fn of_set(number: u32, queue: Option<&QueueInfo>) -> ClassInfo {
     ClassInfo { name, weight: queue.and_then(|queue| queue.weight), matches }
 }
 
-/// What the counters of a class say that waits there, which is negative if more left than came.
+/// How many packets wait according to the counters of a class; negative if more left than arrived.
 fn waiting(class: &ClassCounters) -> i128 {
     i128::from(class.arrived.packets) - i128::from(class.sent.packets) - i128::from(class.dropped.packets)
 }
 
-/// What does not add up in the classes of a link. Their counters begin with the scheduler: replacing it makes both sides
-/// begin anew.
+/// Conservation violations in the classes of a link. The counters start with the scheduler: replacing it resets both
+/// sides.
 pub(crate) fn violations(view: &LinkView<'_>) -> Vec<String> {
     let classes = view.classes();
-    // Those of links made on first use have come and gone with them.
+    // The classes of links created on first use come and go with those links.
     if classes.is_empty() || view.instance_counts().is_some() {
         return Vec::new();
     }

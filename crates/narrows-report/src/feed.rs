@@ -1,4 +1,4 @@
-//! What a report says of feeds: delays that another process streams in.
+//! Feeds in a report: delays that another process streams in.
 
 use narrows_core::model::OnEmpty;
 use narrows_core::{Engine, FeedView, LinkId};
@@ -8,48 +8,48 @@ use crate::info::Word;
 
 /// A feed of a link.
 ///
-/// One way, `taken = used + discarded + waiting`; two-way, `taken = used + late`.
+/// One-way: `taken = used + discarded + waiting`. Two-way: `taken = used + late`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeedReport {
     /// The link.
     pub link: String,
     /// Its name, unique on that link.
     pub feed: String,
-    /// What became of packets for which there was no value: `zero`, `last`, `repeat` or `drop`.
+    /// The policy for packets without a value: `zero`, `last`, `repeat` or `drop`.
     pub on_empty: Word,
-    /// How many values may wait at most.
+    /// The maximum number of values queued.
     pub lead_values: u64,
-    /// How long packets wait for answers, in the two-way form.
+    /// How long packets wait for answers, in two-way mode.
     pub patience_ns: Option<u64>,
-    /// Values that came.
+    /// Values accepted.
     pub taken_values: u64,
-    /// Values that decided over a packet.
+    /// Values applied to a packet.
     pub used_values: u64,
-    /// Of these, those that lost it.
+    /// Those that dropped the packet.
     pub lost_packets: u64,
-    /// Packets for which there was no value in time.
+    /// Packets for which no value arrived in time.
     pub underruns_packets: u64,
-    /// Underruns by all packets that asked for a value.
+    /// Underruns as a share of all packets that needed a value.
     pub underruns_share: f64,
-    /// Values beyond an hour, which became an hour.
+    /// Values above one hour, which were clamped to one hour.
     pub clamped_values: u64,
-    /// Values for which there was no room, or no question.
+    /// Values rejected because there was no room, or no question for them.
     pub refused_values: u64,
-    /// Values that waited when the feed became a two-way one.
+    /// Values still queued when the feed switched to two-way mode.
     pub discarded_values: u64,
-    /// Values that wait now.
+    /// Values queued now.
     pub waiting_values: u64,
-    /// Packets that asked for an answer.
+    /// Packets for which an answer was requested.
     pub asked_packets: u64,
-    /// Packets that wait for one now.
+    /// Packets waiting for an answer now.
     pub open_packets: u64,
     /// Answers that came too late.
     pub late_values: u64,
-    /// What became of those who write to it, in a live run.
+    /// The feed's writers, in a live run.
     pub writers: Option<FeedWriters>,
 }
 
-/// What became of the writers of a feed.
+/// The writers of a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedWriters {
     /// The link.
@@ -58,22 +58,22 @@ pub struct FeedWriters {
     /// The feed.
     #[serde(skip)]
     pub feed: String,
-    /// Those that were let in, one after the other.
+    /// Writers accepted, one after the other.
     pub writers: u64,
-    /// Those that were sent away, because there was one.
+    /// Writers rejected because another was connected.
     pub refused_writers: u64,
-    /// Those that were cut off, because what they sent is no value.
+    /// Writers disconnected because they sent something that is not a value.
     pub malformed_writers: u64,
-    /// Values that were cut short, because their writer was gone.
+    /// Incomplete values, because the writer disconnected.
     pub torn_values: u64,
-    /// Questions that no writer has answered.
+    /// Questions that no writer answered.
     pub unanswered: u64,
 }
 
 impl FeedReport {
-    /// Takes what is known of those who wrote to it.
+    /// Adds the information on its writers.
     pub fn met(&mut self, writers: FeedWriters) {
-        // For each question that nobody answered, the run put in an answer of its own, after its time.
+        // For each unanswered question, the run itself entered an answer after the deadline.
         let ours = writers.unanswered.min(self.late_values);
         self.late_values -= ours;
         self.taken_values -= ours;

@@ -4,28 +4,29 @@ use hdrhistogram::Histogram;
 use narrows_core::Duration;
 use serde::{Deserialize, Serialize};
 
-/// A distribution of spans. The quantiles are right to half a part in a thousand; the others are exact.
+/// A distribution of durations. Quantiles have a relative error of at most half a part in a thousand; the other
+/// values are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// Packets measured.
     pub packets: u64,
-    /// The least.
+    /// The minimum.
     pub min_ns: u64,
-    /// The median.
+    /// The p50 (median).
     pub p50_ns: u64,
-    /// Nine tenths of packets took no longer.
+    /// The p90.
     pub p90_ns: u64,
-    /// All but one in a hundred.
+    /// The p99.
     pub p99_ns: u64,
-    /// All but one in a thousand.
+    /// The p99.9.
     pub p999_ns: u64,
-    /// The greatest.
+    /// The maximum.
     pub max_ns: u64,
     /// The mean.
     pub mean_ns: u64,
 }
 
-/// A distribution of spans: quantiles to half a part in a thousand up to an hour; least, greatest and mean exactly.
+/// A distribution of durations: quantiles to half a part in a thousand up to one hour; min, max and mean exactly.
 #[derive(Clone, Debug)]
 pub(crate) struct Spread {
     histogram: Histogram<u64>,
@@ -53,7 +54,7 @@ impl Spread {
         self.sum += u128::from(nanos);
     }
 
-    /// Adds what another one recorded.
+    /// Adds another distribution.
     pub(crate) fn add(&mut self, other: &Self) {
         self.histogram.add(&other.histogram).expect("it grows as far as the other one has");
         self.least = self.least.min(other.least);
@@ -82,12 +83,12 @@ impl Spread {
         Duration::from_nanos(self.greatest)
     }
 
-    /// How many values lie in each span between neighbouring bounds, the upper one included, from zero up to the first
-    /// and from the last on. A value within half a part in a thousand of a bound may be counted on its other side.
+    /// How many values lie between consecutive bounds, upper bound included; the first range starts at zero, the last
+    /// is unbounded. A value within half a part in a thousand of a bound may be counted on its other side.
     pub(crate) fn counts<const BOUNDS: usize>(&self, bounds: &[Duration; BOUNDS]) -> Vec<u64> {
         let mut counts = vec![0; BOUNDS + 1];
         for step in self.histogram.iter_recorded() {
-            // The span of a step ends with the value it is told by, unless it is one that has no end.
+            // The range of a histogram step ends with the value that represents it, except for the unbounded one.
             let value = self.histogram.median_equivalent(step.value_iterated_to());
             let place = bounds.partition_point(|bound| bound.nanos() < value);
             counts[place] += step.count_since_last_iteration();
@@ -101,8 +102,8 @@ impl Spread {
         Duration::from_nanos(u64::try_from((self.sum + count / 2) / count).unwrap_or(u64::MAX))
     }
 
-    /// The smallest recorded value that at least the share `q` of values does not exceed, to half a part in a thousand;
-    /// exactly the least and the greatest value at the ends.
+    /// The smallest recorded value that at least the share `q` of values does not exceed, to half a part in a
+    /// thousand; exactly min and max at the ends.
     pub(crate) fn quantile(&self, q: f64) -> Duration {
         if self.count() == 0 {
             return Duration::ZERO;
@@ -132,7 +133,7 @@ pub(crate) fn quantiles(spread: &Spread) -> Quantiles {
     }
 }
 
-/// The mean to the nearest nanosecond; nothing for no packets.
+/// The mean to the nearest nanosecond; `None` for no packets.
 pub(crate) fn mean(sum: Duration, packets: u64) -> Option<u64> {
     let mean = (u128::from(sum.nanos()) + u128::from(packets / 2)).checked_div(packets.into())?;
     u64::try_from(mean).ok()

@@ -1,4 +1,4 @@
-//! Links and queues that masks make on first use, one for each flow.
+//! Links and queues that masks create on first use, one for each flow.
 
 use std::cmp::Reverse;
 use std::fmt::{self, Formatter};
@@ -11,35 +11,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::human::{bytes, count, packets};
 
-/// What became of the links, or queues, that a mask makes.
+/// The links or queues that a mask creates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowsReport {
-    /// Made so far, with those made again.
+    /// Created so far, counting repeated creation.
     pub made: u64,
-    /// Of those, given up as nothing had been in them for long.
+    /// Those removed after a long time without packets.
     pub expired: u64,
-    /// Packets that came when there were as many as there may be, and shared one.
+    /// Packets that arrived when the maximum number existed, and shared an overflow one.
     pub overflowed_packets: u64,
-    /// Those that there are, in the order of their flows.
+    /// The existing ones, in order of their flows.
     pub present: Vec<FlowReport>,
 }
 
 /// A link or queue of one flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReport {
-    /// What its packets agree in, in the words of masks; nothing for the queue that those beyond the most share.
+    /// The flow, in the syntax of masks; `None` for the overflow queue.
     pub flow: Option<String>,
-    /// Packets that came since it was made.
+    /// Packets that arrived since it was created.
     pub arrived_packets: u64,
     /// Their bytes from the network header on.
     pub arrived_bytes: u64,
-    /// Packets of those that were dropped.
+    /// Packets that were dropped.
     pub dropped_packets: u64,
-    /// Packets that wait.
+    /// Packets waiting.
     pub waiting_packets: u64,
 }
 
-/// The links of a link with a mask, both lanes together.
+/// The links created from a link with a mask, both lanes together.
 pub(crate) fn of_link(view: &LinkView<'_>, mask: Option<&FlowMask>, now: Time) -> Option<FlowsReport> {
     let InstanceCounts { made, expired, overflowed } = view.instance_counts()?;
     let one = |(flow, link): (Flow, LinkView<'_>)| {
@@ -57,7 +57,7 @@ pub(crate) fn of_link(view: &LinkView<'_>, mask: Option<&FlowMask>, now: Time) -
     Some(FlowsReport { made, expired, overflowed_packets: overflowed, present: present.collect() })
 }
 
-/// The queues of a set of flows; `all` are those of all sets.
+/// The queues created for one flow set; `all` are those of all sets.
 pub(crate) fn of_set(
     place: usize,
     counts: FlowSetCounts,
@@ -76,7 +76,7 @@ pub(crate) fn of_set(
     FlowsReport { made, expired, overflowed_packets: overflowed, present: present.collect() }
 }
 
-/// What does not add up in the links and queues that masks have made for a link.
+/// Conservation violations in the links and queues that masks created for a link.
 pub(crate) fn violations(view: &LinkView<'_>, now: Time) -> Vec<String> {
     let name = view.name();
     if let Some(InstanceCounts { made, expired, .. }) = view.instance_counts() {
@@ -110,12 +110,13 @@ pub(crate) fn violations(view: &LinkView<'_>, now: Time) -> Vec<String> {
     found
 }
 
-/// What packets of a flow agree in: `src-ip 10.0.0.7 dst-port 80`. Without the mask, what is zero is left out.
+/// What the packets of a flow have in common: `src-ip 10.0.0.7 dst-port 80`. Without the mask, fields that are zero
+/// are omitted.
 fn text(flow: &Flow, mask: Option<&FlowMask>) -> String {
     let counts = |of: fn(&FlowMask) -> bool, is_there: bool| mask.map_or(is_there, of);
     let address = |name: &str, bits: u128| {
         let address = Ipv6Addr::from(bits);
-        // Nothing of an address of the other family counts; one of IPv4 is mapped where any of it does.
+        // Addresses of the other family do not count; an IPv4 address is mapped if any of its bits counts.
         match (bits, address.to_ipv4_mapped()) {
             (0, _) => None,
             (_, Some(four)) => Some(format!("{name} {four}")),
@@ -145,10 +146,10 @@ fn text(flow: &Flow, mask: Option<&FlowMask>) -> String {
     if parts.is_empty() { "all others".into() } else { parts.join(" ") }
 }
 
-/// How many rows of flows are shown.
+/// How many flows are shown.
 const FEW_FLOWS: usize = 5;
 
-/// What became of them, and those with the most bytes. `what` they are: links, or queues of a queue.
+/// Prints the totals, and the flows with the most bytes. `what` says what they are: links, or queues of a queue.
 pub(crate) fn print(what: &str, flows: &FlowsReport, f: &mut Formatter<'_>) -> fmt::Result {
     let FlowsReport { made, expired, overflowed_packets, present } = flows;
     if *made == 0 && *overflowed_packets == 0 {

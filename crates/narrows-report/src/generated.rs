@@ -1,4 +1,4 @@
-//! What became of the packets that the scenario's own traffic sends.
+//! Results of the scenario's own traffic.
 
 use std::fmt::{self, Formatter};
 
@@ -11,14 +11,15 @@ use crate::figures::{Quantiles, Spread, quantiles};
 use crate::human::{count, percent, shortened, span};
 use crate::info::Word;
 
-/// Counts the packets of a source of traffic while a run goes on.
+/// Counts the packets of a traffic source during a run.
 #[derive(Debug, Default)]
 pub struct SourceMeter {
     offered: Tally,
     delivered: Tally,
     dropped: u64,
     missed: u64,
-    /// Packets handed in whose last copy has no verdict yet; a part of a run may have seen more leave than come.
+    /// Packets handed in whose last copy has no verdict yet; negative in a part of a run that saw more leave than
+    /// arrive.
     inside: i64,
     delay: Option<Box<Spread>>,
 }
@@ -31,12 +32,12 @@ impl SourceMeter {
         self.inside += 1;
     }
 
-    /// A packet was due that could not be sent in time.
+    /// A packet was due but could not be sent in time.
     pub fn missed(&mut self) {
         self.missed += 1;
     }
 
-    /// Takes note of an event; `is_last`: no copy of the packet is inside any more.
+    /// Records an event; `is_last`: no copy of the packet is inside any more.
     pub fn verdict<B>(&mut self, event: &Event<'_, B>, is_last: bool) {
         self.inside -= i64::from(is_last);
         match event.verdict {
@@ -50,7 +51,7 @@ impl SourceMeter {
         }
     }
 
-    /// Adds what another one has seen of the same source at another time.
+    /// Adds the counters of the same source from another part of the run.
     pub fn add(&mut self, other: &Self) {
         for (sum, more) in [(&mut self.offered, other.offered), (&mut self.delivered, other.delivered)] {
             sum.packets += more.packets;
@@ -64,7 +65,8 @@ impl SourceMeter {
         }
     }
 
-    /// The reports on all, of what was counted in parts of a run: each part with the place of its source among the traffic.
+    /// The reports on all sources, from counters of parts of a run, each with the index of its source among the
+    /// traffic.
     pub fn reports<'a>(
         infos: &[SourceInfo],
         counted: impl IntoIterator<Item = (u32, &'a Self)>,
@@ -98,21 +100,21 @@ impl SourceMeter {
     }
 }
 
-/// What a source of traffic is.
+/// The description of a traffic source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceInfo {
     /// Its name.
     pub name: String,
-    /// What it is: `constant`, `poisson`, `on-off`, `aimd`, `capture`, or an application such as `web`.
+    /// Its kind: `constant`, `poisson`, `on-off`, `aimd`, `capture`, or an application such as `web`.
     pub kind: &'static str,
     /// The port where its packets enter.
     pub from: String,
-    /// The port where they get.
+    /// The port that its packets are addressed to.
     pub to: String,
 }
 
 impl SourceInfo {
-    /// All of a scenario, in the order of its file.
+    /// All sources of a scenario, in file order.
     pub fn all(scenario: &Scenario) -> Vec<Self> {
         let info = |traffic: &Traffic| Self {
             name: traffic.name.clone(),
@@ -138,17 +140,17 @@ fn kind(source: &TrafficSource) -> &'static str {
     }
 }
 
-/// What became of the packets of a source of traffic. Of a source that responds (`aimd`, applications) those that go back
-/// count as well.
+/// Results of a traffic source. For responsive sources (`aimd`, applications), packets in the reverse direction count
+/// as well.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceReport {
     /// The name of the source.
     pub name: String,
-    /// What it is: `constant`, `poisson`, `on-off`, `aimd`, `capture`, or an application such as `web`.
+    /// Its kind: `constant`, `poisson`, `on-off`, `aimd`, `capture`, or an application such as `web`.
     pub kind: Word,
     /// The port where its packets enter.
     pub from: String,
-    /// The port where they get.
+    /// The port that its packets are addressed to.
     pub to: String,
     /// Packets that entered the network.
     pub offered_packets: u64,
@@ -160,11 +162,11 @@ pub struct SourceReport {
     pub delivered_bytes: u64,
     /// Packets that were dropped.
     pub dropped_packets: u64,
-    /// Packets that were due but did not enter, because the host could not generate them in time; 0 in virtual time.
+    /// Packets that were due but not sent, because the host could not generate them in time; 0 in virtual time.
     pub missed_packets: u64,
-    /// Packets that were in the network at the end.
+    /// Packets inside the network at the end.
     pub inside_packets: u64,
-    /// The one-way delay; nothing where none was delivered.
+    /// The one-way delay; `None` if none was delivered.
     pub delay: Option<Quantiles>,
 }
 
@@ -195,7 +197,7 @@ pub(crate) fn print(all: &[SourceReport], most_rows: usize, f: &mut Formatter<'_
     Ok(())
 }
 
-/// In one line, for a summary: `3 sources: 12,000 packets offered, 11,900 delivered, 100 dropped`.
+/// One line for a summary: `3 sources: 12,000 packets offered, 11,900 delivered, 100 dropped`.
 pub(crate) fn sum(all: &[SourceReport]) -> String {
     let sum = |of: fn(&SourceReport) -> u64| all.iter().map(of).sum::<u64>();
     let sources = if all.len() == 1 { all[0].name.clone() } else { format!("{} sources", all.len()) };

@@ -1,4 +1,4 @@
-//! What the host did while a live run went on, besides the run.
+//! The state of the host during a live run.
 
 use std::fmt::{self, Formatter};
 
@@ -7,34 +7,35 @@ use serde::{Deserialize, Serialize};
 use crate::human::{percent, run_span, span};
 use crate::info::{Kind, Word};
 
-/// What the host did meanwhile.
+/// The state of the host during a live run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostReport {
-    /// The part of all processors' time that the hypervisor gave to others while this host had work for it; nothing where
-    /// the kernel does not say.
+    /// CPU steal: the share of all processors' time that the hypervisor gave to other guests while this host had
+    /// work; `None` if the kernel does not report it.
     pub stolen_share: Option<f64>,
-    /// The same as time, added up over all processors; the kernel counts in steps of 10 ms.
+    /// CPU steal as time, summed over all processors; the kernel counts in steps of 10 ms.
     pub stolen_ns: Option<u64>,
-    /// How frames came from the kernel and went back: `af_packet`, `af_xdp (native mode, copied by the kernel)`.
+    /// The packet I/O backend: `af_packet`, `af_xdp (native mode, copied by the kernel)`.
     pub backend: String,
-    /// How long the packet loop was ready to run while others of this host had its processor; nothing where the kernel does
-    /// not say.
+    /// Run-queue wait of the packet loop: how long it was ready to run while other tasks had its processor; `None` if
+    /// the kernel does not report it.
     pub waited_ns: Option<u64>,
-    /// How the packet loop waited for events: `hybrid`, `spin`, `timer`.
+    /// How the packet loop waits for events: `hybrid`, `spin`, `timer`.
     pub wait: Word,
-    /// How late the kernel might wake it to join timers; nothing where the kernel does not say.
+    /// The timer slack: how late the kernel may wake the loop to coalesce timers; `None` if the kernel does not
+    /// report it.
     pub timer_slack_ns: Option<u64>,
-    /// The processor that it, or its first thread, was bound to, if it was.
+    /// The processor that the loop, or its first thread, was pinned to, if any.
     pub processor: Option<usize>,
-    /// Before whom it ran: `usual`, `high`, `real-time`.
+    /// Its scheduling priority: `usual`, `high`, `real-time`.
     pub priority: Word,
-    /// The capabilities that the packet loop kept once all was set up; `all others` where it could give up none.
+    /// The capabilities that the packet loop kept after set-up; `all others` if it could drop none.
     pub capabilities: Vec<Word>,
-    /// How long it paused so that the kernel would not stop it: what real-time priority costs.
+    /// How long it paused so that the kernel would not throttle it: the cost of real-time priority.
     pub rested_ns: u64,
-    /// Processor time that the packet loop used, all its threads together.
+    /// CPU time of the packet loop, over all its threads.
     pub loop_processor_ns: u64,
-    /// Of the time that the run took: more than 1 where several threads used more than one processor.
+    /// CPU time as a share of the run's duration: above 1 if several threads used more than one processor.
     pub loop_processor_share: f64,
     /// Each thread of the loop.
     pub threads: Vec<ThreadReport>,
@@ -43,19 +44,19 @@ pub struct HostReport {
 /// A thread of the packet loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadReport {
-    /// The ports that it moved packets of.
+    /// How many ports it served.
     pub ports: u64,
-    /// The processor that it was bound to, if it was.
+    /// The processor that it was pinned to, if any.
     pub processor: Option<usize>,
-    /// Processor time that it used.
+    /// The CPU time that it used.
     pub processor_ns: u64,
-    /// Of the time that the run took.
+    /// CPU time as a share of the run's duration.
     pub processor_share: f64,
-    /// How long it paused so that the kernel would not stop it.
+    /// How long it paused so that the kernel would not throttle it.
     pub rested_ns: u64,
 }
 
-/// What a report tells of waiting for a processor.
+/// The shortest run-queue wait that a report mentions.
 pub(crate) const WORTH_TELLING: u64 = 1_000_000;
 
 pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt::Result {

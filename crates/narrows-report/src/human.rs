@@ -1,4 +1,4 @@
-//! Numbers as a person reads them: four significant digits, a unit, thousands set apart.
+//! Formats numbers for people: four significant digits, a unit, thousands separators.
 
 /// `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn packets(number: u64) -> String {
     format!("{} packet{plural}", count(number))
 }
 
-/// `98.20 ms`; `0` for nothing at all.
+/// `98.20 ms`; `0` for zero.
 pub(crate) fn span(nanos: u64) -> String {
     match nanos {
         0 => "0".into(),
@@ -29,7 +29,7 @@ pub(crate) fn span(nanos: u64) -> String {
     }
 }
 
-/// The length of a run: `31.05 s`, without zeros at the end.
+/// The duration of a run: `31.05 s`, without trailing zeros.
 pub(crate) fn run_span(nanos: u64) -> String {
     let text = span(nanos);
     match text.split_once(' ') {
@@ -72,7 +72,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Of a long text the beginning, and that there is more.
+/// The beginning of a long text, with a mark that it continues.
 pub(crate) fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -97,9 +97,9 @@ fn with_unit(mut value: f64, units: &[&str]) -> String {
     format!("{value:.decimals$} {}", units[unit])
 }
 
-/// A list in lines that fit, broken after commas.
+/// Wraps a list into lines, broken after commas.
 pub(crate) fn wrapped(list: &str) -> Vec<String> {
-    /// What the first column leaves of a hundred characters.
+    /// What the first column leaves of 100 characters.
     const WIDTH: usize = 85;
     let mut lines: Vec<String> = Vec::new();
     for part in list.split_inclusive(", ") {

@@ -1,4 +1,4 @@
-//! What a run was asked for: what the engine does not know by itself.
+//! The configuration of a run: what the engine does not know by itself.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use narrows_core::classify::FlowMask;
 use narrows_core::{Duration, Seed, Time};
 use serde::{Deserialize, Serialize};
 
-/// A word that is one of a few: borrowed where a run says it, owned where a report was read.
+/// One of a few words: borrowed when written by a run, owned when read from a report.
 pub type Word = Cow<'static, str>;
 
 /// Which clock a run followed.
@@ -15,51 +15,50 @@ pub type Word = Cow<'static, str>;
 pub enum Kind {
     /// Real packets in real time.
     Live,
-    /// Real packets in a guest kernel whose clock is virtual: nobody is late.
+    /// Real packets in a guest kernel with a virtual clock: nothing is ever late.
     ExactVirtual,
     /// Virtual time.
     Virtual,
-    /// The input log of another run, once more.
+    /// The replay of another run's input log.
     Replay,
 }
 
 impl Kind {
-    /// Whether programs sent real packets.
+    /// Whether programs send real packets.
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Live | Self::ExactVirtual)
     }
 }
 
-/// What a run was asked for.
+/// The configuration of a run.
 #[derive(Clone, Debug)]
 pub struct RunInfo {
-    /// What runs: the name of the scenario file, or the flags.
+    /// The name of the scenario file, or the flags.
     pub title: String,
     /// Which clock.
     pub kind: Kind,
-    /// The seed of all draws.
+    /// The seed of all random draws.
     pub seed: Seed,
     /// From the first instant of the run to the instant of the report, on the engine's clock.
     pub span: (Time, Time),
-    /// The directions to report on, in the order in which they are to be shown. Lanes of the engine that are not named
-    /// here are left out.
+    /// The directions to report on, in display order. Lanes of the engine that are not listed here are left out.
     pub directions: Vec<DirectionInfo>,
     /// The links with rules.
     pub rules: Vec<RulesInfo>,
-    /// The round trips that the configuration comes to, without queueing and transmission.
+    /// The round-trip times that follow from the configuration, without queueing and transmission.
     pub round_trips: Vec<RoundTrip>,
-    /// Sentences for the person who reads the report: what was cut short, clamped, left out.
+    /// Notes for the reader of the report: what was truncated, clamped or left out.
     pub notes: Vec<String>,
 }
 
-/// What was asked for of a class.
+/// The configuration of a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassInfo {
     /// Its name.
     pub name: String,
-    /// Its weight; nothing where the scheduler knows none.
+    /// Its weight; `None` if the scheduler has no weights.
     pub weight: Option<u32>,
-    /// What belongs to it, in one line.
+    /// The packets that belong to it, in one line.
     pub matches: String,
 }
 
@@ -68,28 +67,28 @@ pub struct ClassInfo {
 pub struct DirectionInfo {
     /// The engine's name of the link, such as `access.down`.
     pub link: String,
-    /// The lane of that link: 0, but for a shared medium.
+    /// The lane of that link: 0, except for a shared medium.
     pub lane: u8,
     /// The host where packets come from.
     pub from: String,
     /// The host where they go.
     pub to: String,
-    /// What was asked for, in one line: `1.5mbit, 10ms, loss 1%, queue 13 packets`.
+    /// The configured settings, in one line: `1.5mbit, 10ms, loss 1%, queue 13 packets`.
     pub asked: String,
-    /// The rate asked for at the start, in bits a second; nothing for an unlimited link.
+    /// The configured rate at the start, in bits per second; `None` for an unlimited link.
     pub rate_bps: Option<u64>,
-    /// The mean one-way delay asked for at the start; nothing when it is unknown.
+    /// The configured mean one-way delay at the start; `None` if unknown.
     pub delay: Option<Duration>,
-    /// What counts as on the wire: `IP packet`, `Ethernet frame`, `ATM cells`.
+    /// What is counted on the wire: `IP packet`, `Ethernet frame`, `ATM cells`.
     pub overhead: String,
     /// The rules that lead to it, if it is a pipe.
     pub rules: Option<String>,
-    /// The classes of its scheduler, in the order of their numbers. Unlike the rest they, the mask and the queues are those
-    /// at the end: [`RunInfo::update`].
+    /// The classes of its scheduler, in order of their numbers. Unlike the other fields, the classes, the mask and
+    /// the queues are those at the end: [`RunInfo::update`].
     pub classes: Vec<ClassInfo>,
-    /// The classes of a shaper, those with others below them included, each with how many are above it; at the end, too.
+    /// The classes of a shaper, inner classes included, each with its depth; these, too, are those at the end.
     pub tree: Vec<(String, usize)>,
-    /// What tells the flows apart for each of which a link is made.
+    /// The mask whose flows each get a link.
     pub mask: Option<FlowMask>,
     /// The queues of a pipe.
     pub queues: Vec<QueueInfo>,
@@ -100,9 +99,9 @@ pub struct DirectionInfo {
 pub struct QueueInfo {
     /// Its number.
     pub number: u32,
-    /// Its weight; nothing where the scheduler knows none.
+    /// Its weight; `None` if the scheduler has no weights.
     pub weight: Option<u32>,
-    /// What tells its flows apart.
+    /// The mask that separates its flows.
     pub mask: Option<FlowMask>,
 }
 

@@ -1,8 +1,8 @@
-//! What a run says about itself, live or in virtual time.
+//! Reports on runs, live or in virtual time.
 //!
-//! A [`Meter`] watches the events of an engine as they are polled and, in a live run, how late packets were released.
-//! A [`Report`] puts together what the run was asked for ([`RunInfo`]), what the engine counted and what the meter
-//! saw: for a program as JSON with stable field names, for a person as [`Report::text`].
+//! A [`Meter`] watches an engine's events as they are polled and, in a live run, how late packets were released. A
+//! [`Report`] combines the run's configuration ([`RunInfo`]), the engine's counters and the meter's measurements: as
+//! JSON with stable field names for programs, as [`Report::text`] for people.
 
 #![forbid(unsafe_code)]
 

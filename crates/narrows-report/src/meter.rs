@@ -1,11 +1,11 @@
-//! The meter: what can only be seen while a run goes on.
+//! The meter: what can only be observed during a run.
 
 use narrows_core::{Duration, Event, PortId, Time, Verdict};
 
 use crate::figures::Spread;
 use crate::watch::{LatenessBound, USUAL_BOUND, Watch};
 
-/// The bounds for which a report says what share of packets was released later.
+/// The bounds for which a report gives the share of packets released later.
 pub const LATENESS_BOUNDS: [Duration; 4] = [
     Duration::from_micros(10),
     Duration::from_micros(100),
@@ -13,7 +13,7 @@ pub const LATENESS_BOUNDS: [Duration; 4] = [
     Duration::from_millis(10),
 ];
 
-/// Where the steps of a histogram of lateness end: 1, 2, 5 and so on from a microsecond to ten seconds.
+/// The upper ends of the steps of a lateness histogram: 1, 2, 5 and so on from a microsecond to ten seconds.
 pub const HISTOGRAM_BOUNDS: [Duration; 22] = {
     let mut bounds = [Duration::ZERO; 22];
     let (mut step, mut decade) = (0, 1_000);
@@ -32,52 +32,52 @@ pub const HISTOGRAM_BOUNDS: [Duration; 22] = {
     bounds
 };
 
-/// Watches a run. Every event that is polled goes through [`Meter::verdict`]; a live run tells it in addition how late
-/// it released packets and what the system lost.
+/// Watches a run. Every polled event goes through [`Meter::verdict`]; a live run also reports how late it released
+/// packets and what the system lost.
 ///
-/// The first packet from one port to another allocates the histograms of that pair, and so does the first lateness of each
-/// kind. A histogram grows with the greatest value so far, by 8 KiB each time that doubles: 110 KiB at 5 ms, 270 KiB at
-/// the most. No other call allocates.
+/// The first packet from one port to another allocates the histograms of that pair, and so does the first lateness of
+/// each kind. A histogram grows with its maximum value, by 8 KiB each time that doubles: 110 KiB at 5 ms, 270 KiB at
+/// most. No other call allocates.
 #[derive(Debug)]
 pub struct Meter {
     ports: Vec<PortMeter>,
     /// Sorted by (arrival port, delivery port).
     pairs: Vec<((PortId, PortId), Box<PairMeter>)>,
-    /// Where in `pairs` the last delivery was: the next one is likely to be there too.
+    /// The index in `pairs` of the last delivery: the next one is likely to have the same.
     recent: usize,
-    /// When the call that sent a packet had returned, minus its scheduled release.
+    /// The instant when the call that sent a packet returned, minus its scheduled release.
     pub(crate) sent: Option<Box<Spread>>,
-    /// By how much stragglers came too late for their instant.
+    /// How late stragglers were handed in.
     pub(crate) stragglers: Option<Box<Spread>>,
-    /// Packets with impossible receive timestamps.
+    /// Packets with implausible receive timestamps.
     pub(crate) implausible_stamps: u64,
-    /// Bounds on lateness that the run is to keep.
+    /// The bounds on lateness requested for the run.
     pub(crate) bounds: Vec<LatenessBound>,
-    /// When packets were later than these, each once, or than the usual one.
+    /// Records when packets exceeded these bounds, each bound once, or the default bound.
     pub(crate) watches: Vec<Watch>,
 }
 
 /// What a meter saw at one port.
 #[derive(Debug, Default)]
 pub(crate) struct PortMeter {
-    /// Delivered here.
+    /// Packets delivered here.
     pub(crate) delivered: u64,
-    /// Dropped, having come in here.
+    /// Packets that arrived here and were dropped.
     pub(crate) dropped: u64,
     /// Actual minus scheduled release.
     pub(crate) lateness: Option<Box<LatenessMeter>>,
-    /// Instant of the hand-in minus instant of the arrival.
+    /// The instant of hand-in minus the instant of arrival.
     pub(crate) input_lateness: Option<Box<Spread>>,
     pub(crate) ring_drops: u64,
     pub(crate) send_failures: u64,
 }
 
-/// Packets that came in at one port and were delivered at another.
+/// Packets that arrived at one port and were delivered at another.
 #[derive(Debug)]
 pub(crate) struct PairMeter {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// The length of the packet that was delivered first.
+    /// The length of the first packet delivered.
     pub(crate) first_length: u32,
     pub(crate) first: Time,
     pub(crate) last: Time,
@@ -106,7 +106,7 @@ impl Meter {
         }
     }
 
-    /// Asks for these bounds on lateness. To be called before anything is released.
+    /// Requests these bounds on lateness. Call it before anything is released.
     pub fn certify(&mut self, bounds: impl IntoIterator<Item = LatenessBound>) {
         self.bounds = bounds.into_iter().collect();
         let mut watched: Vec<_> = self.bounds.iter().map(|bound| bound.at_most).collect();
@@ -118,18 +118,18 @@ impl Meter {
         self.watches = watched.into_iter().map(Watch::new).collect();
     }
 
-    /// One that goes on where this one is: it asks for the same bounds, and has seen nothing.
+    /// A meter to continue with: it has the same bounds and no measurements.
     pub fn successor(&self) -> Self {
         let watches = self.watches.iter().map(Watch::anew).collect();
         Self { bounds: self.bounds.clone(), watches, ..Self::new(self.ports.len()) }
     }
 
-    /// The bounds on lateness, or the usual one, and how many packets were released later than each.
+    /// The requested bounds on lateness, or the default bound, and how many packets were released later than each.
     pub fn late(&self) -> Vec<(Duration, u64)> {
         self.watches.iter().map(Watch::count).collect()
     }
 
-    /// Forgets what it has seen, and keeps its memory: whoever goes on with it allocates no more than before.
+    /// Clears all measurements but keeps the memory, so that continuing allocates no more than before.
     pub fn clear(&mut self) {
         for port in &mut self.ports {
             let PortMeter { delivered, dropped, lateness, input_lateness, ring_drops, send_failures } = port;
@@ -151,7 +151,7 @@ impl Meter {
         self.watches.iter_mut().for_each(|watch| *watch = watch.anew());
     }
 
-    /// Adds what another one has seen that watched the same engine at another time, for the same bounds.
+    /// Adds the measurements of a meter that watched the same engine at another time, with the same bounds.
     pub fn add(&mut self, other: &Self) {
         if let Some(last) = other.ports.len().checked_sub(1) {
             self.grow(last);
@@ -170,7 +170,7 @@ impl Meter {
         }
     }
 
-    /// Takes note of an event that was polled.
+    /// Records an event that was polled.
     pub fn verdict<B>(&mut self, event: &Event<'_, B>) {
         let from = event.id.port();
         let Verdict::Delivered(to) = event.verdict else {
@@ -186,8 +186,8 @@ impl Meter {
         );
     }
 
-    /// Takes note of an event of a generated packet, which nobody sent and nobody receives: it counts at its ports, and what
-    /// it met is told by itself ([`SourceMeter`](crate::SourceMeter)).
+    /// Records an event of a generated packet, which no host sent or receives: it counts at its ports only;
+    /// [`SourceMeter`](crate::SourceMeter) reports its results.
     pub fn verdict_of_generated<B>(&mut self, event: &Event<'_, B>) {
         match event.verdict {
             Verdict::Delivered(to) => self.port(to).delivered += 1,
@@ -219,12 +219,13 @@ impl Meter {
         self.port(port).input_lateness.get_or_insert_with(|| Box::new(Spread::new())).record(lateness);
     }
 
-    /// A packet came `late` after an instant that the engine had passed already, and was taken as of then.
+    /// A packet was handed in `late` after an instant that the engine had already passed, and was taken as of the
+    /// engine's time.
     pub fn straggled(&mut self, late: Duration) {
         self.stragglers.get_or_insert_with(|| Box::new(Spread::new())).record(late);
     }
 
-    /// A packet came with a receive stamp that cannot be true: when it arrived is not known, and the run certifies nothing.
+    /// A packet had an implausible receive timestamp: its arrival time is unknown, so the run certifies nothing.
     pub fn implausibly_stamped(&mut self) {
         self.implausible_stamps += 1;
     }
@@ -234,7 +235,7 @@ impl Meter {
         self.port(port).ring_drops += packets;
     }
 
-    /// The system refused `packets` packets that were to leave by `port`.
+    /// The system refused to send `packets` packets by `port`.
     pub fn send_failed(&mut self, port: PortId, packets: u64) {
         self.port(port).send_failures += packets;
     }
@@ -297,7 +298,7 @@ impl PortMeter {
         }
     }
 
-    /// Packets that were never released, for want of room or by a refusal.
+    /// Packets that were never released: lost before they were read, or refused on sending.
     pub(crate) fn lost_by_the_system(&self) -> u64 {
         self.ring_drops + self.send_failures
     }
@@ -316,7 +317,7 @@ impl PairMeter {
         }
     }
 
-    /// Adds what was seen later.
+    /// Adds later measurements.
     fn add(&mut self, later: &Self) {
         self.packets += later.packets;
         self.bytes += later.bytes;

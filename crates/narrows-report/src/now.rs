@@ -1,7 +1,7 @@
-//! What a run does at present: rates over the last second and the last ten, what waits, what is configured now.
+//! The present state of a run: rates over the last second and the last ten, backlog, current configuration.
 //!
-//! A rate is what left a link between two [`Snapshot`]s by the time between them, from the network header on. Snapshots are
-//! taken once a second; of a run that is younger than the span, the rate is that since its start.
+//! A rate is what left a link between two [`Snapshot`]s divided by the time between them, counted from the network
+//! header on. Snapshots are taken once a second; in a run younger than the span, the rate is the one since the start.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Display, Formatter};
@@ -15,25 +15,25 @@ use crate::info::RunInfo;
 use crate::part::Place;
 use crate::series::LinkCounts;
 
-/// The spans that rates are over.
+/// The spans over which rates are measured.
 const SPANS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
-/// How much earlier than asked for a snapshot may be taken.
+/// How much earlier than requested a snapshot may be taken.
 const SLACK: Duration = Duration::from_millis(100);
-/// Snapshots that are nearer to one another take each other's place.
+/// Snapshots closer together than this replace each other.
 const APART: Duration = Duration::from_millis(500);
 
-/// What one engine had counted at an instant.
+/// One engine's counters at an instant.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     at: Time,
     /// At the ports.
     delivered: Tally,
     links: Vec<LinkSnapshot>,
-    /// What each link has counted, by its name, where a series of it is kept.
+    /// The counters of each link, by name, if a series is kept.
     counts: Vec<(String, LinkCounts)>,
 }
 
-/// What a lane of a link had.
+/// The counters of one lane of a link.
 #[derive(Clone, Debug)]
 struct LinkSnapshot {
     link: String,
@@ -44,7 +44,7 @@ struct LinkSnapshot {
 }
 
 impl Snapshot {
-    /// Of an engine that has what `has` says, and has been brought up to `at`.
+    /// A snapshot of an engine that owns the places for which `has` is true, and has been advanced to `at`.
     pub fn of<B>(engine: &Engine<B>, has: &dyn Fn(Place) -> bool, at: Time) -> Self {
         let mut delivered = Tally::default();
         for port in engine.ports().filter(|&port| has(Place::Port(port))) {
@@ -69,7 +69,7 @@ impl Snapshot {
         Self { at, delivered, links: links.collect(), counts: Vec::new() }
     }
 
-    /// The same, with what a row of a series is made of.
+    /// As [`Snapshot::of`], with the counters for a row of a series.
     pub fn with_counts<B>(engine: &Engine<B>, has: &dyn Fn(Place) -> bool, at: Time) -> Self {
         let own = engine.links().filter(|&link| has(Place::Element(Element::Link(link))));
         let counts = own.map(|link| {
@@ -84,7 +84,7 @@ impl Snapshot {
         self.at
     }
 
-    /// What each link had counted; nothing where that was not asked for.
+    /// Each link's counters; empty if they were not requested.
     pub fn take_counts(&mut self) -> Vec<(String, LinkCounts)> {
         std::mem::take(&mut self.counts)
     }
@@ -94,15 +94,15 @@ impl Snapshot {
     }
 }
 
-/// The snapshots of one engine of the last ten seconds.
+/// One engine's snapshots of the last ten seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Recent(VecDeque<Snapshot>);
 
 impl Recent {
-    /// Adds one, which is later than those before.
+    /// Adds a snapshot, which is later than those before.
     pub fn add(&mut self, snapshot: Snapshot) {
         let all = &mut self.0;
-        // As things were at the start.
+        // The state at the start.
         if all.is_empty() {
             all.push_back(Snapshot::default());
         }
@@ -112,7 +112,7 @@ impl Recent {
         }
         let oldest = snapshot.at.nanos().saturating_sub(SPANS[1].nanos() + SLACK.nanos());
         all.push_back(snapshot);
-        // One stays that is as old as that.
+        // One snapshot at least that old is kept.
         while all.get(1).is_some_and(|second| second.at.nanos() <= oldest) {
             all.pop_front();
         }
@@ -122,7 +122,7 @@ impl Recent {
         self.0.back()
     }
 
-    /// The one that was taken so long before the last one, or the oldest.
+    /// The snapshot taken this long before the last one, or the oldest.
     fn before(&self, span: Duration) -> Option<&Snapshot> {
         let then = (self.last()?.at.nanos() + SLACK.nanos()).checked_sub(span.nanos());
         let old = self.0.iter().rev().find(|old| then.is_some_and(|then| old.at.nanos() <= then));
@@ -130,12 +130,12 @@ impl Recent {
     }
 }
 
-/// Bits a second.
+/// Rates in bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentRates {
     /// Over the last second.
     pub one_second_bps: u64,
-    /// Over the last ten.
+    /// Over the last ten seconds.
     pub ten_seconds_bps: u64,
 }
 
@@ -146,12 +146,12 @@ impl Display for RecentRates {
     }
 }
 
-/// What a direction of a link does at present.
+/// The present state of a direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkNow {
     /// The engine's name of the link.
     pub link: String,
-    /// The lane: 0, but for a shared medium.
+    /// The lane: 0, except for a shared medium.
     pub lane: u8,
     /// The host where packets come from.
     pub from: String,
@@ -161,25 +161,25 @@ pub struct LinkNow {
     pub delivered: RecentRates,
     /// Packets that it dropped in the last second.
     pub dropped_packets: u64,
-    /// What waits in its queue, which both lanes of a shared medium have in common.
+    /// The backlog of its queue, which both lanes of a shared medium share.
     pub waiting_packets: u64,
     /// The same in bytes, from the network header on.
     pub waiting_bytes: u64,
-    /// What is configured, in one line.
+    /// The current configuration, in one line.
     pub configured: String,
 }
 
-/// What a run does at present.
+/// The present state of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
-    /// What arrived at hosts.
+    /// The rate delivered to hosts.
     pub delivered: RecentRates,
     /// Each direction of each link.
     pub links: Vec<LinkNow>,
 }
 
 impl Now {
-    /// Of the engines of a run, each of which has parts of the network; `info` is that of the scenario as it is now.
+    /// From the engines of a run, each of which has parts of the network; `info` describes the scenario as it is now.
     pub fn of<'a>(info: &RunInfo, engines: impl Iterator<Item = &'a Recent> + Clone) -> Self {
         let direction = |direction: &crate::DirectionInfo| {
             let lane = usize::from(direction.lane);
@@ -208,7 +208,7 @@ impl Now {
         }
     }
 
-    /// What arrived at hosts, by what the engines of a run counted.
+    /// The rate delivered to hosts, by the counters of a run's engines.
     pub fn delivered<'a>(engines: impl Iterator<Item = &'a Recent>) -> RecentRates {
         let mut sum = RecentRates::default();
         for recent in engines {
@@ -219,7 +219,7 @@ impl Now {
         sum
     }
 
-    /// For a person, a line for each direction.
+    /// As text for people, one line for each direction.
     pub fn text(&self) -> String {
         let head =
             ["link", "last second", "last 10 s", "waiting", "dropped/s", "configured"].map(String::from);
@@ -257,7 +257,7 @@ fn rates(recent: &Recent, bytes: impl Fn(&Snapshot) -> u64) -> RecentRates {
     let over = |span| {
         let (Some(last), Some(before)) = (recent.last(), recent.before(span)) else { return 0 };
         let (grown, took) = (bytes(last).saturating_sub(bytes(before)), last.at.since(before.at).nanos());
-        // A rate beyond 64 bits is that of no host.
+        // No host has a rate beyond 64 bits.
         (u128::from(grown) * 8 * 1_000_000_000 / u128::from(took.max(1))) as u64
     };
     RecentRates { one_second_bps: over(SPANS[0]), ten_seconds_bps: over(SPANS[1]) }

@@ -1,4 +1,4 @@
-//! A report put together from the parts of a run, each of which has an engine and a meter of its own.
+//! Assembles a report from the parts of a run, each of which has its own engine and meter.
 
 use narrows_core::{Element, Engine, PortCounters, PortId};
 
@@ -13,17 +13,17 @@ use crate::router::{self, RouterReport};
 use crate::rules::{RuleCounts, RulesReport};
 use crate::totals::Totals;
 
-/// Something in a network that only one part of a run has.
+/// A part of the network that only one part of a run owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A port.
     Port(PortId),
-    /// A link, a set of rules or a router.
+    /// A link, a rule set or a router.
     Element(Element),
 }
 
-/// What one part of a run has to say: of the ports, links, rules and routers that it has. Entries stand with their places in
-/// the whole.
+/// The report of one part of a run: on the ports, links, rules and routers that it owns. Each entry has its index in
+/// the whole network.
 #[derive(Debug)]
 pub struct Part {
     directions: Vec<(usize, Direction)>,
@@ -37,8 +37,8 @@ pub struct Part {
     totals: Totals,
 }
 
-/// What an engine had counted at an instant: taken by the thread that has the engine, in which nothing is put into words;
-/// [`Part::of`] does that, wherever there is time.
+/// An engine's counters at an instant, taken by the thread that owns the engine without formatting any text;
+/// [`Part::of`] does that later, in another thread.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     directions: Vec<(usize, Direction)>,
@@ -51,8 +51,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of an engine that has what `has` says. All parts of a run have engines of the same network and are asked with the
-    /// same `info`. To be asked for when [`Engine::poll`] has nothing more that is due.
+    /// The counters of an engine that owns the places for which `has` is true. All parts of a run have engines for
+    /// the same network and get the same `info`. Call it when [`Engine::poll`] has nothing more that is due.
     pub fn of<B>(info: &RunInfo, engine: &Engine<B>, has: &dyn Fn(Place) -> bool) -> Self {
         let now = info.span.1;
         let has_element = |element| has(Place::Element(element));
@@ -84,14 +84,14 @@ impl Counts {
 }
 
 impl Part {
-    /// The part of a run that an engine and a meter stand for, and that has what `has` says. To be asked for when
-    /// [`Engine::poll`] has nothing more that is due, and all that it gave went through the meter.
+    /// The part of a run for an engine and a meter, owning the places for which `has` is true. Call it when
+    /// [`Engine::poll`] has nothing more that is due, and all its events went through the meter.
     pub fn new<B>(info: &RunInfo, engine: &Engine<B>, meter: &Meter, has: &dyn Fn(Place) -> bool) -> Self {
         let names: Vec<String> = engine.ports().map(|port| engine.port_name(port).to_owned()).collect();
         Self::of(info, Counts::of(info, engine, has), meter, &names)
     }
 
-    /// The same of what the engine had counted; `ports` are the names of all ports, in the order of their numbers.
+    /// As [`Part::new`], from the engine's counters; `ports` are the names of all ports, in order of their numbers.
     pub fn of(info: &RunInfo, counts: Counts, meter: &Meter, ports: &[String]) -> Self {
         let mut counts = counts;
         for (place, direction) in &mut counts.directions {
@@ -115,7 +115,7 @@ impl Part {
         }
     }
 
-    /// Takes what is known of those who wrote to a feed, if it is here.
+    /// Adds information on the writers of a feed, if the feed is in this part.
     pub fn met(&mut self, writers: FeedWriters) {
         let same = |feed: &&mut FeedReport| feed.link == writers.link && feed.feed == writers.feed;
         if let Some(feed) = self.feeds.iter_mut().map(|(_, feed)| feed).find(same) {
@@ -148,13 +148,13 @@ impl Conservation {
 }
 
 impl Report {
-    /// The report of a run as it stands. To be asked for when [`Engine::poll`] has nothing more that is due, and all
-    /// that it gave went through the meter: otherwise packets are missing, and the report says so.
+    /// The report of a run at this instant. Call it when [`Engine::poll`] has nothing more that is due, and all its
+    /// events went through the meter: otherwise packets are missing, and the report says so.
     pub fn new<B>(info: &RunInfo, engine: &Engine<B>, meter: &Meter) -> Self {
         Self::of_parts(info, Part::new(info, engine, meter, &|_| true), [])
     }
 
-    /// The report of a run that goes on in several parts.
+    /// The report of a run that consists of several parts.
     pub fn of_parts(info: &RunInfo, first: Part, others: impl IntoIterator<Item = Part>) -> Self {
         let mut all = first;
         others.into_iter().for_each(|part| all.add(part));

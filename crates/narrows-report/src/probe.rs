@@ -1,4 +1,4 @@
-//! What probes between the hosts of a live run met.
+//! Results of probes between the hosts of a live run.
 
 use std::collections::BTreeSet;
 
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::{Quantiles, Spread, quantiles};
 
-/// What the probes of a run look like: what a classifier knows them by.
+/// The probe packets of a run: the fields by which a classifier can match them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbePacket {
-    /// The UDP port that they go to.
+    /// Their destination UDP port.
     pub port: u16,
-    /// DSCP, the upper six bits, and ECN.
+    /// DSCP (the upper six bits) and ECN.
     pub traffic_class: u8,
     /// Bytes from the IP header on.
     pub length: u16,
 }
 
-/// Watches the probes that arrive at one host from another.
+/// Measures the probes that arrive at one host from another.
 #[derive(Debug)]
 pub struct ProbeMeter {
     arrived: u64,
     duplicates: u64,
     reordered: u64,
     marked: u64,
-    /// All numbers below this have been seen or given up on.
+    /// All numbers below this have been seen or given up.
     next: u64,
-    /// Numbers below `next` that have not been seen: a late probe is told from a duplicate by these.
+    /// Numbers below `next` that have not been seen: they distinguish a late probe from a duplicate.
     missing: BTreeSet<u64>,
     delay: Spread,
 }
 
-/// More missing probes than this are not remembered; a probe that is late by so many counts as a duplicate.
+/// The maximum number of missing probes remembered; a probe that is late by more counts as a duplicate.
 const MOST_MISSING: usize = 1 << 16;
 
 impl ProbeMeter {
-    /// A meter that has seen nothing.
+    /// A meter without measurements.
     #[expect(clippy::new_without_default, reason = "a meter is made on purpose")]
     pub fn new() -> Self {
         Self {
@@ -50,7 +50,7 @@ impl ProbeMeter {
         }
     }
 
-    /// The probe of this number arrived after this delay, marked with "congestion experienced" or not.
+    /// The probe with this number arrived with this delay, marked "congestion experienced" or not.
     pub fn record(&mut self, number: u64, delay: Duration, marked: bool) {
         if number >= self.next {
             let skipped = self.next..number;
@@ -67,7 +67,7 @@ impl ProbeMeter {
         self.delay.record(delay);
     }
 
-    /// What came of `sent` probes from one host to another, where this mean delay is configured.
+    /// The results of `sent` probes from one host to another, between which this mean delay is configured.
     pub fn report(
         &self,
         from: String,
@@ -98,14 +98,14 @@ impl ProbeMeter {
     }
 }
 
-/// What probes in one direction met, as seen by the hosts.
+/// The results of probes in one direction, as seen by the hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// The sending host.
     pub from: String,
     /// The receiving host.
     pub to: String,
-    /// The UDP port that they went to.
+    /// Their destination UDP port.
     pub port: u16,
     /// Their DSCP as sent, 0 to 63.
     pub dscp: u8,
@@ -117,18 +117,18 @@ pub struct ProbeReport {
     pub sent_packets: u64,
     /// Probes that never arrived.
     pub lost_packets: u64,
-    /// Of those sent.
+    /// Lost probes as a share of those sent.
     pub lost_share: f64,
-    /// Arrivals of probes that had arrived already.
+    /// Arrivals of probes that had already arrived.
     pub duplicate_packets: u64,
     /// Probes that arrived after one sent later.
     pub reordered_packets: u64,
     /// Probes that arrived with "congestion experienced".
     pub marked_packets: u64,
-    /// The median delay minus the mean that is configured, which for delays that do not vary is what transmission,
-    /// waiting and the host add. Nothing where the mean is not known.
+    /// The p50 delay minus the configured mean. With a constant delay this is what transmission, queueing and the
+    /// host add. `None` if the mean is unknown.
     pub overhead_ns: Option<i64>,
-    /// From the sender's socket to the receiver's, of each probe's first arrival.
+    /// The delay from the sender's socket to the receiver's, of each probe's first arrival.
     pub delay: Quantiles,
 }
 

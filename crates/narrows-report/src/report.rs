@@ -1,15 +1,15 @@
-//! The report: its fields are what a program reads.
+//! The report: its fields are the interface for programs.
 //!
-//! Names carry their units: `_ns` nanoseconds, `_bps` bits a second, `_bytes`, `_packets`, `_share` a part of one.
-//! Instants count from the start of the run's clock. Lengths count from the network header on unless `wire` is in the
-//! name. A field may be added without notice; any other change raises [`SCHEMA`].
+//! Names carry their units: `_ns` nanoseconds, `_bps` bits per second, `_bytes`, `_packets`, `_share` a fraction of
+//! one. Instants count from the start of the run's clock. Lengths count from the network header on unless `wire` is
+//! in the name. A field may be added without notice; any other change raises [`SCHEMA`].
 //!
-//! Rates are measured over the time in which traffic flowed, not over the whole run, which for a program under test
-//! includes its start and its pauses at the end:
-//! - what was offered: from the first arrival to the last; what was delivered: from the first departure to the last.
-//!   Between n packets lie n − 1 gaps, so the bits are counted at (n − 1)/n (with packets of one length: all but one).
-//!   Nothing is said about fewer than two packets.
-//! - on the wire: all bits sent, with the overhead, from the start of the first transmission to the end of the last.
+//! Rates are measured over the time in which traffic flowed. The whole run would be wrong: for a program under test
+//! it includes its start and its pauses at the end:
+//! - offered rate: from the first arrival to the last; delivered rate: from the first departure to the last. Between
+//!   n packets lie n − 1 gaps, so the bits are multiplied by (n − 1)/n (with packets of one length: all but one
+//!   packet). With fewer than two packets there is no rate.
+//! - wire rate: all bits sent, including overhead, from the start of the first transmission to the end of the last.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -30,30 +30,30 @@ use crate::rules::RulesReport;
 use crate::shaped::ShapedClassReport;
 use crate::trains::TrainsReport;
 
-/// The version of the fields.
+/// The version of the report's fields.
 pub const SCHEMA: u32 = 2;
 
-/// What a run says about itself.
+/// The report of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`].
     #[serde(deserialize_with = "known")]
     pub schema: u32,
-    /// What ran.
+    /// The name of the run: the scenario file or the flags.
     pub title: String,
     /// Which clock it followed.
     pub kind: Kind,
-    /// The seed of all draws.
+    /// The seed of all random draws.
     pub seed: u64,
     /// The first instant of the run.
     pub start_ns: u64,
     /// The instant of the report.
     pub end_ns: u64,
-    /// The round trips that the configuration comes to.
+    /// The round-trip times that follow from the configuration.
     pub round_trips: Vec<RoundTrip>,
     /// Each direction of each link.
     pub directions: Vec<Direction>,
-    /// The rules of each link that has some, in the order of their names.
+    /// The rules of each link that has any, in order of their names.
     pub rules: Vec<RulesReport>,
     /// Each router, in the order of their names.
     pub routers: Vec<RouterReport>,
@@ -61,7 +61,7 @@ pub struct Report {
     pub pairs: Vec<Pair>,
     /// Each feed of each link.
     pub feeds: Vec<FeedReport>,
-    /// What probes between the hosts met, in a live run that sent some.
+    /// The results of probes between the hosts, in a live run that sent some.
     pub probes: Vec<ProbeReport>,
     /// Each source of the scenario's own traffic, in the order of its file.
     #[serde(default)]
@@ -70,36 +70,36 @@ pub struct Report {
     pub applications: Vec<ApplicationReport>,
     /// Each port, in the order of their names.
     pub ports: Vec<PortReport>,
-    /// How late packets were released at all ports, that is handed to the system; nothing in virtual time.
+    /// How late packets were released (handed to the system), over all ports; `None` in virtual time.
     pub lateness: Option<Lateness>,
-    /// The same until the call that sent a packet had returned, which includes what the receiving host did at once.
+    /// How late the calls that sent packets returned. This includes what the receiving host did within the call.
     pub sent_lateness: Option<Quantiles>,
-    /// How long after their arrival packets were handed to the engine, at all ports; nothing in virtual time.
+    /// How long after their arrival packets were handed to the engine, over all ports; `None` in virtual time.
     pub input_lateness: Option<Quantiles>,
-    /// By how much stragglers were taken later than they had come; nothing where there were none.
+    /// How long after their arrival stragglers were taken; `None` if there were none.
     pub straggler_lateness: Option<Quantiles>,
-    /// What became of each bound on lateness that was asked for.
+    /// The result for each requested bound on lateness.
     pub certificates: Vec<Certificate>,
-    /// When packets were later than these bounds, or than 1 ms where none was asked for.
+    /// When packets were later than these bounds, or than 1 ms if none was requested.
     #[serde(alias = "untrue")]
     pub lateness_violations: Vec<LatenessViolation>,
-    /// What became of the capture of a live run; nothing without one.
+    /// The capture of a live run; `None` without one.
     pub capture: Option<CaptureReport>,
-    /// What the host did meanwhile; nothing in virtual time.
+    /// The state of the host during the run; `None` in virtual time.
     pub host: Option<HostReport>,
-    /// What became of trains of segments; nothing in virtual time, and where each packet came and left by itself.
+    /// Trains of segments; `None` in virtual time, and if every packet arrived and left singly.
     pub trains: Option<TrainsReport>,
-    /// What went wrong around the engine.
+    /// Losses and other failures outside the engine.
     pub losses: Losses,
     /// Whether every packet is accounted for.
     pub conservation: Conservation,
-    /// Sentences for a person.
+    /// Notes for people.
     pub notes: Vec<String>,
 }
 
 fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     match u32::deserialize(from)? {
-        // Of the first, some fields had other names, which are read yet.
+        // Some fields had other names in version 1, which are still read.
         1 | SCHEMA => Ok(SCHEMA),
         other => Err(D::Error::custom(format!("a report of schema {other}, expected schema 1 or {SCHEMA}"))),
     }
@@ -110,33 +110,33 @@ fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
 pub struct Direction {
     /// The engine's name of the link.
     pub link: String,
-    /// The lane: 0, but for a shared medium.
+    /// The lane: 0, except for a shared medium.
     pub lane: u8,
-    /// The rules that lead to it, if it is a pipe of some.
+    /// The rules that lead to it, if it is a pipe.
     pub rules: Option<String>,
     /// The host where packets come from.
     pub from: String,
     /// The host where they go.
     pub to: String,
-    /// What was asked for, in one line.
+    /// The configured settings, in one line.
     pub asked: String,
-    /// The rate asked for; nothing for an unlimited link.
+    /// The configured rate; `None` for an unlimited link.
     pub asked_rate_bps: Option<u64>,
-    /// The mean one-way delay asked for.
+    /// The configured mean one-way delay.
     pub asked_delay_ns: Option<u64>,
-    /// What counts as on the wire.
+    /// What is counted on the wire.
     pub overhead: String,
-    /// What arrived at the link.
+    /// Offered load: what arrived at the link.
     pub offered: Throughput,
     /// What left it.
     pub delivered: Throughput,
     /// Packets dropped for any reason.
     pub dropped_packets: u64,
-    /// Of the packets that arrived or that the link made.
+    /// As a share of the packets that arrived or that the link created.
     pub dropped_share: f64,
-    /// Each reason for which packets were dropped.
+    /// Drops by reason.
     pub drops: Vec<Drop>,
-    /// Packets that the link made: duplicates, and all but one piece of each packet that it cut.
+    /// Packets that the link created: duplicates, and all but one fragment of each packet that it fragmented.
     pub duplicated_packets: u64,
     /// Packets with a flipped bit.
     pub corrupted_packets: u64,
@@ -144,105 +144,106 @@ pub struct Direction {
     pub marked_packets: u64,
     /// Packets sent past the delay.
     pub reordered_packets: u64,
-    /// Packets delayed until those before them had left, because order is kept: they leave at the same instant as another.
+    /// Packets delayed to keep order: they leave at the same instant as the packet before them.
     #[serde(alias = "held_back_packets")]
     pub delayed_to_keep_order_packets: u64,
-    /// Packets cut into pieces.
+    /// Packets that were fragmented.
     pub fragmented_packets: u64,
-    /// Of the duplicated packets, those that are pieces.
+    /// Of the duplicated packets, those that are fragments.
     pub pieces_packets: u64,
-    /// Bits sent, with the overhead.
+    /// Bits sent, including overhead.
     pub wire_bits: u64,
-    /// Bits sent by the time in which they flowed; nothing when that was no time.
+    /// Bits sent divided by the time in which they flowed; `None` if that time is zero.
     pub wire_bps: Option<u64>,
-    /// The part of the time in which traffic flowed for which the wire was held; nothing when that was no time, for
-    /// an unlimited link, and for one that makes links for flows, which are several wires.
+    /// How long the wire was busy, as a share of the time in which traffic flowed; `None` if that time is zero, for
+    /// an unlimited link, and for a link that creates links for flows, which are several wires.
     pub utilisation_share: Option<f64>,
-    /// The mean time that packets waited in the queue before they were sent.
+    /// The mean queueing delay of packets sent.
     pub queueing_mean_ns: Option<u64>,
     /// Packets still inside.
     pub inside_packets: u64,
-    /// Of these, those that wait to be sent; of a shared medium, whose lanes share one queue, at lane 0.
+    /// Of these, packets waiting to be sent; for a shared medium, whose lanes share one queue, at lane 0.
     #[serde(default)]
     pub waiting_packets: u64,
     /// Their bytes from the network header on.
     #[serde(default)]
     pub waiting_bytes: u64,
-    /// Of these, those that propagate, or wait for a delay or a slot; at lane 0.
+    /// Of these, packets in flight: propagating, or waiting for a delay or a slot; at lane 0.
     #[serde(default)]
     pub flying_packets: u64,
-    /// Each class of the scheduler, where there is one that has classes; of a shared medium, whose lanes share one
-    /// scheduler, at lane 0.
+    /// Each class of the scheduler, if it has classes; for a shared medium, whose lanes share one scheduler, at lane
+    /// 0.
     pub classes: Vec<ClassReport>,
-    /// Where each class of a shaper stands, those with others below them included; at lane 0.
+    /// The state of each class of a shaper, inner classes included; at lane 0.
     pub shaped: Vec<ShapedClassReport>,
-    /// What a scheduler that was loaded did that none may do, if it did. Its packets go in order of arrival since.
+    /// The error of a loaded scheduler that violated the interface. Since then its packets are served in order of
+    /// arrival.
     #[serde(default)]
     pub scheduler_failure: Option<String>,
-    /// Whether each flow has a link of its own, which a mask makes: the figures are those of all of them together.
+    /// Whether a mask gives each flow its own link: the figures are then the totals of all of them.
     pub per_flow: bool,
-    /// The links that a mask made of it, both lanes together, at lane 0.
+    /// The links that a mask created from it, both lanes together, at lane 0.
     pub flows: Option<FlowsReport>,
 }
 
-/// Packets, and how fast they went by.
+/// A number of packets, and their rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
     /// Packets.
     pub packets: u64,
     /// Bytes from the network header on.
     pub bytes: u64,
-    /// Bits a second from the network header on; nothing for fewer than two packets, or all at one instant.
+    /// Bits per second, from the network header on; `None` for fewer than two packets, or if all came at one instant.
     pub rate_bps: Option<u64>,
 }
 
-/// Packets dropped for one reason.
+/// Packets dropped for the same reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drop {
-    /// Why.
+    /// The reason.
     pub reason: Word,
     /// Packets.
     pub packets: u64,
     /// Bytes from the network header on.
     pub bytes: u64,
-    /// Of the packets that arrived or that the link made.
+    /// As a share of the packets that arrived or that the link created.
     pub share: f64,
 }
 
-/// Packets that came in at one port and were delivered at another.
+/// Packets that arrived at one port and were delivered at another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Where they came in.
+    /// The port where they arrived.
     pub from_port: String,
-    /// Where they left.
+    /// The port where they left.
     pub to_port: String,
-    /// How many, and how fast.
+    /// Their number and rate.
     pub delivered: Throughput,
     /// The one-way delay as scheduled: departure minus arrival.
     pub delay: Quantiles,
-    /// The part of it that was spent waiting in queues.
+    /// The queueing delay within it.
     pub queueing: Quantiles,
 }
 
-/// How late packets were released: actual minus scheduled instant.
+/// Release lateness: actual minus scheduled instant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
     /// The distribution.
     #[serde(flatten)]
     pub quantiles: Quantiles,
-    /// What share of packets was later than some bounds, see [`crate::LATENESS_BOUNDS`].
+    /// The share of packets that were later than each of [`crate::LATENESS_BOUNDS`].
     pub later_than: Vec<Share>,
-    /// How many packets were how late: steps from the first to the last that has any. Their ends are those of
-    /// [`crate::HISTOGRAM_BOUNDS`], right to half a part in a thousand.
+    /// The histogram: steps from the first to the last that has packets. The steps end at
+    /// [`crate::HISTOGRAM_BOUNDS`], with a relative error of half a part in a thousand.
     pub histogram: Vec<Step>,
 }
 
 /// A step of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Its upper end, included; nothing for what is beyond all bounds.
+    /// Its upper end, inclusive; `None` for the step beyond all bounds.
     pub up_to_ns: Option<u64>,
-    /// Packets between the end of the step before and this one's.
+    /// Packets above the previous step's end, up to this one's.
     pub packets: u64,
 }
 
@@ -255,59 +256,59 @@ pub struct Share {
     pub share: f64,
 }
 
-/// What a port counted.
+/// The counters of a port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PortReport {
     /// Its name.
     pub name: String,
-    /// Packets that came in here.
+    /// Packets that arrived here.
     pub arrived_packets: u64,
     /// Their bytes.
     pub arrived_bytes: u64,
-    /// Packets that were delivered here.
+    /// Packets delivered here.
     pub delivered_packets: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Packets refused here because the network held as much as it may.
+    /// Packets refused here because the network was full.
     pub refused_packets: u64,
     /// Packets that the system lost before they could be read here.
     pub receive_ring_dropped_packets: u64,
     /// Packets that the system refused to send here.
     pub send_failed_packets: u64,
-    /// How late packets were released here; nothing in virtual time.
+    /// How late packets were released here; `None` in virtual time.
     pub lateness: Option<Lateness>,
-    /// How long after their arrival packets were handed to the engine; nothing in virtual time.
+    /// How long after their arrival packets were handed to the engine; `None` in virtual time.
     pub input_lateness: Option<Quantiles>,
 }
 
-/// What went wrong around the engine, over all ports.
+/// Losses and other failures outside the engine, over all ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
-    /// Packets and changes that came with an instant that had passed.
+    /// Packets and changes handed in after their instant had passed.
     pub straggler_inputs: u64,
-    /// Packets with impossible receive timestamps: they counted as arriving when they were read.
+    /// Packets with implausible receive timestamps: their arrival time is the time when they were read.
     pub implausible_stamp_packets: u64,
     /// Packets that the system lost before they could be read.
     pub receive_ring_dropped_packets: u64,
     /// Packets that the system refused to send.
     pub send_failed_packets: u64,
-    /// Packets refused because the network held as much as it may.
+    /// Packets refused because the network was full.
     pub refused_packets: u64,
 }
 
-/// In + duplicated = delivered + dropped + inside.
+/// Packet conservation: in + duplicated = delivered + dropped + inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conservation {
     /// Packets handed in at all ports.
     pub in_packets: u64,
-    /// Packets that links made.
+    /// Packets that links created.
     pub duplicated_packets: u64,
     /// Packets delivered at all ports.
     pub delivered_packets: u64,
     /// Packets dropped by links or refused at ports.
     pub dropped_packets: u64,
-    /// Packets without a verdict.
+    /// Packets without a verdict yet.
     pub inside_packets: u64,
-    /// What does not add up, in sentences; empty when all does.
+    /// Violations of conservation, as sentences; empty if there are none.
     pub violations: Vec<String>,
 }

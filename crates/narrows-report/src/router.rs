@@ -1,4 +1,4 @@
-//! What routers did.
+//! Counters of routers.
 
 use std::fmt::{self, Formatter};
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::human::{count, packets};
 
-/// A router. What arrived was forwarded, or for the router itself, or dropped.
+/// A router's counters. Packets that arrived were forwarded, addressed to the router itself, or dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterReport {
     /// Its name.
     pub name: String,
-    /// Packets that came there, and those that the router sent itself.
+    /// Packets that arrived there, and packets that the router itself sent.
     pub arrived_packets: u64,
-    /// Those that went on.
+    /// Packets forwarded.
     pub forwarded_packets: u64,
-    /// Those that were for the router itself.
+    /// Packets addressed to the router itself.
     pub local_packets: u64,
-    /// Those that were dropped as they had passed as many routers as they may.
+    /// Packets dropped because their hop limit was exceeded.
     pub hop_limit_packets: u64,
-    /// Those that were dropped without a route.
+    /// Packets dropped because there was no route.
     pub no_route_packets: u64,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn routers<B>(engine: &Engine<B>) -> Vec<RouterReport> {
     engine.routers().map(report).collect()
 }
 
-/// What does not add up at a router.
+/// Conservation violations at a router.
 pub(crate) fn violation<B>(router: RouterId, engine: &Engine<B>) -> Option<String> {
     let RouterCounters { arrived, forwarded, local, no_route, hop_limit } = engine.router_counters(router);
     let went = [forwarded, local, no_route, hop_limit].map(|tally| tally.packets);
@@ -56,7 +56,7 @@ pub(crate) fn violation<B>(router: RouterId, engine: &Engine<B>) -> Option<Strin
     })
 }
 
-/// A line for each that packets came to, up to so many.
+/// Prints a line for each router that packets arrived at, up to `most`.
 pub(crate) fn print(routers: &[RouterReport], most: usize, f: &mut Formatter<'_>) -> fmt::Result {
     let with: Vec<&RouterReport> = routers.iter().filter(|router| router.arrived_packets > 0).collect();
     if !with.is_empty() {

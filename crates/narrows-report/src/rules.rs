@@ -1,4 +1,4 @@
-//! What rules did: which packets met them, what became of these, and how often each rule decided.
+//! Counters of rules: packets that reached them, their fate, and how often each rule decided.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -9,38 +9,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::info::{RulesInfo, Word};
 
-/// The rules of a link. Out is from the link's first end to its second, in the other way.
+/// The rules of a link. "Out" is the direction from the link's first end to its second, "in" the other one.
 ///
 /// `arrived_out + arrived_in + returned = passed + piped + denied + no_pipe + looped`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RulesReport {
-    /// The engine's name of them: that of the link.
+    /// The engine's name of the rules: the link's name.
     pub name: String,
-    /// Where outgoing packets come from; nothing where that is unknown.
+    /// The host where outgoing packets come from; `None` if unknown.
     pub from: Option<String>,
-    /// Where they go.
+    /// The host where they go.
     pub to: Option<String>,
-    /// Came to the rules outgoing.
+    /// Outgoing packets that arrived at the rules.
     pub arrived_out: Count,
-    /// Came incoming.
+    /// Incoming packets that arrived at the rules.
     pub arrived_in: Count,
-    /// Sent into a pipe or queue.
+    /// Packets sent into a pipe or queue.
     pub piped: Count,
-    /// Came back from one.
+    /// Packets that returned from a pipe or queue.
     pub returned: Count,
-    /// Passed.
+    /// Packets that passed.
     pub passed: Count,
-    /// Dropped by a rule, or by a bound on dynamic rules or calls.
+    /// Packets dropped by a rule, or by a limit on dynamic rules or calls.
     pub denied: Count,
-    /// Dropped because a rule gave them a pipe or queue that there is not.
+    /// Packets dropped because a rule named a pipe or queue that does not exist.
     pub no_pipe: Count,
-    /// Dropped because they had visited as many links and rules as they may.
+    /// Packets dropped because they had visited the maximum number of links and rules.
     pub looped: Count,
-    /// Bounds that packets met.
+    /// Limits that packets exceeded.
     pub bounds: Bounds,
-    /// Each rule, in order; the last is the one that lets pass what no other decides on.
+    /// Each rule, in order; the last is the default rule, which passes everything.
     pub rules: Vec<RuleReport>,
-    /// The dynamic rules that are alive, oldest first.
+    /// The active dynamic rules, oldest first.
     pub dynamic_rules: Vec<DynamicRule>,
 }
 
@@ -53,18 +53,18 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// Bounds of rules that packets met.
+/// Limits of rules that packets exceeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Packets denied because there were as many dynamic rules as there may be.
+    /// Packets denied because the maximum number of dynamic rules existed.
     pub full_packets: u64,
     /// Packets denied because a `limit` was reached.
     pub limit_packets: u64,
-    /// Packets denied after as many calls as there may be.
+    /// Packets denied after the maximum number of calls.
     pub calls_packets: u64,
-    /// Calls that were passed over, as so many were open.
+    /// Calls that were skipped because too many were open.
     pub depth_calls: u64,
-    /// Packets that forgot on their way through a pipe that they were called.
+    /// Packets whose call stack was lost while they were in a pipe.
     pub forgotten_packets: u64,
 }
 
@@ -77,40 +77,40 @@ pub struct RuleReport {
     pub set: u8,
     /// Whether its set is enabled.
     pub enabled: bool,
-    /// As `ipfw list` prints it, number included.
+    /// The rule as `ipfw list` prints it, number included.
     pub rule: String,
-    /// Packets on which its action was taken.
+    /// Packets to which its action was applied.
     pub packets: u64,
     /// Their bytes from the network header on.
     pub bytes: u64,
-    /// When the last one came.
+    /// When the last one arrived.
     pub last_ns: Option<u64>,
 }
 
 /// A dynamic rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DynamicRule {
-    /// The number of the rule that made it.
+    /// The number of the rule that created it.
     pub rule: u16,
-    /// `state` of `keep-state`, `limited` of `limit`, and `limit` for what flows have in common that count together.
+    /// `state` for `keep-state`, `limited` for `limit`, and `limit` for the entry that flows counted together share.
     pub kind: Word,
-    /// How many count together; nothing for a flow.
+    /// How many flows count together; `None` for a flow.
     pub flows: Option<u32>,
-    /// The IP protocol's number.
+    /// The IP protocol number.
     pub protocol: u8,
-    /// Where the first packet came from.
+    /// The source address of the first packet.
     pub source: IpAddr,
     /// Its source port.
     pub source_port: u16,
-    /// Where it went.
+    /// Its destination address.
     pub destination: IpAddr,
     /// Its destination port.
     pub destination_port: u16,
-    /// Packets that it matched, without the first.
+    /// Packets that it matched, not counting the first.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How long it lives if no packet comes.
+    /// The time until it expires if no packet arrives.
     pub left_ns: u64,
 }
 
@@ -120,7 +120,7 @@ impl From<Tally> for Count {
     }
 }
 
-/// Rules as they were at an instant, before they are put into words.
+/// Counters of rules at an instant, before formatting.
 #[derive(Clone, Debug)]
 pub(crate) struct RuleCounts {
     name: String,
@@ -178,7 +178,7 @@ fn bounds(Exceeded { states, depth, calls, forgotten }: Exceeded) -> Bounds {
 
 fn rule_report((rule, counters, enabled): (Rule, RuleCounters, bool)) -> RuleReport {
     let (number, set) = (rule.number, rule.set);
-    // The default rule is in a set of its own, which goes without saying.
+    // The default rule is in a set of its own, which is not shown.
     let shown = if number == u16::MAX { Rule { set: 0, ..rule } } else { rule };
     RuleReport {
         number,
@@ -213,7 +213,7 @@ fn dynamic(state: &StateView) -> DynamicRule {
     }
 }
 
-/// What does not add up in a set of rules.
+/// Conservation violations in a rule set.
 pub(crate) fn violations<B>(id: RulesId, engine: &Engine<B>) -> Vec<String> {
     let name = engine.element_name(Element::Rules(id));
     let RulesCounters { arrived: [out, incoming], returned, piped, passed, denied, no_pipe, looped } =

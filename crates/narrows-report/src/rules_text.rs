@@ -1,4 +1,4 @@
-//! Rules for a person: what they did with packets, and the rules that matched most.
+//! Text for people on rules: their totals, and the rules that matched most.
 
 use std::cmp::Reverse;
 use std::fmt::{self, Formatter};
@@ -9,10 +9,10 @@ use crate::rules::{Bounds, Count, RuleReport, RulesReport};
 
 /// Up to this many rules, all are shown.
 const FEW_RULES: usize = 12;
-/// The columns that a rule may take.
+/// The columns available for a rule.
 const RULE_WIDTH: usize = 69;
 
-/// A block for each set that packets came to, up to so many; of few sets, all.
+/// Prints a block for each rule set that packets arrived at, up to `most`; up to `few` sets, all are shown.
 pub(crate) fn print(all: &[RulesReport], few: usize, most: usize, f: &mut Formatter<'_>) -> fmt::Result {
     let met = |rules: &&RulesReport| rules.arrived_out.packets + rules.arrived_in.packets > 0;
     let shown: Vec<&RulesReport> = all.iter().filter(|rules| all.len() <= few || met(rules)).collect();
@@ -58,7 +58,7 @@ fn one(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
 
 fn dynamic(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
     let Bounds { full_packets, limit_packets, calls_packets, depth_calls, forgotten_packets } = rules.bounds;
-    // What flows have in common is none of them.
+    // The shared entries of `limit` are not flows.
     let alive = rules.dynamic_rules.iter().filter(|rule| rule.flows.is_none()).count() as u64;
     let figures = [
         ("alive", alive),
@@ -79,13 +79,13 @@ fn dynamic(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// `denied 2, loop 1`: what is zero is left out.
+/// `denied 2, loop 1`: zeros are omitted.
 fn listed<const N: usize>(figures: [(&str, u64); N]) -> String {
     let parts = figures.iter().filter(|(_, number)| *number > 0);
     parts.map(|(what, number)| format!("{what} {}", count(*number))).collect::<Vec<_>>().join(", ")
 }
 
-/// The rules in their order: of many, those that matched most.
+/// The rules in order; of many rules, those that matched most.
 fn table(all: &[RuleReport], f: &mut Formatter<'_>) -> fmt::Result {
     let mut order: Vec<usize> = (0..all.len()).collect();
     if all.len() > FEW_RULES {

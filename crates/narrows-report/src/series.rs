@@ -1,15 +1,17 @@
-//! Time series of links: what each has done in an interval, as rows of CSV. `narrows sim` and live runs write the same rows.
+//! Time series of links: each link's activity per interval, as CSV rows. `narrows sim` and live runs write the same
+//! rows.
 
 use std::fmt;
 
 use narrows_core::{Counters, DropReason, Duration, LinkView, Time};
 
-/// The columns. Rows of links leave `flow` empty; rows of flows (of `narrows sim` alone) what a flow does not have.
+/// The columns. Rows of links leave `flow` empty; rows of flows (`narrows sim` only) leave empty what a flow does not
+/// have.
 pub const SERIES_HEAD: &str = "start_ns,end_ns,kind,name,flow,backlog_packets,backlog_bytes,in_flight_packets,\
                                sojourn_mean_ns,throughput_bps,delivered_packets,dropped_packets,marked_packets,\
                                offered_packets,drops\n";
 
-/// What a link has counted up to an instant, over all its lanes, and what it holds.
+/// The counters of a link up to an instant, over all its lanes, and its present contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     backlog_packets: u64,
@@ -21,12 +23,12 @@ pub struct LinkCounts {
     offered: u64,
     left: u64,
     marked: u64,
-    /// By reason, those that there were.
+    /// Drops by reason, without zeros.
     drops: Vec<(DropReason, u64)>,
 }
 
 impl LinkCounts {
-    /// Of a link at present.
+    /// The counters of a link at present.
     pub fn of(view: &LinkView<'_>) -> Self {
         let (counters, backlog) = (view.counters(), view.backlog());
         let mut sum = Self {
@@ -54,7 +56,7 @@ impl LinkCounts {
         self.drops.iter().find(|(of, _)| *of == reason).map_or(0, |(_, packets)| *packets)
     }
 
-    /// The row of a link for the interval between two instants, `before` and `self` being what it had counted then.
+    /// The row of a link for an interval; `before` and `self` are its counters at the start and the end.
     pub fn row<'a>(&self, before: &Self, (start, end): (Time, Time), name: &'a str) -> SeriesRow<'a> {
         let drops =
             self.drops.iter().map(|&(reason, now)| (reason, now.saturating_sub(before.dropped(reason))));
@@ -83,10 +85,10 @@ impl LinkCounts {
     }
 }
 
-/// A row of a series: what a link or a flow has done in an interval. The columns are [`SERIES_HEAD`]'s.
+/// A row of a series: the activity of a link or a flow in an interval. The columns are in [`SERIES_HEAD`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesRow<'a> {
-    /// The interval includes its end and not its start, but for the first.
+    /// The start of the interval. The interval includes its end, and its start only if it is the first one.
     pub start: Time,
     /// Its end.
     pub end: Time,
@@ -94,31 +96,31 @@ pub struct SeriesRow<'a> {
     pub kind: &'static str,
     /// The link, or the traffic source or capture.
     pub name: &'a str,
-    /// Of a flow: protocol, addresses and ports.
+    /// For a flow: protocol, addresses and ports.
     pub flow: String,
-    /// Of a link: in the queue at the end.
+    /// For a link: packets in the queue at the end.
     pub backlog_packets: Option<u64>,
-    /// The same in bytes.
+    /// For a link: bytes in the queue at the end.
     pub backlog_bytes: Option<u64>,
-    /// Of a link: in the delay line at the end.
+    /// For a link: packets in the delay line at the end.
     pub in_flight_packets: Option<u64>,
-    /// Mean time in the queue, or of a flow in the network; nothing of no packets.
+    /// The mean time in the queue, or for a flow in the network; `None` without packets.
     pub sojourn_mean_ns: Option<u64>,
-    /// Bits sent, or of a flow delivered, by the interval.
+    /// Bits sent, or for a flow delivered, divided by the interval.
     pub throughput_bps: Option<u64>,
-    /// Out of the link, or at a port.
+    /// Packets that left the link, or for a flow were delivered at a port.
     pub delivered_packets: u64,
-    /// By the link, or anywhere.
+    /// Packets dropped by the link, or for a flow anywhere.
     pub dropped_packets: u64,
-    /// With "congestion experienced".
+    /// Packets marked "congestion experienced".
     pub marked_packets: u64,
-    /// Of a link: handed to it.
+    /// For a link: packets offered to it.
     pub offered_packets: Option<u64>,
-    /// By reason: `queue full=3;wire loss=1`.
+    /// Drops by reason: `queue full=3;wire loss=1`.
     pub drops: String,
 }
 
-/// A line of CSV, without its end.
+/// A line of CSV, without the line end.
 impl fmt::Display for SeriesRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -143,7 +145,7 @@ impl fmt::Display for SeriesRow<'_> {
     }
 }
 
-/// A value of a CSV file: in quotes where it has to be (RFC 4180).
+/// A CSV value, quoted where necessary (RFC 4180).
 pub fn csv_field(value: &str) -> std::borrow::Cow<'_, str> {
     if value.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", value.replace('"', "\"\"")).into()
@@ -152,13 +154,13 @@ pub fn csv_field(value: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// A mean, rounded to the nearest; nothing of none.
+/// A mean, rounded to the nearest; `None` if `count` is zero.
 pub fn rounded(sum: u128, count: u64) -> Option<u64> {
     let count = u128::from(count);
     (sum + count / 2).checked_div(count).map(saturated)
 }
 
-/// Bits a second, rounded to the nearest; nothing for an interval without length.
+/// Bits per second, rounded to the nearest; `None` for an interval of length zero.
 pub fn bits_per_second(bits: u64, span: Duration) -> Option<u64> {
     let nanos = u128::from(span.nanos());
     // 2^64 bits times 10^9 is below 2^94.

@@ -1,4 +1,4 @@
-//! Where the classes of a shaper stand, those with others below them included.
+//! The state of a shaper's classes, inner classes included.
 
 use narrows_core::sched::{ClassState, Mode, ShapedState};
 use narrows_core::{LinkView, Time};
@@ -6,32 +6,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::info::DirectionInfo;
 
-/// A class of a shaper, with others below it or not.
+/// A class of a shaper, inner or leaf.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShapedClassReport {
     /// Its name.
     pub name: String,
-    /// How many classes are above it.
+    /// Its depth: the number of classes above it.
     pub depth: usize,
-    /// `may send` by its own rate, `may borrow` of a class above it, or `cannot send`.
+    /// `may send` at its own rate, `may borrow` from a class above it, or `cannot send`.
     pub mode: String,
     /// Packets that it, or the classes below it, sent.
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Packets within its own rate; of a class with others below it those that it lent.
+    /// Packets sent within its own rate; for an inner class, those that it lent.
     pub lent_packets: u64,
-    /// Packets by what a class above it lent.
+    /// Packets sent with rate borrowed from a class above it.
     pub borrowed_packets: u64,
-    /// How often it wanted to send and might not.
+    /// How often it had packets and was not allowed to send.
     pub over_limit: u64,
-    /// What is left of its burst, in nanoseconds of its rate; below zero it owes. With `cbq` the average of its idle time.
+    /// The tokens left in its bucket, in nanoseconds at its rate; negative if overdrawn. With `cbq`, its average idle
+    /// time.
     pub tokens_ns: i64,
-    /// The same of its ceiling or peak rate.
+    /// The tokens left for its ceiling or peak rate.
     pub ceil_tokens_ns: i64,
 }
 
-/// Those of a link, in the order of the scenario; none without a shaper.
+/// The classes of a link, in the order of the scenario; empty without a shaper.
 pub(crate) fn classes(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> Vec<ShapedClassReport> {
     if asked.tree.is_empty() || view.instance_counts().is_some() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The report in at most [`LINES`] lines: what was emulated, what became of it, and whether that can be trusted.
+//! The report in at most [`LINES`] lines: what was emulated, the results, and their accuracy.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -14,26 +14,26 @@ use crate::report::{Direction, Pair, Report};
 use crate::text::short;
 use crate::trust::Trust;
 
-/// Lines of a summary at the most.
+/// The maximum number of lines of a summary.
 pub const LINES: usize = 11;
-/// Notes that it has at the most.
+/// The maximum number of notes in it.
 const MOST_NOTES: usize = 2;
-/// How notes begin that every run may have.
+/// The beginnings of notes that any run may have.
 const ROUTINE: [&str; 2] = ["changed at ", "ARP/ND: "];
-/// No narrower than this, however narrow the terminal.
+/// The minimum width, however narrow the terminal.
 const NARROWEST: usize = 60;
 
-/// How a summary looks.
+/// The appearance of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Columns that there are.
+    /// The width in columns.
     pub width: usize,
-    /// Whether the line of trust is coloured.
+    /// Whether the accuracy line is coloured.
     pub colour: bool,
 }
 
 impl Default for Look {
-    /// For a pipe: a hundred columns without colour.
+    /// For a pipe: 100 columns without colour.
     fn default() -> Self {
         Self { width: 100, colour: false }
     }
@@ -49,7 +49,7 @@ impl Report {
 struct Summary<'a>(&'a Report, Look);
 
 impl Display for Summary<'_> {
-    /// Names in it come from anywhere; colours are ours.
+    /// Names come from untrusted sources and are escaped; colour codes are ours.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self(report, look) = self;
         f.write_str(&printable(&Body(report, *look).to_string()))?;
@@ -75,7 +75,7 @@ impl Display for Body<'_> {
         let is_routine = |note: &str| ROUTINE.iter().any(|beginning| note.starts_with(beginning));
         let others = report.notes.iter().filter(|note| !is_routine(note)).cloned();
         let notes: Vec<String> = starved.chain(others).take(MOST_NOTES).collect();
-        // Title, trust and the heads of two tables.
+        // The title, the accuracy line and the heads of two tables.
         let mut rows = LINES - 4 - notes.len();
         let clock = match report.kind {
             Kind::Live => "live",
@@ -124,7 +124,7 @@ const fn colour(trust: Trust) -> u8 {
     }
 }
 
-/// A table of the directions with the most packets, in no more rows than that. Gives how many it took.
+/// A table of the directions with the most packets, in at most `rows` rows. Returns how many it used.
 fn directions(report: &Report, rows: usize, f: &mut Formatter<'_>) -> Result<usize, fmt::Error> {
     let all: Vec<&Direction> = report.directions.iter().filter(|one| one.offered.packets > 0).collect();
     let shown = busiest(&all, rows, |one| (one.dropped_packets, one.offered.packets));
@@ -159,7 +159,7 @@ fn reasons(one: &Direction) -> String {
     format!(", dropped {}: {}{more}", percent(one.dropped_share), names.join(", "))
 }
 
-/// A table of the delays of the pairs with the most packets, in no more rows than that.
+/// A table of the delays of the pairs with the most packets, in at most `rows` rows.
 fn delays(report: &Report, rows: usize, f: &mut Formatter<'_>) -> fmt::Result {
     let all: Vec<&Pair> = report.pairs.iter().collect();
     let shown = busiest(&all, rows, |pair| pair.delay.packets);
@@ -175,7 +175,7 @@ fn delays(report: &Report, rows: usize, f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// A table of what probes met, in no more rows than that.
+/// A table of the results of probes, in at most `rows` rows.
 fn probes(report: &Report, all: &[ProbeReport], rows: usize, f: &mut Formatter<'_>) -> fmt::Result {
     let all: Vec<&ProbeReport> = all.iter().collect();
     let shown = busiest(&all, rows, |probe| probe.sent_packets);
@@ -191,7 +191,7 @@ fn probes(report: &Report, all: &[ProbeReport], rows: usize, f: &mut Formatter<'
     Ok(())
 }
 
-/// A table of delays, each with what was asked for.
+/// A table of delays, each with the configured one.
 fn spans(title: &str, rows: &[(String, Quantiles, String)], f: &mut Formatter<'_>) -> fmt::Result {
     if rows.is_empty() {
         return Ok(());
@@ -206,7 +206,7 @@ fn spans(title: &str, rows: &[(String, Quantiles, String)], f: &mut Formatter<'_
     Ok(())
 }
 
-/// A table of the applications that sent the most, in no more rows than that.
+/// A table of the applications that sent the most, in at most `rows` rows.
 fn applications(all: &[ApplicationReport], rows: usize, f: &mut Formatter<'_>) -> fmt::Result {
     let all: Vec<&ApplicationReport> = all.iter().collect();
     let shown = busiest(&all, rows, |app| app.sent_packets);
@@ -227,7 +227,7 @@ fn applications(all: &[ApplicationReport], rows: usize, f: &mut Formatter<'_>) -
     Ok(())
 }
 
-/// The mean delay asked for between two hosts, where one link joins them.
+/// The configured mean delay between two hosts, if a single link joins them.
 fn asked(report: &Report, from: &str, to: &str) -> Option<u64> {
     let mut between = report.directions.iter().filter(|one| one.from == from && one.to == to);
     match (between.next(), between.next()) {
@@ -240,7 +240,7 @@ fn host(port: &str) -> &str {
     port.split_once('.').map_or(port, |(host, _)| host)
 }
 
-/// Those with the most of something, in their own order; one less where more must be said of the rest.
+/// The entries with the highest value of `of`, in their own order; one row fewer if a line about the rest is needed.
 fn busiest<'a, T, K: Ord>(all: &[&'a T], rows: usize, of: impl Fn(&T) -> K) -> Vec<&'a T> {
     if all.len() <= rows {
         return all.to_vec();

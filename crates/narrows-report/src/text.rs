@@ -1,4 +1,4 @@
-//! The report for a person: what was asked beside what came of it, and no line that says nothing.
+//! The report for people: configuration next to measurement, without lines that carry no information.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -12,13 +12,13 @@ use crate::report::{Direction, Lateness, Report, Throughput};
 use crate::shaped::ShapedClassReport;
 use crate::{app, certified, flows, generated, host, router, rules_text, trains};
 
-/// The most rows of one kind; a program can read the rest.
+/// The maximum number of rows of one kind; the JSON report has the rest.
 const MOST_ROWS: usize = 24;
 /// Up to this many directions, those without traffic are shown as well.
 const FEW: usize = 4;
 
 impl Report {
-    /// The report for a person, in lines of up to 100 columns unless names are long.
+    /// The report for people, in lines of up to 100 columns unless names are long.
     pub fn text(&self) -> impl Display + '_ {
         Text(self)
     }
@@ -69,7 +69,7 @@ fn head(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn directions(all: &[Direction], f: &mut Formatter<'_>) -> fmt::Result {
-    // Of a pipe one way is often not meant to have any.
+    // One direction of a pipe often carries no traffic by design.
     let is_shown = |d: &&Direction| d.offered.packets > 0 || all.len() <= FEW && d.rules.is_none();
     let shown: Vec<_> = all.iter().filter(is_shown).collect();
     for direction in shown.iter().take(MOST_ROWS) {
@@ -145,7 +145,7 @@ fn tally(t: Throughput) -> String {
     }
 }
 
-/// What the transmitter did; an unlimited one does nothing of interest.
+/// The transmitter; nothing is shown for an unlimited one.
 fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
     let has_wires = d.utilisation_share.is_some() || d.per_flow && d.asked_rate_bps.is_some();
     let Some(bps) = d.wire_bps.filter(|_| has_wires) else { return Ok(()) };
@@ -165,7 +165,7 @@ fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Two lines for each feed: what packets got from it, and what its writers did, if that was not all well.
+/// Two lines for each feed: its packets, and its writers if something went wrong with them.
 fn feeds(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let all = &report.feeds;
     if all.is_empty() {
@@ -225,8 +225,8 @@ fn feed_label(feed: &FeedReport) -> String {
 
 type Count = fn(&ClassReport) -> u64;
 
-/// One row for each class of the scheduler, in the order of the classes: with more than [`MOST_ROWS`], those with traffic.
-/// Columns that would be zero for all are left out.
+/// One row for each class of the scheduler, in the order of the classes; if there are more than [`MOST_ROWS`], only
+/// those with traffic. Columns that are zero for all are omitted.
 fn classes(all: &[ClassReport], f: &mut Formatter<'_>) -> fmt::Result {
     if all.is_empty() {
         return Ok(());
@@ -284,7 +284,7 @@ fn classes(all: &[ClassReport], f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// One row for each class of a shaper, those below others further to the right.
+/// One row for each class of a shaper, indented by depth.
 fn shaped(all: &[ShapedClassReport], f: &mut Formatter<'_>) -> fmt::Result {
     if all.is_empty() {
         return Ok(());
@@ -380,7 +380,7 @@ fn probes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// The host of a port that is the only one of its host; otherwise its full name.
+/// The host of a port that is its host's only one; otherwise its full name.
 pub(crate) fn short<'a>(report: &Report, port: &'a str) -> &'a str {
     let host = |name: &'a str| name.split_once('.').map_or(name, |(host, _)| host);
     let own = host(port);
@@ -426,7 +426,7 @@ fn lateness(late: &Lateness, report: &Report, f: &mut Formatter<'_>) -> fmt::Res
     certified::histogram(late, f)
 }
 
-/// Inputs that came after their instant had passed: they were taken a little later than they had come.
+/// Inputs handed in after their instant had passed: they were taken slightly later than they arrived.
 fn stragglers(report: &Report) -> Option<String> {
     let number = report.losses.straggler_inputs;
     let by = match &report.straggler_lateness {
@@ -440,7 +440,7 @@ fn stragglers(report: &Report) -> Option<String> {
     (number > 0).then(|| format!("{inputs}{by}"))
 }
 
-/// What went wrong, and notes.
+/// Problems and notes.
 fn remarks(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let losses = report.losses;
     let wrong = [

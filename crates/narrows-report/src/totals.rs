@@ -1,4 +1,4 @@
-//! What was seen at all ports together: several meters of one run add up to it.
+//! Totals over all ports: the sum of several meters of one run.
 
 use crate::figures::{Spread, sum_of};
 use crate::meter::{LATENESS_BOUNDS, LatenessMeter, Meter, PortMeter};
@@ -8,17 +8,17 @@ use crate::watch::{LatenessBound, Watch};
 pub(crate) struct Totals {
     /// Actual minus scheduled release.
     pub(crate) lateness: Option<Spread>,
-    /// Of these, how many were later than each of [`LATENESS_BOUNDS`].
+    /// How many of these were later than each of [`LATENESS_BOUNDS`].
     pub(crate) later_than: [u64; LATENESS_BOUNDS.len()],
     /// Hand-in minus arrival.
     pub(crate) input_lateness: Option<Spread>,
-    /// When the call that sent a packet had returned, minus its scheduled release.
+    /// The instant when the call that sent a packet returned, minus its scheduled release.
     pub(crate) sent: Option<Spread>,
-    /// By how much stragglers came too late for their instant.
+    /// How late stragglers were handed in.
     pub(crate) stragglers: Option<Spread>,
-    /// Packets that were never released, for want of room or by a refusal.
+    /// Packets that were never released: lost before they were read, or refused on sending.
     pub(crate) lost: u64,
-    /// Packets with impossible receive timestamps.
+    /// Packets with implausible receive timestamps.
     pub(crate) implausible_stamps: u64,
     /// The same for all meters of a run.
     pub(crate) bounds: Vec<LatenessBound>,

@@ -1,4 +1,4 @@
-//! Trains of segments that a live run took from the kernel in one piece, and gave to it so.
+//! Trains of segments that a live run received from the kernel, or handed to it, as one frame.
 
 use std::fmt::{self, Formatter};
 
@@ -6,24 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::human::{count, span};
 
-/// What became of trains, where they were carried. Each packet of one has had its own verdict.
+/// Counters of trains, where they were carried. Each packet of a train has its own verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrainsReport {
-    /// Trains that came from hosts. Their packets have one instant of arrival.
+    /// Trains received from hosts. Their packets have the same arrival time.
     pub came: u64,
-    /// The packets that they were cut into.
+    /// The packets that they were split into.
     pub came_packets: u64,
-    /// Trains that left for hosts, joined from packets that were due when the call to send was made. Their packets reach the
-    /// receiver at one instant.
+    /// Trains sent to hosts, joined from packets that were due when the send call was made. Their packets reach the
+    /// receiver at the same instant.
     pub left: u64,
     /// The packets that they were joined from.
     pub left_packets: u64,
-    /// By how much the scheduled instants of the first and the last packet of a train that left were apart, at most.
+    /// The maximum difference between the scheduled instants of the first and the last packet of a train that was
+    /// sent.
     pub apart_max_ns: u64,
 }
 
 impl TrainsReport {
-    /// Takes in those of other ports.
+    /// Adds the counters of other ports.
     pub fn add(&mut self, other: &Self) {
         self.came += other.came;
         self.came_packets += other.came_packets;

@@ -1,33 +1,33 @@
-//! Whether what a run says can be trusted: how late packets were, and what the host lost.
+//! The accuracy verdict on a run: how late packets were, and what the host lost.
 
 use crate::human::{count, packets, percent, run_span, span};
 use crate::info::Kind;
 use crate::report::Report;
 
-/// A greater share of lost packets than this makes a run inaccurate.
+/// A share of lost packets above this makes a run inaccurate.
 const MANY: f64 = 0.001;
-/// Packets later than this were late where no bound was asked for.
+/// Without a requested bound, packets later than this count as late.
 const LATE_NS: u64 = 1_000_000;
 
-/// How much a run's figures can be trusted.
+/// How accurate a run's figures are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trust {
     /// Nothing was late, lost or unaccounted for.
     Good,
     /// Some packets were late, or the host lost a few.
     Fair,
-    /// A bound that was asked for is broken, the 99th percentile of lateness is above 1 ms, the host lost more than one
-    /// packet in a thousand, or packets do not add up.
+    /// A requested bound is broken, the p99 of lateness is above 1 ms, the host lost more than one packet in a
+    /// thousand, or packets are unaccounted for.
     Poor,
 }
 
 impl Report {
-    /// How much the figures can be trusted.
+    /// How accurate the figures are.
     pub fn trust(&self) -> Trust {
         findings(self).into_iter().map(|(trust, _)| trust).max().unwrap_or(Trust::Good)
     }
 
-    /// The same in words: `mostly accurate`.
+    /// As words: `mostly accurate`.
     pub fn trust_word(&self) -> &'static str {
         match (self.trust(), self.kind) {
             (Trust::Good, Kind::Virtual | Kind::Replay | Kind::ExactVirtual) => "exact",
@@ -37,7 +37,7 @@ impl Report {
         }
     }
 
-    /// The same in one line: `accurate: p99 lateness 34 µs, max 212 µs`.
+    /// As a line: `accurate: p99 lateness 34 µs, max 212 µs`.
     pub fn trust_line(&self) -> String {
         let found = findings(self);
         let head = self.trust_word();
@@ -57,7 +57,7 @@ impl Report {
     }
 }
 
-/// What speaks against it.
+/// The findings that reduce the accuracy.
 fn findings(report: &Report) -> Vec<(Trust, String)> {
     let mut found = Vec::new();
     if !report.conservation.violations.is_empty() {
@@ -91,7 +91,7 @@ fn findings(report: &Report) -> Vec<(Trust, String)> {
     found
 }
 
-/// Packets that were late, where no bound says how late they may be, and inputs that were taken late.
+/// Late packets, where no bound was requested, and inputs taken late.
 fn late(report: &Report) -> Option<(Trust, String)> {
     let usual = if report.certificates.is_empty() { &report.lateness_violations[..] } else { &[] };
     if let Some(violation) = usual.iter().find(|violation| violation.packets > 0) {

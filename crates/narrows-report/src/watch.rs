@@ -1,40 +1,40 @@
-//! Bounds on lateness, and when packets were later.
+//! Bounds on lateness, and when they were exceeded.
 
 use std::str::FromStr;
 
 use narrows_core::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-/// Late packets that are no further apart than this belong to one interval.
+/// Late packets no further apart than this belong to the same interval.
 const GAP: Duration = Duration::from_millis(10);
-/// Intervals that are kept for a bound. Where there were more, those that are nearest to one another are joined.
+/// The maximum number of intervals kept for a bound. Beyond it, the nearest ones are merged.
 pub(crate) const MOST_INTERVALS: usize = 16;
-/// The bound for which a run that was asked for none says when it was broken.
+/// The default bound, which is watched if none was requested.
 pub(crate) const USUAL_BOUND: Duration = Duration::from_millis(1);
 
-/// Which part of all packets has to be within a bound.
+/// The quantile that a bound applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Quantile {
-    /// Half of them.
+    /// The median, p50.
     #[serde(rename = "p50", alias = "median")]
     Median,
-    /// Nine in ten.
+    /// p90.
     P90,
-    /// All but one in a hundred.
+    /// p99.
     P99,
-    /// All but one in a thousand.
+    /// p99.9.
     #[serde(rename = "p99.9", alias = "p999")]
     P999,
-    /// All.
+    /// The maximum.
     Max,
 }
 
 impl Quantile {
-    /// Every one there is.
+    /// All quantiles.
     pub const ALL: [Self; 5] = [Self::Median, Self::P90, Self::P99, Self::P999, Self::Max];
 
-    /// As it is written: `p50`, `p90`, `p99`, `p99.9`, `max`.
+    /// The name: `p50`, `p90`, `p99`, `p99.9`, `max`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Median => "p50",
@@ -61,7 +61,7 @@ impl FromStr for Quantile {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        // As they were called before.
+        // Earlier names.
         let name = match text {
             "median" => "p50",
             "p999" => "p99.9",
@@ -71,35 +71,36 @@ impl FromStr for Quantile {
     }
 }
 
-/// A bound on lateness that a run is to keep.
+/// A bound on lateness, requested for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatenessBound {
-    /// Which part of all packets.
+    /// The quantile that it applies to.
     pub quantile: Quantile,
-    /// How late these may be.
+    /// The maximum lateness at that quantile.
     pub at_most: Duration,
 }
 
-/// A time in which packets were later than a bound, no two of them more than 10 ms apart unless intervals were joined.
+/// A period in which packets were later than a bound, no two consecutive ones more than 10 ms apart unless intervals
+/// were merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViolationInterval {
-    /// The instant at which the first of them should have been released.
+    /// The scheduled instant of the first of them.
     pub start_ns: u64,
-    /// The instant at which the last of them was.
+    /// The scheduled instant of the last of them.
     pub end_ns: u64,
-    /// How many of them.
+    /// How many there were.
     pub packets: u64,
-    /// How late the latest of them was.
+    /// The maximum lateness.
     #[serde(alias = "most_ns")]
     pub max_ns: u64,
-    /// What the hypervisor gave to others in the seconds that it touches, over all processors; nothing where the kernel does
-    /// not say.
+    /// CPU steal in the seconds that the period touches, over all processors; `None` if the kernel does not report
+    /// it.
     pub stolen_ns: Option<u64>,
-    /// What the packet loop waited in these seconds for a processor that others of this host had.
+    /// The run-queue wait of the packet loop in these seconds.
     pub waited_ns: Option<u64>,
 }
 
-/// Takes note of packets that were later than a bound.
+/// Records packets that were later than a bound.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub(crate) bound: Duration,
@@ -117,12 +118,12 @@ impl Watch {
         (self.bound, self.packets)
     }
 
-    /// For the same bound, with nothing noted.
+    /// A watch for the same bound without records.
     pub(crate) fn anew(&self) -> Self {
         Self::new(self.bound)
     }
 
-    /// A packet that was scheduled at an instant was released so much later.
+    /// A packet scheduled at an instant was released this much later.
     pub(crate) fn released(&mut self, scheduled: Time, lateness: Duration) {
         if lateness > self.bound {
             self.late(scheduled, lateness);
@@ -136,7 +137,7 @@ impl Watch {
         if let Some(last) = self.intervals.last_mut()
             && start <= last.end_ns.saturating_add(GAP.nanos())
         {
-            // Ports are sent to in turns, so that a packet may have been due before the one that came before it.
+            // Ports are served in turn, so a packet may have been due earlier than the one released before it.
             last.start_ns = last.start_ns.min(start);
             last.end_ns = last.end_ns.max(end);
             last.packets += 1;
@@ -148,7 +149,7 @@ impl Watch {
             end_ns: end,
             packets: 1,
             max_ns: lateness.nanos(),
-            // Who knows the host fills them in.
+            // Filled in by the code that monitors the host.
             stolen_ns: None,
             waited_ns: None,
         });
@@ -157,7 +158,7 @@ impl Watch {
         }
     }
 
-    /// Adds what another watch for the same bound took note of, at the same time or another.
+    /// Adds the records of another watch for the same bound, from the same time or another.
     pub(crate) fn add(&mut self, other: &Self) {
         self.packets += other.packets;
         self.intervals.extend_from_slice(&other.intervals);
@@ -183,7 +184,7 @@ impl Watch {
 }
 
 impl ViolationInterval {
-    /// Takes in one that begins later.
+    /// Merges an interval that begins later.
     fn join(&mut self, later: &Self) {
         self.end_ns = self.end_ns.max(later.end_ns);
         self.packets += later.packets;

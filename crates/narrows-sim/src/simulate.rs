@@ -275,7 +275,7 @@ fn broken_off(end: End, until: Option<Time>) -> Option<String> {
     end.broken_off.then(|| format!("interrupted after {at}{whole}: figures up to then"))
 }
 
-/// A note for the reader of the report: results are compared with the initial settings, which changed during the run.
+/// A note for the report: the settings that it shows are those at the start, which changed during the run.
 fn changed(times: u64) -> Option<String> {
     let times = match times {
         0 => return None,
