@@ -1,4 +1,4 @@
-//! A column while it grows.
+//! Column builders.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,12 +11,12 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::VERSION;
 
-/// Words that come again and again, each kept once and known by what it is made of.
+/// Repeated strings, each stored once and looked up by a key that it is formatted from.
 #[derive(Debug)]
 pub(crate) struct Words<K> {
     numbers: HashMap<K, i32>,
     words: Vec<String>,
-    /// The last ones, which are most likely the next.
+    /// The two most recent entries, which are the most likely next ones.
     last: [Option<(K, i32)>; 2],
     column: Vec<i32>,
 }
@@ -28,7 +28,7 @@ impl<K> Default for Words<K> {
 }
 
 impl<K: Clone + Eq + Hash> Words<K> {
-    /// Appends what `key` stands for; `word` says it the first time.
+    /// Appends the string for `key`; `word` formats it on first use.
     pub(crate) fn push(&mut self, key: &K, word: impl FnOnce() -> String) {
         let number = match &self.last {
             [Some((known, number)), _] if known == key => *number,
@@ -51,7 +51,7 @@ impl<K: Clone + Eq + Hash> Words<K> {
         if let Some(number) = self.numbers.get(key) {
             return *number;
         }
-        // Two thousand million different words do not fit in memory.
+        // 2³¹ different strings do not fit in memory.
         let number = i32::try_from(self.words.len()).unwrap_or(i32::MAX);
         self.words.push(word());
         self.numbers.insert(key.clone(), number);
@@ -60,7 +60,7 @@ impl<K: Clone + Eq + Hash> Words<K> {
 }
 
 impl Words<Arc<str>> {
-    /// Appends a word.
+    /// Appends a string.
     pub(crate) fn push_text(&mut self, word: &str) {
         let found = self.last.iter().flatten().find(|(known, _)| **known == *word).map(|(_, number)| *number);
         match found.or_else(|| self.numbers.get(word).copied()) {
@@ -70,7 +70,7 @@ impl Words<Arc<str>> {
     }
 }
 
-/// A column that gives what has been appended to it.
+/// A column builder that returns what has been appended to it.
 pub(crate) trait Take {
     fn take(&mut self) -> ArrayRef;
 }
@@ -79,12 +79,12 @@ impl<K> Take for Words<K> {
     fn take(&mut self) -> ArrayRef {
         let keys = Int32Array::from(std::mem::take(&mut self.column));
         let words = StringArray::from_iter_values(&self.words);
-        // Each number is one of a word.
+        // Each key is the index of a string.
         Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(words)))
     }
 }
 
-/// A column of text of few different values.
+/// A dictionary-encoded text column.
 pub(crate) fn words(name: &str) -> Field {
     Field::new(name, DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)), false)
 }
@@ -96,8 +96,8 @@ pub(crate) fn schema(table: &str, fields: Vec<Field>) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, HashMap::from(about)))
 }
 
-/// Gives all batches the dictionaries of the last one, which begin with those of each: `batches` are those that one value of
-/// columns gave, in order.
+/// Gives all batches the dictionaries of the last one, which extend those of the earlier ones: `batches` are the
+/// batches from one `Columns` value, in order.
 pub fn with_one_dictionary(batches: &mut [RecordBatch]) {
     let Some((last, before)) = batches.split_last_mut() else { return };
     for batch in before {

@@ -1,8 +1,8 @@
-//! What runs record, as columns: records of packets and rows of series, with the names that the files of CSV have.
+//! Recorded data as columns: packet records and rows of series, with the column names of the CSV files.
 //!
-//! [`PacketColumns`] and [`SeriesColumns`] take rows and give Arrow's record batches, [`write_parquet`] writes these.
-//! Text is kept once and referred to by number (dictionaries), times are nanoseconds in 64 bits. The version of the columns is
-//! `narrows.columns` in the schema's metadata, and is raised when a column changes.
+//! [`PacketColumns`] and [`SeriesColumns`] take rows and return Arrow record batches; [`write_parquet`] writes these
+//! to a file. Text is dictionary-encoded; times are 64-bit nanoseconds. The column version is `narrows.columns` in
+//! the schema's metadata; it is raised when a column changes.
 
 #![forbid(unsafe_code)]
 
@@ -19,20 +19,20 @@ pub use series::SeriesColumns;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-/// Rows in a batch: some five megabytes of packets.
+/// Rows in a batch: about five megabytes of packets.
 pub const BATCH: usize = 1 << 16;
 
 /// The version of the columns.
 const VERSION: &str = "1";
 
-/// Rows that become batches.
+/// Collects rows into batches.
 pub trait Columns: Default {
-    /// What the columns are.
+    /// The schema of the columns.
     fn schema() -> SchemaRef;
 
     /// Rows since the last [`take`](Self::take).
     fn rows(&self) -> usize;
 
-    /// The rows since the last time. Dictionaries grow from batch to batch: an entry keeps its number.
+    /// The rows since the last call. Dictionaries grow from batch to batch: an entry keeps its number.
     fn take(&mut self) -> RecordBatch;
 }

@@ -1,4 +1,4 @@
-//! One row for each packet: the columns of `narrows sim --packets`.
+//! One row per packet: the columns of `narrows sim --packets`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use narrows_sim::{Address, Observed, transport};
 use crate::Columns;
 use crate::column::{Take, Words, schema, words};
 
-/// Records of packets.
+/// Packet records.
 #[derive(Debug, Default)]
 pub struct PacketColumns {
     port: Words<Arc<str>>,
@@ -32,7 +32,7 @@ pub struct PacketColumns {
     departure_ns: Vec<i64>,
 }
 
-/// Virtual time ends after 292 years, and packets are fewer.
+/// Virtual time ends after 292 years, and packet counts are smaller than that.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Columns as a Parquet file (Snappy).
+//! Writes columns as a Parquet file (Snappy).
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -10,7 +10,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
-/// Rows in a row group: what a reader may skip.
+/// Rows in a row group: the unit that a reader can skip.
 const GROUP: usize = 1 << 20;
 
 /// Why a file cannot be written.
@@ -21,10 +21,10 @@ pub struct ParquetError {
     cause: parquet::errors::ParquetError,
 }
 
-/// Writes batches of one schema as a file.
+/// Writes batches with one schema to a file.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If writing fails.
 pub fn write_parquet(path: &Path, schema: &SchemaRef, batches: &[RecordBatch]) -> Result<(), ParquetError> {
     let file = path.display().to_string();
     let properties = WriterProperties::builder()

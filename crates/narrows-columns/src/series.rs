@@ -1,4 +1,4 @@
-//! Rows of series: what links and flows did in each interval.
+//! Rows of series: the activity of links and flows in each interval.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::Columns;
 use crate::column::{Take, Words, schema, words};
 use crate::packets::signed;
 
-/// The columns that are numbers, in their order; those of the second kind may be empty.
+/// The numeric columns, in order; those in the second list may be empty.
 const ALWAYS: [&str; 5] = ["start_ns", "end_ns", "delivered_packets", "dropped_packets", "marked_packets"];
 const SOMETIMES: [&str; 6] = [
     "backlog_packets",
@@ -20,7 +20,7 @@ const SOMETIMES: [&str; 6] = [
     "throughput_bps",
     "offered_packets",
 ];
-/// And those that are text.
+/// The text columns.
 const TEXT: [&str; 4] = ["kind", "name", "flow", "drops"];
 
 /// The order of the columns of the CSV file.

@@ -1,17 +1,17 @@
-//! Schedulers that are loaded at run time: WebAssembly modules that do what a
-//! [`Scheduler`](narrows_core::sched::Scheduler) does.
+//! Schedulers loaded at run time: WebAssembly modules that implement the interface of a
+//! [`Scheduler`](narrows_core::sched::Scheduler).
 //!
-//! A module is read and compiled once ([`Module::new`]) and has a memory of its own in each queue that it serves
-//! ([`Module::scheduler`]). It imports nothing: no clock, no file, no randomness. Floating point is refused, since bits of
-//! a result that is no number differ between machines. So the same calls have the same answers on any host. Each call
-//! has so much fuel, which bounds the instructions it takes, and the memory is bounded.
+//! A module is parsed and compiled once ([`Module::new`]) and gets separate memory for each queue that it serves
+//! ([`Module::scheduler`]). It imports nothing: no clock, no files, no randomness. Floating point is rejected because
+//! the bits of a NaN result differ between machines. So the same calls give the same answers on any host. Each call
+//! has a fuel limit, which bounds the number of instructions; memory is bounded, too.
 //!
-//! The interface is version [`ABI`]: the names and types of functions in [`abi`]. `docs/writing-a-scheduler.md` explains
-//! them.
+//! The interface is version [`ABI`]: [`abi`] defines the names and types of its functions, and
+//! `docs/writing-a-scheduler.md` explains them.
 //!
-//! What a module answers is checked. One that traps, runs out of fuel or chooses a flow that has no packet has failed: its
-//! packets go in order of arrival from then on, none is lost, and the report says what happened and when. Nobody waits
-//! for it, because packets are on their way.
+//! A module's answers are checked. A module that traps, runs out of fuel or selects a flow without packets has
+//! failed: from then on its packets are served in order of arrival, none is lost, and the report says what happened
+//! and when. The failure does not stop the run, because packets are in flight.
 
 pub mod abi;
 mod module;

@@ -1,4 +1,4 @@
-//! A module: read, checked, compiled.
+//! Parses, checks and compiles a module.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use wasmi::{
 use crate::abi::{ABI, LONGEST_MODULE, MOST_MEMORY, PARAMETER};
 use crate::scheduler::{Calls, Loaded, refuel};
 
-/// A compiled module. Cheap to clone; each scheduler made of it has a memory of its own.
+/// A compiled module. Cheap to clone; each scheduler made from it has separate memory.
 #[derive(Clone)]
 pub struct Module {
     engine: Engine,
@@ -26,28 +26,28 @@ pub type Parameters = [(String, i64)];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It is too long.
+    /// It exceeds the maximum size.
     #[error("the module has {found} bytes, the maximum is {most}")]
     TooLong {
-        /// How long it is.
+        /// Its size.
         found: usize,
-        /// The most.
+        /// The maximum.
         most: usize,
     },
-    /// It is no WebAssembly, or uses what is not allowed.
+    /// It is not valid WebAssembly, or uses disallowed features.
     #[error("this is no WebAssembly module that can be used: {0}")]
     Invalid(String),
-    /// It needs something from outside.
+    /// It imports something.
     #[error(
         "the module imports `{module}.{name}`: a scheduler gets nothing from outside, no clock, file or random number"
     )]
     Imports {
-        /// Of which module.
+        /// The module imported from.
         module: String,
-        /// What.
+        /// The imported name.
         name: String,
     },
-    /// It lacks a function.
+    /// It lacks a required function.
     #[error("the module does not export the function `{name}{signature}`")]
     Missing {
         /// Its name.
@@ -55,49 +55,49 @@ pub enum LoadError {
         /// Its parameters and results.
         signature: String,
     },
-    /// A function has other parameters or results.
+    /// A function has the wrong parameters or results.
     #[error("the module's `{name}` is `{found}`, expected `{name}{expected}`")]
     Signature {
         /// The function.
         name: String,
-        /// What it is.
+        /// Its signature.
         found: String,
-        /// What it has to be.
+        /// The expected signature.
         expected: String,
     },
-    /// It was made for another version of the interface.
+    /// It was built for another version of the interface.
     #[error("the module has version {found} of the interface, this is version {ABI}")]
     Version {
         /// Its version.
         found: i32,
     },
-    /// There is none.
+    /// No module was given.
     #[error("no module is given")]
     NoModule,
-    /// It broke off while it was loaded.
+    /// A call failed during loading.
     #[error("the module failed when it was loaded, in `{call}`: {why}")]
     Failed {
-        /// The function.
+        /// The function called.
         call: String,
-        /// How.
+        /// The error.
         why: String,
     },
     /// It has no such parameter.
     #[error("the module has no parameter `{name}`: {}", listed(.known))]
     NoParameter {
-        /// As it was asked for.
+        /// The requested name.
         name: String,
-        /// Those that it has.
+        /// Its parameters.
         known: Vec<String>,
     },
-    /// It does not take this value.
+    /// It rejects a parameter's value.
     #[error("the module refuses `{name} = {value}`, with code {code}")]
     Refused {
         /// The parameter.
         name: String,
         /// Its value.
         value: i64,
-        /// What it said.
+        /// The code that it returned.
         code: i32,
     },
 }
@@ -168,10 +168,10 @@ fn is(found: &FuncType, function: &Function) -> bool {
 }
 
 impl Module {
-    /// Reads and compiles one, and asks for its version. All that can be wrong with it by itself is found here.
+    /// Parses and compiles a module, and checks its version. All errors of the module itself are found here.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the module is invalid.
     pub fn new(bytes: &[u8]) -> Result<Self, LoadError> {
         if bytes.len() > LONGEST_MODULE {
             return Err(LoadError::TooLong { found: bytes.len(), most: LONGEST_MODULE });
@@ -210,10 +210,10 @@ impl Module {
         &self.parameters
     }
 
-    /// A scheduler without flows, which has so much fuel for each call.
+    /// A scheduler without flows, with this fuel for each call.
     ///
     /// # Errors
-    /// When it does not take the parameters.
+    /// If the module rejects the parameters.
     pub fn scheduler(&self, parameters: &Parameters, fuel: u64) -> Result<Loaded, LoadError> {
         let (mut store, instance) = self.instance(fuel)?;
         for (name, value) in parameters {
@@ -242,7 +242,7 @@ impl Module {
         Ok(Loaded::new(store, calls, fuel))
     }
 
-    /// With a memory of its own, as the module begins.
+    /// An instance with its own memory, in the module's initial state.
     fn instance(&self, fuel: u64) -> Result<(Store<StoreLimits>, Instance), LoadError> {
         let limits =
             StoreLimitsBuilder::new().memory_size(MOST_MEMORY).memories(1).tables(4).table_elements(10_000);
@@ -272,6 +272,6 @@ fn typed<P: WasmParams, R: WasmResults>(
     instance: &Instance,
     name: &str,
 ) -> Result<TypedFunc<P, R>, LoadError> {
-    // Their types were checked when the module was read.
+    // The types were checked when the module was parsed.
     instance.get_typed_func(store, name).map_err(|error| failed(name, &error))
 }

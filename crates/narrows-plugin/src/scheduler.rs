@@ -1,9 +1,9 @@
-//! A module as a scheduler, and what is done when it fails.
+//! Runs a module as a scheduler, and handles its failure.
 //!
-//! Beside the module a [`Fifo`] is told of every packet, so that when the module fails all that waits is served in order
-//! of arrival, across flows, and so is what comes later. That costs a push and a count for each packet.
+//! A [`Fifo`] tracks every packet alongside the module. If the module fails, the packets waiting and all later ones
+//! are served in order of arrival across flows. This costs a push and a count for each packet.
 //!
-//! An answer holds until something changes: asked again at the same instant, the module is not called.
+//! An answer is cached until something changes: at the same instant the module is not called again.
 
 use std::fmt;
 
@@ -29,20 +29,20 @@ pub(crate) struct Calls {
     pub(crate) set_rate: Option<TypedFunc<(i64, i64), ()>>,
 }
 
-/// A scheduler that was loaded at run time. Its answers are checked; from the first wrong one on, and wherever the module
-/// breaks off or takes too long, packets go in order of arrival.
+/// A scheduler loaded at run time. Its answers are checked; after the first invalid one, or if the module traps or
+/// exceeds its fuel, packets are served in order of arrival.
 pub struct Loaded {
     store: Store<StoreLimits>,
     calls: Calls,
     fuel: u64,
     arrivals: Fifo,
-    /// Numbers of flows that have left, the last one first to be given out again, as [`Flows`] does.
+    /// Numbers of flows that have left; the last one is reused first, as in [`Flows`].
     free: Vec<u32>,
-    /// How many numbers were ever given out.
+    /// How many numbers have ever been assigned.
     numbers: u32,
-    /// What it answered, and when, as long as nothing has changed since.
+    /// The last answer and its instant, while nothing has changed since.
     answer: Option<(Time, Selection)>,
-    /// The instant until which it has put packets off, and how often in a row it has when that had come.
+    /// The instant until which it has deferred packets, and how often in a row it deferred again at that instant.
     put_off: (Time, u32),
     failure: Option<Failure>,
 }
@@ -62,12 +62,12 @@ impl Loaded {
         }
     }
 
-    /// What it did that no scheduler may do, once it has.
+    /// The violation that disabled it, if any.
     pub const fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// Calls a function, unless the module has failed; nothing if it has, or does now.
+    /// Calls a function; `None` if the module has failed earlier or fails in this call.
     #[inline]
     fn call<P: WasmParams, R: WasmResults>(
         &mut self,
@@ -96,13 +96,13 @@ impl Loaded {
         self.answer = None;
     }
 
-    /// Something has changed: another answer may be right.
+    /// Something has changed: the cached answer may be out of date.
     const fn changed(&mut self) {
         self.answer = None;
         self.put_off.1 = 0;
     }
 
-    /// What an answer means, if it is right.
+    /// Checks an answer and converts it into a selection.
     fn judge(&mut self, now: Time, answer: i64, flows: &Flows<FifoFlow>) -> Result<Selection, Fault> {
         if answer >= 0 {
             let number = u32::try_from(answer).map_err(|_| Fault::NoFlow(answer.unsigned_abs()))?;
@@ -151,7 +151,7 @@ fn fault(error: &wasmi::Error, fuel: u64) -> Fault {
     }
 }
 
-/// As the interface has it: the bits of what is unsigned here.
+/// An instant in the type of the interface: unsigned here, signed there, with the same bits.
 const fn nanos(at: Time) -> i64 {
     at.nanos().cast_signed()
 }
@@ -238,7 +238,7 @@ impl Scheduler for Loaded {
     }
 
     fn sent(&mut self, now: Time, flow: FlowId, length: u32, flows: &mut Flows<FifoFlow>) {
-        // For the order of arrival it was not this one's turn.
+        // In order of arrival, it was not this one's turn.
         self.arrivals.head_dropped(now, flow, flows);
         self.changed();
         let (next, packets) = next(flow, flows);
@@ -264,7 +264,7 @@ impl Scheduler for Loaded {
         self.call(now, "set_rate", |calls| calls.set_rate.as_ref(), (nanos(now), rate));
     }
 
-    /// Nothing, unless it has failed.
+    /// Empty unless the module has failed.
     fn states(&self, _now: Time, _flows: &Flows<FifoFlow>) -> Vec<ClassState> {
         self.failure.map(ClassState::Failed).into_iter().collect()
     }
@@ -279,10 +279,10 @@ impl fmt::Debug for Loaded {
     }
 }
 
-/// So much for the next call.
+/// Sets the fuel for the next call.
 #[inline]
 pub(crate) fn refuel(store: &mut Store<StoreLimits>, fuel: u64) {
-    // The only error is an engine that does not count.
+    // The only possible error is that fuel metering is off.
     let counted = store.set_fuel(fuel);
     debug_assert!(counted.is_ok());
 }

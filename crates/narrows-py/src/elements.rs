@@ -1,4 +1,5 @@
-//! Delay and loss models of Python: called for many packets at once, as a call for each would cost more than all the rest.
+//! Delay and loss models in Python: called for many packets at once, because a call for each would cost more than
+//! everything else.
 
 use std::fmt;
 
@@ -11,14 +12,14 @@ use pyo3::prelude::*;
 use crate::error::{FirstError, ScenarioError};
 use crate::queue::PythonQueue;
 
-/// Packets for which a model is asked at once.
+/// Packets for which a model is called at once.
 const AT_ONCE: usize = 1024;
-/// What a model or a queue may stand for.
+/// What a model or a queue can replace.
 const PARTS: [&str; 3] = ["delay", "loss", "queue"];
-/// A longer delay is an error: a hundred years.
+/// The maximum delay: a hundred years. A longer one is an error.
 const LONGEST_S: f64 = 3.2e9;
 
-/// A function of Python that gives as many values as it is asked for.
+/// A Python function that returns as many values as requested.
 struct Model<T> {
     function: Py<PyAny>,
     name: String,
@@ -88,19 +89,19 @@ impl Selector for Model<bool> {
     }
 
     fn mean(&self) -> f64 {
-        // Nobody knows.
+        // Unknown.
         0.0
     }
 }
 
-/// Models for directions of links, by keys as in `access.down.delay`.
+/// Models for directions of links, by keys such as `access.down.delay`.
 pub(crate) struct Elements {
     models: Vec<(String, Py<PyAny>)>,
     error: FirstError,
 }
 
 impl Elements {
-    /// Fails where a key is of no direction of the scenario.
+    /// Fails if a key does not match a direction of the scenario.
     pub(crate) fn new(models: Vec<(String, Py<PyAny>)>, scenario: &Scenario) -> PyResult<Self> {
         if !models.is_empty() {
             let links = scenario.network().links;
@@ -122,7 +123,7 @@ impl Elements {
         self.error.clone()
     }
 
-    /// Puts the models of a link in place.
+    /// Installs the models of a link.
     pub(crate) fn place(&self, link: &mut LinkConfig) {
         for (key, function) in &self.models {
             let Some((name, part)) = key.rsplit_once('.') else { continue };

@@ -1,4 +1,5 @@
-//! A queue of Python: its own order, bound and queue management, with a call for each packet that comes and one for each that goes.
+//! A queue in Python: with its own order, limit and queue management; called once for each arrival and once for each
+//! departure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::error::FirstError;
 
-/// What a queue is told of a packet.
+/// A packet, as a queue sees it.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct QueuedPacket {
     number: u64,
@@ -22,7 +23,7 @@ pub(crate) struct QueuedPacket {
 
 #[pymethods]
 impl QueuedPacket {
-    /// Its number in this queue, from 0: by it the queue says what to send or to drop.
+    /// Its number in this queue, from 0: the queue uses it to say what to send or drop.
     #[getter]
     fn number(&self) -> u64 {
         self.number
@@ -34,7 +35,7 @@ impl QueuedPacket {
         self.length
     }
 
-    /// When it comes, in seconds.
+    /// Its arrival time, in seconds.
     #[getter]
     fn now(&self) -> f64 {
         self.now
@@ -87,14 +88,14 @@ pub(crate) struct PythonQueue {
     error: FirstError,
 }
 
-/// What the queue answers to an arrival.
+/// The queue's response to an arrival.
 #[derive(FromPyObject)]
 enum Arrival {
     Stays(bool),
     Drops(Vec<u64>),
 }
 
-/// And to a free transmitter: what goes, and what is dropped before.
+/// The queue's response to a free transmitter: what to send, and what to drop before that.
 #[derive(FromPyObject)]
 enum Departure {
     One(u64),
@@ -201,7 +202,7 @@ impl Queue for PythonQueue {
                 Err(error) => self.error.set(error),
             }
         }
-        // The run is about to be broken off: in order until then.
+        // The run is about to be stopped: packets leave in order until then.
         let first = self.waiting.keys().next().copied();
         first.and_then(|number| self.take(number, context.pool)).map_or(Dequeue::Empty, Dequeue::Packet)
     }
@@ -211,7 +212,7 @@ impl Queue for PythonQueue {
     }
 
     fn set_bound(&mut self, _: Bound) {
-        // Its bound is its own.
+        // The queue has its own limit.
     }
 
     fn bound(&self) -> Bound {

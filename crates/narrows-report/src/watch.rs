@@ -86,7 +86,7 @@ pub struct LatenessBound {
 pub struct ViolationInterval {
     /// The scheduled instant of the first of them.
     pub start_ns: u64,
-    /// The scheduled instant of the last of them.
+    /// The instant at which the last of them was released.
     pub end_ns: u64,
     /// How many there were.
     pub packets: u64,

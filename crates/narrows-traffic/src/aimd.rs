@@ -1,19 +1,19 @@
-//! A sender that responds to congestion, with the other end that acknowledges: what a queue that drops and marks is for.
+//! A sender that responds to congestion, and its acknowledging receiver: traffic for queues that drop and mark.
 //!
-//! It is the additive increase and multiplicative decrease of TCP (RFC 5681) without TCP's protocol: there is no
-//! connection to set up and no stream to put in order. Packets of one length go from one port to another; each that gets
-//! there whole is answered at that instant by an acknowledgement of 40 bytes (IPv6: 60), which crosses the network too. An
-//! acknowledgement tells of everything that has arrived so far (a SACK with as many blocks as it takes, and the marks
-//! counted packet by packet), so that one may be lost without harm.
+//! It implements TCP's additive increase and multiplicative decrease (RFC 5681) without TCP's protocol: there is no
+//! connection set-up and no byte stream to reassemble. Packets of one length go from one port to another; each that
+//! arrives undamaged is acknowledged at that instant by a packet of 40 bytes (IPv6: 60), which crosses the network
+//! too. An acknowledgement covers everything that has arrived so far (a SACK with as many blocks as needed, and the
+//! marks counted per packet), so that losing one does no harm.
 //!
-//! - Each transmission has a number of its own, as in QUIC (RFC 9002): what is lost is sent again under another one, and
-//!   so every acknowledgement measures a round trip.
-//! - A packet is lost when three that were sent later have arrived, or when the time-out of RFC 6298 has passed (1 s at
-//!   first and at least; doubled each time, up to 60 s). After 15 time-outs in a row the sender gives up.
-//! - The window: [`window`]. Packets go out as soon as it has room, without pacing.
+//! - Each transmission has its own number, as in QUIC (RFC 9002): a lost packet is sent again under a new number, so
+//!   every acknowledgement gives a round-trip time sample.
+//! - A packet is considered lost when three packets sent later have arrived, or when the time-out of RFC 6298 expires
+//!   (1 s initially and at least; doubled each time, up to 60 s). After 15 consecutive time-outs the sender gives up.
+//! - Congestion window: see [`window`]. Packets are sent as soon as the window allows, without pacing.
 //!
-//! A packet with a flipped bit is thrown away at either end, as a checksum would have it. Packets may not be cut: on a path
-//! with a smaller MTU none gets through.
+//! Both ends discard packets with bit errors, as a checksum would. Packets must not be fragmented: on a path with a
+//! smaller MTU none arrives.
 
 mod sender;
 mod window;
@@ -26,19 +26,19 @@ use narrows_scenario::AimdConfig;
 use crate::aimd::sender::Sender;
 use crate::body::{Arrived, Delivery};
 
-/// Both ends.
+/// Sender and receiver.
 #[derive(Debug)]
 pub(crate) struct Aimd {
     sender: Sender,
-    /// What has arrived and the sender does not know of yet: numbers, and whether they were marked.
+    /// Arrivals that the sender does not know of yet: transmission numbers, and whether they were marked.
     arrived: VecDeque<(u64, bool)>,
-    /// How much arrived before that.
+    /// How many arrivals the sender knows of.
     known: u64,
     data: Packet<()>,
     acknowledgement: Packet<()>,
     from: PortId,
     to: PortId,
-    /// What enters the network next.
+    /// Packets that enter the network next.
     out: VecDeque<Out>,
 }
 
@@ -47,12 +47,12 @@ pub(crate) struct Aimd {
 pub(crate) struct Out {
     pub(crate) at: Time,
     pub(crate) port: PortId,
-    /// Of data, the number of the transmission; of an acknowledgement, how much has arrived.
+    /// For data, the transmission number; for an acknowledgement, how many packets have arrived.
     pub(crate) number: u64,
 }
 
 impl Aimd {
-    /// Packets of the flow `key` from one port to another.
+    /// A flow with the flow key `key` from one port to another.
     pub(crate) fn new(config: &AimdConfig, key: FlowKey, from: PortId, to: PortId) -> Self {
         let network_header = if key.network == Protocol::Ipv6 { 0 } else { 20 };
         let headers = Headers::plain(&key, config.length);
@@ -72,12 +72,12 @@ impl Aimd {
         Self { sender: Sender::new(config), arrived, known: 0, data, acknowledgement, from, to, out }
     }
 
-    /// When the next packet enters the network. Moves, either way, at each arrival.
+    /// When the next packet enters the network. An arrival may move this in either direction.
     pub(crate) fn peek(&self) -> Option<Time> {
         self.out.front().map(|out| out.at).or(self.sender.wakes())
     }
 
-    /// The packet whose instant was peeked at.
+    /// The packet that [`Aimd::peek`] announced.
     pub(crate) fn take(&mut self) -> (Out, Packet<()>) {
         if let (None, Some(at)) = (self.out.front(), self.sender.wakes()) {
             self.sender.wake();
@@ -88,7 +88,7 @@ impl Aimd {
         (out, packet.clone())
     }
 
-    /// A packet has got to one of the ends.
+    /// A packet has arrived at one of the ends.
     pub(crate) fn arrive(&mut self, arrived: Arrived) {
         let Arrived { delivery: Delivery { at, port, marked, .. }, number, .. } = arrived;
         if port == self.to {

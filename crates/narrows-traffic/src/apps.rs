@@ -1,12 +1,12 @@
-//! Applications: clients and servers that have transactions with each other, over TCP or UDP, through the network.
+//! Applications: clients and servers that perform transactions with each other over TCP or UDP, through the network.
 //!
-//! An [`App`] is a feed that responds. When transactions begin says [`demand`]; what goes on in one is a session: over TCP
-//! a connection with a dialogue on it ([`connection`], [`exchange`], [`call`]), over UDP a [`query`] or a [`call`]. A
-//! session does something when a packet of it arrives, and when it wakes up; what it sends enters the network at that
-//! instant.
+//! An [`App`] is a responsive source. [`demand`] decides when transactions begin. Each transaction is a session: over
+//! TCP a connection with a dialogue on it ([`connection`], [`exchange`], [`call`]), over UDP a [`query`] or a
+//! [`call`]. A session acts when one of its packets arrives and when its timer expires; what it sends enters the
+//! network at that instant.
 //!
-//! The n-th transaction of a source has the same sizes and pauses whatever becomes of the others, and whatever the
-//! network is like: draws are keyed by the source's name, n, and what they are for.
+//! The n-th transaction of a source has the same sizes and pauses whatever happens to the others and whatever the
+//! network is like: draws are keyed by the source's name, n, and their purpose.
 
 mod call;
 mod connection;
@@ -32,28 +32,28 @@ use crate::apps::session::Session;
 use crate::body::{Arrived, Delivery, Frame};
 use crate::tcp::Host;
 
-/// A source of traffic: its clients, its servers, and what is between them.
+/// A traffic source: its clients, its servers, and the sessions between them.
 pub(crate) struct App {
     config: AppConfig,
-    /// Of the client's first flow.
+    /// The key of the client's first flow.
     key: FlowKey,
     ports: [PortId; 2],
-    /// The client's and the server's, if they speak TCP.
+    /// The client's and the server's TCP hosts, if they use TCP.
     hosts: Option<Box<[Host; 2]>>,
     draws: Draws,
     clients: Clients,
-    /// Those that are going on, and connections of which an end is not through with it. They are never listed.
+    /// Sessions in progress, and connections that an end has not finished with. Never iterated.
     sessions: HashMap<u32, Entry>,
-    /// When sessions are to be looked at; an entry that is not its session's own counts no more.
+    /// Timers of sessions; an entry that differs from its session's own is out of date.
     wakes: BinaryHeap<Reverse<(Time, u32)>>,
-    /// What enters the network next.
+    /// Packets that enter the network next.
     out: VecDeque<Departure>,
     meter: AppMeter,
 }
 
 struct Entry {
     session: Session,
-    /// The entry that counts.
+    /// The valid timer entry.
     wakes: Option<Time>,
     is_open: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Departure {
 }
 
 impl App {
-    /// Clients at one port and servers at another. `key` is that of the first client's packets.
+    /// Clients at one port and servers at another. `key` is the flow key of the first client's packets.
     pub(crate) fn new(
         config: AppConfig,
         key: FlowKey,
@@ -90,8 +90,8 @@ impl App {
         Self { config, key, ports: [from, to], hosts, draws, clients, sessions, wakes, out, meter }
     }
 
-    /// When something happens next: a packet enters the network, or somebody wakes up. Moves, either way, at each
-    /// arrival.
+    /// When something happens next: a packet enters the network, or a session's timer expires. An arrival may move
+    /// this in either direction.
     pub(crate) fn peek(&self) -> Option<Time> {
         if let Some(departure) = self.out.front() {
             return Some(departure.at);
@@ -100,7 +100,7 @@ impl App {
         [wakes, self.clients.peek()].into_iter().flatten().min()
     }
 
-    /// Does what was peeked at. What somebody who woke up sends may come only now; it may be nothing.
+    /// Does what [`App::peek`] announced. A session whose timer expired may send only now, or nothing.
     pub(crate) fn take(&mut self) -> Option<Departure> {
         if self.out.is_empty() {
             let at = self.peek()?;
@@ -113,7 +113,7 @@ impl App {
         self.out.pop_front()
     }
 
-    /// A packet has got to one of the ends.
+    /// A packet has arrived at one of the ends.
     pub(crate) fn arrive(&mut self, arrived: Arrived) {
         let Arrived { delivery: Delivery { at, sent, port, length, .. }, number, frame, .. } = arrived;
         let side = if port == self.ports[Side::Server as usize] { Side::Server } else { Side::Client };
@@ -127,7 +127,7 @@ impl App {
         self.keep(at, serial, entry);
     }
 
-    /// What it has counted.
+    /// Its counters.
     pub(crate) fn meter(&self) -> &AppMeter {
         &self.meter
     }
@@ -162,7 +162,7 @@ impl App {
         self.keep(at, serial, entry);
     }
 
-    /// Puts a session back that something has happened to, unless it is over.
+    /// Stores a session that has processed an event, unless it is over.
     fn keep(&mut self, at: Time, serial: u32, mut entry: Entry) {
         if let (true, Some(outcome)) = (entry.is_open, entry.session.outcome()) {
             entry.is_open = false;
@@ -209,7 +209,7 @@ impl std::fmt::Debug for App {
     }
 }
 
-/// The flow of what comes back.
+/// The flow key of the reverse direction.
 fn reversed(key: &FlowKey) -> FlowKey {
     FlowKey {
         source: key.destination,

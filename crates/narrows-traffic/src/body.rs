@@ -1,4 +1,4 @@
-//! What packets carry through the network, and what is known of one that has crossed it.
+//! The payload of packets in the engine, and what is known of a delivered one.
 
 use narrows_core::{Body as Kept, Event, FlowKey, PortId, Time, Verdict};
 use narrows_frame::LinkLayer;
@@ -6,13 +6,13 @@ use narrows_frame::LinkLayer;
 /// What a generated packet carries through the engine.
 #[derive(Debug)]
 pub struct Body {
-    /// The number of the source that it came from.
+    /// The number of its source.
     pub source: u32,
-    /// Its length when it came in, from the network header on.
+    /// Its length on arrival, from the network header on.
     pub length: u32,
-    /// What the source knows it by, where it wants to know that it has arrived.
+    /// The source's own number for it, if the source needs to know of its delivery.
     pub number: u64,
-    /// The frame's bytes, where it has any and somebody wants them.
+    /// The frame's bytes, if it has any and they are needed.
     pub frame: Option<Box<Frame>>,
 }
 
@@ -21,9 +21,9 @@ pub struct Body {
 pub struct Frame {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// How long it was on the wire.
+    /// Its original length on the wire.
     pub original: u32,
-    /// How it begins.
+    /// Its link layer.
     pub layer: LinkLayer,
 }
 
@@ -33,24 +33,24 @@ pub struct Arrived {
     pub(crate) delivery: Delivery,
     pub(crate) source: u32,
     pub(crate) number: u64,
-    /// The frame's bytes as they entered, where it has any.
+    /// The frame's bytes on entry, if it has any.
     pub(crate) frame: Option<Vec<u8>>,
 }
 
-/// The delivery of a whole packet without a flipped bit, but for its body.
+/// The delivery of a complete packet without bit errors, apart from its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     pub(crate) at: Time,
-    /// When it entered.
+    /// When it entered the network.
     pub(crate) sent: Time,
     pub(crate) port: PortId,
-    /// From the network header on.
+    /// The length from the network header on.
     pub(crate) length: u32,
     pub(crate) marked: bool,
 }
 
 impl Delivery {
-    /// That of an event, if it is one.
+    /// From an event, if it is such a delivery.
     pub fn of<B>(event: &Event<'_, B>) -> Option<Self> {
         let Verdict::Delivered(port) = event.verdict else { return None };
         let marked = event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED;
@@ -59,13 +59,13 @@ impl Delivery {
         is_whole.then_some(Self { at, sent, port, length, marked })
     }
 
-    /// The packet that carried this.
+    /// The packet, with its body.
     pub fn with(self, body: Body) -> Arrived {
         let Body { source, number, frame, .. } = body;
         Arrived { delivery: self, source, number, frame: frame.map(|frame| frame.bytes) }
     }
 
-    /// A copy of the packet that carries this.
+    /// The packet, with a copy of its body.
     pub fn with_shared(self, body: &Body) -> Arrived {
         let Body { source, number, ref frame, .. } = *body;
         let frame = frame.as_ref().map(|frame| frame.bytes.clone());
@@ -74,7 +74,7 @@ impl Delivery {
 }
 
 impl Arrived {
-    /// A delivery, if it is that of a whole packet without a flipped bit.
+    /// From an event, if it is the delivery of a complete packet without bit errors.
     pub fn of(event: Event<'_, Body>) -> Option<Self> {
         let delivery = Delivery::of(&event)?;
         Some(match event.body {

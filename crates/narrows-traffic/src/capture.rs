@@ -15,22 +15,22 @@ use narrows_frame::{ReadError, WallTime};
 use crate::body::Frame;
 use crate::error::SourceError;
 
-/// Packets that a thread reads ahead: half a second of 10,000 a second, less than a MiB.
+/// Packets that a thread reads ahead: half a second at 10,000 packets per second, less than a MiB.
 const AHEAD: usize = 4096;
 
-/// A capture that is played.
+/// A capture being played.
 pub(crate) struct CaptureFeed {
     packets: Packets,
     next: Option<Captured>,
-    /// The thread that reads ahead has nothing yet.
+    /// The read-ahead thread has no packet ready yet.
     is_starved: bool,
 }
 
-/// Who reads the file.
+/// Where the file is read.
 enum Packets {
-    /// Whoever takes a packet.
+    /// In the thread that takes packets.
     Here(Box<Reader>),
-    /// A thread: whoever takes a packet never waits for the disk.
+    /// In a read-ahead thread, so that taking a packet never waits for the disk.
     Ahead(Receiver<Result<Captured, ReadError>>),
 }
 
@@ -42,17 +42,17 @@ struct Captured {
 
 struct Reader {
     reader: CaptureReader<BufReader<File>>,
-    /// Whether anybody wants the bytes.
+    /// Whether the bytes are needed.
     keep: bool,
     start: Time,
-    /// The instant of the first packet by the clock of the capture.
+    /// The time of the first packet, by the clock of the capture.
     first: Option<WallTime>,
-    /// That of the packet read last.
+    /// The instant of the last packet read.
     last: Time,
 }
 
 impl CaptureFeed {
-    /// Opens a capture whose first packet enters at `start`. With `keep` the bytes of its packets go with them.
+    /// Opens a capture whose first packet enters at `start`. With `keep`, packets carry their bytes.
     pub(crate) fn open(file: &Path, start: Time, keep: bool, ahead: bool) -> Result<Self, SourceError> {
         let reader = CaptureReader::open(file)?;
         let mut reader = Reader { reader, keep, start, first: None, last: start };
@@ -80,7 +80,7 @@ impl CaptureFeed {
         self.is_starved
     }
 
-    /// Looks for the next packet, if there is none yet.
+    /// Fetches the next packet, if there is none yet.
     pub(crate) fn advance(&mut self) -> Result<(), SourceError> {
         self.is_starved = false;
         self.next = match &mut self.packets {
@@ -105,14 +105,14 @@ impl Reader {
         let layer = captured.interface.layer();
         let parsed = parse_cut(layer, captured.bytes, captured.length);
         let frame = || Frame { bytes: captured.bytes.to_vec(), original: captured.length, layer };
-        // A capture of several interfaces may be a little out of order. Time does not go back.
+        // A capture from several interfaces may be slightly out of order. Instants never go back.
         self.last = self.last.max(self.start + captured.instant.since(first));
         let frame = self.keep.then(|| Box::new(frame()));
         Ok(Some(Captured { at: self.last, packet: parsed.with(()), frame }))
     }
 }
 
-/// Has a thread read the rest; it ends with the file, or when nobody takes packets any more.
+/// Starts a thread that reads the rest; it ends with the file, or when no more packets are taken.
 fn read_ahead(mut reader: Reader) -> std::io::Result<Receiver<Result<Captured, ReadError>>> {
     let (sender, packets) = mpsc::sync_channel(AHEAD);
     thread::Builder::new().name("capture".into()).spawn(move || {

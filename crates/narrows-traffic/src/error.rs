@@ -1,4 +1,4 @@
-//! What can go wrong with a source.
+//! Errors of traffic sources.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use narrows_frame::ReadError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// A capture could not be read.
+    /// A capture cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The thread that reads a capture ahead could not be started.
+    /// The read-ahead thread of a capture cannot be started.
     #[error("cannot start the thread that reads a capture: {0}")]
     Thread(io::Error),
-    /// A kind of traffic that this version does not know.
+    /// A kind of traffic that this version does not support.
     #[error("unknown kind of traffic `{0}`")]
     Unknown(String),
 }

@@ -1,9 +1,10 @@
-//! Sources of traffic: what a scenario itself sends through its network, in virtual time and beside real programs.
+//! Traffic sources: what a scenario itself sends through its network, in virtual time and beside real programs.
 //!
-//! [`Sources`] merges all of them in the order of their instants: generated packets, captures, senders that respond to
-//! congestion, and applications on TCP hosts or UDP. Whoever drives an engine asks for the instant of the next packet
-//! ([`Sources::peek`]), hands it in at that instant ([`Sources::take`]), and tells what arrived ([`Sources::arrive`]).
-//! A source has no clock: it is asked late and sends the same packets, as of the instants at which they were due.
+//! [`Sources`] merges all sources in order of time: generated packets, captures, senders that respond to congestion,
+//! and applications on TCP hosts or UDP. The driver of an engine asks for the instant of the next packet
+//! ([`Sources::peek`]), hands the packet in at that instant ([`Sources::take`]), and reports what arrived
+//! ([`Sources::arrive`]). A source has no clock: if it is asked late, it sends the same packets, as of the instants
+//! at which they were due.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What enters the network, from all sources, in one order.
+//! Merges all sources into one sequence of packets.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,23 +15,23 @@ use crate::body::{Arrived, Body};
 use crate::capture::CaptureFeed;
 use crate::error::SourceError;
 
-/// How sources are to send.
+/// How sources send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceOptions {
     /// Packets of captures keep their bytes.
     pub keep_frames: bool,
-    /// Threads read captures ahead: whoever takes a packet never waits for the disk. One that is not there yet comes later than
-    /// it should.
+    /// Threads read captures ahead, so that taking a packet never waits for the disk. A packet that is not ready in
+    /// time is late.
     pub read_ahead: bool,
-    /// Sources that are for virtual time alone are left out.
+    /// Skip sources marked for virtual time only.
     pub live: bool,
 }
 
-/// Where packets come from: one source of traffic.
+/// A traffic source.
 #[derive(Debug)]
 pub struct Origin {
     name: String,
-    /// Its place among the scenario's traffic.
+    /// Its index among the scenario's traffic.
     place: u32,
     port: PortId,
     kind: Kind,
@@ -39,9 +39,9 @@ pub struct Origin {
 
 #[derive(Debug)]
 enum Kind {
-    /// Arrivals from nowhere: each packet is like the template, but for its length.
+    /// An open-loop generator: each packet is like the template, except for its length.
     Source { source: Source, template: Packet<()> },
-    /// A sender that waits for what comes back; boxed, as it is large.
+    /// A sender that waits for acknowledgements; boxed because it is large.
     Aimd(Box<Aimd>),
     /// Clients and servers of an application.
     App(Box<App>),
@@ -49,25 +49,25 @@ enum Kind {
     Capture(CaptureFeed),
 }
 
-/// All sources, merged: in the order of instants, and at one instant captures before others, then by name, then in the
-/// order in which a source gives its packets.
+/// All sources, merged in order of time. At the same instant, captures come before others, then the order is by name,
+/// then the source's own.
 #[derive(Debug)]
 pub struct Sources {
     origins: Vec<Origin>,
-    /// When sources are to be looked at, the next packet coming then or later. An arrival may bring it forward, and leave
-    /// an entry behind that counts no more.
+    /// When to look at each source; its next packet is due then or later. An arrival may bring this forward, which
+    /// leaves an outdated entry behind.
     heads: BinaryHeap<Reverse<(Time, u32)>>,
-    /// The entry that counts, of each source.
+    /// The valid entry of each source.
     entries: Vec<Option<Time>>,
-    /// Captures whose next packet is not there yet.
+    /// Captures whose next packet is not ready yet.
     starved: Vec<u32>,
 }
 
 impl Sources {
-    /// Those of a scenario that enter its network, `engine`, at ports that `has` names.
+    /// The sources of a scenario that enter the network of `engine` at ports for which `has` is true.
     ///
     /// # Errors
-    /// When a capture cannot be read.
+    /// If a capture cannot be read.
     pub fn of<B>(
         scenario: &Scenario,
         engine: &Engine<B>,
@@ -89,7 +89,7 @@ impl Sources {
         Ok(Self::new(origins.collect::<Result<_, _>>()?))
     }
 
-    /// These.
+    /// Merges these sources.
     pub fn new(mut origins: Vec<Origin>) -> Self {
         origins.sort_by(|a, b| (a.rank(), &a.name).cmp(&(b.rank(), &b.name)));
         let entries: Vec<_> = origins.iter().map(Origin::peek).collect();
@@ -97,12 +97,12 @@ impl Sources {
         Self { heads: heads.collect(), entries, origins, starved: Vec::new() }
     }
 
-    /// The names of the sources, in the order of their numbers.
+    /// The names of the sources, in order of their numbers.
     pub fn names(&self) -> Vec<String> {
         self.origins.iter().map(|origin| origin.name.clone()).collect()
     }
 
-    /// How many there are.
+    /// How many sources there are.
     pub fn len(&self) -> usize {
         self.origins.len()
     }
@@ -112,17 +112,17 @@ impl Sources {
         self.origins.is_empty()
     }
 
-    /// The place of a source among the scenario's traffic.
+    /// The index of a source among the scenario's traffic.
     pub fn place(&self, source: u32) -> u32 {
         self.origins[source as usize].place
     }
 
-    /// Whether there are sources that wait for what arrives.
+    /// Whether any source reacts to arrivals.
     pub fn respond(&self) -> bool {
         self.origins.iter().any(|origin| matches!(origin.kind, Kind::Aimd(_) | Kind::App(_)))
     }
 
-    /// What the applications have counted, each with its place among the scenario's traffic.
+    /// The counters of applications, each with its index among the scenario's traffic.
     pub fn applications(&self) -> impl Iterator<Item = (u32, &AppMeter)> {
         self.origins.iter().filter_map(|origin| match &origin.kind {
             Kind::App(app) => Some((origin.place, app.meter())),
@@ -130,15 +130,15 @@ impl Sources {
         })
     }
 
-    /// Whether packets of a capture are due that are not read yet.
+    /// Whether a capture has packets due that have not been read yet.
     pub fn is_starved(&self) -> bool {
         !self.starved.is_empty()
     }
 
-    /// Looks for packets of captures that were not read yet.
+    /// Checks for packets of captures that were not ready before.
     ///
     /// # Errors
-    /// When a capture cannot be read.
+    /// If a capture cannot be read.
     pub fn refill(&mut self) -> Result<(), SourceError> {
         for number in std::mem::take(&mut self.starved) {
             if let Kind::Capture(capture) = &mut self.origins[number as usize].kind {
@@ -149,7 +149,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Puts a source on the list again whose next packet is known by now.
+    /// Schedules a source whose next packet is now known.
     fn expect(&mut self, number: u32) {
         let origin = &self.origins[number as usize];
         if matches!(&origin.kind, Kind::Capture(capture) if capture.is_starved()) {
@@ -160,7 +160,7 @@ impl Sources {
         self.heads.extend(at.map(|at| Reverse((at, number))));
     }
 
-    /// Tells a source that its packet has arrived; its next one may come at once.
+    /// Tells a source that its packet has arrived; its next packet may be due at once.
     pub fn arrive(&mut self, arrived: Arrived) {
         let number = arrived.source;
         let origin = &mut self.origins[number as usize];
@@ -195,10 +195,10 @@ impl Sources {
         None
     }
 
-    /// Takes the packet whose instant was peeked at; there may be none, where somebody only wakes up then.
+    /// Takes the packet whose instant was peeked at; `None` if a timer expired and nothing is sent.
     ///
     /// # Errors
-    /// When a capture cannot be read.
+    /// If a capture cannot be read.
     pub fn take(&mut self) -> Result<Option<(Time, PortId, Packet<Body>)>, SourceError> {
         let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
         let Reverse((at, number)) = *head;
@@ -243,7 +243,7 @@ impl Origin {
         Ok(Self { name: name.clone(), place: 0, port: from, kind })
     }
 
-    /// Packets from nowhere that enter at `port`, Ethernet frames without options in their headers.
+    /// Open-loop packets that enter at `port`: Ethernet frames without header options.
     pub fn generated(name: &str, port: PortId, source: Source, key: FlowKey) -> Self {
         let network_header = match key.network {
             Protocol::Ipv4 | Protocol::Ipv4DontFragment => 20,
@@ -254,7 +254,7 @@ impl Origin {
         Self { name: name.into(), place: 0, port, kind: Kind::Source { source, template } }
     }
 
-    /// A sender that responds to congestion, at the first port, and the other end at the second.
+    /// A sender that responds to congestion, at the first port, and its receiver at the second.
     pub fn aimd(name: &str, config: &AimdConfig, key: FlowKey, (from, to): (PortId, PortId)) -> Self {
         let kind = Kind::Aimd(Box::new(Aimd::new(config, key, from, to)));
         Self { name: name.into(), place: 0, port: from, kind }
@@ -305,7 +305,7 @@ impl Origin {
     }
 }
 
-/// What the report says of applications by themselves, in the order of their names, each with its place among the traffic.
+/// The descriptions of applications for the report, in order of their names, each with its index among the traffic.
 pub fn application_infos(scenario: &Scenario) -> Vec<(u32, ApplicationInfo)> {
     let info = |(traffic, place): (&Traffic, u32)| match &traffic.source {
         TrafficSource::App { config, key } => Some((

@@ -1,13 +1,14 @@
-//! TCP hosts in virtual time: smoltcp's sockets, whose segments cross the engine as packets.
+//! TCP hosts in virtual time: smoltcp sockets whose segments cross the engine as packets.
 //!
-//! A [`Host`] has an address and answers what arrives at the instant of its arrival; it takes no time for it. Each
-//! connection has an [`End`] at either host. Segments are real: with sequence numbers, checksums and the options that
-//! smoltcp sends (maximum segment size, window scale, SACK permitted and one SACK block), in packets that may not be cut.
+//! A [`Host`] has an address and responds to an arrival at the same instant, with no processing time. Each connection
+//! has an [`End`] at either host. Segments are real: they have sequence numbers, checksums and the options that
+//! smoltcp sends (maximum segment size, window scale, SACK permitted and one SACK block), in packets with "don't
+//! fragment".
 //!
-//! smoltcp counts time in microseconds. An arrival counts as of the last whole one, so that timers which it starts are up
-//! to a microsecond early; segments leave at the very instant of what made them leave, to the nanosecond.
+//! smoltcp measures time in microseconds. An arrival counts as of the last whole microsecond, so timers that it
+//! starts are up to a microsecond early. Segments leave exactly at the instant of their cause, to the nanosecond.
 //!
-//! What this sender is not: docs/model.md.
+//! docs/model.md lists the limitations of this sender.
 
 mod end;
 mod segment;

@@ -1,27 +1,27 @@
-//! Who may ask: tokens, cookies, and where a request comes from.
+//! Access control: tokens, cookies, and the origin of requests.
 //!
-//! A page elsewhere can have a browser send requests here. So each request must name this server as its Host (against names that
-//! are made to point here), what changes something must come from this server's own page (Origin), and each needs a token: in
-//! the address once, in a cookie after.
+//! A page elsewhere can make a browser send requests here. So each request must name this server as its Host (against
+//! DNS names made to point here), requests that change something must come from this server's own page (Origin), and
+//! every request needs a token: once in the URL, then in a cookie.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, Method, StatusCode, header};
 
-/// What somebody may do.
+/// What a client may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// See everything.
+    /// Read everything.
     Reader,
-    /// Change things, too.
+    /// Also make changes.
     Editor,
 }
 
-/// The words by which people are known.
+/// The tokens that identify clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Tokens {
-    /// Nothing where nobody may change anything.
+    /// `None` if nobody may make changes.
     pub(crate) editor: Option<String>,
     pub(crate) reader: String,
 }
@@ -36,15 +36,15 @@ impl Tokens {
     }
 }
 
-/// Compares in a time that does not tell how far they agree.
+/// Compares in constant time, so that timing reveals nothing.
 fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
-/// How a server may be called, and its tokens.
+/// The names of a server, and its tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// Nothing where everybody who reaches it may read.
+    /// `None` if everybody who can reach the server may read.
     pub(crate) tokens: Option<Tokens>,
     address: SocketAddr,
     names: BTreeSet<String>,
@@ -56,12 +56,12 @@ impl Access {
         Self { tokens, address, names }
     }
 
-    /// The name of the cookie. Cookies do not know ports, and two servers have two tokens.
+    /// The cookie's name. Cookies ignore ports, and two servers have different tokens.
     pub(crate) fn cookie(&self) -> String {
         format!("narrows-{}", self.address.port())
     }
 
-    /// Who asks, or why that is refused.
+    /// The client's role, or why the request is refused.
     pub(crate) fn role(
         &self,
         method: &Method,
@@ -78,7 +78,7 @@ impl Access {
         Ok(role)
     }
 
-    /// Whether a request names this server, and comes from its own page where it has to.
+    /// Checks that a request names this server and, where required, comes from its own page.
     pub(crate) fn place(
         &self,
         method: &Method,
@@ -100,7 +100,7 @@ impl Access {
         match headers.get(header::ORIGIN).map(|origin| origin.to_str()) {
             Some(Ok(origin)) if origin.eq_ignore_ascii_case(&format!("http://{host}")) => Ok(()),
             Some(_) => foreign,
-            // Programs, which have no origin, show their token in a header that no page can send elsewhere.
+            // Programs, which have no origin, send their token in a header that no other page can send.
             None if method == Method::GET || bearer(headers).is_some() => Ok(()),
             None => foreign,
         }
@@ -115,7 +115,7 @@ impl Access {
             return false;
         }
         let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-        // A name can be made to point anywhere, an address cannot.
+        // A DNS name can be made to point anywhere, an address cannot.
         let is_address = bare.parse::<IpAddr>().is_ok();
         is_address
             || name.eq_ignore_ascii_case("localhost")

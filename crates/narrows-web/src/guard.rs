@@ -1,4 +1,4 @@
-//! Connections: how many at once, and how long one may do nothing.
+//! Limits on connections: their number and idle time.
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -17,14 +17,14 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::metrics::ServerCounts;
 
-/// Connections at once.
+/// The maximum number of concurrent connections.
 const MOST: usize = 64;
-/// A client that takes nothing for so long is dropped.
+/// A client that reads nothing for this long is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A connection on which nothing happens for so long is closed. A stream has something to say each second.
+/// A connection without activity for this long is closed. A stream sends something each second.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// What is counted, for `/metrics`.
+/// Counters for `/metrics`.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     connections: AtomicU64,
@@ -45,7 +45,7 @@ impl Counts {
     }
 }
 
-/// Takes connections, up to so many.
+/// Accepts connections, up to a maximum.
 pub(crate) struct Guard {
     listener: TcpListener,
     free: Arc<Semaphore>,
@@ -68,14 +68,14 @@ impl Listener for Guard {
                 Ok((stream, from)) => match self.free.clone().try_acquire_owned() {
                     Ok(permit) => {
                         self.counts.connections.fetch_add(1, Ordering::Relaxed);
-                        // Without that it is slower, no more.
+                        // Without it, connections are only slower.
                         let _ = stream.set_nodelay(true);
                         return (Guarded::new(stream, permit, self.counts.clone()), from);
                     }
-                    // Closed at once: whoever waits gets an answer.
+                    // Closed at once, so that the client gets a response.
                     Err(_) => drop(self.counts.refused.fetch_add(1, Ordering::Relaxed)),
                 },
-                // Too many files are open, say: it passes.
+                // For example too many open files: temporary.
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         }
@@ -86,13 +86,13 @@ impl Listener for Guard {
     }
 }
 
-/// A connection that ends when nothing happens on it.
+/// A connection that is closed when it is inactive.
 pub(crate) struct Guarded {
     stream: TcpStream,
     _permit: OwnedSemaphorePermit,
     counts: Arc<Counts>,
     idle: Pin<Box<Sleep>>,
-    /// Since when it takes nothing.
+    /// Since when the client has not read.
     full: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,8 +1,9 @@
-//! A run in the browser, and its metrics: a server that is a client of runs' control sockets.
+//! A web page for runs, and their metrics: a server that is a client of runs' control sockets.
 //!
-//! It asks as `narrows stats` does and sets as `narrows set` does, so that the threads that move packets know nothing of it.
-//! [`Server::open`] binds the address and makes the tokens; [`Server::serve`] serves. What is absent: encryption (use a tunnel), users
-//! beyond a token that may change and one that may read, anything from another host than this.
+//! It queries runs as `narrows stats` does and changes them as `narrows set` does, so the packet threads need no
+//! knowledge of it. [`Server::open`] binds the address and creates the tokens; [`Server::serve`] serves. Not
+//! included: encryption (use a tunnel), users beyond one token for changes and one for reading, resources from any
+//! other host.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -22,33 +23,33 @@ use narrows_io::random;
 use routes::Site;
 use runs::Runs;
 
-/// How to serve.
+/// Options of the server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// The only run to show; without it, all of this user.
+    /// Show only this run; without it, all runs of this user.
     pub run: Option<String>,
-    /// Nobody may change anything.
+    /// Allow no changes.
     pub read_only: bool,
-    /// Only `/metrics`, for whoever reaches it.
+    /// Serve only `/metrics`, without a token.
     pub metrics_only: bool,
-    /// Further names by which browsers may call this host.
+    /// Additional host names under which browsers may address this server.
     pub hosts: Vec<String>,
 }
 
-/// Why there is no server.
+/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// The address cannot be had.
+    /// The address cannot be bound.
     #[error("cannot listen at {address}: {cause}{}", hint(cause))]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
-    /// The system gave no random numbers, threads or sockets.
+    /// The system provides no random numbers, threads or sockets.
     #[error("cannot serve: {0}")]
     System(#[from] io::Error),
 }
@@ -61,7 +62,7 @@ fn hint(cause: &io::Error) -> &'static str {
     }
 }
 
-/// A server that listens.
+/// A listening server.
 pub struct Server {
     listener: TcpListener,
     site: Site,
@@ -69,10 +70,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, and makes tokens.
+    /// Binds the address and creates tokens.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// If the address cannot be bound.
     pub fn open(options: Options) -> Result<Self, WebError> {
         let address = options.listen;
         let failed = |cause| WebError::Listen { address, cause };
@@ -91,26 +92,26 @@ impl Server {
         Ok(Self { listener, site, options })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// If the system does not report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// The address for those who may change things; nothing where nobody may.
+    /// The URL for users who may make changes; `None` if nobody may.
     pub fn editor_url(&self) -> Option<String> {
         let token = self.site.access.tokens.as_ref()?.editor.as_ref()?;
         Some(format!("{}/?token={token}", self.origin()))
     }
 
-    /// The address for those who may only look; nothing where no token is needed.
+    /// The URL for users who may only read; `None` if no token is needed.
     pub fn reader_url(&self) -> Option<String> {
         Some(format!("{}/?token={}", self.origin(), self.site.access.tokens.as_ref()?.reader))
     }
 
-    /// The address of the metrics.
+    /// The URL of the metrics.
     pub fn metrics_url(&self) -> String {
         format!("{}/metrics", self.origin())
     }
@@ -122,7 +123,7 @@ impl Server {
     /// Serves until the process ends.
     ///
     /// # Errors
-    /// When the system gives no threads or sockets.
+    /// If the system provides no threads or sockets.
     pub fn serve(self) -> Result<(), WebError> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(16).build()?;

@@ -1,8 +1,9 @@
-//! OpenMetrics text of runs, for Prometheus and what else reads that.
+//! Metrics of runs as OpenMetrics text, for Prometheus and compatible readers.
 //!
-//! Source: the OpenMetrics specification 1.0. Base units (seconds, bytes), counters with `_total`, families sorted as they stand in
-//! [`FAMILIES`], each with its HELP, TYPE and UNIT. The sum of the histogram of lateness is
-//! made of the report's mean, which is right to a nanosecond: it is held where that rounding would have it fall.
+//! Source: the OpenMetrics specification 1.0. Base units (seconds, bytes), counters with `_total`, families in the
+//! order of [`FAMILIES`], each with HELP, TYPE and UNIT. The sum of the lateness histogram is computed from the
+//! report's mean, which is rounded to a nanosecond: where the rounding would make the sum fall, the last value is
+//! kept.
 //!
 //! ```
 //! use narrows_web::metrics::{exposition, ServerCounts};
@@ -16,21 +17,21 @@ use std::fmt::Write;
 use narrows_live::control::{CurrentScenario, Stats};
 use narrows_report::{Direction, HISTOGRAM_BOUNDS, Report};
 
-/// What an answer's header calls this text.
+/// The content type of this text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What a family of metrics is.
+/// The type of a metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyKind {
-    /// It only grows.
+    /// Only increases.
     Counter,
-    /// It goes up and down.
+    /// Increases and decreases.
     Gauge,
-    /// Labels that say something.
+    /// Information in labels.
     Info,
     /// One of several states.
     StateSet,
-    /// Observations by their size.
+    /// Observations by size.
     Histogram,
 }
 
@@ -45,7 +46,7 @@ impl FamilyKind {
         }
     }
 
-    /// What the names of samples end with.
+    /// The suffix of sample names.
     fn suffix(self) -> &'static str {
         match self {
             Self::Counter => "_total",
@@ -55,7 +56,7 @@ impl FamilyKind {
     }
 }
 
-/// A family of metrics: its name, what it is, its unit, what it says.
+/// A metric family: its name, type, unit and help text.
 pub type Family = (&'static str, FamilyKind, &'static str, &'static str);
 
 use FamilyKind::{Counter, Gauge, Histogram, Info, StateSet};
@@ -136,39 +137,39 @@ pub const FAMILIES: &[Family] = &[
     ("narrows_web_refused_requests", Counter, "", "Requests refused for their token, Host or Origin."),
 ];
 
-/// What `narrows_run_accuracy` may be.
+/// The possible values of `narrows_run_accuracy`.
 const ACCURACY: [&str; 4] = ["accurate", "mostly accurate", "not accurate", "exact"];
 
-/// A run that is asked, and what it answered.
+/// A run that was queried, and its answer.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// Its name, or its number where it has none.
+    /// Its name, or its number if it has no name.
     pub run: String,
-    /// The answer; nothing where it did not answer.
+    /// The answer; `None` if it did not answer.
     pub answer: Option<(Stats, CurrentScenario)>,
-    /// How late all packets were together, which never falls.
+    /// The total lateness of all packets, which never decreases.
     pub late_ns: u64,
 }
 
-/// What the server counted.
+/// The server's own counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCounts {
-    /// Connections taken.
+    /// Connections accepted.
     pub connections: u64,
-    /// Closed at once, as too many were open.
+    /// Connections closed at once because too many were open.
     pub refused_connections: u64,
-    /// Dropped, as their client did not read.
+    /// Connections closed because the client did not read.
     pub slow_readers: u64,
     /// Requests without the right token, Host or Origin.
     pub refused_requests: u64,
 }
 
-/// Samples of all families, by their labels.
+/// Samples of all families, by labels.
 #[derive(Default)]
 struct Samples(BTreeMap<&'static str, BTreeMap<String, f64>>);
 
 impl Samples {
-    /// What has the same labels, such as two classes of one name, is added up.
+    /// Samples with the same labels, such as two classes of the same name, are added up.
     fn add(&mut self, family: &'static str, labels: &[(&str, &str)], value: f64) {
         *self.0.entry(family).or_default().entry(written(labels)).or_default() += value;
     }
@@ -218,7 +219,7 @@ fn text(samples: &Samples, histograms: &str) -> String {
         if of_family.is_none() && (*kind != Histogram || histograms.is_empty()) {
             continue;
         }
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "# TYPE {name} {}", kind.word());
         if !unit.is_empty() {
             let _ = writeln!(text, "# UNIT {name} {unit}");
@@ -300,7 +301,7 @@ fn of_link(samples: &mut Samples, run: (&str, &str), own: &Direction) {
     }
 }
 
-/// The samples of the histogram, all bounds each time, as a series must not come and go.
+/// The samples of the histogram; always with all bounds, because a series must not come and go.
 fn lateness(run: (&str, &str), report: &Report, sum_ns: u64) -> String {
     let Some(late) = &report.lateness else { return String::new() };
     let (mut text, mut within) = (String::new(), 0);
@@ -321,7 +322,8 @@ fn lateness(run: (&str, &str), report: &Report, sum_ns: u64) -> String {
     text
 }
 
-/// The link and the direction of an engine's link: `access.up` is `access`, `up`. Of a shared medium the lanes are that.
+/// The link and the direction of an engine's link: `access.up` is `access`, `up`. For a shared medium the lane is the
+/// direction.
 fn place(link: &str, lane: u8) -> (&str, &'static str) {
     match (link.strip_suffix(".up"), link.strip_suffix(".down"), lane) {
         (Some(link), _, _) => (link, "up"),
@@ -335,7 +337,7 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// Labels with their braces.
+/// Formats labels, with braces.
 fn written(labels: &[(&str, &str)]) -> String {
     let all: Vec<_> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }

@@ -1,4 +1,4 @@
-//! What the server answers.
+//! The server's routes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,10 +22,10 @@ use crate::metrics::{CONTENT_TYPE, exposition};
 use crate::runs::Runs;
 use crate::stream::stream;
 
-/// A request's body is no longer.
+/// The maximum length of a request body.
 const LONGEST_BODY: usize = 64 << 10;
 
-/// Only what this server has is loaded, and nobody may show its page inside theirs.
+/// Only resources of this server are loaded, and no other page may frame this one.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -41,7 +41,7 @@ const FILES: &[(&str, &str, &str)] = &[
 ];
 const PAGE: &str = include_str!("../page/index.html");
 
-/// What answers need.
+/// State shared by the handlers.
 pub(crate) struct Site {
     pub(crate) access: Access,
     pub(crate) runs: Arc<Runs>,
@@ -50,23 +50,23 @@ pub(crate) struct Site {
 
 type Shared = State<Arc<Site>>;
 
-/// Which run.
+/// The run that is requested.
 #[derive(Debug, Deserialize)]
 struct Which {
     run: String,
 }
 
-/// A change that is wanted.
+/// A requested change.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
     run: String,
     assignments: Vec<String>,
-    /// Of what was in force when it was decided.
+    /// The generation of the configuration that the change was based on.
     generation: Option<u64>,
 }
 
-/// A preset, as what it assigns to the directions of a link.
+/// A preset, as assignments to the directions of a link.
 #[derive(Debug, Serialize)]
 struct PresetKeys {
     name: &'static str,
@@ -74,7 +74,7 @@ struct PresetKeys {
     down: Vec<(String, String)>,
 }
 
-/// Metrics, and the page where it is wanted.
+/// The metrics, and the page unless `metrics_only`.
 pub(crate) fn router(site: Arc<Site>, metrics_only: bool) -> Router {
     let mut router = Router::new().route("/metrics", get(metrics));
     if !metrics_only {
@@ -98,7 +98,7 @@ pub(crate) fn router(site: Arc<Site>, metrics_only: bool) -> Router {
         .with_state(site)
 }
 
-/// Lets nobody in who has no business here, and says to browsers what the page may do.
+/// Rejects unauthorised requests, and sets the headers that restrict the page.
 async fn guard(State(site): Shared, mut request: Request, next: Next) -> Response {
     let (method, headers) = (request.method(), request.headers());
     let token = query_token(&request);
@@ -139,11 +139,11 @@ fn refuse(site: &Site, (status, why): (StatusCode, &'static str)) -> Response {
 
 fn query_token(request: &Request) -> Option<String> {
     let pairs = request.uri().query()?.split('&').filter_map(|pair| pair.split_once('='));
-    // Tokens are hexadecimal: nothing is escaped in them.
+    // Tokens are hexadecimal: no escapes are possible.
     pairs.filter(|(name, _)| *name == "token").map(|(_, value)| value.to_owned()).next()
 }
 
-/// The token goes from the address, which is seen and kept, into a cookie, which no script reads.
+/// Moves the token from the URL, which is visible and recorded, into a cookie that no script can read.
 fn enter(site: &Site, token: &str, request: &Request) -> Response {
     let rest =
         request.uri().query().unwrap_or_default().split('&').filter(|pair| !pair.starts_with("token="));
@@ -179,7 +179,7 @@ async fn follow(State(site): Shared, Query(which): Query<Which>) -> Response {
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
-/// Keys of links, and presets.
+/// The keys of links, and presets.
 async fn keys() -> Response {
     let known = LinkFlags::known().into_iter().filter(|flag| !flag.name.starts_with("netem"));
     let keys: Vec<_> = known.map(|flag| flag.name).collect();
@@ -207,7 +207,7 @@ async fn set(State(site): Shared, body: Bytes) -> Response {
     let change = move || {
         let run = Client::find(Some(&wanted.run))?;
         let checked = run.check(wanted.assignments.clone())?;
-        // What takes it back was worked out for this generation, and for no other.
+        // The undo was computed for this generation and no other.
         let meant_for = wanted.generation.unwrap_or(checked.generation);
         let changed = run.set(wanted.assignments, Some(meant_for))?;
         to_json(json!({ "generation": changed.generation, "at_ns": changed.at_ns, "undo": checked.undo }))
@@ -244,13 +244,13 @@ fn download(name: &str, kind: &'static str, text: String) -> Response {
         .into_response()
 }
 
-/// The answer where a run is not to be seen here.
+/// The response if a run may not be shown here.
 fn not_ours(site: &Site, run: &str) -> Option<Response> {
     let why = "this server shows another run";
     (!site.runs.has(run)).then(|| (StatusCode::NOT_FOUND, why).into_response())
 }
 
-/// A request's change, or why it is none.
+/// Parses a request's change, or returns an error response.
 fn wanted(site: &Site, body: &Bytes) -> Result<Wanted, Box<Response>> {
     let wanted: Wanted = serde_json::from_slice(body).map_err(|error| {
         Box::new((StatusCode::BAD_REQUEST, format!("not a change: {error}")).into_response())
@@ -258,7 +258,7 @@ fn wanted(site: &Site, body: &Bytes) -> Result<Wanted, Box<Response>> {
     not_ours(site, &wanted.run).map_or(Ok(wanted), |refusal| Err(refusal.into()))
 }
 
-/// The run is asked in a thread of its own: it may take its time.
+/// Queries the run in a thread of its own, because that may take some time.
 async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
 where
     T: Send + 'static,
@@ -266,7 +266,7 @@ where
 {
     match spawn_blocking(work).await {
         Ok(result) => result,
-        // As it would have without a thread of its own.
+        // As it would without a separate thread.
         Err(failure) => std::panic::resume_unwind(failure.into_panic()),
     }
 }
@@ -282,7 +282,7 @@ fn asked(answer: Result<Value, ControlError>) -> Response {
     }
 }
 
-/// What went wrong, for the page.
+/// An error response for the page.
 fn trouble(error: &ControlError) -> Response {
     let (status, value) = match error {
         ControlError::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, json!({ "error": why })),

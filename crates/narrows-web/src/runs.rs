@@ -1,4 +1,5 @@
-//! Runs, as they answer. Each that somebody looks at is asked once a second, whoever else looks: tabs and scrapes share answers.
+//! Queries runs. Each run that is being viewed is queried once a second, however many viewers there are: tabs and
+//! scrapes share answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,36 +16,38 @@ use tokio::time::{Instant, sleep};
 
 use crate::metrics::Observed;
 
-/// How often a run is asked.
+/// How often a run is queried.
 const EACH: Duration = Duration::from_secs(1);
-/// Asking takes at most this part of the time of a run with very many links, up to a time between two questions: its packet
-/// threads have to say what they counted.
+/// For a run with very many links, querying takes at most one part in this of the time, by longer intervals between
+/// queries: its packet threads have to collect their counters.
 const PART: u32 = 50;
 const SELDOM: Duration = Duration::from_secs(10);
-/// Up to so many directions a packet thread needs a fraction of a millisecond, and how long an answer takes says how busy the host is.
+/// Up to this many directions, collecting takes a packet thread a fraction of a millisecond; how long an answer takes
+/// then depends on how busy the host is.
 const SMALL: usize = 64;
-/// Events that are kept for those who come later.
+/// Events kept for later viewers.
 const MOST_EVENTS: usize = 500;
-/// Runs that are asked for a scrape; there are 32 connections to a run, and few have so many runs.
+/// The maximum number of runs queried for a scrape. A run accepts 32 connections, and hardly anyone has this many
+/// runs.
 const MOST_RUNS: usize = 64;
 
 /// A run in the list.
 #[derive(Debug, Serialize)]
 pub(crate) struct Listed {
-    /// By which it is asked for.
+    /// The key by which it is requested.
     pub(crate) key: String,
     pub(crate) number: u32,
     pub(crate) answers: bool,
     pub(crate) about: About,
 }
 
-/// What is known of a run.
+/// The latest state of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
-    /// Raised by each look.
+    /// Incremented with each query.
     pub(crate) number: u64,
     pub(crate) answer: Option<Arc<Answer>>,
-    /// Why there is none now.
+    /// Why there is no answer now.
     pub(crate) gone: Option<Arc<str>>,
 }
 
@@ -55,18 +58,18 @@ pub(crate) struct Answer {
     pub(crate) settings: Arc<CurrentScenario>,
     pub(crate) about: About,
     pub(crate) events: Arc<Vec<Event>>,
-    /// How late all packets were together.
+    /// The total lateness of all packets.
     late_ns: u64,
-    /// Events that nobody keeps any more.
+    /// Events that are no longer kept.
     pub(crate) missed: u64,
-    /// Tells a run from another that has its name after it.
+    /// Distinguishes a run from a later one with the same name.
     socket: std::path::PathBuf,
 }
 
-/// The runs that may be looked at.
+/// The runs that may be viewed.
 #[derive(Debug)]
 pub(crate) struct Runs {
-    /// The only one, if it is only one.
+    /// Set if only one run is shown.
     only: Option<String>,
     watched: Mutex<BTreeMap<String, watch::Sender<View>>>,
 }
@@ -76,7 +79,7 @@ impl Runs {
         Self { only, watched: Mutex::default() }
     }
 
-    /// Whether this one may be looked at.
+    /// Whether this run may be viewed.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.only.as_deref().is_none_or(|only| only == key)
     }
@@ -85,7 +88,7 @@ impl Runs {
         self.only.as_deref()
     }
 
-    /// Those that go on, the oldest first.
+    /// The runs in progress, oldest first.
     pub(crate) fn list(&self) -> Result<Vec<Listed>, String> {
         let (all, _) = known_runs(&run_folder()).map_err(|error| error.to_string())?;
         let alive = all.into_iter().filter(|run| run.liveness != Liveness::Dead);
@@ -99,7 +102,7 @@ impl Runs {
         Ok(listed.collect())
     }
 
-    /// What a run does from now on.
+    /// Subscribes to a run.
     pub(crate) fn watch(self: &Arc<Self>, key: &str) -> watch::Receiver<View> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = watched.get(key) {
@@ -138,7 +141,7 @@ fn called(about: &About, number: u32) -> String {
     about.name.as_ref().map_or_else(|| number.to_string(), ToString::to_string)
 }
 
-/// Asks a run again and again, as long as somebody looks.
+/// Queries a run repeatedly, as long as anybody is subscribed.
 async fn keep(runs: Arc<Runs>, key: String, sender: watch::Sender<View>) {
     let mut view = View::default();
     loop {
@@ -167,7 +170,7 @@ async fn keep(runs: Arc<Runs>, key: String, sender: watch::Sender<View>) {
         let is_large = is_there && directions > SMALL;
         let apart = if is_large { EACH.max(took * PART).min(SELDOM) } else { EACH };
         sleep(apart.saturating_sub(took)).await;
-        // A scrape each few seconds does not begin anew each time: then it would have to wait for an answer.
+        // Kept between scrapes that are a few seconds apart: a new start would have to wait for an answer.
         let mut watched = runs.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if sender.receiver_count() == 0 {
             watched.remove(&key);
@@ -187,7 +190,7 @@ fn said(error: &ControlError) -> String {
 
 fn look(key: &str, before: Option<&Answer>) -> Result<Answer, ControlError> {
     let run = Client::find(Some(key))?;
-    // One that began after that is another run, whose events count from the first.
+    // A run started after that is another run, whose events count from the first.
     let before = before.filter(|before| before.socket == run.path());
     let stats = run.stats()?;
     let settings = match before.filter(|before| before.settings.generation == stats.generation) {

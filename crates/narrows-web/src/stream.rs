@@ -1,6 +1,6 @@
-//! The stream of a run: server-sent events, each a line of JSON.
+//! The event stream of a run: server-sent events, each a line of JSON.
 //!
-//! Whoever reads slowly gets fewer of them, not later ones: what is not taken yet gives way to what is newer.
+//! A slow reader gets fewer events, not delayed ones: newer events replace those not read yet.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use tokio::sync::watch::Receiver;
 
 use crate::runs::{Answer, View};
 
-/// What a run does now.
+/// The present state of a run.
 #[derive(Serialize)]
 struct Tick<'a> {
     generation: u64,
@@ -28,23 +28,23 @@ struct Tick<'a> {
     report: &'a Report,
 }
 
-/// What is in force.
+/// The current configuration.
 #[derive(Serialize)]
 struct Settings<'a> {
     about: &'a About,
     settings: &'a CurrentScenario,
 }
 
-/// What happened.
+/// Events.
 #[derive(Serialize)]
 struct Happened<'a> {
-    /// Whether those before are another run's.
+    /// Whether earlier events belong to another run.
     anew: bool,
     missed: u64,
     events: &'a [Event],
 }
 
-/// What a reader of the stream knows.
+/// What a reader of the stream already has.
 #[derive(Default)]
 struct Known {
     settings: Option<Arc<CurrentScenario>>,
@@ -57,7 +57,7 @@ pub(crate) fn stream(mut looks: Receiver<View>) -> Body {
     tokio::spawn(async move {
         let mut known = Known::default();
         loop {
-            // Room first: then comes what is newest.
+            // Wait for room first, then send the newest state.
             let Ok(room) = sender.reserve().await else { return };
             let view = looks.borrow_and_update().clone();
             let text = match (&view.gone, &view.answer) {
@@ -66,7 +66,7 @@ pub(crate) fn stream(mut looks: Receiver<View>) -> Body {
                     message("gone", &**why)
                 }
                 (None, Some(answer)) => known.tell(answer),
-                // Nothing is known yet.
+                // No state yet.
                 (None, None) => ":\n\n".into(),
             };
             room.send(Bytes::from(text));
@@ -112,12 +112,12 @@ impl Known {
 }
 
 fn message(event: &str, data: &(impl Serialize + ?Sized)) -> String {
-    // JSON has no line feeds. A report can be written, as runs write theirs.
+    // JSON has no line feeds. A report can always be serialised, as runs do it.
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {event}\ndata: {data}\n\n")
 }
 
-/// What comes out of a channel.
+/// A body that is fed by a channel.
 struct Stream(mpsc::Receiver<Bytes>);
 
 impl HttpBody for Stream {

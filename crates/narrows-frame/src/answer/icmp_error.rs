@@ -52,7 +52,7 @@ impl IcmpError {
         }
     }
 
-    /// The ICMPv6 equivalent of [`IcmpError::of_ipv4`].
+    /// The same for ICMPv6.
     fn of_ipv6(self) -> Option<([u8; 2], u32)> {
         match self {
             Self::TooBig(mtu) => Some(([2, 0], u32::try_from(mtu.get()).unwrap_or(u32::MAX))),

@@ -1,4 +1,4 @@
-//! What is under way, what is lost, and the time-out.
+//! The sender: packets in flight, loss detection, retransmission time-out.
 
 use std::collections::VecDeque;
 
@@ -11,30 +11,29 @@ use crate::aimd::window::Window;
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 const LEAST_TIMEOUT: Duration = Duration::from_secs(1);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// As many as Linux makes by default (tcp_retries2).
+/// Linux's default (tcp_retries2).
 const MOST_TIMEOUTS: u32 = 15;
 
 #[derive(Debug)]
 pub(super) struct Sender {
     window: Window,
-    /// When each was sent, of the transmissions from number `first` on; nothing for those that are known to have arrived
-    /// or to be lost.
+    /// The send times of transmissions from number `first` on; `None` for those known to have arrived or to be lost.
     sent: VecDeque<Option<Time>>,
     first: u64,
     under_way: usize,
-    /// Packets that are still to be sent, if there is an end.
+    /// Packets still to be sent, if the flow is finite.
     left: Option<u64>,
-    /// The greatest numbers that have arrived, in falling order: what was sent before the third is lost.
+    /// The three highest numbers that have arrived, in descending order: everything sent before the third is lost.
     latest: [Option<u64>; 3],
     round_trip: Option<RoundTrip>,
     timeout: Duration,
     timeouts: u32,
-    /// When it starts, at first, and then when it will be too late for an acknowledgement.
+    /// Initially the start of the flow, then the retransmission time-out.
     wakes: Option<Time>,
     stop: Time,
 }
 
-/// RFC 6298's estimate, in nanoseconds.
+/// The estimate of RFC 6298, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct RoundTrip {
     smoothed: u64,
@@ -59,12 +58,12 @@ impl Sender {
         }
     }
 
-    /// When [`Sender::wake`] is to be called; then there is something to send.
+    /// When to call [`Sender::wake`]; after that there is something to send.
     pub(super) fn wakes(&self) -> Option<Time> {
         self.wakes.filter(|&at| at < self.stop)
     }
 
-    /// It starts, or the time is out: everything that is under way counts as lost (RFC 6298, 5.4 to 5.6).
+    /// The flow starts, or the time-out has expired: everything in flight counts as lost (RFC 6298, 5.4 to 5.6).
     pub(super) fn wake(&mut self) {
         self.wakes = None;
         if self.under_way == 0 {
@@ -79,7 +78,7 @@ impl Sender {
         self.timeout = (self.timeout + self.timeout).min(LONGEST_TIMEOUT);
     }
 
-    /// The next packet, if one may go: the number of its transmission.
+    /// Sends the next packet, if the window allows: returns its transmission number.
     pub(super) fn send(&mut self, now: Time) -> Option<u64> {
         if now >= self.stop || self.left == Some(0) || !self.window.has_room(self.under_way) {
             return None;
@@ -94,11 +93,11 @@ impl Sender {
         Some(number)
     }
 
-    /// An acknowledgement says that these transmissions have arrived, and which of them were marked.
+    /// Processes an acknowledgement: the transmissions that have arrived, and which of them were marked.
     pub(super) fn learn(&mut self, now: Time, arrived: impl Iterator<Item = (u64, bool)>) {
         let mut last = None;
         for (number, marked) in arrived {
-            // Those given up before are in no list any more.
+            // Transmissions given up earlier are no longer in the list.
             let place = number.checked_sub(self.first).and_then(|at| self.sent.get_mut(at as usize));
             let Some(sent) = place.and_then(Option::take) else { continue };
             last = Some(sent);
@@ -121,7 +120,7 @@ impl Sender {
         self.left = self.left.map(|left| left + packets);
     }
 
-    /// Keeps the three greatest numbers.
+    /// Keeps the three highest numbers.
     fn note(&mut self, number: u64) {
         let mut number = Some(number);
         for kept in &mut self.latest {
@@ -131,7 +130,7 @@ impl Sender {
         }
     }
 
-    /// Three that were sent later have arrived.
+    /// Detects losses: three packets sent later have arrived.
     fn lose(&mut self) {
         let late = self.latest[2].unwrap_or(0);
         while let Some(sent) = self.sent.front()
@@ -147,7 +146,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6298, 2.2 to 2.5; the granularity of the clock is nothing.
+    /// RFC 6298, 2.2 to 2.5, with a clock granularity of zero.
     fn measure(&mut self, sample: Duration) {
         let sample = sample.nanos();
         let RoundTrip { smoothed, variation } = match self.round_trip {

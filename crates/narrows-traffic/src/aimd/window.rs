@@ -1,16 +1,16 @@
-//! How much may be under way: slow start, additive increase, multiplicative decrease.
+//! The congestion window: slow start, additive increase, multiplicative decrease.
 //!
-//! In packets. Slow start adds one for each packet that is acknowledged, until the first sign of congestion and after a
-//! time-out; then 1/window is added, one a round trip. A sign of congestion is a loss, or a mark; signs from packets that
-//! were sent before the last reduction do not count again, and neither do their acknowledgements for growth.
+//! The window is in packets. Slow start adds one for each acknowledged packet, until the first congestion signal and
+//! after a time-out; then each adds 1/window, or one per round trip. A congestion signal is a loss or a mark. For
+//! packets sent before the last reduction, signals do not count again, and acknowledgements do not grow the window.
 //!
 //! - A loss, and a mark with [`Marks::Classic`], halves the window: `w ← max(w/2, 2)` (RFC 5681, RFC 3168).
-//! - With [`Marks::Scalable`], `α ← (1 − g)·α + g·F` once a round trip, F being the share of packets that were marked in it
-//!   and g = 1/16, and a mark reduces the window by α/2, once a round trip: `w ← max(w·(1 − α/2), 2)` (RFC 8257, 3.3). As
-//!   in TCP Prague, and not in RFC 8257, the window goes on to grow by the packets that are not marked in the round trip
-//!   after a reduction: where marks come in every round trip, there would be no growth at all.
-//! - After a time-out it is 1, and slow start goes to half of what was under way: `max(flight/2, 2)`, which further
-//!   time-outs in a row leave as it is (RFC 5681, 3.1).
+//! - With [`Marks::Scalable`], `α ← (1 − g)·α + g·F` once per round trip, where F is the share of packets marked in
+//!   it and g = 1/16; a mark reduces the window by α/2, once per round trip: `w ← max(w·(1 − α/2), 2)` (RFC 8257,
+//!   3.3). As in TCP Prague, and unlike RFC 8257, unmarked packets still grow the window in the round trip after a
+//!   reduction: with marks in every round trip, the window would otherwise never grow.
+//! - After a time-out the window is 1, and slow start continues up to half of what was in flight: `max(flight/2, 2)`.
+//!   Further time-outs in a row leave that threshold unchanged (RFC 5681, 3.1).
 
 use narrows_scenario::Marks;
 
@@ -21,21 +21,21 @@ const GAIN: f64 = 1.0 / 16.0;
 #[derive(Debug)]
 pub(super) struct Window {
     packets: f64,
-    /// Where slow start ends.
+    /// The slow-start threshold.
     threshold: f64,
     marks: Marks,
-    /// Signs from transmissions before these say nothing new.
+    /// Signals from transmissions before this number are ignored.
     lost_until: u64,
     marked_until: u64,
     share: Share,
 }
 
-/// The share of packets that are marked.
+/// The moving average of the share of marked packets.
 #[derive(Debug)]
 struct Share {
     /// α.
     average: f64,
-    /// The round trip that is measured ends with this transmission.
+    /// The current round trip ends with this transmission.
     until: u64,
     packets: u32,
     marked: u32,
@@ -80,7 +80,7 @@ impl Window {
         }
     }
 
-    /// `again` when the time-out before has brought nothing.
+    /// `again`: nothing has been acknowledged since the previous time-out.
     pub(super) fn timed_out(&mut self, under_way: usize, next: u64, again: bool) {
         if !again {
             self.threshold = (under_way as f64 / 2.0).max(LEAST);

@@ -1,11 +1,13 @@
-//! Calls: set up by a request and its answer, then messages at even intervals both ways.
+//! Calls: set up by a request and its response, then messages at regular intervals in both directions.
 //!
-//! Each side sends for the duration of the call from when it knows that the call stands: the server from the request on,
-//! the client from the answer. With spurts, each side talks and is silent by itself; both begin with talking.
+//! Each side sends for the duration of the call once it knows that the call is set up: the server from the request
+//! on, the client from the response on. With talk spurts, each side alternates independently between talking and
+//! silence; both begin talking.
 //!
-//! Over UDP the request is sent again after 0.5 s, 1 s, 2 s and so on, doubled each time (RFC 3261, 17.1.1.2), until the
-//! answer comes or patience is at an end. Over TCP messages are parts of the stream: one that is lost holds up those
-//! behind it. The call has succeeded when all have come, and failed when the last one takes longer than patience allows.
+//! Over UDP the request is retransmitted after 0.5 s, 1 s, 2 s and so on, doubled each time (RFC 3261, 17.1.1.2),
+//! until the response arrives or the client's patience ends. Over TCP messages are parts of the stream: a lost one
+//! delays those behind it. The call succeeds when all messages have arrived, and fails if the last one takes longer
+//! than the patience.
 
 use std::collections::VecDeque;
 
@@ -18,14 +20,14 @@ use super::scene::{Draws, Kind, Outcome, Scene, Side, span};
 /// RFC 3261's T1.
 const ASKED_AGAIN: Duration = Duration::from_millis(500);
 
-/// When a side sends its messages.
+/// The message schedule of a side.
 #[derive(Debug, Default)]
 struct Talker {
     next: Option<Time>,
     /// The end of the spurt.
     talks_until: Time,
     until: Time,
-    /// How many spurts and silences were drawn.
+    /// How many talk spurts and silences were drawn.
     drawn: u32,
     sent: u32,
 }
@@ -42,13 +44,13 @@ impl Talker {
         self.next = Some(scene.now).filter(|&at| talks && at < self.until);
     }
 
-    /// Sends one now; the next one comes later.
+    /// Sends a message now and schedules the next.
     fn advance(&mut self, call: &Call, scene: &Scene<'_>, side: Side) {
         self.sent += 1;
         let mut next = scene.now + call.interval;
         if let Some((talk, silence)) = call.spurts {
             while next >= self.talks_until && self.talks_until < self.until {
-                // The first message of a spurt comes at its start.
+                // The first message of a spurt is sent at its start.
                 next = self.talks_until + self.draw(scene, side, silence);
                 self.talks_until = next + self.draw(scene, side, talk);
             }
@@ -71,21 +73,21 @@ impl Talker {
     }
 }
 
-/// A call in the stream of a connection.
+/// A call in a TCP stream.
 #[derive(Debug)]
 pub(super) struct StreamCall {
     call: Call,
     patience: Option<Duration>,
-    /// When the client had the answer.
+    /// When the client received the response.
     set_up: Option<Time>,
     talkers: [Talker; 2],
-    /// Of what came to each side, what does not make up a message yet.
+    /// Bytes received by each side that do not complete a message yet.
     received: [u64; 2],
-    /// Whether each side has read the line at the beginning.
+    /// Whether each side has read the initial line.
     greeted: [bool; 2],
-    /// When messages under way to each side were written.
+    /// When messages in flight to each side were written.
     written: [VecDeque<Time>; 2],
-    /// Both sides have written all of their messages.
+    /// Both sides have written all their messages.
     all_said: bool,
 }
 
@@ -104,7 +106,7 @@ impl StreamCall {
         }
     }
 
-    /// So much has come. A side that starts to talk by this is to be woken at once.
+    /// Bytes have arrived. A side that starts talking because of them must be woken at once.
     pub(super) fn read(&mut self, scene: &mut Scene<'_>, side: Side, bytes: u64, writer: &mut Writer) {
         let at = side as usize;
         self.received[at] += bytes;
@@ -126,7 +128,7 @@ impl StreamCall {
     }
 
     pub(super) fn wakes(&self) -> Option<Time> {
-        // What is said after the end is waited for by its arrival, or by the deadline.
+        // After the end, only arrivals or the deadline matter.
         let end = self.ends().filter(|_| !self.all_said);
         self.talkers.iter().filter_map(|talker| talker.next).chain(end).min()
     }
@@ -147,7 +149,7 @@ impl StreamCall {
         }
     }
 
-    /// When both sides have stopped talking, once the call stands.
+    /// When both sides stop talking, once the call is set up.
     fn ends(&self) -> Option<Time> {
         self.set_up.and_then(|_| self.talkers.iter().map(|talker| talker.until).max())
     }
@@ -176,7 +178,7 @@ pub(super) struct DatagramCall {
     call: Call,
     begun: Time,
     asked: u32,
-    /// When it is asked again.
+    /// When the request is retransmitted.
     again: Option<Time>,
     deadline: Option<Time>,
     set_up: Option<Time>,
@@ -270,5 +272,5 @@ impl DatagramCall {
     }
 }
 
-/// What sets a call up, and the answer to it.
+/// The length of the request that sets up a call, and of the response.
 const LINE: u16 = Transfer::LINE.get() as u16;

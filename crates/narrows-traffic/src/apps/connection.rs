@@ -1,13 +1,13 @@
-//! A transaction on a connection of TCP, and what is left of the connection when the transaction is through.
+//! A transaction on a TCP connection, and the remains of the connection after the transaction.
 //!
-//! - The client opens the connection, and gives up when its patience is at an end: then it resets the connection.
-//! - A client whose connection is reset, or on which nothing has come for a quarter of an hour, has failed.
-//! - Who has written all that there is to write closes its side; the other side closes when it sees that and has written
-//!   all as well.
-//! - The connection is forgotten when both ends are through with it, be it in TIME-WAIT. A minute after the transaction has
-//!   ended, an end that is not resets it, as Linux does with what has waited so long for the other end's leave
-//!   (tcp_fin_timeout): its peer may have gone, and smoltcp does not send a FIN again for which there were three duplicate
-//!   acknowledgements.
+//! - The client opens the connection. When its patience ends, it gives up and resets the connection.
+//! - A client fails if its connection is reset, or if nothing arrives on it for a quarter of an hour.
+//! - A side that has written everything closes its direction; the other side closes when it sees that and has written
+//!   everything as well.
+//! - The connection is removed when both ends have finished with it, which includes TIME-WAIT. A minute after the end
+//!   of the transaction, an end that has not finished resets it, as Linux does with connections that have waited that
+//!   long for the peer's FIN (tcp_fin_timeout): the peer may be gone, and smoltcp does not retransmit a FIN that got
+//!   three duplicate acknowledgements.
 
 use narrows_core::{Duration, Time};
 use narrows_scenario::{AppConfig, Dialogue};
@@ -18,7 +18,7 @@ use super::exchange::{Exchange, Writer};
 use super::scene::{Outcome, Scene, Side};
 use crate::tcp::{End, Segment};
 
-/// How long an end keeps a connection when the transaction has ended.
+/// How long an end keeps a connection after the end of the transaction.
 const LINGER: Duration = Duration::from_secs(60);
 
 pub(super) struct Connection {
@@ -29,7 +29,7 @@ pub(super) struct Connection {
     /// When the client gives up, if the transaction has not ended by then.
     deadline: Option<Time>,
     outcome: Option<Outcome>,
-    /// When ends that are left are given up.
+    /// When remaining ends are given up.
     leaves: Option<Time>,
 }
 
@@ -39,7 +39,7 @@ enum Talk {
 }
 
 impl Connection {
-    /// The client opens it.
+    /// The client opens the connection.
     pub(super) fn begin(config: &AppConfig, scene: &mut Scene<'_>) -> Self {
         let mut writers = [Writer::default(); 2];
         let mut dialogue = match &config.dialogue {
@@ -99,7 +99,7 @@ impl Connection {
         self.judge(scene);
     }
 
-    /// Reads what has come, writes what there is room for, and lets segments leave.
+    /// Reads what has arrived, writes as much as there is room for, and sends segments.
     fn step(&mut self, scene: &mut Scene<'_>, side: Side) {
         let end = &mut self.ends[side as usize];
         let bytes = end.read();
@@ -127,7 +127,7 @@ impl Connection {
         scene.segments(side, sent.into_iter());
     }
 
-    /// Whether the transaction has ended by now.
+    /// Checks whether the transaction has ended.
     fn judge(&mut self, scene: &mut Scene<'_>) {
         if self.outcome.is_none() {
             if self.is_done() {

@@ -1,4 +1,4 @@
-//! When transactions begin.
+//! Decides when transactions begin.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use super::scene::span;
 /// All clients of an application.
 pub(super) struct Clients {
     demand: Begins,
-    /// How many have begun or been refused: the number of the next one.
+    /// How many have begun or been refused: the number of the next transaction.
     serial: u32,
     left: Option<u64>,
     open: u32,
@@ -21,9 +21,9 @@ pub(super) struct Clients {
 }
 
 enum Begins {
-    /// Whatever becomes of others.
+    /// Open loop: arrivals do not depend on earlier transactions.
     Open(Box<Source>),
-    /// When each user who has none begins the next one.
+    /// Closed loop: when each idle user begins the next transaction.
     Users { ready: BinaryHeap<Reverse<Time>>, think: Period, draws: Stream },
 }
 
@@ -32,7 +32,7 @@ impl Clients {
         let AppConfig { start, stop, .. } = *config;
         let demand = match config.demand {
             Demand::Open { poisson, pace } => {
-                // Arrivals as of packets that have the mean size of a transaction each.
+                // Arrivals as for packets, each the mean size of a transaction.
                 let size = config.mean_bytes().unwrap_or(1.0);
                 let pace = match pace {
                     Pace::Bits(rate) => in_transactions(rate.bits_per_second() as f64, size),
@@ -45,7 +45,7 @@ impl Clients {
             }
             Demand::Users { users, think } => {
                 let (phases, draws) = (Stream::new(seed, name, "phase"), Stream::new(seed, name, "think"));
-                // One user begins at the start, others within a second, so that they don't march in step.
+                // One user begins at the start, the others within a second, so that they are not synchronised.
                 let first = |user: u32| {
                     let phase = if user == 0 { 0 } else { phases.nth(user.into()).below(1_000_000_000) };
                     Reverse(start + Duration::from_nanos(phase))
@@ -56,7 +56,7 @@ impl Clients {
         Self { demand, serial: 0, left: config.transactions, open: 0, most: config.parallel, stop }
     }
 
-    /// When the next one begins.
+    /// When the next transaction begins.
     pub(super) fn peek(&self) -> Option<Time> {
         let next = match &self.demand {
             Begins::Open(source) => source.peek(),
@@ -65,7 +65,7 @@ impl Clients {
         next.filter(|&at| at < self.stop && self.left != Some(0))
     }
 
-    /// Its number, unless there are too many.
+    /// Begins a transaction and returns its number, unless too many are open.
     pub(super) fn begin(&mut self) -> Option<u32> {
         match &mut self.demand {
             Begins::Open(source) => drop(source.take()),
@@ -81,7 +81,7 @@ impl Clients {
         Some(serial)
     }
 
-    /// One has ended.
+    /// A transaction has ended.
     pub(super) fn ended(&mut self, at: Time, serial: u32) {
         self.open -= 1;
         if let Begins::Users { ready, think, draws } = &mut self.demand {
@@ -92,9 +92,10 @@ impl Clients {
     }
 }
 
-/// A pace in bits, of transactions of so many bytes, as a number of them in a time.
+/// Converts a rate in bits per second, with transactions of `bytes` each, into a number of transactions in a span.
 fn in_transactions(bits_per_second: f64, bytes: f64) -> Pace {
-    // Transactions are drawn as events in time, so that nanoseconds for a million of them are as good as a rate.
+    // Transactions are drawn as events in time, so a span in nanoseconds for a million of them is as precise as a
+    // rate.
     let per = bytes * 8.0 / bits_per_second * 1e9;
     let count = if per < 1e12 { 1_000_000 } else { 1 };
     let nanos = (per * count as f64 + 0.5).clamp(1.0, 9e18) as u64;

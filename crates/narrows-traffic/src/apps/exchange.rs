@@ -6,32 +6,32 @@ use narrows_scenario::{Exchanges, Transfer};
 
 use super::scene::{Scene, Side, size, span};
 
-/// What a side has to do to a stream.
+/// What a side writes to a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Writer {
-    /// Bytes that are to be written.
+    /// Bytes still to be written.
     pub(super) backlog: u64,
-    /// Whether the stream ends behind them.
+    /// Whether the stream is closed after them.
     pub(super) closes: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Exchange {
     count: u32,
-    /// Nothing of what has no end.
+    /// `None` for an endless exchange.
     request: Option<Sizes>,
     response: Option<Sizes>,
     pause: Period,
     service: Period,
-    /// The one that is going on.
+    /// The index of the current one.
     index: u32,
-    /// What each side still waits for: the client for the response, the server for the request.
+    /// Bytes that each side still expects: the client of the response, the server of the request.
     expected: [u64; 2],
-    /// When the server answers.
+    /// When the server responds.
     answers: Option<Time>,
-    /// When the client asks again.
+    /// When the client sends its next request.
     asks: Option<Time>,
-    /// When what has no end ends.
+    /// When an endless exchange stops.
     stops: Option<Time>,
     is_done: bool,
 }
@@ -42,7 +42,7 @@ impl Exchange {
         Self::of(count, Some(request), Some(response), (pause, service))
     }
 
-    /// A file as a request and a response; one without an end stops at `stop`.
+    /// A file transfer as a request and a response; an endless one stops at `stop`.
     pub(super) fn transfer(transfer: &Transfer, stop: Time) -> Self {
         let line = Some(Sizes::Fixed(Transfer::LINE));
         let file = transfer.size.clone();
@@ -75,7 +75,7 @@ impl Exchange {
         }
     }
 
-    /// The client asks.
+    /// The client sends a request.
     pub(super) fn ask(&mut self, scene: &Scene<'_>, writers: &mut [Writer; 2]) {
         let draws = scene.draws;
         let draw = |sizes: &Option<Sizes>, stream| {
@@ -86,7 +86,7 @@ impl Exchange {
         writers[Side::Client as usize].backlog = request;
     }
 
-    /// So much has come.
+    /// Bytes have arrived.
     pub(super) fn read(&mut self, scene: &Scene<'_>, side: Side, bytes: u64, writers: &mut [Writer; 2]) {
         let expected = &mut self.expected[side as usize];
         *expected = expected.saturating_sub(bytes);
@@ -118,7 +118,7 @@ impl Exchange {
         let is_due = |at: &mut Option<Time>| at.take_if(|at| *at <= scene.now).is_some();
         if is_due(&mut self.answers) {
             let is_last = self.index + 1 == self.count;
-            // Of the response nothing has come yet.
+            // Nothing of the response has arrived yet.
             let backlog = self.expected[Side::Client as usize];
             writers[Side::Server as usize] = Writer { backlog, closes: is_last };
         }

@@ -1,4 +1,4 @@
-//! A question and its answer, in a datagram each.
+//! A query and its response, one datagram each.
 
 use narrows_core::Time;
 use narrows_scenario::Query;
@@ -9,13 +9,13 @@ use super::scene::{Kind, Outcome, Scene, Side, span};
 pub(super) struct QuerySession {
     query: Query,
     begun: Time,
-    /// How often it was asked.
+    /// How often it was sent.
     asked: u32,
-    /// How often it got to the server.
+    /// How often it arrived at the server.
     questions: u32,
-    /// When it is asked again, or given up.
+    /// When it is retransmitted or given up.
     next: Option<Time>,
-    /// When the server answers.
+    /// When the server responds.
     answers: Vec<Time>,
     outcome: Option<Outcome>,
 }
@@ -81,7 +81,7 @@ impl QuerySession {
         self.outcome
     }
 
-    /// A question that comes later finds nobody who asked it.
+    /// A copy of the query that arrives later finds no session.
     pub(super) fn is_over(&self) -> bool {
         self.outcome.is_some() && self.answers.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Where sessions are played, what they draw and send, and how they end.
+//! The environment of sessions: their draws, what they send, and how they end.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use super::{Departure, reversed};
 use crate::body::Frame;
 use crate::tcp::{Host, Segment};
 
-/// Who does something.
+/// One of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Client = 0,
@@ -33,11 +33,11 @@ pub(super) enum Outcome {
     TimedOut,
 }
 
-/// Where a session is played at one instant.
+/// The environment of a session at one instant.
 pub(super) struct Scene<'a> {
     pub(super) now: Time,
     pub(super) serial: u32,
-    /// The client's port and the server's.
+    /// The client's UDP or TCP port and the server's.
     pub(super) client: (u16, u16),
     pub(super) key: FlowKey,
     pub(super) ports: [PortId; 2],
@@ -47,7 +47,7 @@ pub(super) struct Scene<'a> {
     pub(super) out: &'a mut VecDeque<Departure>,
 }
 
-/// What sessions draw, by transaction and by the number of the draw in it.
+/// Random draws of sessions, keyed by transaction and the number of the draw in it.
 pub(super) struct Draws {
     pub(super) request: Stream,
     pub(super) response: Stream,
@@ -79,7 +79,7 @@ pub(super) fn span(stream: &Stream, serial: u32, number: u32, period: Period) ->
     period.draw(&mut stream.draw(serial, number.into(), 0, 0))
 }
 
-/// What a datagram is: the upper two bits of its number.
+/// The kind of a datagram: the upper two bits of its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Request = 0,
@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-/// Counts a datagram that has arrived, whether its session is going on or not.
+/// Counts a datagram that has arrived, whether its session is in progress or not.
 pub(super) fn datagram_arrived(
     meter: &mut AppMeter,
     side: Side,
@@ -117,7 +117,7 @@ pub(super) fn datagram_arrived(
     }
 }
 
-/// Bytes of the headers of IP and UDP.
+/// The length of the IP and UDP headers.
 fn headers(network: Protocol) -> u32 {
     if network == Protocol::Ipv6 { 48 } else { 28 }
 }
@@ -127,7 +127,7 @@ impl Scene<'_> {
         self.hosts.as_deref_mut().expect("sessions on connections have hosts that speak TCP")
     }
 
-    /// A datagram leaves.
+    /// Sends a datagram.
     pub(super) fn datagram(&mut self, from: Side, kind: Kind, number: u32, payload: u16) {
         let key = FlowKey { source_port: self.client.0, ..self.key };
         let key = if from == Side::Client { key } else { reversed(&key) };
@@ -139,7 +139,7 @@ impl Scene<'_> {
         self.depart(from, message, packet);
     }
 
-    /// Segments leave.
+    /// Sends segments.
     pub(super) fn segments(&mut self, from: Side, segments: impl Iterator<Item = Segment>) {
         for Segment { packet, again, .. } in segments {
             self.meter.retransmitted += u64::from(again);

@@ -7,7 +7,7 @@ use super::connection::Connection;
 use super::query::QuerySession;
 use super::scene::{Kind, Outcome, Scene, Side};
 
-/// A transaction that goes on, or the connection that is left of it.
+/// A transaction in progress, or the rest of its connection.
 pub(super) enum Session {
     Tcp(Box<Connection>),
     Query(QuerySession),
@@ -24,7 +24,7 @@ impl Session {
         }
     }
 
-    /// When it is to be woken up.
+    /// When its timer expires.
     pub(super) fn wakes(&self) -> Option<Time> {
         match self {
             Self::Tcp(connection) => connection.wakes(),
@@ -41,7 +41,7 @@ impl Session {
         }
     }
 
-    /// How the transaction ended, if it has.
+    /// How the transaction ended, if it has ended.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::Tcp(connection) => connection.outcome(),

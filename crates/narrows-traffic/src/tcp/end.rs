@@ -1,4 +1,4 @@
-//! Hosts, and the ends of connections at them.
+//! Hosts, and the ends of their connections.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -12,10 +12,10 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use super::segment::{self, Segment};
 use super::wire::Wire;
 
-/// On a connection on which nothing has come for so long, somebody has gone: about what Linux waits, with its 15
-/// retransmissions (tcp_retries2).
+/// A connection without arrivals for this long is dead: about what Linux waits, with its 15 retransmissions
+/// (tcp_retries2).
 const GONE: time::Duration = time::Duration::from_secs(900);
-/// What would be due at once, and came to nothing, is looked at again after this time.
+/// When smoltcp claims to be due at once but sends nothing, it is polled again after this time.
 const AGAIN: Duration = Duration::from_millis(1);
 
 /// A host with one address.
@@ -24,28 +24,28 @@ pub(crate) struct Host {
     wire: Wire,
     tcp: TcpConfig,
     pub(crate) address: IpAddress,
-    /// Where its packets enter the network, and where those for it leave.
+    /// Where its packets enter the network, and where packets for it leave.
     pub(crate) port: PortId,
-    /// Where its packets are to get.
+    /// The port that its packets are addressed to.
     peer: PortId,
     traffic_class: u8,
 }
 
-/// One end of a connection: a socket that is polled by itself.
+/// One end of a connection: a socket that is polled separately.
 #[derive(Debug)]
 pub(crate) struct End {
     sockets: SocketSet<'static>,
     handle: SocketHandle,
-    /// The number behind the last byte that was sent.
+    /// The sequence number after the last byte sent.
     sent_until: Option<u32>,
-    /// When its timers want it to be looked at.
+    /// When its timers expire.
     pub(crate) wakes: Option<Time>,
-    /// The other end said that there is no connection.
+    /// The other end sent a reset.
     pub(crate) was_reset: bool,
 }
 
 impl Host {
-    /// The host at the source of packets like `key`, which enter at `port` and get to `peer`.
+    /// The host that sends packets with flow keys like `key`, which enter at `port` and go to `peer`.
     pub(crate) fn new(tcp: TcpConfig, key: &FlowKey, (port, peer): (PortId, PortId), seed: u64) -> Self {
         let mut wire = Wire::new(tcp.mtu);
         let mut config = Config::new(HardwareAddress::Ip);
@@ -76,14 +76,14 @@ impl Host {
         End { sockets, handle, sent_until: None, wakes: None, was_reset: false }
     }
 
-    /// An end that waits for a connection.
+    /// An end that listens for a connection.
     pub(crate) fn listen(&self, port: u16) -> End {
         let mut end = self.end();
         end.socket().listen((self.address, port)).expect("it is new, and no port is 0");
         end
     }
 
-    /// An end that opens a connection to another host.
+    /// An end that connects to another host.
     pub(crate) fn connect(&mut self, port: u16, (address, to): (IpAddress, u16)) -> End {
         let mut end = self.end();
         let socket = end.sockets.get_mut::<Socket<'_>>(end.handle);
@@ -94,7 +94,7 @@ impl Host {
         end
     }
 
-    /// A packet for `end` has arrived. What it makes the end send at once goes to `out`.
+    /// A packet for `end` has arrived. Segments that the end sends in response go to `out`.
     pub(crate) fn receive(&mut self, now: Time, end: &mut End, packet: Vec<u8>, out: &mut Vec<Segment>) {
         let resets = segment::resets(&packet);
         self.wire.arrive(packet);
@@ -104,7 +104,7 @@ impl Host {
         self.take(end, out);
     }
 
-    /// Lets `end` send what it has to send; says when it wants to be looked at again.
+    /// Lets `end` send what it has to send; sets when it must be polled again.
     pub(crate) fn send(&mut self, now: Time, end: &mut End, out: &mut Vec<Segment>) {
         let at = instant(now);
         while self.interface.poll_egress(at, &mut self.wire, &mut end.sockets) != PollResult::None {}
@@ -120,7 +120,7 @@ impl Host {
         for bytes in self.wire.sent.drain(..) {
             let mut segment = Segment::new(bytes, self.traffic_class, self.port, self.peer);
             if let Some(until) = segment.until {
-                // Numbers go round in a circle: half of it lies behind.
+                // Sequence numbers wrap around: half of the range counts as earlier.
                 segment.again = end.sent_until.is_some_and(|sent| until.wrapping_sub(sent) as i32 <= 0);
                 if !segment.again {
                     end.sent_until = Some(until);
@@ -140,7 +140,7 @@ impl End {
         self.sockets.get::<Socket<'_>>(self.handle).state()
     }
 
-    /// Takes what has arrived; returns how many bytes.
+    /// Reads what has arrived; returns the number of bytes.
     pub(crate) fn read(&mut self) -> u64 {
         let socket = self.socket();
         let mut all = 0;
@@ -150,13 +150,13 @@ impl End {
         all
     }
 
-    /// Writes up to so many bytes; returns how many there was room for.
+    /// Writes up to `bytes` bytes; returns how many there was room for.
     pub(crate) fn write(&mut self, bytes: u64) -> u64 {
         let socket = self.socket();
         let mut written = 0;
         while written < bytes {
             let left = usize::try_from(bytes - written).unwrap_or(usize::MAX);
-            // What the bytes are is nobody's concern: those that the room has.
+            // The content is irrelevant: whatever the buffer has.
             match socket.send(|room| (room.len().min(left), room.len().min(left))) {
                 Ok(some @ 1..) => written += some as u64,
                 _ => break,
@@ -165,13 +165,13 @@ impl End {
         written
     }
 
-    /// Nothing more is to come from here: both ends know, or this one has been told that there is no connection.
+    /// Nothing more will be sent from here: both ends have closed, or this one was told that there is no connection.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state(), State::Closed | State::TimeWait)
     }
 }
 
-/// The instant as smoltcp counts it: whole microseconds.
+/// The instant in smoltcp's whole microseconds.
 fn instant(now: Time) -> Instant {
     Instant::from_micros((now.nanos() / 1000) as i64)
 }

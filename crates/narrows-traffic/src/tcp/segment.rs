@@ -1,4 +1,4 @@
-//! From the bytes of a segment to a packet of the engine.
+//! Converts a segment's bytes into a packet of the engine.
 
 use narrows_core::{Packet, PortId, Protocol};
 use narrows_frame::parse::parse;
@@ -7,19 +7,19 @@ use narrows_frame::{LinkLayer, MacAddress};
 use super::wire::LINK_HEADER;
 use crate::body::Frame;
 
-/// A packet that is to enter the network, and what its header says of the stream.
+/// A packet to be sent, and its position in the stream.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) packet: Packet<Frame>,
-    /// The number behind its last one, if it takes any: its bytes, and one each for SYN and FIN.
+    /// The sequence number after it, if it takes up any: its bytes, plus one each for SYN and FIN.
     pub(super) until: Option<u32>,
-    /// All of it was sent before.
+    /// A retransmission: all of it was sent before.
     pub(crate) again: bool,
 }
 
 impl Segment {
-    /// Completes an IP packet behind room for a link header: the header of an Ethernet frame between two ports, the
-    /// traffic class, and over IPv4 the checksum of the header.
+    /// Completes an IP packet that follows room for a link header: writes the Ethernet header for a frame between two
+    /// ports, the traffic class, and over IPv4 the header checksum.
     pub(super) fn new(mut bytes: Vec<u8>, traffic_class: u8, from: PortId, to: PortId) -> Self {
         let (link, ip) = bytes.split_at_mut(LINK_HEADER);
         let network = if ip[0] >> 4 == 6 { Protocol::Ipv6 } else { Protocol::Ipv4 };
@@ -50,13 +50,13 @@ impl Segment {
     }
 }
 
-/// Whether a frame that one of these was made of says that there is no connection.
+/// Whether a frame made from a segment is a reset.
 pub(super) fn resets(frame: &[u8]) -> bool {
     const RESET: u8 = 4;
     parse(LinkLayer::Ethernet, frame).key.tcp_flags & RESET != 0
 }
 
-/// The header of a frame between two ports: locally administered addresses with the numbers of the ports.
+/// The Ethernet header of a frame between two ports: locally administered addresses that contain the port numbers.
 pub fn ethernet_header(to: PortId, from: PortId, network: Protocol) -> [u8; LINK_HEADER] {
     let address = |port: PortId| {
         let [high, low] = port.index().to_be_bytes();
@@ -69,7 +69,7 @@ pub fn ethernet_header(to: PortId, from: PortId, network: Protocol) -> [u8; LINK
     header
 }
 
-/// RFC 1071, of an even number of bytes.
+/// RFC 1071, for an even number of bytes.
 fn checksum(bytes: &[u8]) -> u16 {
     let sum: u32 = bytes.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
     let sum = (sum & 0xffff) + (sum >> 16);

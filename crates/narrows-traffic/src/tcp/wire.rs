@@ -1,25 +1,25 @@
-//! The device that smoltcp sees: one packet in, any number out.
+//! The device that smoltcp uses: one packet in, any number out.
 
 use smoltcp::phy::{self, Checksum, DeviceCapabilities, Medium};
 use smoltcp::time::Instant;
 
-/// Bytes in front of a packet, for the header of the link.
+/// Bytes reserved before a packet for the link header.
 pub(super) const LINK_HEADER: usize = 14;
 
-/// Packets with room for a link header in front of them.
+/// Packets with room for a link header before them.
 #[derive(Debug)]
 pub(super) struct Wire {
     pub(super) mtu: usize,
-    /// What has arrived, and whether nobody has looked at it yet.
+    /// The packet that arrived, and whether smoltcp has not read it yet.
     inbound: Vec<u8>,
     is_new: bool,
-    /// What is to leave.
+    /// Packets to be sent.
     pub(super) sent: Vec<Vec<u8>>,
-    /// Rooms to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
-/// The most rooms that are kept.
+/// The maximum number of buffers kept.
 const SPARE: usize = 64;
 
 impl Wire {
@@ -56,7 +56,7 @@ impl phy::Device for Wire {
         let mut all = DeviceCapabilities::default();
         all.medium = Medium::Ip;
         all.max_transmission_unit = self.mtu;
-        // The header is completed later; a packet with a flipped bit does not get here.
+        // The IPv4 checksum is added later; packets with bit errors do not get here.
         all.checksum.ipv4 = Checksum::None;
         all.checksum.tcp = Checksum::Tx;
         all
