@@ -1,4 +1,4 @@
-//! The algorithms that the lab knows: the schedulers of scenarios, and none at all.
+//! The algorithms that the lab knows: the schedulers of scenarios, and "none".
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use narrows_scenario::SchedulerKind;
 /// A scheduling algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
-    /// No scheduler at all: what generating the packets costs by itself.
+    /// No scheduler: the cost of generating the packets.
     None,
     /// A scheduler that scenarios can name.
     Of(SchedulerKind),
 }
 
-/// Names that stand for an algorithm that the lab calls otherwise.
+/// Alternative names of algorithms.
 const ALIASES: [(&str, Algorithm); 1] = [("wf2q", Algorithm::Of(SchedulerKind::Wf2q))];
 
 impl Algorithm {
-    /// All schedulers that scenarios can name.
+    /// All schedulers available in scenarios.
     pub const SCHEDULERS: [Self; SchedulerKind::ALL.len()] = {
         let mut all = [Self::None; SchedulerKind::ALL.len()];
         let mut at = 0;
@@ -28,7 +28,7 @@ impl Algorithm {
         all
     };
 
-    /// Its name, as scenarios have it.
+    /// Its name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -36,11 +36,11 @@ impl Algorithm {
         }
     }
 
-    /// Reads a list such as `fifo,drr,qfq`: names in any case, separated by commas; `all` is all of `known`. What is
-    /// named twice counts once.
+    /// Parses a list such as `fifo,drr,qfq`: case-insensitive names separated by commas; `all` stands for all of
+    /// `known`. Duplicates count once.
     ///
     /// # Errors
-    /// When a name is none of `known`.
+    /// If a name is not in `known`.
     ///
     /// ```
     /// # use narrows_lab::Algorithm;
@@ -83,7 +83,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// A name is none of the algorithms that can be used.
+/// A name is not one of the available algorithms.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownAlgorithm {
     found: String,

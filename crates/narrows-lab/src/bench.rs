@@ -1,17 +1,18 @@
-//! What a scheduler costs: the load of Dummynet's scheduler tests, and how long a packet takes under it.
+//! The cost of a scheduler: the load of Dummynet's scheduler tests, and the time per packet.
 //!
-//! Source: `sys/netpfil/ipfw/test` in FreeBSD, described in L. Rizzo's slides on Dummynet and QFQ (2010). The load has two
-//! phases. In FILL each iteration makes a packet, for a flow with the smallest backlog, and enqueues it, until `qmax`
-//! packets wait; in DRAIN each iteration dequeues one, until `qmin` wait. Nothing is random, and packets of a flow have
-//! one length. The figure is the time of the loop divided by the number of packets enqueued. NONE has no scheduler: its
-//! packets wait in one chain through their records, and its figure is what the harness itself costs.
+//! Source: `sys/netpfil/ipfw/test` in FreeBSD, described in L. Rizzo's slides on Dummynet and QFQ (2010). The load
+//! has two phases. In FILL each iteration creates a packet for a flow with the smallest backlog and enqueues it,
+//! until the total backlog is `qmax` packets; in DRAIN each iteration dequeues one, until the backlog is `qmin`.
+//! Nothing is random, and packets of a flow have one length. The result is the time of the loop divided by the number
+//! of packets enqueued. NONE has no scheduler: its packets wait in one linked list through their records, and its
+//! result is the cost of the harness itself.
 //!
-//! Departures: packets' records stand in one array, and those that are free are used again, the last one first: their
-//! numbers are a stack (the reference allocates each record, and chains those that are free through themselves, in the same
-//! order). The number of packets is
-//! that of packets, where the reference counts iterations, of which there are about two for each packet. Time goes by,
-//! one nanosecond with each iteration, for those that look at it. What the reference gets wrong is not repeated: no cap
-//! of 200 packets a queue, DRR's quantum is its quantum, any number of priorities, weights as they are.
+//! Differences: packet records are in one array, and free ones are reused, last one first: their numbers form a stack
+//! (the reference allocates each record, and links free ones through themselves, in the same order). The number of
+//! packets is a number of packets; the reference counts iterations, of which there are about two per packet. Time
+//! advances by one nanosecond with each iteration, for schedulers that use it. Errors of the reference are not
+//! repeated: there is no cap of 200 packets per queue, DRR's quantum is the configured quantum, any number of
+//! priorities is possible, and weights are not changed.
 //!
 //! ```
 //! # use narrows_core::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
@@ -62,7 +63,7 @@ use narrows_core::{Duration, Time};
 
 use load::Load;
 
-/// Flows and how much of their packets waits.
+/// The flows of a load, and the bounds of their total backlog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
     flowsets: Vec<Flowset>,
@@ -71,55 +72,55 @@ pub struct Workload {
     qmax: u64,
 }
 
-/// Why a load cannot be.
+/// Why a load is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
-    /// FILL would never end, or never begin.
+    /// FILL would never end or never begin.
     #[error("qmin ({qmin} packets) must be less than qmax ({qmax} packets)")]
     Order {
-        /// Where DRAIN ends.
+        /// The backlog at which DRAIN ends.
         qmin: u64,
-        /// Where FILL ends.
+        /// The backlog at which FILL ends.
         qmax: u64,
     },
-    /// Too many to number.
+    /// Too many flows or packets to number.
     #[error("{what} are {found}; the maximum is {}", Workload::MOST)]
     TooMany {
         /// Flows or packets.
         what: &'static str,
-        /// How many were asked for.
+        /// The requested number.
         found: u64,
     },
-    /// Too many for this machine.
+    /// Not enough memory on this machine.
     #[error(
         "{flows} flows and up to {qmax} packets take about {needed} MiB, and {available} MiB are free here"
     )]
     Memory {
-        /// How many flows.
+        /// The number of flows.
         flows: u64,
-        /// How many packets wait at most.
+        /// The maximum backlog, in packets.
         qmax: u64,
-        /// What they take.
+        /// The memory needed.
         needed: u64,
-        /// What there is.
+        /// The memory available.
         available: u64,
     },
 }
 
 impl Workload {
-    /// Flows and packets are numbered with 32 bits, of which the harness needs some for its lists.
+    /// Flows and packets have 32-bit numbers, some of which the harness needs for its lists.
     pub const MOST: u64 = 1 << 31;
 
-    /// What a packet and a flow take, about: a record, a share of a chunk, and a packet's state where there is one; a
-    /// list entry, a flow and what a scheduler may keep beside it.
+    /// The approximate memory of a packet and of a flow: a record, a share of a chunk, and the packet's state where
+    /// there is one; a list entry, a flow, and the scheduler's state for it.
     const PACKET: u64 = 64 + 16 + 128;
     const FLOW: u64 = 16 + 128 + 128;
     const LEVEL: u64 = 16;
 
-    /// A load of the flows of `column`.
+    /// A load with the flows of `column`.
     ///
     /// # Errors
-    /// When `qmin` is not below `qmax`, or the flows or packets are too many to number or for the memory that is free.
+    /// If `qmin` is not below `qmax`, or there are too many flows or packets to number or for the available memory.
     pub fn new(column: &Column, qmin: Quantity, qmax: Quantity) -> Result<Self, WorkloadError> {
         let flows = column.flows();
         let (qmin, qmax) = (qmin.packets(flows), qmax.packets(flows));
@@ -140,35 +141,35 @@ impl Workload {
         }
     }
 
-    /// How many flows there are.
+    /// The number of flows.
     pub const fn flows(&self) -> u64 {
         self.flows
     }
 
-    /// DRAIN ends when so many packets wait.
+    /// DRAIN ends at this backlog, in packets.
     pub const fn qmin(&self) -> u64 {
         self.qmin
     }
 
-    /// FILL ends when so many packets wait.
+    /// FILL ends at this backlog, in packets.
     pub const fn qmax(&self) -> u64 {
         self.qmax
     }
 
-    /// The same with weight 1 for every flow, for schedulers that know no weights.
+    /// The same load with weight 1 for every flow, for schedulers without weights.
     pub fn unweighted(&self) -> Self {
         let mut unweighted = self.clone();
         unweighted.flowsets.iter_mut().for_each(|set| set.weight = Weight::ONE);
         unweighted
     }
 
-    /// The length of the longest packets, in bytes.
+    /// The maximum packet length, in bytes.
     pub fn longest(&self) -> u32 {
         self.flowsets.iter().map(|set| set.length).max().unwrap_or(0)
     }
 
-    /// What a scheduler is told of each flow, in order, with the flow set that it is of. As in the reference, the weight
-    /// is the priority, too, and the lowest goes first.
+    /// The configuration of each flow, in order, with its flow set. As in the reference, the weight is also the
+    /// priority, and the lowest is served first.
     pub fn configs(&self) -> impl Iterator<Item = (FlowConfig, &Flowset)> {
         self.flowsets.iter().flat_map(|set| {
             let config = FlowConfig { weight: set.weight, longest: set.length, band: set.weight.get() };
@@ -177,7 +178,7 @@ impl Workload {
     }
 }
 
-/// What the kernel says could be given to a program; nothing where it does not say.
+/// The memory that the kernel reports as available; `None` if it does not report it.
 fn available_mebibytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -185,46 +186,46 @@ fn available_mebibytes() -> Option<u64> {
     Some(kibibytes >> 10)
 }
 
-/// What a run counted.
+/// The counters of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets made and handed in.
+    /// Packets created and enqueued.
     pub enqueued: u64,
-    /// Packets served.
+    /// Packets dequeued.
     pub dequeued: u64,
     /// Packets that queue management dropped.
     pub dropped: u64,
-    /// Packets that waited at the end.
+    /// Packets waiting at the end.
     pub waiting: u64,
 }
 
-/// How long a run took.
+/// The duration of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// What happened.
+    /// The counters.
     pub counts: Counts,
     /// The time of the loop.
     pub nanoseconds: f64,
 }
 
 impl Timing {
-    /// The figure: the time of the loop divided by the number of packets enqueued.
+    /// The result: the time of the loop divided by the number of packets enqueued.
     pub fn nanoseconds_per_packet(&self) -> f64 {
         self.nanoseconds / self.counts.enqueued as f64
     }
 }
 
-/// Puts `subject`, which is empty, under the load until `packets` have been enqueued.
+/// Puts `subject`, which must be empty, under the load until `packets` have been enqueued.
 ///
 /// # Errors
-/// When it serves nothing though packets wait, which is a fault of a scheduler that may not wait.
+/// If it serves nothing although packets wait: a fault in a work-conserving scheduler.
 pub fn time<S: Subject>(workload: &Workload, packets: u64, subject: &mut S) -> Result<Timing, Unserved> {
     let mut harness = Harness::new(workload);
     let (nanoseconds, counts) = clock::nanoseconds(|| harness.drive(packets, subject));
     Ok(Timing { counts: counts?, nanoseconds })
 }
 
-/// The load, and where it is.
+/// The load and its current state.
 #[derive(Debug)]
 struct Harness {
     load: Load,
@@ -254,7 +255,7 @@ impl Harness {
         Ok(self.counts)
     }
 
-    /// One packet in or one packet out.
+    /// Enqueues or dequeues one packet.
     #[inline]
     fn iterate<S: Subject>(&mut self, subject: &mut S) -> Result<(), Unserved> {
         if self.filling && self.counts.waiting >= self.qmax {

@@ -1,8 +1,8 @@
 //! `narrows sched compare`: the same traffic through several schedulers.
 //!
-//! A scenario runs in virtual time once for each algorithm, which takes the place of the scheduler of one link; nothing else
-//! changes, and neither do random draws. Each source of traffic that crosses the link is a flow here: what it offered,
-//! what it got, what it lost, how long its packets took.
+//! A scenario runs in virtual time once for each algorithm, which replaces the scheduler of one link; nothing else
+//! changes, and random draws are the same. Each traffic source that crosses the link is a flow here, with its offered
+//! load, throughput, losses and delays.
 //!
 //! ```
 //! use narrows_lab::Algorithm;
@@ -46,9 +46,10 @@
 //! J = (Σ x_k)² / (n · Σ x_k²)      x_k = T_k / O_k
 //! ```
 //!
-//! with the throughput T_k of flow k over the throughput O_k that would be fair: its part in a weighted max-min division of
-//! what all flows got together, where no flow is given more than it offered. It is 1 when all got what is fair, and k/n
-//! when k of n got all. Dividing by the weight alone would call it unfair that a call sends less than a download.
+//! with the throughput T_k of flow k and its fair throughput O_k: its share in a weighted max-min division of the
+//! total throughput, in which no flow gets more than it offered. The index is 1 if all flows get their fair share,
+//! and k/n if k of n get everything. Dividing by the weight alone would count it as unfair that a call sends less
+//! than a download.
 
 mod figure;
 mod put;
@@ -71,25 +72,25 @@ use share::{Demand, jain, max_min};
 /// The algorithms that [`compare`] can put into a link.
 pub const COMPARED: &[Algorithm] = &Algorithm::SCHEDULERS;
 
-/// What is to be compared.
+/// The options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompareOptions {
-    /// Which algorithms.
+    /// The algorithms.
     pub algorithms: Vec<Algorithm>,
-    /// The link, as in `access.down`; without one, the link that most of the traffic crosses.
+    /// The link, for example `access.down`; by default the link that most of the traffic crosses.
     pub link: Option<String>,
-    /// How long each run lasts, instead of what the scenario says.
+    /// Overrides the scenario's duration.
     pub duration: Option<Duration>,
-    /// The seed, instead of the scenario's.
+    /// Overrides the scenario's seed.
     pub seed: Option<Seed>,
-    /// By which weights a division is fair, for the sources of traffic that are named; 1 for all others. The schedulers are
-    /// not told of them.
+    /// The weights for the fair division, by the name of the traffic source; 1 for all others. Schedulers do not use
+    /// them.
     pub weights: Vec<(String, Weight)>,
-    /// Whether algorithms that the link cannot have are left out, as for `all`. Else they are an error.
+    /// Skip algorithms that the link cannot have, as for `all`. Otherwise they are an error.
     pub where_possible: bool,
 }
 
-/// What came of each algorithm.
+/// The results for all algorithms.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Comparison {
@@ -99,67 +100,67 @@ pub struct Comparison {
     pub link: String,
     /// The seed of all runs.
     pub seed: u64,
-    /// In the order asked for.
+    /// The runs, in the order requested.
     pub runs: Vec<Run>,
-    /// The algorithms that were left out, and why the link cannot have them.
+    /// The algorithms that were skipped, and why the link cannot have them.
     pub left_out: Vec<(Algorithm, String)>,
 }
 
-/// What came of one algorithm.
+/// The result for one algorithm.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Run {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// How long the run was.
+    /// The duration of the run.
     pub span: Duration,
-    /// Jain's index; nothing if nobody got anything.
+    /// Jain's index; `None` if nothing was delivered.
     pub jain: Option<f64>,
     /// The flows, by name.
     pub flows: Vec<FlowStats>,
 }
 
-/// What a flow offered and got.
+/// The offered load and the results of a flow.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FlowStats {
-    /// The source of traffic.
+    /// The traffic source.
     pub name: String,
-    /// By which a division is fair.
+    /// Its weight in the fair division.
     pub weight: u32,
-    /// Whether it sends whatever it can get across.
+    /// Whether it sends as much as it can get through.
     pub greedy: bool,
-    /// Bytes whose fate was decided in the run, from the network header on.
+    /// Bytes delivered or dropped during the run, from the network header on.
     pub offered: u64,
-    /// Bytes that were delivered.
+    /// Bytes delivered.
     pub delivered: u64,
-    /// Packets that were delivered.
+    /// Packets delivered.
     pub packets: u64,
-    /// Packets that were dropped.
+    /// Packets dropped.
     pub dropped: u64,
-    /// What it would have got in a fair division of what all got, in bytes.
+    /// Its fair share of the total throughput, in bytes.
     pub fair: f64,
-    /// Of each packet delivered, the time in the network, in nanoseconds, the shortest first.
+    /// The time in the network of each delivered packet, in nanoseconds, ascending.
     pub delays: Vec<u64>,
 }
 
-/// Why nothing could be compared.
+/// Why a comparison is impossible.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {
-    /// The scenario brings no traffic.
+    /// The scenario has no traffic.
     #[error(
         "{0} has no traffic to compare schedulers with: add a [[traffic]] with from, to and poisson, constant, on-off, aimd or capture"
     )]
     NoTraffic(String),
-    /// There is no such link.
+    /// The link does not exist.
     #[error("{scenario} has no link `{found}`: there is {}", links.join(", "))]
     NoLink {
         /// The scenario.
         scenario: String,
-        /// What was asked for.
+        /// The requested link.
         found: String,
-        /// The links that there are.
+        /// The existing links.
         links: Vec<String>,
     },
     /// No traffic crosses the link.
@@ -172,14 +173,14 @@ pub enum CompareError {
         /// The links with traffic.
         links: Vec<String>,
     },
-    /// A weight is for no source of traffic that crosses the link.
+    /// A weight names no traffic source that crosses the link.
     #[error("no traffic called `{found}` crosses {link}, that could have a weight: there is {}", flows.join(", "))]
     NoFlow {
-        /// What was named.
+        /// The name.
         found: String,
         /// The link.
         link: String,
-        /// The sources that there are.
+        /// The existing sources.
         flows: Vec<String>,
     },
     /// The link cannot have this scheduler.
@@ -187,7 +188,7 @@ pub enum CompareError {
     Scheduler {
         /// The algorithm.
         algorithm: Algorithm,
-        /// Why.
+        /// The reason.
         cause: ScenarioError,
     },
     /// A run failed.
@@ -198,13 +199,13 @@ pub enum CompareError {
 /// Runs the scenario with each algorithm.
 ///
 /// # Errors
-/// When there is no traffic or no such link, or the link cannot have such a scheduler and `where_possible` is off; and as
-/// [`simulate`](narrows_sim::simulate).
+/// If there is no traffic, the link does not exist, or the link cannot have such a scheduler and `where_possible` is
+/// off; and as for [`simulate`](narrows_sim::simulate).
 pub fn compare(scenario: &Scenario, options: &CompareOptions) -> Result<Comparison, CompareError> {
     compare_watched(scenario, options, &mut go_on)
 }
 
-/// The same, while somebody watches, also within each run, who may break it off: runs are those that were whole until then.
+/// As [`compare`], with a watch that is also called within each run and can stop; only completed runs are returned.
 ///
 /// # Errors
 /// As for [`compare`].
@@ -238,7 +239,7 @@ pub fn compare_watched(
     Ok(Comparison { scenario: scenario.file.clone(), link, seed, runs, left_out })
 }
 
-/// What is wrong, without the place and the help.
+/// The error message without its location and the help.
 fn first_line(error: &ScenarioError) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -251,20 +252,20 @@ fn names(targets: impl IntoIterator<Item = Target>) -> Vec<String> {
     targets.into_iter().filter_map(name).collect()
 }
 
-/// Those that a source's packets pass.
+/// The links that a source's packets cross.
 fn path(scenario: &Scenario, traffic: &Traffic) -> Vec<String> {
     let port = |name: &str| scenario.ports().iter().find(|port| port.name == name);
     let ends = port(&traffic.from).zip(port(&traffic.to));
     names(ends.map_or(Vec::new(), |(from, to)| scenario.links_between(from, to)))
 }
 
-/// The numbers of the sources whose packets pass a link.
+/// The indices of the sources whose packets cross a link.
 fn crossing(scenario: &Scenario, link: &str) -> Vec<usize> {
     let passes = |number: &usize| path(scenario, &scenario.traffic[*number]).iter().any(|name| name == link);
     (0..scenario.traffic.len()).filter(passes).collect()
 }
 
-/// The link that is asked for, or else the one with the most sources; the first of these.
+/// The requested link, or else the first of those with the most sources.
 fn link(scenario: &Scenario, wanted: Option<&str>) -> Result<String, CompareError> {
     if scenario.traffic.is_empty() {
         return Err(CompareError::NoTraffic(scenario.file.clone()));
@@ -295,7 +296,7 @@ fn link(scenario: &Scenario, wanted: Option<&str>) -> Result<String, CompareErro
     }
 }
 
-/// What has been seen of a flow.
+/// The observations of a flow.
 #[derive(Debug, Default)]
 struct Seen {
     offered: u64,
@@ -319,7 +320,7 @@ fn run(
     let seen: Rc<RefCell<Vec<Seen>>> = Rc::new(RefCell::new(names.iter().map(|_| Seen::default()).collect()));
     let (theirs, wanted) = (Rc::clone(&seen), names.clone());
     let observer = move |observed: &Observed<'_>| {
-        // Acknowledgements come from the other end, and are not what the link is compared by.
+        // Acknowledgements come from the other end and are not compared.
         let is = |(feed, port): &(String, String)| feed == observed.feed && port == observed.port;
         let Some(number) = wanted.iter().position(is) else { return };
         let seen = &mut theirs.borrow_mut()[number];
@@ -372,18 +373,19 @@ fn run(
 }
 
 impl FlowStats {
-    /// The delay that the share `q` of the packets had at most, in nanoseconds: the least such one. Nothing without packets.
+    /// The delay that a share `q` of the packets does not exceed, in nanoseconds: the smallest such value. `None`
+    /// without packets.
     pub fn delay(&self, q: f64) -> Option<u64> {
         let rank = libm::ceil(q * self.delays.len() as f64) as usize;
         self.delays.get(rank.saturating_sub(1)).copied()
     }
 
-    /// Bits a second that were delivered in a run of that length, from the network header on.
+    /// Throughput in bits per second for a run of that duration, from the network header on.
     pub fn throughput(&self, span: Duration) -> f64 {
         if span == Duration::ZERO { 0.0 } else { self.delivered as f64 * 8.0 / span.seconds() }
     }
 
-    /// Which part of its packets was dropped, of those whose fate was decided.
+    /// The share of packets that were dropped, of those delivered or dropped.
     pub fn loss(&self) -> Option<f64> {
         let all = self.packets + self.dropped;
         (all > 0).then(|| self.dropped as f64 / all as f64)
@@ -391,7 +393,7 @@ impl FlowStats {
 }
 
 impl Run {
-    /// Which part a flow got of what all got.
+    /// A flow's share of the total throughput.
     pub fn share(&self, flow: &FlowStats) -> Option<f64> {
         let all: u64 = self.flows.iter().map(|flow| flow.delivered).sum();
         (all > 0).then(|| flow.delivered as f64 / all as f64)

@@ -1,11 +1,13 @@
-//! Whether hybrid proportional delay holds delays in proportion: classes of one load each, at random, over loads and g.
+//! Tests whether hybrid proportional delay keeps delays in proportion: classes with random traffic of equal load,
+//! over several loads and values of g.
 //!
-//! The classes of an experiment offer equal shares of the load, in packets of 40, 550 and 1500 bytes (40, 50 and 10 % of
-//! them), as C. Dovrolis, D. Stiliadis and P. Ramanathan had it ("Proportional differentiated services: delay differentiation
-//! and packet scheduling", IEEE/ACM Transactions on Networking 10(1), 2002), on a line of 10 Mbit/s. Nothing is dropped. The
-//! figure of a class is the mean time that its packets waited; what was asked is that these stand in the ratios of the δ.
+//! The classes of an experiment offer equal shares of the load, in packets of 40, 550 and 1500 bytes (40, 50 and 10 %
+//! of them), as in C. Dovrolis, D. Stiliadis and P. Ramanathan ("Proportional differentiated services: delay
+//! differentiation and packet scheduling", IEEE/ACM Transactions on Networking 10(1), 2002), on a link of 10 Mbit/s.
+//! Nothing is dropped. The result of a class is the mean queueing delay of its packets; the target is that these are
+//! in the ratios of the δ.
 //!
-//! What no scheduler can change, and so what can be asked at all, is in `reach.rs`.
+//! `reach.rs` computes which ratios any scheduler can achieve.
 //!
 //! ```
 //! use narrows_lab::differentiation::{DifferentiationOptions, Traffic, differentiation};
@@ -43,35 +45,35 @@ use crate::watch::{Step, Watch, go_on};
 
 use reach::Reach;
 
-/// A line of 10 Mbit/s.
+/// A link of 10 Mbit/s.
 const NANOS_PER_BYTE: u64 = 800;
 
-/// What is run.
+/// The options of the experiments.
 #[derive(Clone, Debug)]
 pub struct DifferentiationOptions {
     /// The delay differentiation parameters of the classes of each experiment: at least two, each at least 1.
     pub ddps: Vec<Vec<u32>>,
-    /// The weights of the average delay, in 1024ths.
+    /// The weights g of the average delay, in 1024ths.
     pub g: Vec<u16>,
-    /// Percents of the rate, above 0 and below 100.
+    /// Loads in percent of the rate, above 0 and below 100.
     pub loads: Vec<f64>,
-    /// How packets come.
+    /// The arrival processes.
     pub traffic: Vec<Traffic>,
     /// How averages are estimated.
     pub average: Average,
-    /// Packets of each run. All count: the exact mean is of all, too.
+    /// Packets in each run. All are measured, including those at the start: the exact mean covers all, too.
     pub packets: u64,
-    /// All draws.
+    /// The seed of all draws.
     pub seed: Seed,
 }
 
 /// How the average delay of a class is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Average {
-    /// As the exact mean of all that has departed: EWMA-r whose threshold is not reached. It is what proportional average
-    /// delay scheduling goes by.
+    /// As the exact mean over all packets that have departed: EWMA-r whose threshold is never reached. Proportional
+    /// average delay scheduling uses this.
     Exact,
-    /// As EWMA with this γ.
+    /// As an EWMA with this γ.
     Moving(Gamma),
 }
 
@@ -89,80 +91,80 @@ impl Default for DifferentiationOptions {
     }
 }
 
-/// What was found.
+/// The results.
 #[derive(Clone, Debug)]
 pub struct Differentiation {
-    /// What was run.
+    /// The options.
     pub options: DifferentiationOptions,
-    /// For each traffic, each list of δ, each g and each load.
+    /// For each arrival process, each list of δ, each g and each load.
     pub points: Vec<Point>,
 }
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// How packets came.
+    /// The arrival process.
     pub traffic: Traffic,
     /// The δ of the classes.
     pub ddps: Vec<u32>,
     /// The weight of the average delay, in 1024ths.
     pub g: u16,
-    /// Percent of the rate.
+    /// In percent of the rate.
     pub load: f64,
-    /// The mean wait of each class, in seconds.
+    /// The mean queueing delay of each class, in seconds.
     pub waits: Vec<f64>,
-    /// Whether any order of service could have the ratios that were asked.
+    /// Whether any order of service can achieve the target ratios.
     pub within_reach: bool,
-    /// The ratios by Kleinrock's formula, where it holds: g = 0, Poisson.
+    /// The ratios by Kleinrock's formula, where it applies: g = 0, Poisson.
     pub theory: Option<Vec<f64>>,
 }
 
 impl Point {
-    /// The mean wait of each class but the first, divided by that of the first.
+    /// The mean queueing delay of each class but the first, divided by that of the first.
     pub fn ratios(&self) -> Vec<f64> {
         self.waits.iter().skip(1).map(|wait| wait / self.waits[0]).collect()
     }
 
-    /// The ratios that were asked.
+    /// The target ratios.
     pub fn asked(&self) -> Vec<f64> {
         self.ddps.iter().skip(1).map(|&ddp| f64::from(ddp) / f64::from(self.ddps[0])).collect()
     }
 
-    /// By how much the ratio that is worst is off, as a share of what was asked.
+    /// The largest relative error of a ratio.
     pub fn worst(&self) -> f64 {
         let off = |(ratio, asked): (f64, f64)| (ratio / asked - 1.0).abs();
         self.ratios().into_iter().zip(self.asked()).map(off).fold(0.0, f64::max)
     }
 }
 
-/// Why there is nothing to find.
+/// Why an experiment is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DifferentiationError {
     /// Too few or too many classes.
     #[error("an experiment has from 2 to {} classes, and one was asked for of {found}", Hpd::CLASSES)]
     Classes {
-        /// How many.
+        /// The number of classes.
         found: usize,
     },
-    /// A class that is to have no delay.
+    /// A class whose delay parameter is zero.
     #[error("a delay differentiation parameter is at least 1")]
     NoDelay,
-    /// More than all.
+    /// A weight above 1.
     #[error("g is {found}, the maximum is 1024")]
     Weight {
-        /// What it is.
+        /// The weight.
         found: u16,
     },
-    /// A load under which nothing waits, or ever more.
+    /// A load of zero, or an overload.
     #[error("the load is {found} %, and must be above 0 and below 100")]
     Load {
-        /// What it is.
+        /// The load.
         found: f64,
     },
-    /// Too few to say anything.
+    /// Too few packets for a result.
     #[error("{found} packets are too few: at least 1000")]
     Packets {
-        /// How many.
+        /// The number of packets.
         found: u64,
     },
 }
@@ -170,12 +172,12 @@ pub enum DifferentiationError {
 /// Runs all experiments.
 ///
 /// # Errors
-/// When one of them cannot be.
+/// If an option is invalid.
 pub fn differentiation(options: &DifferentiationOptions) -> Result<Differentiation, DifferentiationError> {
     differentiation_watched(options, &mut go_on)
 }
 
-/// The same, while somebody watches who may break it off: points are those of the loads until then.
+/// As [`differentiation`], with a watch that can stop: only the loads completed are returned.
 ///
 /// # Errors
 /// As for [`differentiation`].
@@ -191,7 +193,7 @@ pub fn differentiation_watched(
     }
     for &traffic in &options.traffic {
         for ddps in &options.ddps {
-            // By load, for the limits of what can be had are the same for every g.
+            // Load by load, because the limits of what can be achieved are the same for every g.
             let mut of_load = Vec::new();
             for &load in &options.loads {
                 let what = format!("{}, ddp {ddps:?}, load {load} %", traffic.name());

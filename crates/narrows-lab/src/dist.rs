@@ -1,4 +1,4 @@
-//! Distributions of delays: fitted to samples, made into tables and scenario entries, drawn.
+//! Delay distributions: fitted to samples, converted to tables and scenario entries, plotted.
 
 mod entry;
 mod estimate;

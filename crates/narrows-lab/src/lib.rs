@@ -1,4 +1,4 @@
-//! The scheduler lab: run, time and judge a scheduler without a network around it.
+//! The scheduler lab: runs, times and judges schedulers without a network around them.
 
 #![forbid(unsafe_code)]
 

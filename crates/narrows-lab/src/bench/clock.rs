@@ -1,8 +1,8 @@
-//! The lab's one clock: how long a loop took.
+//! The lab's only clock: measures the duration of a loop.
 
 use std::time::Instant;
 
-/// Nanoseconds that `work` took, and what it gave.
+/// The nanoseconds that `work` took, and its result.
 #[expect(clippy::disallowed_methods, reason = "only benches use the wall clock")]
 pub(super) fn nanoseconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let start = Instant::now();

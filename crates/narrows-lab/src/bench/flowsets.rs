@@ -1,44 +1,44 @@
-//! The words of the harness: numbers with suffixes, flow sets, several loads in one line.
+//! The harness's syntax: numbers with suffixes, flow sets, several loads in one line.
 
 use narrows_core::sched::Weight;
 
-/// Bytes of a packet where a flow set does not say.
+/// The default packet length of a flow set, in bytes.
 const LENGTH: u32 = 1000;
 
-/// The most flow sets of a load.
+/// The maximum number of flow sets in a load.
 const MOST_FLOWSETS: usize = 1 << 16;
 
-/// The mix of weights of the published tables.
+/// The mix of weights in the published tables.
 const MIX: &str = "1::32k,2::4k,4::2k,8::1k,128::16,1k::1";
 
-/// Flows that are alike.
+/// Identical flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flowset {
     /// The weight of each.
     pub weight: Weight,
-    /// The length of all their packets, in bytes.
+    /// The length of their packets, in bytes.
     pub length: u32,
-    /// How many.
+    /// The number of flows.
     pub flows: u32,
 }
 
-/// The flows of one load, a column of the table.
+/// The flows of one load: a column of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// As it was asked for.
+    /// Its text on the command line.
     pub name: String,
     /// Its flows, by flow set. At least one.
     pub flowsets: Vec<Flowset>,
 }
 
 impl Column {
-    /// How many flows there are.
+    /// The number of flows.
     pub fn flows(&self) -> u64 {
         self.flowsets.iter().map(|set| u64::from(set.flows)).sum()
     }
 }
 
-/// A number of packets, or so many for each flow.
+/// A number of packets, absolute or per flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity {
     number: u64,
@@ -46,18 +46,18 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// The number of packets with so many flows.
+    /// The number of packets, given the number of flows.
     pub fn packets(self, flows: u64) -> u64 {
         if self.per_flow { self.number.saturating_mul(flows) } else { self.number }
     }
 
-    /// The number of packets, if it does not depend on the flows.
+    /// The number of packets, if it does not depend on the number of flows.
     pub const fn fixed(self) -> Option<u64> {
         if self.per_flow { None } else { Some(self.number) }
     }
 }
 
-/// What is wrong with a word of the command line.
+/// An error in a word of the command line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WordError {
     /// Not a number.
@@ -65,34 +65,34 @@ pub enum WordError {
         "`{0}` is not a number; numbers look like 20, 4k (4·1024), 20m (20·1024·1024), 4K (4000), 20M (20,000,000)"
     )]
     Number(String),
-    /// Nothing or too much.
+    /// Zero or too large.
     #[error("the number in `{0}` must be at least 1 and fit in 32 bits")]
     Range(String),
-    /// A flow set with more parts than there are.
+    /// A flow set with too many parts.
     #[error(
         "`{0}` is not a flow set; one is weight:maxlen:flows, as in 8:1500:64 or, with packets of 1000 bytes, 8::64"
     )]
     Flowset(String),
-    /// A range of weights or lengths that goes down, or is none.
+    /// A range of weights or lengths that is descending or not a range.
     #[error(
         "`{0}` is not a range; one is min-max-steps, as in 1-8-4 for 1, 3, 5, 8; a load has {MOST_FLOWSETS} flow sets at most"
     )]
     Steps(String),
-    /// Plain counts beside flow sets.
+    /// Plain counts mixed with flow sets.
     #[error(
         "`{0}` has plain counts beside flow sets; put a semicolon or a space between loads, as in '512; 1::512,8::64'"
     )]
     Mixed(String),
-    /// No flows at all.
+    /// No flows.
     #[error("no flows: name at least one load, as in 512 or 1::512,8::64")]
     Nothing,
 }
 
-/// Reads a number of packets: digits, then `k` (2¹⁰), `m` (2²⁰), `K` (10³) or `M` (10⁶), then `n` for "times the number
-/// of flows".
+/// Parses a number of packets: digits, then `k` (2¹⁰), `m` (2²⁰), `K` (10³) or `M` (10⁶), then `n` for "times the
+/// number of flows".
 ///
 /// # Errors
-/// When it is something else.
+/// If it has another form.
 pub fn quantity(text: &str) -> Result<Quantity, WordError> {
     let (digits, per_flow) = match text.strip_suffix('n') {
         Some(digits) => (digits, true),
@@ -101,11 +101,12 @@ pub fn quantity(text: &str) -> Result<Quantity, WordError> {
     Ok(Quantity { number: number(digits).ok_or_else(|| WordError::Number(text.into()))?, per_flow })
 }
 
-/// Reads loads, separated by semicolons or white space. Each is a list of flow sets (`1::512,8::64`), or several counts
-/// of flows of weight 1 (`1,8,64`), each a load of its own, among which `mix` is the mix of the published tables.
+/// Parses loads, separated by semicolons or white space. Each is a list of flow sets (`1::512,8::64`), or several
+/// counts of flows with weight 1 (`1,8,64`), each a separate load; `mix` among them is the mix of the published
+/// tables.
 ///
 /// # Errors
-/// When one is none of these.
+/// If one has neither form.
 pub fn columns(text: &str) -> Result<Vec<Column>, WordError> {
     let mut columns = Vec::new();
     for load in text.split(|c: char| c == ';' || c.is_whitespace()).filter(|load| !load.is_empty()) {
@@ -125,7 +126,7 @@ pub fn columns(text: &str) -> Result<Vec<Column>, WordError> {
     if columns.is_empty() { Err(WordError::Nothing) } else { Ok(columns) }
 }
 
-/// So many flows of weight 1, or the mix.
+/// This many flows of weight 1, or the mix.
 fn count(item: &str) -> Result<Column, WordError> {
     let flowsets = match item {
         "mix" => flowsets(MIX)?,
@@ -155,8 +156,7 @@ fn flowsets(text: &str) -> Result<Vec<Flowset>, WordError> {
     Ok(all)
 }
 
-/// A number, or `min-max-steps`: as many numbers, evenly spread and rounded down, two of them where `steps` is
-/// left out.
+/// A number, or `min-max-steps`: that many numbers, evenly spaced and rounded down; two if `steps` is omitted.
 fn steps(text: &str, default: u32) -> Result<Vec<u32>, WordError> {
     if text.is_empty() {
         return Ok(vec![default]);
@@ -172,7 +172,7 @@ fn steps(text: &str, default: u32) -> Result<Vec<u32>, WordError> {
         return Err(WordError::Steps(text.into()));
     }
     let span = u64::from(greatest - least);
-    // At most `span`, so back within 32 bits.
+    // At most `span`, so the sum fits in 32 bits.
     let step = |nth: u32| least + (span * u64::from(nth) / u64::from(steps - 1)) as u32;
     Ok((0..steps).map(step).collect())
 }
@@ -190,7 +190,7 @@ fn number(text: &str) -> Option<u64> {
         b'M' => (&text[..text.len() - 1], 1_000_000),
         _ => (text, 1),
     };
-    // `parse` would take a sign.
+    // `parse` would accept a sign.
     let plain = digits.bytes().all(|digit| digit.is_ascii_digit());
     digits.parse::<u64>().ok().filter(|_| plain)?.checked_mul(unit)
 }

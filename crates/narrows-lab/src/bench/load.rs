@@ -1,4 +1,4 @@
-//! What the harness itself does for a packet: which flow gets the next one, and the packets' records.
+//! The harness's own work for a packet: selecting the flow that gets the next one, and the packet records.
 
 use narrows_core::sched::FlowConfig;
 
@@ -6,11 +6,11 @@ use super::Workload;
 
 const NONE: u32 = u32::MAX;
 
-/// What stands for a packet: written when the packet is made, read when it is back. It takes 48 bytes, as the reference's
-/// does with what the allocator keeps of it.
+/// Represents a packet: written when the packet is created, read when it is returned. It takes 48 bytes, as in the
+/// reference, including the allocator's overhead there.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// For whoever has the packet.
+    /// A link field for the current owner of the packet.
     pub next: u32,
     /// The number of its flow.
     pub flow: u32,
@@ -19,7 +19,7 @@ pub struct Record {
     _rest: [u32; 9],
 }
 
-/// All records. Those that are free are used again, the last one first.
+/// All records. Free ones are reused, last one first.
 #[derive(Debug)]
 pub struct Records {
     records: Vec<Record>,
@@ -33,7 +33,7 @@ impl Records {
         &self.records[packet as usize]
     }
 
-    /// A packet's record, to write.
+    /// A packet's record, mutable.
     #[inline]
     pub fn get_mut(&mut self, packet: u32) -> &mut Record {
         &mut self.records[packet as usize]
@@ -61,27 +61,27 @@ impl Records {
     }
 }
 
-/// A flow in the list of those with the same backlog, or the anchor of such a list.
+/// A flow in the list of flows with the same backlog, or the anchor of such a list.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     next: u32,
     previous: u32,
-    /// How many of its packets are out.
+    /// How many of its packets are outstanding.
     level: u32,
     /// The length of its packets.
     length: u32,
 }
 
-/// Gives packets to flows with the smallest backlog.
+/// Creates packets for flows with the smallest backlog.
 ///
-/// Flows stand in one circular list for each backlog, its anchor behind the flows. The reference finds the smallest
-/// backlog in a bitmap of 32, which limits it to 30 packets a flow; it needs no search, because the flow that takes the
-/// last place of a list is the first of the next.
+/// There is one circular list of flows for each backlog; the anchors come after the flows. The reference finds the
+/// smallest backlog in a 32-bit bitmap, which limits it to 30 packets per flow. This code needs no search: the flow
+/// that leaves a list empty is the first of the next list.
 #[derive(Debug)]
 pub(super) struct Load {
     nodes: Vec<Node>,
     flows: u32,
-    /// The smallest backlog of a flow.
+    /// The smallest backlog of any flow.
     lowest: u32,
     /// The packets.
     pub(super) records: Records,
@@ -90,7 +90,8 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn new(workload: &Workload) -> Self {
         let flows = workload.flows() as u32;
-        // A packet is made only while fewer than qmax are out, so there is a flow with fewer than ceil(qmax / flows).
+        // A packet is only created while fewer than qmax are outstanding, so some flow has fewer than ceil(qmax /
+        // flows).
         let levels = workload.qmax().div_ceil(u64::from(flows)) as u32 + 1;
         let node = |number: u32, length: u32| Node { next: number, previous: number, level: 0, length };
         let mut nodes = Vec::with_capacity(flows as usize + levels as usize);
@@ -104,7 +105,8 @@ impl Load {
         load
     }
 
-    /// The next packet, for a flow with the smallest backlog: of these the one whose backlog changed the longest ago.
+    /// The next packet, for a flow with the smallest backlog: among these, the one whose backlog has not changed for
+    /// the longest time.
     #[inline(always)]
     pub(super) fn make(&mut self) -> u32 {
         let anchor = self.flows + self.lowest;
@@ -118,7 +120,7 @@ impl Load {
         self.records.make(flow, length)
     }
 
-    /// A packet is back.
+    /// A packet is returned.
     #[inline(always)]
     pub(super) fn give_back(&mut self, packet: u32) {
         let flow = self.records.give_back(packet);

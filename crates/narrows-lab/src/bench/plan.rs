@@ -1,4 +1,4 @@
-//! Which algorithms are timed under which loads, and the runs.
+//! Which algorithms are timed under which loads, and how they are run.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use super::{Behind, Chain, Column, Grouped, PerFlow, Quantity, Timing, Workload,
 use crate::Algorithm::{self, Of};
 use crate::watch::{Step, Watch};
 
-/// The algorithms that can be timed. DCF is not among them: it lets the medium be idle while packets wait, so what a
-/// packet takes there is air time, not work.
+/// The algorithms that can be timed. DCF is not among them: it idles while packets wait, so the time per packet there
+/// is air time, not work.
 pub const BENCHED: &[Algorithm] = &[
     Algorithm::None,
     Of(Kind::Fifo),
@@ -40,19 +40,19 @@ pub const BENCHED: &[Algorithm] = &[
     Of(Kind::Cbq),
 ];
 
-/// The most flows that an algorithm serves, where that is few: it is not run under loads of more.
+/// The maximum number of flows of an algorithm, if that is small: it is skipped for loads with more.
 pub(super) fn most_flows(algorithm: Algorithm) -> Option<u64> {
     match algorithm {
         Of(Kind::Hpd) => Some(u64::from(Hpd::CLASSES)),
         Of(Kind::Abe) => Some(u64::from(Abe::FLOWS)),
         Of(Kind::Htb) => Some(Htb::MOST as u64 - 1),
-        // It looks at all of them for each packet.
+        // It inspects all flows for each packet.
         Of(Kind::Cbq) => Some(128),
         _ => None,
     }
 }
 
-/// A scheduler that is loaded, for the algorithm `plugin`.
+/// A loaded scheduler, for the algorithm `plugin`.
 #[derive(Clone, Debug)]
 pub struct Plugin {
     /// The module.
@@ -62,85 +62,85 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// One with a memory of its own.
+    /// An instance with separate memory.
     fn scheduler(&self) -> Result<Loaded, Failed> {
         Ok(self.module.scheduler(&self.parameters, abi::FUEL)?)
     }
 }
 
-/// What is run.
+/// The runs to make.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the algorithm `plugin` is, if it is among them.
+    /// The loaded scheduler, if `plugin` is among the algorithms.
     pub plugin: Option<Plugin>,
-    /// The algorithms, in the order of the table.
+    /// The algorithms, in table order.
     pub algorithms: Vec<Algorithm>,
     /// The loads.
     pub columns: Vec<(Column, Workload)>,
     /// Packets in each run.
     pub packets: u64,
-    /// How often each algorithm runs under each load.
+    /// The number of runs of each algorithm under each load.
     pub runs: u32,
 }
 
-/// What an algorithm costs under a load.
+/// The cost of an algorithm under a load.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// The place of the load among [`Plan::columns`].
+    /// The index of the load in [`Plan::columns`].
     pub column: usize,
-    /// Nanoseconds a packet of each run, the least first. At least one.
+    /// Nanoseconds per packet of each run, ascending. At least one.
     runs: Vec<f64>,
 }
 
 impl Figure {
-    /// From the nanoseconds a packet of at least one run.
+    /// From the nanoseconds per packet of at least one run.
     pub(super) fn new(algorithm: Algorithm, column: usize, mut runs: Vec<f64>) -> Self {
         assert!(!runs.is_empty(), "a figure is of at least one run");
         runs.sort_by(f64::total_cmp);
         Self { algorithm, column, runs }
     }
 
-    /// Nanoseconds a packet of the run in the middle; of an even number of runs, of the quicker of the two.
+    /// The median run's nanoseconds per packet; for an even number of runs, the faster of the middle two.
     pub fn median(&self) -> f64 {
         self.runs[(self.runs.len() - 1) / 2]
     }
 
-    /// Nanoseconds a packet of the quickest run.
+    /// Nanoseconds per packet of the fastest run.
     pub fn minimum(&self) -> f64 {
         self.runs[0]
     }
 }
 
-/// Why there is no figure.
+/// Why there are no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// A load that cannot be.
+    /// An invalid load.
     #[error("the load `{column}`: {cause}")]
     Workload {
-        /// As it was asked for.
+        /// Its text on the command line.
         column: String,
-        /// Why not.
+        /// The reason.
         cause: WorkloadError,
     },
-    /// An algorithm that does not take the flows or serves none.
+    /// An algorithm that rejects the flows or serves none.
     #[error("the load `{column}`: {algorithm} {cause}")]
     Subject {
-        /// Which algorithm.
+        /// The algorithm.
         algorithm: Algorithm,
-        /// As the load was asked for.
+        /// The load's text on the command line.
         column: String,
-        /// Why not.
+        /// The reason.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl Plan {
-    /// Each algorithm under each load.
+    /// A plan that runs each algorithm under each load.
     ///
     /// # Errors
-    /// When a load cannot be.
+    /// If a load is invalid.
     pub fn new(
         algorithms: Vec<Algorithm>,
         columns: Vec<Column>,
@@ -156,12 +156,11 @@ impl Plan {
         Ok(Self { plugin: None, algorithms, columns, packets, runs })
     }
 
-    /// Runs all: load by load; in each, round by round; in each round, every algorithm once, so that a machine that
-    /// becomes slower does so for all. `watch` is told before each run which is next, and may break off: the figures are then
-    /// of the runs until that.
+    /// Makes all runs: load by load, in rounds in which every algorithm runs once, so that a slowdown of the machine
+    /// affects all. `watch` is called before each run and may stop; the figures then cover the runs made.
     ///
     /// # Errors
-    /// When an algorithm does not take the flows of a load.
+    /// If an algorithm rejects the flows of a load.
     pub fn run(&self, watch: Watch<'_>) -> Result<Vec<Figure>, BenchError> {
         let mut figures = Vec::new();
         let possible = |workload: &Workload, algorithm| {
@@ -205,10 +204,10 @@ impl Plan {
     }
 }
 
-/// Why a run cannot be.
+/// Why a run is impossible.
 pub type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// Nanoseconds a packet of one run.
+/// Nanoseconds per packet of one run.
 fn nanoseconds(
     algorithm: Algorithm,
     plugin: Option<&Plugin>,
@@ -219,10 +218,10 @@ fn nanoseconds(
     Ok(timing.nanoseconds_per_packet())
 }
 
-/// One run of an algorithm under a load. It begins with nothing waiting.
+/// Runs an algorithm once under a load, starting with empty queues.
 ///
 /// # Errors
-/// When it does not take the flows of the load, or a plugin is none or fails.
+/// If it rejects the flows of the load, or a plugin is missing or fails.
 pub fn run(
     algorithm: Algorithm,
     plugin: Option<&Plugin>,
@@ -231,15 +230,15 @@ pub fn run(
 ) -> Result<Timing, Failed> {
     let timing = match algorithm {
         Algorithm::None => time(workload, packets, &mut Chain::default())?,
-        // One queue, as the reference's, not one for each flow.
+        // A single queue, as in the reference, not one per flow.
         Of(Kind::Fifo) => time(workload, packets, &mut Grouped::join(Fifo::default(), workload, |_| ())?)?,
-        // One queue for each priority, as the reference's.
+        // One queue per priority, as in the reference.
         Of(Kind::Prio) => {
             time(workload, packets, &mut Grouped::join(Priority::default(), workload, |flow| flow.band)?)?
         }
         Of(Kind::PfifoFast) => time(workload, packets, &mut pfifo_fast()?)?,
         Of(Kind::Drr) => {
-            // As in the reference a flow of weight 1 sends one packet at its turn, where all are of one length.
+            // As in the reference, a flow of weight 1 sends one packet per turn if all packets have the same length.
             let quantum = Bytes::new(workload.longest().into());
             time(workload, packets, &mut PerFlow::join(Drr::new(quantum), workload)?)?
         }
@@ -272,7 +271,7 @@ pub fn run(
             )?
         }
         Of(Kind::Hpd) => time(workload, packets, &mut PerFlow::join(Hpd::new(hpd()), workload)?)?,
-        // No packet takes time here, so its virtual queue is one without a rate, and nothing is too late.
+        // Transmission takes no time here, so its virtual queue has no rate, and nothing is too late.
         Of(Kind::Abe) => time(workload, packets, &mut PerFlow::join(abe(), workload)?)?,
         Of(Kind::Tbf) => time(workload, packets, &mut Grouped::join(tbf()?, workload, |_| ())?)?,
         Of(Kind::Htb) => time(workload, packets, &mut PerFlow::join(htb(workload)?, workload)?)?,
@@ -286,29 +285,30 @@ pub fn run(
                 None => timing,
             }
         }
-        // `dcf` lets the medium be idle while packets wait.
+        // `dcf` idles while packets wait.
         Of(kind) => return Err(format!("`{}` is not timed", kind.name()).into()),
     };
     Ok(timing)
 }
 
-/// Of any age.
+/// Accepts packets of any age.
 fn abe() -> Abe {
     Abe::new(AbeConfig { max_delay: Duration::MAX, ..AbeConfig::default() })
 }
 
-/// More than all packets that there will be, so that a bucket never holds anybody up.
+/// More than all packets together, so that the bucket never delays anything.
 const ENDLESS: Bytes = Bytes::new(1 << 60);
 const FAST: Rate = Rate::from_bits_per_second(1_000_000_000_000);
-/// What no packet is earned at.
+/// A rate too low to earn tokens for a single packet.
 const SLOW: Rate = Rate::from_bits_per_second(1_000);
 
-/// A bucket that is paid from for each packet and never empty.
+/// A token bucket that pays for each packet and never runs empty.
 fn tbf() -> Result<Tbf, ShapingError> {
     Tbf::new(TbfConfig { rate: FAST, burst: ENDLESS, ..TbfConfig::default() })
 }
 
-/// A leaf for each flow below one class; each has used up its own rate, and sends by turns what that class lends.
+/// A leaf for each flow below one inner class; all leaves have exhausted their own rates and borrow from that class
+/// in turn.
 fn htb(workload: &Workload) -> Result<Htb, ShapingError> {
     let root = HtbClass { rate: FAST, ceil: FAST, burst: ENDLESS, cburst: ENDLESS, ..HtbClass::default() };
     let leaf = |weight: u32| HtbClass {
@@ -322,7 +322,7 @@ fn htb(workload: &Workload) -> Result<Htb, ShapingError> {
     Htb::new(std::iter::once(root).chain(leaves).collect())
 }
 
-/// The same: each borrows from the link.
+/// The same with CBQ: each class borrows from the link.
 fn cbq(workload: &Workload) -> Result<Cbq, ShapingError> {
     let average_packet = Bytes::new(workload.longest().into());
     let leaf = |weight: u32| CbqClass {
@@ -336,7 +336,8 @@ fn cbq(workload: &Workload) -> Result<Cbq, ShapingError> {
     Cbq::new(FAST, average_packet, leaves.collect())
 }
 
-/// Classes by turns as the thesis's three, with the delay differentiation parameters 1, 4 and 16 and its own γ and g.
+/// Flows are assigned in turn to three classes as in the thesis, with delay differentiation parameters 1, 4 and 16
+/// and the thesis's γ and g.
 fn hpd() -> HpdConfig {
     const CLASSES: [(u32, u16, u16); 3] = [(1, 512, 512), (4, 256, 768), (16, 768, 256)];
     let class = |(ddp, gamma, g): (u32, u16, u16)| HpdClass {
@@ -349,8 +350,8 @@ fn hpd() -> HpdConfig {
     HpdConfig { classes, ..HpdConfig::default() }
 }
 
-/// Three classes behind the classifier by the type of service; of the flows a third asks for low delay, a third for
-/// nothing, a third for high throughput.
+/// Three bands selected by the type of service: a third of the flows asks for low delay, a third for nothing, a third
+/// for high throughput.
 fn pfifo_fast() -> Result<Behind<Priority>, Failed> {
     let (bound, drop_at) = (Bound::Packets(u64::MAX), DropAt::Tail);
     let mut queue = Scheduled::new(Priority::default(), classify::pfifo_fast(), bound, Overload::Arriving);

@@ -1,4 +1,4 @@
-//! What is put under the load: nothing, a scheduler alone, or one with queue management.
+//! What is put under the load: nothing, a scheduler alone, or a scheduler with queue management.
 
 use std::fmt;
 
@@ -13,35 +13,35 @@ use narrows_core::{FlowKey, PacketRef, Rate, Seed, Time};
 
 use super::{Flowset, Records, Workload};
 
-/// What is put under the load. Packets are known by the numbers of their records.
+/// Something that can be put under the load. Packets are identified by the numbers of their records.
 pub trait Subject {
-    /// A packet comes.
+    /// Enqueues a packet.
     fn enqueue(&mut self, now: Time, packet: u32, records: &mut Records);
 
-    /// A packet goes, if one waits.
+    /// Dequeues a packet, if one waits.
     fn dequeue(&mut self, now: Time, records: &mut Records) -> Option<u32>;
 
-    /// The oldest drop that has not been told yet; asked for after each call.
+    /// The oldest drop that has not been reported yet; called after each call.
     #[inline]
     fn dropped(&mut self) -> Option<u32> {
         None
     }
 }
 
-/// Nothing was served though packets waited.
+/// Nothing was served although packets waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it serves nothing while {waiting} packets wait")]
 pub struct Unserved {
-    /// How many.
+    /// How many waited.
     pub waiting: u64,
 }
 
-/// A scheduler does not take the flows.
+/// A scheduler rejects the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotTaken {
-    /// Which flows.
+    /// The flows.
     pub flowset: Flowset,
-    /// Why.
+    /// The reason.
     pub cause: Refused,
 }
 
@@ -56,7 +56,7 @@ impl std::error::Error for NotTaken {}
 
 const NONE: u32 = u32::MAX;
 
-/// NONE: no scheduler. Packets wait in one chain through their records.
+/// NONE: no scheduler. Packets wait in one linked list through their records.
 #[derive(Debug)]
 pub struct Chain {
     first: u32,
@@ -90,22 +90,22 @@ impl Subject for Chain {
     }
 }
 
-/// A scheduler alone, with a queue for each flow.
+/// A scheduler alone, with one queue per flow.
 #[derive(Debug)]
 pub struct PerFlow<S: Scheduler> {
     server: Server<S>,
 }
 
 impl<S: Scheduler> PerFlow<S> {
-    /// The scheduler, to look at.
+    /// The scheduler, for inspection.
     pub const fn scheduler(&self) -> &S {
         self.server.scheduler()
     }
 
-    /// All flows of the load join.
+    /// Joins all flows of the load.
     ///
     /// # Errors
-    /// When the scheduler does not take one.
+    /// If the scheduler rejects one.
     pub fn join(scheduler: S, workload: &Workload) -> Result<Self, NotTaken> {
         let mut server = Server::new(scheduler);
         for ((config, &flowset), number) in workload.configs().zip(0..) {
@@ -115,7 +115,7 @@ impl<S: Scheduler> PerFlow<S> {
         Ok(Self { server })
     }
 
-    /// Flows and scheduler, to look at.
+    /// Flows and scheduler, for inspection.
     pub const fn server(&self) -> &Server<S> {
         &self.server
     }
@@ -142,7 +142,7 @@ fn served(served: Served) -> Option<u32> {
     }
 }
 
-/// A scheduler alone, with a queue for several flows together: all of them, or those of one priority.
+/// A scheduler alone, with shared queues: one for all flows, or one per priority.
 #[derive(Debug)]
 pub struct Grouped<S: Scheduler> {
     server: Server<S>,
@@ -151,10 +151,10 @@ pub struct Grouped<S: Scheduler> {
 }
 
 impl<S: Scheduler> Grouped<S> {
-    /// A queue for each of the different answers that `group` gives for the flows.
+    /// One queue for each different value of `group` over the flows.
     ///
     /// # Errors
-    /// When the scheduler does not take one.
+    /// If the scheduler rejects one.
     pub fn join<G: PartialEq>(
         scheduler: S,
         workload: &Workload,
@@ -193,23 +193,24 @@ impl<S: Scheduler> Subject for Grouped<S> {
     }
 }
 
-/// A scheduler as the queue of a link, with classifier and queue management: each packet has a state as in the engine.
+/// A scheduler as the queue of a link, with classifier and queue management: each packet has a state as in the
+/// engine.
 #[derive(Debug)]
 pub struct Behind<S: Scheduler> {
     queue: Scheduled<S>,
     /// The flow key of the packets of a flow.
     key: fn(u32) -> FlowKey,
     stand: Stand,
-    /// How many packets' states there are.
+    /// The number of packet states.
     states: u32,
 }
 
 impl<S: Scheduler> Behind<S> {
-    /// All flows of the load join, each with a queue under a policy of its own. Packets come marked with the number of
-    /// their flow, instead of being hashed, so that no two flows share a queue. No bound is reached.
+    /// Joins all flows of the load, each with a queue and policy of its own. Packets carry their flow's number as a
+    /// mark instead of being hashed, so that no two flows share a queue. No limit is reached.
     ///
     /// # Errors
-    /// When the scheduler does not take one.
+    /// If the scheduler rejects one.
     pub fn managed<P: Aqm + 'static>(
         scheduler: S,
         workload: &Workload,
@@ -227,7 +228,7 @@ impl<S: Scheduler> Behind<S> {
 
     /// Any such queue. `key` gives the flow key of a flow's packets.
     pub fn new(mut queue: Scheduled<S>, key: fn(u32) -> FlowKey) -> Self {
-        // A packet of 1000 bytes in the nanosecond of an iteration, so that nothing waits for long.
+        // A packet of 1000 bytes per iteration's nanosecond, so that nothing waits for long.
         let rate = Rate::from_bits_per_second(8_000_000_000_000);
         queue.set_wire(Time::ZERO, Wire { rate, overhead: Overhead::IP });
         Self { queue, key, stand: Stand::new(Seed(1)), states: 0 }

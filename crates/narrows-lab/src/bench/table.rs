@@ -1,4 +1,4 @@
-//! Figures for a person and for a program.
+//! Formats results, as text and as JSON.
 
 use std::fmt::Write;
 
@@ -9,27 +9,27 @@ use super::plan::most_flows;
 use super::{Figure, Plan};
 use crate::Algorithm;
 
-/// All figures for a program.
+/// All results, for JSON.
 #[derive(Serialize)]
 struct Rows {
     runs: Vec<Row>,
 }
 
-/// A figure for a program.
+/// A result, for JSON.
 #[derive(Serialize)]
 struct Row {
     algorithm: &'static str,
     flows: u64,
-    /// Packets that wait at least and at most.
+    /// The minimum and maximum backlog, in packets.
     qmin: u64,
     qmax: u64,
-    /// Packets of each run.
+    /// Packets in each run.
     packets: u64,
-    /// Of the run in the middle.
+    /// Of the median run.
     ns_per_packet: f64,
 }
 
-/// The figures as a list of objects, in JSON.
+/// The results as a JSON list of objects.
 pub fn json(plan: &Plan, figures: &[Figure]) -> impl Serialize {
     let row = |figure: &Figure| {
         let (_, workload) = &plan.columns[figure.column];
@@ -39,14 +39,14 @@ pub fn json(plan: &Plan, figures: &[Figure]) -> impl Serialize {
             qmin: workload.qmin(),
             qmax: workload.qmax(),
             packets: plan.packets,
-            // What a clock and a loop give means nothing beyond thousandths.
+            // Digits beyond thousandths are below the accuracy of clock and loop.
             ns_per_packet: (figure.median() * 1000.0).round() / 1000.0,
         }
     };
     Rows { runs: figures.iter().map(row).collect() }
 }
 
-/// The figures as a table: of one load with a column for each measure, of several with a table for each measure.
+/// The results as a table: for one load with a column per measure, for several with a table per measure.
 pub fn table(plan: &Plan, figures: &[Figure]) -> String {
     let mut text = String::new();
     for (column, workload) in &plan.columns {
@@ -80,7 +80,7 @@ struct Sheet<'a> {
     figures: &'a [Figure],
 }
 
-/// What can be said of an algorithm under a load. Without a run of NONE or FIFO there is nothing to compare with.
+/// A measure of an algorithm under a load. Some compare with a run of NONE or FIFO and are empty without it.
 type Measure = fn(&Sheet<'_>, &Figure) -> Option<String>;
 
 const MEDIAN: Measure = |_, figure| Some(format!("{:.1}", figure.median()));
@@ -144,7 +144,8 @@ impl Sheet<'_> {
     }
 }
 
-/// Names to the left, figures to the right, columns as wide as they need. Columns and rows without a figure are left out.
+/// Names left-aligned, numbers right-aligned, columns as wide as needed. Columns and rows without numbers are left
+/// out.
 fn lay_out(text: &mut String, title: &str, heads: &[&str], rows: &[(&str, Vec<Option<String>>)]) {
     let used: Vec<usize> =
         (0..heads.len()).filter(|&at| rows.iter().any(|(_, cells)| cells[at].is_some())).collect();

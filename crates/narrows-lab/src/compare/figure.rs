@@ -1,15 +1,15 @@
-//! The distributions of delays, to be looked at.
+//! Plots the delay distributions.
 
 use super::{Comparison, FlowStats};
 use crate::plot::{Axis, Figure, Line, Panel, Style};
 
-/// As many steps of a distribution are drawn as can be told apart.
+/// The number of steps drawn of a distribution: as many as can be distinguished.
 const STEPS: usize = 500;
-/// By turns: lines often lie on one another, and the gaps of one show another.
+/// Used in turn: lines often coincide, and the gaps of one show the other.
 const STYLES: [Style; 3] = [Style::Solid, Style::Dashed, Style::Dotted];
 
 impl Comparison {
-    /// A panel for each flow, with the distribution of its packets' delays under each scheduler; and one with the flows'
+    /// A panel for each flow, with its packets' delay distribution under each scheduler; and one with the flows'
     /// throughput under each.
     pub fn figure(&self) -> Figure {
         let flows = self.runs.first().map_or(0, |run| run.flows.len());
@@ -50,7 +50,7 @@ impl Comparison {
     }
 }
 
-/// Which share of the packets had so much delay at most, as steps, in seconds.
+/// The share of packets with at most each delay (in seconds), as steps.
 fn distribution(flow: &FlowStats) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let count = flow.delays.len();

@@ -1,11 +1,11 @@
-//! Another scheduler for a link.
+//! Replaces the scheduler of a link.
 
 use narrows_scenario::{Link, Scenario, ScenarioError};
 
 use crate::algorithm::Algorithm;
 
-/// The scenario with another scheduler at a link, by the same assignment as a user would make. Classes stay where the
-/// algorithm can serve classes; one that knows none tells flows apart by itself.
+/// The scenario with another scheduler at a link, by the assignment that a user would make. Classes are kept if the
+/// algorithm supports them; an algorithm without classes separates flows itself.
 pub(super) fn put(scenario: &Scenario, link: &str, algorithm: Algorithm) -> Result<Scenario, ScenarioError> {
     let mut changed = scenario.clone();
     let key = if has_scheduler(scenario, link) { "scheduler.type" } else { "scheduler" };

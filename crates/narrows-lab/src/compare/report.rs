@@ -1,4 +1,4 @@
-//! What came of a comparison, as a table and as JSON.
+//! Formats a comparison as a table and as JSON.
 
 use std::fmt;
 

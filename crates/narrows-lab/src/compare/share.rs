@@ -1,19 +1,19 @@
-//! What is fair, and how near to it a division is.
+//! Computes the fair division, and how close a division is to it.
 
-/// What a flow may claim.
+/// The demand of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Demand {
     pub(super) weight: u32,
-    /// The most that it makes use of; infinite for one that takes whatever it gets.
+    /// The most it can use; infinite for a flow that takes whatever it gets.
     pub(super) most: f64,
 }
 
-/// Divides `total` among flows in proportion to their weights, except that none gets more than it makes use of, which
+/// Divides `total` among flows in proportion to their weights, except that no flow gets more than it can use, which
 /// leaves more for the others (weighted max-min fairness).
 pub(super) fn max_min(total: f64, demands: &[Demand]) -> Vec<f64> {
     let mut given = vec![0.0; demands.len()];
     let mut open: Vec<usize> = (0..demands.len()).collect();
-    // By what they make use of for each unit of weight, so that the first one that is not content makes all after it so.
+    // Sorted by demand per unit of weight, so that once a flow is not satisfied, none after it is.
     let level = |flow: &usize| demands[*flow].most / f64::from(demands[*flow].weight);
     open.sort_by(|a, b| level(a).total_cmp(&level(b)));
     let mut left = total;
@@ -28,7 +28,8 @@ pub(super) fn max_min(total: f64, demands: &[Demand]) -> Vec<f64> {
     given
 }
 
-/// Jain's index of what flows got over what would be fair. Flows to which nothing is due count for nothing.
+/// Jain's index of the flows' throughput divided by their fair throughput. Flows with a fair share of zero are
+/// ignored.
 pub(super) fn jain(pairs: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for (got, fair) in pairs.filter(|&(_, fair)| fair > 0.0) {

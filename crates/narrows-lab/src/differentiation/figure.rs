@@ -1,11 +1,11 @@
-//! Ratios over the load, to be looked at.
+//! Plots ratios over load.
 
 use super::report::{average, list};
 use super::{Differentiation, Point};
 use crate::plot::{Axis, Figure, Line, Panel, Style};
 
 impl Differentiation {
-    /// A panel for each traffic and each list of δ, a line for each g and class.
+    /// A panel for each arrival process and each list of δ, with a line for each g and class.
     pub fn figure(&self) -> Figure {
         let same = |one: &Point, other: &Point| one.traffic == other.traffic && one.ddps == other.ddps;
         Figure {

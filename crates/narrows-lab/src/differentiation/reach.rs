@@ -1,22 +1,22 @@
-//! What can be asked of a scheduler, and what waiting time priority gives.
+//! Which delay ratios can be achieved, and which ones waiting-time priority gives.
 //!
-//! The packets of some classes together wait least where these classes go before all others. So there is an order of service
-//! with given mean waits only if, for the first k classes of every k, those together wait no less than under strict priority
-//! to them; and all together wait what they wait in any order (L. Kleinrock's conservation law, 1965; E. Coffman and I. Mitrani,
-//! 1980, for its converse). Lengths are drawn by themselves, so this is said of packets here where it holds of bytes. The
-//! strict priorities are run on the same packets.
+//! The total wait of some classes is minimal if they have strict priority over all others. So an order of service
+//! with given mean waits exists only if, for every k, the first k classes together wait at least as long as under
+//! strict priority for them; and all classes together wait the same in any order (L. Kleinrock's conservation law,
+//! 1965; E. Coffman and I. Mitrani, 1980, for its converse). The law applies to bytes; since packet lengths are drawn
+//! independently, it is applied to packets here. The strict priorities are simulated with the same packets.
 
 use narrows_core::sched::{Fifo, Priority};
 
 use super::run::{self, Waits};
 use super::traffic::Arrival;
 
-/// The least that the first classes can wait.
+/// The minimum waits of the first classes.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
-    /// What all wait in order of arrival.
+    /// The waits of all classes in order of arrival.
     all: Waits,
-    /// What the first k wait together, if they go before all others, for k from 1 on.
+    /// The total wait of the first k classes if they have priority over all others, for k from 1.
     first: Vec<f64>,
 }
 
@@ -33,8 +33,8 @@ impl Reach {
         }
     }
 
-    /// Whether waits in proportion to these can be had. Where the classes do not stand in the order of their parameters it is
-    /// asked of the first in the list all the same, so it may say yes in vain; the list is sorted by whoever asks.
+    /// Whether waits in proportion to these parameters can be achieved. If the list is not sorted by parameter, the
+    /// check still uses the first classes in the list, so it may wrongly say yes; callers sort the list.
     pub(super) fn has(&self, ddps: &[u32]) -> bool {
         let all: f64 = self.all.classes.iter().map(|(sum, _)| sum).sum();
         let part = |(&(_, packets), &ddp): (&(f64, u64), &u32)| packets as f64 * f64::from(ddp);
@@ -45,13 +45,13 @@ impl Reach {
     }
 }
 
-/// The ratios to the first class's wait under waiting time priority (g = 0) with Poisson arrivals and equal loads, whatever
-/// the lengths: L. Kleinrock, "A delay dependent queue discipline", Naval Research Logistics Quarterly 11, 1964. With
-/// priorities that grow as b = 1/δ, from the slowest class on:
+/// The ratios to the first class's wait under waiting-time priority (g = 0) with Poisson arrivals and equal loads,
+/// for any packet lengths: L. Kleinrock, "A delay dependent queue discipline", Naval Research Logistics Quarterly 11,
+/// 1964. With priorities that grow as b = 1/δ, starting with the slowest class:
 ///
 /// `W_p = (X − Σ_{i slower} ρ_i·W_i·(1 − b_i/b_p)) / (1 − Σ_{i quicker} ρ_i·(1 − b_p/b_i))`
 ///
-/// with X the wait in order of arrival, which drops out.
+/// where X is the wait in order of arrival, which cancels out.
 pub(super) fn waiting_time_priority(ddps: &[u32], load: f64) -> Vec<f64> {
     let each = load / 100.0 / ddps.len() as f64;
     let mut order: Vec<usize> = (0..ddps.len()).collect();

@@ -1,4 +1,4 @@
-//! What was found, as a table and as JSON.
+//! Formats results as a table and as JSON.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ impl Differentiation {
         Text(self)
     }
 
-    /// The same for programs: `points`, with an entry for each run.
+    /// As JSON: `points`, with an entry for each run.
     pub fn json(&self) -> impl Serialize + '_ {
         Whole { points: self.points.iter().map(Entry::new).collect() }
     }

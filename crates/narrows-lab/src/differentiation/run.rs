@@ -1,4 +1,4 @@
-//! A line that is never idle while packets wait, behind a scheduler.
+//! A work-conserving link behind a scheduler.
 
 use narrows_core::queue::Wire;
 use narrows_core::sched::{FlowConfig, FlowId, Scheduler, Served, Server};
@@ -8,10 +8,10 @@ use narrows_core::{Duration, PacketRef, Rate, Time};
 use super::NANOS_PER_BYTE;
 use super::traffic::Arrival;
 
-/// What the classes waited.
+/// The waits of the classes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Waits {
-    /// In seconds, of all packets of a class together, and how many these are.
+    /// For each class the total wait of its packets in seconds, and their number.
     pub(super) classes: Vec<(f64, u64)>,
 }
 
@@ -21,7 +21,7 @@ impl Waits {
     }
 }
 
-/// Sends all packets. `band` is that of a class, for schedulers that have some.
+/// Sends all packets. `band` gives a class's band, for schedulers with bands.
 pub(super) fn waits<S: Scheduler>(
     scheduler: S,
     arrivals: &[Arrival],

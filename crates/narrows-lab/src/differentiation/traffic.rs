@@ -1,16 +1,16 @@
-//! How packets come: at random, one by one or in bursts.
+//! Random arrivals, singly or in bursts.
 
 use narrows_core::{Stream, Time};
 
 use super::{DifferentiationOptions, NANOS_PER_BYTE};
 
-/// How packets come.
+/// The arrival process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
-    /// One by one.
+    /// Single packets, as a Poisson process.
     Poisson,
-    /// In bursts of one class whose packets come at one instant, at random. A burst has eight packets on average, and
-    /// whether it goes on is drawn for each (geometric).
+    /// Bursts at random instants; the packets of a burst belong to one class and arrive together. The mean burst size
+    /// is eight packets, geometrically distributed.
     Bursts,
 }
 
@@ -26,7 +26,7 @@ impl Traffic {
         }
     }
 
-    /// The mean number of packets of a burst.
+    /// The mean number of packets in a burst.
     const fn burst(self) -> u64 {
         match self {
             Self::Poisson => 1,
@@ -35,7 +35,7 @@ impl Traffic {
     }
 }
 
-/// A packet that comes.
+/// An arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
     pub(super) at: Time,
@@ -43,11 +43,11 @@ pub(super) struct Arrival {
     pub(super) length: u32,
 }
 
-/// Lengths with how many of a hundred packets have them.
+/// Packet lengths, each with its percentage of the packets.
 const LENGTHS: [(u32, u64); 3] = [(40, 40), (550, 50), (1500, 10)];
 const MEAN_LENGTH: f64 = 0.4 * 40.0 + 0.5 * 550.0 + 0.1 * 1500.0;
 
-/// All packets of a run, in the order in which they come.
+/// All packets of a run, in order of arrival.
 pub(super) fn arrivals(
     traffic: Traffic,
     classes: u32,

@@ -1,32 +1,32 @@
-//! What a scenario says of a delay: read as a distribution, and written from one.
+//! Delay entries of scenarios: parsed into distributions, and written from distributions.
 
 use narrows_core::model::Distribution;
 use narrows_scenario::{DelaySource, Direction, Scenario, ScenarioError, Way};
 
 use super::shape::{number, rounded_time, time};
 
-/// Why a text is no distribution of delays.
+/// Why a text is not a delay distribution.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EntryError {
-    /// It is no delay at all.
+    /// It is not a valid delay.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// It is one, but none with a distribution.
+    /// It is a valid delay without a distribution.
     #[error("a {0} has no distribution that could be drawn or made into a table")]
     NoDistribution(&'static str),
 }
 
-/// Reads `{ gamma = { … }, shift = "5ms" }`, `10ms`, or a whole line `delay = …`, as it stands in a scenario. `origin`
-/// is what errors name as its place; files that it names are looked for in the working folder.
+/// Parses `{ gamma = { … }, shift = "5ms" }`, `10ms`, or a whole line `delay = …`, as in a scenario. `origin` is the
+/// location named in errors; files that it names are searched in the working directory.
 ///
 /// # Errors
-/// Where it is none.
+/// If it is invalid.
 pub fn read_entry(text: &str, origin: &str) -> Result<Distribution, EntryError> {
     let text = text.trim();
     let value = text.strip_prefix("delay").map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
     let value = value.unwrap_or(text).trim();
     let quote = if value.starts_with(['{', '"', '\'']) { "" } else { "\"" };
-    // The line of the delay comes first, so that an error's line number is that of the text.
+    // The delay is on the first line, so that an error's line number is that of the text.
     let scenario = format!(
         "links.link.delay = {quote}{value}{quote}\nlinks.link.between = [\"a\", \"b\"]\nhosts.a = {{}}\nhosts.b = {{}}\n"
     );
@@ -44,12 +44,12 @@ pub fn read_entry(text: &str, origin: &str) -> Result<Distribution, EntryError> 
     }
 }
 
-/// So many points give a distribution function to half a per cent of probability.
+/// With this many points a distribution function is accurate to half a percent of probability.
 const POINTS: u32 = 200;
 const BINS: u32 = 100;
 
-/// `delay = { cdf = … }` by points of equal steps of probability. `quantile(p)` is in nanoseconds, from the least at 0
-/// to the greatest at 1; both have to be finite.
+/// `delay = { cdf = … }` from points at equal steps of probability. `quantile(p)` is in nanoseconds, from the minimum
+/// at 0 to the maximum at 1; both must be finite.
 pub fn cdf_entry(quantile: impl Fn(f64) -> f64) -> String {
     let point = |step: u32| {
         let share = f64::from(step) / f64::from(POINTS);
@@ -59,15 +59,15 @@ pub fn cdf_entry(quantile: impl Fn(f64) -> f64) -> String {
     format!("delay = {{ cdf = {{ points = [{}] }} }}", points.join(", "))
 }
 
-/// `delay = { histogram = … }` of bins of equal width from the least to the greatest value, weighted with the share in
-/// them. `cdf(x)` is of nanoseconds. Where both ends are one, so is the delay.
+/// `delay = { histogram = … }` from bins of equal width between minimum and maximum, weighted with the share in each.
+/// `cdf(x)` takes nanoseconds. If minimum and maximum are equal, the result is a constant delay.
 pub fn histogram_entry(least: f64, greatest: f64, cdf: impl Fn(f64) -> f64) -> String {
     let (least, greatest) = (rounded_time(least), rounded_time(greatest));
     let width = (greatest - least) / f64::from(BINS);
     if width <= 0.0 {
         return format!("delay = \"{}\"", time(least));
     }
-    // Bins of less than a nanosecond would have no width.
+    // Bins narrower than a nanosecond would have zero width.
     let mut edges: Vec<f64> = (0..=BINS).map(|edge| rounded_time(least + f64::from(edge) * width)).collect();
     edges.dedup();
     let mut bins = Vec::new();

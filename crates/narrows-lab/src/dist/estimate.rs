@@ -1,23 +1,23 @@
 //! Maximum-likelihood estimates: the parameters under which a sample is most probable.
 //!
-//! In closed form for normal (mean, root of the mean square off it), log-normal (the same of the logarithms),
-//! exponential (mean), uniform (ends) and Pareto (`a = min`, `k = n/Σ ln(x/a)`). By Newton's method, to the last
-//! digits, for
+//! In closed form for normal (mean, standard deviation), log-normal (the same of the logarithms), exponential (mean),
+//! uniform (ends) and Pareto (`a = min`, `k = n/Σ ln(x/a)`). By Newton's method, to machine precision, for
 //!
-//! - gamma: `ln k − ψ(k) = ln x̄ − mean(ln x)`, `θ = x̄/k`; started as Minka (2002, Estimating a Gamma Distribution) has it;
-//! - Weibull: `Σ xᵏ·ln x/Σ xᵏ − 1/k = mean(ln x)`, `θᵏ = mean(xᵏ)`; started from the spread of the logarithms.
+//! - gamma: `ln k − ψ(k) = ln x̄ − mean(ln x)`, `θ = x̄/k`; starting value as in Minka (2002, Estimating a Gamma
+//!   Distribution);
+//! - Weibull: `Σ xᵏ·ln x/Σ xᵏ − 1/k = mean(ln x)`, `θᵏ = mean(xᵏ)`; starting value from the spread of the logarithms.
 //!
-//! With a shift the likelihood of gamma, Weibull and log-normal distributions has no bound where the shift comes near
-//! to the least value (Hill 1963, doi:10.1080/01621459.1963.10500835), so what is taken, where there is one, is the
-//! greatest *local* maximum with a shift of at least zero: of the likelihood as a function of the shift alone, the
-//! other parameters at their best for it. It is searched over the distance from the shift to the least value, by steps
-//! of its logarithm, then by the golden section.
+//! With a shift, the likelihood of gamma, Weibull and log-normal distributions is unbounded as the shift approaches
+//! the smallest value (Hill 1963, doi:10.1080/01621459.1963.10500835). So the estimate, if there is one, is the
+//! greatest *local* maximum with a shift of at least zero, of the likelihood as a function of the shift, with the
+//! other parameters optimal for it. The search is over the distance from the shift to the smallest value, first in
+//! steps of its logarithm, then by golden section.
 
 use super::shape::Shape;
 use crate::statistics::Sample;
 use crate::statistics::special::{digamma, trigamma};
 
-/// Kinds of distributions to be fitted.
+/// Kinds of distributions to fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Normal,
@@ -29,13 +29,12 @@ pub(super) enum Kind {
     Uniform,
 }
 
-/// Newton's method doubles its digits in each step; this is far more than it takes.
+/// Newton's method doubles its digits in each step; this is far more than needed.
 const MOST_STEPS: usize = 100;
 const ENOUGH: f64 = 1e-14;
 
 impl Kind {
-    /// The best of this kind for these values, of which not all are equal. What is wrong is said as a part of a
-    /// sentence.
+    /// The best fit of this kind for these values, not all of which are equal. The error is a part of a sentence.
     pub(super) fn best(self, values: &[f64]) -> Result<Shape, &'static str> {
         let count = values.len() as f64;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -64,11 +63,11 @@ impl Kind {
         })
     }
 
-    /// The best of this kind with a shift above zero, and the shift. What is wrong is said as a part of a sentence.
+    /// The best fit of this kind with a shift above zero, and the shift. The error is a part of a sentence.
     pub(super) fn best_shifted(self, sample: &Sample) -> Result<(f64, Shape), &'static str> {
         let least = sample.least();
         if self == Self::Exponential {
-            // The likelihood only rises up to the least value.
+            // The likelihood only increases up to the smallest value.
             let mean = sample.mean() - least;
             return if least > 0.0 { Ok((least, Shape::Exponential { mean })) } else { Err("a value is 0") };
         }
@@ -98,7 +97,7 @@ impl Kind {
         if heights[0] > heights[peak] {
             return Err("it is best with no shift");
         }
-        // The peak of the few is near to that of all: a step more to either side.
+        // The maximum for the subsample is close to that for all values: one step more on either side.
         let room = if few.len() < sample.len() { 2 } else { 1 };
         let (mut low, mut high) = (step * peak.saturating_sub(room) as f64, step * (peak + room) as f64);
         let height = |place: f64| {
@@ -123,20 +122,20 @@ impl Kind {
     }
 }
 
-/// The shift comes no nearer to the least value than this part of the sample's range.
+/// The minimum distance of the shift from the smallest value, as a share of the sample's range.
 const NEAREST: f64 = 1e-4;
-/// Steps of the search for maxima.
+/// Steps in the search for maxima.
 const GRID: usize = 40;
 /// 1/φ.
 const GOLDEN: f64 = 0.618_033_988_749_894_8;
-/// Of the distance from the shift to the least value, relative. The likelihood is flat there: its own last digits end
-/// about where this does.
+/// The relative precision of the distance from the shift to the smallest value. The likelihood is flat there: its own
+/// rounding errors are of this order.
 const PRECISION: f64 = 1e-6;
 
-/// So many values say where to search.
+/// The number of values used to find where to search.
 const FEW: usize = 5000;
 
-/// At most [`FEW`] of rising values, the first and the last among them, at equal steps of their ranks.
+/// At most [`FEW`] of the ascending values, including the first and the last, at equal steps of rank.
 pub(super) fn thinned(values: &[f64]) -> Vec<f64> {
     if values.len() <= FEW {
         return values.to_vec();
@@ -152,14 +151,14 @@ pub(super) fn logs(values: &[f64]) -> Vec<f64> {
     values.iter().map(|&x| libm::log(x)).collect()
 }
 
-/// The root of the mean square off `mean`.
+/// The root mean square deviation from `mean`.
 fn spread(values: &[f64], mean: f64) -> f64 {
     let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
     libm::sqrt(squares / values.len() as f64)
 }
 
 fn gamma(values: &[f64], mean: f64) -> Shape {
-    // From x/x̄ on, nothing is lost by the size of the values: s = −mean(ln(x/x̄)) ≥ 0.
+    // Relative to x̄, the magnitude of the values costs no precision: s = −mean(ln(x/x̄)) ≥ 0.
     let s = -values.iter().map(|x| libm::log(x / mean)).sum::<f64>() / values.len() as f64;
     let mut shape = (3.0 - s + libm::sqrt((s - 3.0) * (s - 3.0) + 24.0 * s)) / (12.0 * s);
     for _ in 0..MOST_STEPS {
@@ -178,7 +177,7 @@ fn weibull(values: &[f64]) -> Shape {
     let logs = logs(values);
     let count = logs.len() as f64;
     let middle = logs.iter().sum::<f64>() / count;
-    // From the geometric mean on.
+    // Relative to the geometric mean.
     let centred: Vec<f64> = logs.iter().map(|log| log - middle).collect();
     // The standard deviation of ln x is π/(√6·k).
     let mut shape = std::f64::consts::PI / (libm::sqrt(6.0) * spread(&centred, 0.0));
@@ -186,7 +185,7 @@ fn weibull(values: &[f64]) -> Shape {
     for _ in 0..MOST_STEPS {
         let (mut sums, greatest) = ([0.0; 3], centred.iter().copied().fold(0.0, f64::max));
         for &log in &centred {
-            // The greatest power is 1, so that none is beyond the numbers.
+            // Scaled so that the greatest power is 1, which avoids overflow.
             let power = libm::exp(shape * (log - greatest));
             sums[0] += power;
             sums[1] += power * log;

@@ -1,4 +1,4 @@
-//! A sample and distributions beside it, to be looked at.
+//! Plots a sample and fitted distributions.
 
 use narrows_core::model::Distribution;
 
@@ -6,25 +6,26 @@ use super::shape::short_time;
 use crate::plot::{Axis, Figure, Line, Panel, Style};
 use crate::statistics::Sample;
 
-/// A distribution function is drawn through so many points, no more than can be told apart.
+/// The number of points of a distribution function: as many as can be distinguished.
 const STEPS: usize = 500;
-/// The share at either end of the sample that the first two panels may leave out, so that the rest can be seen.
+/// The share at either end of the sample that the first two panels may omit, so that the rest can be seen.
 const HIDDEN: f64 = 0.001;
-/// The same where the tail is long.
+/// The same for a long tail.
 const HIDDEN_TAIL: f64 = 0.01;
-/// So many times the median the greatest value is where a tail is long: its axes are logarithmic.
+/// A tail is long if the maximum is this many times the median: its axes are logarithmic.
 const LONG: f64 = 20.0;
-/// Of one histogram.
+/// The maximum number of bins in a histogram.
 const MOST_BINS: f64 = 120.0;
-/// Bins that so many values can fill anyway, where the interquartile range spans two modes.
+/// The number of bins that enough values can fill even if the interquartile range spans two modes.
 const PLAIN_BINS: f64 = 40.0;
-/// On each end of the sample, so many values are shown one by one; further in, no fewer for each doubling of the share.
+/// This many values at each end of the sample are drawn individually; further in, as many for each doubling of the
+/// share.
 const ENDS: usize = 60;
 const STYLES: [Style; 3] = [Style::Solid, Style::Dashed, Style::Dotted];
 
-/// Four panels: a histogram of the sample (nanoseconds) with what each distribution puts into its bins; distribution
-/// functions; the share of longer delays, on a logarithmic axis, where tails can be told apart; where there are
-/// distributions, quantiles against quantiles, where a perfect fit is the diagonal.
+/// Four panels: a histogram of the sample (nanoseconds) with each distribution's expected counts; distribution
+/// functions; the complementary distribution on a logarithmic axis, which distinguishes tails; and, if there are
+/// distributions, a Q-Q plot, in which a perfect fit is the diagonal.
 pub fn figure(title: &str, sample: &Sample, distributions: &[(String, &Distribution)]) -> Figure {
     let draw = Draw { sample, distributions, view: view(sample) };
     let [lower, middle, upper] = sample.quartiles().map(short_time);
@@ -48,7 +49,7 @@ struct Draw<'a> {
     view: (f64, f64),
 }
 
-/// The part of the axis that the bulk of the sample is in.
+/// The part of the axis that contains the bulk of the sample.
 fn view(sample: &Sample) -> (f64, f64) {
     let hidden = if is_long(sample) { HIDDEN_TAIL } else { HIDDEN };
     let (low, high) = (sample.quantile(HIDDEN), sample.quantile(1.0 - hidden));
@@ -57,7 +58,7 @@ fn view(sample: &Sample) -> (f64, f64) {
     (low.max(sample.least().min(low + margin) - margin).max(0.0), high)
 }
 
-/// Whether a logarithmic axis shows it better.
+/// Whether a logarithmic axis is better.
 fn is_long(sample: &Sample) -> bool {
     sample.least() > 0.0 && sample.greatest() > LONG * sample.median()
 }
@@ -71,7 +72,7 @@ impl Draw<'_> {
         let (low, high) = self.view;
         let values = self.sample.values();
         let [lower, _, upper] = self.sample.quartiles();
-        // Freedman and Diaconis (1981); where half of the sample is one value, by the view alone.
+        // Freedman and Diaconis (1981); if half of the sample is one value, based on the view alone.
         let width = 2.0 * (upper - lower) / libm::cbrt(values.len() as f64);
         let plain = libm::sqrt(values.len() as f64).min(PLAIN_BINS);
         let bins = ((high - low) / width).max(plain).ceil().clamp(12.0, MOST_BINS);
@@ -145,7 +146,7 @@ impl Draw<'_> {
         for (number, (name, distribution)) in self.distributions.iter().enumerate() {
             lines.push(Line::new(name.clone(), number + 1, points(distribution)).styled(Style::Points));
         }
-        // One fit that goes far beyond the sample would leave nothing of the others to be seen.
+        // A fit that goes far beyond the sample would make the others invisible.
         let room = (high - low).max(high * 1e-6) * 0.08;
         let (least, most) = match is_long(self.sample) {
             true => (low / 1.3, high * 1.3),
@@ -163,7 +164,7 @@ impl Draw<'_> {
         Axis::linear("delay", "s").within(seconds(self.view.0), seconds(self.view.1))
     }
 
-    /// For delays out to the end of the tail.
+    /// For delays up to the end of the tail.
     fn axis(&self, label: &str) -> Axis {
         if is_long(self.sample) { Axis::logarithmic(label, "s") } else { Axis::linear(label, "s") }
     }
@@ -180,7 +181,7 @@ impl Draw<'_> {
         self.distributions.iter().enumerate().map(line).collect()
     }
 
-    /// The sample's function as steps.
+    /// The sample's distribution function as steps.
     fn steps(&self, of: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
         let values = self.sample.values();
         let count = values.len();
@@ -195,12 +196,12 @@ impl Draw<'_> {
     }
 }
 
-/// The ranks of the values that are shown of a sorted sample: about so many at equal steps, and more towards both ends, so
-/// that no step can be seen on a logarithmic axis either.
+/// The ranks of the values drawn from a sorted sample: about `about` at equal steps, and denser towards both ends, so
+/// that no step is visible on a logarithmic axis either.
 fn ranks(count: usize, about: usize) -> impl Iterator<Item = usize> {
     let every = count.div_ceil(about).max(1);
     (0..count).filter(move |&rank| {
-        // Steps double, so that those of one size are a part of those of the size below.
+        // Steps double, so that the ranks at one step size are a subset of those at the size below.
         let finer = 1 << (rank.min(count - 1 - rank) / ENDS).max(1).ilog2();
         rank % every.min(finer) == 0
     })

@@ -1,13 +1,13 @@
-//! Named distributions fitted to a sample, and which of them is nearest.
+//! Fits named distributions to a sample and ranks them.
 //!
-//! Each is fitted by maximum likelihood. They are ordered by Akaike's criterion, `AIC = 2k − 2·ln L` with k parameters
-//! (1974, doi:10.1109/TAC.1974.1100705): less is better, and one that is 10 above the best has hardly anything for it.
-//! The distance of Kolmogorov and Smirnov is that of the sample from the distribution as the scenario's words have it,
-//! with times rounded to a nanosecond and numbers to nine digits. Its p-value is for a distribution that was not fitted
-//! to the sample, so it is too large: a small one refutes the distribution, a large one does not prove it.
+//! Each is fitted by maximum likelihood. They are ranked by Akaike's criterion, `AIC = 2k − 2·ln L` with k parameters
+//! (1974, doi:10.1109/TAC.1974.1100705): lower is better, and a fit 10 above the best has almost no support. The
+//! Kolmogorov-Smirnov distance is between the sample and the distribution as written in a scenario, with times
+//! rounded to a nanosecond and numbers to nine digits. Its p-value assumes a distribution that was not fitted to the
+//! sample, so it is too large: a small one refutes the distribution, a large one does not prove it.
 //!
-//! The criterion's derivation supposes that the likelihood is smooth in the parameters. For uniform and Pareto
-//! distributions, and for the shift of an exponential one, it is not, and there it is a guide only.
+//! The derivation of the criterion assumes a likelihood that is smooth in the parameters. For uniform and Pareto
+//! distributions, and for the shift of an exponential one, it is not; there the criterion is only a guide.
 
 use narrows_core::model::{Distribution, DistributionError};
 use serde::Serialize;
@@ -17,39 +17,39 @@ use super::mixture;
 use super::shape::{Shape, Value, number, rounded_number, rounded_time, time};
 use crate::statistics::{KolmogorovSmirnov, Sample};
 
-/// What was fitted to a sample.
+/// The fits to a sample.
 #[derive(Clone, Debug)]
 pub struct Fits {
-    /// The best first; perhaps none.
+    /// Best first; may be empty.
     pub fits: Vec<Fit>,
     /// What was not fitted, and why.
     pub left_out: Vec<(String, String)>,
 }
 
-/// A distribution that was fitted.
+/// A fitted distribution.
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// Its name.
     pub name: &'static str,
-    /// The weight and shape of each of its parts; one, or two of a mixture.
+    /// The weight and shape of each component; one, or two for a mixture.
     pub parts: Vec<(f64, Shape)>,
-    /// By which it is shifted, in nanoseconds.
+    /// The shift, in nanoseconds.
     pub shift: f64,
-    /// How many parameters were fitted.
+    /// The number of fitted parameters.
     pub parameters: u32,
-    /// The logarithm of the likelihood, of densities for each nanosecond.
+    /// The log-likelihood, of densities per nanosecond.
     pub ln_likelihood: f64,
-    /// How far the sample is from it.
+    /// The distance between sample and fit.
     pub kolmogorov_smirnov: KolmogorovSmirnov,
-    /// The engine's, with the parameters as [`Fit::entry`] has them.
+    /// The engine's distribution, with the parameters as written by [`Fit::entry`].
     pub distribution: Distribution,
 }
 
 /// Weights and shapes.
 type Parts = Vec<(f64, Shape)>;
 
-/// Kinds, their names, and whether a shift makes sense: normal, uniform and Pareto distributions have one already or
-/// end where they please.
+/// Kinds, their names, and whether a shift makes sense: normal, uniform and Pareto distributions already have a
+/// location or free ends.
 const KINDS: [(Kind, &str, Option<&str>); 7] = [
     (Kind::Normal, "normal", None),
     (Kind::LogNormal, "log-normal", Some("log-normal, shifted")),
@@ -60,8 +60,8 @@ const KINDS: [(Kind, &str, Option<&str>); 7] = [
     (Kind::Uniform, "uniform", None),
 ];
 
-/// Fits all named distributions to delays in nanoseconds. Nothing can be fitted to a sample whose values are all equal;
-/// fewer values than a distribution has parameters are left to the caller.
+/// Fits all named distributions to delays in nanoseconds. A sample whose values are all equal gets no fits; callers
+/// must check that there are at least as many values as parameters.
 pub fn fit(sample: &Sample) -> Fits {
     let mut fits = Fits { fits: Vec::new(), left_out: Vec::new() };
     for (kind, name, shifted) in KINDS {
@@ -81,7 +81,7 @@ pub fn fit(sample: &Sample) -> Fits {
 }
 
 impl Fits {
-    /// The one with the least AIC.
+    /// The fit with the lowest AIC.
     pub fn best(&self) -> Option<&Fit> {
         self.fits.first()
     }
@@ -101,7 +101,7 @@ impl Fits {
 impl Fit {
     fn new(name: &'static str, sample: &Sample, parts: Parts, shift: f64) -> Result<Self, DistributionError> {
         let of_parts: u32 = parts.iter().map(|(_, shape)| shape.parameters().len() as u32).sum();
-        // Of the weights all but one are free.
+        // All weights but one are free.
         let parameters = of_parts + parts.len() as u32 - 1 + u32::from(shift != 0.0);
         let ln_likelihood = ln_likelihood(sample.values(), |x| ln_density(&parts, x - shift));
         let distribution = engine(&parts, shift)?;
@@ -109,12 +109,12 @@ impl Fit {
         Ok(Self { name, parts, shift, parameters, ln_likelihood, kolmogorov_smirnov, distribution })
     }
 
-    /// Akaike's criterion, of densities for each nanosecond.
+    /// Akaike's criterion, of densities per nanosecond.
     pub fn aic(&self) -> f64 {
         2.0 * f64::from(self.parameters) - 2.0 * self.ln_likelihood
     }
 
-    /// The line of a scenario that asks for it.
+    /// Its line in a scenario.
     pub fn entry(&self) -> String {
         let mut inside = match &self.parts[..] {
             [(_, shape)] => shape.entry(),
@@ -132,7 +132,7 @@ impl Fit {
         format!("delay = {{ {inside} }}")
     }
 
-    /// Its parameters, for people.
+    /// Its parameters, as text for people.
     pub fn words(&self) -> String {
         let list = |shape: &Shape| {
             let words: Vec<String> =
@@ -152,7 +152,7 @@ impl Fit {
         words.join(if self.parts.len() > 1 { "; " } else { ", " })
     }
 
-    /// For a program; times in nanoseconds.
+    /// As JSON; times in nanoseconds.
     pub fn json(&self) -> FitJson {
         let part = |(weight, shape): &(f64, Shape)| PartJson {
             distribution: shape.name(),
@@ -173,7 +173,7 @@ impl Fit {
     }
 }
 
-/// A fit for a program. Times are in nanoseconds, densities for each nanosecond.
+/// A fit as JSON. Times are in nanoseconds, densities per nanosecond.
 #[derive(Clone, Debug, Serialize)]
 pub struct FitJson {
     name: &'static str,
@@ -208,7 +208,7 @@ fn ln_density(parts: &[(f64, Shape)], x: f64) -> f64 {
     }
 }
 
-/// The engine's distribution, with parameters as a scenario has them.
+/// The engine's distribution, with parameters as written in a scenario.
 fn engine(parts: &[(f64, Shape)], shift: f64) -> Result<Distribution, DistributionError> {
     let distribution = match parts {
         [(_, shape)] => shape.engine()?,

@@ -1,15 +1,16 @@
-//! Mixtures of two normal or two log-normal distributions, by expectation and maximisation (Dempster, Laird and Rubin
+//! Fits mixtures of two normal or two log-normal distributions by expectation maximisation (Dempster, Laird and Rubin
 //! 1977, doi:10.1111/j.2517-6161.1977.tb01600.x).
 //!
-//! In turns: what part of each value belongs to which component, `r = w·f₁/(w·f₁ + (1 − w)·f₂)`; then weight, mean and
-//! standard deviation of each, with these parts as weights. The likelihood never falls. It has no bound where a
-//! component shrinks onto one value, so a standard deviation stays above a thousandth of the sample's. As there may be
-//! several maxima, it is started from several divisions of the sample, and the best of them is followed to the end.
+//! The two steps alternate: the share of each value that belongs to the first component, `r = w·f₁/(w·f₁ + (1 −
+//! w)·f₂)`; then each component's weight, mean and standard deviation, weighted with these shares. The likelihood
+//! never decreases. It is unbounded if a component shrinks onto a single value, so standard deviations are kept above
+//! a thousandth of the sample's. As there may be several maxima, it starts from several divisions of the sample and
+//! continues from the best one.
 
 use super::estimate::{logs, thinned};
 use super::shape::Shape;
 
-/// Weight of the first of two normal components, and mean and standard deviation of both.
+/// The weight of the first of two normal components, and mean and standard deviation of both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Two {
     weight: f64,
@@ -17,17 +18,17 @@ struct Two {
     sds: [f64; 2],
 }
 
-/// The steps after which the starts are compared.
+/// The number of steps after which the starting points are compared.
 const TRIAL: usize = 25;
-/// Where the logarithm of the likelihood grows by less than this for each value in a step, it is at its end.
+/// Ends when the log-likelihood grows by less than this per value in a step.
 const ENOUGH: f64 = 2.5e-10;
 const MOST_STEPS: usize = 3000;
-/// Of the sample's standard deviation.
+/// The minimum standard deviation, relative to the sample's.
 const NARROWEST: f64 = 1e-3;
-/// Fewer values say nothing of five parameters.
+/// Fewer values cannot determine five parameters.
 const FEWEST: usize = 12;
 
-/// Two weights and shapes, by falling weight. `values` rise.
+/// Two weights and shapes, by descending weight. `values` are ascending.
 pub(super) fn best(values: &[f64], of_logs: bool) -> Result<[(f64, Shape); 2], &'static str> {
     if values.len() < FEWEST {
         return Err("too few values for its five parameters");
@@ -56,14 +57,14 @@ fn expectation_maximisation(values: &[f64]) -> Result<Two, &'static str> {
         let ((a, b), (c, d)) = (moments(low), moments(high));
         Two { weight: share, means: [a, c], sds: [b.max(narrowest), d.max(narrowest)] }
     };
-    // A core in a wide base, beside divisions into lower and upper values.
+    // A narrow core on a wide base, in addition to divisions into lower and upper values.
     let core = Two { weight: 0.5, means: [mean; 2], sds: [sd / 3.0, sd * 1.5] };
     let starts = [split(0.2), split(0.5), split(0.8), split(0.95), core];
     let few = thinned(values);
     let tried = starts
         .map(|start| (0..TRIAL).fold((start, f64::NEG_INFINITY), |(two, _), _| two.step(&few, narrowest)));
     let (two, _) = tried.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).ok_or("it was not found")?;
-    // What the few lead to is near to what all lead to.
+    // The result for the subsample is close to that for all values.
     let two = two.followed(&few, narrowest).followed(values, narrowest);
     match two.weight * (1.0 - two.weight) > 0.0 && two.sds.iter().all(|sd| *sd > narrowest) {
         true => Ok(two),
@@ -79,7 +80,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
 }
 
 impl Two {
-    /// Step by step to the end.
+    /// Iterates to the end.
     fn followed(self, values: &[f64], narrowest: f64) -> Self {
         let (mut two, mut before) = (self, f64::NEG_INFINITY);
         for _ in 0..MOST_STEPS {
@@ -92,11 +93,11 @@ impl Two {
         two
     }
 
-    /// One expectation and one maximisation; with the likelihood, but for a constant, before them.
+    /// One expectation and one maximisation step; returns also the likelihood before them, up to a constant.
     fn step(self, values: &[f64], narrowest: f64) -> (Self, f64) {
         let weights = [self.weight, 1.0 - self.weight];
         let scale = [0, 1].map(|c: usize| libm::log(weights[c] / self.sds[c]));
-        // Squares are taken off the first mean of a component, so that little is lost where it is far from zero.
+        // Squares are relative to the component's previous mean, which keeps precision if it is far from zero.
         let (mut likelihood, mut mass, mut first, mut second) = (0.0, [0.0; 2], [0.0; 2], [0.0; 2]);
         for &x in values {
             let off = [0, 1].map(|c: usize| x - self.means[c]);

@@ -1,4 +1,4 @@
-//! What was fitted, as text.
+//! Formats the fits as text.
 
 use std::fmt::Write;
 
@@ -6,24 +6,24 @@ use super::fit::Fits;
 use super::shape::short_time;
 use crate::statistics::Sample;
 
-/// Values in nanoseconds, the unit for which likelihoods are densities, and where the values come from.
+/// The values in nanoseconds, where they come from, and the unit of densities.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// The values.
     pub sample: &'a Sample,
-    /// What to call where they come from.
+    /// The name of their origin.
     pub name: &'a str,
-    /// The unit for which densities are, as in a likelihood per millisecond, and its length in nanoseconds.
+    /// The unit of densities, as in a likelihood per millisecond, and its length in nanoseconds.
     pub unit: (&'a str, f64),
 }
 
-/// Of p-values that are too large: far below what is commonly called significant.
+/// Since p-values are too large, this is far below the usual significance levels.
 const REFUTED: f64 = 0.001;
 
 const HEAD: [&str; 6] = ["", "ln L", "AIC", "ΔAIC", "KS", "p"];
 
 impl Fits {
-    /// A table of them, what was left out and why, and the scenario entry of the best.
+    /// A table of the fits, what was left out and why, and the scenario entry of the best.
     pub fn text(&self, source: Source<'_>) -> String {
         let sample = source.sample;
         let [lower, middle, upper] = sample.quartiles().map(short_time);
@@ -62,7 +62,7 @@ impl Fits {
     }
 
     fn table(&self, text: &mut String, source: Source<'_>) {
-        // A density for each unit is as many times that for each nanosecond as it has nanoseconds.
+        // A density per unit is the density per nanosecond times the nanoseconds in the unit.
         let scale = source.sample.len() as f64 * libm::log(source.unit.1);
         let least = self.best().map_or(0.0, |best| best.aic());
         let mut rows = vec![HEAD.map(str::to_owned)];

@@ -1,7 +1,8 @@
-//! Named distributions with parameters: their densities, and how a scenario writes them.
+//! Named distributions with parameters: their densities, and their scenario syntax.
 //!
-//! Distribution functions and quantiles are the engine's (`narrows_core::model::Distribution`), which the scenario's
-//! words lead to; only what a likelihood needs is here. With m, s, μ̃, σ, k, θ, a the parameters as named below:
+//! Distribution functions and quantiles come from the engine (`narrows_core::model::Distribution`), through the
+//! scenario syntax; this file only has what a likelihood needs. With the parameters m, s, μ̃, σ, k, θ, a as named
+//! below:
 //!
 //! | distribution | ln f(x) |
 //! |---|---|
@@ -22,56 +23,56 @@ const LN_ROOT_TAU: f64 = 0.918_938_533_204_672_8;
 /// A distribution with its parameters. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// The bell curve.
+    /// Normal.
     Normal {
         /// m.
         mean: f64,
         /// s.
         sd: f64,
     },
-    /// The logarithm is normal.
+    /// Log-normal: the logarithm is normal.
     LogNormal {
         /// μ̃; its logarithm is the mean of the logarithm.
         median: f64,
-        /// σ, the standard deviation of the logarithm: a bare number.
+        /// σ, the standard deviation of the logarithm: dimensionless.
         sigma: f64,
     },
-    /// Of a process without memory.
+    /// Exponential: memoryless.
     Exponential {
         /// m.
         mean: f64,
     },
     /// Gamma.
     Gamma {
-        /// k, a bare number.
+        /// k, dimensionless.
         shape: f64,
         /// θ.
         scale: f64,
     },
     /// Weibull.
     Weibull {
-        /// k, a bare number.
+        /// k, dimensionless.
         shape: f64,
         /// θ.
         scale: f64,
     },
-    /// Pareto, the first kind.
+    /// Pareto, type I.
     Pareto {
-        /// k, a bare number.
+        /// k, dimensionless.
         shape: f64,
         /// a.
         minimum: f64,
     },
-    /// All alike between two ends.
+    /// Uniform.
     Uniform {
-        /// The least.
+        /// The minimum.
         low: f64,
-        /// The greatest.
+        /// The maximum.
         high: f64,
     },
 }
 
-/// A parameter: its name, and its value as a scenario writes it.
+/// A parameter: its name, and its value in scenario syntax.
 pub(super) type Parameter = (&'static str, Value);
 
 /// A parameter's value.
@@ -83,7 +84,7 @@ pub(super) enum Value {
 }
 
 impl Shape {
-    /// ln f(x), of a density for each nanosecond; −∞ where there is none.
+    /// ln f(x), of a density per nanosecond; −∞ outside the support.
     pub fn ln_density(&self, x: f64) -> f64 {
         let normal = |z: f64| -0.5 * z * z - LN_ROOT_TAU;
         match *self {
@@ -110,7 +111,7 @@ impl Shape {
         }
     }
 
-    /// As a scenario calls it.
+    /// Its name in scenarios.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Normal { .. } => "normal",
@@ -137,7 +138,7 @@ impl Shape {
         }
     }
 
-    /// The engine's distribution, with the parameters as a scenario has them.
+    /// The engine's distribution, with the parameters as written in a scenario.
     pub(super) fn engine(&self) -> Result<Distribution, DistributionError> {
         let (time, number) = (rounded_time, rounded_number);
         match *self {
@@ -151,7 +152,7 @@ impl Shape {
         }
     }
 
-    /// As it stands in a table of a scenario: `gamma = { shape = 2.5, scale = "1ms" }`.
+    /// As a table in a scenario: `gamma = { shape = 2.5, scale = "1ms" }`.
     pub(super) fn entry(&self) -> String {
         let parameters: Vec<String> =
             self.parameters().iter().map(|(name, value)| format!("{name} = {}", value.toml())).collect();
@@ -167,7 +168,7 @@ impl Value {
         }
     }
 
-    /// For people.
+    /// As text for people.
     pub(super) fn words(self) -> String {
         match self {
             Self::Time(nanos) => short_time(nanos),
@@ -182,17 +183,17 @@ impl Value {
     }
 }
 
-/// A time as [`time`] writes it.
+/// A time rounded as [`time`] writes it.
 pub(super) fn rounded_time(nanos: f64) -> f64 {
     nanos.round()
 }
 
-/// A number as [`number`] writes it.
+/// A number rounded as [`number`] writes it.
 pub(super) fn rounded_number(value: f64) -> f64 {
     number(value).parse().expect("a number that was just written")
 }
 
-/// A time as a scenario writes it, rounded to a nanosecond.
+/// A time in scenario syntax, rounded to a nanosecond.
 pub(super) fn time(nanos: f64) -> String {
     let duration = Duration::from_nanos(nanos.abs().round() as u64);
     if nanos <= -0.5 { format!("-{duration}") } else { duration.to_string() }
@@ -210,15 +211,15 @@ pub(super) fn short_time(nanos: f64) -> String {
     format!("{}{name}", significant(nanos / unit, 5))
 }
 
-/// A bare number as a scenario takes it: nine digits after the point.
+/// A dimensionless number in scenario syntax: nine decimals.
 pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.9}");
     let text = text.trim_end_matches('0');
-    // A float in TOML has a digit after its point.
+    // A TOML float needs a digit after its decimal point.
     if text.ends_with('.') { format!("{text}0") } else { text.into() }
 }
 
-/// A number with so many digits that count.
+/// A number with this many significant digits.
 pub(super) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

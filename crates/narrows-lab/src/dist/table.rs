@@ -1,42 +1,42 @@
-//! NetEm's distribution table made from samples: as iproute2's `maketable` makes it, and by quantiles.
+//! Builds NetEm distribution tables from samples: in the way of iproute2's `maketable`, and by quantiles.
 //!
-//! **`maketable`** (`netem/maketable.c`, NIST Net's) norms the values by mean μ and standard deviation σ (of n − 1),
-//! counts them in 400,000 steps of σ/50000 from −4σ to +4σ, where what lies outside counts for the outermost step, adds
-//! up, and walks over the steps: the entry `round(share·4096)` becomes the step, `round(8192·(step/50000 − 4))`. Each
-//! entry is left with the *last* step that fell to it; entries that none fell to are filled by straight lines, in whole
-//! numbers. [`maketable`] does this number for number. Its faults:
+//! **`maketable`** (`netem/maketable.c`, from NIST Net) normalises the values by mean μ and standard deviation σ
+//! (with n − 1), counts them in 400,000 bins of σ/50000 from −4σ to +4σ (values outside count in the outermost bin),
+//! accumulates, and walks over the bins: the entry `round(share·4096)` gets the bin's value, `round(8192·(step/50000
+//! − 4))`. Each entry keeps the *last* bin assigned to it; entries without one are interpolated linearly, in
+//! integers. [`maketable`] reproduces this exactly. Its faults:
 //!
-//! - the last entry is always 32767, 4σ: one packet in 4096 has that delay, whatever the sample says. After a sample whose
-//!   greatest value is rare the line to it takes some entries more;
-//! - an entry is what lies just before the *next* value of the sample, and between two values there is a line, so a table
-//!   of few different values has delays that no packet ever had;
-//! - nothing is beyond 4σ, so a long tail is cut, and with the rest as it is the table's mean and deviation come out
-//!   smaller than those asked for.
+//! - the last entry is always 32767, 4σ: one packet in 4096 has that delay, whatever the sample says. If the sample's
+//!   maximum is rare, the interpolation towards it affects further entries;
+//! - an entry is the value just below the *next* value of the sample, and values in between are interpolated, so a
+//!   table of few different values has delays that no packet ever had;
+//! - nothing exceeds 4σ, so a long tail is cut; since the rest is not adjusted, the table's mean and deviation are
+//!   smaller than those configured.
 //!
-//! **By quantiles**: entry i of n is the sample's value at the share (i + ½)/n, which are the n equal steps that are
-//! nearest to the distribution (in Wasserstein's distance), atoms included. μ and σ are chosen such that the table
-//! gives the mean and deviation of the sample again, as far as 16 bits let it.
+//! **By quantiles**: entry i of n is the sample's quantile at (i + ½)/n. These n equally likely values are the
+//! closest to the distribution (in Wasserstein distance), atoms included. μ and σ are chosen such that the table
+//! reproduces the mean and deviation of the sample, as far as 16 bits allow.
 //!
-//! **What any table costs.** NetEm draws one of 4,096 entries, each in steps of σ/8192 within ±4σ: a distribution
-//! becomes 4,096 atoms, and what is rarer than 1 in 4096 does not happen. [`Judgement`] says how far it is from the
+//! **Limits of any table.** NetEm draws one of 4,096 entries, each in steps of σ/8192 within ±4σ: a distribution
+//! becomes 4,096 atoms, and anything rarer than 1 in 4096 never happens. [`Judgement`] measures the distance from the
 //! sample.
 
 use crate::statistics::Sample;
 
-/// Entries of a table, as all that are shipped have.
+/// The number of entries of a table, as in all tables shipped with iproute2.
 const ENTRIES: usize = 4096;
-/// Of an entry, for one standard deviation.
+/// The value of an entry for one standard deviation.
 const FACTOR: f64 = 8192.0;
-/// The domain of `maketable`, in standard deviations to either side.
+/// The domain of `maketable`, in standard deviations on either side.
 const DOMAIN: f64 = 4.0;
-/// Its steps for one standard deviation.
+/// Its bins per standard deviation.
 const GRANULARITY: f64 = 50_000.0;
 const STEPS: usize = 400_000;
 
-/// A table, and the mean and jitter with which it stands for the sample.
+/// A table, and the mean and jitter to use with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// The entries, rising.
+    /// The entries, ascending.
     pub entries: Vec<i16>,
     /// NetEm's `delay`, in the sample's unit.
     pub mean: f64,
@@ -44,24 +44,24 @@ pub struct Table {
     pub sd: f64,
 }
 
-/// How far a table is from the sample that it was made from.
+/// How far a table is from its sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// Wasserstein's distance, in the sample's unit.
+    /// The Wasserstein distance, in the sample's unit.
     pub wasserstein: f64,
-    /// What the table gives, in the sample's unit.
+    /// The table's mean, in the sample's unit.
     pub mean: f64,
-    /// What the table gives, in the sample's unit.
+    /// The table's standard deviation, in the sample's unit.
     pub sd: f64,
 }
 
 impl Table {
-    /// What an entry stands for, as sch_netem's `tabledist` has it but for its rounding to nanoseconds.
+    /// The value that an entry represents, as in sch_netem's `tabledist` except for its rounding to nanoseconds.
     pub fn value(&self, entry: i16) -> f64 {
         self.mean + self.sd * f64::from(entry) / FACTOR
     }
 
-    /// How far it is from a sample.
+    /// The distance from a sample.
     pub fn judge(&self, sample: &Sample) -> Judgement {
         let values = self.entries.iter().map(|&entry| self.value(entry)).collect();
         let drawn = Sample::new(values).expect("a table has entries, and they are finite");
@@ -73,10 +73,10 @@ impl Table {
     }
 }
 
-/// The table that iproute2's `maketable` prints for these values, in their order. `None` where they have no deviation.
+/// The table that iproute2's `maketable` prints for these values, in their order. `None` if their deviation is zero.
 pub fn maketable(values: &[f64]) -> Option<Table> {
     let count = values.len() as f64;
-    // Sums in the order and the form of the original: another one may differ in the last digit, and that in an entry.
+    // Sums in the order and form of the original: another one may differ in the last digit, and thereby in an entry.
     let (mut sum, mut squares) = (0.0, 0.0);
     for value in values {
         squares += value * value;
@@ -84,7 +84,7 @@ pub fn maketable(values: &[f64]) -> Option<Table> {
     }
     let mean = sum / count;
     let sd = libm::sqrt((squares - count * mean * mean) / (count - 1.0));
-    // Not a number for one value, and perhaps for equal ones.
+    // NaN for one value, and possibly for equal ones.
     if !(sd > 0.0 && sd.is_finite()) {
         return None;
     }
@@ -99,13 +99,13 @@ pub fn maketable(values: &[f64]) -> Option<Table> {
         below += u64::from(*inside);
         let entry = libm::rint(below as f64 / count * ENTRIES as f64) as usize;
         let value = libm::rint((step as f64 / GRANULARITY - DOMAIN) * FACTOR) as i32;
-        // The least number of 16 bits means "none" there.
+        // The minimum 16-bit number means "none" in the original.
         entries[entry.min(ENTRIES - 1)] = Some(value.clamp(-32767, 32767));
     }
     Some(Table { entries: filled(&entries), mean, sd })
 }
 
-/// Straight lines between the entries that are there, in the whole numbers of the original, which round towards zero.
+/// Linear interpolation between existing entries, in the original's integer arithmetic, which rounds towards zero.
 fn filled(entries: &[Option<i32>]) -> Vec<i16> {
     let (mut last, mut last_at) = (-32768, -1);
     let mut filled = Vec::with_capacity(entries.len());
@@ -126,14 +126,14 @@ fn filled(entries: &[Option<i32>]) -> Vec<i16> {
     filled
 }
 
-/// The table by quantiles. `quantile(p)` is finite for p in (0, 1). `None` where all are equal.
+/// The table by quantiles. `quantile(p)` is finite for p in (0, 1). `None` if all are equal.
 pub fn by_quantiles(quantile: impl Fn(f64) -> f64) -> Option<Table> {
     let share = |entry: usize| (entry as f64 + 0.5) / ENTRIES as f64;
     let values: Vec<f64> = (0..ENTRIES).map(|entry| quantile(share(entry))).collect();
     let count = ENTRIES as f64;
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
-    // So wide that no entry is beyond 16 bits: `value` then gives each quantile again to half a step.
+    // Wide enough that no entry exceeds 16 bits: `value` then reproduces each quantile to half a step.
     let widest = values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max) * FACTOR / 32767.0;
     let sd = libm::sqrt(variance).max(widest);
     if !(sd > 0.0 && sd.is_finite()) {
