@@ -1,8 +1,8 @@
-//! `narrows sched fairness`: how far a scheduler is from the fluid system, beside what is proven of it.
+//! `narrows sched fairness`: how far a scheduler deviates from the fluid system, compared with its proven bounds.
 //!
 //! Each algorithm serves each [`Pattern`] of traffic on a link of constant rate. B-WFI and T-WFI are measured exactly
-//! (`measure`), the distance to the fluid system against [`Fluid`](crate::fluid::Fluid); the bounds and where they come
-//! from are in `bound`.
+//! (`measure`), the distance to the fluid system against [`Fluid`](crate::fluid::Fluid); `bound` has the bounds and
+//! their sources.
 
 mod bound;
 mod drive;
@@ -29,22 +29,22 @@ use recording::Recording;
 use subject::{Claim, claim};
 use traffic::{Amount, Traffic};
 
-/// What is to be judged, and under which traffic.
+/// The options of the tests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FairnessOptions {
-    /// Which algorithms.
+    /// The algorithms.
     pub algorithms: Vec<Algorithm>,
-    /// Which traffic.
+    /// The traffic patterns.
     pub patterns: Vec<Pattern>,
-    /// How many flows there are, at least 2.
+    /// The number of flows, at least 2.
     pub flows: u32,
-    /// How many packets each algorithm serves under each kind of traffic.
+    /// The number of packets that each algorithm serves under each pattern.
     pub packets: u64,
-    /// The longest packet, at least 28 bytes.
+    /// The maximum packet length, at least 28 bytes.
     pub longest: Bytes,
-    /// The greatest weight.
+    /// The maximum weight.
     pub heaviest: u32,
-    /// The rate of the link, by which delays are told.
+    /// The rate of the link, used to convert delays into time.
     pub rate: Rate,
     /// The seed of all draws.
     pub seed: Seed,
@@ -68,7 +68,7 @@ impl Default for FairnessOptions {
 /// The algorithms that [`fairness`] can judge.
 pub const JUDGED: &[Algorithm] = &subject::KNOWN;
 
-/// What a run of an algorithm under one kind of traffic came to.
+/// The result of an algorithm under one traffic pattern.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Trial {
@@ -82,17 +82,17 @@ pub struct Trial {
     pub bytes: u64,
     /// The sum of all weights.
     pub weights: u64,
-    /// What was found of each flow.
+    /// The results of each flow.
     pub flows: Vec<FlowResult>,
 }
 
 impl Trial {
-    /// The flow whose B-WFI is the largest part of its bound, or without bounds the largest.
+    /// The flow with the highest B-WFI relative to its bound, or without bounds the highest B-WFI.
     pub fn worst_service(&self) -> &FlowResult {
         self.worst(|flow| flow.service)
     }
 
-    /// The flow whose shortfall is the largest part of its bound, or without bounds the largest.
+    /// The flow with the highest shortfall relative to its bound, or without bounds the highest shortfall.
     pub fn worst_shortfall(&self) -> &FlowResult {
         self.worst(|flow| flow.shortfall)
     }
@@ -103,14 +103,14 @@ impl Trial {
         worst.expect("there are two flows at least")
     }
 
-    /// The flow whose T-WFI is the largest part of its bound, or without bounds the largest.
+    /// The flow with the highest T-WFI relative to its bound, or without bounds the highest T-WFI.
     pub fn worst_delay(&self) -> Option<(&FlowResult, Index)> {
         let indices = self.flows.iter().filter_map(|flow| Some((flow, flow.delay?)));
         let rank = |index: &Index| index.share().unwrap_or(index.worst);
         indices.max_by(|(_, a), (_, b)| rank(a).total_cmp(&rank(b)))
     }
 
-    /// Whether all bounds hold; nothing if there is none.
+    /// Whether all bounds hold; `None` if there are none.
     pub fn holds(&self) -> Option<bool> {
         let bounded = self.flows.iter().any(|flow| flow.service.bound.is_some());
         bounded.then(|| !self.flows.iter().any(FlowResult::is_broken))
@@ -118,7 +118,7 @@ impl Trial {
 }
 
 impl FlowResult {
-    /// Whether one of its bounds is broken.
+    /// Whether any of its bounds is broken.
     pub fn is_broken(&self) -> bool {
         self.service.broken || self.shortfall.broken || self.delay.is_some_and(|delay| delay.broken)
     }
@@ -128,39 +128,39 @@ impl FlowResult {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Fairness {
-    /// What was asked for.
+    /// The options.
     pub options: FairnessOptions,
-    /// Each algorithm under each kind of traffic, in the order asked for.
+    /// Each algorithm under each pattern, in the order requested.
     pub trials: Vec<Trial>,
 }
 
-/// Why nothing could be judged.
+/// Why a test is impossible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FairnessError {
-    /// A number is out of its range.
+    /// An option is out of range.
     #[error("{what} is {found}: give {allowed}")]
     Range {
-        /// Which one.
+        /// The option.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         found: u64,
-        /// What it may be.
+        /// The allowed range.
         allowed: &'static str,
     },
-    /// A scheduler does not take the flows.
+    /// A scheduler rejects the flows.
     #[error("{algorithm} does not take the flows of `{}`: {cause}", pattern.name())]
     Refused {
-        /// Which scheduler.
+        /// The scheduler.
         algorithm: Algorithm,
-        /// Under which traffic.
+        /// The pattern.
         pattern: Pattern,
-        /// Why.
+        /// The reason.
         cause: Refused,
     },
 }
 
-/// Judges each algorithm under each kind of traffic.
+/// Tests each algorithm under each pattern.
 ///
 /// ```
 /// use narrows_lab::Algorithm;
@@ -174,12 +174,12 @@ pub enum FairnessError {
 /// ```
 ///
 /// # Errors
-/// When an option is out of its range or a scheduler does not take the flows.
+/// If an option is out of range or a scheduler rejects the flows.
 pub fn fairness(options: &FairnessOptions) -> Result<Fairness, FairnessError> {
     fairness_watched(options, &mut go_on)
 }
 
-/// The same, while somebody watches who may break it off: trials are those until then.
+/// As [`fairness`], with a watch that can stop: only completed trials are returned.
 ///
 /// # Errors
 /// As for [`fairness`].

@@ -1,18 +1,19 @@
-//! The fluid system that packet schedulers are judged against: generalised processor sharing.
+//! The fluid reference system for packet schedulers: generalised processor sharing.
 //!
-//! Source: A. Parekh and R. Gallager, "A generalized processor sharing approach to flow control in integrated services
-//! networks: the single-node case", IEEE/ACM Transactions on Networking 1(3), 1993. All backlogged flows are served at
-//! once, flow k at the rate `R·w_k/Σw_j`, the sum being over the flows that are backlogged in the fluid system itself.
-//! Virtual time V advances by `dV = dW/Σw_j` with the work W that is done, so that a packet of L bytes is served between
-//! `S = max(V, F of the packet before)` and `F = S + L/w_k`. A flow empties when V reaches its last F.
+//! Source: A. Parekh and R. Gallager, "A generalized processor sharing approach to flow control in integrated
+//! services networks: the single-node case", IEEE/ACM Transactions on Networking 1(3), 1993. All backlogged flows are
+//! served simultaneously, flow k at the rate `R·w_k/Σw_j`, with the sum over the flows that are backlogged in the
+//! fluid system. Virtual time V advances by `dV = dW/Σw_j` with the work W done, so that a packet of L bytes is
+//! served between its start tag `S = max(V, F of the packet before)` and its finish tag `F = S + L/w_k`. A flow
+//! becomes empty when V reaches its last F.
 //!
-//! Units: work and time are both in *byte-times*, the time in which the link sends one byte: while the link is busy, the
-//! work that it does is the time that passes. Virtual time is in bytes per unit of weight.
+//! Units: work and time are both in *byte-times*, the time in which the link sends one byte: while the link is busy,
+//! work done equals time passed. Virtual time is in bytes per unit of weight.
 //!
-//! Exactness: everything is in fixed point with 56 fractional bits. What is rounded (down) is a quotient by a weight or a
-//! sum of weights, once for each arrival and each call of [`Fluid::advance`]; from one emptying of a flow to the next
-//! nothing is. After n such events a flow's backlog is off by less than `2·n·Σw·2⁻⁵⁶` bytes: by less than 1/500 byte after
-//! a million events with weights that add up to 2²⁶.
+//! Precision: everything is in fixed point with 56 fractional bits. Only quotients by a weight or a sum of weights
+//! are rounded (down), once for each arrival and each call of [`Fluid::advance`]; between one flow's emptying and the
+//! next nothing is rounded. After n such events the error of a flow's backlog is below `2·n·Σw·2⁻⁵⁶` bytes: below
+//! 1/500 byte after a million events with weights that add up to 2²⁶.
 //!
 //! ```
 //! # use narrows_lab::fluid::Fluid;
@@ -33,9 +34,10 @@ const FRACTION: u32 = 56;
 #[derive(Clone, Debug)]
 pub struct Fluid {
     flows: Vec<Flow>,
-    /// The finish of the last packet of each flow that was ever backlogged; out of date where the flow has a later one.
+    /// The finish tag of the last packet of each flow that has ever been backlogged; outdated if the flow has a later
+    /// one.
     finishes: BinaryHeap<Reverse<(u128, usize)>>,
-    /// The weights of the flows that are backlogged, added up.
+    /// The sum of the weights of backlogged flows.
     sum: u128,
     virtual_time: u128,
     now: u128,
@@ -44,7 +46,7 @@ pub struct Fluid {
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     weight: u128,
-    /// Virtual: when its last byte will have been, or was, served.
+    /// The finish tag, in virtual time, of its last packet.
     finish: u128,
     backlogged: bool,
     /// Bytes.
@@ -64,7 +66,7 @@ impl Fluid {
         }
     }
 
-    /// Serves until the instant `now`, which is no earlier than that of the last call.
+    /// Serves until the instant `now`, which must not be earlier than in the last call.
     pub fn advance(&mut self, now: u64) {
         let now = u128::from(now) << FRACTION;
         while let Some(&Reverse((finish, number))) = self.finishes.peek() {
@@ -102,7 +104,7 @@ impl Fluid {
         self.finishes.push(Reverse((flow.finish, number)));
     }
 
-    /// How many bytes of a flow wait, now.
+    /// A flow's backlog in bytes, now.
     pub fn backlog(&self, flow: usize) -> f64 {
         let flow = &self.flows[flow];
         if !flow.backlogged {
@@ -112,7 +114,7 @@ impl Fluid {
         fixed as f64 / (1u64 << FRACTION) as f64
     }
 
-    /// How many bytes of a flow have been served until now.
+    /// The bytes of a flow served until now.
     pub fn served(&self, flow: usize) -> f64 {
         self.flows[flow].arrived as f64 - self.backlog(flow)
     }

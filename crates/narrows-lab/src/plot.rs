@@ -1,7 +1,7 @@
-//! Figures of the lab, as SVG: panels with axes, lines and a legend, readable on light and on dark ground.
+//! Plots as SVG: panels with axes, lines and a legend, readable on light and dark backgrounds.
 //!
-//! A figure carries its colours in a style sheet, with other ones for readers who prefer dark; it needs no font in
-//! particular, no script and no other file.
+//! A figure contains its colours as a style sheet, with alternatives for readers who prefer dark; it needs no
+//! particular font, no script and no other file.
 //!
 //! ```
 //! use narrows_lab::plot::{Axis, Figure, Line, Panel};
@@ -24,62 +24,62 @@ use std::fmt::Write;
 
 use axis::Scaled;
 
-/// Panels beside and below one another.
+/// Panels arranged in rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// Under which conditions; may be empty.
+    /// The conditions; may be empty.
     pub subtitle: String,
-    /// How many panels stand side by side, at least 1.
+    /// The number of panels per row, at least 1.
     pub columns: usize,
-    /// Row by row.
+    /// The panels, row by row.
     pub panels: Vec<Panel>,
 }
 
-/// Lines in one pair of axes.
+/// Lines in one coordinate system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// To the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
-    /// Later ones are drawn over earlier ones.
+    /// The lines; later ones are drawn over earlier ones.
     pub lines: Vec<Line>,
 }
 
-/// Points with straight lines between them.
+/// Points connected by straight lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What the legend calls it; nothing for a line that the legend leaves out.
+    /// Its name in the legend; an empty name leaves it out of the legend.
     pub name: String,
-    /// The number of its colour; there are [`COLOURS`], and they come round again.
+    /// The number of its colour, modulo [`COLOURS`].
     pub colour: usize,
-    /// How it is drawn.
+    /// Its style.
     pub style: Style,
-    /// In the units of the axes.
+    /// The points, in the units of the axes.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// Without a gap: what was measured.
+    /// Solid: a measurement.
     #[default]
     Solid,
-    /// With long dashes: a bound.
+    /// Long dashes: a bound.
     Dashed,
-    /// With dots: what it is held against.
+    /// Dots: a reference.
     Dotted,
-    /// The area between it and its own start, as a histogram has it.
+    /// The filled area between the line and its starting value, as in a histogram.
     Filled,
-    /// A mark at each point, and no line.
+    /// A mark at each point, without a line.
     Points,
 }
 
-/// How many colours can be told apart: those of Okabe and Ito, which colour-blind readers can tell apart, too.
+/// The number of distinguishable colours: those of Okabe and Ito, which colour-blind readers can distinguish, too.
 pub const COLOURS: usize = LIGHT.len();
 
 const LIGHT: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#b35c94", "#b8860b", "#4a9ed8", "#6b6b6b"];
@@ -90,7 +90,7 @@ const PLOT_HEIGHT: f64 = 260.0;
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = 22.0;
 const BELOW: f64 = 58.0;
-/// Of a letter, in the mean, as a part of the size of the type.
+/// The mean width of a letter, relative to the font size.
 const LETTER: f64 = 0.56;
 const TYPE: f64 = 14.0;
 const LEGEND_LINE: f64 = 20.0;
@@ -109,7 +109,7 @@ impl Line {
 }
 
 impl Figure {
-    /// The figure as an SVG file.
+    /// The figure as SVG text.
     pub fn svg(&self) -> String {
         let columns = self.columns.max(1);
         let widest = self.panels.len().clamp(1, columns) as f64;
@@ -198,7 +198,7 @@ impl Panel {
         out.push_str("</g>\n");
     }
 
-    /// The entries of the legend: x and line of each.
+    /// The legend's entries: x position and line of each.
     fn legend(&self, width: f64) -> Vec<(f64, usize, &Line)> {
         let (mut x, mut row, mut entries) = (0.0, 0, Vec::new());
         for line in self.lines.iter().filter(|line| !line.name.is_empty()) {
@@ -243,7 +243,7 @@ impl Line {
     }
 }
 
-/// The rest of a path element. Points that fall on the one before are left out.
+/// The rest of a path element. Points at the same position as the previous one are omitted.
 fn path(out: &mut String, points: impl Iterator<Item = (f64, f64)>) {
     out.push_str("\" d=\"");
     let mut before = None;
@@ -258,12 +258,13 @@ fn path(out: &mut String, points: impl Iterator<Item = (f64, f64)>) {
     out.push_str("\"/>\n");
 }
 
-/// The rest of a path element that is a mark at each place. Those that fall on the one before are left out.
+/// The rest of a path element with a mark at each position. Marks at the same position as the previous one are
+/// omitted.
 fn marks(out: &mut String, points: impl Iterator<Item = (f64, f64)>) {
     out.push_str("\" d=\"");
     let mut before = String::new();
     for (x, y) in points.filter(|(x, y)| x.is_finite() && y.is_finite()) {
-        // A line of no length has round ends all the same.
+        // A line of zero length still has round ends.
         let mark = format!("M{x:.1} {y:.1}h0");
         if mark != before {
             out.push_str(&mark);

@@ -1,12 +1,11 @@
-//! Statistics of samples: quantiles, tests of fit, distances between distributions.
+//! Statistics of samples: quantiles, goodness-of-fit tests, distances between distributions.
 //!
-//! [`Sample`] is what the rest works on: values in rising order, finite, at least one. A value is a bare number here,
-//! in whatever unit the caller counts; distances come in the same unit.
+//! Everything operates on a [`Sample`]: finite values in ascending order, at least one. Values are plain numbers in
+//! whatever unit the caller uses; distances are in the same unit.
 //!
-//! **What the tests assume.** The p-values of Kolmogorov and Smirnov are those of *independent* values against a
-//! *continuous* distribution that was not fitted to them: values that follow one another in time are correlated as a
-//! rule, and have to be thinned first; a distribution with atoms gives too large a p-value, and so do parameters that
-//! were fitted.
+//! **Assumptions of the tests.** Kolmogorov-Smirnov p-values assume *independent* values and a *continuous*
+//! distribution that was not fitted to them. Values that follow one another in time are usually correlated and must
+//! be thinned first. A distribution with atoms, or fitted parameters, give too large a p-value.
 //!
 //! ```
 //! use narrows_lab::statistics::Sample;

@@ -1,22 +1,22 @@
-//! Somebody who watches an experiment of many runs, and may break it off.
+//! A callback that watches an experiment of many runs and can stop it.
 
 use std::ops::ControlFlow;
 
-/// Where an experiment has come to.
+/// The progress of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Runs that are done.
+    /// Runs completed.
     pub done: usize,
-    /// Runs in all.
+    /// Total number of runs.
     pub total: usize,
-    /// The run that is next, in words.
+    /// A description of the next run.
     pub what: String,
 }
 
-/// Told before each run, and asked whether to go on. Changes no result of a run.
+/// Called before each run; decides whether to continue. Does not affect the results of runs.
 pub type Watch<'a> = &'a mut dyn FnMut(&Step) -> ControlFlow<()>;
 
-/// Lets it be.
+/// Always continues.
 pub(crate) fn go_on(_: &Step) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }

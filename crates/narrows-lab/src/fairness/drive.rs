@@ -1,4 +1,4 @@
-//! A scheduler under traffic, on a link of constant rate, in exact time.
+//! Drives a scheduler with traffic, on a link of constant rate, in exact time.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use narrows_core::{PacketRef, Rate, Time};
 
 use super::traffic::Traffic;
 
-/// A scheduler with its flows, of whatever kind.
+/// A scheduler with its flows, of any kind.
 pub(crate) trait Subject: fmt::Debug {
     fn enqueue(&mut self, now: Time, flow: FlowId, packet: PacketRef, length: u32);
     fn dequeue(&mut self, now: Time) -> Served;
@@ -23,28 +23,28 @@ impl<S: Scheduler> Subject for Server<S> {
     }
 }
 
-/// A scheduler with these flows, numbered from 0 in their order.
+/// A scheduler with these flows, numbered from 0 in order.
 pub(crate) fn server<S: Scheduler>(scheduler: S, flows: &[FlowConfig]) -> Result<Server<S>, Refused> {
     let mut server = Server::new(scheduler);
     flows.iter().try_for_each(|&flow| server.join(flow).map(drop))?;
     Ok(server)
 }
 
-/// Is told what happens, in the order of time. All instants are in byte-times.
+/// Observes events in order of time. All instants are in byte-times.
 pub(crate) trait Watch {
     /// A packet has joined a flow.
     fn arrived(&mut self, now: u64, flow: usize, length: u32);
-    /// The first packet that waits in a flow goes to the link. Returns its length.
+    /// The first packet waiting in a flow begins transmission. Returns its length.
     fn begins(&mut self, now: u64, flow: usize) -> u32;
-    /// The packet of that flow and length has left the link.
+    /// The packet of that flow and length has been sent.
     fn ended(&mut self, now: u64, flow: usize, length: u32);
 }
 
-/// Sends all traffic through a scheduler. Packets that arrive at the instant at which the link gets free are there before
-/// it chooses.
+/// Sends all traffic through a scheduler. Packets that arrive at the instant at which the link becomes free are
+/// enqueued before it selects.
 ///
 /// # Panics
-/// When the scheduler is not work-conserving, or changes the order within a flow.
+/// If the scheduler is not work-conserving, or reorders packets within a flow.
 pub(crate) fn drive(subject: &mut dyn Subject, traffic: &mut Traffic, rate: Rate, watch: &mut dyn Watch) {
     let mut queues: Vec<usize> = vec![0; traffic.flows.len()];
     let (mut now, mut packets, mut waiting) = (0, 0u32, 0u64);
@@ -90,7 +90,7 @@ pub(crate) fn drive(subject: &mut dyn Subject, traffic: &mut Traffic, rate: Rate
     }
 }
 
-/// The nanosecond in which an instant lies. The lab reckons in byte-times; schedulers that look at the time see this.
+/// The nanosecond that contains an instant. The lab computes in byte-times; schedulers that use time see this.
 fn instant(now: u64, rate: Rate) -> Time {
     let nanos = u128::from(now) * 8_000_000_000 / u128::from(rate.bits_per_second().max(1));
     Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! Service curves and lags, to be looked at.
+//! Plots service curves and lags.
 
 use narrows_core::Rate;
 
@@ -6,19 +6,19 @@ use super::recording::{Curves, Recording};
 use super::{Fairness, FairnessError, Pattern, Trial, trial};
 use crate::plot::{Axis, Figure, Line, Panel, Style};
 
-/// How many transmissions of mean length are drawn.
+/// The number of transmissions of mean length drawn.
 const SHOWN: u64 = 150;
-/// How many flows.
+/// The number of flows drawn.
 const FLOWS: usize = 4;
-/// A bound that is so many times larger than anything that was measured would leave nothing else to be seen.
+/// A bound this many times larger than the measurements is not drawn, because it would hide everything else.
 const TOO_FAR: f64 = 5.0;
 
 impl Fairness {
-    /// For each algorithm, under one kind of traffic: what a few flows got beside what the fluid system gave them, how far
-    /// they were behind it, and how far behind their share, with the bounds. It shows the time around the worst moment under
-    /// the first algorithm; the flow to which that happened is among those drawn.
+    /// For each algorithm under one pattern: the service of a few flows next to that of the fluid system, their lag
+    /// behind it, and their shortfall, with the bounds. The time shown is around the worst moment under the first
+    /// algorithm; the flow that it concerns is among those drawn.
     ///
-    /// The runs are repeated for this.
+    /// This repeats the runs.
     ///
     /// # Errors
     /// As for [`fairness`](super::fairness).
@@ -26,7 +26,7 @@ impl Fairness {
         let options = &self.options;
         let once = |&algorithm| trial(algorithm, pattern, options, None);
         let found: Vec<Trial> = options.algorithms.iter().map(once).collect::<Result<_, _>>()?;
-        // No run ends before it has sent what it sends.
+        // Every run sends at least this much.
         let end = found.iter().map(|trial| trial.bytes).min().unwrap_or(0);
         let mut drawn: Vec<(Trial, Recording)> = Vec::new();
         for &algorithm in &options.algorithms {
@@ -58,7 +58,7 @@ impl Fairness {
     }
 }
 
-/// The interval in which the worst flow was worst, and some time around it, before `end`; no more than can be told apart.
+/// The interval in which the worst flow was worst, with a margin, before `end`; no longer than can be distinguished.
 fn window(trial: &Trial, end: u64) -> (u64, u64) {
     let length = trial.bytes / trial.packets.max(1) * SHOWN;
     let (from, to) = trial.worst_shortfall().shortfall.interval;
@@ -68,7 +68,7 @@ fn window(trial: &Trial, end: u64) -> (u64, u64) {
     (from, to.max((from + length).min(end)))
 }
 
-/// The flow that is worst, the heaviest and the lightest one, and whichever is next worst.
+/// The worst flow, the heaviest and the lightest one, and the next worst.
 fn chosen(trial: &Trial) -> Vec<usize> {
     let mut order: Vec<usize> = (0..trial.flows.len()).collect();
     let rank = |flow: usize| {
@@ -88,7 +88,7 @@ fn chosen(trial: &Trial) -> Vec<usize> {
     chosen
 }
 
-/// The panels of a row, with the same axis upwards.
+/// The panels of a row, with the same y axis.
 fn alike(mut row: Vec<Panel>) -> Vec<Panel> {
     let values =
         || row.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points).map(|point| point.1);
@@ -106,7 +106,7 @@ struct Draw<'a> {
 impl Draw<'_> {
     fn service(&self) -> Panel {
         let lines = self.curves().flat_map(|(colour, curves)| {
-            // From what the fluid system had given each at the left edge on.
+            // Relative to the fluid system's service of each flow at the left edge.
             let start = curves.fluid.first().map_or(0.0, |point| point.1);
             let fluid = Line::new("", colour, self.points(&curves.fluid, |bytes| bytes - start));
             let packets = self.points(&curves.packets, |bytes| bytes - start);

@@ -1,4 +1,4 @@
-//! What a run under one kind of traffic came to, flow by flow, and whether the bounds held.
+//! The results of a run under one pattern, flow by flow, and whether the bounds held.
 
 use narrows_core::sched::FlowConfig;
 
@@ -8,7 +8,7 @@ use super::measure::{Measure, Worst};
 use super::recording::Recording;
 use crate::fluid::Fluid;
 
-/// Watches a run: measures the worst-case fair indices and the distance to the fluid system.
+/// Observes a run: measures the worst-case fair indices and the distance to the fluid system.
 #[derive(Debug)]
 pub(crate) struct Judge<'a> {
     flows: &'a [FlowConfig],
@@ -20,7 +20,7 @@ pub(crate) struct Judge<'a> {
     recording: Option<&'a mut Recording>,
 }
 
-/// What a flow has got by the bits that have left, against the fluid system.
+/// A flow's service, in bits that have left, compared with the fluid system.
 #[derive(Clone, Copy, Debug, Default)]
 struct Served {
     bytes: u64,
@@ -28,7 +28,7 @@ struct Served {
     lead: f64,
 }
 
-/// What was found of one flow.
+/// The results of one flow.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FlowResult {
@@ -36,36 +36,37 @@ pub struct FlowResult {
     pub flow: usize,
     /// Its weight.
     pub weight: u32,
-    /// Its longest packet, in bytes.
+    /// Its maximum packet length, in bytes.
     pub longest: u32,
-    /// B-WFI, in bytes: how far it was behind its share of what was sent, over an interval that ends with one of its packets.
+    /// B-WFI, in bytes: how far it was behind its share of the service, over an interval that ends with one of its
+    /// packets.
     pub service: Index,
     /// The same over any interval, in bytes.
     pub shortfall: Index,
-    /// T-WFI, in byte-times; nothing if it sent nothing.
+    /// T-WFI, in byte-times; `None` if it sent nothing.
     pub delay: Option<Index>,
-    /// How far it was behind the fluid system at most, in bytes.
+    /// The maximum lag behind the fluid system, in bytes.
     pub lag: f64,
-    /// How far it was ahead of it at most, in bytes.
+    /// The maximum lead over the fluid system, in bytes.
     pub lead: f64,
 }
 
-/// A worst-case fair index of a flow, as measured.
+/// A measured worst-case fair index of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Index {
     /// Its worst value.
     pub worst: f64,
-    /// What it may be at most, if anything is proven.
+    /// The proven bound, if there is one.
     pub bound: Option<f64>,
-    /// Whether it is above the bound: by exact comparison.
+    /// Whether it exceeds the bound: by exact comparison.
     pub broken: bool,
-    /// The interval in which it came about, in byte-times.
+    /// The interval in which it occurred, in byte-times.
     pub interval: (u64, u64),
 }
 
 impl Index {
-    /// `bound` in the units of `worst`, which are `unit` times too large.
+    /// `bound` in the unit of `worst`; both are `unit` times too large.
     fn new(worst: Worst, bound: Option<i128>, unit: i128) -> Self {
         let scaled = |value: i128| value as f64 / unit as f64;
         Self {
@@ -76,7 +77,7 @@ impl Index {
         }
     }
 
-    /// Which part of its bound it came to.
+    /// The measured value as a share of its bound.
     pub fn share(&self) -> Option<f64> {
         self.bound.filter(|&bound| bound > 0.0).map(|bound| self.worst / bound)
     }
@@ -96,7 +97,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The packets and the bytes that were sent, and what was found of each flow. `bounds` has one for each.
+    /// The numbers of packets and bytes sent, and the results of each flow. `bounds` has one entry for each.
     pub(crate) fn conclude(mut self, bounds: &[Bound]) -> (u64, u64, Vec<FlowResult>) {
         self.measure.finish();
         let sum = self.measure.sum();
@@ -117,7 +118,7 @@ impl<'a> Judge<'a> {
         (self.packets, self.bytes, self.flows.iter().enumerate().map(result).collect())
     }
 
-    /// Positive where the flow is behind the fluid system, none of its packets being on the wire.
+    /// The lag of a flow with no packet on the wire; positive if it is behind the fluid system.
     fn lag(&self, flow: usize) -> f64 {
         self.fluid.served(flow) - self.served[flow].bytes as f64
     }
@@ -133,8 +134,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Between the beginnings and the ends of a flow's transmissions its lag only grows, and while one lasts it only falls:
-/// it is looked at then and at no other instant.
+/// Between the transmissions of a flow its lag only grows, and during a transmission it only falls: so it is only
+/// examined when they begin and end.
 impl Watch for Judge<'_> {
     fn arrived(&mut self, now: u64, flow: usize, length: u32) {
         self.fluid.advance(now);

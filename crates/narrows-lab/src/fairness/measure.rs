@@ -1,35 +1,36 @@
 //! Worst-case fair indices, measured exactly.
 //!
-//! The link sends one byte in each unit of time. W(t) counts whole packets, each at the instant at which its transmission
-//! begins: that is when a scheduler decides, and when its own virtual time moves. A flow is backlogged while packets of
-//! it wait, from the arrival of the first to the instant at which the last one is taken. With `φ_k = w_k/Σw`, Σw over all
-//! flows that have joined:
+//! The link sends one byte per unit of time. W(t) counts whole packets, each at the instant at which its transmission
+//! begins: that is when a scheduler decides, and when its virtual time advances. A flow is backlogged while it has
+//! packets waiting, from the arrival of the first to the dequeue of the last. With `φ_k = w_k/Σw`, Σw over all flows
+//! that have joined:
 //!
-//! - **B-WFI** of flow k: the maximum of `φ_k·W(t1,t2) − W_k(t1,t2)` over all t1 ≤ t2 in which k is backlogged throughout and
-//!   of which t2 is when one of its packets is sent, which is included.
-//! - The **shortfall** of flow k: the same over all t1 ≤ t2, such as those that end just ahead of one of its packets. It is
-//!   larger by up to `(1 − φ_k)` times that packet.
+//! - **B-WFI** of flow k: the maximum of `φ_k·W(t1,t2) − W_k(t1,t2)` over all t1 ≤ t2 such that k is backlogged
+//!   throughout and one of its packets is sent at t2; that packet is included.
+//! - The **shortfall** of flow k: the same over all t1 ≤ t2, for example intervals that end just before one of its
+//!   packets. It is larger by up to `(1 − φ_k)` times that packet.
 //!
-//!   `D_k = w_k·W − Σw·W_k`, an integer, rises with every packet of the others and falls with each of the flow's own. So
-//!   its least values within a time of backlog lie at the beginning and behind the flow's own packets, and its greatest
-//!   ahead of them. The maximum of a difference between a value and an earlier one needs the least value so far: a few
-//!   comparisons for each packet, whatever the number of flows.
-//! - **T-WFI** of flow k: the maximum over its packets of `d − a − Q_k(a)/(φ_k·R)`: d when its last bit has left, a when it
-//!   arrived, Q_k(a) the bytes of the flow that wait then, itself included and without a packet that is being sent.
+//!   `D_k = w_k·W − Σw·W_k`, an integer, rises with every packet of the other flows and falls with each of the flow's
+//!   own. So within a backlogged period its minima lie at the beginning and after the flow's own packets, and its
+//!   maxima before them. The maximum difference between a value and an earlier one needs only the minimum so far: a
+//!   few comparisons per packet, whatever the number of flows.
+//! - **T-WFI** of flow k: the maximum over its packets of `d − a − Q_k(a)/(φ_k·R)`: d is when its last bit has left,
+//!   a when it arrived, Q_k(a) the bytes of the flow waiting at that time, including the packet itself but not a
+//!   packet being sent.
 //!
-//! Sources: J. Bennett and H. Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM Transactions on Networking
-//! 5(5), 1997, whose bound for WF2Q+ is one on intervals that end when a packet has been sent; F. Checconi, L. Rizzo and
-//! P. Valente, "QFQ: efficient packet scheduling with tight guarantees", IEEE/ACM Transactions on Networking 21(3), 2013,
-//! who take the maximum over all intervals.
+//! Sources: J. Bennett and H. Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM Transactions on
+//! Networking 5(5), 1997, whose bound for WF2Q+ is on intervals that end when a packet has been sent; F. Checconi, L.
+//! Rizzo and P. Valente, "QFQ: efficient packet scheduling with tight guarantees", IEEE/ACM Transactions on
+//! Networking 21(3), 2013, who take the maximum over all intervals.
 
 use std::collections::VecDeque;
 
-/// The largest φ_k·W − W_k, or the largest delay beyond the guaranteed one, and where it was.
+/// The maximum of φ_k·W − W_k, or the maximum delay beyond the guaranteed one, and where it occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Worst {
-    /// Of service: bytes times the sum of weights. Of delay: byte-times times the flow's weight.
+    /// For service: bytes times the sum of weights. For delay: byte-times times the flow's weight.
     pub(crate) value: i128,
-    /// The interval in which it came about: [t1, t2], or from the arrival to the departure, in byte-times.
+    /// The interval in which it occurred: [t1, t2], or from arrival to departure, in byte-times.
     pub(crate) from: u64,
     pub(crate) to: u64,
 }
@@ -51,7 +52,7 @@ struct Track {
     service: i128,
     waiting: VecDeque<Waiting>,
     waiting_bytes: i128,
-    /// The least D_k while the flow has been backlogged, and when it was.
+    /// The minimum of D_k in the current backlogged period, and when it was.
     least: i128,
     least_at: u64,
     worst_service: Worst,
@@ -68,7 +69,7 @@ struct Waiting {
 }
 
 impl Measure {
-    /// Flows of these weights, all idle.
+    /// Flows with these weights, all idle.
     pub(crate) fn new(weights: impl IntoIterator<Item = u32>) -> Self {
         let flows: Vec<Track> = weights.into_iter().map(Track::new).collect();
         Self { sum: flows.iter().map(|flow| flow.weight).sum(), flows, work: 0, now: 0 }
@@ -85,7 +86,8 @@ impl Measure {
         flow.waiting.push_back(Waiting { length, arrival: now, queue: flow.waiting_bytes });
     }
 
-    /// The first packet that waits in a flow goes to the link, which is free, at `now`. Its length, and when it arrived.
+    /// The first packet waiting in a flow begins transmission on the free link at `now`. Returns its length and
+    /// arrival time.
     pub(crate) fn begin(&mut self, now: u64, flow: usize) -> (u32, u64) {
         self.now = now;
         let flow = &mut self.flows[flow];
@@ -110,7 +112,7 @@ impl Measure {
         (packet.length, packet.arrival)
     }
 
-    /// Nothing follows: what waits still counts until now.
+    /// The end of the run: packets waiting count until now.
     pub(crate) fn finish(&mut self) {
         for flow in &mut self.flows {
             if !flow.waiting.is_empty() {
@@ -119,8 +121,8 @@ impl Measure {
         }
     }
 
-    /// How far a flow is behind its share since it was furthest ahead in this time of backlog: the largest
-    /// φ_k·W(t1,t) − W_k(t1,t) over all t1, for t = now, in bytes. 0 for a flow that is not backlogged.
+    /// A flow's shortfall since it was furthest ahead in this backlogged period: the maximum of φ_k·W(t1,t) −
+    /// W_k(t1,t) over all t1, for t = now, in bytes. 0 for a flow that is not backlogged.
     pub(crate) fn shortfall(&self, flow: usize) -> f64 {
         let flow = &self.flows[flow];
         match flow.waiting.is_empty() {
@@ -134,7 +136,7 @@ impl Measure {
         self.sum
     }
 
-    /// The largest shortfall of a flow.
+    /// The maximum shortfall of a flow.
     pub(crate) fn worst_shortfall(&self, flow: usize) -> Worst {
         self.flows[flow].worst_shortfall
     }
@@ -144,7 +146,7 @@ impl Measure {
         self.flows[flow].worst_service
     }
 
-    /// The largest delay of a packet of a flow beyond the guaranteed one. Nothing if none was sent.
+    /// The maximum delay of a flow's packets beyond the guaranteed one. `None` if none was sent.
     pub(crate) fn worst_delay(&self, flow: usize) -> Option<Worst> {
         self.flows[flow].worst_delay
     }
@@ -165,7 +167,7 @@ impl Track {
         }
     }
 
-    /// D_k. Weights below 2^32, their sum below 2^64, bytes below 2^60: below 2^125.
+    /// D_k. With weights below 2^32, their sum below 2^64 and bytes below 2^60, it is below 2^125.
     const fn difference(&self, work: i128, sum: i128) -> i128 {
         self.weight * work - sum * self.service
     }

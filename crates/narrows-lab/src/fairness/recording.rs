@@ -1,15 +1,15 @@
-//! Curves of a few flows during a part of a run, to be drawn.
+//! Records curves of a few flows during a part of a run, for plotting.
 
-/// What is recorded, and what was.
+/// What to record, and the recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Recording {
-    /// From when to when, in byte-times.
+    /// The start and the end, in byte-times.
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) curves: Vec<Curves>,
 }
 
-/// Of one flow, points (instant, value) in byte-times and bytes, with straight lines between them.
+/// For one flow: points (instant, value) in byte-times and bytes, connected by straight lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Curves {
     pub(crate) flow: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Curves {
     pub(crate) packets: Vec<(f64, f64)>,
     /// What the fluid system has served.
     pub(crate) fluid: Vec<(f64, f64)>,
-    /// How far it is behind its share since it was furthest ahead; whole packets at the beginning of their transmission.
+    /// The shortfall since it was furthest ahead; whole packets at the start of their transmission.
     pub(crate) shortfall: Vec<(f64, f64)>,
 }
 
@@ -31,8 +31,8 @@ impl Recording {
         self.from <= now && now <= self.to
     }
 
-    /// Takes the state of all flows at an instant: `state` gives the bytes sent, the bytes that the fluid system has
-    /// served, and the shortfall.
+    /// Records the state of all flows at an instant: `state` gives the bytes sent, the bytes served by the fluid
+    /// system, and the shortfall.
     pub(crate) fn add(&mut self, now: u64, state: impl Fn(usize) -> (f64, f64, f64)) {
         let at = now as f64;
         for curves in &mut self.curves {

@@ -1,4 +1,4 @@
-//! What was found, as a table and as JSON.
+//! Formats results as a table and as JSON.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 use super::{Fairness, FlowResult, Index, Trial};
 
 impl Fairness {
-    /// A table for people, and whatever broke its bound in full.
+    /// A table for people, with details on every broken bound.
     pub fn text(&self) -> impl fmt::Display + '_ {
         Text(self)
     }
 
-    /// The same for programs: `trials`, with an entry for each algorithm and kind of traffic.
+    /// As JSON: `trials`, with an entry for each algorithm and pattern.
     pub fn json(&self) -> impl Serialize + '_ {
         Whole { trials: self.trials.iter().map(|trial| Entry::new(trial, self.options.rate)).collect() }
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// The most flows with broken bounds that are told of one by one.
+/// The maximum number of flows with broken bounds that are listed individually.
 const SHOWN: usize = 20;
 
 fn promises(f: &mut fmt::Formatter<'_>, trial: &Trial, rate: Rate) -> fmt::Result {
@@ -96,7 +96,7 @@ fn index(f: &mut fmt::Formatter<'_>, worst: Option<(&FlowResult, Index)>, unit: 
     write!(f, "{:>5} {:>10} {bound:>10} {share:>5}", flow.flow, number(index.worst * unit))
 }
 
-/// A flow whose bounds are broken, with where and by how much.
+/// A flow with broken bounds: where, and by how much.
 struct Broken<'a> {
     trial: &'a Trial,
     flow: &'a FlowResult,
@@ -139,7 +139,7 @@ impl fmt::Display for Broken<'_> {
     }
 }
 
-/// Microseconds in so many byte-times.
+/// Converts byte-times to microseconds.
 fn micros(byte_times: f64, rate: Rate) -> f64 {
     nanos(byte_times, rate) / 1e3
 }

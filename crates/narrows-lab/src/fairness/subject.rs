@@ -1,4 +1,4 @@
-//! The algorithms as they are judged: with which parameters, and under which bounds.
+//! The algorithms as tested: their parameters and their bounds.
 
 use narrows_core::Bytes;
 use narrows_core::sched::{
@@ -10,7 +10,7 @@ use super::bound::{self, Bound};
 use super::drive::{Subject, server};
 use crate::algorithm::Algorithm::{self, Of};
 
-/// Those that can be judged.
+/// The algorithms that can be tested.
 pub(crate) const KNOWN: [Algorithm; 8] = [
     Of(Kind::Fifo),
     Of(Kind::Prio),
@@ -22,7 +22,7 @@ pub(crate) const KNOWN: [Algorithm; 8] = [
     Of(Kind::Sfq),
 ];
 
-/// A scheduler with its flows, and what is proven of each of them.
+/// A scheduler with its flows, and the proven bounds of each flow.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) subject: Box<dyn Subject>,
@@ -46,7 +46,7 @@ pub(crate) fn claim(algorithm: Algorithm, flows: &[FlowConfig]) -> Result<Claim,
     Ok(Claim { subject, bounds })
 }
 
-/// A scheduler that says itself what it keeps, since that depends on how it rounds.
+/// A scheduler that states its own bounds, because they depend on its rounding.
 fn with_stated<S: Scheduler + 'static>(
     server: Server<S>,
     flows: &[FlowConfig],
@@ -57,14 +57,14 @@ fn with_stated<S: Scheduler + 'static>(
     (Box::new(server), bounds)
 }
 
-/// The least quantum of weight 1 by which each flow may send its longest packet at each of its turns, which is what makes
-/// DRR a matter of constant time.
+/// The smallest quantum of weight 1 that lets each flow send its longest packet in every turn, which DRR needs for
+/// constant time.
 fn quantum(flows: &[FlowConfig]) -> u64 {
     let least = |flow: &FlowConfig| u64::from(flow.longest).div_ceil(flow.weight.get().into());
     flows.iter().map(least).max().unwrap_or(1).max(1)
 }
 
-/// The same flows with bands: the greater the weight, the earlier.
+/// The same flows with bands: the higher the weight, the earlier.
 fn by_weight(flows: &[FlowConfig]) -> Vec<FlowConfig> {
     let band = |flow: &FlowConfig| flow.weight.get().leading_zeros();
     flows.iter().map(|flow| FlowConfig { band: band(flow), ..*flow }).collect()

@@ -1,7 +1,7 @@
-//! Traffic that is hard on schedulers, and traffic at random.
+//! Adversarial traffic for schedulers, and random traffic.
 //!
-//! A pattern hands packets to an [`Agenda`]; it is told of every packet that arrives and of every transmission, and may
-//! answer with more. Instants are in byte-times. All draws come from the seed, so that a run can be repeated.
+//! A pattern adds packets to an [`Agenda`]; it observes every arrival and every transmission, and may respond with
+//! more packets. Instants are in byte-times. All draws come from the seed, so that runs are reproducible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,24 +9,27 @@ use std::collections::BinaryHeap;
 use narrows_core::sched::{FlowConfig, Weight};
 use narrows_core::{Draw, Seed, Stream};
 
-/// The patterns, in the order in which they are run.
+/// The patterns, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Flows that come and go at random beside some that are never idle; random weights and lengths.
+    /// Flows that start and stop at random, next to some that are never idle; random weights and lengths.
     Random,
-    /// No flow is ever idle; random weights and lengths.
+    /// Flows that are never idle; random weights and lengths.
     Greedy,
-    /// One flow weighs as much as all others together and sends a burst at the instant at which each other one sends a
-    /// packet: the example by which Bennett and Zhang tell WF2Q from WFQ.
+    /// One flow has as much weight as all others together and sends a burst at the instant at which each other flow
+    /// sends a packet: Bennett and Zhang's example that distinguishes WF2Q from WFQ.
     Burst,
-    /// The heavy flow has the link for itself, then all others come just after one of its packets has begun.
+    /// The heavy flow has the link to itself, then all others start just after one of its packets has begun
+    /// transmission.
     Late,
-    /// Half of the flows send the shortest packets only, the others the longest only; in each half one is heavy.
+    /// Half of the flows send only packets of minimum length, the others only of maximum length; in each half one
+    /// flow is heavy.
     Lengths,
-    /// A flow goes idle when its packet leaves, and returns at that very instant, next to it, or when about so much time
-    /// has passed as its packet is worth.
+    /// A flow goes idle when its packet leaves, and returns at that instant, just before or after it, or after about
+    /// the time that its packet is worth.
     Return,
-    /// One flow has the greatest weight, one the least, beside others in between; the lightest sends the longest packets.
+    /// One flow has the maximum weight, one the minimum, others are in between; the lightest sends the longest
+    /// packets.
     Extremes,
 }
 
@@ -48,7 +51,7 @@ impl Pattern {
         }
     }
 
-    /// What it is, in a line.
+    /// Its description, in one line.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Random => "flows that come and go at random beside some that are never idle",
@@ -66,31 +69,31 @@ impl Pattern {
     }
 }
 
-/// How much traffic.
+/// The amount of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Amount {
-    /// How many flows, at least 2.
+    /// The number of flows, at least 2.
     pub(crate) flows: u32,
     pub(crate) packets: u64,
-    /// The longest packet, in bytes.
+    /// The maximum packet length, in bytes.
     pub(crate) longest: u32,
-    /// The greatest weight.
+    /// The maximum weight.
     pub(crate) heaviest: u32,
     pub(crate) seed: Seed,
 }
 
-/// Flows, and what they send.
+/// Flows, and the packets they send.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     pub(crate) flows: Vec<FlowConfig>,
     pattern: Pattern,
     agenda: Agenda,
     random: Random,
-    /// Of the patterns that go in rounds: packets of this round that have not left, and the heavy flow's own yet to be
-    /// sent before the others come.
+    /// For patterns with rounds: packets of this round that have not left, and the heavy flow's packets still to be
+    /// sent before the others start.
     round: u64,
     ahead: u64,
-    /// Of the random pattern: packets of each flow's burst that are still to arrive.
+    /// For the random pattern: packets of each flow's burst that have not arrived yet.
     bursts: Vec<u64>,
     mean_length: u64,
 }
@@ -104,7 +107,7 @@ pub(crate) struct Arrival {
     pub(crate) length: u32,
 }
 
-/// Packets to come, in the order of their instants, no more than there may be in all.
+/// Future packets, in order of time; limited to the total number of packets.
 #[derive(Debug, Default)]
 struct Agenda {
     arrivals: BinaryHeap<Reverse<Arrival>>,
@@ -118,7 +121,7 @@ struct Random {
     number: u64,
 }
 
-/// No packet is shorter: an IPv4 header and eight bytes.
+/// The minimum packet length: an IPv4 header and eight bytes.
 const SHORTEST: u32 = 28;
 
 impl Traffic {
@@ -134,7 +137,7 @@ impl Traffic {
         traffic
     }
 
-    /// When the next packet arrives, as far as it is known.
+    /// When the next packet arrives, if known.
     pub(crate) fn peek(&self) -> Option<u64> {
         self.agenda.arrivals.peek().map(|Reverse(arrival)| arrival.at)
     }
@@ -152,7 +155,7 @@ impl Traffic {
         Some(arrival)
     }
 
-    /// A packet of `flow` is sent from `start` to `end`; `left` packets of the flow wait.
+    /// A packet of `flow` is sent from `start` to `end`; `left` packets of the flow are waiting.
     pub(crate) fn sent(&mut self, flow: u32, start: u64, end: u64, left: usize) {
         match self.pattern {
             Pattern::Random if self.is_greedy(flow) => self.refill(flow, start, left),
@@ -163,7 +166,7 @@ impl Traffic {
             Pattern::Burst => {
                 self.round -= 1;
                 if self.round == 0 {
-                    // At the end, or somewhat later.
+                    // At the end, or slightly later.
                     let pause = self.random.draw().below(2) * self.random.draw().below(self.mean_length);
                     self.burst(end + pause);
                 }
@@ -212,7 +215,7 @@ impl Traffic {
         flow.is_multiple_of(8)
     }
 
-    /// Keeps a flow backlogged: two to five packets wait.
+    /// Keeps a flow backlogged, with two to five packets.
     fn refill(&mut self, flow: u32, now: u64, left: usize) {
         if left < 2 {
             for _ in 0..=self.random.draw().below(4) {
@@ -221,8 +224,8 @@ impl Traffic {
         }
     }
 
-    /// A burst of a flow, after a silence such that all those flows together offer about 80 % of the link's rate, each the
-    /// same, whatever its weight.
+    /// A burst of a flow, after a pause such that these flows together offer about 80 % of the link's rate; each
+    /// offers the same, whatever its weight.
     fn on_and_off(&mut self, now: u64, flow: u32) {
         let mut draw = self.random.draw();
         let sources = self.flows.len() as u64 * 7 / 8 + 1;
@@ -237,11 +240,12 @@ impl Traffic {
         }
     }
 
-    /// A flow that went idle comes back.
+    /// An idle flow returns.
     fn come_back(&mut self, flow: u32, start: u64, end: u64) {
         let sum: u64 = self.flows.iter().map(|flow| u64::from(flow.weight.get())).sum();
         let FlowConfig { weight, longest, .. } = self.flows[flow as usize];
-        // The work in which virtual time passes its longest packet, and the power of two next above, as slots are wide.
+        // The work during which virtual time advances by its longest packet, and the next power of two above, which
+        // is the width of slots.
         let worth = (u64::from(longest) * sum / u64::from(weight.get())).max(1);
         let slot = worth.next_power_of_two();
         let mut draw = self.random.draw();
@@ -255,7 +259,7 @@ impl Traffic {
             6 => start + slot - draw.below(2),
             _ => (start / slot + 1) * slot - draw.below(2),
         };
-        // Where the flow is light that may be very long; others must not run out of packets meanwhile.
+        // For a light flow that may take very long; the other flows must have packets meanwhile.
         let at = at.min(end + 64 * self.mean_length * self.flows.len() as u64).max(start);
         for _ in 0..=draw.below(2) {
             self.add(at, flow);
@@ -282,7 +286,7 @@ impl Traffic {
         others.for_each(|flow| self.add_longest(at, flow));
     }
 
-    /// A packet of a length as the pattern has it.
+    /// Adds a packet with a length that fits the pattern.
     fn add(&mut self, at: u64, flow: u32) {
         let longest = self.flows[flow as usize].longest;
         let mut draw = self.random.draw();
@@ -309,13 +313,13 @@ impl Agenda {
 }
 
 impl Random {
-    /// One decision's draws.
+    /// The draws of one decision.
     fn draw(&mut self) -> Draw {
         self.number += 1;
         self.stream.nth(self.number)
     }
 
-    /// Between the two, each power of two as likely as the next.
+    /// Between the two, log-uniformly: each power of two is equally likely.
     fn logarithmic(&mut self, least: u32, most: u32) -> u32 {
         let mut draw = self.draw();
         let doublings = u64::from((most / least).ilog2());
@@ -324,7 +328,7 @@ impl Random {
     }
 }
 
-/// The weights and the longest packets of the flows of a pattern.
+/// The weights and maximum packet lengths of a pattern's flows.
 fn flows(pattern: Pattern, amount: Amount, random: &mut Random) -> Vec<FlowConfig> {
     let Amount { flows, longest, heaviest, .. } = amount;
     let shortest = SHORTEST.min(longest);

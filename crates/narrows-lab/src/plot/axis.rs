@@ -1,6 +1,6 @@
-//! Axes: from values to places, with ticks at round numbers.
+//! Axes: map values to positions, with ticks at round numbers.
 
-/// An axis as asked for.
+/// An axis as specified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     label: String,
@@ -11,37 +11,37 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Values of some `unit`, for which a prefix is found (`s` becomes `ms`); without a unit, numbers as they are.
+    /// Values in `unit`, with a suitable prefix (`s` becomes `ms`); without a unit, plain numbers.
     pub fn linear(label: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { label: label.into(), unit: unit.into(), logarithmic: false, range: None, covers: None }
     }
 
-    /// The same in powers of ten. Values that are not positive have no place on it.
+    /// The same on a logarithmic scale. Values that are not positive are not shown.
     pub fn logarithmic(label: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { logarithmic: true, ..Self::linear(label, unit) }
     }
 
-    /// From one value to another, whatever the lines' values are.
+    /// Fixes the range, whatever the values of the lines.
     #[must_use]
     pub fn within(self, least: f64, most: f64) -> Self {
         Self { range: Some((least, most)), ..self }
     }
 
-    /// At least from one value to another, so that panels beside one another can have the same axis.
+    /// The range covers at least these values, so that neighbouring panels can have the same axis.
     #[must_use]
     pub fn covering(self, least: f64, most: f64) -> Self {
         Self { covers: Some((least, most)), ..self }
     }
 }
 
-/// An axis that knows its values and its place.
+/// An axis with its range and position.
 #[derive(Debug)]
 pub(super) struct Scaled<'a> {
     axis: &'a Axis,
-    /// The values at its ends; their decimal logarithms on a logarithmic one.
+    /// The values at its ends; on a logarithmic axis their decimal logarithms.
     from: f64,
     to: f64,
-    /// Where its ends are.
+    /// The positions of its ends.
     places: (f64, f64),
     ticks: Vec<f64>,
     prefix: (f64, &'static str),
@@ -69,7 +69,7 @@ impl<'a> Scaled<'a> {
         Self { axis, from, to, places, ticks, prefix }
     }
 
-    /// Where a value is.
+    /// The position of a value.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if self.axis.logarithmic {
             if value > 0.0 { libm::log10(value) } else { self.from - 1.0 }
@@ -80,12 +80,12 @@ impl<'a> Scaled<'a> {
         first + (value - self.from) / (self.to - self.from) * (last - first)
     }
 
-    /// Where 0 is, inside the axis.
+    /// The position of 0, if inside the axis.
     pub(super) fn zero(&self) -> Option<f64> {
         (!self.axis.logarithmic && self.from < 0.0 && self.to > 0.0).then(|| self.place(0.0))
     }
 
-    /// What is measured, and in which unit.
+    /// What is measured, and its unit.
     pub(super) fn label(&self) -> String {
         match self.axis.unit.as_str() {
             "" => self.axis.label.clone(),
@@ -94,7 +94,7 @@ impl<'a> Scaled<'a> {
         }
     }
 
-    /// Round values: their places, and what to write there.
+    /// Ticks at round values: their positions and labels.
     pub(super) fn ticks(&self) -> impl Iterator<Item = (f64, String)> + '_ {
         let text = |tick: f64| {
             if self.axis.logarithmic {
@@ -113,7 +113,7 @@ impl<'a> Scaled<'a> {
     }
 }
 
-/// With as many digits behind the point as the step needs, no more than six.
+/// With as many decimals as the step needs, at most six.
 fn number(value: f64, step: f64) -> String {
     let mut digits = 0;
     let mut scaled = step.abs();
@@ -129,15 +129,15 @@ fn number(value: f64, step: f64) -> String {
     }
 }
 
-/// The ends and the ticks of a linear axis: about six steps of 1, 2 or 5 times a power of ten; the ends are ticks, unless
-/// they are given.
+/// The ends and ticks of a linear axis: about six steps of 1, 2 or 5 times a power of ten; the ends are ticks unless
+/// the range is fixed.
 fn round(least: f64, most: f64, given: Option<(f64, f64)>) -> (f64, f64, Vec<f64>) {
     let (least, most) = match most > least {
         true => (least, most),
         false if least == 0.0 => (0.0, 1.0),
         false => (least.min(0.0), least.max(0.0)),
     };
-    // An axis that comes near to 0 starts there.
+    // An axis that comes close to 0 starts there.
     let least = if given.is_none() && least > 0.0 && least < most * 0.4 { 0.0 } else { least };
     let wide = (most - least) / 6.0;
     let power = libm::pow(10.0, libm::floor(libm::log10(wide)));
@@ -154,7 +154,7 @@ fn round(least: f64, most: f64, given: Option<(f64, f64)>) -> (f64, f64, Vec<f64
     }
 }
 
-/// The logarithms of the ends, and the ticks, of a logarithmic axis: at powers of ten, and at 2 and 5 times these where
+/// The logarithms of the ends, and the ticks, of a logarithmic axis: at powers of ten, and at 2 and 5 times these if
 /// there are few.
 fn decades(least: f64, most: f64) -> (f64, f64, Vec<f64>) {
     let (low, high) = (libm::floor(libm::log10(least)), libm::ceil(libm::log10(most)));

@@ -1,29 +1,33 @@
-//! The tests of Kolmogorov and Smirnov.
+//! Kolmogorov-Smirnov tests.
 //!
-//! The distance is the greatest difference between two distribution functions, `D = sup |F(x) − G(x)|`. Its p-value is
-//! the probability that n independent values of F are as far from it or farther. That is computed, following Simard and
-//! L'Ecuyer (2011, Computing the Two-Sided Kolmogorov-Smirnov Distribution, doi:10.18637/jss.v039.i11), by
+//! The distance is the maximum difference between two distribution functions, `D = sup |F(x) − G(x)|`. Its p-value is
+//! the probability that n independent values from F are at least that far from it. It is computed, following Simard
+//! and L'Ecuyer (2011, Computing the Two-Sided Kolmogorov-Smirnov Distribution, doi:10.18637/jss.v039.i11), by
 //!
-//! - twice Smirnov's one-sided probability where n·D² ≥ 4: there, the probability of both is 10⁻¹⁰ of it;
-//! - else up to n = 140, and up to 10⁵ where n·D^1.5 < 1.4, by the matrix of Marsaglia, Tsang and Wang (2003,
+//! - twice Smirnov's one-sided probability if n·D² ≥ 4: there, the probability of exceeding D on both sides is 10⁻¹⁰
+//!   of it;
+//! - otherwise, up to n = 140, and up to 10⁵ if n·D^1.5 < 1.4, by the matrix of Marsaglia, Tsang and Wang (2003,
 //!   doi:10.18637/jss.v008.i18), exact to rounding;
-//! - else by Pelz and Good's four terms (1976, doi:10.1111/j.2517-6161.1976.tb01570.x), good to 10⁻⁵ from there on.
+//! - otherwise by Pelz and Good's four terms (1976, doi:10.1111/j.2517-6161.1976.tb01570.x), accurate to 10⁻⁵ in this
+//!   range.
 
 use std::f64::consts::PI;
 
 use super::Sample;
 
-/// What a test of Kolmogorov and Smirnov found.
+/// The result of a Kolmogorov-Smirnov test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KolmogorovSmirnov {
-    /// The greatest difference between the two distribution functions, 0 to 1.
+    /// The maximum difference between the two distribution functions, 0 to 1.
     pub distance: f64,
-    /// How probable a difference of at least that is, where both are the same distribution and the values independent.
+    /// The probability of a difference at least this large if both distributions are the same and the values are
+    /// independent.
     pub p_value: f64,
 }
 
 impl Sample {
-    /// Against a distribution function. Steps of it are respected for the distance; the p-value is then too large.
+    /// Tests against a distribution function. Steps in it are taken into account for the distance; the p-value is
+    /// then too large.
     pub fn kolmogorov_smirnov(&self, cdf: impl Fn(f64) -> f64) -> KolmogorovSmirnov {
         let (values, count) = (self.values(), self.len() as f64);
         let mut distance = 0.0_f64;
@@ -31,7 +35,7 @@ impl Sample {
         while index < values.len() {
             let value = values[index];
             let next = index + values[index..].partition_point(|other| *other <= value);
-            // Just below the value the sample's function has not stepped yet.
+            // Just below the value, the sample's function has not stepped yet.
             let below = cdf(value.next_down()) - index as f64 / count;
             let at = next as f64 / count - cdf(value);
             distance = distance.max(below.abs()).max(at.abs());
@@ -41,16 +45,16 @@ impl Sample {
     }
 }
 
-/// Up to so many values the exact matrix is cheap.
+/// Up to this many values the exact matrix is cheap.
 const MATRIX: f64 = 140.0;
-/// From this n·D² on, the probability that both sides exceed D is nothing beside that one does.
+/// From this n·D² on, the probability that both sides exceed D is negligible compared with one side.
 const ONE_SIDED: f64 = 4.0;
-/// Below this n·D^1.5 the four terms are not good enough, and the matrix is small for many values, too.
+/// Below this n·D^1.5 the four terms are not accurate enough, and the matrix is small even for many values.
 const SHORT: f64 = 1.4;
-/// Up to so many values the one-sided sum is taken term by term.
+/// Up to this many values the one-sided sum is computed term by term.
 const MOST_TERMS: f64 = 1e5;
 
-/// The probability that the distance of `n` values from their own distribution is `d` or more.
+/// The probability that the distance of `n` values from their own distribution is at least `d`.
 fn exceeded(n: f64, d: f64) -> f64 {
     let p = if d <= 0.5 / n {
         1.0
@@ -66,9 +70,9 @@ fn exceeded(n: f64, d: f64) -> f64 {
     p.clamp(0.0, 1.0)
 }
 
-/// Smirnov's probability that the sample's function is above the other by `d` or more somewhere:
-/// `d·Σ C(n,j)·(d + j/n)^(j−1)·(1 − d − j/n)^(n−j)`, j from 0 to n·(1 − d). For many values Maag and Dicaire's
-/// `exp(−(6nd + 1)²/(18n))` (1971), of which what is left out is O(1/n).
+/// Smirnov's probability that the sample's function exceeds the other by at least `d` somewhere: `d·Σ C(n,j)·(d +
+/// j/n)^(j−1)·(1 − d − j/n)^(n−j)`, j from 0 to n·(1 − d). For many values Maag and Dicaire's approximation
+/// `exp(−(6nd + 1)²/(18n))` (1971), with an error of O(1/n).
 fn one_sided(n: f64, d: f64) -> f64 {
     if n > MOST_TERMS {
         let root = 6.0 * n * d + 1.0;
@@ -113,7 +117,7 @@ fn matrix(n: f64, d: f64) -> f64 {
             base[row * size + (row + 1 - back)] /= factorial;
         }
     }
-    // Entries shrink and grow by many orders: a power of two is kept beside each matrix.
+    // Entries shrink and grow by many orders of magnitude: a power of two is kept with each matrix.
     let (mut power, mut scale) = (identity(size), 0_i32);
     let (mut square, mut square_scale) = (base, 0_i32);
     let mut left = n as u64;
@@ -129,7 +133,7 @@ fn matrix(n: f64, d: f64) -> f64 {
     let mut result = power[(k - 1) * size + k - 1];
     for i in 1..=n as u64 {
         result *= i as f64 / n;
-        // n!/nⁿ alone is 10⁻⁶⁰ for 140; halves are taken from the scale to keep the result in range.
+        // n!/nⁿ alone is 10⁻⁶⁰ for 140; powers of two are taken from the scale to keep the result in range.
         if result < 1e-100 {
             result = libm::scalbn(result, 300);
             scale -= 300;
@@ -154,7 +158,7 @@ fn product(a: &[f64], b: &[f64], size: usize) -> Vec<f64> {
     out
 }
 
-/// Brings the greatest entry near 1; gives the power of two that was taken out.
+/// Scales the largest entry to near 1; returns the power of two that was factored out.
 fn normalise(matrix: &mut [f64]) -> i32 {
     let greatest = matrix.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     let exponent = libm::ilogb(greatest);
@@ -162,14 +166,15 @@ fn normalise(matrix: &mut [f64]) -> i32 {
     exponent
 }
 
-/// Pelz and Good: `P(D < d) = K₀ + K₁/√n + K₂/n + K₃/n^1.5` at z = √n·d, as equations 10 to 13 of Simard and L'Ecuyer.
+/// Pelz and Good: `P(D < d) = K₀ + K₁/√n + K₂/n + K₃/n^1.5` at z = √n·d, as in equations 10 to 13 of Simard and
+/// L'Ecuyer.
 fn pelz_good(n: f64, d: f64) -> f64 {
     let root = libm::sqrt(n);
     let z = root * d;
     let (z2, p2) = (z * z, PI * PI);
     let (z4, z6, z8) = (z2 * z2, z2 * z2 * z2, z2 * z2 * z2 * z2);
     let (p4, p6) = (p2 * p2, p2 * p2 * p2);
-    // Each sum falls off as exp(−π²k²/(2z²)), and z is below 2.
+    // Each sum decreases as exp(−π²k²/(2z²)), and z is below 2.
     let terms = 0..40;
     let mut sums = [0.0; 4];
     for k in terms.map(f64::from) {

@@ -1,13 +1,13 @@
-//! Values in rising order.
+//! Samples: values in ascending order.
 
-/// Values in rising order, finite, at least one.
+/// Finite values in ascending order, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     values: Vec<f64>,
 }
 
 impl Sample {
-    /// Sorts the values. `None` where there is none, or one that is not finite.
+    /// Sorts the values. `None` if there are none, or one is not finite.
     pub fn new(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -16,7 +16,7 @@ impl Sample {
         Some(Self { values })
     }
 
-    /// The values, in rising order.
+    /// The values, in ascending order.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
@@ -27,12 +27,12 @@ impl Sample {
         self.values.len()
     }
 
-    /// The least.
+    /// The minimum.
     pub fn least(&self) -> f64 {
         self.values[0]
     }
 
-    /// The greatest.
+    /// The maximum.
     pub fn greatest(&self) -> f64 {
         self.values[self.values.len() - 1]
     }
@@ -40,19 +40,19 @@ impl Sample {
     /// The arithmetic mean.
     pub fn mean(&self) -> f64 {
         let origin = self.values[self.values.len() / 2];
-        // From the median on, so that little is lost where the values lie far from zero and close together.
+        // Relative to the median, which keeps precision if the values are far from zero and close together.
         origin + self.values.iter().map(|value| value - origin).sum::<f64>() / self.values.len() as f64
     }
 
-    /// The standard deviation of the population that the values are a sample of (divided by n − 1); 0 for one value.
+    /// The sample standard deviation (divided by n − 1); 0 for one value.
     pub fn sd(&self) -> f64 {
         let mean = self.mean();
         let squares: f64 = self.values.iter().map(|value| (value - mean) * (value - mean)).sum();
         libm::sqrt(squares / (self.values.len() - 1).max(1) as f64)
     }
 
-    /// The value below which a share `p` of the sample lies, with a straight line between two values: Hyndman and Fan's
-    /// type 7 (1996, Sample Quantiles in Statistical Packages), which numpy and R take, too. `p` is cut to 0…1.
+    /// The `p` quantile of the sample, with linear interpolation between values: Hyndman and Fan's type 7 (1996,
+    /// Sample Quantiles in Statistical Packages), the default in numpy and R. `p` is clamped to 0…1.
     pub fn quantile(&self, p: f64) -> f64 {
         let last = self.values.len() - 1;
         let place = p.clamp(0.0, 1.0) * last as f64;
@@ -65,7 +65,7 @@ impl Sample {
         }
     }
 
-    /// The least value that a share `p` of the sample does not exceed: one of its values, without lines between them.
+    /// The smallest value that a share `p` of the sample does not exceed: one of its values, without interpolation.
     pub fn inverse_cdf(&self, p: f64) -> f64 {
         let rank = (p.clamp(0.0, 1.0) * self.values.len() as f64).ceil() as usize;
         self.values[rank.clamp(1, self.values.len()) - 1]
@@ -81,7 +81,7 @@ impl Sample {
         self.quantile(0.5)
     }
 
-    /// Which share of the values is at most `x`.
+    /// The share of values that are at most `x`.
     pub fn cdf(&self, x: f64) -> f64 {
         self.values.partition_point(|value| *value <= x) as f64 / self.values.len() as f64
     }

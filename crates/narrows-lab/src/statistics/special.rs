@@ -1,7 +1,7 @@
-//! Derivatives of the logarithm of the gamma function, on the pinned libm: by recurrence up to 10, then by the asymptotic
-//! series of Abramowitz and Stegun, 6.3.18 and 6.4.12.
+//! Derivatives of the log-gamma function, on the pinned libm: by recurrence up to 10, then by the asymptotic series
+//! of Abramowitz and Stegun, 6.3.18 and 6.4.12.
 
-/// Where the asymptotic series of ψ and ψ′ are good to the last digit or two.
+/// From here on the asymptotic series of ψ and ψ′ are accurate to the last digit or two.
 const FAR: f64 = 10.0;
 
 /// ψ(x) = (ln Γ)′(x), x > 0.

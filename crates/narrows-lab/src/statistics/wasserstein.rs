@@ -1,9 +1,9 @@
-//! The Wasserstein-1 distance: how far mass has to be moved, in the mean, to make one distribution of the other,
-//! `W = ∫₀¹ |F⁻¹(u) − G⁻¹(u)| du`. It is in the unit of the values.
+//! The Wasserstein-1 distance: how far mass has to be moved, on average, to turn one distribution into the other, `W
+//! = ∫₀¹ |F⁻¹(u) − G⁻¹(u)| du`. It is in the unit of the values.
 
 use super::Sample;
 
-/// Gauss and Legendre's four points in (0, 1), and their weights.
+/// The four Gauss-Legendre points in (0, 1), and their weights.
 const NODES: [(f64, f64); 4] = [
     (0.069_431_844_202_973_71, 0.173_927_422_568_726_93),
     (0.330_009_478_207_571_9, 0.326_072_577_431_273_07),
@@ -11,14 +11,14 @@ const NODES: [(f64, f64); 4] = [
     (0.930_568_155_797_026_3, 0.173_927_422_568_726_93),
 ];
 
-/// In so many panels, at least, the interval from 0 to 1 is integrated.
+/// The minimum number of panels for integrating over 0 to 1.
 const PANELS: usize = 4096;
-/// Down to this the outermost panels are halved towards the ends, where a quantile function may have no bound. Well
-/// above the spacing of numbers next to 1.
+/// The outermost panels are halved towards the ends, where a quantile function may be unbounded, down to this width.
+/// Well above the spacing of numbers next to 1.
 const NARROWEST: f64 = 1e-13;
 
 impl Sample {
-    /// To another sample, exactly.
+    /// The distance to another sample, exactly.
     pub fn wasserstein_to(&self, other: &Self) -> f64 {
         let (a, b) = (self.values(), other.values());
         let (mut i, mut j, mut at, mut distance) = (0, 0, 0.0, 0.0);
@@ -27,7 +27,7 @@ impl Sample {
             let end = end_a.min(end_b);
             distance += (end - at) * (a[i] - b[j]).abs();
             at = end;
-            // Where both end there, both go on: the products are exact.
+            // If both end at the same point, both advance: the products are exact.
             let (left, right) = ((i + 1) as u128 * b.len() as u128, (j + 1) as u128 * a.len() as u128);
             i += usize::from(left <= right);
             j += usize::from(right <= left);
@@ -35,8 +35,8 @@ impl Sample {
         distance
     }
 
-    /// To a distribution with this quantile function, which has to be finite inside (0, 1) and have a mean. By
-    /// quadrature, with a relative error of about 10⁻⁵ where the tails fall off as fast as those of a Pareto
+    /// The distance to a distribution with this quantile function, which must be finite inside (0, 1) and have a
+    /// mean. By quadrature, with a relative error of about 10⁻⁵ if the tails fall off as fast as those of a Pareto
     /// distribution of shape 3.
     pub fn wasserstein(&self, quantile: impl Fn(f64) -> f64) -> f64 {
         let (values, count) = (self.values(), self.len() as f64);
