@@ -1,16 +1,17 @@
-//! A modelled network on an interface that stays where it is: put on while connections cross it, and taken off again.
+//! A modelled network on an existing interface: attached while connections cross it, and removed again.
 //!
 //! ```text
 //! the namespace's programs ── inside │ engine │ outside ── what is behind the interface
 //!                                  up →   ← down
 //! ```
 //!
-//! Up is what the programs send, down what they receive. A [`Detour`] leads the frames of the asked directions round by two
-//! cables whose other ends are ours; the rest takes the direct way. Nothing about the interface is changed, and when this
-//! process has ended, in whatever way, all frames take the direct way again; or none, where that was asked for: then a
-//! barrier stays until `narrows clean`, or the next run there, takes it away.
+//! "Up" is what the host's programs send, "down" what they receive. A [`Detour`] redirects frames of the selected
+//! directions through two cables whose far ends this process holds; all other frames take the direct path. The
+//! interface itself is not changed. When this process ends, in whatever way, all frames take the direct path again,
+//! or are blocked if that was requested: then a barrier stays until `narrows clean`, or the next run on this
+//! interface, removes it.
 //!
-//! In the end, first frames take the direct way, then what is inside is let out, for a second at most.
+//! At the end, frames are first switched to the direct path, then packets inside are released, for at most a second.
 
 use std::time::Duration;
 
@@ -38,42 +39,42 @@ use crate::neighbor_proxy::NeighborProxy;
 use crate::run::{RunError, system};
 use crate::testbed::Cable;
 
-/// How long what is inside may take to come out, in the end.
+/// How long draining the packets inside may take at the end.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Where the interface is.
+/// The location of the interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// In the namespace of the caller.
+    /// In the caller's namespace.
     Here,
-    /// In a namespace, by its name, its path or `pid:N`.
+    /// In a namespace, given by name, path or `pid:N`.
     Namespace(String),
-    /// In that of a process; the run ends with it.
+    /// In the namespace of a process; the run ends with the process.
     Process(u32),
-    /// In that of a container's first process; the run ends with it.
+    /// In the namespace of a container's first process; the run ends with the process.
     Container(String),
 }
 
-/// What to put the network onto.
+/// What to attach the network to.
 #[derive(Debug)]
 pub struct AttachOptions {
     /// The interface.
     pub interface: String,
-    /// Where it is.
+    /// Its location.
     pub whereabouts: Whereabouts,
     /// Which frames cross the network.
     pub diverted: Diverted,
-    /// Whether nothing passes when we are gone without having ended in order.
+    /// Whether to block all frames if this process ends abnormally.
     pub fails_closed: bool,
-    /// How it stands there.
+    /// Options shared with the bridge.
     pub inline: InlineOptions,
 }
 
-/// Puts a scenario's network onto an interface until the time is over, a signal comes, or the interface vanishes.
+/// Attaches a scenario's network to an interface until the time is over, a signal arrives, or the interface vanishes.
 ///
 /// # Errors
-/// When anything cannot be set up, with everything as it was before; or when the loop breaks off, which leaves the interface
-/// closed where it fails closed.
+/// If anything cannot be set up; everything is then as before. Or if the loop fails; with `fails_closed` the
+/// interface then stays blocked.
 pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineOutcome, RunError> {
     check_scenario(&scenario)?;
     let (namespace, reference, process) = options.whereabouts.open()?;
@@ -125,7 +126,7 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     let mut outcome = network.finish()?;
     let Attached { claimed, detour, .. } = attached;
     drop(detour);
-    // Else a barrier is to stay, where there is still something to bar.
+    // Otherwise a barrier stays, if the interface still exists.
     if ended_well || claimed.is_gone().map_err(InlineError::from)? {
         outcome.put_back(claimed).map_err(InlineError::from)?;
     }
@@ -133,7 +134,7 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
 }
 
 impl Whereabouts {
-    /// The namespace, what it is opened by, and the process that it goes by.
+    /// The namespace, what it was opened by, and the process that it depends on.
     fn open(&self) -> Result<(Namespace, Option<String>, Option<u32>), InlineError> {
         let (reference, process, label) = match self {
             Self::Here => (None, None, None),
@@ -155,22 +156,22 @@ impl Whereabouts {
     }
 }
 
-/// A network that is on its interface.
+/// A network attached to its interface.
 struct Attached {
     claimed: SavedInterface,
     detour: Detour,
-    /// Where nothing is to pass but through us.
+    /// The directions in which frames may only pass through us.
     closed: &'static [Direction],
 }
 
 impl Attached {
-    /// Leads frames through us, and only then frees what a killed run had closed.
+    /// Redirects frames through us, and only then opens what a killed run had blocked.
     fn divert(&mut self, diverted: Diverted) -> Result<(), InlineError> {
         let was_closed = self.claimed.is_closed();
         let diverting = self.close().and_then(|()| Ok(self.detour.divert(diverted)?));
         match diverting {
             Ok(()) => Ok(self.claimed.close_only(self.closed)?),
-            // A barrier of our own that nobody was behind.
+            // A barrier of our own that no run had left behind.
             Err(error) if !was_closed => {
                 self.claimed.close_only(&[])?;
                 Err(error)
@@ -184,14 +185,14 @@ impl Attached {
             let program = self.detour.barrier(direction).map_err(DetourError::from)?;
             self.claimed.close(direction, &program)?;
         }
-        // Else the barrier does.
+        // Otherwise the barrier does it.
         if !self.closed.contains(&Direction::Ingress) {
             self.detour.unmark()?;
         }
         Ok(())
     }
 
-    /// Takes our barriers away, while frames still come through us.
+    /// Removes our barriers while frames still pass through us.
     fn open(&mut self) -> Result<(), InlineError> {
         if self.closed.contains(&Direction::Ingress) {
             let program = self.detour.open_barrier().map_err(DetourError::from)?;
@@ -201,7 +202,7 @@ impl Attached {
         Ok(self.claimed.close_only(&[])?)
     }
 
-    /// What changes of the interface, or of its process, mean here.
+    /// How to react to a change of the interface, or of its process.
     fn heed(&mut self, change: Change) -> Heed {
         match change {
             Change::Vanished { interface } => {
@@ -236,7 +237,7 @@ fn words(diverted: Diverted) -> &'static str {
     }
 }
 
-/// What a reader of the report should know about the interface.
+/// Notes on the interface for the report.
 fn notes(namespace: &Namespace, interface: &Interface) -> Result<Vec<String>, InlineError> {
     let mut notes = Vec::new();
     if has_filters(namespace, interface)? {

@@ -1,17 +1,17 @@
-//! A modelled network between two interfaces that exist already, transparent at layer 2.
+//! A modelled network between two existing interfaces, transparent at layer 2.
 //!
 //! ```text
 //! what is behind IF1 ── IF1 │ engine │ IF2 ── what is behind IF2
 //!                          up →  ← down
 //! ```
 //!
-//! Every frame that comes out of one interface gets a verdict, whatever its protocol, and leaves by the other one
-//! unchanged but for what the link does to it: address resolution, VLAN tags and what is not IP cross like the rest.
-//! Nobody has an address here, so the network answers nothing itself, but for packets that are too long for it.
+//! Every frame received on one interface gets a verdict, whatever its protocol, and leaves by the other one, changed
+//! only by the link: address resolution, VLAN tags and non-IP frames cross like the rest. The bridge has no address,
+//! so the network sends no replies of its own, except about packets that exceed its MTU.
 //!
-//! Offloads of both interfaces are switched off while the bridge stands, and put back after it ([`SavedInterface`]); the
-//! promiscuous membership ends with the socket. Frames that the other end of a cable handed over in one piece, or with
-//! their checksum left open, are made into those that a wire would have carried ([`narrows_io::packet_socket`]).
+//! Offloads of both interfaces are disabled while the bridge runs and restored afterwards ([`SavedInterface`]);
+//! promiscuous mode ends with the socket. Frames that the other end of a veth pair handed over unsegmented, or with
+//! an incomplete checksum, are converted into frames as on a wire ([`narrows_io::packet_socket`]).
 
 use narrows_core::Engine;
 use narrows_io::cable_end::Backend;
@@ -33,21 +33,22 @@ use crate::neighbor_proxy::NeighborProxy;
 use crate::run::{RunError, system};
 use crate::testbed::Cable;
 
-/// What to put the network between.
+/// What to bridge.
 #[derive(Debug)]
 pub struct BridgeOptions {
-    /// The two interfaces; up is from the first to the second.
+    /// The two interfaces; "up" is from the first to the second.
     pub interfaces: [String; 2],
-    /// The namespace that they are in, by name, path or `pid:N`; else that of the caller.
+    /// Their namespace, by name, path or `pid:N`; by default the caller's.
     pub namespace: Option<String>,
-    /// How it stands there.
+    /// Options shared with `attach`.
     pub inline: InlineOptions,
 }
 
-/// Puts a scenario's network between two interfaces until the time is over, a signal comes, or an interface goes down.
+/// Bridges two interfaces with a scenario's network until the time is over, a signal arrives, or an interface goes
+/// down.
 ///
 /// # Errors
-/// When anything cannot be set up, with everything as it was before.
+/// If anything cannot be set up; everything is then as before.
 pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineOutcome, RunError> {
     check_scenario(&scenario)?;
     let namespace = namespace(options.namespace.as_deref())?;
@@ -92,7 +93,7 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineO
     Ok(outcome)
 }
 
-/// What changes of the interfaces mean here.
+/// How to react to a change of the interfaces.
 fn heed(change: Change) -> Heed {
     match change {
         Change::Vanished { interface } | Change::Down { interface } => {
@@ -106,7 +107,7 @@ fn heed(change: Change) -> Heed {
     }
 }
 
-/// Finds both interfaces, and whether they can be used.
+/// Finds both interfaces and checks that they can be used.
 fn interfaces(namespace: &Namespace, names: &[String; 2]) -> Result<[Interface; 2], InlineError> {
     let all = RouteSocket::open(namespace)?.interfaces()?;
     let find = |name: &String| {
@@ -124,7 +125,7 @@ fn interfaces(namespace: &Namespace, names: &[String; 2]) -> Result<[Interface; 
     Ok([find(&names[0])?, find(&names[1])?])
 }
 
-/// What a reader of the report should know about the interfaces.
+/// Notes on the interfaces for the report.
 fn notes(
     namespace: &Namespace,
     found: &[Interface; 2],

@@ -1,4 +1,4 @@
-//! How frames get from the kernel to the engine and back: which of the kernel's ways each cable's end is reached by.
+//! Packet I/O: which backend each cable end uses.
 
 use narrows_io::cable_end::{Backend, CableEnd, CableEndError};
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
@@ -9,36 +9,37 @@ use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::tap::TapError;
 use narrows_io::xdp::{Group, PortOptions, XdpError};
 
-/// What is asked for.
+/// The requested packet I/O.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cabling {
-    /// By which of the kernel's ways; the best that can be had, if none is named.
+    /// The backend; by default the best available.
     pub backend: Option<Backend>,
-    /// Whether to look for frames by doing the driver's receive work, by AF_XDP.
+    /// Whether to busy-poll, which runs the driver's receive work in our thread; AF_XDP only.
     pub busy_poll: bool,
-    /// Whether trains of segments are taken whole from the kernel, and given to it joined where packets leave together.
+    /// Whether to take trains of segments from the kernel unsplit, and hand packets that leave together back as
+    /// trains.
     pub trains: bool,
 }
 
 impl Cabling {
-    /// What a reader of the report should know about the way that was asked for.
+    /// A note for the report about the requested backend.
     pub fn remark(self) -> Option<String> {
         let tap = "TAP devices have no receive timestamps: packets count as arriving when read";
         (self.backend == Some(Backend::Tap)).then(|| tap.into())
     }
 
-    /// The same, by this way where none is named.
+    /// The same, with this backend as default.
     pub fn or(self, usual: Backend) -> Self {
         Self { backend: self.backend.or(Some(usual)), ..self }
     }
 
-    /// Begins to lay the cables of one run: so many, to interfaces of at most this MTU.
+    /// Begins to lay the cables of one run: this many, to interfaces with at most this MTU.
     pub fn lay(self, cables: usize, mtu: u32) -> Laying {
         Laying { cabling: self, began: clock_monotonic(), cables, mtu, group: None, obstacle: None }
     }
 }
 
-/// The cables of one run while they are laid. AF_XDP's share their memory.
+/// The cables of a run being laid. AF_XDP cables share their memory.
 #[derive(Debug)]
 pub struct Laying {
     cabling: Cabling,
@@ -46,12 +47,12 @@ pub struct Laying {
     cables: usize,
     mtu: u32,
     group: Option<Group>,
-    /// What the best way failed by, where none was named.
+    /// Why the best backend failed, if none was requested.
     obstacle: Option<XdpError>,
 }
 
 impl Laying {
-    /// What was asked for.
+    /// The requested packet I/O.
     pub fn cabling(&self) -> Cabling {
         self.cabling
     }
@@ -61,10 +62,10 @@ impl Laying {
         self.began
     }
 
-    /// Opens the end of a cable whose interface exists already.
+    /// Opens the end of a cable whose interface already exists.
     ///
     /// # Errors
-    /// When the interface is gone, or the kernel refuses the way that was asked for.
+    /// If the interface is gone, or the kernel rejects the requested backend.
     pub fn open(
         &mut self,
         namespace: &Namespace,
@@ -72,7 +73,8 @@ impl Laying {
         mut options: PacketSocketOptions,
     ) -> Result<CableEnd, CableEndError> {
         if self.cabling.trains {
-            // Past the interface's queueing discipline, the kernel cuts no train for an interface that cannot do it.
+            // If the queueing discipline is bypassed, the kernel does not segment trains for an interface that
+            // cannot.
             options.through_qdisc |= options.offloads == Offloads::Finished;
             options.offloads = Offloads::Carried;
         }
@@ -80,7 +82,7 @@ impl Laying {
             Some(Backend::AfXdp) => return Ok(self.open_xdp(namespace, interface, options)?),
             Some(Backend::Tap) => return Err(TapError::NotNew { interface: interface.to_owned() }.into()),
             Some(Backend::AfPacket) => {}
-            // What failed once would fail again.
+            // A backend that failed once would fail again.
             None if self.obstacle.is_some() => {}
             None => match self.open_xdp(namespace, interface, options) {
                 Ok(end) => return Ok(end),
@@ -90,7 +92,7 @@ impl Laying {
         Ok(CableEnd::PacketSocket(PacketSocket::open_with(namespace, interface, options)?))
     }
 
-    /// Why frames do not come by AF_XDP where no way was named, and whoever runs it might wonder.
+    /// Why AF_XDP is not used although no backend was requested, if that may surprise the user.
     pub fn note(&self) -> Option<String> {
         let is_expected = |error: &&XdpError| matches!(error, XdpError::Trains) || error.is_of_privileges();
         let obstacle = self.obstacle.as_ref().filter(|error| !is_expected(error))?;
@@ -121,8 +123,8 @@ impl Laying {
     }
 }
 
-/// The other end of a veth pair with an XDP program on ours. Its driver holds 256 frames for us, and what finds that full is
-/// dropped there, where none of our sockets counts it (`veth_xmit` in `drivers/net/veth.c`).
+/// The other end of a veth pair with an XDP program on our end. Its driver queues at most 256 frames for us and drops
+/// further ones there, where none of our sockets counts them (`veth_xmit` in `drivers/net/veth.c`).
 #[derive(Debug)]
 pub struct FarEnd {
     sockets: RouteSocket,
@@ -131,10 +133,10 @@ pub struct FarEnd {
 }
 
 impl FarEnd {
-    /// The interface at the far end of ours, where it may drop; it counts from here on.
+    /// The interface at the far end, if it may drop; counting starts here.
     ///
     /// # Errors
-    /// When it is not there.
+    /// If it does not exist.
     pub fn of(end: &CableEnd, namespace: &Namespace, interface: &str) -> Result<Option<Self>, NetlinkError> {
         if end.backend() != Backend::AfXdp {
             return Ok(None);
@@ -144,7 +146,7 @@ impl FarEnd {
         Ok(Some(Self { sockets, interface: interface.to_owned(), before }))
     }
 
-    /// Frames dropped on their way to us. Of an interface that is gone none is known.
+    /// Frames dropped on their way to us. Unknown once the interface is gone.
     pub fn dropped(&mut self) -> u64 {
         let found = self.sockets.interface(&self.interface);
         found.map_or(0, |found| found.statistics.send_dropped.saturating_sub(self.before))

@@ -1,9 +1,9 @@
-//! Captures a live run: what left it and what was dropped, with verdicts, without holding up the packet loop.
+//! Captures a live run: delivered and dropped packets, with verdicts, without blocking the packet loop.
 //!
-//! The loop copies packets into batches in memory; a thread puts each batch in order of time, words the comments and
-//! writes. A batch goes to it when it is full or has waited for a while. When the disk cannot keep up, a bounded number
-//! of batches waits, and what comes then is missing from the file: it is counted, and the next packet that is kept says so.
-//! The file grows by whole blocks, so that a run that is killed leaves one that can be read.
+//! The loop copies packets into batches in memory; a writer thread sorts each batch by time, formats the comments and
+//! writes. A batch is handed over when it is full or old enough. If the disk cannot keep up, a limited number of
+//! batches is queued; further packets are missing from the file: they are counted, and the comment of the next packet
+//! kept says so. The file grows by whole blocks, so the file of a killed run is readable.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,39 +20,39 @@ use narrows_io::privileges;
 use narrows_report::CaptureReport;
 use narrows_scenario::Scenario;
 
-/// What a batch holds before it is passed on, in bytes of packets and in packets.
+/// The maximum size of a batch, in bytes of packets and in packets.
 const BATCH: usize = 256 << 10;
 const BATCH_PACKETS: usize = 4096;
-/// 32 MiB wait for the disk at most.
+/// At most 32 MiB wait for the disk.
 const BATCHES: usize = 128;
-/// Once this long after the last time, what was captured is passed on in any case.
+/// Batches are handed over at least this often.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What to capture, and where to.
+/// What to capture, and where to write it.
 #[derive(Clone, Debug)]
 pub struct CapturePlan {
-    /// The file, which is made anew.
+    /// The file, created or truncated.
     pub file: PathBuf,
-    /// The most bytes of a packet that are kept; nothing for all.
+    /// The maximum bytes kept of a packet; `None` keeps all.
     pub snap: Option<u32>,
 }
 
-/// A capture that is being written.
+/// A capture being written.
 #[derive(Debug)]
 pub struct Capture {
     file: String,
-    /// The most bytes of a packet that are kept.
+    /// The maximum bytes kept of a packet.
     snap: usize,
     batch: Batch,
-    /// Packets of the batch from here on are about to be sent.
+    /// Packets of the batch from this index on are about to be sent.
     staged: usize,
-    /// Packets that there was no room for, of those about to be sent.
+    /// How many of the packets about to be sent had no room.
     unstaged: usize,
-    /// Nothing once it is closed.
+    /// `None` once it is closed.
     full: Option<SyncSender<Message>>,
     spent: Receiver<Batch>,
     writer: Option<JoinHandle<Result<u64, WriteError>>>,
-    /// All packets that are missing, and those since the last one that was kept.
+    /// All missing packets, and those since the last packet kept.
     missing: u64,
     missing_now: u64,
     passed_on: Time,
@@ -65,12 +65,12 @@ enum Message {
     Names(ElementNames),
 }
 
-/// Packets in the order in which the loop was done with them.
+/// Packets in the order in which the loop finished with them.
 #[derive(Debug, Default)]
 struct Batch {
     packets: Vec<Taken>,
     bytes: Vec<u8>,
-    /// What comes in later batches is no earlier than this.
+    /// Later batches have no packet before this instant.
     complete: Time,
 }
 
@@ -81,7 +81,7 @@ struct Taken {
     fate: Fate,
     length: u32,
     missing: u64,
-    /// Where its bytes end; they begin where those of the packet before it end.
+    /// The end of its bytes, which begin at the end of the previous packet's.
     end: usize,
 }
 
@@ -89,7 +89,7 @@ impl Capture {
     /// Starts the capture of a run of `scenario` on `engine`.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// If the file cannot be created.
     pub fn create<B>(
         plan: &CapturePlan,
         scenario: &Scenario,
@@ -133,15 +133,15 @@ impl Capture {
         })
     }
 
-    /// The network has other links than before.
+    /// The network's links have changed.
     pub fn renamed<B>(&mut self, engine: &Engine<B>) {
-        // Rare enough to wait for; and without a thread nobody wants them.
+        // Rare enough to wait for; without a thread there is nobody to tell.
         if let Some(full) = &self.full {
             let _ = full.send(Message::Names(ElementNames::of(engine)));
         }
     }
 
-    /// A packet was dropped, or got to `port`, which has no cable.
+    /// A packet was dropped, or delivered to `port`, which has no cable.
     pub fn decided<B: AsRef<[u8]>>(&mut self, event: &Event<'_, B>, port: PortId, fate: Fate) {
         if !self.has_room(event.at) {
             return self.miss(1);
@@ -157,7 +157,7 @@ impl Capture {
         self.rendered = rendered;
     }
 
-    /// Packets are about to be sent by `port`; what became of each is said if it is sent. The engine has come to `now`.
+    /// Packets are about to be sent by `port`; the fate of each is recorded if it is sent. The engine is at `now`.
     pub fn stage<'a>(
         &mut self,
         now: Time,
@@ -173,7 +173,7 @@ impl Capture {
         }
     }
 
-    /// Of the staged packets, the first so many left at `at`; the next one was refused, if so.
+    /// The first `count` of the staged packets left at `at`; `refused` says whether the next one was refused.
     pub fn sent(&mut self, at: Time, count: usize, refused: bool) {
         let gone = count + usize::from(refused);
         if self.unstaged > 0 {
@@ -187,13 +187,13 @@ impl Capture {
                 packet.fate = packet.fate.refused();
             }
         }
-        // What was not taken comes again, and so does what the first of it says of those that are missing.
+        // Packets not taken are staged again later, and so is the first one's number of missing packets.
         self.missing_now += packets[kept..].iter().map(|packet| packet.missing).sum::<u64>();
         packets.truncate(kept);
         self.batch.bytes.truncate(packets.last().map_or(0, |last| last.end));
     }
 
-    /// Packets are given up at `at`, as the interface that they were to leave by had no room for too long.
+    /// Packets are given up at `at`, because their outgoing interface had no room for too long.
     pub fn refused<'a>(
         &mut self,
         at: Time,
@@ -208,14 +208,14 @@ impl Capture {
         }
     }
 
-    /// The end of a turn in which the engine came to `now`.
+    /// A turn has ended in which the engine reached `now`.
     pub fn turn_ended(&mut self, now: Time) {
         if now >= self.passed_on + PATIENCE && !self.batch.packets.is_empty() {
             self.pass_on(now);
         }
     }
 
-    /// Closes the file. What went wrong is in the report: packets have gone their way all the same.
+    /// Closes the file. Errors are in the report; they did not affect any packet.
     pub fn finish(mut self, now: Time) -> CaptureReport {
         let (written, error) = match self.close(now) {
             Ok(written) => (Some(written), None),
@@ -234,7 +234,7 @@ impl Capture {
     fn close(&mut self, now: Time) -> Result<u64, WriteError> {
         if let Some(full) = self.full.take() {
             self.batch.complete = now;
-            // Waits for the disk: nobody waits for us any more. Without a thread there is its error.
+            // Waiting for the disk is acceptable now. If the thread is gone, it left an error.
             let _ = full.send(Message::Batch(std::mem::take(&mut self.batch)));
         }
         let failed = |text| WriteError { file: self.file.clone(), error: io::Error::other(text) };
@@ -261,7 +261,7 @@ impl Capture {
         !is_full || self.pass_on(now)
     }
 
-    /// Passes the batch on if the thread has room for it.
+    /// Hands the batch over if the thread has room for it.
     fn pass_on(&mut self, now: Time) -> bool {
         let Some(full) = &self.full else { return false };
         self.batch.complete = now;
@@ -283,7 +283,7 @@ impl Capture {
 }
 
 impl Drop for Capture {
-    /// A run that breaks off still leaves what it has captured.
+    /// A run that aborts still writes what it has captured.
     fn drop(&mut self) {
         if self.full.is_some() {
             let _ = self.close(self.passed_on);
@@ -291,21 +291,21 @@ impl Drop for Capture {
     }
 }
 
-/// What the thread has.
+/// The state of the writer thread.
 struct Writer {
     writer: VerdictWriter<WholeWrites>,
     names: ElementNames,
     scenario: Scenario,
-    /// Pairs of ports whose links the writer was told of, if they are known.
+    /// Pairs of ports whose links the writer knows.
     ways: BTreeSet<(PortId, PortId)>,
-    /// What earlier packets may still come before.
+    /// Packets that may still be preceded by earlier ones.
     held: Batch,
 }
 
 impl Writer {
-    /// Gives the number of packets in the file.
+    /// Returns the number of packets in the file.
     fn run(mut self, waiting: Receiver<Message>, spent: &Sender<Batch>) -> Result<u64, WriteError> {
-        // It needs none; and writes as well where the kernel lets it give up none.
+        // No privileges are needed; writing also works if the kernel does not let them be dropped.
         let _ = privileges::give_up();
         let mut written = 0;
         for message in waiting {
@@ -317,7 +317,7 @@ impl Writer {
                     self.writer.flush()?;
                     batch.packets.clear();
                     batch.bytes.clear();
-                    // When nobody wants it back, the run has ended.
+                    // If nobody takes it back, the run has ended.
                     let _ = spent.send(batch);
                 }
             }
@@ -327,7 +327,7 @@ impl Writer {
         Ok(written)
     }
 
-    /// Writes what nothing can come before any more, in order of time, and keeps the rest.
+    /// Writes packets that nothing can precede any more, in order of time, and keeps the rest.
     fn write_until(&mut self, complete: Time) -> Result<u64, WriteError> {
         let held = std::mem::take(&mut self.held);
         let mut start = 0;
@@ -372,7 +372,7 @@ impl Batch {
     }
 }
 
-/// Writes at flushes only, so that what is in the file are whole blocks.
+/// Writes only when flushed, so that the file consists of whole blocks.
 #[derive(Debug)]
 struct WholeWrites {
     file: File,

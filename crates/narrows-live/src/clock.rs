@@ -1,4 +1,4 @@
-//! The one clock: instants of a run on the kernel's monotonic clock.
+//! The only clock: instants of a run on the kernel's monotonic clock.
 
 use std::cell::Cell;
 
@@ -7,16 +7,16 @@ use narrows_frame::WallTime;
 use narrows_io::clock::{MonotonicTime, clock_monotonic, clock_realtime};
 
 thread_local! {
-    /// What the thread that holds its clock has read.
+    /// The reading held by the thread that holds its clock.
     static HELD: Cell<Option<Time>> = const { Cell::new(None) };
 }
 
-/// What the wall clock shows, in nanoseconds since 1970.
+/// The wall clock, in nanoseconds since 1970.
 pub fn since_1970() -> u64 {
     clock_realtime()
 }
 
-/// Instants of a run, counted from its start.
+/// Converts clock readings to instants of a run, counted from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: MonotonicTime,
@@ -30,7 +30,7 @@ impl Clock {
         Self { start: clock_monotonic(), started: WallTime::from_nanos(clock_realtime()), is_held: false }
     }
 
-    /// What the wall clock showed at the start of the run.
+    /// The wall clock at the start of the run.
     pub fn started(&self) -> WallTime {
         self.started
     }
@@ -47,35 +47,35 @@ impl Clock {
         })
     }
 
-    /// Has this value read the clock once from one [`Clock::go_on`] of its thread to the next: where time is virtual it stands
-    /// still meanwhile, but for what each reading costs.
+    /// From now on the clock is read once between two calls of [`Clock::go_on`] in this thread: where time is virtual
+    /// it stands still in between, apart from the cost of each reading.
     pub(crate) fn hold(&mut self) {
         self.is_held = true;
     }
 
-    /// Time may have passed, as the thread has waited.
+    /// Time may have passed because the thread has waited.
     pub(crate) fn go_on(&self) {
         HELD.set(None);
     }
 
-    /// The same, where somebody has read the clock since.
+    /// The same, with a clock reading taken since.
     pub(crate) fn go_on_from(&self, reading: MonotonicTime) {
         HELD.set(Some(self.instant(reading)));
     }
 
-    /// Looks without pause until this instant.
+    /// Busy-waits until this instant.
     pub(crate) fn spin_until(&self, at: Time) {
         while self.now() < at {
             std::hint::spin_loop();
         }
     }
 
-    /// The instant of the run at a reading of the monotonic clock; a reading from before the start is the start.
+    /// The instant of the run for a reading of the monotonic clock; readings before the start count as the start.
     pub fn instant(&self, reading: MonotonicTime) -> Time {
         Time::from_nanos(reading.as_nanos().saturating_sub(self.start.as_nanos()))
     }
 
-    /// The reading of the monotonic clock at an instant of the run.
+    /// The reading of the monotonic clock for an instant of the run.
     pub fn reading(&self, at: Time) -> MonotonicTime {
         MonotonicTime::from_nanos((at + Duration::from_nanos(self.start.as_nanos())).nanos())
     }

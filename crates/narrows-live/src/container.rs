@@ -1,6 +1,6 @@
-//! Containers by their names: Docker and Podman say, on a Unix socket, which process a container began with.
+//! Finds containers by name: asks Docker and Podman, through a Unix socket, for a container's first process.
 //!
-//! One request of HTTP/1.0 to each of the sockets where they listen, until one knows the container.
+//! Sends one HTTP/1.0 request to each of their sockets until one knows the container.
 
 use std::env;
 use std::io::{self, Read, Write};
@@ -10,21 +10,21 @@ use std::time::Duration;
 use narrows_io::unix_socket::connect_within;
 use serde::Deserialize;
 
-/// Names the socket, as for `docker` itself: `unix:///run/docker.sock`.
+/// The environment variable with the socket, as for `docker` itself: `unix:///run/docker.sock`.
 const DOCKER_HOST: &str = "DOCKER_HOST";
-/// Where they listen, for root.
+/// Their system-wide sockets.
 const SOCKETS: [&str; 3] = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"];
-/// Where Podman listens for a user, in their runtime folder.
+/// Podman's socket for a user, in the user's runtime directory.
 const OF_USER: &str = "podman/podman.sock";
-/// How long an answer may take.
+/// The maximum time for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A longer answer is none; that about a container takes some 10 kB.
+/// The maximum length of an answer; one about a container takes about 10 kB.
 const LONGEST_ANSWER: u64 = 4 << 20;
 
 /// Why a container cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
-    /// Nobody to ask.
+    /// No container engine answers.
     #[error(
         "no container engine answers, so container `{name}` cannot be found: {}; start Docker, or Podman's socket (systemctl start \
          podman.socket), name it by {DOCKER_HOST}, or give the container's first process with --pid", tried.join(", ")
@@ -32,41 +32,41 @@ pub enum ContainerError {
     NoEngine {
         /// The container.
         name: String,
-        /// What was tried, and what came of it.
+        /// The sockets tried, and their errors.
         tried: Vec<String>,
     },
-    /// Nobody knows it.
+    /// No engine knows it.
     #[error("no container `{name}`, says the engine at {}: `docker ps` or `podman ps` lists those that run", sockets.join(" and at "))]
     Unknown {
         /// The container.
         name: String,
-        /// Who was asked.
+        /// The sockets asked.
         sockets: Vec<String>,
     },
-    /// It does not run.
+    /// It is not running.
     #[error("the container `{name}` is not running ({state}): start it first, as with: docker start {name}")]
     NotRunning {
         /// The container.
         name: String,
-        /// What the engine calls its state.
+        /// Its state, in the engine's words.
         state: String,
     },
-    /// Not a name.
+    /// Not a valid name.
     #[error("`{0}` is not a container's name: letters, digits, `_`, `.` and `-`")]
     NoName(String),
-    /// The engine says something else.
+    /// An unexpected answer.
     #[error("the engine at {} does not say which process the container `{name}` began with: {answer}", socket.display())]
     Answer {
         /// The container.
         name: String,
-        /// Who was asked.
+        /// The socket.
         socket: PathBuf,
-        /// The beginning of what it said.
+        /// The beginning of the answer.
         answer: String,
     },
 }
 
-/// The part of an engine's answer that matters.
+/// The relevant part of an engine's answer.
 #[derive(Debug, Deserialize)]
 struct Container {
     #[serde(rename = "State")]
@@ -83,10 +83,10 @@ struct State {
     process: u32,
 }
 
-/// The number of the process that a container began with.
+/// The process ID of a container's first process.
 ///
 /// # Errors
-/// When no engine answers, none knows the container, or it is not running.
+/// If no engine answers, none knows the container, or it is not running.
 pub fn process_of(name: &str) -> Result<u32, ContainerError> {
     ask(name, &sockets())
 }
@@ -143,7 +143,7 @@ fn get(socket: &Path, path: &str) -> io::Result<(u16, Vec<u8>)> {
     let mut stream = connect_within(socket, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    // Of that version answers end with the connection, in one piece.
+    // With HTTP/1.0, answers end with the connection, in one piece.
     stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes())?;
     let mut answer = Vec::new();
     stream.take(LONGEST_ANSWER).read_to_end(&mut answer)?;

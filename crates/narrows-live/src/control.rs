@@ -1,11 +1,12 @@
-//! The control socket: the one door to a run.
+//! The control socket: the only interface to a running run.
 //!
-//! A Unix stream socket, one per run, for its owner only, in the run folder (see [`run_folder`]). The protocol is one
-//! JSON object a line: a [`Request`], answered by one [`Reply`], in order, any number of them on a connection.
-//! `docs/control-socket.md` has examples. The run's end is a [`ControlSocket`], that of programs a [`Client`].
+//! A Unix stream socket, one per run, accessible to its owner only, in the run folder (see [`run_folder`]). The
+//! protocol is one JSON object per line: each [`Request`] is answered by one [`Reply`], in order, any number of them
+//! per connection. `docs/control-socket.md` has examples. The run's end is a [`ControlSocket`], the client's end a
+//! [`Client`].
 //!
-//! Each change of what is in force raises the run's generation by one. A client that changes what it has read sends the
-//! generation of that: where the run has moved on since, nothing is changed and the answer says what was.
+//! Each change of the configuration increments the run's generation. A client that changes what it has read sends the
+//! generation it read: if the run has changed since, nothing is changed and the reply lists the changes.
 
 mod client;
 mod current;
@@ -31,145 +32,145 @@ use serde::{Deserialize, Serialize};
 
 use crate::run_record::number;
 
-/// What the name of a control socket ends with.
+/// The suffix of control sockets.
 const SUFFIX: &str = ".sock";
 
-/// The variable by which programs inside a run find its control socket.
+/// The environment variable by which programs inside a run find its control socket.
 pub const ENVIRONMENT: &str = "NARROWS_CONTROL";
 
-/// What may be asked of a run.
+/// A request to a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// Change links, all at one instant: `access.down.rate=2mbit`. Answered by [`Changed`].
     Set {
-        /// In order. If one is wrong, none is done.
+        /// The assignments, in order. If one is invalid, none is made.
         assignments: Vec<String>,
-        /// That of the state they are meant for, if that matters.
+        /// The generation that they are based on, if that matters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         generation: Option<u64>,
     },
-    /// Say whether assignments could be made, and change nothing. Answered by [`Checked`].
+    /// Check whether assignments could be made, without making them. Answered by [`Checked`].
     Check {
-        /// In order.
+        /// The assignments, in order.
         assignments: Vec<String>,
     },
-    /// Do what commands of ipfw say. Answered by [`Changed`], with what they print.
+    /// Execute ipfw commands. Answered by [`Changed`], with their output.
     Ipfw {
-        /// The link at which the rules are; nothing where only one has some.
+        /// The link whose rules they refer to; `None` if only one link has rules.
         link: Option<String>,
-        /// What the commands are called in errors.
+        /// The name of the commands in errors.
         file: String,
-        /// One a line. If one is wrong, none is done.
+        /// One command per line. If one is invalid, none is executed.
         commands: String,
-        /// That of the state they are meant for, if that matters.
+        /// The generation that they are based on, if that matters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         generation: Option<u64>,
     },
-    /// Say where the sockets of feeds are. Answered by a list of [`Place`](crate::feeds::Place).
+    /// Get the sockets of feeds. Answered by a list of [`Place`](crate::feeds::Place).
     Feeds {},
-    /// Say what is in force: the scenario with its present values. Answered by [`CurrentScenario`].
+    /// Get the current configuration: the scenario with its present values. Answered by [`CurrentScenario`].
     Scenario {},
-    /// Report what has happened so far. Answered by [`Stats`].
+    /// Get the report so far. Answered by [`Stats`].
     Stats {},
-    /// Say how things are, in few words. Answered by [`Status`].
+    /// Get a short status. Answered by [`Status`].
     Status {},
-    /// Say what the links do at present. Answered by [`Now`].
+    /// Get the present state of the links. Answered by [`Now`].
     Now {},
-    /// Say what happened. Answered by [`EventsSince`].
+    /// Get events. Answered by [`EventsSince`].
     Events {
-        /// The number of the last event that is known, or 0.
+        /// The number of the last known event, or 0.
         #[serde(default)]
         after: u64,
     },
-    /// Name the hosts. Answered by a list of [`HostOfRun`].
+    /// Get the hosts. Answered by a list of [`HostOfRun`].
     Hosts {},
-    /// Say how to start a program in a host. Answered by [`Entrance`].
+    /// Get what is needed to start a program in a host. Answered by [`Entrance`].
     Enter {
         /// The host.
         host: String,
     },
-    /// End, as at a SIGTERM. Answered before that.
+    /// End the run, as on SIGTERM. Answered before that.
     End {},
 }
 
-/// What a run answers.
+/// A run's reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// Done, with what was asked for.
+    /// Success, with the requested data.
     Ok(serde_json::Value),
-    /// Not done, and why.
+    /// Failure, with the reason.
     Error(String),
-    /// Not done, as the state is not the one that was meant.
+    /// Failure, because the generation is not the one given.
     Stale(Stale),
 }
 
-/// What a request has changed.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
-    /// The run's generation after it.
+    /// The run's generation after the change.
     pub generation: u64,
-    /// When the change was made, on the run's clock; nothing where nothing was changed.
+    /// The instant of the change on the run's clock; `None` if nothing was changed.
     pub at_ns: Option<u64>,
-    /// What commands printed.
+    /// The output of commands.
     #[serde(default)]
     pub text: String,
 }
 
-/// What assignments would do that could be made now.
+/// The effect of valid assignments, if they were made now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
-    /// The run's generation, before them.
+    /// The run's generation before them.
     pub generation: u64,
-    /// Assignments that take them back; none where they change nothing, or where that needs more than assignments.
+    /// Assignments that undo them; empty if they change nothing, or if undoing takes more than assignments.
     pub undo: Vec<String>,
 }
 
-/// What has happened so far.
+/// The report so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// The run's generation.
     pub generation: u64,
-    /// For a program.
+    /// As data, for programs.
     pub report: Report,
-    /// What the links do at present; nothing where there are very many.
+    /// The present state of the links; `None` if there are very many.
     #[serde(default)]
     pub now: Option<Now>,
-    /// For a person.
+    /// As text, for people.
     pub text: String,
 }
 
-/// How things are, in few words.
+/// A short status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The run's generation.
     pub generation: u64,
-    /// How far its figures can be trusted: `accurate`, `mostly accurate`, `not accurate`, `exact`.
+    /// The accuracy of the figures: `accurate`, `mostly accurate`, `not accurate`, `exact`.
     pub trust: String,
     /// Packets inside the network.
     pub inside_packets: u64,
-    /// What arrived at hosts of late.
+    /// The recent rate delivered to hosts.
     pub delivered: RecentRates,
 }
 
-/// Why a change was not made that was meant for another state.
+/// Why a change based on another generation was not made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stale {
     /// The run's generation.
     pub generation: u64,
-    /// What was changed since the generation that was named, oldest first; the last of them where they are many.
+    /// The changes since the given generation, oldest first; only the last ones if there are many.
     pub changes: Vec<String>,
 }
 
-/// The folder of control sockets: `/run/narrows` for root, else `narrows` in the user's runtime folder, else a folder
-/// of the user's own in the folder for temporary files; inside a run, that of the run, if it is ours. To be asked before
-/// a user namespace is entered.
+/// The folder of control sockets: `/run/narrows` for root, otherwise `narrows` in the user's runtime directory,
+/// otherwise a folder of the user's own in the directory for temporary files; inside a run, the run's folder if it
+/// belongs to this user. Call it before entering a user namespace.
 pub fn run_folder() -> PathBuf {
     let user = narrows_io::host::user();
     let owned_by_us =
         |folder: &Path| fs::metadata(folder).is_ok_and(|data| data.is_dir() && data.uid() == user);
-    // Inside a run of an ordinary user, that user seems to be root.
+    // Inside a run of an unprivileged user, that user appears to be root.
     let outer = env::var_os(ENVIRONMENT).map(PathBuf::from);
     if let Some(folder) = outer.as_deref().and_then(Path::parent).filter(|folder| owned_by_us(folder)) {
         return folder.into();
@@ -183,10 +184,10 @@ pub fn run_folder() -> PathBuf {
     }
 }
 
-/// The control sockets in the run folder, by the number of the run, which is that of its process.
+/// The control sockets in the run folder, by the number of the run, which is its process ID.
 ///
 /// # Errors
-/// When the folder is not this user's, or cannot be read.
+/// If the folder belongs to another user or cannot be read.
 pub fn sockets(folder: &Path) -> Result<Vec<(u32, PathBuf)>, OwnFolderError> {
     let Some(folder) = OwnFolder::open(folder)? else { return Ok(Vec::new()) };
     let names = folder.names()?.into_iter().filter(|name| folder.has_own_socket(name));
@@ -196,7 +197,7 @@ pub fn sockets(folder: &Path) -> Result<Vec<(u32, PathBuf)>, OwnFolderError> {
     Ok(found)
 }
 
-/// What the control socket of a run is called in the run folder.
+/// The file name of a run's control socket.
 pub fn socket_name(run: u32) -> String {
     format!("{run}{SUFFIX}")
 }

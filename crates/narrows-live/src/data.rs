@@ -1,14 +1,14 @@
-//! A packet thread: it receives, hands in, polls and sends, and does nothing else.
+//! A packet thread: receives, hands in, polls and sends packets, and nothing else.
 //!
-//! Each turn reads the clock, drains every port in a fixed order, sorts what came by (instant, port, sequence), hands in
-//! what had arrived when the turn began, and releases what the engine scheduled until then. Between turns it waits: by
-//! timer until shortly before the next event, then by turning without pause, because a timer wakes a thread some 50 µs
-//! late. Being late delays the release of a packet and adds to no later packet: the engine works with the instants at
-//! which packets arrived by the kernel's stamps, and with its own schedule.
+//! Each turn reads the clock, drains every port in a fixed order, sorts arrivals by (instant, port, sequence), hands
+//! in what had arrived when the turn began, and releases what the engine scheduled up to then. Between turns it
+//! waits: with a timer until shortly before the next event, then by busy-waiting, because a timer wakes a thread some
+//! 50 µs late. Lateness delays the release of a packet and does not accumulate: the engine uses the kernel's receive
+//! timestamps and its own schedule.
 //!
-//! What else there is to do is the [director's](crate::director): it sends [orders](orders) and gets raw counters
-//! back. Nothing here knows a scenario, parses a text, opens a file, words a report or waits for another thread; a test
-//! below says so.
+//! The [director](crate::director) does all other work: it sends [orders](orders) and receives raw counters. Nothing
+//! here uses a scenario, parses text, opens a file, formats a report or waits for another thread; a test below checks
+//! this.
 
 mod answer;
 mod apply;
@@ -61,18 +61,18 @@ use crate::recorder::Recorder;
 use crate::router::Routers;
 use crate::testbed::{self, Cable};
 
-/// How long before an event the loop stops sleeping: twice as long as timers were late of late, within these. A timer
-/// wakes a thread some 50 µs late, and a processor that had fallen asleep on a virtual machine several times that.
+/// How long before an event the loop stops sleeping: twice the recent lateness of timers, within this range. A timer
+/// wakes a thread some 50 µs late; on a virtual machine whose processor was idle, several times that.
 const WAKE_EARLY: std::ops::RangeInclusive<u64> = 100_000..=1_000_000;
-/// What a turn takes in which nothing comes, about. An event that falls into it would wait for its end, so one that is
-/// nearer than this is awaited before the turn.
+/// The approximate duration of a turn without arrivals. An event within it would wait for its end, so the loop waits
+/// for such an event before the turn.
 const IDLE_TURN: Duration = Duration::from_micros(2);
-/// How long after a packet the loop does not sleep: where packets come more often, waking up for each would cost more
-/// than looking for them.
+/// For this long after a packet the loop does not sleep: for more frequent packets, waking up for each would cost
+/// more than polling.
 const AWAKE: Duration = Duration::from_micros(20);
-/// Packets handed in before orders are looked for again.
+/// The maximum number of packets handed in before the loop checks for orders again.
 const MOST_A_TURN: usize = 2048;
-/// Turns without a pause before descriptors other than ports are looked at.
+/// Turns without a pause before descriptors other than ports are polled.
 const TURNS_UNATTENDED: u32 = 256;
 
 /// A packet that has arrived and is not in the engine yet.
@@ -83,9 +83,9 @@ struct Input {
     received: Received,
 }
 
-/// A packet on its way out.
+/// A packet to be sent.
 struct Outgoing {
-    /// When it was to leave, and where it came from; nothing for what we answer ourselves.
+    /// When it was scheduled to leave, and where it came from; `None` for replies of our own.
     passage: Option<Passage>,
     frame: Frame,
 }
@@ -104,100 +104,100 @@ impl AsMut<Frame> for Outgoing {
 
 struct Port {
     id: PortId,
-    /// Where its frames come from and go to; nothing at a router, which nobody is connected to.
+    /// Where its frames come from and go to; `None` at a router, which has no cable.
     cable: Option<Cable>,
     outgoing: Vec<Outgoing>,
-    /// Frames answered here instead of crossing the network: address resolution and its like.
+    /// Frames handled here instead of crossing the network: ARP/ND and the like.
     answered: u64,
-    /// When frames came here.
+    /// Arrival times of its frames.
     arrivals: Arrivals,
     ring_drops: u64,
     trains: Trains,
-    /// Frames that the interface refused after it had taken them.
+    /// Frames that the interface dropped after accepting them.
     refused: u64,
 }
 
-/// What went wrong on a packet thread, or around it.
+/// An error of a packet thread, or around it.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
-    /// An interface.
+    /// An interface failed.
     #[error(transparent)]
     CableEnd(#[from] CableEndError),
-    /// Waiting.
+    /// Waiting failed.
     #[error("cannot wait for packets: {0}")]
     Wait(io::Error),
-    /// A source of the scenario's traffic.
+    /// A traffic source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The record.
+    /// The input log cannot be written.
     #[error(transparent)]
     Record(#[from] WriteError),
-    /// The processor, or the priority.
+    /// The processor or the priority cannot be set.
     #[error(transparent)]
     Pace(#[from] PaceError),
-    /// The network of another thread, which is the same as the first one's.
+    /// The network of a further thread, which equals the first one's, cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A thread.
+    /// A thread cannot be started.
     #[error("cannot start a packet thread: {0}")]
     Thread(io::Error),
-    /// One that has ended when it should not.
+    /// A thread ended unexpectedly.
     #[error("packet thread {0} panicked; this is a bug of narrows, please report it")]
     Gone(usize),
-    /// One that does not answer.
+    /// A thread does not answer.
     #[error("packet thread {0} did not stop within {1} s; this is a bug of narrows, please report it")]
     Stuck(usize, u64),
 }
 
-/// A network, or some independent components of one, that runs in real time on a thread of its own.
+/// A network, or some independent components of one, running in real time on its own thread.
 pub(crate) struct DataLoop {
     clock: Clock,
     pub(crate) engine: Engine<Load>,
-    /// Frames in it.
+    /// Frames inside the engine.
     frames_inside: u64,
     ports: Vec<Port>,
-    /// Those that have something to send, by their places.
+    /// Ports with frames to send, by index.
     sending: Vec<u16>,
-    /// Whether some interface did not take all of it.
+    /// Whether some interface did not accept all frames.
     is_stuck: bool,
     poll_set: PollSet,
-    /// What frames are sent and received by as the loop waits, where the kernel offers that.
+    /// Sends and receives frames while the loop waits, if the kernel supports that.
     exchange: Option<Exchange>,
     routers: Routers,
     pub(crate) meter: Meter,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) capture: Option<Capture>,
     pub(crate) feeds: Option<Feeds>,
-    /// What the scenario itself sends.
+    /// The scenario's own traffic.
     traffic: Option<Box<Traffic>>,
     inputs: Vec<Input>,
-    /// A look at the ports that is not through yet.
+    /// An unfinished pass over the ports.
     intake: Option<Intake>,
-    /// Up to when everything has been taken from the ports.
+    /// Everything up to this instant has been read from the ports.
     complete: Time,
     sequence: u64,
     frames: FramePool,
     batch: ReceiveBatch,
     received: Vec<Received>,
-    /// Room for a frame that is made here.
+    /// A buffer for frames created here.
     made: Vec<u8>,
     /// How long before an event to stop sleeping.
     wake_early: Duration,
     pace: Pace,
-    /// Pauses that real-time priority asks for.
+    /// Pauses required by real-time priority.
     rest: Rest,
-    /// The instant of the last packet that came.
+    /// The instant of the last arrival.
     last_input: Time,
-    /// What it has of the network.
+    /// Its share of the network.
     pub(crate) share: Share,
-    /// What it is told, and whom it answers.
+    /// Receives orders and sends answers.
     inbox: Inbox,
-    /// What it was told besides changes, and has not done yet.
+    /// Orders other than changes, not executed yet.
     orders: VecDeque<Order>,
-    /// The feeds that there are from this instant on are asked for.
+    /// The director asks for the feeds that exist from this instant on.
     feeds_asked: Option<Time>,
     pub(crate) changes: Changes,
-    /// The processor time that the thread had used when it began, in nanoseconds.
+    /// The thread's CPU time at the start, in nanoseconds.
     processor_time_before: u64,
 }
 
@@ -227,7 +227,7 @@ impl DataLoop {
                 refused: 0,
             }
         };
-        // The n-th has number n.
+        // The n-th port has number n.
         let ports: Vec<Port> = engine.ports().map(port).collect();
         Self {
             clock,
@@ -265,7 +265,7 @@ impl DataLoop {
         }
     }
 
-    /// Turns and waits until it is told to end.
+    /// Runs turns and waits until told to end.
     fn keep_going(&mut self) -> Result<(), LoopError> {
         let mut unattended = 0;
         self.processor_time_before = thread_processor_time();
@@ -306,7 +306,7 @@ impl DataLoop {
                 continue;
             }
             unattended = 0;
-            // Generated packets are handed in as of when they were due: a timer is good enough.
+            // Generated packets are handed in as of their due instants: a timer is accurate enough.
             let until = if sleeps { next.before(early).min(traffic_due) } else { now };
             let off = self.rest.is_needed().then(|| Off::since(now));
             self.sleep(until)?;
@@ -317,13 +317,13 @@ impl DataLoop {
         }
     }
 
-    /// When there is something to do without any packet arriving.
+    /// The next instant at which there is work, even without arrivals.
     fn next_event(&self) -> Time {
         if self.intake.is_some() {
             return Time::ZERO;
         }
         let waiting = self.inputs.first().map(|input| input.at);
-        // Nobody waits for what happens inside, but for those who are asked for a delay or a rate then.
+        // Internal events need no attention, unless feeds are asked for a delay or a rate at them.
         let asks = self.feeds.as_ref().is_some_and(|feeds| !feeds.is_empty());
         let engine = if asks { self.engine.next_event() } else { self.engine.next_delivery() };
         let engine = engine.filter(|_| self.traffic.is_none() || self.is_watched());
@@ -331,13 +331,14 @@ impl DataLoop {
         all.into_iter().flatten().min().unwrap_or(Time::NEVER)
     }
 
-    /// Receives, hands in and releases, as far as a turn goes.
+    /// Receives, hands in and releases, within the limits of a turn.
     fn turn(&mut self) -> Result<(), LoopError> {
-        // Before orders are heard: a change that is not heard now is for a later instant.
+        // Before orders are read: a change not read now is for a later instant.
         let now = self.clock.now();
         self.heed();
         self.traffic.as_mut().map_or(Ok(()), |traffic| traffic.begin_turn(now))?;
-        // Where more is ready than one turn hands in, that comes first; what a look has begun to take is in no order yet.
+        // If more is ready than one turn hands in, hand that in first; arrivals of an unfinished pass are not sorted
+        // yet.
         let has_enough = || self.inputs.get(MOST_A_TURN).is_some_and(|input| input.at <= self.complete);
         if self.intake.is_some() || !has_enough() {
             match self.receive(now)? {

@@ -1,9 +1,9 @@
-//! The director of a network that runs in real time: everything but the moving of packets.
+//! The director of a network that runs in real time: everything except moving packets.
 //!
-//! It has the scenario with its timeline, the control socket, the sockets of feeds, and the reports; it waits for the
-//! program's end and for signals. The packet threads (`data`), each with independent components of the network, are
-//! told what to do by orders and answer with raw counters. The director never makes them wait, and waits for them only so
-//! long: however busy they are, a signal is heard at once and a client gets an answer.
+//! It owns the scenario with its timeline, the control socket, the sockets of feeds, and the reports; it waits for
+//! the program's end and for signals. It sends orders to the packet threads (`data`), each with independent
+//! components of the network, and receives raw counters. The director never makes them wait, and waits for them only
+//! for a limited time: however busy they are, a signal is handled at once and a client gets a reply.
 
 mod disturbance;
 mod events;
@@ -52,15 +52,15 @@ pub use crate::data::LoopError;
 pub use crate::data::pace::{Pace, PaceError, Wait};
 pub use crate::data::share::Threads;
 
-/// How long packet threads may take to start, and to stand still: longer than any turn of theirs.
+/// How long packet threads may take to start or to stop: longer than any of their turns.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What ends a run in real time.
+/// Why a run in real time ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// What it was waiting for is ready: the program has ended, or the time is over.
+    /// The awaited descriptor is ready: the program has ended, or the time is over.
     Ready,
-    /// We were asked to end, by this signal.
+    /// A signal asked this process to end.
     Signal(EndSignal),
 }
 
@@ -69,37 +69,37 @@ pub struct Director {
     clock: Clock,
     plan: Plan,
     pool: WorkerPool,
-    /// The names of all ports, in the order of their numbers.
+    /// The names of all ports, in order of their numbers.
     ports: Vec<String>,
     control: Option<(ControlSocket, RunInfo)>,
-    /// The ways into its hosts, where it has some of its own; and whether somebody asked for one.
+    /// The entrances to its hosts, if it has any; and whether anybody asked for one.
     entrances: Option<Entrances>,
     has_let_in: bool,
-    /// Somebody has asked us to end.
+    /// A client asked the run to end.
     asked_to_end: bool,
-    /// What happened.
+    /// The events of the run.
     events: Events,
-    /// Whose request is answered, by the number of the process.
+    /// The process ID of the client whose request is being answered.
     asking: Option<u32>,
-    /// Where the record will be.
+    /// Where the input log will be.
     record: Option<PathBuf>,
     pace: Pace,
-    /// The processors of the packet threads, if any are named.
+    /// The processors of the packet threads, if given.
     processors: Vec<usize>,
-    /// When packet threads are asked next what their links let out.
+    /// When packet threads are next asked what their links have delivered.
     next_snapshot: Time,
-    /// What is kept of its links over time.
+    /// The time series of its links.
     series: Option<Series>,
-    /// Once the packet threads are started.
+    /// Set once the packet threads are started.
     host: Option<HostWatch>,
     is_halted: bool,
 }
 
 impl Director {
-    /// Sets the network up, on no more than so many threads. The clock starts here.
+    /// Sets up the network, on at most this many threads. The clock starts here.
     ///
     /// # Errors
-    /// When fewer processors are named than there will be threads, or the kernel has no descriptor left.
+    /// If fewer processors are given than there will be threads, or the kernel has no descriptor left.
     pub fn new(
         engine: Engine<Load>,
         scenario: Scenario,
@@ -113,7 +113,7 @@ impl Director {
         let (parts, mut sizes) = (engine.parts(), vec![0; engine.parts().count()]);
         let port_of = |cable: &Cable| engine.port(&cable.name);
         cables.iter().filter_map(port_of).for_each(|port| sizes[parts.of_port(port)] += 1);
-        // The first packet of all tells when such a timeline begins.
+        // A timeline that counts from the first packet needs to know the first packet of the whole network.
         let most = if plan.awaits_first_packet() { Some(1) } else { threads.most };
         let shares = Share::among(parts, &sizes, &Threads { most, ..threads.clone() })?;
         let routers = Routers::new(Arc::new(scenario.clone()), |name| engine.port(name));
@@ -163,11 +163,11 @@ impl Director {
         })
     }
 
-    /// Keeps a record of all inputs and verdicts from here on. Of several threads each has a file beside this one until
-    /// [`Director::finish`] joins them. To be called before the network runs.
+    /// Writes all inputs and verdicts from now on to an input log. With several threads each has a file beside this
+    /// one until [`Director::finish`] merges them. Call it before the network runs.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// If the file cannot be created.
     pub fn record(&mut self, path: &Path, whole: bool) -> Result<(), WriteError> {
         let (started, scenario) = (self.clock.started(), self.plan.scenario());
         for (number, data) in self.pool.waiting().enumerate() {
@@ -178,11 +178,11 @@ impl Director {
         Ok(())
     }
 
-    /// Captures what leaves and what is dropped from here on, on the first packet thread. To be called before the network
+    /// Captures delivered and dropped packets from now on, on the first packet thread. Call it before the network
     /// runs.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// If the file cannot be created.
     pub fn capture(&mut self, plan: &CapturePlan) -> Result<(), WriteError> {
         let (started, scenario) = (self.clock.started(), self.plan.scenario());
         if let Some(data) = self.pool.waiting().next() {
@@ -191,21 +191,21 @@ impl Director {
         Ok(())
     }
 
-    /// Keeps a time series of what links do. To be called before the network runs.
+    /// Writes a time series of links. Call it before the network runs.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// If the file cannot be created.
     pub fn keep_series(&mut self, plan: &SeriesPlan) -> Result<(), WriteError> {
         self.series = Some(Series::create(plan, self.pool.len())?);
         Ok(())
     }
 
-    /// Waits in another way than [`Wait::Hybrid`].
+    /// Sets the wait mode. Default: [`Wait::Hybrid`].
     pub fn wait_by(&mut self, wait: Wait) {
         self.pace.wait = wait;
     }
 
-    /// Asks for these bounds on lateness.
+    /// Requests these bounds on lateness.
     pub fn certify(&mut self, bounds: &[LatenessBound]) {
         self.pool.waiting().for_each(|data| data.meter.certify(bounds.iter().copied()));
         for worker in &mut self.pool.workers {
@@ -213,25 +213,25 @@ impl Director {
         }
     }
 
-    /// Takes requests from a control socket; `info` is what reports begin with.
+    /// Accepts requests from a control socket; `info` is the configuration for reports.
     pub fn listen(&mut self, control: ControlSocket, info: RunInfo) {
         self.control = Some((control, info));
     }
 
-    /// Lets others start programs in the hosts.
+    /// Allows others to start programs in the hosts.
     pub fn let_in(&mut self, entrances: Entrances) {
         self.entrances = Some(entrances);
     }
 
-    /// Whether anybody was told how to start one.
+    /// Whether anybody has asked how to start one.
     pub fn has_let_in(&self) -> bool {
         self.has_let_in
     }
 
-    /// Makes the sockets of all feeds, those of feeds that come later as well. To be called before the network runs.
+    /// Creates the sockets of all feeds, also of feeds added later. Call it before the network runs.
     ///
     /// # Errors
-    /// When one cannot be made.
+    /// If a socket cannot be created.
     pub fn open_feeds(&mut self, folder: &Path) -> Result<(), FeedError> {
         let failed = |cause| FeedError::Make { feed: "of the run".into(), cause };
         let scenario = self.plan.scenario();
@@ -253,12 +253,12 @@ impl Director {
         Ok(())
     }
 
-    /// How programs of the run find the feeds that have sockets.
+    /// The environment variables by which programs of the run find feed sockets.
     pub fn feed_environment(&self) -> Vec<(String, PathBuf)> {
         feeds::environment(&self.places())
     }
 
-    /// Where the sockets of all feeds are, in the order of their links.
+    /// The sockets of all feeds, in the order of their links.
     fn places(&self) -> Vec<Place> {
         let servers = self.pool.workers.iter().filter_map(|worker| worker.feeds.as_ref());
         let mut all: Vec<_> = servers.flat_map(FeedServers::places).cloned().collect();
@@ -266,16 +266,16 @@ impl Director {
         all
     }
 
-    /// Has packet threads run like this from when they are started.
+    /// Sets how packet threads run, from their start.
     pub fn keep_pace(&mut self, pace: Pace) {
         self.pace = pace;
     }
 
-    /// Starts the packet threads, each on its processor where some are named, and waits until they run as they should.
-    /// Whoever does not call it has them started by the first [`Director::run`].
+    /// Starts the packet threads, each on its processor if given, and waits until they run as configured. Without
+    /// this call, the first [`Director::run`] starts them.
     ///
     /// # Errors
-    /// When there is no such processor, the priority is not allowed, or a thread cannot be started.
+    /// If a processor does not exist, the priority is not allowed, or a thread cannot be started.
     pub fn start(&mut self) -> Result<(), LoopError> {
         if self.host.is_some() {
             return Ok(());
@@ -295,7 +295,7 @@ impl Director {
             other => Some(other),
         })?;
         let disturbances = Disturbances::watch(self.clock, delays);
-        // An overloaded host still hears signals, and gets answers.
+        // Even on an overloaded host, signals are handled and clients get replies.
         scheduling::run_soon();
         self.host = Some(HostWatch { processors: ProcessorTime::read().ok(), disturbances });
         self.happened(Happening::Started, "packets cross the network".into());
@@ -303,18 +303,18 @@ impl Director {
         Ok(())
     }
 
-    /// Runs until the descriptor is readable (a program has ended) or a signal asks us to end.
+    /// Runs until the descriptor is readable (a program has ended) or a signal asks this process to end.
     ///
     /// # Errors
-    /// When an interface fails or the record cannot be written.
+    /// If an interface fails or the input log cannot be written.
     pub fn run(&mut self, ready: Option<BorrowedFd<'_>>, signals: &mut EndSignals) -> Result<End, LoopError> {
         self.run_until(Time::NEVER, ready, signals)
     }
 
-    /// The same, for no longer than this.
+    /// As [`Director::run`], with a maximum duration.
     ///
     /// # Errors
-    /// As of [`Director::run`].
+    /// Those of [`Director::run`].
     pub fn run_for(
         &mut self,
         span: std::time::Duration,
@@ -361,7 +361,8 @@ impl Director {
         }
     }
 
-    /// Sleeps until an instant, or until a packet thread, a signal, what ends the run, or a client calls: which of them did.
+    /// Sleeps until an instant, or until a packet thread, a signal, the end of the run, or a client wakes it: returns
+    /// which.
     fn sleep(
         &self,
         until: Time,
@@ -381,7 +382,7 @@ impl Director {
                 waiting.push(Waiting::writable(client));
             }
         }
-        // Requests wait that were sent with one which is answered already.
+        // Requests are pending that came together with an answered one.
         let has_requests = self.control.as_ref().is_some_and(|(control, _)| control.has_requests());
         let until = if has_requests { Time::ZERO } else { until };
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
@@ -396,7 +397,7 @@ impl Director {
         ])
     }
 
-    /// Makes steps of the timeline that are near, and tells packet threads of them.
+    /// Prepares timeline steps that are near, and sends them to packet threads.
     fn keep_ahead(&mut self) {
         let now = self.advance();
         if let Some(steps) = self.plan.follow(now, self.pool.len()) {
@@ -406,7 +407,7 @@ impl Director {
         }
     }
 
-    /// Brings what is in force up to now, which it gives.
+    /// Advances the current configuration to now, and returns the instant.
     fn advance(&mut self) -> Time {
         let now = self.clock.now();
         let before = self.plan.generation();
@@ -420,7 +421,7 @@ impl Director {
         now
     }
 
-    /// Takes what packet threads say.
+    /// Reads messages of packet threads.
     fn hear(&mut self) -> Result<(), LoopError> {
         while let Some((number, answer)) = self.pool.next() {
             self.take(number, answer)?;
@@ -431,7 +432,7 @@ impl Director {
     /// Takes an answer that nobody waits for.
     ///
     /// # Errors
-    /// When it is that the thread has failed.
+    /// If the thread has failed.
     fn take(&mut self, number: usize, answer: Answer) -> Result<(), LoopError> {
         match answer {
             Answer::Failed(error) => return Err(error),
@@ -460,7 +461,7 @@ impl Director {
                 }
             }
             Answer::Spent(rules) => drop(rules),
-            // Of somebody who did not wait for it.
+            // The answer to a request that timed out.
             Answer::Ready { .. }
             | Answer::Rules(_)
             | Answer::Holds { .. }
@@ -470,7 +471,7 @@ impl Director {
         Ok(())
     }
 
-    /// Waits for so many answers, which `take` knows by not giving them back.
+    /// Waits for `count` answers; `take` returns the answers that are not among them.
     fn await_all(
         &mut self,
         count: usize,
@@ -482,7 +483,7 @@ impl Director {
             while let Some((number, answer)) = self.pool.next() {
                 match take(&mut self.pool, number, answer) {
                     None => missing.retain(|&other| other != number),
-                    // The end of a run may be that of an interface. Its thread stands still, and still answers.
+                    // The end of a run may be the end of an interface. Its thread has stopped, and still answers.
                     Some(Answer::Failed(LoopError::CableEnd(error))) if self.is_halted && error.is_down() => {
                         self.plan.note(|| error.to_string());
                     }
@@ -502,21 +503,21 @@ impl Director {
         Ok(())
     }
 
-    /// The mean delay from each host to each other that it has a path to, as configured now.
+    /// The currently configured mean delay from each host to each other host that it has a path to.
     pub fn one_ways(&self) -> Vec<OneWay> {
         narrows_report::one_ways(self.plan.scenario())
     }
 
-    /// Adds what has happened just now to the notes of the report.
+    /// Adds something that has just happened to the notes of the report.
     pub(crate) fn note_now(&mut self, note: &str) {
         let now = self.clock.now();
         self.plan.note(|| format!("at {now}: {note}"));
     }
 
-    /// Whether packets are inside the network, or wait for an interface; and how long ago those came that are read now.
+    /// Whether packets are inside the network or wait for an interface; and the age of the packets being read.
     ///
     /// # Errors
-    /// When a packet thread has failed.
+    /// If a packet thread has failed.
     pub(crate) fn holds_packets(&mut self) -> Result<(bool, Duration), LoopError> {
         self.pool.tell(|_| Order::Holds);
         self.pool.call();
@@ -532,11 +533,11 @@ impl Director {
         Ok((any, most))
     }
 
-    /// Has packet threads stand still: the run is over, and what its programs still send while they are ended is no part of
-    /// it.
+    /// Stops the packet threads: the run is over, and what its programs still send while they are ended is not part
+    /// of it.
     ///
     /// # Errors
-    /// When one has failed, or does not stop.
+    /// If a thread has failed or does not stop.
     pub fn halt(&mut self) -> Result<(), LoopError> {
         if std::mem::replace(&mut self.is_halted, true) {
             return Ok(());
@@ -552,7 +553,7 @@ impl Director {
     }
 }
 
-/// The lead in time of a link's feed, where it is given so: the engine knows it in values alone.
+/// The lead of a link's feed in time, if it is given so: the engine only knows it in values.
 fn lead_in_time(scenario: &Scenario) -> impl Fn(&str, &str) -> Option<Duration> {
     |link, feed| {
         let links = scenario.links.iter().flat_map(|link| link.directions());

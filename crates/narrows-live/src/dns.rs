@@ -1,13 +1,13 @@
-//! Name queries of a run's hosts, handed on to the resolver of this host where that listens on a loopback address, such as
+//! Forwards DNS queries of a run's hosts to this host's resolver, if that listens on a loopback address, such as
 //! systemd-resolved's 127.0.0.53.
 //!
 //! ```text
 //! program ── link ── far host: 100.64.x.y port 53 ──(this)── the namespace of narrows: 127.0.0.53 port 53
 //! ```
 //!
-//! A query is asked over the link, as of any other server, and from there on by us: no rule of the host's firewall stands in
-//! between. UDP and TCP are handed on as they are; only the number of a query over UDP is ours on the way. Where nobody answers
-//! to us, the answer is a failure at once.
+//! A query crosses the link like one to any other server; then this process forwards it, so that no firewall rule of
+//! the host interferes. UDP and TCP messages are forwarded unchanged, except that UDP queries get an ID of ours on
+//! the way. If the resolver cannot be reached, the answer is an immediate failure.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -23,16 +23,16 @@ use narrows_io::wait::{Waiting, wait};
 use narrows_io::waker::Waker;
 
 const PORT: u16 = 53;
-/// Queries over UDP that wait for an answer; an older one is forgotten for a newer.
+/// The maximum number of pending UDP queries; the oldest is dropped for a new one.
 const MOST_WAITING: usize = 512;
-/// Connections at a time; who asks for more is refused.
+/// The maximum number of concurrent connections; further ones are refused.
 const MOST_CONNECTIONS: usize = 32;
-/// How long a connection may be silent.
+/// How long a connection may be idle.
 const SILENCE: Duration = Duration::from_secs(10);
 /// The header of a message (RFC 1035, 4.1.1).
 const HEADER: usize = 12;
 
-/// Hands queries on as long as this value lives.
+/// Forwards queries as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Forwarder {
     address: IpAddr,
@@ -41,10 +41,10 @@ pub(crate) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Listens at `address` in `inside`, and asks `server` from the calling thread's namespace.
+    /// Listens at `address` in `inside`, and queries `server` from the calling thread's namespace.
     ///
     /// # Errors
-    /// When port 53 is taken there, or there is no way to the server.
+    /// If port 53 is in use there, or there is no route to the server.
     pub(crate) fn start(inside: &Namespace, address: IpAddr, server: IpAddr) -> io::Result<Self> {
         let here = SocketAddr::from((address, PORT));
         let listen = || -> io::Result<_> { Ok((UdpSocket::bind(here)?, TcpListener::bind(here)?)) };
@@ -79,7 +79,7 @@ impl Forwarder {
         Ok(Self { address, waker, thread: Some(thread) })
     }
 
-    /// Where programs of the run ask.
+    /// The address that programs of the run query.
     pub(crate) fn address(&self) -> IpAddr {
         self.address
     }
@@ -89,7 +89,7 @@ impl Drop for Forwarder {
     fn drop(&mut self) {
         self.waker.wake();
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say.
+            // It returns nothing.
             let _ = thread.join();
         }
     }
@@ -105,11 +105,11 @@ struct Service {
     open: Arc<AtomicUsize>,
 }
 
-/// One that waits for its answer.
+/// A pending query.
 struct Query {
     number: u16,
     from: SocketAddr,
-    /// As it came.
+    /// The original message.
     message: Vec<u8>,
 }
 
@@ -164,12 +164,12 @@ impl Service {
         let Some(place) = self.waiting.iter().position(|query| query.number == number) else { return };
         if let Some(query) = self.waiting.remove(place) {
             message[..2].copy_from_slice(&query.message[..2]);
-            // Who does not listen any more has no use for it.
+            // A client that no longer listens does not need it.
             let _ = self.queries.send_to(message, query.from);
         }
     }
 
-    /// Tells all who wait that the server failed.
+    /// Tells all clients with pending queries that the server failed.
     fn fail(&mut self) {
         for Query { from, mut message, .. } in self.waiting.drain(..) {
             message[2] |= IS_ANSWER;
@@ -178,7 +178,7 @@ impl Service {
         }
     }
 
-    /// Leads a connection to the server, by threads of its own.
+    /// Forwards a connection to the server, in threads of its own.
     fn connect(&self, connection: TcpStream) {
         if self.open.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
             self.open.fetch_sub(1, Ordering::Relaxed);
@@ -186,7 +186,7 @@ impl Service {
         }
         let (server, open) = (self.server, self.open.clone());
         let led = thread::Builder::new().name("names".into()).spawn(move || {
-            // Whatever breaks it off, the program asks again.
+            // If it breaks off for any reason, the program asks again.
             let _ = lead(&connection, server);
             open.fetch_sub(1, Ordering::Relaxed);
         });
@@ -200,7 +200,7 @@ const IS_ANSWER: u8 = 0x80;
 const RESULT: u8 = 0x0f;
 const SERVER_FAILURE: u8 = 2;
 
-/// Queries and answers in turn, each behind its length (RFC 1035, 4.2.2).
+/// Alternating queries and answers, each preceded by its length (RFC 1035, 4.2.2).
 fn lead(mut connection: &TcpStream, server: SocketAddr) -> io::Result<()> {
     connection.set_nonblocking(false)?;
     let mut server = TcpStream::connect_timeout(&server, SILENCE)?;
@@ -216,7 +216,7 @@ fn lead(mut connection: &TcpStream, server: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// One message with its length in front.
+/// One message, preceded by its length.
 fn message(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut message = vec![0; 2];
     from.read_exact(&mut message)?;

@@ -1,7 +1,7 @@
-//! Ways into the hosts of a run, for programs that are started later: what `narrows exec` asks the run for.
+//! Entrances to the hosts of a run, for programs started later: what `narrows exec` asks the run for.
 //!
-//! A host's namespace is held by a descriptor of the run, which whoever may look at the run's process opens by its number:
-//! the same user, and nobody else but root. The environment and the files of `/etc` are those of programs of the run.
+//! The run holds a descriptor of each host's namespace. Whoever may inspect the run's process can open it by number:
+//! the same user and root, nobody else. The environment and the files of `/etc` are those of the run's programs.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd};
@@ -17,15 +17,15 @@ use crate::names::Names;
 use crate::run_record::{self, NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use crate::testbed::{Host, Testbed, one_of_each};
 
-/// The ways into all hosts of a run.
+/// The entrances to all hosts of a run.
 #[derive(Debug)]
 pub struct Entrances {
     hosts: Vec<Way>,
-    /// Which programs find in every host.
+    /// Environment variables in every host.
     environment: Vec<(String, OsString)>,
 }
 
-/// The way into one of them.
+/// The entrance to one host.
 #[derive(Debug)]
 struct Way {
     host: HostOfRun,
@@ -35,7 +35,7 @@ struct Way {
 }
 
 impl Entrances {
-    /// Those of a run, whose hosts stay as long as it does.
+    /// The entrances to the hosts of a run, which exist as long as the run.
     pub(crate) fn new(testbed: &Testbed, names: &Names, control: &ControlSocket) -> Self {
         let way = |host: &Host| Way {
             host: HostOfRun::of(host),
@@ -52,7 +52,7 @@ impl Entrances {
         self.hosts.iter().map(|way| &way.host).collect()
     }
 
-    /// The way into a host, with what its programs find of feeds; or what there is instead of it.
+    /// The entrance to a host, with the environment variables for feeds; or the reason why there is none.
     pub fn of(&self, host: &str, feeds: Vec<(String, PathBuf)>) -> Result<Entrance, String> {
         let Some(way) = self.hosts.iter().find(|way| way.host.host == host) else {
             let all: Vec<_> = self.hosts.iter().map(|way| format!("`{}`", way.host.host)).collect();
@@ -85,7 +85,7 @@ impl HostOfRun {
     }
 }
 
-/// What programs of the run find in their environment in this host: how to reach the hosts and the run.
+/// Environment variables of the run's programs in this host: how to reach the hosts and the run.
 pub(crate) fn environment(
     testbed: &Testbed,
     host: &Host,
@@ -96,7 +96,7 @@ pub(crate) fn environment(
     all
 }
 
-/// In every host.
+/// Environment variables in every host.
 fn common_environment(testbed: &Testbed, control: &ControlSocket) -> Vec<(String, OsString)> {
     let mut all = vec![
         (RUN_ENVIRONMENT.to_owned(), std::process::id().to_string().into()),
@@ -115,7 +115,7 @@ fn common_environment(testbed: &Testbed, control: &ControlSocket) -> Vec<(String
     all
 }
 
-/// In one host: its own address, and that of the other end.
+/// Environment variables in one host: its own address, and that of the other end.
 fn own_environment(testbed: &Testbed, host: &Host) -> Vec<(String, OsString)> {
     let mut all = Vec::new();
     if let Some(interface) = host.interfaces.first() {

@@ -1,7 +1,7 @@
-//! A program in a host of a run that is going on, started by somebody else than the run.
+//! Runs a program in a host of a run that is in progress, from another process than the run.
 //!
-//! The program is a child of this process, so that the terminal, signals and the exit status are as of any other program. It
-//! ends with this process; and when the run ends, whose end of it asks programs that carry its mark to end.
+//! The program is a child of this process, so that the terminal, signals and the exit status work as for any other
+//! program. It ends with this process; and when the run ends, the run asks programs that carry its mark to end.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -19,12 +19,12 @@ use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
 use crate::control::{Client, ControlError};
 use crate::run::exit_code;
 
-/// How long the program has to end once the run has: it may be that nobody asked it to.
+/// How long the program has to end after the run: possibly nobody asked it to.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How soon the run is over that has asked the program to end.
+/// How soon the run ends after asking the program to end.
 const SOON: Duration = Duration::from_millis(300);
-/// How it asks, and what it does to those that do not listen.
+/// The signals with which the run asks, and then forces, programs to end.
 const ASKED_BY_THE_RUN: [i32; 3] = [Signal::SIGTERM as i32, Signal::SIGHUP as i32, Signal::SIGKILL as i32];
 
 /// A host of a run, ready for a program.
@@ -39,7 +39,7 @@ pub struct Place {
 /// How a program in a host ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its exit status, or as a shell would say it.
+    /// Its exit status, as a shell reports it.
     pub status: u8,
     /// Whether the run ended before it.
     pub run_is_over: bool,
@@ -48,24 +48,24 @@ pub struct Ended {
 /// Why a program cannot run in a host.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
-    /// The run.
+    /// The run does not answer.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// The namespace.
+    /// The namespace cannot be entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// The program.
+    /// The program cannot be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// The run is another user's, or in another world.
+    /// The run belongs to another user, or is in another PID or user namespace.
     #[error("cannot {action}: {cause}; it takes the user who started the run")]
     Closed {
         /// What was tried.
         action: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// The run has no number here.
+    /// The run has no process ID in this PID namespace.
     #[error("the run is in a PID namespace not visible from here: use it from where it was started")]
     Unseen,
     /// The run has ended.
@@ -76,7 +76,7 @@ pub enum ExecError {
     System {
         /// What was tried.
         action: &'static str,
-        /// Why not.
+        /// The cause.
         cause: io::Error,
     },
 }
@@ -86,10 +86,11 @@ fn system(action: &'static str) -> impl FnOnce(io::Error) -> ExecError {
 }
 
 impl Place {
-    /// The host of this name. To be asked while there is one thread, which then is in the user namespace of the run.
+    /// The host with this name. Call it while the process has one thread, which is then in the user namespace of the
+    /// run.
     ///
     /// # Errors
-    /// When there is no such host, or this user may not enter it.
+    /// If there is no such host, or this user may not enter it.
     pub fn find(run: &Client, host: &str) -> Result<Self, ExecError> {
         let (entrance, number) = run.enter(host)?;
         let number = number.ok_or(ExecError::Unseen)?;
@@ -98,7 +99,7 @@ impl Place {
             .map_err(|cause| ExecError::Closed { action: "enter the user namespace of the run", cause })?;
         let path = format!("/proc/{number}/fd/{}", entrance.namespace);
         let namespace = Namespace::open(&path)?.labelled(format!("host `{host}`"));
-        // As it goes on, it was its number that was looked at.
+        // Since it is still running, the process ID that was used is its own.
         if run.is_over().map_err(system("supervise the run"))? {
             return Err(ExecError::Over);
         }
@@ -112,11 +113,11 @@ impl Place {
         Ok(Self { run, namespace, files, environment: entrance.environment })
     }
 
-    /// Runs a program there until it ends. To be called from the main thread: the program ends with the thread that started
-    /// it.
+    /// Runs a program there until it ends. Call it from the main thread: the program ends with the thread that
+    /// started it.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If it cannot be started.
     pub fn run(&self, mut command: Command) -> Result<Ended, ExecError> {
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
@@ -124,7 +125,7 @@ impl Place {
         self.accompany(&mut program, &mut signals)
     }
 
-    /// Passes signals on until the program has ended. One from the terminal has reached it already.
+    /// Forwards signals until the program has ended. A signal from the terminal has reached it already.
     fn accompany(&self, program: &mut Running, signals: &mut EndSignals) -> Result<Ended, ExecError> {
         loop {
             let mut waiting =
@@ -133,7 +134,7 @@ impl Place {
             let [_, has_signal, is_over] = waiting.map(|one| one.is_ready());
             if let Some(status) = program.try_wait().map_err(system("wait for the program"))? {
                 if status.signal().is_some_and(|signal| ASKED_BY_THE_RUN.contains(&signal)) {
-                    // It may be the run that asked, which is over soon then.
+                    // The run may have sent it; the run then ends soon.
                     let mut run = [Waiting::readable(&self.run)];
                     wait(&mut run, Some(later(SOON))).map_err(system("supervise the run"))?;
                 }
@@ -164,7 +165,7 @@ impl Place {
     }
 }
 
-/// So long from now.
+/// This span from now.
 fn later(span: Duration) -> MonotonicTime {
     let span = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
     MonotonicTime::from_nanos(clock_monotonic().as_nanos().saturating_add(span))

@@ -1,16 +1,16 @@
 //! Feeds: other processes stream delays into links of a run.
 //!
-//! Each feed has a Unix stream socket, for its owner only, in the run folder, and a thread that reads it:
+//! Each feed has a Unix stream socket, accessible to its owner only, in the run folder, and a thread that reads it:
 //!
 //! ```text
 //! writer ──socket──▶ thread ──ring──▶ packet loop ──▶ engine
 //!        ◀─answers──        ◀─ring──  (questions)
 //! ```
 //!
-//! [`FeedServers`] makes the sockets and threads, apart from the packet loop, which has the ends of the rings ([`Feeds`]).
-//! The thread sleeps in the kernel until something comes; whatever a writer does, it harms no more than that thread. The
-//! packet loop takes values out of the ring in each turn and hands them in with the instants at which they came, all
-//! without a system call. `docs/feeds.md` is for those who write writers.
+//! [`FeedServers`] creates the sockets and threads, separate from the packet loop, which has the other ends of the
+//! rings ([`Feeds`]). The thread sleeps in the kernel until something arrives; a misbehaving writer affects only that
+//! thread. Each turn, the packet loop takes values from the ring and hands them in with their arrival times, all
+//! without a system call. `docs/feeds.md` is for authors of writers.
 
 mod channel;
 pub mod client;
@@ -40,24 +40,24 @@ use channel::{Asked, Outlet};
 pub use servers::FeedServers;
 pub use socket::{Leftover, leftovers};
 
-/// The variable by which programs inside a run find the socket of its feed, if it has just one; of each feed, it is
-/// this, `_`, and the names of its link and itself in capitals.
+/// The environment variable by which programs inside a run find the feed socket, if there is only one; for each feed,
+/// its name is this, `_`, and the names of its link and itself in capitals.
 pub const ENVIRONMENT: &str = "NARROWS_FEED";
 
 /// Why there is no feed.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
-    /// Its socket could not be made.
+    /// Its socket cannot be created.
     #[error("cannot make the socket of the feed {feed}: {cause}")]
     Make {
         /// Its link and its name.
         feed: String,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
 }
 
-/// Where a feed is.
+/// A feed's socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Place {
@@ -67,20 +67,20 @@ pub struct Place {
     pub name: String,
     /// The socket.
     pub path: PathBuf,
-    /// Whether it asks for each packet.
+    /// Whether it is two-way: the writer is asked for the value of each packet.
     pub two_way: bool,
 }
 
 /// Values to be handed in together.
 #[derive(Debug)]
 pub struct Batch {
-    /// When they came.
+    /// When they arrived.
     pub at: Time,
-    /// For which link.
+    /// The link.
     pub link: LinkId,
-    /// And which feed of it.
+    /// The feed on that link.
     pub feed: Arc<str>,
-    /// In order.
+    /// The values, in order.
     pub values: Vec<i64>,
 }
 
@@ -91,17 +91,17 @@ pub struct Wanted {
     pub link: LinkId,
     /// Its name.
     pub link_name: String,
-    /// That of the feed.
+    /// The name of the feed.
     pub name: String,
-    /// How many values are held at most.
+    /// The maximum number of values queued.
     pub lead: usize,
-    /// Whether it asks for each packet.
+    /// Whether it is two-way: the writer is asked for the value of each packet.
     pub two_way: bool,
-    /// How many questions it has asked already.
+    /// How many questions it has already asked.
     pub asked: u64,
 }
 
-/// The feeds that these links of an engine have.
+/// The feeds of these links of an engine.
 pub fn wanted<B>(engine: &Engine<B>, links: impl IntoIterator<Item = LinkId>) -> Vec<Wanted> {
     let of_link = |link| {
         let view = engine.view(link);
@@ -119,21 +119,21 @@ pub fn wanted<B>(engine: &Engine<B>, links: impl IntoIterator<Item = LinkId>) ->
     links.into_iter().flat_map(of_link).collect()
 }
 
-/// The feeds of a packet loop: the ends of their rings.
+/// The feeds of a packet loop: its ends of their rings.
 #[derive(Debug)]
 pub struct Feeds {
     open: Vec<Inlet>,
     /// Called when there are answers to questions.
     caller: Arc<Waker>,
-    /// What has come and is not handed in yet, in the order in which it came.
+    /// Values not handed in yet, in order of arrival.
     batches: VecDeque<Batch>,
     questions: Vec<Question>,
     spent: Vec<Vec<i64>>,
-    /// How far the engine had got when the threads were told last.
+    /// How far the engine had got when the threads were last told.
     told: Time,
 }
 
-/// Where the values of a feed come in.
+/// The input of a feed's values.
 #[derive(Debug)]
 struct Inlet {
     link: LinkId,
@@ -142,7 +142,7 @@ struct Inlet {
     outlet: Outlet,
 }
 
-/// What a packet loop's feeds are from now on: these that it has, and these new ones.
+/// A packet loop's new set of feeds: those kept, and new ones.
 #[derive(Debug, Default)]
 pub struct Inlets {
     stay: Vec<(LinkId, Arc<str>)>,
@@ -150,7 +150,7 @@ pub struct Inlets {
 }
 
 impl Feeds {
-    /// None yet. `caller` is called when there are answers to questions.
+    /// An empty set. `caller` is called when there are answers to questions.
     pub fn new(caller: Arc<Waker>) -> Self {
         Self {
             open: Vec::new(),
@@ -162,7 +162,7 @@ impl Feeds {
         }
     }
 
-    /// Takes these in place of those before.
+    /// Replaces the feeds.
     pub fn take(&mut self, inlets: Inlets) {
         self.open
             .retain(|open| inlets.stay.iter().any(|(link, name)| (open.link, &open.name) == (*link, name)));
@@ -174,7 +174,7 @@ impl Feeds {
         self.open.is_empty()
     }
 
-    /// Takes what had come by `until`, as much as the engine has room for. No system call.
+    /// Takes what had arrived by `until`, as much as the engine has room for. No system call.
     pub fn receive<B>(&mut self, clock: &Clock, engine: &Engine<B>, until: Time) {
         let reading = clock.reading(until);
         for feed in &mut self.open {
@@ -196,11 +196,11 @@ impl Feeds {
                 }
             });
         }
-        // Stable: those of one feed stay in order.
+        // Stable: the values of one feed stay in order.
         self.batches.make_contiguous().sort_by_key(|batch| batch.at);
     }
 
-    /// What is to be handed in up to `until`, oldest first.
+    /// The next batch to be handed in up to `until`, oldest first.
     pub fn next(&mut self, until: Time) -> Option<Batch> {
         if self.batches.front().is_none_or(|batch| batch.at > until) {
             return None;
@@ -208,7 +208,7 @@ impl Feeds {
         self.batches.pop_front()
     }
 
-    /// Takes back the room of a batch that was handed in.
+    /// Reuses the memory of a batch that was handed in.
     pub fn recycle(&mut self, mut batch: Batch) {
         batch.values.clear();
         self.spent.push(batch.values);
@@ -238,12 +238,12 @@ impl Feeds {
             let Some(feed) = self.open.iter_mut().find(of_it) else { continue };
             let until = clock.reading(question.at + config.ask.unwrap_or_default());
             let record = record::encode(&question, clock.reading(question.at), until);
-            // One for which there is no room is missed by the thread, and closed by it in its turn.
+            // A question without room is noticed by the thread, which closes it in order.
             feed.outlet.ask(Asked { number: question.number, until, record });
         }
     }
 
-    /// Calls threads that want that. To be done between turns.
+    /// Wakes threads that want it. Call it between turns.
     pub fn call(&mut self) {
         self.open.iter_mut().for_each(|feed| feed.outlet.call());
     }
@@ -253,7 +253,7 @@ impl Feeds {
         self.caller.as_fd()
     }
 
-    /// The answers are being taken care of.
+    /// The answers are being processed.
     pub fn called(&self) {
         self.caller.clear();
     }
@@ -266,7 +266,7 @@ impl Inlet {
     }
 }
 
-/// What programs of a run with these feeds find in their environment.
+/// The environment variables for these feeds in programs of a run.
 pub fn environment(places: &[Place]) -> Vec<(String, PathBuf)> {
     let variable =
         |place: &Place| format!("{ENVIRONMENT}_{}_{}", capitals(&place.link), capitals(&place.name));
@@ -277,7 +277,7 @@ pub fn environment(places: &[Place]) -> Vec<(String, PathBuf)> {
     all
 }
 
-/// A name as part of that of a variable.
+/// A name as part of a variable's name.
 pub fn capitals(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }

@@ -1,9 +1,9 @@
-//! Real time: a scenario on real packets between network namespaces.
+//! Real time: applies a scenario to real packets between network namespaces.
 //!
-//! Packet threads drain packet sockets, hand packets to the engine with the instants at which the kernel took them
-//! in, and send what the engine releases; how late they were goes into the report. A [director](director::Director) does
-//! everything else: the control socket, changes, reports, the program's end. A thread of its own reads each feed. What is absent: any model of a network
-//! (that is the engine's), any unsafe code (that is `narrows-io`'s), any second clock.
+//! Packet threads drain packet sockets, hand packets to the engine with the kernel's receive timestamps, and send
+//! what the engine releases; the report says how late they were. A [director](director::Director) does everything
+//! else: the control socket, changes, reports, the program's exit. Each feed is read by a thread of its own. Not
+//! included: any model of a network (the engine's task), unsafe code (in `narrows-io`), a second clock.
 #![forbid(unsafe_code)]
 
 pub mod attach;

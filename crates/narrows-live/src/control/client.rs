@@ -1,4 +1,4 @@
-//! A program's end of the control socket.
+//! The client's end of the control socket.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
@@ -19,57 +19,57 @@ use super::{
 use crate::feeds::Place;
 use crate::run_record::{HoldError, number};
 
-/// How long an answer may take.
+/// The maximum time for a reply.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it may take where one of several does not matter.
+/// The maximum time when querying several runs, where a single reply does not matter.
 const IMPATIENCE: Duration = Duration::from_secs(1);
 
-/// A run that others can ask.
+/// A run that can be queried.
 #[derive(Clone, Debug)]
 pub struct Client {
     path: PathBuf,
 }
 
 impl Client {
-    /// The run whose control socket this is.
+    /// The run with this control socket.
     pub fn at(path: &Path) -> Self {
         Self { path: path.into() }
     }
 
-    /// The run that is meant: the one of this name or number, the one that we are inside of, or the only one.
+    /// The run with this name or number, or the one that this process is inside of, or the only one.
     ///
     /// # Errors
-    /// When there is none, or several and none is named.
+    /// If there is none, or several and none is given.
     pub fn find(run: Option<&str>) -> Result<Self, ControlError> {
         find(&run_folder(), run).map(|path| Self { path })
     }
 
-    /// Where the control socket is.
+    /// The path of the control socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes assignments, all at one instant; where a generation is given, only if that is still the run's.
+    /// Makes assignments, all at one instant; if a generation is given, only if it is still the run's.
     ///
     /// # Errors
-    /// When the run does not answer or refuses.
+    /// If the run does not reply or refuses.
     pub fn set(&self, assignments: Vec<String>, generation: Option<u64>) -> Result<Changed, ControlError> {
         self.ask(&Request::Set { assignments, generation })
     }
 
-    /// Whether these assignments could be made now, and what takes them back. Nothing is changed.
+    /// Checks whether these assignments could be made now, and what would undo them. Nothing is changed.
     ///
     /// # Errors
-    /// When the run does not answer or would refuse them.
+    /// If the run does not reply or would refuse them.
     pub fn check(&self, assignments: Vec<String>) -> Result<Checked, ControlError> {
         self.ask(&Request::Check { assignments })
     }
 
-    /// Does what commands of ipfw say at a link, or at the only one that has rules. `file` is what errors call them.
+    /// Executes ipfw commands at a link, or at the only one with rules. `file` is their name in errors.
     ///
     /// # Errors
-    /// When the run does not answer or refuses.
+    /// If the run does not reply or refuses.
     pub fn ipfw(
         &self,
         link: Option<String>,
@@ -79,50 +79,50 @@ impl Client {
         self.ask(&Request::Ipfw { link, file, commands, generation: None })
     }
 
-    /// Where the sockets of feeds are.
+    /// The sockets of feeds.
     ///
     /// # Errors
-    /// When the run does not answer.
+    /// If the run does not reply.
     pub fn feeds(&self) -> Result<Vec<Place>, ControlError> {
         self.ask(&Request::Feeds {})
     }
 
-    /// What is in force.
+    /// The current configuration.
     ///
     /// # Errors
-    /// When the run does not answer.
+    /// If the run does not reply.
     pub fn scenario(&self) -> Result<CurrentScenario, ControlError> {
         self.ask(&Request::Scenario {})
     }
 
-    /// What has happened so far.
+    /// The report so far.
     ///
     /// # Errors
-    /// When the run does not answer.
+    /// If the run does not reply.
     pub fn stats(&self) -> Result<Stats, ControlError> {
         self.ask(&Request::Stats {})
     }
 
-    /// How things are. It is not waited for for long.
+    /// A short status, with a short timeout.
     ///
     /// # Errors
-    /// When the run does not answer.
+    /// If the run does not reply.
     pub fn status(&self) -> Result<Status, ControlError> {
         self.ask_within(&Request::Status {}, IMPATIENCE).map(|(status, _)| status)
     }
 
-    /// What its links do at present.
+    /// The present state of its links.
     ///
     /// # Errors
-    /// When the run does not answer, or has too many links for it.
+    /// If the run does not reply, or has too many links for it.
     pub fn now(&self) -> Result<Now, ControlError> {
         self.ask(&Request::Now {})
     }
 
-    /// What happened after the event of this number.
+    /// The events after the one with this number.
     ///
     /// # Errors
-    /// When the run does not answer.
+    /// If the run does not reply.
     pub fn events(&self, after: u64) -> Result<EventsSince, ControlError> {
         self.ask(&Request::Events { after })
     }
@@ -130,31 +130,31 @@ impl Client {
     /// Its hosts.
     ///
     /// # Errors
-    /// When the run does not answer.
+    /// If the run does not reply.
     pub fn hosts(&self) -> Result<Vec<HostOfRun>, ControlError> {
         self.ask(&Request::Hosts {})
     }
 
-    /// The way into a host, and the number of the run's process, where it has one here.
+    /// The entrance to a host, and the run's process ID, if it has one in this PID namespace.
     ///
     /// # Errors
-    /// When the run does not answer, or has no such host.
+    /// If the run does not reply, or has no such host.
     pub fn enter(&self, host: &str) -> Result<(Entrance, Option<u32>), ControlError> {
         self.ask_within(&Request::Enter { host: host.into() }, PATIENCE)
     }
 
-    /// Asks it to end.
+    /// Ends the run.
     ///
     /// # Errors
-    /// When the run does not answer.
+    /// If the run does not reply.
     pub fn end(&self) -> Result<(), ControlError> {
         self.ask(&Request::End {})
     }
 
-    /// The number of the run's process; nothing where it has none here, as it is in another PID namespace.
+    /// The run's process ID; `None` if it is in another PID namespace and has none here.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// If nobody listens.
     pub fn process(&self) -> Result<Option<u32>, ControlError> {
         let stream = connect(&self.path, PATIENCE)?;
         Ok(peer_process(&stream).ok())
@@ -176,10 +176,10 @@ impl Client {
     }
 }
 
-/// Finds the socket of the run that is meant: the one named, the one that we are inside of, or the only one.
+/// Finds the socket of the run: the one given, the one that this process is inside of, or the only one.
 ///
 /// # Errors
-/// When there is none, or several and none is named.
+/// If there is none, or several and none is given.
 pub(super) fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlError> {
     let alive: Vec<_> =
         sockets(folder)?.into_iter().filter(|(_, path)| listener(path) == Listener::There).collect();
@@ -216,7 +216,7 @@ fn connect(path: &Path, patience: Duration) -> Result<UnixStream, ControlError> 
     })
 }
 
-/// The answer to a request, and the number of the process that gave it.
+/// The reply to a request, and the process ID of the run.
 fn ask(
     path: &Path,
     request: &Request,
@@ -237,7 +237,7 @@ fn ask(
         _ => broken(cause),
     };
     match stream.write_all(line.as_bytes()) {
-        // It may have said before why it takes nothing.
+        // It may have sent the reason before closing.
         Err(cause) if matches!(cause.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
         result => result.map_err(broken)?,
     }
@@ -250,38 +250,38 @@ fn ask(
     }
 }
 
-/// Why there is no control socket, or no answer.
+/// Why there is no control socket, or no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// The socket could not be made.
+    /// The socket cannot be created.
     #[error("cannot make the control socket {}: {cause}", path.display())]
     Make {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
-    /// The name is another run's.
+    /// Another run has the name.
     #[error("{0}: choose another name, or end that run with narrows down")]
     Name(HoldError),
-    /// The run folder is not ours.
+    /// The run folder belongs to another user.
     #[error(transparent)]
     Folder(#[from] OwnFolderError),
     /// Nobody listens there.
     #[error("no run answers at {}: it has ended (`narrows clean` removes what it left)", path.display())]
     Nobody {
-        /// Where.
+        /// Its path.
         path: PathBuf,
     },
-    /// The connection broke.
+    /// The connection failed.
     #[error("the run at {} did not answer: {cause}", path.display())]
     Broken {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
-    /// It listens but says nothing.
+    /// The run listens but does not reply.
     #[error(
         "run {} does not answer within {} s: is it stopped? (its control socket is {})",
         run_of(path),
@@ -289,9 +289,9 @@ pub enum ControlError {
         path.display()
     )]
     Silent {
-        /// Where.
+        /// The socket's path.
         path: PathBuf,
-        /// For how long.
+        /// The time waited.
         seconds: u64,
     },
     /// The run refused.
@@ -300,23 +300,23 @@ pub enum ControlError {
     /// The run has changed since.
     #[error("the run was changed in the meantime (generation {}): {}", .0.generation, or_none(&.0.changes))]
     Stale(Stale),
-    /// There is no run to talk to.
+    /// There is no run.
     #[error("no run is active ({} holds no control socket)", .0.display())]
     NoRun(PathBuf),
-    /// There are several.
+    /// There are several runs.
     #[error("several runs are active: select one with --run: {}", .0.join(", "))]
     SeveralRuns(Vec<String>),
-    /// There is no run of that name or number.
+    /// There is no run with that name or number.
     #[error("no active run `{run}`; active: {}", or_none(others))]
     NoSuchRun {
-        /// As asked for.
+        /// The given name or number.
         run: String,
-        /// Those that are going on.
+        /// The runs in progress.
         others: Vec<String>,
     },
 }
 
-/// The number by which a person knows it.
+/// The run's number, as users know it.
 fn run_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

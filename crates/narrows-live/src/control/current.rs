@@ -1,4 +1,4 @@
-//! What a run does at present, for clients that show or change it.
+//! The current configuration of a run, for clients that show or change it.
 
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Target};
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::testbed::interface_name;
 
-/// The scenario with the values in force.
+/// The scenario with its current values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentScenario {
-    /// The run's generation: a change that builds on what is said here names it.
+    /// The run's generation: changes based on this configuration refer to it.
     pub generation: u64,
-    /// The whole, as a file.
+    /// The whole scenario, as a file.
     pub toml: String,
     /// The links of the engine.
     pub links: Vec<CurrentLink>,
@@ -28,7 +28,7 @@ pub struct CurrentScenario {
 /// The effective settings of one direction of a link, defaults included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentDirection {
-    /// The engine's name of the link, by which it is assigned to: `access.up`.
+    /// The engine's name of the link, for assignments: `access.up`.
     pub link: String,
     /// The lane: 0, except on a shared medium.
     pub lane: u8,
@@ -36,15 +36,15 @@ pub struct CurrentDirection {
     pub from: String,
     /// The host where they go.
     pub to: String,
-    /// The rate; nothing where it is unlimited or that of a trace.
+    /// The rate; `None` if it is unlimited or comes from a trace.
     pub rate_bps: Option<u64>,
-    /// The mean one-way delay; nothing where it is unknown.
+    /// The mean one-way delay; `None` if unknown.
     pub delay_ns: Option<u64>,
-    /// The bound of the queue, where it counts packets.
+    /// The queue limit, if it is in packets.
     pub bound_packets: Option<u64>,
-    /// The bound of the queue, where it counts bytes.
+    /// The queue limit, if it is in bytes.
     pub bound_bytes: Option<u64>,
-    /// Whether the wire is down.
+    /// Whether the link is down.
     pub outage: bool,
     /// All settings, in one line.
     pub configured: String,
@@ -53,29 +53,29 @@ pub struct CurrentDirection {
 /// One direction of a link, or a medium that both share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentLink {
-    /// Its name, by which it is assigned to: `access.up`.
+    /// Its name, for assignments: `access.up`.
     pub link: String,
-    /// What it does in NetEm's words, as far as they go; nothing where that is nothing.
+    /// Its configuration in NetEm syntax, as far as it can be expressed; `None` if there is nothing to express.
     pub netem: Option<String>,
-    /// Whether it is NetEm's single queue.
+    /// Whether it is an exact NetEm qdisc with a single queue.
     pub exact: bool,
-    /// Keys whose values NetEm has no words for.
+    /// Keys whose values NetEm syntax cannot express.
     pub unrepresentable: Vec<String>,
-    /// The keys that NetEm's words are about and that are not as in a plain link.
+    /// Keys expressed in NetEm syntax that differ from a plain link.
     pub keys: Vec<String>,
-    /// Its scheduler as tc's disciplines and classes, where it is one of tc's.
+    /// Its scheduler as tc qdiscs and classes, if tc has it.
     #[serde(default)]
     pub tree: Option<narrows_scenario::tc::CurrentConfig>,
 }
 
-/// Where packets of a host come in.
+/// The port where a host's packets enter the network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentPort {
     /// Its name.
     pub port: String,
     /// The host.
     pub host: String,
-    /// The link that packets enter here.
+    /// The link that packets enter there.
     pub link: String,
     /// The host's interface.
     #[serde(default)]
@@ -83,7 +83,7 @@ pub struct CurrentPort {
 }
 
 impl CurrentScenario {
-    /// That of a scenario.
+    /// From a scenario.
     pub(crate) fn of(scenario: &Scenario, generation: u64) -> Self {
         let owned = |keys: Vec<&'static str>| keys.into_iter().map(str::to_owned).collect();
         let all = scenario.links.iter().flat_map(|link| link.directions());
@@ -105,7 +105,7 @@ impl CurrentScenario {
             link: port.path.first().map_or(String::new(), name),
             interface: interface_name(&port.link),
         });
-        // The clock is no part of the settings.
+        // The kind of clock does not affect the settings.
         let info = RunInfo::of(scenario, Kind::Live);
         let lanes = scenario.links.iter().flat_map(|link| link.lanes());
         let directions = info.directions.into_iter().zip(lanes);
@@ -143,7 +143,7 @@ impl CurrentDirection {
     }
 }
 
-/// The name of a link, or of what else a packet may come to.
+/// The name of a link, or of another element that a packet may enter.
 fn name(target: &Target) -> String {
     match target {
         Target::Link { name, .. }

@@ -1,54 +1,54 @@
-//! What happened to a run, as clients hear of it.
+//! Events of a run, for clients.
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Happening {
-    /// Packets cross the network from here on.
+    /// Packets cross the network from now on.
     Started,
-    /// Somebody changed it.
+    /// A client changed the configuration.
     Changed,
-    /// A step of the timeline did.
+    /// A timeline step changed the configuration.
     Timeline,
     /// Packets were released later than a bound on lateness.
     Late,
-    /// A writer of a feed came.
+    /// A writer connected to a feed.
     FeedConnected,
-    /// A writer of a feed went.
+    /// A writer disconnected from a feed.
     FeedGone,
     /// Somebody starts a program in a host.
     Entered,
-    /// Somebody asked the run to end.
+    /// A client asked the run to end.
     Ending,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Its number, from 1.
     pub number: u64,
-    /// When it was noted, on the run's clock.
+    /// When it was recorded, on the run's clock.
     pub at_ns: u64,
-    /// The same in nanoseconds since 1970.
+    /// The same on the wall clock, in nanoseconds since 1970.
     pub wall_ns: u64,
-    /// What kind of thing.
+    /// Its kind.
     pub what: Happening,
-    /// What exactly, in words.
+    /// A description.
     pub text: String,
-    /// The run's generation then.
+    /// The run's generation at that time.
     pub generation: u64,
-    /// The command line of whoever asked for it.
+    /// The command line of the client that caused it.
     #[serde(default)]
     pub by: Option<String>,
 }
 
-/// The events after one.
+/// The events after a given one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventsSince {
-    /// The oldest first.
+    /// The events, oldest first.
     pub events: Vec<Event>,
-    /// How many more there were that are not kept any more.
+    /// How many earlier ones are no longer kept.
     pub missed: u64,
 }

@@ -1,4 +1,4 @@
-//! The hosts of a run, as clients hear of them.
+//! The hosts of a run, for clients.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,19 +18,19 @@ pub struct InterfaceOfRun {
     pub name: String,
     /// Its addresses.
     pub addresses: Vec<String>,
-    /// Who is at the other end of its link.
+    /// The host at the other end of its link.
     pub peer: String,
 }
 
-/// What a program needs that is to run in a host.
+/// What a program needs in order to run in a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entrance {
-    /// The run's descriptor of the host's network namespace.
+    /// The run's file descriptor of the host's network namespace.
     pub namespace: i32,
-    /// What programs of the run find in their environment.
+    /// Environment variables of the run's programs.
     pub environment: Vec<(String, String)>,
-    /// Files of `/etc` in place of the host's own: names and contents.
+    /// Files that replace those in the host's `/etc`: names and contents.
     pub files: Vec<(String, String)>,
-    /// Whether name services of the host are hidden.
+    /// Whether name services of the host system are hidden.
     pub hides_services: bool,
 }

@@ -1,4 +1,4 @@
-//! All runs of this user, as the run folder has them.
+//! All runs of this user, from the run folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,27 @@ use super::{socket_name, sockets};
 use crate::run_name::RunName;
 use crate::run_record::{About, RecordName, RunRecordError, RunState, look, number, records};
 
-/// Whether a run is there.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// It goes on.
+    /// In progress.
     GoingOn,
-    /// It has a record, and no control socket: it begins, or ends.
+    /// It has a record but no control socket: it is starting or ending.
     Silent,
-    /// It was killed, and `narrows clean` removes what it left.
+    /// It was killed; `narrows clean` removes what it left.
     Dead,
 }
 
-/// A run as its record says.
+/// A run, from its record.
 #[derive(Clone, Debug)]
 pub struct KnownRun {
-    /// Its number, which is that of its process.
+    /// Its number, which is its process ID.
     pub number: u32,
-    /// What is known of it.
+    /// Its description.
     pub about: About,
-    /// Whether it is there.
+    /// Its state.
     pub liveness: Liveness,
-    /// Where its control socket is.
+    /// The path of its control socket.
     pub socket: PathBuf,
 }
 
@@ -49,10 +49,10 @@ impl KnownRun {
     }
 }
 
-/// The runs of this user, the oldest first; and records that cannot be understood.
+/// The runs of this user, oldest first; and records that cannot be parsed.
 ///
 /// # Errors
-/// When the folder is not this user's, or cannot be read.
+/// If the folder belongs to another user or cannot be read.
 pub fn known_runs(folder: &Path) -> Result<(Vec<KnownRun>, Vec<RunRecordError>), OwnFolderError> {
     let Some(own) = OwnFolder::open(folder)? else { return Ok((Vec::new(), Vec::new())) };
     let (mut all, mut failed) = (Vec::new(), Vec::new());
@@ -71,7 +71,7 @@ pub fn known_runs(folder: &Path) -> Result<(Vec<KnownRun>, Vec<RunRecordError>),
             Err(error) => failed.push(error),
         }
     }
-    // Runs of older versions had none.
+    // Runs of older versions have no record.
     for (number, socket) in sockets(folder)? {
         if !all.iter().any(|run| run.number == number) {
             let is_there = listener(&socket) == Listener::There;
@@ -83,7 +83,7 @@ pub fn known_runs(folder: &Path) -> Result<(Vec<KnownRun>, Vec<RunRecordError>),
     Ok((all, failed))
 }
 
-/// What the runs that go on are called, by their numbers.
+/// The names of the runs in progress, by number.
 pub(super) fn names(folder: &Path) -> Result<BTreeMap<u32, RunName>, OwnFolderError> {
     let (all, _) = known_runs(folder)?;
     let alive = all.into_iter().filter(|run| run.liveness != Liveness::Dead);

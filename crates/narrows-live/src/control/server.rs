@@ -1,7 +1,7 @@
-//! The run's end of the control socket. It waits for no client, and no client keeps it from its other work: each turn
-//! ([`ControlSocket::serve`]) takes so many new connections, reads so many bytes of each, and answers one request of each.
-//! Requests that are still to be answered wait for the next turn, and those of a client that does not read its answers wait
-//! until it does; its further requests then stay with the kernel.
+//! The run's end of the control socket. It never waits for a client, and no client keeps it from other work: each
+//! turn ([`ControlSocket::serve`]) accepts a limited number of connections, reads a limited number of bytes from
+//! each, and answers one request of each. Further requests wait for the next turn. A client that does not read its
+//! replies gets none until it does; its further requests stay in the kernel's buffer.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,27 +18,27 @@ use super::{ControlError, Reply, Request, socket_name};
 use crate::run_name::RunName;
 use crate::run_record::{About, HeldRecord, HoldError, RunId};
 
-/// A request longer than this, with its line feed, is refused.
+/// The maximum length of a request, with its line feed.
 const LONGEST_REQUEST: usize = 1 << 20;
-/// More white space than this in front of a request, empty lines among it, is refused.
+/// The maximum white space before a request, including empty lines.
 const MOST_BLANK: usize = 4 << 10;
-/// A client that leaves more than this unread gets no further answer until it has read some.
+/// A client with more unread data than this gets no further reply until it reads some.
 const MOST_UNREAD: usize = 1 << 20;
-/// More connections at once than this are refused.
+/// The maximum number of concurrent connections.
 const MOST_CLIENTS: usize = 32;
-/// So much is read of a client in one turn.
+/// The maximum number of bytes read from a client in one turn.
 const BYTES_A_TURN: usize = 16 << 10;
 
-/// How often making the socket is tried.
+/// How often creating the socket is tried.
 const TRIES: usize = 10;
 
-/// The run's end of it, with the record that says which run it is.
+/// The run's end of the control socket, with the record that describes the run.
 #[derive(Debug)]
 pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
     clients: Vec<Connection>,
-    /// There before the socket, and until it is gone.
+    /// Created before the socket and removed after it.
     record: Option<HeldRecord>,
     id: RunId,
     name: RunName,
@@ -48,30 +48,30 @@ pub struct ControlSocket {
 #[derive(Debug)]
 struct Connection {
     stream: UnixStream,
-    /// The process at the other end, by its number, where it has one here.
+    /// The process ID of the client, if it has one in this PID namespace.
     from: Option<u32>,
     asked: Vec<u8>,
-    /// Up to here there is no line feed in what was asked.
+    /// No line feed has been found up to here.
     searched: usize,
     /// White space since the last request.
     blank: usize,
     answers: Vec<u8>,
-    /// Nothing more is read of it.
+    /// Nothing more is read from it.
     ended: bool,
 }
 
 impl ControlSocket {
-    /// Makes the socket of this process in the run folder, which is made if need be, and the run's record beside it, which
-    /// says this of it.
+    /// Creates the socket of this process in the run folder, which is created if necessary, and the run's record with
+    /// this description.
     ///
     /// # Errors
-    /// When the folder or one of the two cannot be made, or another run has the name.
+    /// If the folder, the socket or the record cannot be created, or another run has the name.
     pub fn open(folder: &Path, about: &About) -> Result<Self, ControlError> {
         let path = folder.join(socket_name(process::id()));
         let mut tries = 0;
         loop {
-            // A run that ends removes the folder when it is empty, perhaps just now; `clean` removes a record that is not in
-            // place.
+            // A run that ends removes the empty folder, perhaps just now; `clean` removes a record that is not
+            // complete.
             tries += 1;
             match Self::open_at(folder, &path, about) {
                 Err(HoldError::System(cause)) if cause.kind() == ErrorKind::NotFound && tries < TRIES => {}
@@ -84,7 +84,7 @@ impl ControlSocket {
 
     fn open_at(folder: &Path, path: &Path, about: &About) -> Result<Self, HoldError> {
         let record = HeldRecord::write(folder, about.clone())?;
-        // A killed run with our number may have left one.
+        // A killed run with our process ID may have left one.
         if listener(path) == Listener::Dead {
             fs::remove_file(path)?;
         }
@@ -114,13 +114,13 @@ impl ControlSocket {
         self.id
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The descriptors to wait for, and whether for reading, for writing or both. A client that has hung up is always
-    /// readable, and has nothing more to say.
+    /// The descriptors to poll, with interest in reading, in writing or both. A client that has hung up is always
+    /// readable and sends nothing more.
     pub fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool, bool)> {
         let clients = self
             .clients
@@ -129,13 +129,13 @@ impl ControlSocket {
         std::iter::once((self.listener.as_fd(), true, false)).chain(clients)
     }
 
-    /// Whether a request is here that can be answered at once: then there is nothing to wait for.
+    /// Whether a request can be answered at once: then do not wait.
     pub fn has_requests(&self) -> bool {
         self.clients.iter().any(|client| client.has_request() && !client.is_behind())
     }
 
-    /// Serves clients for one turn, without waiting for any of them. `handle` gets a request and the number of the process that
-    /// sent it, where it has one here.
+    /// Serves clients for one turn, without waiting for any. `handle` gets a request and the client's process ID, if
+    /// it has one in this PID namespace.
     pub fn serve(&mut self, mut handle: impl FnMut(Request, Option<u32>) -> Reply) {
         self.accept();
         for client in &mut self.clients {
@@ -157,7 +157,7 @@ impl ControlSocket {
         self.clients.retain(|client| !client.is_over());
     }
 
-    /// Takes new connections. One that there is no room for is told so.
+    /// Accepts new connections. A client for which there is no room gets an error.
     fn accept(&mut self) {
         for _ in 0..MOST_CLIENTS {
             let Ok((stream, _)) = self.listener.accept() else { return };
@@ -179,7 +179,7 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // Whoever removed it already did what this does.
+        // If somebody else has removed it, nothing is left to do.
         let _ = fs::remove_file(&self.path);
         drop(self.record.take());
         if let Some(folder) = self.path.parent() {
@@ -194,7 +194,7 @@ impl Connection {
         Self { stream, from, asked: Vec::new(), searched: 0, blank: 0, answers: Vec::new(), ended: false }
     }
 
-    /// Whether there is a whole line.
+    /// Whether there is a complete line.
     fn has_request(&self) -> bool {
         self.searched < self.asked.len()
     }
@@ -219,13 +219,13 @@ impl Connection {
                 self.asked.extend_from_slice(&buffer[..length]);
                 self.search();
             }
-            // The next turn tries again.
+            // The next turn retries.
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
             Err(_) => self.cut_off(),
         }
     }
 
-    /// Goes on to the next line feed.
+    /// Searches for the next line feed.
     fn search(&mut self) {
         let rest = self.asked.iter().skip(self.searched);
         self.searched += rest.take_while(|&&byte| byte != b'\n').count();
@@ -261,7 +261,7 @@ impl Connection {
         )
     }
 
-    /// What a client is told that is read no further.
+    /// The reply to a client from which nothing more is read.
     fn refuse(&mut self, why: &str) -> String {
         self.asked.clear();
         (self.searched, self.ended) = (0, true);

@@ -1,4 +1,4 @@
-//! What the network itself says: routers, and, where there are none, the far host in place of one.
+//! Frames that the network itself sends: by routers, and, where there are none, by the far host on behalf of one.
 
 use narrows_core::{Bytes, DropReason, Duration, Element, Event, LinkId, PortId, Time, Verdict};
 use narrows_frame::LinkLayer;
@@ -10,19 +10,19 @@ use super::{DataLoop, LoopError, Outgoing};
 use crate::load::Load;
 use crate::router::Occasion;
 
-/// Who may have something to say about a packet.
+/// What a packet's event requires to be sent, and by whom.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Told {
-    /// The router of this number.
+    /// An error from the router with this number.
     Router(Element, IcmpError),
-    /// The router with this port.
+    /// A reply from the router with this port.
     Own(PortId),
-    /// Whoever sends into this link.
+    /// "Packet too big", to the sender into this link.
     TooLong(LinkId),
 }
 
 impl Told {
-    /// What an event gives occasion to; most do not.
+    /// What an event requires; most require nothing.
     pub(super) fn of(event: &Event<'_, Load>, is_router: impl Fn(PortId) -> bool) -> Option<Self> {
         match event.verdict {
             Verdict::Delivered(port) => is_router(port).then_some(Self::Own(port)),
@@ -40,7 +40,7 @@ impl Told {
 }
 
 impl DataLoop {
-    /// Says what there is to say about a frame that came in at the port `from` and got its verdict at `at`.
+    /// Sends what is required about a frame that arrived at the port `from` and got its verdict at `at`.
     pub(super) fn tell(&mut self, at: Time, from: PortId, told: Told, frame: Frame) -> Result<(), LoopError> {
         match told {
             Told::Own(port) => self.answer_by(at, port, Occasion::Own, &frame)?,
@@ -66,7 +66,7 @@ impl DataLoop {
         Ok(())
     }
 
-    /// A router answers, as if it had taken no time: into the network, at its own port.
+    /// A router replies, without processing time: into the network, at its own port.
     fn answer_by(
         &mut self,
         at: Time,
@@ -74,7 +74,7 @@ impl DataLoop {
         occasion: Occasion,
         frame: &[u8],
     ) -> Result<(), LoopError> {
-        // Later only where an input came first that the engine knew of too late.
+        // Later only if an input preceded it that the engine learned of too late.
         let at = at.max(self.engine.now());
         if !self.routers.answer(at, port, occasion, frame, &mut self.made) {
             return Ok(());
@@ -88,7 +88,7 @@ impl DataLoop {
         Ok(())
     }
 
-    /// The host behind the link tells the one that sends, at once: there is no router on the way that could.
+    /// The host behind the link tells the sender, at once: there is no router on the path that could.
     fn answer_at(&mut self, port: PortId, mtu: Bytes, frame: &[u8]) {
         let port = &mut self.ports[usize::from(port.index())];
         let Some(cable) = &port.cable else { return };

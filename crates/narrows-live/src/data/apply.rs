@@ -1,4 +1,4 @@
-//! Makes the changes that are due.
+//! Applies the changes that are due.
 
 use narrows_core::Time;
 use narrows_scenario::EngineChange;
@@ -8,14 +8,15 @@ use super::orders::Answer;
 use super::{DataLoop, LoopError};
 
 impl DataLoop {
-    /// What counts from the first packet may begin with it: then it is in force for that packet.
+    /// A timeline that counts from the first packet may begin with it: it then applies to that packet.
     pub(super) fn first_packet(&mut self, at: Time) {
         if self.changes.first_packet(at) {
             self.inbox.answer(Answer::FirstPacket(at));
         }
     }
 
-    /// Makes the changes that are due by then. Whether that is all of them: a turn may have generated enough before.
+    /// Applies the changes due by `until`. Returns whether those are all of them: the turn's limit of generated
+    /// packets may stop it earlier.
     pub(super) fn apply_changes(&mut self, until: Time) -> Result<bool, LoopError> {
         while let Some(at) = self.changes.next().filter(|&at| at <= until) {
             if !self.generate_before(at)? {
@@ -29,7 +30,7 @@ impl DataLoop {
     }
 
     fn make(&mut self, step: Step) -> Result<(), LoopError> {
-        // Later only where an input came first that the engine knew of too late.
+        // Later only if an input preceded it that the engine learned of too late.
         let at = step.at.max(self.engine.now());
         if let Some(recorder) = &mut self.recorder {
             for file in &step.logged.files {
@@ -42,9 +43,9 @@ impl DataLoop {
             has_new_links |= !matches!(change, EngineChange::Link { .. });
             match change.make(&mut self.engine, at) {
                 Ok(None) => {}
-                // There is more time elsewhere to drop them.
+                // The director has more time to drop them.
                 Ok(Some(rules)) => self.inbox.answer(Answer::Spent(Box::new(rules))),
-                // The scenario is in step with the engine, which takes what the scenario takes.
+                // The scenario agrees with the engine, which accepts what the scenario accepts.
                 Err(error) => self.inbox.answer(Answer::LeftOut(at, error)),
             }
         }

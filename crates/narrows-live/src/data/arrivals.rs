@@ -1,53 +1,55 @@
-//! When frames came to a port: by the kernel's stamps, where these can be true.
+//! Arrival times of frames at a port: the kernel's timestamps, where they are plausible.
 //!
-//! Every delay counts from these instants. With wrong ones all delays are wrong, while nothing looks late: packets are released
-//! when the engine says. So a stamp is held against what is known without it: a frame came before it was read, and after its
-//! port was found empty. One that cannot be true is not used, and a run that had one certifies nothing.
+//! Every delay counts from these instants. Wrong ones make all delays wrong without any visible lateness, because
+//! packets are released when the engine says. So a timestamp is checked against what is known without it: a frame
+//! arrived before it was read, and after its port was last found empty. An implausible timestamp is not used, and a
+//! run with one certifies nothing.
 
 use narrows_core::{Duration, Time};
 use narrows_io::clock::MonotonicTime;
 
 use crate::clock::Clock;
 
-/// A stamp is at most this far ahead of the clock it was put onto: two clocks that are compared are some microseconds apart.
+/// A timestamp is at most this far ahead of the clock it is converted to: two clocks are compared to within some
+/// microseconds.
 const AHEAD: Duration = Duration::from_millis(1);
-/// A frame can be read some microseconds after it was stamped. Much later only where what the kernel does in between was
-/// stopped, as by a hypervisor that gives the processor to others.
+/// A frame can be read some microseconds after its timestamp. It is much later only if the kernel was stopped in
+/// between, for example by a hypervisor.
 const BEHIND: Duration = Duration::from_secs(1);
 
-/// What is known of the frames of one port.
+/// The state of one port.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// The instant of the frame that came last.
+    /// The arrival time of the latest frame.
     last: Time,
-    /// When nothing was left to be read; before the first look, when the port was opened, or earlier.
+    /// When nothing was left to read; before the first pass, when the port was opened, or earlier.
     empty: MonotonicTime,
 }
 
-/// When a frame came.
+/// The arrival time of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
     pub(super) at: Time,
-    /// Whether its stamp cannot be true: then it counts as arriving when it was read.
+    /// Whether its timestamp is implausible: then the time of reading is used.
     pub(super) is_implausible: bool,
 }
 
 impl Arrivals {
-    /// Of a port that was opened then or later.
+    /// For a port that was opened at this time or later.
     pub(super) fn since(opened: MonotonicTime) -> Self {
         Self { last: Time::ZERO, empty: opened }
     }
 
-    /// What came by this instant has been read.
+    /// Everything that arrived by this instant has been read.
     pub(super) fn read_until(&mut self, instant: Time, clock: &Clock) {
         self.empty = clock.reading(instant);
     }
 
-    /// When a frame came that was read by `now`.
+    /// The arrival time of a frame that was read by `now`.
     pub(super) fn of(&mut self, stamp: Option<MonotonicTime>, now: Time, clock: &Clock) -> Arrival {
         let is_implausible = stamp.is_some_and(|stamp| !self.can_be(stamp, clock.reading(now)));
         let stamp = stamp.filter(|_| !is_implausible);
-        // Packets of one port come in order, however the wall clock was sampled, and none comes from the future.
+        // Frames of one port are in order even if the wall clock is adjusted, and none is from the future.
         self.last = stamp.map_or(now, |stamp| clock.instant(stamp).min(now)).max(self.last);
         Arrival { at: self.last, is_implausible }
     }

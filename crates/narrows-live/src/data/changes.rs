@@ -1,11 +1,11 @@
-//! Changes of the network, each to be made at an instant that is still to come.
+//! Changes of the network, each to be made at a future instant.
 //!
-//! Steps of a timeline are sent some time before they are due. A change that somebody asks for is sent to all packet threads
-//! for an instant that is planned a little ahead, and then [decided](Decision): either every thread had been told before that
-//! instant, and all make it, or one got there first, and none does. Nobody waits for anybody: whoever comes first decides.
+//! Timeline steps are sent some time before they are due. A requested change is sent to all packet threads for an
+//! instant slightly ahead, and then [decided](Decision): if every thread received it before that instant, all make
+//! it; if one reached the instant first, none does. Nobody waits: whoever is first decides.
 //!
-//! With a change that was asked for come the steps that follow it, which take the place of those sent before: what a step
-//! changes depends on what was in force before it.
+//! A requested change comes with the timeline steps that follow it, which replace those sent before: the effect of a
+//! step depends on the configuration before it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use narrows_core::Time;
 use narrows_scenario::{EngineChange, NamedFile};
 
-/// What is changed at one instant.
+/// The changes at one instant.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) at: Time,
@@ -23,25 +23,25 @@ pub(crate) struct Step {
     pub(crate) logged: Arc<Logged>,
 }
 
-/// What a record keeps of a step.
+/// What the input log records of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Logged {
-    /// Files that it names and that are not in the record yet.
+    /// Files that it names and that are not in the log yet.
     pub(crate) files: Vec<NamedFile>,
-    /// What was asked for, as a replay reads it.
+    /// The change as text, for a replay.
     pub(crate) texts: Vec<String>,
 }
 
-/// Gives the steps that count from the first packet, once it is known when that came.
+/// Computes the steps that count from the first packet, once its arrival time is known.
 pub(crate) type FirstPacket = Box<dyn FnOnce(Time) -> Vec<Step> + Send>;
 
-/// A change that somebody asks for.
+/// A requested change.
 pub(crate) struct Asked {
     pub(crate) step: Step,
     pub(crate) decision: Decision,
-    /// The steps that follow it, so far.
+    /// The following steps known so far.
     pub(crate) then: VecDeque<Step>,
-    /// Those that count from the first packet, if that is still to come.
+    /// Steps that count from the first packet, if it has not arrived yet.
     pub(crate) first: Option<FirstPacket>,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Debug for Asked {
     }
 }
 
-/// Whether a change that was planned is made: the first to say so decides for all.
+/// Whether a planned change is made: the first to decide, decides for all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decision(Arc<AtomicU8>);
 
@@ -63,12 +63,12 @@ impl Decision {
     const MADE: u8 = 1;
     const GIVEN_UP: u8 = 2;
 
-    /// Says that it is made, unless somebody was faster; whether it is.
+    /// Decides to make it, unless already decided; returns whether it is made.
     pub(crate) fn make(&self) -> bool {
         self.decide(Self::MADE) == Self::MADE
     }
 
-    /// Says that it is not made, unless somebody was faster; whether it is made.
+    /// Decides not to make it, unless already decided; returns whether it is made.
     pub(crate) fn give_up(&self) -> bool {
         self.decide(Self::GIVEN_UP) == Self::MADE
     }
@@ -81,19 +81,19 @@ impl Decision {
     }
 }
 
-/// What is still to be made.
+/// Pending changes.
 #[derive(Default)]
 pub(crate) struct Changes {
     /// In order of time.
     steps: VecDeque<Step>,
-    /// In the order in which they came, which is that of their instants.
+    /// In order of arrival, which is their order in time.
     asked: VecDeque<Asked>,
     first: Option<FirstPacket>,
     first_at: Option<Time>,
 }
 
 impl Changes {
-    /// Steps that follow all that were sent before.
+    /// Adds steps that follow all those sent before.
     pub(crate) fn follow(&mut self, steps: Vec<Step>) {
         match self.asked.back_mut() {
             Some(asked) => asked.then.extend(steps),
@@ -101,7 +101,7 @@ impl Changes {
         }
     }
 
-    /// What happens once the first packet has come.
+    /// Sets what to do when the first packet arrives.
     pub(crate) fn await_first_packet(&mut self, first: Option<FirstPacket>) {
         self.first = first;
     }
@@ -110,24 +110,24 @@ impl Changes {
         self.asked.push_back(asked);
     }
 
-    /// When there is something to be made.
+    /// The instant of the next change.
     pub(crate) fn next(&self) -> Option<Time> {
         let asked = self.asked.front().map(|asked| asked.step.at);
         let step = self.steps.front().map(|step| step.at);
         [asked, step].into_iter().flatten().min()
     }
 
-    /// The first packet came at this instant; whether that was waited for.
+    /// The first packet arrived at this instant; returns whether it was awaited.
     pub(super) fn first_packet(&mut self, at: Time) -> bool {
         let Some(first) = self.first.take() else { return false };
         self.first_at = Some(at);
-        // What was made without knowing of it is made again.
+        // Steps computed without it are computed again.
         self.steps.retain(|step| step.at <= at);
         self.steps.extend(first(at));
         true
     }
 
-    /// Takes what is to be made next, up to an instant.
+    /// Takes the next step, up to an instant.
     pub(super) fn take(&mut self, until: Time) -> Option<Step> {
         loop {
             let step = self.steps.front().map(|step| step.at).filter(|&at| at <= until);

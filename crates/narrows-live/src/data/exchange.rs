@@ -1,5 +1,5 @@
-//! Sending and receiving as the loop waits, where the kernel does all that by one call ([`Exchange`]): what is due to leave
-//! stays with its port until then. Time stands still meanwhile.
+//! Sends and receives while the loop waits, if the kernel can do it all in one call ([`Exchange`]): frames due to
+//! leave stay with their port until then. Time does not advance in between.
 
 use narrows_io::exchange::{Exchange, Exchanged};
 use narrows_io::packet_socket::PacketSocket;
@@ -8,7 +8,7 @@ use super::poll_set::PollSet;
 use super::release::left;
 use super::{DataLoop, LoopError, Outgoing, Port};
 
-/// For all ports, where each is waited for by itself and is a packet socket that carries no trains.
+/// For all ports, if each is polled individually and is a packet socket without trains.
 pub(super) fn of(ports: &[Port], poll_set: &PollSet) -> Option<Exchange> {
     let cabled = poll_set.waited_for();
     let fit = sockets(ports, poll_set).iter().filter(|(socket, _)| !socket.carries_trains()).count();
@@ -18,7 +18,7 @@ pub(super) fn of(ports: &[Port], poll_set: &PollSet) -> Option<Exchange> {
     Exchange::new(fit)
 }
 
-/// Those that are waited for, with what is to leave by them, in order of the ports.
+/// The sockets polled, with the frames to send, in order of the ports.
 pub(super) fn sockets<'a>(ports: &'a [Port], poll_set: &PollSet) -> Vec<(&'a PacketSocket, &'a [Outgoing])> {
     let ports = poll_set.waited_for().iter().map(|&at| &ports[at]);
     ports
@@ -27,14 +27,14 @@ pub(super) fn sockets<'a>(ports: &'a [Port], poll_set: &PollSet) -> Vec<(&'a Pac
 }
 
 impl DataLoop {
-    /// Whether what is to leave does so as the loop waits.
+    /// Whether frames are sent while the loop waits.
     pub(super) fn sends_in_waiting(&self) -> bool {
         let few = |&at: &u16| self.ports[usize::from(at)].outgoing.len() <= Exchange::FRAMES;
-        // What an interface refused is sent by itself.
+        // Frames that an interface refused are sent separately.
         self.exchange.is_some() && !self.is_stuck && self.sending.iter().all(few)
     }
 
-    /// What came of an exchange: counts what was sent, and sends by itself what was not.
+    /// Processes the result of an exchange: counts what was sent, and sends the rest separately.
     pub(super) fn exchanged(&mut self, exchanged: Exchanged) -> Result<(), LoopError> {
         let now = self.clock.now();
         for (&at, count) in self.poll_set.waited_for().iter().zip(exchanged.sent) {
@@ -51,7 +51,7 @@ impl DataLoop {
         }
         let ports = &self.ports;
         self.sending.retain(|&at| !ports[usize::from(at)].outgoing.is_empty());
-        // What was not sent, and a capture, if there is one.
+        // What was not sent, and the capture, if there is one.
         self.let_leave()?;
         match exchanged.waited {
             Some((_, now)) => self.clock.go_on_from(now),
@@ -60,7 +60,7 @@ impl DataLoop {
         Ok(())
     }
 
-    /// Takes what an exchange has brought to a port, if that was not taken; how many frames.
+    /// Takes what an exchange received at a port, if not taken yet; returns the number of frames.
     pub(super) fn take_exchanged(&mut self, at: usize) -> Option<usize> {
         let exchange = self.exchange.as_mut()?;
         let place = self.poll_set.waited_for().iter().position(|&other| other == at)?;

@@ -1,4 +1,4 @@
-//! What comes in: frames from the ports, handed in in order of their instants, and what the timeline says.
+//! Inputs: frames from the ports, handed in in order of their instants, and timeline steps.
 
 use narrows_core::{Duration, Time};
 use narrows_frame::LinkLayer;
@@ -9,25 +9,26 @@ use super::{DataLoop, Input, LoopError, Outgoing};
 use crate::load::Load;
 use crate::neighbor_proxy::Fate;
 
-/// Batches received from one port before the others have their turn.
+/// The maximum number of batches received from one port before the others are served.
 const BATCHES_A_TURN: usize = 4;
-/// How long a turn takes frames before it looks for orders: many busy ports take longer than anybody should wait.
+/// How long a turn reads frames before it checks for orders: many busy ports would take too long.
 const SLICE: Duration = Duration::from_millis(2);
 
-/// A look at the ports that is not through yet.
+/// An unfinished pass over the ports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Intake {
-    /// Which of those that are due comes next.
+    /// The index of the next due port.
     next: usize,
-    /// Up to when everything has been taken of those before, if it is no later than when the look began.
+    /// Everything up to this instant has been read from the ports before it, if this is no later than the start of
+    /// the pass.
     complete: Time,
 }
 
 impl DataLoop {
-    /// Takes what the ports have, up to a budget. Gives the instant up to which everything has been taken: the engine
-    /// may go no further, or what is left in a socket would come too late for its instant. Nothing where that takes longer
-    /// than a [slice](SLICE): then the ports that are left are looked at in the next turn. What arrived before `now` is in the
-    /// sockets by now.
+    /// Reads the ports, up to a budget. Returns the instant up to which everything has been read: the engine must not
+    /// go further, or frames left in a socket would be late. Returns `None` if this takes longer than a
+    /// [slice](SLICE): the remaining ports are read in the next turn. What arrived before `now` is in the sockets by
+    /// now.
     pub(super) fn receive(&mut self, now: Time) -> Result<Option<Time>, LoopError> {
         let mut look = match self.intake.take() {
             Some(intake) => intake,
@@ -71,7 +72,7 @@ impl DataLoop {
         self.inputs.sort_by_key(|input| (input.at, input.port, input.sequence));
     }
 
-    /// Tells frames that stay at the port from those that cross the network. Gives the instant of the last one.
+    /// Separates frames that stay at the port from those that cross the network. Returns the instant of the last one.
     fn sort_out(&mut self, at: usize) -> Time {
         let now = self.clock.now();
         let port = &mut self.ports[at];
@@ -103,10 +104,10 @@ impl DataLoop {
         last
     }
 
-    /// Hands in what had arrived by the watermark, and what the timeline says, in order of their instants. Something
-    /// that comes from before what the engine has done already counts as arriving now.
+    /// Hands in arrivals up to the watermark, and timeline steps, in order of their instants. An input from before
+    /// the engine's present instant counts as arriving now.
     ///
-    /// Gives how far it has come: less far than the watermark where the scenario's own traffic takes more than a turn.
+    /// Returns the instant reached: before the watermark if the scenario's own traffic takes more than a turn.
     pub(super) fn hand_in(&mut self, watermark: Time) -> Result<Time, LoopError> {
         let count = self.inputs.partition_point(|input| input.at <= watermark);
         let mut inputs = std::mem::take(&mut self.inputs);
@@ -122,7 +123,7 @@ impl DataLoop {
             self.catch_up(at)?;
             let mut frame = std::mem::take(&mut received.frame);
             if self.capture.is_some() {
-                // What is captured has its checksum; so it leaves by itself.
+                // A captured frame needs its checksum, so it leaves singly.
                 frame.finish();
             }
             let length = received.original_length as u32; // a frame has at most some 64 KiB
@@ -153,7 +154,7 @@ impl DataLoop {
         Ok(reached)
     }
 
-    /// Lets routers answer what happened up to an instant, before what comes in then.
+    /// Lets routers respond to everything up to an instant, before the inputs of that instant.
     pub(super) fn catch_up(&mut self, at: Time) -> Result<(), LoopError> {
         if self.routers.is_empty() { Ok(()) } else { self.release(at) }
     }

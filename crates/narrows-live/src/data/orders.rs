@@ -1,8 +1,8 @@
-//! What a packet thread is told, and what it answers.
+//! Orders to a packet thread, and its answers.
 //!
-//! Orders come by a channel, with a call that wakes the thread if it sleeps; they are looked for in every turn, however busy
-//! it is, and each is answered at once with raw counters. The answers are no more than the orders, so the channel back is
-//! bounded by whoever asks.
+//! Orders arrive through a channel, with a wake-up call if the thread sleeps. Every turn checks for them, however
+//! busy it is, and answers each at once with raw counters. There are no more answers than orders, so the director
+//! bounds the channel back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,67 +22,67 @@ use super::{DataLoop, LoopError};
 use crate::capture::Capture;
 use crate::feeds::{Inlets, Wanted};
 
-/// How often, at the end, a loop looks whether there is still something from before it; and for how long at the most.
+/// At the end: how often a loop checks for remaining inputs, and for how long at most.
 const LAST_LOOKS: usize = 64;
 const LAST_LOOKS_TAKE: Duration = Duration::from_millis(300);
 
-/// What a packet thread is told.
+/// An order to a packet thread.
 pub(crate) enum Order {
-    /// Steps of the timeline, which follow those before.
+    /// Timeline steps that follow the earlier ones.
     Follow(Vec<Step>),
-    /// A change that somebody asks for.
+    /// A requested change.
     Ask(Box<Asked>),
-    /// To say what has been counted.
+    /// Return the counters.
     Sample(Box<Sample>),
-    /// To say what the links have let out, and what waits.
+    /// Return what the links have delivered, and their backlogs.
     Snapshot {
-        /// With all that links have counted.
+        /// Include all counters of links.
         counts: bool,
     },
-    /// To say what feeds there are once all changes up to this instant are made.
+    /// Return the feeds that exist once all changes up to this instant are made.
     Feeds(Time),
-    /// To take these in place of the feeds before.
+    /// Replace the feeds.
     TakeFeeds(Inlets),
-    /// To say what rules have counted, and what the pipes of this link hold.
+    /// Return the counters of rules, and the contents of this link's pipes.
     Rules(String),
-    /// To say whether packets are inside the network, or wait for an interface, and how far it is behind.
+    /// Return whether packets are inside the network or wait for an interface, and how far the thread is behind.
     Holds,
-    /// To stand still until the next order.
+    /// Stop processing until the next order.
     Halt,
-    /// To do all that is due up to this instant, and nothing more from then on.
+    /// Do everything due up to this instant, and nothing after that.
     Finish(Time, Box<Sample>),
-    /// To end, whatever happened.
+    /// End, whatever the state.
     Quit,
 }
 
-/// What a packet thread answers.
+/// An answer of a packet thread.
 pub(crate) enum Answer {
-    /// It runs as it should. Its waiting for a processor can be watched by this.
+    /// It is running as configured. Its run-queue wait can be monitored with this.
     Ready {
         delay: Option<RunDelay>,
         backends: Vec<String>,
     },
     Sampled(Box<Sampled>),
-    /// With the bounds on lateness, and how many packets were later since the last sample.
+    /// With the bounds on lateness, and how many packets exceeded them since the last sample.
     Snapshot(Box<Snapshot>, Vec<(narrows_core::Duration, u64)>),
     Feeds(Vec<Wanted>),
     Rules(Box<RulesSample>),
     Holds {
         packets: bool,
-        /// How long ago the packets came that it reads now.
+        /// The age of the packets that it reads now.
         behind: Duration,
     },
     Halted,
     Finished(Box<Sampled>, Option<Box<Capture>>),
-    /// Not asked for: the first packet of all came.
+    /// Unsolicited: the first packet of the run arrived.
     FirstPacket(Time),
-    /// Not asked for: a change that the engine does not take.
+    /// Unsolicited: the engine rejected a change.
     LeftOut(Time, BuildError),
-    /// Not asked for: rules that others have taken the place of, to be dropped.
+    /// Unsolicited: replaced rules, to be dropped.
     Spent(Box<PreparedRules>),
-    /// Not asked for: it moves no more packets.
+    /// Unsolicited: it has failed and moves no more packets.
     Failed(LoopError),
-    /// Its thread has ended without a word.
+    /// Its thread ended without an answer.
     Gone,
 }
 
@@ -108,7 +108,7 @@ impl fmt::Debug for Answer {
 
 /// A packet thread's end of the channels.
 pub(crate) struct Inbox {
-    /// Which thread it is, from 0.
+    /// Its index, from 0.
     pub(crate) number: usize,
     pub(crate) orders: Receiver<Order>,
     pub(crate) called: Arc<Waker>,
@@ -118,22 +118,22 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(super) fn answer(&self, answer: Answer) {
-        // Whoever does not listen any more has ended the run.
+        // A receiver that no longer listens has ended the run.
         let _ = self.answers.send((self.number, answer));
         self.caller.wake();
     }
 
-    /// The next order, however long that takes: for when there is nothing more to do.
+    /// Waits for the next order, for when there is nothing else to do.
     fn wait(&self) -> Order {
         self.orders.recv().unwrap_or(Order::Quit)
     }
 }
 
 impl DataLoop {
-    /// What the thread does.
+    /// The main function of the thread.
     pub(crate) fn serve(&mut self, pace: Pace) -> Result<(), LoopError> {
         self.keep_pace(pace)?;
-        // It needs none; and works as well where the kernel lets it give up none.
+        // No privileges are needed; it also works if the kernel does not let them be dropped.
         let _ = privileges::give_up();
         let delay = RunDelay::of_this_thread().ok();
         self.inbox.answer(Answer::Ready { delay, backends: self.backends() });
@@ -146,7 +146,7 @@ impl DataLoop {
         }
     }
 
-    /// Looks what there is to be heard. Changes count from this turn on; all else is done once it has ended.
+    /// Reads orders. Changes count from this turn on; all else is done after the turn.
     pub(super) fn heed(&mut self) {
         while let Ok(order) = self.inbox.orders.try_recv() {
             match order {
@@ -157,10 +157,10 @@ impl DataLoop {
         }
     }
 
-    /// Does what it was told. Whether it is to end.
+    /// Executes orders. Returns whether to end.
     pub(super) fn obey(&mut self) -> Result<bool, LoopError> {
         while let Some(order) = self.orders.pop_front() {
-            // What fails here is answered standing down.
+            // If this fails, the order is answered after standing down.
             let brought_up = match &order {
                 Order::Sample(_) => self.count_lost(),
                 Order::Finish(end, _) => self.settle(*end).and_then(|()| self.count_lost()),
@@ -210,7 +210,7 @@ impl DataLoop {
         Ok(false)
     }
 
-    /// After a failure: touches no port any more, and says what was until then.
+    /// After a failure: uses no port any more, and answers with the state before the failure.
     fn stand_down(&mut self) -> Result<(), LoopError> {
         loop {
             let order = self.orders.pop_front().unwrap_or_else(|| self.inbox.wait());
@@ -233,7 +233,7 @@ impl DataLoop {
                 Order::Holds => self.inbox.answer(Answer::Holds { packets: false, behind: Duration::ZERO }),
                 Order::Halt => self.inbox.answer(Answer::Halted),
                 Order::Finish(end, sample) => {
-                    // It may have failed in the middle of a look at the ports.
+                    // The failure may have happened during a pass over the ports.
                     self.put_in_order();
                     self.hand_in(end)?;
                     self.release(end)?;
@@ -251,8 +251,8 @@ impl DataLoop {
         self.inbox.answer(Answer::Finished(sampled, capture));
     }
 
-    /// Does all that is due up to an instant, and nothing that is due after it. Where the host is so busy that more has come
-    /// than can be done before long, the rest is lost, and counted.
+    /// Does everything due up to an instant, and nothing due after it. If the host is so busy that the arrivals
+    /// cannot be processed in time, the rest is lost, and counted.
     fn settle(&mut self, end: Time) -> Result<(), LoopError> {
         let give_up = self.clock.now() + LAST_LOOKS_TAKE;
         let mut is_complete = false;
@@ -263,7 +263,7 @@ impl DataLoop {
                     break complete.min(end);
                 }
             };
-            // So far behind that there is no catching up.
+            // Too far behind to catch up.
             if !time_is_virtual() && end.since(complete) > LAST_LOOKS_TAKE {
                 break;
             }
@@ -279,13 +279,13 @@ impl DataLoop {
         if !is_complete {
             self.lose_unread(end)?;
         }
-        // What is still in the sockets came too late to be taken.
+        // What is still in the sockets arrived too late to be taken.
         self.release(end)?;
         self.tell_feeds();
         self.send()
     }
 
-    /// Whether packets of programs are inside the network, or wait for an interface.
+    /// Whether programs' packets are inside the network or wait for an interface.
     fn holds_packets(&self) -> bool {
         self.frames_inside > 0 || !self.sending.is_empty()
     }

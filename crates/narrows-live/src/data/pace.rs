@@ -1,4 +1,4 @@
-//! How the loop waits, on which processor it runs, and before whom.
+//! How the loop waits, on which processor it runs, and at which priority.
 
 use std::io;
 
@@ -12,17 +12,18 @@ use super::{DataLoop, LoopError, exchange};
 /// How the loop waits for the next event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// A timer until shortly before it, then looking without pause. How shortly follows from how late timers were.
+    /// A timer until shortly before the event, then busy-waiting. How shortly depends on the recent lateness of
+    /// timers.
     #[default]
     Hybrid,
-    /// Looking without pause.
+    /// Busy-waiting.
     Spin,
-    /// A timer alone.
+    /// A timer only.
     Timer,
 }
 
 impl Wait {
-    /// As users write it.
+    /// Its name in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hybrid => "hybrid",
@@ -32,56 +33,56 @@ impl Wait {
     }
 }
 
-/// All of it.
+/// Wait mode, processor and priority together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     /// How to wait.
     pub wait: Wait,
-    /// The only processor to run on.
+    /// The processor to pin the loop to.
     pub processor: Option<usize>,
-    /// Before whom.
+    /// The scheduling priority.
     pub priority: Priority,
 }
 
-/// Why the loop cannot run as asked.
+/// Why the loop cannot run as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum PaceError {
-    /// More threads than processors for them.
+    /// More threads than processors.
     #[error(
         "--cpu names {named} processors for {threads} threads of the packet loop: name one for each, or let --shards be \
          {named}"
     )]
     TooFewProcessors {
-        /// How many are named.
+        /// How many are given.
         named: usize,
         /// How many threads there would be.
         threads: usize,
     },
-    /// There is no such processor.
+    /// The processor does not exist or cannot be used.
     #[error(
         "--cpu {processor}: cannot run on processor {processor} ({cause}); this process may use {}",
         list(usable)
     )]
     Processor {
-        /// As asked for.
+        /// The requested one.
         processor: usize,
-        /// Those it may use.
+        /// The usable ones.
         usable: Vec<usize>,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// The priority.
+    /// The priority cannot be set.
     #[error(
         "--priority {name}: not allowed ({cause}): this needs CAP_SYS_NICE over the host, which root has outside of \
          containers and user namespaces, or limits that allow it (`ulimit -r`, `ulimit -e`); leave it out, or run it as root"
     )]
     Priority {
-        /// As asked for.
+        /// The requested one.
         name: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// Real-time threads get no time at all.
+    /// Real-time threads get no CPU time.
     #[error(
         "--priority real-time: this host gives real-time threads no time (kernel.sched_rt_runtime_us is 0): use --priority high"
     )]
@@ -93,7 +94,7 @@ fn list(processors: &[usize]) -> String {
     all.join(", ")
 }
 
-/// As users write it.
+/// Its name in options.
 pub(crate) fn name(priority: Priority) -> &'static str {
     match priority {
         Priority::Usual => "usual",
@@ -103,7 +104,7 @@ pub(crate) fn name(priority: Priority) -> &'static str {
 }
 
 impl DataLoop {
-    /// Has the calling thread, which is to run the loop, run like this.
+    /// Applies these settings to the calling thread, which will run the loop.
     pub(super) fn keep_pace(&mut self, pace: Pace) -> Result<(), LoopError> {
         if let Some(processor) = pace.processor {
             scheduling::pin(processor).map_err(|cause| PaceError::Processor {
@@ -114,7 +115,7 @@ impl DataLoop {
         }
         let refused = |cause| PaceError::Priority { name: name(pace.priority), cause };
         if pace.priority == Priority::RealTime {
-            // A kernel that does not show its bound has the usual one.
+            // If the kernel does not report its limit, assume the default.
             let usual = RealTimeShare { runtime: Some(950_000), period: 1_000_000 };
             let rest = RealTimeShare::read().unwrap_or(usual).rest();
             if rest >= 1000 {
@@ -122,7 +123,8 @@ impl DataLoop {
             }
             self.rest = Rest::of(rest, self.clock.now());
         }
-        // In virtual time nobody starves; and the kernel stretches the sleep of usual threads by a thousandth, to join timers.
+        // In virtual time nothing starves; and the kernel extends the sleep of normal threads by a thousandth, to
+        // coalesce timers.
         let priority = if time_is_virtual() { Priority::RealTime } else { pace.priority };
         scheduling::set_priority(priority).map_err(refused)?;
         if time_is_virtual() && pace.wait == Wait::Timer {
@@ -136,26 +138,26 @@ impl DataLoop {
     }
 }
 
-/// Pauses of a thread with real-time priority that would otherwise never sleep: the kernel stops one that does not for
-/// 50 ms at one go.
+/// Pauses of a thread that has real-time priority and would otherwise never sleep: the kernel would stop such a
+/// thread for 50 ms at once.
 ///
-/// While the loop is awake it owes a share of that time; what it sleeps anyway pays it back. What is owed is rested when
-/// nothing is due for longer than that, and in any case before it gets long.
+/// While the loop is awake it accrues a debt, a share of that time; any sleep pays it back. The debt is slept off
+/// when nothing is due for longer than that, and in any case before it becomes large.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
-    /// Of 1000 parts of time.
+    /// In thousandths of the time.
     share: u64,
-    /// Up to when it has been added up.
+    /// The debt is computed up to this instant.
     since: Time,
-    /// A thousand times the nanoseconds that are owed.
+    /// The debt in nanoseconds, times 1000.
     owed: u64,
-    /// All pauses so far.
+    /// The total of pauses so far.
     pub(super) rested: Duration,
 }
 
-/// What is owed when a pause can wait no longer: packets are late by that much, and a little for waking up.
+/// The debt at which a pause can no longer be deferred: packets are late by that much, plus the wake-up.
 const LONGEST: Duration = Duration::from_micros(100);
-/// What makes a pause worth its two system calls.
+/// The minimum pause that is worth its two system calls.
 const SHORTEST: Duration = Duration::from_micros(50);
 
 impl Rest {
@@ -164,7 +166,7 @@ impl Rest {
         Self { share: 0, since: Time::ZERO, owed: 0, rested: Duration::ZERO }
     }
 
-    /// Whether there are any.
+    /// Whether pauses are needed.
     pub(super) fn is_needed(&self) -> bool {
         self.share > 0
     }
@@ -173,7 +175,7 @@ impl Rest {
         Self { share, since: now, ..Self::none() }
     }
 
-    /// Until when to pause now, if at all, where the next event is due at `next`.
+    /// Until when to pause now, if at all, given that the next event is due at `next`.
     pub(super) fn due(&mut self, now: Time, next: Time) -> Option<Time> {
         if !self.is_needed() {
             return None;
@@ -185,21 +187,21 @@ impl Rest {
         (owed >= LONGEST || owed >= SHORTEST && has_time).then(|| now + owed)
     }
 
-    /// A pause in which the thread was off its processor for so long.
+    /// The thread paused, off its processor for this long.
     pub(super) fn rested(&mut self, off: Duration, now: Time) {
         self.rested += off;
         self.slept(off, now);
     }
 
-    /// The thread was off its processor for so long, whatever for.
+    /// The thread was off its processor for this long, for any reason.
     pub(super) fn slept(&mut self, off: Duration, now: Time) {
         self.owed = self.owed.saturating_sub(off.nanos().saturating_mul(1000));
         self.since = now;
     }
 }
 
-/// How long the calling thread is off its processor from here on: waking up and falling asleep take their time, too, and
-/// the kernel counts that as being awake.
+/// Measures how long the calling thread is off its processor: waking up and falling asleep take time, which the
+/// kernel counts as being awake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Off {
     from: Time,

@@ -1,9 +1,9 @@
-//! Which ports to look at for what has come.
+//! Which ports to read.
 //!
-//! A few are looked at one after the other in each turn; many through the kernel's list of those that are ready
-//! ([`ReadySet`]), so that a turn costs what has come and not what there is. In virtual time, where nothing comes while the
-//! loop is awake, those are due that the wait before the turn found ready; and as a system call is dear there and what it
-//! does is not, more are waited for one by one.
+//! With few ports, each turn reads one after the other. With many, the kernel's list of ready ones ([`ReadySet`]) is
+//! used, so the cost depends on the arrivals and not on the number of ports. In virtual time nothing arrives while
+//! the loop is awake, so the ports due are those that the last wait found ready; a system call is expensive there
+//! while its work is not, so more ports are polled individually.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,19 +13,19 @@ use narrows_io::ready_set::ReadySet;
 
 use super::Port;
 
-/// With more cables than this, looking at each takes longer than asking the kernel which are ready.
+/// With more cables than this, reading each takes longer than asking the kernel which are ready.
 const FEW: usize = 4;
 /// The same in virtual time.
 const FEW_IN_VIRTUAL_TIME: usize = 16;
 
-/// Ports by their places.
+/// Ports, by index.
 #[derive(Default)]
 pub(super) struct PollSet {
-    /// Those to look at in this turn.
+    /// The ports to read in this turn.
     pub(super) due: Vec<usize>,
     cabled: Vec<usize>,
     ready: Option<ReadySet>,
-    /// What the last wait has found, where only that is looked at: one for each of the descriptors.
+    /// The result of the last wait, where only that counts: one entry per descriptor.
     woken: Option<Vec<bool>>,
 }
 
@@ -37,19 +37,20 @@ impl PollSet {
             cabled().try_for_each(|(at, cable)| ready.add(&cable.end, at))?;
             io::Result::Ok(ready)
         };
-        // Where the kernel has no descriptor left for a list, all are looked at.
+        // If the kernel has no descriptor left for a list, all are read.
         let few = if time_is_virtual() { FEW_IN_VIRTUAL_TIME } else { FEW };
         let ready = if cabled().count() > few { listed().ok() } else { None };
         let cabled = cabled().map(|(at, _)| at).collect();
         Self { due: Vec::new(), cabled, ready, woken: None }
     }
 
-    /// From here on looks at nothing but what waits have found. A turn without one, as the last, still looks at all.
+    /// From now on only ports found ready by waits are read. A turn without a wait, such as the last, still reads
+    /// all.
     pub(super) fn rely_on_waits(&mut self) {
         self.woken = Some(Vec::new());
     }
 
-    /// What a wait has found.
+    /// Records the result of a wait.
     pub(super) fn woken(&mut self, found: impl Iterator<Item = bool>) {
         if let Some(woken) = &mut self.woken {
             woken.clear();
@@ -57,8 +58,7 @@ impl PollSet {
         }
     }
 
-    /// Finds out which are due; those that have not sent everything yet are in any case, as some send more when they are
-    /// looked at.
+    /// Determines which are due. Those with unsent frames always are, because some send more when they are read.
     pub(super) fn find_due(&mut self, sending: &[u16]) -> io::Result<()> {
         self.due.clear();
         let woken = self.woken.as_deref().filter(|woken| !woken.is_empty());
@@ -82,12 +82,12 @@ impl PollSet {
         Ok(())
     }
 
-    /// Those with cables, where each is waited for by itself.
+    /// Ports with cables, if each is polled individually.
     pub(super) fn waited_for(&self) -> &[usize] {
         if self.ready.is_some() { &[] } else { &self.cabled }
     }
 
-    /// What becomes readable when a frame comes to any of the ports.
+    /// Becomes readable when a frame arrives at any of the ports.
     pub(super) fn descriptors<'a>(&'a self, ports: &'a [Port]) -> Vec<BorrowedFd<'a>> {
         match &self.ready {
             Some(ready) => vec![ready.as_fd()],

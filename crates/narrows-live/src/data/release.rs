@@ -1,4 +1,4 @@
-//! What the engine lets go: deliveries out of their ports, and what the network itself has to say.
+//! Outputs: deliveries through the ports, and frames that the network itself sends.
 
 use std::ops::Range;
 
@@ -14,16 +14,16 @@ use super::answer::Told;
 use super::{DataLoop, LoopError, Outgoing};
 use crate::load::Load;
 
-/// Frames sent by one call. They count as released when it begins, so it should not take long.
+/// The maximum number of frames sent by one call. They count as released when it begins, so it should be short.
 const SENT_AT_ONCE: usize = 16;
-/// Frames that wait for an interface whose queue is full; what comes beyond counts as a failure to send.
+/// The maximum number of frames waiting for an interface whose queue is full; further ones count as send failures.
 const MOST_UNSENT: usize = 4096;
 
 impl DataLoop {
-    /// Takes what the engine has decided by the watermark.
+    /// Processes the engine's events up to the watermark.
     pub(super) fn release(&mut self, watermark: Time) -> Result<(), LoopError> {
-        // No further than to the last event that is due: a packet may still be on its way from the interface to the
-        // socket, with a stamp from before the watermark.
+        // No further than the last due event: a packet may still be on its way from the interface to the socket, with
+        // a timestamp before the watermark.
         while let Some(at) = self.engine.next_event().filter(|&at| at <= watermark) {
             let Some(event) = self.engine.poll(at) else { continue };
             if let Some(recorder) = &mut self.recorder {
@@ -45,7 +45,7 @@ impl DataLoop {
                     Verdict::Delivered(port) if ports[usize::from(port.index())].cable.is_none() => {
                         capture.decided(&event, port, Fate::Delivered);
                     }
-                    // Until it is sent.
+                    // Captured when it is sent.
                     Verdict::Delivered(_) => {}
                 }
             }
@@ -79,7 +79,7 @@ impl DataLoop {
     }
 
     pub(super) fn send(&mut self) -> Result<(), LoopError> {
-        // Those first to which something was due first.
+        // The ports with the earliest due frame first.
         let mut sending = std::mem::take(&mut self.sending);
         for &at in &sending {
             let port = &mut self.ports[usize::from(at)];
@@ -90,7 +90,7 @@ impl DataLoop {
                 let count = cable.end.join(unsent).unwrap_or(SENT_AT_ONCE).min(unsent.len());
                 let batch = &mut unsent[..count];
                 if let Some(capture) = &mut self.capture {
-                    // Before: a frame that was sent may be gone.
+                    // Before sending: a sent frame may be gone.
                     capture.stage(self.engine.now(), port.id, batch.iter().map(Outgoing::captured));
                 }
                 let before = self.clock.now();
@@ -139,7 +139,7 @@ impl DataLoop {
     }
 }
 
-/// Counts frames of a port that an interface took between two instants.
+/// Counts frames of a port that an interface accepted between two instants.
 pub(super) fn left(meter: &mut Meter, port: PortId, frames: &[Outgoing], taken: Range<Time>) {
     for Passage { scheduled, .. } in frames.iter().filter_map(|outgoing| outgoing.passage) {
         meter.released(port, scheduled, taken.start.since(scheduled));
@@ -148,14 +148,14 @@ pub(super) fn left(meter: &mut Meter, port: PortId, frames: &[Outgoing], taken: 
 }
 
 impl Outgoing {
-    /// As a capture has it, if it is sent.
+    /// As recorded in a capture, if it is sent.
     pub(super) fn captured(&self) -> (Fate, &[u8]) {
         (self.passage.map_or(Fate::Answered, Fate::Released), &self.frame)
     }
 }
 
-/// The frame as it leaves: the one that came in, or a copy where others still need that, with the edits that the
-/// engine asks for; `stations` are those on the last link, if a router is at its near end.
+/// The outgoing frame: the one that arrived, or a copy if others still need that, with the engine's edits applied;
+/// `stations` are the link addresses on the last link, if a router is at its near end.
 fn render(
     event: Event<'_, Load>,
     stations: Option<(MacAddress, MacAddress)>,
@@ -163,10 +163,10 @@ fn render(
     made: &mut Vec<u8>,
 ) -> Frame {
     let edits = Edits { stations, ..Edits::of(&event) };
-    // Generated packets do not get here.
+    // Generated packets are not sent.
     let Load::Frame(body) = event.body.get() else { return Frame::default() };
     if edits.needed(body) {
-        // What no checksum of the transport covers leaves an open one as it is.
+        // Edits outside the transport checksum's coverage leave an incomplete one as it is.
         let is_covered = edits.fragment.is_some() || !edits.flips.is_empty();
         let frame = if is_covered && body.is_open() {
             let mut finished = frames.instead_of(body, body);

@@ -1,4 +1,4 @@
-//! What a packet thread has counted, as it is: raw, for the director to add up and to put into words.
+//! A packet thread's raw counters, which the director aggregates and formats.
 
 use narrows_core::rules::{Rule, RuleCounters, RuleView, StateView};
 use narrows_core::{Element, LinkView, Time};
@@ -8,48 +8,48 @@ use narrows_report::{Counts, Meter, RunInfo, Snapshot, ThreadReport, TrainsRepor
 use super::DataLoop;
 use super::traffic::TrafficSample;
 
-/// What a sample is taken with.
+/// What a packet thread needs to take a sample.
 pub(crate) struct Sample {
-    /// What is reported on.
+    /// What to report on.
     pub(crate) info: RunInfo,
-    /// What the loop goes on with as its meter.
+    /// The meter that the loop continues with.
     pub(crate) meter: Meter,
 }
 
-/// What a packet thread has counted.
+/// The counters of a packet thread.
 pub(crate) struct Sampled {
     pub(crate) info: RunInfo,
     pub(crate) counts: Counts,
-    /// What was seen since the sample before.
+    /// Measurements since the previous sample.
     pub(crate) meter: Meter,
     pub(crate) thread: ThreadReport,
     pub(crate) trains: Option<TrainsReport>,
     pub(crate) traffic: TrafficSample,
-    /// Frames that were answered at its ports.
+    /// Frames answered at its ports.
     pub(crate) answered: u64,
-    /// Routers that had more to say than they may: their names, and how many messages.
+    /// Routers that exceeded their message rate limit: their names, and how many messages were suppressed.
     pub(crate) silenced: Vec<(String, u64)>,
-    /// Where the engine is.
+    /// The engine's present instant.
     pub(crate) engine_at: Time,
 }
 
-/// What rules have counted.
+/// The counters of rules.
 #[derive(Debug, Default)]
 pub(crate) struct RulesSample {
     pub(crate) rules: Vec<(Rule, RuleCounters, bool)>,
     pub(crate) states: Vec<StateView>,
-    /// The engine's links that begin with the name of the rules.
+    /// The engine's links whose names begin with the name of the rules.
     pub(crate) pipes: Vec<PipeSample>,
 }
 
-/// What a pipe has counted, in its flows.
+/// The counters of a pipe, by flow.
 #[derive(Debug)]
 pub(crate) struct PipeSample {
     pub(crate) link: String,
     pub(crate) whole: FlowSample,
-    /// The links that a mask made.
+    /// The links created by a mask.
     pub(crate) instances: Vec<FlowSample>,
-    /// The queues within, by their numbers.
+    /// Its queues, by number.
     pub(crate) queues: Vec<(u32, FlowSample)>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct FlowSample {
 }
 
 impl DataLoop {
-    /// What this loop has counted; the engine has been brought up to `now`.
+    /// This loop's counters; the engine has been advanced to `now`.
     pub(super) fn sample(&mut self, sample: Sample, now: Time) -> Sampled {
         let Sample { mut info, meter } = sample;
         info.span = (Time::ZERO, now);
@@ -83,7 +83,7 @@ impl DataLoop {
         }
     }
 
-    /// What the links of this loop have let out, and what waits.
+    /// What this loop's links have delivered, and their backlogs.
     pub(super) fn snapshot(&self, now: Time, counts: bool) -> Snapshot {
         let has = |place| self.share.has(place);
         if counts {
@@ -92,7 +92,7 @@ impl DataLoop {
         Snapshot::of(&self.engine, &has, now)
     }
 
-    /// What the thread has used.
+    /// The thread's resource use.
     fn thread_report(&self, info: &RunInfo) -> ThreadReport {
         let used = thread_processor_time().saturating_sub(self.processor_time_before);
         let span = info.span.1.since(info.span.0).nanos().max(1);
@@ -105,13 +105,13 @@ impl DataLoop {
         }
     }
 
-    /// How frames come and go at its ports.
+    /// The packet I/O backends of its ports.
     pub(super) fn backends(&self) -> Vec<String> {
         let cables = self.ports.iter().filter_map(|port| port.cable.as_ref());
         cables.map(|cable| cable.end.description()).collect()
     }
 
-    /// What the rules of this name have counted, and the pipes beside them.
+    /// The counters of the rules with this name and of their pipes.
     pub(super) fn rules_sample(&self, name: &str) -> RulesSample {
         let Some(rules) = self.engine.rules_of(name) else { return RulesSample::default() };
         if !self.share.has_element(Element::Rules(rules)) {

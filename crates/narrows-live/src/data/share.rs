@@ -1,8 +1,8 @@
-//! Which parts of a network a loop moves packets of, where several threads share them.
+//! Which parts of a network a loop handles, if several threads share it.
 //!
-//! Parts that no packet can go between ([`Parts`]) need nothing of one another. So each thread has an engine of the whole
-//! network, in which only its own parts see packets: names, numbers and draws are those of one engine for all, and so are the
-//! verdicts. A link that is never used costs less than a KiB.
+//! Parts between which no packet can travel ([`Parts`]) are independent. So each thread has an engine for the whole
+//! network, in which only its own parts see packets: names, numbers and draws are those of a single engine for all,
+//! and so are the verdicts. An unused link costs less than a KiB.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use narrows_report::Place;
 
 use super::pace::PaceError;
 
-/// On how many threads the parts of a network that have nothing to do with one another are to run, and where.
+/// On how many threads, and where, the independent components of a network run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Threads {
-    /// At most so many; without, as many as the host has room for.
+    /// The maximum number of threads; by default as many as the host has room for.
     pub most: Option<usize>,
-    /// The processors, one for each; none of them: any.
+    /// The processors, one per thread; empty for any.
     pub processors: Vec<usize>,
 }
 
 impl Threads {
-    /// How many for so many parts.
+    /// The number of threads for this many parts.
     fn count(&self, parts: usize) -> Result<usize, PaceError> {
         let most = match (self.most, self.processors.len()) {
             (Some(most), _) => most,
@@ -37,16 +37,16 @@ impl Threads {
     }
 }
 
-/// How many threads that may never sleep a host of so many processors has room for, beside the programs.
+/// How many threads that may never sleep fit on a host with this many processors, beside the programs.
 fn room(processors: usize) -> usize {
     if processors > 2 { processors - 1 } else { processors }
 }
 
-/// What a loop has of a network.
+/// A loop's share of a network.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Share(Option<Several>);
 
-/// Where there are several.
+/// If there are several.
 #[derive(Clone, Debug)]
 struct Several {
     own: usize,
@@ -56,7 +56,7 @@ struct Several {
 }
 
 impl Share {
-    /// Whether it is this loop's.
+    /// Whether this place is in the loop's share.
     pub(crate) fn has(&self, place: Place) -> bool {
         self.0.as_ref().is_none_or(|several| {
             let part = match place {
@@ -80,8 +80,8 @@ impl Share {
 }
 
 impl Share {
-    /// Those of several loops, for so many threads at the most; one that has it all where there are no independent
-    /// components, or no room for more threads. `sizes` is how many ports with cables each component has.
+    /// Shares for several loops, at most this many threads; a single share if there are no independent components, or
+    /// no room for more threads. `sizes` is the number of ports with cables of each component.
     pub(crate) fn among(parts: Parts, sizes: &[usize], threads: &Threads) -> Result<Vec<Self>, PaceError> {
         let count = threads.count(sizes.iter().filter(|&&size| size > 0).count())?;
         if count < 2 {
@@ -93,7 +93,7 @@ impl Share {
     }
 }
 
-/// Deals parts of these sizes out among threads: the largest first, each to the one that has least.
+/// Distributes parts of these sizes among threads: largest first, each to the thread with the least.
 fn deal(sizes: &[usize], threads: usize) -> Vec<usize> {
     let mut largest_first: Vec<usize> = (0..sizes.len()).collect();
     largest_first.sort_by_key(|&part| std::cmp::Reverse(sizes[part]));

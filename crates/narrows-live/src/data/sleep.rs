@@ -1,4 +1,4 @@
-//! Sleeping, and what the kernel says of losses.
+//! Sleeping, and the kernel's counters of lost packets.
 
 use narrows_core::{Duration, Time};
 use narrows_io::packet_socket::{ReceiveBatch, Received};
@@ -7,9 +7,9 @@ use narrows_io::wait::{Waiting, wait_from};
 use super::{DataLoop, LoopError, WAKE_EARLY, exchange};
 use crate::cabling::FarEnd;
 
-/// How soon a port whose interface is full is tried again.
+/// How soon a port whose interface is full is retried.
 const RETRY: Duration = Duration::from_micros(100);
-/// For how long, and in how many frames of a port, what nobody has time for is counted at the end.
+/// At the end: for how long, and up to how many frames per port, unread frames are counted.
 const COUNTING_TAKES: Duration = Duration::from_millis(200);
 const MOST_COUNTED: usize = 1 << 20;
 
@@ -26,7 +26,7 @@ impl DataLoop {
         waiting.extend(wall_clock.iter().map(|&clock| Waiting::readable(clock)));
         waiting.extend(ends.iter().map(Waiting::readable));
         let now = self.clock.now();
-        // A port whose interface is full must be tried again before long.
+        // A port whose interface is full must be retried soon.
         let until = if self.is_stuck { until.min(now + RETRY) } else { until };
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
         let from = self.clock.reading(now);
@@ -68,14 +68,14 @@ impl DataLoop {
         Ok(())
     }
 
-    /// A timer was late by this: at once the next sleep ends earlier, or by and by the sleeps get longer again.
+    /// A timer was this late: the next sleep ends earlier at once; sleeps become longer again gradually.
     fn learn_from(&mut self, late: Duration) {
         let (now, wanted) = (self.wake_early.nanos(), late.nanos().saturating_mul(2));
         let next = if wanted > now { wanted } else { now - (now - wanted) / 16 };
         self.wake_early = Duration::from_nanos(next.clamp(*WAKE_EARLY.start(), *WAKE_EARLY.end()));
     }
 
-    /// Asks the sockets how many packets the kernel had no room for.
+    /// Reads from the sockets how many packets the kernel dropped.
     pub(super) fn count_lost(&mut self) -> Result<(), LoopError> {
         for port in &mut self.ports {
             let Some(cable) = &mut port.cable else { continue };
@@ -93,7 +93,7 @@ impl DataLoop {
         Ok(())
     }
 
-    /// Counts what had come by `end` and nobody had time for: it is lost.
+    /// Counts what had arrived by `end` and was not read: it is lost.
     pub(super) fn lose_unread(&mut self, end: Time) -> Result<(), LoopError> {
         for input in self.inputs.extract_if(.., |input| input.at <= end) {
             self.meter.receive_ring_dropped(input.port, 1);

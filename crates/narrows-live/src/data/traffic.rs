@@ -1,12 +1,12 @@
-//! The scenario's own traffic beside what comes from ports.
+//! The scenario's own traffic, in addition to what arrives at ports.
 //!
-//! Its packets enter the engine at the instants at which they are due, however late the thread looks: before anything later is
-//! handed in, and before anything later is released. So what they meet, and what they do to the packets of programs, does not
-//! depend on how busy the host is. Nobody receives them: while no packet of a program is inside, the thread looks after them
+//! Its packets enter the engine at their due instants, however late the thread is: before any later input is handed
+//! in, and before anything later is released. So what happens to them, and what they do to programs' packets, does
+//! not depend on the host's load. No host receives them: while no program's packet is inside, the thread handles them
 //! once a millisecond.
 //!
-//! A thread that cannot generate packets as fast as they are due falls behind with all it does. Once it is a second behind, it
-//! leaves packets out, and counts them: the source could not send them in time.
+//! A thread that cannot generate packets as fast as they are due falls behind with everything. Once it is a second
+//! behind, it skips packets and counts them: the source could not send them in time.
 
 use narrows_core::{Body as Kept, Duration, Event, Packet, Time};
 use narrows_frame::log::Generated;
@@ -16,46 +16,46 @@ use narrows_traffic::{Body, Delivery, Sources};
 use super::{DataLoop, LoopError};
 use crate::load::Load;
 
-/// Packets generated in a turn, before orders are looked for again.
+/// The maximum number of packets generated in a turn, before it checks for orders again.
 const MOST_A_TURN: u32 = 2048;
-/// Packets left out in a turn; those beyond are left out by and by.
+/// The maximum number of packets skipped in a turn; further ones are skipped later.
 const MOST_MISSED_A_TURN: u32 = 1 << 15;
-/// How far a thread may be behind before packets are left out.
+/// How far a thread may be behind before packets are skipped.
 const BEHIND: Duration = Duration::from_secs(1);
-/// How long generated packets may wait for the thread to look where no packet of a program is inside.
+/// How long generated packets may wait for the thread while no program's packet is inside.
 const UNSEEN: Duration = Duration::from_millis(1);
-/// The least step of time.
+/// The smallest time step.
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
 /// The sources that send through this thread's part of the network.
 pub(crate) struct Traffic {
     sources: Sources,
-    /// Whether some wait for what arrives.
+    /// Whether any source reacts to arrivals.
     responds: bool,
-    /// What became of their packets, by the numbers of the sources.
+    /// The results of their packets, by source number.
     meters: Vec<SourceMeter>,
     /// When the next packet is due.
     next: Option<Time>,
-    /// Up to when everything was handed in.
+    /// Everything up to this instant has been handed in.
     complete: Time,
     /// When the turn began.
     turn: Time,
-    /// Packets that may still be generated in this turn, and left out.
+    /// How many packets may still be generated or skipped in this turn.
     left: u32,
     left_out: u32,
 }
 
-/// What was counted of traffic, each with its place among the scenario's.
+/// Counters of traffic, each with its index among the scenario's traffic.
 #[derive(Debug, Default)]
 pub(crate) struct TrafficSample {
-    /// Since the sample before.
+    /// Since the previous sample.
     pub(crate) sources: Vec<(u32, SourceMeter)>,
-    /// Since the beginning.
+    /// Since the start.
     pub(crate) applications: Vec<(u32, AppMeter)>,
 }
 
 impl Traffic {
-    /// Nothing for no sources.
+    /// `None` if there are no sources.
     pub(crate) fn of(mut sources: Sources) -> Option<Box<Self>> {
         let meters = (0..sources.len()).map(|_| SourceMeter::default()).collect();
         let (responds, next) = (sources.respond(), sources.peek());
@@ -76,13 +76,13 @@ impl Traffic {
         Ok(())
     }
 
-    /// A turn has come so far.
+    /// The turn has reached this instant.
     pub(super) fn completed(&mut self, reached: Time) {
         self.complete = reached;
     }
 
-    /// When somebody has to look after it: `watched` says whether a packet of a program is inside, `event` when something happens
-    /// in the network.
+    /// When it needs attention: `watched` says whether a program's packet is inside, `event` is the network's next
+    /// event.
     pub(super) fn due(&self, watched: bool, event: Option<Time>) -> Time {
         let awaited = event.filter(|_| self.responds && !watched);
         let starved = self.sources.is_starved().then_some(self.complete + UNSEEN);
@@ -90,7 +90,7 @@ impl Traffic {
         if watched { next } else { next.max(self.complete + UNSEEN) }
     }
 
-    /// A packet has its verdict.
+    /// A packet has got its verdict.
     pub(super) fn decided(&mut self, event: Event<'_, Load>) {
         let is_last = matches!(event.body, Kept::Last(_));
         let Load::Generated(Body { source, .. }) = event.body.get() else { return };
@@ -107,7 +107,7 @@ impl Traffic {
         self.next = self.sources.peek();
     }
 
-    /// What was counted since this was asked before.
+    /// The counters since the last call.
     pub(super) fn sample(&mut self) -> TrafficSample {
         let sources = &self.sources;
         let counted = (0u32..).zip(&mut self.meters);
@@ -119,8 +119,8 @@ impl Traffic {
 }
 
 impl DataLoop {
-    /// Hands in what is due up to an instant, and tells those who respond what arrives until then. Whether that is all of it:
-    /// otherwise the turn has generated enough.
+    /// Hands in what is due up to an instant, and tells responsive sources about arrivals until then. Returns whether
+    /// that is all of it: otherwise the turn has generated enough.
     pub(super) fn generate(&mut self, until: Time) -> Result<bool, LoopError> {
         loop {
             let Some(traffic) = &mut self.traffic else { return Ok(true) };
@@ -133,7 +133,7 @@ impl DataLoop {
                 continue;
             }
             let Some(due) = due else { return Ok(true) };
-            // It may be one that only wakes up.
+            // It may be a timer without a packet.
             let is_in_time =
                 due >= self.engine.now() && (traffic.left > 0 || traffic.turn.since(due) <= BEHIND);
             let budget = if is_in_time { &mut traffic.left } else { &mut traffic.left_out };
@@ -161,7 +161,7 @@ impl DataLoop {
         }
     }
 
-    /// The same before an instant.
+    /// The same, before an instant.
     pub(super) fn generate_before(&mut self, at: Time) -> Result<bool, LoopError> {
         if self.traffic.is_none() || at == Time::ZERO {
             return Ok(true);
@@ -169,13 +169,13 @@ impl DataLoop {
         self.generate(at.before(NANOSECOND))
     }
 
-    /// When the thread has to look after the scenario's own traffic.
+    /// When the scenario's own traffic needs attention.
     pub(super) fn traffic_due(&self) -> Time {
         let Some(traffic) = &self.traffic else { return Time::NEVER };
         traffic.due(self.is_watched(), self.engine.next_event())
     }
 
-    /// Whether somebody waits for what happens in the engine: a packet of a program is inside, or somebody is asked there.
+    /// Whether internal events need attention: a program's packet is inside, or feeds are asked at them.
     pub(super) fn is_watched(&self) -> bool {
         self.frames_inside > 0 || self.feeds.as_ref().is_some_and(|feeds| !feeds.is_empty())
     }

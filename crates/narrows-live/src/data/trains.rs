@@ -1,21 +1,21 @@
-//! Trains of segments: how many came and left in one piece.
+//! Trains of segments: how many arrived and left as one frame.
 
 use narrows_core::{Duration, Time};
 use narrows_report::TrainsReport;
 
 use super::{DataLoop, Outgoing};
 
-/// What was seen of trains at one port.
+/// The counters of trains at one port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trains {
     left: u64,
     joined: u64,
-    /// Between the first and the last packet of one that left.
+    /// The maximum span between the first and the last packet of a train that left.
     apart: Duration,
 }
 
 impl Trains {
-    /// These frames have left, some as one with the frame before.
+    /// These frames have left, some joined with the frame before.
     pub(super) fn left(&mut self, frames: &[Outgoing]) {
         let (mut first, mut is_one): (Option<Time>, _) = (None, true);
         for outgoing in frames {
@@ -34,7 +34,7 @@ impl Trains {
 }
 
 impl DataLoop {
-    /// What the report says of trains, where they are carried.
+    /// The report's counters of trains, if they are carried.
     pub(super) fn trains(&self) -> Option<TrainsReport> {
         let ends = self.ports.iter().filter_map(|port| port.cable.as_ref());
         let came: Vec<_> = ends.filter_map(|cable| cable.end.trains()).collect();

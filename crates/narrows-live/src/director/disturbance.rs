@@ -1,6 +1,6 @@
-//! What took the processor from packet threads, second by second: for intervals in which packets were late.
+//! CPU steal and run-queue wait of packet threads, second by second: for intervals in which packets were late.
 //!
-//! A thread of its own reads the kernel's sums once a second, so that the loop is not held up by that.
+//! A separate thread reads the kernel's counters once a second, so that the loop is not delayed by that.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,26 +12,27 @@ use narrows_io::privileges;
 
 use crate::clock::Clock;
 
-/// How far apart readings are.
+/// The interval between readings.
 const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
-/// The most readings that are kept: an hour of seconds in each of which something was taken; beyond, every other one goes.
+/// The maximum number of readings: an hour in which every second had a disturbance; beyond it, every other one is
+/// dropped.
 const MOST: usize = 3600;
 
-/// The kernel's sums at an instant; nothing where it does not say.
+/// The kernel's counters at an instant; `None` if it does not report them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// What the hypervisor gave to others, over all processors, in nanoseconds.
+    /// CPU steal over all processors, in nanoseconds.
     pub(super) stolen: Option<u64>,
-    /// What packet threads waited for a processor that others had, in nanoseconds.
+    /// Run-queue wait of packet threads, in nanoseconds.
     pub(super) waited: Option<u64>,
 }
 
-/// Watches packet threads.
+/// Monitors packet threads.
 #[derive(Debug)]
 pub(super) struct Disturbances {
     clock: Clock,
     watch: Arc<Watch>,
-    /// Nothing once it is to end.
+    /// `None` once it is to end.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -44,8 +45,8 @@ struct Watch {
 }
 
 impl Disturbances {
-    /// Those with these delays. Without a thread to watch them, only the beginning and the end are known; there is none where
-    /// time is virtual, as nothing makes anybody late there.
+    /// Monitors the threads with these delays. If the thread for it cannot be started, only the start and the end are
+    /// known; in virtual time there is none, because nothing is late there.
     pub(super) fn watch(clock: Clock, delays: Vec<RunDelay>) -> Self {
         let before = ProcessorTime::read().ok();
         let watch = Arc::new(Watch { before, delays, readings: Mutex::default() });
@@ -54,7 +55,7 @@ impl Disturbances {
         let theirs = Arc::clone(&watch);
         let thread = (!time_is_virtual()).then(|| {
             thread::Builder::new().name("host watch".into()).spawn(move || {
-                // It needs none; and reads as well where the kernel lets it give up none.
+                // No privileges are needed; reading also works if the kernel does not let them be dropped.
                 let _ = privileges::give_up();
                 while ended.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {
                     theirs.look(clock);
@@ -64,12 +65,12 @@ impl Disturbances {
         Self { clock, watch, end: Some(end), thread: thread.and_then(Result::ok) }
     }
 
-    /// Up to now.
+    /// Takes a reading now.
     pub(super) fn look(&self) {
         self.watch.look(self.clock);
     }
 
-    /// What was taken in the seconds that a time touches.
+    /// The disturbance in the seconds that an interval touches.
     pub(super) fn around(&self, start: Time, end: Time) -> Taken {
         self.watch.readings().around(start, end)
     }
@@ -98,7 +99,7 @@ impl Watch {
     }
 }
 
-/// Sums at instants, in order. Of several with the same sums only the first and the last are kept.
+/// Counters at instants, in order. Of several readings with equal counters only the first and the last are kept.
 #[derive(Debug, Default)]
 struct Readings(Vec<(Time, Taken)>);
 

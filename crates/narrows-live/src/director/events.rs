@@ -1,4 +1,4 @@
-//! What happened to a run: the last events, numbered, for whoever asks.
+//! The last events of a run, numbered, for clients.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -8,18 +8,18 @@ use super::Director;
 use crate::clock;
 use crate::control::{Event, EventsSince, Happening};
 
-/// Events that are kept.
+/// The number of events kept.
 const MOST: usize = 256;
-/// More of a command line is not.
+/// The maximum length of a command line kept.
 const LONGEST_COMMAND: usize = 160;
 
 /// The last events.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     kept: VecDeque<Event>,
-    /// How many there were in all.
+    /// The total number of events.
     count: u64,
-    /// How many writers of each feed came and went, when that was last looked at.
+    /// How many writers of each feed had connected and disconnected at the last check.
     writers: BTreeMap<(String, String), (u64, u64)>,
 }
 
@@ -32,7 +32,7 @@ impl Events {
         self.kept.push_back(event(self.count));
     }
 
-    /// Those after the one of this number.
+    /// The events after the one with this number.
     pub(super) fn since(&self, after: u64) -> EventsSince {
         let events: Vec<_> = self.kept.iter().filter(|event| event.number > after).cloned().collect();
         let missed = self.count.saturating_sub(after).saturating_sub(events.len() as u64);
@@ -41,17 +41,17 @@ impl Events {
 }
 
 impl Director {
-    /// Notes what happened just now; at the request of somebody where one is answered.
+    /// Records an event that has just happened; at a client's request if one is being answered.
     pub(super) fn happened(&mut self, what: Happening, text: String) {
         let (at_ns, wall_ns, generation) =
             (self.clock.now().nanos(), clock::since_1970(), self.plan.generation());
-        // A step of the timeline is nobody's, whoever lets us see that it was made.
+        // A timeline step has no author, whichever request it is noticed in.
         let is_asked_for = matches!(what, Happening::Changed | Happening::Entered | Happening::Ending);
         let by = self.asking.filter(|_| is_asked_for).and_then(command_line);
         self.events.add(|number| Event { number, at_ns, wall_ns, what, text, generation, by });
     }
 
-    /// Whether writers of feeds came or went.
+    /// Records writers of feeds that connected or disconnected.
     pub(super) fn look_at_feeds(&mut self) {
         let servers = self.pool.workers.iter().filter_map(|worker| worker.feeds.as_ref());
         let now: Vec<_> = servers
@@ -73,7 +73,8 @@ impl Director {
         }
     }
 
-    /// Whether packets of a packet thread were later than they may be: `late` is since its last sample.
+    /// Records packets of a packet thread that exceeded a bound on lateness: `late` counts them since its last
+    /// sample.
     pub(super) fn look_at_lateness(&mut self, number: usize, late: &[(narrows_core::Duration, u64)]) {
         let worker = &mut self.pool.workers[number];
         let sampled = worker.seen.late();
@@ -91,7 +92,7 @@ impl Director {
     }
 }
 
-/// How a process was called, if it is still there: the name of the program and its arguments.
+/// The command line of a process, if it still exists.
 fn command_line(process: u32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{process}/cmdline")).ok()?;
     let text = String::from_utf8_lossy(&bytes);

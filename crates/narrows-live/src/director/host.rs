@@ -1,4 +1,4 @@
-//! What the host did while the network ran: what the report says of it.
+//! The state of the host while the network ran, for the report.
 
 use narrows_io::host::{ProcessorTime, timer_slack};
 use narrows_io::privileges::in_effect;
@@ -7,10 +7,10 @@ use narrows_report::{HostReport, RunInfo, ThreadReport, Word};
 use super::disturbance::Disturbances;
 use crate::data::pace::{self, Pace};
 
-/// What the kernel had counted when the network began.
+/// The kernel's counters when the network started.
 #[derive(Debug)]
 pub(super) struct HostWatch {
-    /// Nothing where the kernel does not say.
+    /// `None` if the kernel does not report it.
     pub(super) processors: Option<ProcessorTime>,
     pub(super) disturbances: Disturbances,
 }

@@ -1,4 +1,4 @@
-//! What commands of ipfw print: the rules, pipes and queues in force, with what packet threads have counted.
+//! Output of ipfw commands: the current rules, pipes and queues, with the counters of packet threads.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -13,7 +13,7 @@ use narrows_scenario::{RulesLink, Scenario};
 use crate::clock::Clock;
 use crate::data::sample::{FlowSample, RulesSample};
 
-/// What commands print about the rules at a link.
+/// Formats the output of commands on the rules at a link.
 pub(super) struct Printer<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) clock: Clock,
@@ -22,7 +22,7 @@ pub(super) struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// What a command prints; nothing for one that does something.
+    /// The output of a command; `None` for one that changes something.
     pub(super) fn print(&self, command: &Command) -> Option<String> {
         let rules = self.scenario.links.iter().find(|one| one.name == self.link)?.rules()?;
         Some(match command {
@@ -60,7 +60,7 @@ impl Printer<'_> {
         rule_lines(&listed, &states, listing)
     }
 
-    /// The flows that a mask has made, or the only one once a packet has come.
+    /// The flows created by a mask, or the only flow once a packet has arrived.
     fn flows(&self, rules: &RulesLink, object: Object, number: u32) -> Vec<ListedFlow> {
         let pipe = match object {
             Object::Queue => rules.queues.get(&number).map(|queue| queue.pipe),

@@ -1,8 +1,8 @@
-//! What is in force, and what will be: the scenario with its timeline, and the changes that somebody asks for.
+//! The current and future configuration: the scenario with its timeline, and requested changes.
 //!
-//! All texts are read here and all files opened; a packet thread gets [steps](Step) of engine changes, each of which knows
-//! its instant. Steps of the timeline are made [some time ahead](WINDOW). What a step changes depends on what is in force
-//! before it: so a change that somebody asks for comes with the steps that follow it.
+//! All text is parsed and all files are opened here; a packet thread gets [steps](Step) of engine changes, each with
+//! its instant. Timeline steps are prepared [some time ahead](WINDOW). The effect of a step depends on the
+//! configuration before it, so a requested change comes with the steps that follow it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,37 +14,37 @@ use narrows_scenario::{EngineChange, FeedUse, NamedFile, Scenario, ScenarioError
 use crate::control::{Checked, Reply, Stale};
 use crate::data::changes::{FirstPacket, Logged, Step};
 
-/// How far ahead of their instants steps of the timeline are made; and the most of them, but for those at one instant.
+/// How far ahead timeline steps are prepared; and the maximum number of them, apart from those at the same instant.
 const WINDOW: Duration = Duration::from_secs(2);
 const MOST_STEPS: usize = 256;
-/// Changes, and steps of the timeline that were left out, that a report lists.
+/// The maximum number of changes, and of skipped timeline steps, listed in a report.
 const MOST_NOTES: usize = 24;
 
-/// What is to be changed.
+/// What to change.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     /// Values of links.
     Set(Vec<String>),
-    /// What commands of ipfw say.
+    /// Execute ipfw commands.
     Ipfw { link: Option<String>, file: String, commands: String },
 }
 
-/// The scenario as it is in force up to an instant.
+/// The scenario as configured up to an instant.
 #[derive(Clone, Debug)]
 struct State {
     scenario: Scenario,
     timeline: Timeline,
     notes: Notes,
-    /// How many changes there were, and what the last of them were.
+    /// The number of changes, and the most recent ones.
     generation: u64,
     recent: VecDeque<String>,
 }
 
-/// What was changed, for the report, which stays short.
+/// The changes to list in the report, which are limited.
 #[derive(Clone, Debug, Default)]
 struct Notes {
     listed: Vec<String>,
-    /// How many more there would be.
+    /// How many more there were.
     unlisted: u64,
 }
 
@@ -59,7 +59,7 @@ impl Notes {
 }
 
 impl State {
-    /// Another change is in force.
+    /// Another change has been made.
     fn changed(&mut self, at: Time, what: &str) {
         self.generation += 1;
         if self.recent.len() == MOST_NOTES {
@@ -70,21 +70,21 @@ impl State {
         self.notes.add(|| note);
     }
 
-    /// What is to be said to somebody who knows an earlier state.
+    /// The reply to a client that knows an earlier generation.
     fn stale(&self, known: u64) -> Stale {
         let since = usize::try_from(self.generation.saturating_sub(known)).unwrap_or(usize::MAX);
         let before = self.recent.len().saturating_sub(since);
         Stale { generation: self.generation, changes: self.recent.iter().skip(before).cloned().collect() }
     }
 
-    /// Makes what the timeline says up to an instant.
+    /// Applies the timeline up to an instant.
     fn advance(&mut self, until: Time) {
         while self.timeline.peek().is_some_and(|at| at <= until)
             && let Some(event) = self.timeline.next()
         {
             match self.scenario.assign_at(event.at, &event.set) {
                 Ok(_) => self.changed(event.at, &event.set.join(", ")),
-                // The scenario tried its timeline when it was read; what was set since may make a step wrong.
+                // The timeline was checked when the scenario was read; a later change may have made a step invalid.
                 Err(error) => {
                     self.notes.add(|| format!("the timeline at {} was left out: {error}", event.at));
                 }
@@ -93,19 +93,20 @@ impl State {
     }
 }
 
-/// How far steps have been made, and what is in force then.
+/// How far steps have been prepared, and the configuration at that point.
 #[derive(Clone, Debug)]
 struct Ahead {
     scenario: Scenario,
     timeline: Timeline,
-    /// All steps up to here have been made.
+    /// All steps up to this instant have been prepared.
     horizon: Time,
-    /// When such a step changes which feeds there are, or what their writers see.
+    /// Instants at which such steps change which feeds exist, or what their writers see.
     feeds_change: VecDeque<Time>,
 }
 
 impl Ahead {
-    /// Makes the steps up to an instant, or to fewer, if they are many: those of each of so many packet threads.
+    /// Prepares the steps up to an instant, or fewer if they are many: returns a list for each of `copies` packet
+    /// threads.
     fn steps(&mut self, until: Time, copies: usize) -> Vec<Vec<Step>> {
         let mut all: Vec<Vec<Step>> = (0..copies).map(|_| Vec::new()).collect();
         let (mut count, mut feeds) = (0, feeds_of(&self.scenario));
@@ -122,7 +123,7 @@ impl Ahead {
                     Some(mut before) => before.assign_at(at, &logged.texts),
                     None => self.scenario.assign_at(at, &logged.texts),
                 };
-                // What is wrong is said when the instant has come.
+                // Errors are reported when the instant is reached.
                 if let Ok(changes) = changes {
                     steps.push(Step {
                         at,
@@ -140,7 +141,7 @@ impl Ahead {
         all
     }
 
-    /// What a packet thread does once the first packet has come, where that is waited for. There is only one, then.
+    /// What a packet thread does when the first packet arrives, if it is awaited. There is only one thread then.
     fn first_packet(&self) -> Option<FirstPacket> {
         if !self.timeline.awaits_first_packet() {
             return None;
@@ -149,12 +150,12 @@ impl Ahead {
         Some(Box::new(move |at| ahead.begin(at).pop().unwrap_or_default()))
     }
 
-    /// The first packet has come. Gives the steps that follow it.
+    /// The first packet has arrived. Returns the steps that follow it.
     fn begin(&mut self, at: Time) -> Vec<Vec<Step>> {
         while self.timeline.peek().is_some_and(|step| step <= at)
             && let Some(event) = self.timeline.next()
         {
-            // What is wrong was said when its instant came.
+            // Errors were reported at their instant.
             let _ = self.scenario.assign_at(event.at, &event.set);
         }
         self.horizon = at;
@@ -167,12 +168,12 @@ fn of_link((link, change): (String, narrows_core::Change)) -> EngineChange {
     EngineChange::Link { link, change }
 }
 
-/// The scenario of a run, its timeline and its changes.
+/// A run's scenario, its timeline and its changes.
 pub(super) struct Plan {
     now: State,
-    /// Nothing where nothing is to come.
+    /// `None` if there is nothing to come.
     ahead: Option<Ahead>,
-    /// How many of the scenario's files packet threads have been told of.
+    /// How many of the scenario's files have been sent to packet threads.
     logged_files: usize,
 }
 
@@ -198,7 +199,7 @@ impl From<Refusal> for Reply {
     }
 }
 
-/// A change that is ready to be told, for an instant.
+/// A change that is ready to be sent, for an instant.
 pub(super) struct Prepared {
     state: State,
     ahead: Option<Ahead>,
@@ -208,12 +209,12 @@ pub(super) struct Prepared {
     pub(super) is_change: bool,
     /// For each packet thread: what to do at the instant, and after it.
     pub(super) steps: Vec<(Step, VecDeque<Step>)>,
-    /// Commands that print something, in order, and the link of the rules that they are about.
+    /// Commands that print something, in order, and the link of their rules.
     pub(super) prints: Option<(String, Vec<Command>)>,
 }
 
 impl Prepared {
-    /// The run's generation once it is made.
+    /// The run's generation after this change.
     pub(super) fn generation(&self) -> u64 {
         self.state.generation
     }
@@ -232,22 +233,22 @@ impl Plan {
         Self { ahead: ahead_of(&now, Time::ZERO), now, logged_files }
     }
 
-    /// How many changes there were, as far as [`Plan::advance`] was called.
+    /// The number of changes, as of the last call of [`Plan::advance`].
     pub(super) fn generation(&self) -> u64 {
         self.now.generation
     }
 
-    /// What was changed since that many changes, the oldest first; the last of them where they are many.
+    /// The changes since that generation, oldest first; only the last ones if there are many.
     pub(super) fn changes_since(&self, generation: u64) -> Vec<String> {
         if generation == self.now.generation { Vec::new() } else { self.now.stale(generation).changes }
     }
 
-    /// What is in force, as far as [`Plan::advance`] was called.
+    /// The current scenario, as of the last call of [`Plan::advance`].
     pub(super) fn scenario(&self) -> &Scenario {
         &self.now.scenario
     }
 
-    /// Whether what happens depends on when the first packet comes.
+    /// Whether the timeline depends on the arrival of the first packet.
     pub(super) fn awaits_first_packet(&self) -> bool {
         self.ahead.as_ref().is_some_and(|ahead| ahead.timeline.awaits_first_packet())
     }
@@ -256,7 +257,7 @@ impl Plan {
         self.ahead.as_ref()?.first_packet()
     }
 
-    /// The first packet has come: packet threads know, and have made the steps that follow it.
+    /// The first packet has arrived: packet threads know it, and have prepared the steps that follow it.
     pub(super) fn first_packet_came(&mut self, at: Time) {
         let Some(ahead) = &mut self.ahead else { return };
         *ahead = Ahead {
@@ -269,7 +270,7 @@ impl Plan {
         self.now.timeline.first_packet(at);
     }
 
-    /// Time has come to here. Gives the instant, if there is one, at which a step on the way changed what feeds there are.
+    /// Advances to `now`. Returns the instant, if any, at which a step on the way changed the feeds.
     #[must_use]
     pub(super) fn advance(&mut self, now: Time) -> Option<Time> {
         let made = self.ahead.as_ref().map_or(now, |ahead| ahead.horizon);
@@ -279,7 +280,7 @@ impl Plan {
         instants.drain(..passed).next_back()
     }
 
-    /// When more steps must be made, or one changes what feeds there are; never where neither will be.
+    /// When to prepare more steps, or when a step changes the feeds; never if neither will happen.
     pub(super) fn wake(&self) -> Time {
         let feeds = self.ahead.as_ref().and_then(|ahead| ahead.feeds_change.front().copied());
         self.follow_at().min(feeds.unwrap_or(Time::NEVER))
@@ -290,25 +291,25 @@ impl Plan {
         next.map_or(Time::NEVER, |next| next.before(WINDOW))
     }
 
-    /// Makes the steps that are near enough: those of each of so many packet threads.
+    /// Prepares the steps that are near enough: a list for each of `copies` packet threads.
     pub(super) fn follow(&mut self, now: Time, copies: usize) -> Option<Vec<Vec<Step>>> {
         if now < self.follow_at() {
             return None;
         }
         let ahead = self.ahead.as_mut()?;
-        // Some more, so that this is not to be done for each.
+        // Further than necessary, so that this is not done for each step.
         Some(ahead.steps(now + WINDOW + WINDOW, copies))
     }
 
-    /// What assignments would do that were made at an instant.
+    /// The effect of assignments, if they were made at an instant.
     pub(super) fn check(&self, assignments: Vec<String>, at: Time) -> Result<Checked, Refusal> {
         let after = self.prepare(&What::Set(assignments), None, at, 1)?;
         let undo = after.state.scenario.difference(&self.now.scenario).assignments;
         Ok(Checked { generation: self.now.generation, undo })
     }
 
-    /// Works out what a change does at an instant, and what follows it, for so many packet threads. Where a generation is
-    /// given, the change is meant for no other state.
+    /// Computes the effect of a change at an instant, and the steps that follow it, for `copies` packet threads. If a
+    /// generation is given, the change is rejected for any other.
     pub(super) fn prepare(
         &self,
         what: &What,
@@ -353,18 +354,18 @@ impl Plan {
         })
     }
 
-    /// A change is in force.
+    /// A change has been made.
     pub(super) fn commit(&mut self, prepared: Prepared) {
         (self.now, self.ahead) = (prepared.state, prepared.ahead);
         self.logged_files = prepared.logged_files;
     }
 
-    /// Adds to the notes of the report.
+    /// Adds a note to the report.
     pub(super) fn note(&mut self, note: impl FnOnce() -> String) {
         self.now.notes.add(note);
     }
 
-    /// What was changed, and what was noted.
+    /// The changes and notes.
     pub(super) fn notes(&self) -> Vec<String> {
         let Notes { listed, unlisted } = &self.now.notes;
         listed.iter().cloned().chain((*unlisted > 0).then(|| format!("and {unlisted} more"))).collect()
@@ -388,12 +389,12 @@ pub(super) fn feeds_of(scenario: &Scenario) -> Vec<(String, FeedUse)> {
     feeds.collect()
 }
 
-/// What a change does.
+/// The effect of a change.
 struct Applied {
     changes: Vec<EngineChange>,
-    /// As a record keeps it.
+    /// As text for the input log.
     texts: Vec<String>,
-    /// As the report has it.
+    /// As text for the report.
     summary: String,
     prints: Option<(String, Vec<Command>)>,
 }

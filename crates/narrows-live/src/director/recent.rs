@@ -1,4 +1,4 @@
-//! What the network does at present: once a second packet threads say what their links have let out.
+//! The present state of the network: once a second packet threads report what their links have delivered.
 
 use narrows_core::{Duration, Time};
 use narrows_io::host::time_is_virtual;
@@ -9,13 +9,13 @@ use super::requests::Hurry;
 use crate::data::LoopError;
 use crate::data::orders::{Answer, Order};
 
-/// How often they are asked.
+/// The interval between queries.
 const APART: Duration = Duration::from_secs(1);
-/// With more directions than these they are not, as that would take them time.
+/// With more directions than this they are not queried, because it would take them too long.
 const MOST_DIRECTIONS: usize = 256;
 
 impl Director {
-    /// Asks packet threads when it is time to.
+    /// Queries packet threads when it is time.
     pub(super) fn keep_recent(&mut self) {
         let now = self.clock.now();
         if now < self.next_snapshot || self.is_halted {
@@ -31,7 +31,7 @@ impl Director {
         self.pool.call();
     }
 
-    /// Asks packet threads for a row of the series when it is time to.
+    /// Asks packet threads for a row of the series when it is time.
     pub(super) fn keep_series_going(&mut self) {
         let now = self.clock.now();
         let Some(series) = self.series.as_mut().filter(|series| series.next() <= now) else { return };
@@ -48,12 +48,12 @@ impl Director {
         directions.sum::<usize>() <= MOST_DIRECTIONS
     }
 
-    /// What arrived at hosts of late, as of the last time that packet threads said so.
+    /// The recent rate delivered to hosts, as of the last query.
     pub(super) fn recent_rates(&self) -> RecentRates {
         Now::delivered(self.pool.workers.iter().map(|worker| &worker.recent))
     }
 
-    /// What the network does now; nothing where it has too many links.
+    /// The present state of the network; `None` if it has too many links.
     pub(super) fn present(&mut self, info: &RunInfo, hurry: Hurry<'_>) -> Result<Option<Now>, LoopError> {
         if !self.is_looked_at() {
             return Ok(None);

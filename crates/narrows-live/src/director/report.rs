@@ -1,4 +1,4 @@
-//! Reports: what packet threads have counted, put into words.
+//! Reports: formats the counters of packet threads.
 
 use narrows_core::{Duration, Time};
 use narrows_report::{ApplicationInfo, CaptureReport, Part, Report, RunInfo, SourceInfo, SourceMeter};
@@ -14,28 +14,28 @@ use crate::recorder;
 use crate::router;
 use crate::series::Series;
 
-/// Half of all packets are read later than this where packet threads do not keep up.
+/// If half of all packets are read later than this, packet threads do not keep up.
 const OVERLOADED: Duration = Duration::from_millis(10);
-/// Sources that are named where packets were left out.
+/// The maximum number of sources named for skipped packets.
 const MOST_SOURCES: usize = 4;
-/// Ports that are named where packets were lost.
+/// The maximum number of ports named for lost packets.
 const MOST_PORTS: usize = 4;
 
 impl Director {
-    /// What a packet thread takes a sample with.
+    /// What a packet thread needs to take a sample.
     fn sample(&mut self, number: usize, info: &RunInfo) -> Box<Sample> {
         Box::new(Sample { info: info.clone(), meter: self.pool.workers[number].meter() })
     }
 
-    /// The report as things stand. Packet threads that are too busy to say what they have counted are left
-    /// out as of the last time that they did, and the report says so.
+    /// The report so far. Packet threads that are too busy to answer are included as of their last answer, and the
+    /// report says so.
     pub(super) fn report_so_far(&mut self, info: &RunInfo, hurry: Hurry<'_>) -> Result<Report, LoopError> {
         self.hear()?;
         let now = self.advance();
         let mut info = info.clone();
         info.update(self.plan.scenario());
         for number in 0..self.pool.len() {
-            // One that still owes an answer has had its time.
+            // A thread that still owes an answer has had its time.
             if self.pool.workers[number].asked.is_none() {
                 let order = Order::Sample(self.sample(number, &info));
                 let worker = &mut self.pool.workers[number];
@@ -67,13 +67,13 @@ impl Director {
         Ok(self.report(&info))
     }
 
-    /// Closes the record, and reports.
+    /// Closes the input log, and reports.
     ///
     /// # Errors
-    /// When the record cannot be written, or a packet thread does not stop.
+    /// If the log cannot be written, or a packet thread does not stop.
     pub fn finish(mut self, info: &mut RunInfo) -> Result<Report, LoopError> {
         self.halt()?;
-        // Nobody has gone further than this.
+        // No thread has gone further than this.
         let end = self.clock.now();
         let _ = self.plan.advance(end);
         info.update(self.plan.scenario());
@@ -94,7 +94,7 @@ impl Director {
             other => Some(other),
         })?;
         if self.series.is_some() {
-            // The last row has what left until the end.
+            // The last row covers the time until the end.
             self.pool.tell(|_| Order::Snapshot { counts: true });
             let mut series = self.series.take();
             self.await_all(count, |_, number, answer| match answer {
@@ -122,7 +122,7 @@ impl Director {
         self.pool.workers.iter().filter_map(|worker| worker.last.as_deref())
     }
 
-    /// What became of the scenario's own traffic.
+    /// Adds the results of the scenario's own traffic.
     fn report_traffic(&self, report: &mut Report) {
         let scenario = self.plan.scenario();
         let workers = self.pool.workers.iter();
@@ -140,7 +140,7 @@ impl Director {
         report.applications = application_infos(scenario).into_iter().filter_map(app).collect();
     }
 
-    /// Of what packet threads have counted.
+    /// The report from the counters of packet threads.
     fn report(&self, info: &RunInfo) -> Report {
         let mut info = info.clone();
         info.notes.extend(self.sampled().flat_map(|sampled| &sampled.silenced).map(router::silenced_note));
@@ -182,7 +182,7 @@ impl Director {
     }
 }
 
-/// Sources that could not send all that was due.
+/// Sources that could not send everything that was due.
 fn missed(report: &Report) -> Option<String> {
     let missed: Vec<_> = report.generated.iter().filter(|source| source.missed_packets > 0).collect();
     let named = missed.iter().take(MOST_SOURCES).map(|source| {
@@ -200,7 +200,7 @@ fn missed(report: &Report) -> Option<String> {
     (!missed.is_empty()).then(|| format!("the host could not generate packets in time: {text} were skipped"))
 }
 
-/// That the host did not keep up with the packets, and what was lost where.
+/// A note that the host did not keep up with the packets, and where packets were lost.
 fn overload(report: &Report) -> Option<String> {
     let late = report.input_lateness.filter(|lateness| lateness.p50_ns > OVERLOADED.nanos())?;
     let mut text = format!("overloaded: p50 of read delay is {} or more", Duration::from_nanos(late.p50_ns));

@@ -1,4 +1,4 @@
-//! What clients of the control socket ask for.
+//! Handles requests of clients of the control socket.
 
 use std::os::fd::BorrowedFd;
 
@@ -18,16 +18,16 @@ use crate::data::orders::{Answer, Order};
 use crate::data::sample::RulesSample;
 use crate::entrance::Entrances;
 
-/// How far ahead of its making a change is planned at first: about what it takes to tell all packet threads of it. In
-/// virtual time that takes next to none.
+/// How far ahead a change is first planned: about the time to tell all packet threads. In virtual time that takes
+/// almost none.
 const LEAD: Duration = Duration::from_millis(1);
 const LEAD_IN_VIRTUAL_TIME: Duration = Duration::from_micros(10);
-/// How often a change is planned, each time further ahead, where the host is too busy to tell all of it in time.
+/// How often a change is planned again, each time further ahead, if the host is too busy to tell all threads in time.
 const TRIES: usize = 10;
-/// How long packet threads have to say what they have counted, before the answer goes without that.
+/// How long packet threads have to return their counters before the reply goes without them.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Who ends the waiting for packet threads.
+/// What ends waiting for packet threads.
 #[derive(Clone, Copy)]
 pub(super) struct Hurry<'a> {
     ready: Option<BorrowedFd<'a>>,
@@ -35,7 +35,7 @@ pub(super) struct Hurry<'a> {
 }
 
 impl Director {
-    /// Serves the clients of the control socket that have something to say.
+    /// Serves the clients of the control socket that have sent something.
     pub(super) fn serve(
         &mut self,
         ready: Option<BorrowedFd<'_>>,
@@ -142,8 +142,8 @@ impl Director {
         Ok(value.map_or_else(|error| Reply::Error(error.to_string()), Reply::Ok))
     }
 
-    /// Makes a change at one instant on all packet threads, or says why it is none. Where a generation is given, it is meant
-    /// for no other state.
+    /// Makes a change at one instant on all packet threads, or says why it is invalid. If a generation is given, it
+    /// is rejected for any other.
     fn change(
         &mut self,
         what: &What,
@@ -152,7 +152,7 @@ impl Director {
     ) -> Result<Result<Changed, Reply>, LoopError> {
         self.hear()?;
         self.advance();
-        // Without an instant that is near: so files are read, and what is wrong is said, before there is any hurry.
+        // First without an instant close ahead, so that files are read and errors are found before time matters.
         match self.plan.prepare(what, meant_for, self.clock.now(), 1) {
             Ok(prepared) if prepared.is_change => {}
             Ok(prepared) => {
@@ -181,7 +181,7 @@ impl Director {
         Ok(Err(Reply::Error(busy.into())))
     }
 
-    /// Tells all packet threads of a change; whether each knew before the change's instant, so that it is made.
+    /// Tells all packet threads of a change; returns whether each knew it before its instant, so that it is made.
     fn tell(&mut self, prepared: &mut Prepared) -> bool {
         let decision = Decision::default();
         let (first, mut steps) = (prepared.first_packet(), std::mem::take(&mut prepared.steps).into_iter());
@@ -192,7 +192,7 @@ impl Director {
             let (decision, first) = (decision.clone(), first.take().flatten());
             Order::Ask(Box::new(Asked { step, decision, then, first }))
         });
-        // Those that sleep wake up for it, and whoever got there first has given it up.
+        // Sleeping threads wake up for it; a thread that reached the instant first has cancelled it.
         self.pool.call();
         if self.clock.now() < prepared.at { decision.make() } else { decision.give_up() }
     }
@@ -204,14 +204,14 @@ impl Director {
         Ok(())
     }
 
-    /// A change is in force. Gives what its commands print.
+    /// A change has been made. Returns the output of its commands.
     fn changed(&mut self, mut prepared: Prepared, hurry: Hurry<'_>) -> Result<String, LoopError> {
         let feeds_before = feeds_of(self.plan.scenario());
         let (at, prints) = (prepared.at, prepared.prints.take());
         let generation = self.plan.generation();
         self.plan.commit(prepared);
         let mut changes = self.plan.changes_since(generation);
-        // Steps of the timeline that came before it are made with it.
+        // Timeline steps before it are applied with it.
         let own = changes.pop();
         changes.into_iter().for_each(|step| self.happened(Happening::Timeline, step));
         own.into_iter().for_each(|change| self.happened(Happening::Changed, change));
@@ -221,7 +221,7 @@ impl Director {
         self.print(prints, hurry)
     }
 
-    /// What commands print about the rules at a link.
+    /// The output of commands on the rules at a link.
     fn print(
         &mut self,
         prints: Option<(String, Vec<Command>)>,
@@ -236,7 +236,7 @@ impl Director {
         Ok(commands.iter().filter_map(|command| printer.print(command)).collect())
     }
 
-    /// Asks packet threads what feeds there are from an instant on, and makes the sockets of new ones.
+    /// Asks packet threads which feeds exist from an instant on, and creates the sockets of new ones.
     fn update_feeds(&mut self, at: Time, hurry: Hurry<'_>) -> Result<(), LoopError> {
         self.pool.tell(|_| Order::Feeds(at));
         self.pool.call();
@@ -267,7 +267,7 @@ impl Director {
         Ok(found)
     }
 
-    /// Takes answers until `take` says that all are there, packet threads have had their time, or the run is to end.
+    /// Takes answers until `take` says that all are there, the threads' time is over, or the run is to end.
     pub(super) fn gather(
         &mut self,
         hurry: Hurry<'_>,

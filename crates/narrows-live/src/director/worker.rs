@@ -1,7 +1,7 @@
-//! The packet threads, as the director sees them.
+//! The packet threads, from the director's side.
 //!
-//! What they are told goes to each by a channel, with a call that wakes it; what they answer comes back by one channel for
-//! all.
+//! Each thread receives orders through its own channel, with a wake-up call; all answers come back through one
+//! channel.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,34 +33,34 @@ pub(super) struct Worker {
     called: Arc<Waker>,
     /// Until it is started.
     waiting: Option<Box<DataLoop>>,
-    /// Gives back the loop, whose ports are closed by who started it.
+    /// Returns the loop, whose ports are closed by the thread that started it.
     thread: Option<JoinHandle<Box<DataLoop>>>,
     pub(super) feeds: Option<FeedServers>,
     pub(super) backends: Vec<String>,
-    /// What its meters have seen in all.
+    /// The total of its meters.
     pub(super) seen: Meter,
-    /// What became of the scenario's own traffic, by its places.
+    /// The results of the scenario's own traffic, by index.
     pub(super) traffic: BTreeMap<u32, SourceMeter>,
-    /// One of these meters, with nothing in it but room.
+    /// A cleared meter with allocated memory.
     spare: Option<Meter>,
-    /// What it had counted when it was last asked, but for what is in `seen`.
+    /// Its counters at the last sample, except those in `seen`.
     pub(super) last: Option<Box<Sampled>>,
-    /// Since when a sample is awaited.
+    /// Since when a sample has been pending.
     pub(super) asked: Option<Time>,
-    /// How many packets it had released later than each bound when that was last looked at.
+    /// How many packets had exceeded each bound on lateness at the last check.
     pub(super) late: Vec<(narrows_core::Duration, u64)>,
-    /// What its links have let out of late.
+    /// What its links have delivered recently.
     pub(super) recent: Recent,
 }
 
 impl WorkerPool {
-    /// None yet.
+    /// An empty pool.
     pub(super) fn new() -> io::Result<Self> {
         let (sender, answers) = mpsc::channel();
         Ok(Self { workers: Vec::new(), sender, answers, called: Arc::new(Waker::new()?) })
     }
 
-    /// Adds one, which is made with its end of the channels.
+    /// Adds a thread, created with its end of the channels.
     pub(super) fn add(&mut self, make: impl FnOnce(Inbox) -> DataLoop) -> io::Result<()> {
         let (orders, received) = mpsc::channel();
         let called = Arc::new(Waker::new()?);
@@ -94,12 +94,12 @@ impl WorkerPool {
         self.workers.len()
     }
 
-    /// Those that are not started yet.
+    /// The threads that have not been started.
     pub(super) fn waiting(&mut self) -> impl Iterator<Item = &mut DataLoop> {
         self.workers.iter_mut().filter_map(|worker| worker.waiting.as_deref_mut())
     }
 
-    /// Starts them all; each says when it runs as it should.
+    /// Starts all threads; each reports when it runs as configured.
     pub(super) fn start(&mut self, paces: impl Iterator<Item = Pace>) -> Result<(), LoopError> {
         for ((number, worker), pace) in self.workers.iter_mut().enumerate().zip(paces) {
             let leaving = Leaving { number, answers: self.sender.clone(), caller: self.called.clone() };
@@ -108,24 +108,24 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// Becomes readable when one of them has something to say.
+    /// Becomes readable when a thread has sent something.
     pub(super) fn called(&self) -> &Arc<Waker> {
         &self.called
     }
 
-    /// Tells each of them; it hears of it in its next turn.
+    /// Sends each an order; it reads it in its next turn.
     pub(super) fn tell(&self, mut order: impl FnMut(usize) -> Order) {
         for (number, worker) in self.workers.iter().enumerate() {
             worker.tell(order(number));
         }
     }
 
-    /// Wakes those that sleep.
+    /// Wakes sleeping threads.
     pub(super) fn call(&self) {
         self.workers.iter().for_each(Worker::call);
     }
 
-    /// The next answer, if there is one, and whose it is.
+    /// The next answer, if there is one, and its sender.
     pub(super) fn next(&self) -> Option<(usize, Answer)> {
         self.called.clear();
         let answer = self.answers.try_recv().ok()?;
@@ -150,7 +150,7 @@ impl Worker {
     }
 
     pub(super) fn tell(&self, order: Order) {
-        // One that is gone has said so.
+        // A thread that is gone has reported that.
         let _ = self.orders.send(order);
     }
 
@@ -158,12 +158,12 @@ impl Worker {
         self.called.wake();
     }
 
-    /// A meter for it to go on with, which costs it as little as can be.
+    /// A meter for it to continue with, at minimal cost to the thread.
     pub(super) fn meter(&mut self) -> Meter {
         self.spare.take().unwrap_or_else(|| self.seen.successor())
     }
 
-    /// Takes what it has counted.
+    /// Takes its counters.
     pub(super) fn take(&mut self, mut sampled: Box<Sampled>) {
         let mut meter = mem::replace(&mut sampled.meter, Meter::new(0));
         self.seen.add(&meter);
@@ -185,14 +185,15 @@ impl Drop for WorkerPool {
             // Before its loop: nobody takes their values any more.
             worker.feeds = None;
             if let Some(thread) = worker.thread.take() {
-                // Why it broke off, if it did, has been said. Its ports are closed here, where the right to do so is.
+                // Its failure, if any, has been reported. Its ports are closed here, in the thread that has the right
+                // to do so.
                 let _ = thread.join();
             }
         }
     }
 }
 
-/// Says so when a thread ends, however it does.
+/// Reports the end of a thread, however it ends.
 struct Leaving {
     number: usize,
     answers: Sender<(usize, Answer)>,

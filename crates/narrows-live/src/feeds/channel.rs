@@ -1,9 +1,9 @@
-//! What joins the packet loop and the thread of a feed: two rings without locks, and a few counters.
+//! Connects the packet loop and the thread of a feed: two lock-free rings, and a few counters.
 //!
-//! The thread stamps each value with the instant at which it came, so that the loop can hand it in with that instant,
-//! however late it looks. The loop says in [`Shared`] how far its packets have got, by stores to memory alone; the
-//! thread sleeps by a timer as long as values will last at the pace of late, and the loop calls it ([`Outlet::call`],
-//! between turns) only when they are used up sooner than that.
+//! The thread records the arrival time of each value, so the loop can hand it in with that instant, however late it
+//! reads it. The loop reports in [`Shared`] how far its packets have got, by memory stores only. The thread sleeps on
+//! a timer for as long as values will last at the recent rate; the loop calls it ([`Outlet::call`], between turns)
+//! only if they are used up sooner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,12 +16,12 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use super::lead::Lead;
 use super::protocol::QUESTION;
 
-/// Nobody wants to be called.
+/// No call is requested.
 const NEVER: u64 = u64::MAX;
-/// Questions on their way to the thread; what comes beyond is not asked.
+/// The maximum number of questions in transit to the thread; further ones are not asked.
 const QUESTIONS: usize = 4096;
 
-/// A value, and when it came.
+/// A value, with its arrival time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamped {
     /// On the monotonic clock.
@@ -30,55 +30,55 @@ pub(super) struct Stamped {
     pub(super) value: i64,
 }
 
-/// A packet that wants its delay.
+/// A packet that needs its delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     /// Its number among the questions of the feed, from 0.
     pub(super) number: u64,
-    /// After this, no answer helps.
+    /// The deadline of the answer.
     pub(super) until: MonotonicTime,
-    /// As the writer gets it.
+    /// As sent to the writer.
     pub(super) record: [u8; QUESTION],
 }
 
 /// What both sides see.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// How many values may wait in the ring and the engine together.
+    /// The maximum number of values in the ring and the engine together.
     lead: AtomicUsize,
-    /// The same in time, in nanoseconds; 0 if it is in values alone.
+    /// The same in time, in nanoseconds; 0 if it is only in values.
     span: AtomicU64,
-    /// Values that wait no more: all that were taken out of the ring, less those that wait in the engine.
+    /// Values no longer queued: all taken out of the ring, minus those queued in the engine.
     gone: AtomicU64,
-    /// How many values packets have asked for, whether or not there was one.
+    /// How many values packets have needed, whether or not there was one.
     asked: AtomicU64,
-    /// The number of values gone at which the thread wants to be called.
+    /// The number of gone values at which the thread wants to be called.
     call_at: AtomicU64,
-    /// The run is over, or the feed is no part of it any more.
+    /// The run is over, or the feed has been removed.
     over: AtomicBool,
     /// What the thread counts.
     pub(super) counts: Counts,
 }
 
-/// What became of writers, as the thread counts it.
+/// The thread's counters of writers.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Writers that were let in.
+    /// Writers accepted.
     pub(super) writers: AtomicU64,
-    /// Those of them that are gone.
+    /// Writers disconnected.
     pub(super) gone: AtomicU64,
-    /// Those that were not, because there was one.
+    /// Writers refused, because there was one already.
     pub(super) refused: AtomicU64,
-    /// Those that were cut off for what they sent.
+    /// Writers disconnected because of what they sent.
     pub(super) malformed: AtomicU64,
-    /// Values of which the end is missing, because their writer was gone.
+    /// Incomplete values, because the writer disconnected.
     pub(super) torn: AtomicU64,
-    /// Questions that no writer has answered, and that were closed after their time.
+    /// Questions that no writer answered, which were closed after their deadline.
     pub(super) unanswered: AtomicU64,
 }
 
 impl Counts {
-    /// Adds one; nobody orders anything by these.
+    /// Adds one; these counters order nothing.
     pub(super) fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -91,7 +91,7 @@ pub(super) struct Outlet {
     questions: Producer<Asked>,
     /// Values taken out of the ring.
     taken: u64,
-    /// Whether a question went out since the thread was last called.
+    /// Whether a question was sent since the thread was last called.
     has_asked: bool,
     /// What both see.
     pub(super) shared: Arc<Shared>,
@@ -99,12 +99,12 @@ pub(super) struct Outlet {
     waker: Arc<Waker>,
 }
 
-/// What directs the thread: apart from the packet loop's end, whose turns it does not disturb.
+/// Controls the thread, apart from the packet loop's end, whose turns it does not disturb.
 #[derive(Debug)]
 pub(super) struct Handle {
     pub(super) shared: Arc<Shared>,
     waker: Arc<Waker>,
-    /// Of the ring.
+    /// The capacity of the ring.
     capacity: usize,
 }
 
@@ -120,7 +120,7 @@ pub(super) struct Intake {
     pub(super) shared: Arc<Shared>,
 }
 
-/// Makes both ends, for at most `capacity` values that wait.
+/// Creates both ends, for at most `capacity` queued values.
 pub(super) fn channel(capacity: usize, lead: Lead, waker: Arc<Waker>) -> (Outlet, Intake) {
     let (into, out) = RingBuffer::new(capacity.max(1));
     let (ask, asked) = RingBuffer::new(QUESTIONS);
@@ -140,12 +140,13 @@ pub(super) fn channel(capacity: usize, lead: Lead, waker: Arc<Waker>) -> (Outlet
 }
 
 impl Outlet {
-    /// Whether there is anything in the ring. No system call.
+    /// Whether the ring has values. No system call.
     pub(super) fn has_values(&self) -> bool {
         !self.values.is_empty()
     }
 
-    /// Takes values out of the ring, oldest first, up to `most`, of those that had come by `until`. No system call.
+    /// Takes values out of the ring, oldest first, up to `most`, of those that had arrived by `until`. No system
+    /// call.
     pub(super) fn take(&mut self, until: MonotonicTime, most: usize, mut each: impl FnMut(Stamped)) {
         let ready = self.values.slots().min(most);
         if ready == 0 {
@@ -162,22 +163,23 @@ impl Outlet {
         self.taken += count as u64;
     }
 
-    /// Says how far packets have got: so many values wait in the engine, so many were asked for. No system call.
+    /// Reports how far packets have got: how many values are queued in the engine and how many were needed. No system
+    /// call.
     pub(super) fn tell(&self, waiting: usize, asked: u64) {
         self.shared.asked.store(asked, Ordering::Relaxed);
         // Paired with the thread's in `Intake::wants_call`: one of the two sees what the other has written.
         self.shared.gone.store(self.taken.saturating_sub(waiting as u64), Ordering::SeqCst);
     }
 
-    /// Passes a question on, or says that there is no room for it. No system call.
+    /// Passes a question on, or returns that there is no room. No system call.
     pub(super) fn ask(&mut self, question: Asked) -> bool {
         let fits = self.questions.push(question).is_ok();
         self.has_asked |= fits;
         fits
     }
 
-    /// Calls the thread if it wants that: a system call, but only when a lead was used up faster than it was lately, or
-    /// there are questions.
+    /// Calls the thread if it wants it: a system call, but only if a lead was used up faster than recently, or there
+    /// are questions.
     pub(super) fn call(&mut self) {
         let due = self.shared.call_at.load(Ordering::SeqCst);
         let wanted = due != NEVER && due <= self.shared.gone.load(Ordering::Relaxed);
@@ -196,7 +198,7 @@ impl Outlet {
 }
 
 impl Handle {
-    /// From now on so many values may wait, as far as the ring has room.
+    /// Sets how many values may be queued, as far as the ring has room.
     pub(super) fn set_lead(&self, lead: Lead) {
         let (most, span) = match lead {
             Lead::Values(most) => (most, Duration::ZERO),
@@ -226,18 +228,18 @@ impl Intake {
         self.values.slots()
     }
 
-    /// How many values wait for packets.
+    /// How many values are queued for packets.
     pub(super) fn waiting(&self) -> usize {
         let waiting = self.given.saturating_sub(self.shared.gone.load(Ordering::Relaxed));
         usize::try_from(waiting).unwrap_or(usize::MAX)
     }
 
-    /// How many values packets have asked for.
+    /// How many values packets have needed.
     pub(super) fn asked(&self) -> u64 {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// How many values may wait.
+    /// How many values may be queued.
     pub(super) fn lead(&self) -> Lead {
         let most = self.shared.lead.load(Ordering::Relaxed);
         match self.shared.span.load(Ordering::Relaxed) {
@@ -246,12 +248,12 @@ impl Intake {
         }
     }
 
-    /// Whether it is time to end.
+    /// Whether to end.
     pub(super) fn is_over(&self) -> bool {
         self.shared.over.load(Ordering::Acquire)
     }
 
-    /// Asks the loop for a call when no more than `waiting` values wait; or says that this is so already.
+    /// Requests a call when at most `waiting` values are queued; or returns that this is already so.
     pub(super) fn wants_call(&self, waiting: usize) -> bool {
         let due = self.given.saturating_sub(waiting as u64);
         self.shared.call_at.store(due, Ordering::SeqCst);
@@ -259,7 +261,7 @@ impl Intake {
         self.shared.gone.load(Ordering::SeqCst) < due
     }
 
-    /// Wants no call any more.
+    /// Cancels the request for a call.
     pub(super) fn is_awake(&self) {
         self.shared.call_at.store(NEVER, Ordering::Relaxed);
     }

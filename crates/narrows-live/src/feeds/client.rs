@@ -1,5 +1,5 @@
-//! The writer's end of a feed, for `narrows feed`: it sends only what there is room for, so that nothing of it lies in
-//! between when the run asks for something else.
+//! The writer's end of a feed, for `narrows feed`: it sends only what there is room for, so that nothing is in
+//! transit when the run asks for something else.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,25 +16,25 @@ use super::protocol::{ASK_ROOM, ASK_WAKE, Answer, INTEGER};
 /// How long a run may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why nothing more goes to a feed.
+/// Why nothing more can be sent to a feed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens.
     #[error("no run listens there anymore")]
     Nobody,
-    /// The run takes no connection.
+    /// The run does not accept the connection.
     #[error("the run does not answer: is it stopped?")]
     Silent,
-    /// There is a writer.
+    /// Another writer is connected.
     #[error("another process writes to this feed: there is one writer at a time")]
     Refused,
-    /// The run did not understand.
+    /// The run could not parse what was sent.
     #[error("the run rejected the values and closed the connection")]
     Malformed,
-    /// The run is over, which is no fault.
+    /// The run is over, which is not an error.
     #[error("the run is over")]
     Over,
-    /// The connection broke.
+    /// The connection failed.
     #[error("the connection to the run broke: {0}")]
     Broken(io::Error),
 }
@@ -43,19 +43,19 @@ pub enum ClientError {
 #[derive(Debug)]
 pub struct Client {
     stream: UnixStream,
-    /// How many values it takes now.
+    /// How many values it accepts now.
     room: u64,
-    /// The most that it ever took.
+    /// The maximum that it ever accepted.
     most: u64,
-    /// How many have gone.
+    /// How many have been sent.
     sent: u64,
 }
 
 impl Client {
-    /// Connects, as the one writer.
+    /// Connects as the only writer.
     ///
     /// # Errors
-    /// When nobody listens, or there is a writer.
+    /// If nobody listens, or another writer is connected.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let stream = connect_within(path, PATIENCE).map_err(|error| match error.kind() {
             ErrorKind::ConnectionRefused | ErrorKind::NotFound => ClientError::Nobody,
@@ -65,14 +65,14 @@ impl Client {
         Ok(Self { stream, room: 0, most: 0, sent: 0 })
     }
 
-    /// Sends values, each a delay in nanoseconds or −1, as there is room for them.
+    /// Sends values, each a delay in nanoseconds or −1, as room becomes available.
     ///
     /// # Errors
-    /// When the run is over or has something against it.
+    /// If the run is over or rejects the writer.
     pub fn send(&mut self, mut values: &[i64]) -> Result<(), ClientError> {
         while !values.is_empty() {
             if self.room == 0 {
-                // In strides: half of the most there was, or the rest.
+                // In chunks: half of the maximum room, or the rest.
                 let level = (self.most / 2).min(values.len() as u64).max(1);
                 self.write(&[ASK_WAKE, i64::try_from(level).unwrap_or(i64::MAX)])?;
                 self.room = self.hear()?;
@@ -88,10 +88,10 @@ impl Client {
         Ok(())
     }
 
-    /// Asks how many values the run takes now.
+    /// Asks how many values the run accepts now.
     ///
     /// # Errors
-    /// As of [`Client::send`].
+    /// Those of [`Client::send`].
     pub fn ask_room(&mut self) -> Result<u64, ClientError> {
         self.write(&[ASK_ROOM])?;
         self.room = self.hear()?;
@@ -99,10 +99,10 @@ impl Client {
         Ok(self.room)
     }
 
-    /// Sends of these values what there is room for, and says how many; waits for none to get it.
+    /// Sends as many of these values as there is room for, and returns how many; does not wait for room.
     ///
     /// # Errors
-    /// As of [`Client::send`].
+    /// Those of [`Client::send`].
     pub fn send_what_fits(&mut self, values: &[i64]) -> Result<usize, ClientError> {
         let room = usize::try_from(self.ask_room()?).unwrap_or(usize::MAX);
         let fits = &values[..room.min(values.len())];
@@ -110,31 +110,31 @@ impl Client {
         Ok(fits.len())
     }
 
-    /// The most room that there ever was.
+    /// The maximum room seen.
     pub fn most_room(&self) -> u64 {
         self.most
     }
 
-    /// Waits until the run has taken all that was sent.
+    /// Waits until the run has taken everything that was sent.
     ///
     /// # Errors
-    /// As of [`Client::send`].
+    /// Those of [`Client::send`].
     pub fn finish(&mut self) -> Result<(), ClientError> {
-        // What is sent is taken in order.
+        // The run takes what is sent in order.
         self.write(&[ASK_ROOM])?;
         self.room = self.hear()?;
         Ok(())
     }
 
-    /// How many values have gone.
+    /// How many values have been sent.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Looks whether the run has anything to say, without being asked.
+    /// Checks for unsolicited messages of the run.
     ///
     /// # Errors
-    /// That it has.
+    /// The message, as an error.
     pub fn look(&mut self) -> Result<(), ClientError> {
         let ready = wait(&mut [Waiting::readable(&self.stream)], Some(MonotonicTime::default()));
         if ready.map_err(ClientError::Broken)? > 0 {
@@ -147,7 +147,7 @@ impl Client {
         let bytes: Vec<u8> = integers.iter().flat_map(|integer| integer.to_le_bytes()).collect();
         match self.stream.write_all(&bytes) {
             Ok(()) => Ok(()),
-            // It said why before it closed.
+            // It sent the reason before closing.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(match self.hear() {
                 Ok(_) => ClientError::Broken(error),
                 Err(why) => why,
