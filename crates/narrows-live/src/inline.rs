@@ -1,5 +1,5 @@
-//! A network that stands at interfaces which exist already, until it is told to go: what a [`bridge`](crate::bridge) and an
-//! [`attachment`](crate::attach) have in common.
+//! A network on existing interfaces, until it is told to end: shared by [`bridge`](crate::bridge) and
+//! [`attach`](crate::attach).
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -32,56 +32,56 @@ use crate::run_record::{About, Identity};
 use crate::series::SeriesPlan;
 use crate::testbed::Cable;
 
-/// The folder, in that of control sockets, where changed interfaces are remembered.
+/// The folder, inside the folder of control sockets, where changed interfaces are recorded.
 pub const INTERFACES: &str = "interfaces";
 
-/// What is needed from when the network stands: to put the interfaces back, in whatever namespace they are, and to write
-/// the report where other users' folders are.
+/// Capabilities needed while the network is up: to restore the interfaces, in whatever namespace they are, and to
+/// write the report into other users' folders.
 const NEEDED: [Capability; 3] = [Capability::DacOverride, Capability::NetAdmin, Capability::SysAdmin];
 
-/// How a network stands, wherever that is.
+/// Options of an inline network.
 #[derive(Debug)]
 pub struct InlineOptions {
-    /// How the run is called.
+    /// The name of the run.
     pub identity: Identity,
-    /// How long; without, until a signal.
+    /// The duration; by default until a signal.
     pub duration: Option<Duration>,
-    /// Whether to say on the standard error that it stands.
+    /// Whether to print a message on standard error when it is up.
     pub greeting: bool,
-    /// Where to keep the input log.
+    /// The file for the input log.
     pub record: Option<PathBuf>,
-    /// Whether the log keeps whole packets, or their headers.
+    /// Whether the log keeps whole packets or only their headers.
     pub record_whole: bool,
     /// What to capture, with verdicts.
     pub capture: Option<CapturePlan>,
-    /// What time series to keep.
+    /// The time series to write.
     pub series: Option<SeriesPlan>,
-    /// How frames get from the kernel to the engine and back.
+    /// Packet I/O.
     pub cabling: Cabling,
     /// How the packet loop waits and where it runs.
     pub pace: Pace,
-    /// Bounds on lateness that the run is to keep.
+    /// Requested bounds on lateness.
     pub bounds: Vec<LatenessBound>,
     /// The folder of control sockets.
     pub run_folder: PathBuf,
 }
 
-/// How it ended.
+/// The outcome.
 #[derive(Debug)]
 pub struct InlineOutcome {
-    /// What happened.
+    /// The report.
     pub report: Report,
-    /// 0, or 128 and the number of the signal that ended it, unless that is Ctrl-C, which is how it is meant to end; 2 where
-    /// something broke.
+    /// 0; or 128 plus the number of the signal that ended it, unless that is Ctrl-C, the normal way to end it; 2 if
+    /// something failed.
     pub status: u8,
-    /// What ended it before its time, and what to do about that.
+    /// What ended it early, and what to do about that.
     pub broken: Option<String>,
-    /// What could not be put back as it was, as the interface is not where it was.
+    /// What could not be restored, because the interface is no longer there.
     pub gone: Vec<String>,
 }
 
 impl InlineOutcome {
-    /// Puts an interface back as it was.
+    /// Restores an interface.
     pub(crate) fn put_back(&mut self, changed: SavedInterface) -> Result<(), LedgerError> {
         match changed.restore()? {
             PutBack::Done => {}
@@ -91,7 +91,7 @@ impl InlineOutcome {
     }
 }
 
-/// Whether a scenario has two ends, and nothing that a network at layer 2 cannot have.
+/// Checks that a scenario has two ends, and nothing that is impossible at layer 2.
 pub(crate) fn check_scenario(scenario: &Scenario) -> Result<(), InlineError> {
     if let Some(router) = scenario.routers.first() {
         return Err(InlineError::Router(router.name.clone()));
@@ -104,7 +104,7 @@ pub(crate) fn check_scenario(scenario: &Scenario) -> Result<(), InlineError> {
     if ports.len() == 2 { Ok(()) } else { Err(InlineError::Ports(ports.len(), names.join(", "))) }
 }
 
-/// Lets `me`, where a rule says it, mean the addresses of the interfaces, unless the scenario gives its hosts any.
+/// Makes `me` in rules stand for the addresses of the interfaces, unless the scenario gives its hosts addresses.
 pub(crate) fn settle_me(
     scenario: &mut Scenario,
     namespace: &Namespace,
@@ -119,7 +119,7 @@ pub(crate) fn settle_me(
         .filter(|address| is_ours(address.interface))
         .map(|address| Address { ip: address.prefix.address, prefix: address.prefix.length })
         .collect();
-    // The kernel gives every interface one for its link.
+    // The kernel gives every interface a link-local address.
     let is_of_link = |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     if ours.iter().all(|address| is_of_link(address.ip)) {
         let names: Vec<_> = interfaces.iter().map(|interface| format!("`{}`", interface.name)).collect();
@@ -129,7 +129,7 @@ pub(crate) fn settle_me(
     Ok(())
 }
 
-/// The namespace of this name, or the caller's.
+/// The namespace with this name, or the caller's.
 pub(crate) fn namespace(name: Option<&str>) -> Result<Namespace, InlineError> {
     Ok(match name {
         Some(name) => Namespace::open(name)?,
@@ -137,7 +137,7 @@ pub(crate) fn namespace(name: Option<&str>) -> Result<Namespace, InlineError> {
     })
 }
 
-/// Finds an interface with a cable, that is up.
+/// Finds an Ethernet interface that is up.
 pub(crate) fn find(all: &[Interface], namespace: &Namespace, name: &str) -> Result<Interface, InlineError> {
     let Some(found) = all.iter().find(|interface| interface.name == *name) else {
         let others = all.iter().filter(|other| !other.loopback).map(|other| format!("`{}`", other.name));
@@ -152,20 +152,20 @@ pub(crate) fn find(all: &[Interface], namespace: &Namespace, name: &str) -> Resu
     }
 }
 
-/// Programs that are on an interface already, as they concern what crosses.
+/// Whether the interface already has programs, because they affect what crosses.
 pub(crate) fn has_filters(namespace: &Namespace, interface: &Interface) -> Result<bool, InlineError> {
     Ok(RouteSocket::open(namespace)?.has_clsact(interface.index)?)
 }
 
-/// What a change means for a network that stands.
+/// What a change means for a running network.
 pub(crate) enum Heed {
-    /// It goes on, and the report says why one should know.
+    /// It continues, with a note in the report.
     GoOn(String),
     /// It ends, for this reason.
     End(String),
 }
 
-/// The control socket of a network at these interfaces.
+/// The control socket of a network on these interfaces.
 pub(crate) fn control(
     options: &InlineOptions,
     scenario: &Scenario,
@@ -175,7 +175,7 @@ pub(crate) fn control(
     Ok(ControlSocket::open(&options.run_folder, &about)?)
 }
 
-/// A network that stands.
+/// A running network.
 pub(crate) struct Inline {
     pub(crate) network: Director,
     signals: EndSignals,
@@ -185,7 +185,7 @@ pub(crate) struct Inline {
     ended: Option<(u8, Option<String>)>,
 }
 
-/// What a network is made of before it stands.
+/// What a network is built from.
 pub(crate) struct Ground {
     pub(crate) signals: EndSignals,
     pub(crate) control: ControlSocket,
@@ -223,17 +223,17 @@ impl Inline {
         Ok(Self { network, signals, watch, info, name, ended: None })
     }
 
-    /// Says on the standard error what stands where.
+    /// Prints on standard error what is running where.
     pub(crate) fn greet(&self, what: &str, options: &InlineOptions) {
         if options.greeting {
             let name = &self.name;
             let until = if options.duration.is_some() { "" } else { "; Ctrl-C ends it" };
-            // Whoever closed the standard error does not want to know.
+            // If standard error is closed, nobody wants to know.
             let _ = writeln!(io::stderr(), "narrows run {name}: {}{until}", printable(what));
         }
     }
 
-    /// Goes on until the time is over, a signal comes, or a change ends it.
+    /// Runs until the time is over, a signal arrives, or a change ends it.
     pub(crate) fn run(
         &mut self,
         duration: Option<Duration>,
@@ -273,21 +273,21 @@ impl Inline {
         }
     }
 
-    /// Whether it ended as it was asked to.
+    /// Whether it ended as requested.
     pub(crate) fn ended_well(&self) -> bool {
         !matches!(self.ended, Some((_, Some(_))))
     }
 
-    /// Goes on until nothing is inside, for no longer than this, or until the next signal.
+    /// Runs until nothing is inside, for at most this long, or until the next signal.
     pub(crate) fn drain(&mut self, patience: Duration) -> Result<(), RunError> {
-        /// How often one looks.
+        /// The interval between checks.
         const LOOK: Duration = Duration::from_millis(5);
         let clock = Clock::start();
         while self.network.holds_packets()?.0 && u128::from(clock.now().nanos()) < patience.as_nanos() {
             match self.network.run_for(LOOK, None, &mut self.signals) {
                 Ok(End::Ready) => {}
                 Ok(End::Signal(_)) => return Ok(()),
-                // Nowhere to go any more.
+                // No interface to deliver to any more.
                 Err(LoopError::CableEnd(error)) if error.is_down() => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
@@ -303,7 +303,7 @@ impl Inline {
     }
 }
 
-/// Ctrl-C is how it is meant to end, unless it is to last for a time.
+/// Ctrl-C is the normal way to end it, unless it has a duration.
 fn status(ended: EndSignal, has_duration: bool) -> u8 {
     let as_meant = ended.signal == Signal::SIGINT && !has_duration;
     if as_meant { 0 } else { by_signal(ended.signal as i32) }

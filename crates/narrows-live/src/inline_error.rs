@@ -1,4 +1,4 @@
-//! Why a network cannot stand at interfaces.
+//! Why a network cannot run on existing interfaces.
 
 use narrows_io::cable_end::CableEndError;
 use narrows_io::detour::DetourError;
@@ -9,44 +9,44 @@ use narrows_io::watch::WatchError;
 
 use crate::container::ContainerError;
 
-/// Why a network cannot stand there.
+/// Why a network cannot run on these interfaces.
 #[derive(Debug, thiserror::Error)]
 pub enum InlineError {
-    /// The namespace.
+    /// The namespace cannot be used.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     /// The interfaces cannot be listed.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// The end of a cable.
+    /// The end of a cable failed.
     #[error(transparent)]
     CableEnd(#[from] CableEndError),
-    /// Remembering what was changed.
+    /// Changes cannot be recorded.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// Keeping the interfaces in view.
+    /// The interfaces cannot be monitored.
     #[error(transparent)]
     Watch(#[from] WatchError),
-    /// The way that frames are led.
+    /// Frames cannot be redirected.
     #[error(transparent)]
     Detour(#[from] DetourError),
-    /// The container.
+    /// The container cannot be found.
     #[error(transparent)]
     Container(#[from] ContainerError),
-    /// There is no such interface.
+    /// The interface does not exist.
     #[error("no interface `{interface}` in {namespace}: there are {}", others.join(", "))]
     Missing {
-        /// As asked for.
+        /// The requested one.
         interface: String,
-        /// Where.
+        /// The namespace.
         namespace: String,
-        /// Those that could be meant.
+        /// The existing ones.
         others: Vec<String>,
     },
-    /// Both ends are one.
+    /// Both ends are the same interface.
     #[error("both ends of the bridge are `{0}`: give two interfaces, as in narrows bridge eth1 eth2")]
     Same(String),
-    /// An interface that is switched off.
+    /// An interface that is down.
     #[error("the interface `{0}` is down: bring it up first, as with: ip link set {0} up")]
     Down(String),
     /// The loopback interface.
@@ -54,39 +54,39 @@ pub enum InlineError {
         "`{0}` is the loopback interface: name another one, or use `narrows run` between programs of this host"
     )]
     Loopback(String),
-    /// An interface of another kind.
+    /// An interface that is not Ethernet.
     #[error(
         "`{0}` carries no Ethernet frames (a tunnel such as tun, WireGuard or PPP): name the Ethernet interface below it"
     )]
     NotEthernet(String),
-    /// A program before which frames could not come back.
+    /// An XDP program with which frames could not return.
     #[error(
         "`{0}` has an XDP program in generic mode, and with one the kernel drops frames that come back in: take it off first, \
          as with: ip link set {0} xdpgeneric off; or attach with --direction out"
     )]
     GenericXdp(String),
-    /// Another bridge or bond has it.
+    /// The interface belongs to another bridge or bond.
     #[error(
         "the interface `{interface}` belongs to `{master}`, which takes its frames, too: take it out first, as with: ip link \
          set {interface} nomaster"
     )]
     Enslaved {
-        /// Which.
+        /// The interface.
         interface: String,
-        /// Whose.
+        /// Its master.
         master: String,
     },
-    /// A rule for addresses that there are not.
+    /// A rule that needs addresses, but there are none.
     #[error(
         "rule {rule} uses `me`, but {interfaces} of this host have no addresses: write addresses instead of `me`"
     )]
     NoMe {
         /// Its number.
         rule: u16,
-        /// Which.
+        /// The interfaces.
         interfaces: String,
     },
-    /// A scenario with other than two ends.
+    /// A scenario that does not have exactly two ends.
     #[error(
         "a network between interfaces has two ends, but this scenario has {0} ports ({1}): it needs two hosts with one link each; the first one stands for IF1 of a bridge, or for the programs inside"
     )]
@@ -96,7 +96,7 @@ pub enum InlineError {
         "a network between interfaces is transparent at layer 2, unlike the router `{0}` of this scenario: remove it, or use a junction"
     )]
     Router(String),
-    /// A scenario that names a place for its hosts.
+    /// A scenario that places its hosts in a namespace or process.
     #[error(
         "host `{0}` of this scenario names a namespace or process, but here it stands for an interface's side: remove that"
     )]

@@ -1,14 +1,14 @@
-//! What a packet carries through the engine of a live run.
+//! The payload of packets in the engine of a live run.
 
 use narrows_io::frame::Frame;
 use narrows_traffic::Body;
 
-/// The frame of a packet that came from a program, or what a generated packet carries, which has none.
+/// The frame of a real packet, or the body of a generated packet, which has no frame.
 #[derive(Debug)]
 pub enum Load {
-    /// A frame from an interface, or one that a router made.
+    /// A frame from an interface, or one created by a router.
     Frame(Frame),
-    /// A packet of the scenario's own traffic: no interface sees it.
+    /// A packet of the scenario's own traffic, which no interface sees.
     Generated(Body),
 }
 

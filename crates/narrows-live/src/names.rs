@@ -1,11 +1,11 @@
-//! Names inside a run: its hosts and routers are found by theirs, and names of the outside at once, or not at all.
+//! Name resolution inside a run: its hosts and routers by their names, and outside names at once or not at all.
 //!
-//! Programs find an `/etc/hosts` that has the run's hosts beside what the host of narrows has in its own, and an
-//! `/etc/resolv.conf` that fits what they can reach ([`narrows_io::etc_files`]). Without a way to the outside it names no
-//! server: resolvers then ask 127.0.0.1, where nobody listens, and are told so at once. With one it is the host's own, but for
-//! servers at a loopback address, which are another host's inside: in their place stands the run's [`Forwarder`].
+//! Programs see an `/etc/hosts` with the run's hosts added to those of the host system, and an `/etc/resolv.conf`
+//! that fits what they can reach ([`narrows_io::etc_files`]). Without an uplink it names no server: resolvers then
+//! ask 127.0.0.1, where nobody listens, and fail at once. With an uplink it is the host system's own, except for
+//! servers at a loopback address, which would be local to another host: they are replaced by the run's [`Forwarder`].
 //!
-//! A host in an existing namespace keeps its resolver, and gets the names alone.
+//! A host in an existing namespace keeps its resolver, and only gets the names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,24 +19,24 @@ use narrows_scenario::Scenario;
 use crate::dns::Forwarder;
 use crate::testbed::Host;
 
-/// What programs of the run's hosts find in `/etc`.
+/// What programs of the run's hosts see in `/etc`.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     of_ours: Option<Arc<EtcFiles>>,
     of_existing: Option<Arc<EtcFiles>>,
 }
 
-/// Where names of the outside are resolved.
+/// How outside names are resolved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Resolver<'a> {
-    /// Nowhere: nothing leads outside.
+    /// Not at all: there is no uplink.
     Absent,
-    /// Where this host resolves them, the servers at its loopback addresses by way of this forwarder.
+    /// As on this host; servers at its loopback addresses are reached through this forwarder.
     Ours(Option<&'a Forwarder>),
 }
 
 impl Names {
-    /// Those of a scenario; or none, where the files cannot be put there, and why not.
+    /// The files for a scenario; or none, with the reason, if files cannot be mounted there.
     pub(crate) fn new(scenario: &Scenario, resolver: Resolver<'_>) -> (Self, Option<String>) {
         let hosts = hosts_file(&own("hosts"), &addresses(scenario)).into_bytes();
         let servers = match resolver {
@@ -57,13 +57,13 @@ impl Names {
         }
     }
 
-    /// What programs of this host find.
+    /// The files for programs of this host.
     pub(crate) fn of(&self, host: &Host) -> Option<&Arc<EtcFiles>> {
         if host.is_ours { self.of_ours.as_ref() } else { self.of_existing.as_ref() }
     }
 }
 
-/// The server at a loopback address that this host resolves names by; 127.0.0.1 where it names none.
+/// The loopback server that this host resolves names with; 127.0.0.1 if none is configured.
 pub(crate) fn local_server() -> Option<IpAddr> {
     local_server_of(&own("resolv.conf"))
 }
@@ -76,7 +76,7 @@ fn local_server_of(resolv_conf: &str) -> Option<IpAddr> {
     servers.find(IpAddr::is_loopback)
 }
 
-/// A file of `/etc` of this host; one that cannot be read is as good as empty.
+/// A file in this host's `/etc`; an unreadable one counts as empty.
 fn own(name: &str) -> String {
     let bytes = fs::read(format!("/etc/{name}")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -98,8 +98,8 @@ fn addresses(scenario: &Scenario) -> Vec<(&str, Vec<IpAddr>)> {
     all
 }
 
-/// `/etc/hosts`: the run's names, and what this host has in its own, but for names that are the run's. A host may not take
-/// `localhost` from itself.
+/// `/etc/hosts`: the run's names, and this host's own entries, except for names of the run. A scenario host cannot
+/// take over `localhost`.
 fn hosts_file(own: &str, names: &[(&str, Vec<IpAddr>)]) -> String {
     let mut text = String::from("# the hosts and routers of this run of narrows\n");
     let mut taken = std::collections::BTreeSet::new();
@@ -122,11 +122,12 @@ fn hosts_file(own: &str, names: &[(&str, Vec<IpAddr>)]) -> String {
     text
 }
 
-/// Resolvers ask 127.0.0.1 then, and learn at once that nobody listens; those that do not hear of it give up after a second.
+/// Resolvers then ask 127.0.0.1, and learn at once that nobody listens; those that do not notice give up after a
+/// second.
 const NO_SERVER: &str = "# narrows: no name server can be reached from this run; with --internet those of the host can\n\
                          options timeout:1 attempts:1\n";
 
-/// This host's, with the forwarder in place of servers at loopback addresses.
+/// This host's file, with the forwarder in place of servers at loopback addresses.
 fn resolv_conf(own: &str, forwarder: Option<IpAddr>) -> String {
     let mut text = String::new();
     let mut is_named = false;
@@ -139,7 +140,7 @@ fn resolv_conf(own: &str, forwarder: Option<IpAddr>) -> String {
                 continue;
             }
         }
-        // Several of them are one server's, or as good as.
+        // Several of them usually belong to one server.
         if let Some(forwarder) = forwarder.filter(|_| !text.contains(FORWARDED)) {
             text += &format!("{FORWARDED}\nnameserver {forwarder}\n");
             is_named = true;
@@ -153,7 +154,7 @@ fn resolv_conf(own: &str, forwarder: Option<IpAddr>) -> String {
 
 const FORWARDED: &str = "# narrows forwards to the name server of the host";
 
-/// The server that a line of `/etc/resolv.conf` names.
+/// The server in a line of `/etc/resolv.conf`.
 fn server(line: &str) -> Option<IpAddr> {
     let mut words = line.split_whitespace();
     (words.next() == Some("nameserver")).then_some(())?;

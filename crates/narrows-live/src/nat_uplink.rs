@@ -1,13 +1,13 @@
-//! The uplink of a run: how its hosts reach what is outside the network.
+//! The uplink of a run: how its hosts reach networks outside the scenario.
 //!
 //! ```text
 //! client ── link ── server ── cable ── the namespace in which narrows was started ── its own way out
 //!                   translates           translates
 //! ```
 //!
-//! The far host forwards what is not for itself over a cable to the enclosing namespace. Addresses are translated twice,
-//! so that neither any other run nor the host has to know ours. Inside another run's shell the enclosing namespace is
-//! that run's host, and packets go through both links: shells nest.
+//! The far host forwards packets that are not for itself over a cable to the enclosing namespace. Addresses are
+//! translated twice, so that neither another run nor the host needs to know ours. Inside another run's shell the
+//! enclosing namespace is that run's host, and packets cross both links: shells nest.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -29,31 +29,31 @@ const INNER: &str = "outside";
 /// Why there is no uplink.
 #[derive(Debug, thiserror::Error)]
 pub enum UplinkError {
-    /// The enclosing namespace.
+    /// The enclosing namespace cannot be used.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// The cable, its routes, or forwarding.
+    /// The cable, its routes, or forwarding cannot be set up.
     #[error(transparent)]
     Nat(#[from] NatError),
-    /// Address translation in the far host.
+    /// Address translation in the far host cannot be set up.
     #[error(transparent)]
     Nftables(#[from] NftablesError),
-    /// Forwarding in the far host.
+    /// Forwarding in the far host cannot be enabled.
     #[error(transparent)]
     Sysctl(#[from] SysctlError),
-    /// The far host is not ours to turn into a router.
+    /// The far host was not created by us, so it is not turned into a router.
     #[error(
         "`{0}` is in an existing namespace, which narrows does not turn into a router: only a host of the run can be the uplink"
     )]
     NotOurs(String),
-    /// There is no host at the other end of the link, which could lead outside.
+    /// The other end of the link is not a host that could be the uplink.
     #[error(
         "host `{host}` is linked to the router `{router}`, but the uplink must be a host at the other end of its first link: give `{host}` such a link, or run the program with --host in one that has it"
     )]
     Router {
-        /// The host that asked.
+        /// The host with CMD.
         host: String,
-        /// Who is at the other end.
+        /// The router at the other end.
         router: String,
     },
 }
@@ -64,20 +64,20 @@ pub struct NatUplink {
     host: String,
     /// Our end of the cable in the enclosing namespace.
     interface: String,
-    /// To a name server at a loopback address of this host, which the hosts of the run could not reach.
+    /// Forwards to a name server at a loopback address of this host, which the run's hosts could not reach.
     forwarder: Option<Forwarder>,
-    /// Why there is none where one is needed.
+    /// Why there is none although one is needed.
     no_forwarder: Option<String>,
     _inner: Masquerade,
     outer: Outside,
 }
 
 impl NatUplink {
-    /// Opens a way through `far`, whose interface on the link is `link`. `ledger` is the folder where settings that were
-    /// changed are remembered.
+    /// Opens an uplink through `far`, whose interface on the link is `link`. `ledger` is the folder where changed
+    /// settings are recorded.
     ///
     /// # Errors
-    /// When the enclosing namespace has no way out itself, or does not allow this.
+    /// If the enclosing namespace has no uplink itself, or does not allow this.
     pub fn open(far: &Host, link: &Interface, ledger: &Path) -> Result<Self, UplinkError> {
         if !far.is_ours {
             return Err(UplinkError::NotOurs(far.name.clone()));
@@ -96,7 +96,7 @@ impl NatUplink {
         };
         let outer = way.open()?;
         let inner = Masquerade::open(&far.namespace, &table, link.addresses.iter().copied())?;
-        // The namespace is ours, so all of it may forward.
+        // The namespace is ours, so forwarding may be enabled for all of it.
         write_sysctl(&far.namespace, "net/ipv4/ip_forward", "1")?;
         if outer.has_ipv6() {
             write_sysctl(&far.namespace, "net/ipv6/conf/all/forwarding", "1")?;
@@ -117,17 +117,17 @@ impl NatUplink {
         Ok(Self { host: far.name.clone(), interface, forwarder, no_forwarder, _inner: inner, outer })
     }
 
-    /// What stands for a name server at a loopback address of this host.
+    /// The replacement for a name server at a loopback address of this host.
     pub(crate) fn forwarder(&self) -> Option<&Forwarder> {
         self.forwarder.as_ref()
     }
 
-    /// The host that leads outside.
+    /// The host that is the uplink.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// What a reader of the report should know about it.
+    /// Notes for the report.
     pub fn remarks(&self) -> Vec<String> {
         let ipv4_only = "the uplink is IPv4 only: the host does not forward IPv6";
         let mut remarks = Vec::new();
@@ -143,11 +143,11 @@ impl NatUplink {
     }
 }
 
-/// The cable's ends: a network of four addresses of its own for each process number, from the block that RFC 6598 sets
-/// aside for translation by carriers.
+/// The addresses of the cable's ends: a network of four addresses per process ID, from the block that RFC 6598
+/// reserves for carrier-grade NAT.
 fn ipv4(process: u32) -> (IpPrefix, IpPrefix) {
     let block = u32::from_be_bytes([100, 64, 0, 0]);
-    // The block has room for 2^20 of them; Linux numbers processes below 2^22, as a rule below 2^15.
+    // The block has room for 2^20 of them; Linux process IDs are below 2^22, usually below 2^15.
     let network = block + (process % (1 << 20)) * 4;
     let end = |host| IpPrefix::new(Ipv4Addr::from(network + host), 30);
     (end(2), end(1))

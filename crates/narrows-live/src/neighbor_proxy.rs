@@ -1,9 +1,9 @@
-//! What stays at a port instead of crossing the network.
+//! Frames that are handled at a port instead of crossing the network.
 //!
-//! Hosts ask for the link addresses of their neighbours (ARP, neighbour discovery), report multicast groups and look for
-//! routers. On a lossy or slow link such frames would make the far host unreachable, and they would take up packet
-//! numbers and queue space that the programs under test did not ask for. So questions for addresses are answered at the
-//! port, in the far host's name, and the rest ends there.
+//! Hosts resolve the link addresses of their neighbours (ARP, neighbour discovery), report multicast groups and look
+//! for routers. On a lossy or slow link the loss of such frames would make the far host unreachable, and they would
+//! use packet numbers and queue space that the programs under test did not ask for. So address resolution requests
+//! are answered at the port on behalf of the far host, and the other frames are dropped there.
 
 use std::net::IpAddr;
 
@@ -23,23 +23,23 @@ const MULTICAST_LISTENERS_2: u8 = 143;
 #[derive(Clone, Debug, Default)]
 pub struct NeighborProxy {
     known: Vec<(IpAddr, MacAddress)>,
-    /// Whether nothing stays here, whatever it is.
+    /// Whether every frame crosses the network.
     is_transparent: bool,
 }
 
-/// What becomes of a frame at the port where it came in.
+/// What happens to a frame at the port where it arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It crosses the network.
     Crosses,
-    /// It is answered, and goes no further.
+    /// It is answered and does not cross.
     Answered,
-    /// It ends here.
+    /// It is dropped here.
     Absorbed,
 }
 
 impl NeighborProxy {
-    /// Nobody in particular: every frame crosses the network, questions for addresses as well.
+    /// No hosts: every frame crosses the network, including address resolution requests.
     pub fn transparent() -> Self {
         Self { is_transparent: true, ..Self::default() }
     }
@@ -49,7 +49,7 @@ impl NeighborProxy {
         self.known.push((address, mac));
     }
 
-    /// Decides about a frame; an answer is written over `answer`.
+    /// Decides about a frame; a reply is written to `answer`.
     pub fn judge(&self, frame: &[u8], answer: &mut Vec<u8>) -> Fate {
         if self.is_transparent {
             return Fate::Crosses;
@@ -65,13 +65,13 @@ impl NeighborProxy {
         if is_link_control(frame) { Fate::Absorbed } else { Fate::Crosses }
     }
 
-    /// Writes over `answer` what tells a sender that its packet was too long; whether there is such an answer. It comes
-    /// from the host behind the link, as from a router there.
+    /// Writes to `answer` the frame that tells a sender that its packet exceeds the MTU; returns whether there is
+    /// one. It comes from the host behind the link, as from a router there.
     pub fn too_big(&self, frame: &[u8], mtu: Bytes, answer: &mut Vec<u8>) -> bool {
         let mut sources = self.known.iter().map(|&(address, _)| address);
         let error = IcmpError::TooBig(mtu);
         if self.is_transparent {
-            // In the name of the host that it is for: nobody on the way has an address.
+            // On behalf of the destination host: nothing on the path has an address.
             let to = IpAddr::from(parse(LinkLayer::Ethernet, frame).key.destination).to_canonical();
             return answer::icmp_error(LinkLayer::Ethernet, frame, error, to, answer);
         }
@@ -79,9 +79,9 @@ impl NeighborProxy {
     }
 }
 
-/// Whether the frame is about the link itself: group reports and router discovery.
+/// Whether the frame concerns the link itself: group reports and router discovery.
 fn is_link_control(frame: &[u8]) -> bool {
-    // Both go to groups, so a frame to one station needs no closer look.
+    // Both are sent to groups, so a unicast frame needs no further check.
     if frame.first().is_none_or(|first| first & 1 == 0) {
         return false;
     }

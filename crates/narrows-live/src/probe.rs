@@ -1,11 +1,10 @@
-//! The program's own measurement: UDP probes between the hosts, both ways, with one clock.
+//! Built-in measurement: UDP probes between the hosts in both directions, with a single clock.
 //!
-//! The hosts are on one machine, so a probe's one-way delay is simply its arrival, by the kernel's stamp at the
-//! receiver's socket, minus the instant at which it was handed to the sender's socket. That includes what the kernel
-//! takes to carry a packet from a socket to the engine and from the engine to a socket, some microseconds.
+//! The hosts are on one machine, so a probe's one-way delay is its arrival time, by the kernel's timestamp at the
+//! receiver's socket, minus the instant at which it was handed to the sender's socket. This includes the time the
+//! kernel takes to carry a packet from a socket to the engine and from the engine to a socket, some microseconds.
 //!
-//! Probes can be told from other packets, for a scheduler to have a class for them: by their destination port, and by the
-//! DSCP and the length that they are given.
+//! A scheduler can classify probes by their destination port, and by their configured DSCP and length.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,47 +25,45 @@ use narrows_report::{OneWay, ProbeMeter, ProbeReport};
 
 use crate::testbed::{Host, Interface, Testbed, one_of_each};
 
-/// How many probes to send.
+/// The probes to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbePlan {
-    /// Probes a second and direction, evenly spaced.
+    /// Probes per second and direction, evenly spaced.
     pub per_second: u32,
-    /// The most probes in each direction; nothing for as long as the run lasts.
+    /// The maximum number of probes in each direction; `None` for as long as the run lasts.
     pub count: Option<u64>,
-    /// What probes look like.
+    /// The probe packets.
     pub packet: ProbePacket,
 }
 
-/// The UDP port that probes go to where no other is asked for. Above those that need a privilege, below those that
-/// systems give out.
+/// The default UDP port of probes. Above privileged ports, below ephemeral ports.
 pub const PORT: u16 = 27182;
-/// The length of a probe where no other is asked for, and the least: with the headers of UDP and IPv6 there is room for
-/// a number and an instant.
+/// The default and minimum length of a probe: with UDP and IPv6 headers there is room for a number and an instant.
 pub const LENGTH: u16 = 64;
 
 /// The ECN field of probes that may be marked: ECT(0) (RFC 3168).
 pub const ECN_CAPABLE: u8 = 2;
 
-/// Bytes of a probe that say something: its number and its instant.
+/// Bytes of a probe in use: its number and its instant.
 const USED: usize = 16;
-/// How long the receiver waits for the last probes after the last one was sent.
+/// How long the receiver waits for outstanding probes after the last one was sent.
 const PATIENCE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(50);
 
-/// Probes under way.
+/// Probes in progress.
 #[derive(Debug)]
 pub struct Probes {
     stop: Arc<AtomicBool>,
-    /// Whether those that are on their way are awaited no more.
+    /// Whether to stop waiting for probes in flight.
     given_up: Arc<AtomicBool>,
     directions: Vec<Direction>,
-    /// Readable, because closed at the far end, when every direction is done.
+    /// Becomes readable, because its far end is closed, when every direction is done.
     done: UnixStream,
 }
 
 #[derive(Debug)]
 struct Direction {
-    /// The port whose path it measures, where that goes straight to the other host.
+    /// The port whose path it measures, if that leads directly to the other host.
     port: Option<String>,
     packet: ProbePacket,
     from: String,
@@ -76,11 +73,11 @@ struct Direction {
 }
 
 impl Probes {
-    /// Starts probing each link in both directions; across routers, from the first host that is joined to one to the first
+    /// Starts probing each link in both directions; across routers, from the first host connected to one to the first
     /// other host, and back.
     ///
     /// # Errors
-    /// When sockets or threads cannot be had.
+    /// If sockets or threads cannot be created.
     pub fn start(plan: &ProbePlan, testbed: &Testbed) -> io::Result<Self> {
         let (stop, given_up) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (done, far) = UnixStream::pair()?;
@@ -118,28 +115,27 @@ impl Probes {
         Ok(Self { stop, given_up, directions, done })
     }
 
-    /// Stops sending, waits for probes that are on their way, and says what came of them, beside the delays that are
-    /// configured.
+    /// Stops sending, waits for probes in flight, and returns the results, next to the configured delays.
     ///
     /// # Errors
-    /// When a socket failed.
+    /// If a socket failed.
     pub fn finish(self, configured: Vec<OneWay>) -> io::Result<Vec<ProbeReport>> {
         self.stop();
         self.directions.into_iter().map(|direction| direction.finish(&configured)).collect()
     }
 
-    /// Stops sending; what is on its way is still awaited.
+    /// Stops sending; probes in flight are still awaited.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether all have been sent, and awaited.
+    /// Whether all have been sent, and have arrived or been given up.
     pub fn are_done(&self) -> bool {
         let mut done = [Waiting::readable(&self.done)];
         wait(&mut done, Some(clock_monotonic())).is_ok() && done[0].is_ready()
     }
 
-    /// Awaits no more.
+    /// Stops waiting for probes in flight.
     pub fn give_up(&self) {
         self.stop();
         self.given_up.store(true, Ordering::Relaxed);
@@ -147,7 +143,7 @@ impl Probes {
 }
 
 impl AsFd for Probes {
-    /// A descriptor that becomes readable when all probes have been sent and awaited.
+    /// A descriptor that becomes readable when all probes are done.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.done.as_fd()
     }
@@ -162,7 +158,7 @@ impl Direction {
         done: Arc<UnixStream>,
     ) -> io::Result<Self> {
         let missing = || io::Error::other(format!("port `{}` has no address", interface.port));
-        // Of one family: the first that both ends have.
+        // Of the first address family that both ends have.
         let ends = one_of_each(&interface.addresses).into_iter().zip(one_of_each(&other.addresses));
         let (own, far) = ends.filter_map(|(own, far)| Some((own?, far?))).next().ok_or_else(missing)?;
         let packet = plan.packet;

@@ -1,8 +1,8 @@
-//! Keeps the input log of a live run, without holding up the packet loop.
+//! Writes the input log of a live run, without blocking the packet loop.
 //!
-//! Records are encoded into a buffer in memory; full buffers go to a thread that writes them, and so does what has
-//! waited for a while, so that a killed run leaves all but its last moments. When the disk cannot keep up, a bounded
-//! number of buffers waits, and then the loop does: a log with holes would be worth nothing.
+//! Records are encoded into a buffer in memory. Full buffers, and buffers that are old enough, go to a writer thread,
+//! so a killed run leaves all but its last moments. If the disk cannot keep up, a limited number of buffers is
+//! queued, and then the loop waits: a log with gaps would be worthless.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,26 +19,26 @@ use narrows_frame::{LinkLayer, ReadError, WallTime, WriteError};
 use narrows_io::privileges;
 use narrows_scenario::{NamedFile, Scenario};
 
-/// What is kept of each packet, unless all of it is: enough for any headers.
+/// How much of each packet is kept by default: enough for any headers.
 const HEADERS: u32 = 128;
 const BUFFER: usize = 256 << 10;
-/// 32 MiB wait for the disk at most: at 180,000 packets a second with 128 bytes each, about a second.
+/// At most 32 MiB wait for the disk: at 180,000 packets a second with 128 bytes each, about a second.
 const BUFFERS: usize = 128;
 
-/// Once this long after the last time, a verdict takes all that was recorded before it to the file.
+/// At least this often, a verdict flushes everything recorded before it to the file.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Bytes of commands in one record, which has room for twice as many.
+/// The maximum bytes of commands in one record, which has room for twice as many.
 const MOST_COMMANDS: usize = 1 << 19;
 
-/// An input log that is being written.
+/// An input log being written.
 #[derive(Debug)]
 pub struct Recorder {
     log: LogWriter<Sink>,
     file: String,
     whole: bool,
     ended: Ended,
-    /// When all that was recorded was last passed on to the writing thread.
+    /// When the records were last handed to the writer thread.
     passed_on: Time,
 }
 
@@ -46,7 +46,7 @@ impl Recorder {
     /// Starts the log of a run of `scenario` on `engine`.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// If the file cannot be created.
     pub fn create<B>(
         path: &Path,
         scenario: &Scenario,
@@ -76,7 +76,7 @@ impl Recorder {
         let ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
         let mut recorder = Self { log, file, whole, ended, passed_on: Time::ZERO };
         scenario.files().iter().try_for_each(|file| recorder.file(file))?;
-        // A run that is killed before its first packet leaves a log, too.
+        // A run killed before its first packet leaves a log, too.
         recorder.log.flush()?;
         Ok(recorder)
     }
@@ -86,18 +86,18 @@ impl Recorder {
         self.whole
     }
 
-    /// Keeps a file that the scenario, or a change of it that comes next, names.
+    /// Logs a file that the scenario, or the following change, names.
     ///
     /// # Errors
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     pub fn file(&mut self, file: &NamedFile) -> Result<(), WriteError> {
         self.log.file(&file.name, &file.contents)
     }
 
-    /// A packet is handed in at `at`, `late` after it came; its headers take up the first `headers` bytes.
+    /// A packet is handed in at `at`, `late` after its arrival; its headers are the first `headers` bytes.
     ///
     /// # Errors
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     pub fn arrived(
         &mut self,
         at: Time,
@@ -113,16 +113,16 @@ impl Recorder {
     /// A packet of the scenario's own traffic is handed in.
     ///
     /// # Errors
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     pub fn generated(&mut self, generated: &Generated) -> Result<(), WriteError> {
         self.ended.arrivals += 1;
         self.log.write(&Record::Generated(*generated))
     }
 
-    /// Values are handed to a feed at `at`.
+    /// Values are passed to a feed at `at`.
     ///
     /// # Errors
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     pub fn fed(&mut self, at: Time, link: LinkId, feed: &str, values: &[i64]) -> Result<(), WriteError> {
         self.log.fed(at, link.into(), feed, values)
     }
@@ -130,17 +130,17 @@ impl Recorder {
     /// Links are changed.
     ///
     /// # Errors
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     pub fn changed(&mut self, at: Time, assignments: &[String]) -> Result<(), WriteError> {
         self.log.write(&Record::Changed(Changed { at, text: &assignments.join("\n") }))?;
         self.log.flush()
     }
 
-    /// Commands of one request were done. Several records have them where one has no room: a replay does one after the
-    /// other, which comes to the same.
+    /// The commands of one request were executed. They are split into several records if necessary: a replay executes
+    /// these one after the other, with the same result.
     ///
     /// # Errors
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     pub fn commanded(&mut self, at: Time, commands: &[String]) -> Result<(), WriteError> {
         let mut left = commands;
         while !left.is_empty() {
@@ -157,10 +157,10 @@ impl Recorder {
         Ok(())
     }
 
-    /// A packet has its verdict.
+    /// A packet got its verdict.
     ///
     /// # Errors
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     pub fn decided<B>(&mut self, event: &Event<'_, B>) -> Result<(), WriteError> {
         self.ended.verdicts += 1;
         self.log.write(&Record::Decided(Decided::of(event)))?;
@@ -171,10 +171,10 @@ impl Recorder {
         Ok(())
     }
 
-    /// The kernel had no room for packets.
+    /// The kernel dropped packets.
     ///
     /// # Errors
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     pub fn lost(&mut self, at: Time, port: PortId, packets: u64) -> Result<(), WriteError> {
         self.log.write(&Record::Lost(Lost { at, port: PortNumber(port.index()), packets }))
     }
@@ -182,7 +182,7 @@ impl Recorder {
     /// Closes the log.
     ///
     /// # Errors
-    /// When what was still in memory cannot be written.
+    /// If buffered data cannot be written.
     pub fn finish<B>(mut self, engine: &Engine<B>) -> Result<(), WriteError> {
         let (at, stragglers, inside) = (engine.now(), engine.stragglers(), engine.inside());
         let ended = Ended { at, stragglers, inside, ..self.ended };
@@ -191,21 +191,22 @@ impl Recorder {
     }
 }
 
-/// Where a thread of the packet loop keeps its part of a record, other than the first one, until they are joined.
+/// The file for the part of an input log that a thread of the packet loop, other than the first, writes until they
+/// are merged.
 pub fn part(path: &Path, number: usize) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".part-{number}"));
     name.into()
 }
 
-/// Joins the record at `path` with so many parts beside it, each finished, and removes these: all in order of time, as if
-/// one thread had recorded it.
+/// Merges the input log at `path` with the given number of finished parts beside it, and removes these: the result is
+/// in order of time, as if one thread had recorded it.
 ///
-/// In each of them inputs are in order of time, and what was decided is no later than the inputs behind it. Each has all
-/// changes; those of the first one count, and come before what else happened at their instants.
+/// In each part inputs are in order of time, and verdicts are no later than the inputs after them. Each has all
+/// changes; those of the first part are used, and come before everything else at their instants.
 ///
 /// # Errors
-/// When one cannot be read, or the whole cannot be written.
+/// If a part cannot be read, or the result cannot be written.
 pub fn join(path: &Path, parts: usize) -> Result<(), WriteError> {
     let file = path.display().to_string();
     let failed = |error| WriteError { file: file.clone(), error };
@@ -217,7 +218,7 @@ pub fn join(path: &Path, parts: usize) -> Result<(), WriteError> {
     joined.push(".joined");
     let mut whole = LogWriter::create(&joined, logs[0].header())?;
     let mut ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
-    // How far each has got; nothing once it has ended.
+    // How far each has got; `None` once it has ended.
     let mut reached = logs
         .iter_mut()
         .map(|log| next_instant(log, Time::ZERO))
@@ -244,7 +245,7 @@ pub fn join(path: &Path, parts: usize) -> Result<(), WriteError> {
     paths.iter().try_for_each(std::fs::remove_file).map_err(failed)
 }
 
-/// When a log goes on that has reached an instant; nothing at its end.
+/// The next instant of a log that has reached an instant; `None` at its end.
 fn next_instant<R: io::Read>(log: &mut LogReader<R>, reached: Time) -> Result<Option<Time>, ReadError> {
     let at = match log.peek()? {
         None => return Ok(None),
@@ -261,21 +262,21 @@ fn next_instant<R: io::Read>(log: &mut LogReader<R>, reached: Time) -> Result<Op
 }
 
 fn write(mut output: File, waiting: Receiver<Vec<u8>>, spent: &Sender<Vec<u8>>) -> io::Result<()> {
-    // It needs none; and writes as well where the kernel lets it give up none.
+    // No privileges are needed; writing also works if the kernel does not let them be dropped.
     let _ = privileges::give_up();
     for buffer in waiting {
         output.write_all(&buffer)?;
-        // When nobody wants it back, the run has ended.
+        // If nobody takes it back, the run has ended.
         let _ = spent.send(buffer);
     }
     output.flush()
 }
 
-/// Where the log's bytes go.
+/// The destination of the log's bytes.
 #[derive(Debug)]
 struct Sink {
     buffer: Vec<u8>,
-    /// Nothing once it is closed.
+    /// `None` once it is closed.
     full: Option<SyncSender<Vec<u8>>>,
     empty: Receiver<Vec<u8>>,
     writer: Option<JoinHandle<io::Result<()>>>,
@@ -288,19 +289,19 @@ impl Sink {
         let full = std::mem::replace(&mut self.buffer, next);
         match self.full.as_ref().map(|sender| sender.send(full)) {
             Some(Ok(())) => Ok(()),
-            // The thread ends early only when it cannot write; why not is its result.
+            // The thread only ends early if it cannot write; the reason is its result.
             _ => Err(self.end_writer().err().unwrap_or_else(|| io::Error::other("it is closed already"))),
         }
     }
 
-    /// Waits until everything is in the file.
+    /// Waits until everything has been written.
     fn close(mut self) -> io::Result<()> {
         self.flush()?;
         self.end_writer()
     }
 
     fn end_writer(&mut self) -> io::Result<()> {
-        // Without its sender, the thread comes to an end.
+        // Without a sender, the thread ends.
         self.full = None;
         let Some(writer) = self.writer.take() else { return Ok(()) };
         writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")))
@@ -322,7 +323,7 @@ impl Write for Sink {
 }
 
 impl Drop for Sink {
-    /// A run that breaks off still leaves what it has recorded.
+    /// A run that aborts still writes what it has recorded.
     fn drop(&mut self) {
         if self.full.is_some() {
             let _ = self.flush();

@@ -1,4 +1,4 @@
-//! Addresses that do not collide with those in use around a run.
+//! Chooses addresses that do not collide with those in use around a run.
 
 use narrows_io::address::IpPrefix;
 use narrows_io::namespace::Namespace;
@@ -7,8 +7,8 @@ use narrows_scenario::{Address, HostAddress, Scenario};
 
 use crate::testbed::{self, TestbedError};
 
-/// Leaves alone the networks that are in use where narrows was started, which may be a host of another run, and in
-/// existing namespaces that are to be hosts.
+/// Avoids networks in use where narrows was started, which may be a host of another run, and in existing namespaces
+/// that become hosts.
 pub(crate) fn step_aside(scenario: &mut Scenario) -> Result<(), TestbedError> {
     let mut taken = in_use(&Namespace::current()?)?;
     for host in &scenario.hosts {
@@ -16,7 +16,7 @@ pub(crate) fn step_aside(scenario: &mut Scenario) -> Result<(), TestbedError> {
             taken.extend(in_use(&existing).map_err(|cause| testbed::of_host(&host.name, cause))?);
         }
     }
-    // A default route overlaps everything, and takes nothing.
+    // A default route overlaps everything but occupies nothing.
     taken.retain(|prefix| prefix.length > 0);
     let numbers = numbers(scenario);
     scenario.renumber(|address| {
@@ -29,14 +29,14 @@ pub(crate) fn step_aside(scenario: &mut Scenario) -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// The addresses of all ends of links.
+/// The addresses of all link ends.
 fn numbers(scenario: &Scenario) -> Vec<Vec<Address>> {
     let ports = scenario.ports().iter().map(|port| &port.addresses);
     ports.chain(scenario.interfaces().iter().map(|interface| &interface.addresses)).cloned().collect()
 }
 
-/// Gives automatic addresses for good, so that the scenario's text says them: classes and routes go by addresses, and a
-/// replay elsewhere must have the same.
+/// Fixes automatic addresses, so that the scenario's text contains them: classes and routes depend on addresses, and
+/// a replay elsewhere must use the same.
 fn pin(scenario: &mut Scenario) {
     let (ports, interfaces) = (scenario.ports().to_vec(), scenario.interfaces().to_vec());
     for port in ports {

@@ -1,14 +1,14 @@
-//! The routers of a run, as far as they speak for themselves.
+//! The routers of a run, as senders of packets.
 //!
-//! The engine moves packets through routers and says what became of them; what a router tells a sender is made here, out
-//! of the packet's bytes, and enters the network at the router's own port, at the very instant at which the engine decided:
-//! - a packet that has no hops left: "time exceeded", which is what makes routers visible to `traceroute`;
-//! - one that no route leads on: "destination unreachable";
-//! - one that is longer than the router's next link takes: "fragmentation needed" or "packet too big";
-//! - one for the router itself: an echo is answered, a connection reset, all else is unreachable.
+//! The engine forwards packets through routers and decides their fate. A router's reply to a sender is built here,
+//! from the packet's bytes, and enters the network at the router's own port, at the instant of the engine's decision:
+//! - for a packet whose hop limit is exceeded: "time exceeded", which makes routers visible to `traceroute`;
+//! - for a packet without a route: "destination unreachable";
+//! - for a packet that exceeds the MTU of the router's next link: "fragmentation needed" or "packet too big";
+//! - for a packet to the router itself: an echo reply or a TCP reset; anything else is unreachable.
 //!
-//! What rules deny is dropped without a word. A router has as many addresses as links; it speaks from that of the link by
-//! which its answer leaves, as Linux does.
+//! Packets denied by rules are dropped silently. A router has one address per link; it replies from the address of
+//! the link by which the reply leaves, as Linux does.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 
-/// All of them. Their addresses and routes are those of the scenario at the start: nothing changes these in a run.
+/// All routers. Their addresses and routes are those of the scenario at the start: nothing changes them during a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Routers {
     scenario: Arc<Scenario>,
@@ -37,21 +37,21 @@ struct Router {
     name: String,
     port: PortId,
     budget: Budget,
-    /// Answers that were too many.
+    /// Replies suppressed by the rate limit.
     withheld: u64,
 }
 
-/// What a router has to say something about.
+/// What a router replies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Occasion {
     /// It drops a packet.
     Dropped(IcmpError),
-    /// A packet is for the router itself.
+    /// A packet is addressed to the router itself.
     Own,
 }
 
 impl Routers {
-    /// Those of the scenario that the engine has a port of.
+    /// The routers of the scenario for which the engine has a port.
     pub(crate) fn new(scenario: Arc<Scenario>, port: impl Fn(&str) -> Option<PortId>) -> Self {
         let router = |router: &narrows_scenario::Router| {
             let name = router.name.clone();
@@ -70,7 +70,7 @@ impl Routers {
         self.all.iter().find(|router| router.name == name).map(|router| router.port)
     }
 
-    /// Writes over `answer` what the router at this port says about a frame; whether it says anything.
+    /// Writes to `answer` the reply of the router at this port about a frame; returns whether there is one.
     pub(crate) fn answer(
         &mut self,
         at: Time,
@@ -88,7 +88,7 @@ impl Routers {
             Occasion::Own if tcp_reset(LinkLayer::Ethernet, frame, answer) => return true,
             Occasion::Own => match parsed.key.transport {
                 UDP => (IcmpError::NoPort, Some(own)),
-                // Other messages of ICMP, resets, what arrived damaged.
+                // Other ICMP messages, resets, damaged packets.
                 ICMP | ICMPV6 | TCP => return false,
                 _ => (IcmpError::NoProtocol, Some(own)),
             },
@@ -102,27 +102,27 @@ impl Routers {
         is_allowed
     }
 
-    /// Those that had more to say than they may, and how many messages they did not send.
+    /// Routers that exceeded the rate limit, and how many messages were suppressed.
     pub(crate) fn silenced(&self) -> Vec<(String, u64)> {
         let silenced = self.all.iter().filter(|router| router.withheld > 0);
         silenced.map(|router| (router.name.clone(), router.withheld)).collect()
     }
 
-    /// The port of the router that sends into this link, if it is one.
+    /// The port of the router that sends into this link, if there is one.
     pub(crate) fn sender_into(&self, link: &str, destination: [u8; 16]) -> Option<PortId> {
         self.port(sender_into(&self.scenario, link, destination)?)
     }
 }
 
-/// For the report: that a router had more to say than it may.
+/// A note for the report that a router exceeded the rate limit.
 pub(crate) fn silenced_note((router, withheld): &(String, u64)) -> String {
     format!(
         "router {router}: {withheld} ICMP errors were not sent: a router sends {MOST_A_SECOND} a second, {AT_ONCE} at once"
     )
 }
 
-/// The router that sends into this link, if it is one: that on the way of a packet to this destination, where the link is
-/// a medium that routers at both ends share.
+/// The router that sends into this link, if there is one; if the link is a medium with routers at both ends, the one
+/// on the path to this destination.
 fn sender_into<'a>(scenario: &'a Scenario, link: &str, destination: [u8; 16]) -> Option<&'a str> {
     let sends = |interface: &&Interface| {
         interface.path.iter().any(|target| matches!(target, Target::Link { name, .. } if name == link))
@@ -137,16 +137,17 @@ fn sender_into<'a>(scenario: &'a Scenario, link: &str, destination: [u8; 16]) ->
     found.map(|interface| interface.router.as_str())
 }
 
-/// IPv4 addresses are mapped into IPv6 in the engine.
+/// In the engine, IPv4 addresses are mapped into IPv6.
 fn canonical(address: [u8; 16]) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_octets(address)).to_canonical()
 }
 
-/// The bound on a host's ICMP errors that Linux has (`icmp_msgs_per_sec`, `icmp_msgs_burst`); echoes and resets are free.
+/// Linux's rate limit on a host's ICMP errors (`icmp_msgs_per_sec`, `icmp_msgs_burst`); echo replies and resets are
+/// not limited.
 const MOST_A_SECOND: u64 = 1000;
 const AT_ONCE: u64 = 50;
 
-/// A token bucket, by instants of the engine: a replay needs none.
+/// A token bucket on the engine's instants: a replay does not need it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Budget {
     /// When it is full again.

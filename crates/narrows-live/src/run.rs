@@ -1,4 +1,4 @@
-//! A whole run: create the testbed, start the programs, run the loop, report, clean up.
+//! A complete run: create the testbed, start the programs, run the loop, report, clean up.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -38,16 +38,16 @@ use crate::stay::Stay;
 use crate::testbed::{Host, Testbed};
 use crate::visitors::Visitors;
 
-/// How long programs may take to end when they are asked to, before they are killed.
+/// How long programs may take to end when asked, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long probes that are on their way are awaited after a signal.
+/// How long probes in flight are awaited after a signal.
 const AWAITED_IF_ASKED: Duration = Duration::from_millis(400);
-/// How long they are awaited before one looks whether that makes sense.
+/// How long they are awaited before checking whether further waiting is useful.
 const AWAITED_AT_ONCE: Duration = Duration::from_millis(200);
-/// Where what is read came longer ago than this, the network is further behind than packets are worth waiting for.
+/// If the packets being read are older than this, the network is too far behind to wait for.
 const MOST_BEHIND: narrows_core::Duration = narrows_core::Duration::from_millis(500);
-/// What is needed from when all programs are started: to end them, to put back what was changed, and to write the report
-/// where other users' folders are.
+/// Capabilities needed once all programs are started: to end them, to restore what was changed, and to write the
+/// report into other users' folders.
 const NEEDED: [Capability; 5] = [
     Capability::DacOverride,
     Capability::Kill,
@@ -55,49 +55,50 @@ const NEEDED: [Capability; 5] = [
     Capability::SysPtrace,
     Capability::SysAdmin,
 ];
-/// The folder, in that of control sockets, where changed settings of the host are remembered.
+/// The folder, inside the folder of control sockets, where changed host settings are recorded.
 pub const SETTINGS: &str = "settings";
 
 /// What to run in a scenario's hosts.
 #[derive(Debug)]
 pub struct RunOptions {
-    /// How the run is called.
+    /// The name of the run.
     pub identity: Identity,
-    /// The program and its arguments; the run ends with it. Empty: until a signal, or until the probes are done.
+    /// The program and its arguments; the run ends with it. If empty, the run lasts until a signal, or until the
+    /// probes are done.
     pub command: Vec<OsString>,
-    /// The host in which it runs; the scenario's first if none is named.
+    /// The host in which it runs; default: the scenario's first.
     pub host: Option<String>,
     /// Programs started before it, each in a host, by a shell; they end with the run.
     pub beside: Vec<Service>,
-    /// For how long CMD waits until they listen.
+    /// How long CMD waits for them to listen.
     pub patience: Duration,
-    /// Where what they write goes.
+    /// The destination of their output.
     pub output: OutputPlan,
-    /// What the program finds in its environment beside what every program of the run does.
+    /// Additional environment variables of the program.
     pub environment: Vec<(String, OsString)>,
-    /// Whether to say on the standard error where one is, before the program starts.
+    /// Whether to print on standard error where one is, before the program starts.
     pub greeting: bool,
-    /// Without a program: the network stays up until a signal, or somebody's asking, ends it as it is meant to.
+    /// Without a program: the network stays up until a signal or a client ends it, which is the normal end.
     pub stay: Option<Stay>,
-    /// Where to keep the input log.
+    /// The file for the input log.
     pub record: Option<PathBuf>,
-    /// Whether the log keeps whole packets, or their headers.
+    /// Whether the log keeps whole packets or only their headers.
     pub record_whole: bool,
     /// What to capture, with verdicts.
     pub capture: Option<CapturePlan>,
-    /// What time series to keep.
+    /// The time series to write.
     pub series: Option<SeriesPlan>,
     /// Whether the hosts reach what this host reaches, through the far end of the link of CMD's host.
     pub uplink: Uplink,
     /// Probes to send.
     pub probe: Option<ProbePlan>,
-    /// How frames get from the kernel to the engine and back.
+    /// Packet I/O.
     pub cabling: Cabling,
     /// How the packet loop waits and where it runs.
     pub pace: Pace,
-    /// On how many threads the loop runs, where the network has several parts.
+    /// The number of threads of the loop, if the network has several independent components.
     pub threads: Threads,
-    /// Bounds on lateness that the run is to keep; the report says whether it did.
+    /// Requested bounds on lateness; the report says whether they were kept.
     pub bounds: Vec<LatenessBound>,
     /// The folder of control sockets.
     pub run_folder: PathBuf,
@@ -106,29 +107,29 @@ pub struct RunOptions {
 /// Whether hosts of a run reach what this host reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uplink {
-    /// They do not.
+    /// No uplink.
     Off,
-    /// They do where that is possible; otherwise the report says why not.
+    /// An uplink if possible; otherwise the report says why not.
     Optional,
-    /// They do, or the run fails.
+    /// An uplink, or the run fails.
     Required,
 }
 
 /// How a run ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What happened.
+    /// The report.
     pub report: Report,
-    /// The program's exit status, or as a shell would say it: 128 and the number of the signal that ended it or us.
+    /// The program's exit status as a shell reports it: 128 plus the number of the signal that ended it or us.
     pub status: u8,
-    /// What ended the run before its time.
+    /// What ended the run early.
     pub broken: Option<String>,
 }
 
-/// Runs a scenario in real time. To be called from the main thread: programs end with the thread that started them.
+/// Runs a scenario in real time. Call it from the main thread: programs end with the thread that started them.
 ///
 /// # Errors
-/// When anything cannot be set up, with nothing left behind; or when the loop breaks off.
+/// If anything cannot be set up, with nothing left behind; or if the loop fails.
 pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunError> {
     if let Some(command) = command(options, &[]) {
         process::check(&command)?;
@@ -138,7 +139,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
     wake_on_time().map_err(system("set the timer slack"))?;
     descriptors::allow_many().map_err(system("allow more descriptors"))?;
-    // From here on there is something to put back; who asks us to end meanwhile is heard once it all stands.
+    // From here on there is something to restore; signals during set-up are handled once it is complete.
     let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
     let mut testbed = Testbed::create(&scenario, options.cabling)?;
     let host = chosen_host(&testbed, options.host.as_deref())?;
@@ -155,7 +156,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let greeting = options.greeting.then(|| greeting(&name, &testbed, host, options));
     let greet = || {
         if let Some(greeting) = &greeting {
-            // Whoever closed the standard error does not want to know.
+            // If standard error is closed, nobody wants to know.
             let _ = writeln!(io::stderr(), "{}", printable(greeting));
         }
     };
@@ -190,7 +191,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     if let Some(plan) = &options.series {
         network.keep_series(plan).map_err(LoopError::from)?;
     }
-    // The recorder's and the feeds' threads are there by now, and run where they like.
+    // The threads of the recorder and the feeds exist by now, and are not pinned.
     network.keep_pace(options.pace);
     network.start()?;
     let ready = |stay: &Stay| {
@@ -203,13 +204,13 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     if options.stay.is_some() {
         Stay::tell_end();
     }
-    // What programs send as they are ended is no part of the run. Where a packet thread has failed, that is known.
+    // What programs send while being ended is not part of the run. A failed packet thread has already been noticed.
     let halted = network.halt();
-    // Whatever happened, no program of the run outlives it.
-    // Programs beside CMD did not get a Ctrl-C, and are asked as it would have asked them.
+    // In any case, no program of the run outlives it. Programs beside CMD did not get a Ctrl-C, and are now asked
+    // with the signal that it would have sent.
     let interrupted = result.as_ref().is_ok_and(|played| played.interrupted);
     let first = if interrupted { Signal::SIGINT } else { Signal::SIGTERM };
-    // Programs of `exec` are others' children.
+    // Programs of `exec` are children of other processes.
     let mut visitors = network.has_let_in().then(|| Visitors::of(id));
     visitors.as_ref().map_or(Ok(()), Visitors::ask).map_err(system("end programs in the hosts"))?;
     process::end_descendants(first, GRACE).map_err(system("end the programs of the run"))?;
@@ -217,7 +218,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let logs = output.finish();
     let (Played { status, probes, notes, .. }, broken) = match result {
         Ok(played) => (played, None),
-        // Its programs have nobody to talk to any more, but what happened until then is known.
+        // Its programs can no longer communicate, but the results until then are known.
         Err(RunError::Loop(LoopError::CableEnd(error))) if error.is_down() => {
             (Played { status: 2, ..Played::default() }, Some(error.to_string()))
         }
@@ -232,9 +233,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     Ok(Outcome { report, status, broken })
 }
 
-/// On how many threads to run; and, where that is fewer than was asked for, why.
+/// The number of threads; and, if fewer than requested, the reason.
 fn threads(options: &RunOptions) -> (Threads, Option<String>) {
-    // Parts of a record are joined in a file of their own, which takes its place.
+    // The parts of an input log are merged in a separate file, which replaces it.
     let is_special = |path: &PathBuf| path.metadata().is_ok_and(|data| !data.is_file());
     let reason = match (&options.capture, &options.record) {
         (Some(_), _) => "a capture is made by one",
@@ -246,18 +247,18 @@ fn threads(options: &RunOptions) -> (Threads, Option<String>) {
     (Threads { most: Some(1), ..options.threads.clone() }, remark)
 }
 
-/// Gives up the privileges that are not needed once all is set up, or says why it could not.
+/// Drops privileges that are not needed once everything is set up, or returns why it could not.
 pub(crate) fn keep_privileges(needed: &[Capability]) -> Option<String> {
     privileges::keep(needed).err().map(|cause| format!("privileges could not be dropped: {cause}"))
 }
 
-/// What came of the programs.
+/// The outcome of the programs.
 #[derive(Debug, Default)]
 struct Played {
     status: u8,
-    /// Whether there was a Ctrl-C.
+    /// Whether Ctrl-C was pressed.
     interrupted: bool,
-    /// Whether a signal asked for the end.
+    /// Whether a signal requested the end.
     asked: bool,
     probes: Vec<ProbeReport>,
     notes: Vec<String>,
@@ -270,13 +271,13 @@ impl Played {
         Self { status: by_signal(signal), interrupted, asked: true, ..Self::default() }
     }
 
-    /// Whether it is how a network ends that stays up until it is ended.
+    /// Whether this is the normal end of a network that stays up until it is ended.
     fn ended_as_meant(&self) -> bool {
         [Signal::SIGINT, Signal::SIGTERM].map(|signal| by_signal(signal as i32)).contains(&self.status)
     }
 }
 
-/// Starts the programs, and keeps the network going until they have ended.
+/// Starts the programs, and runs the network until they have ended.
 fn play(
     network: &mut Director,
     (testbed, names): (&Testbed, &Names),
@@ -291,7 +292,7 @@ fn play(
     let mut services = Services::start(&options.beside, (testbed, names), environment, output)?;
     match services.wait_until_they_listen(network, &listeners, options.patience, signals)? {
         Ok(late) => late.iter().for_each(|words| {
-            // Whoever closed the standard error does not want to know.
+            // If standard error is closed, nobody wants to know.
             let _ = writeln!(io::stderr(), "narrows: {}", printable(words));
         }),
         Err(signal) => {
@@ -309,13 +310,13 @@ fn play(
         }
         None => None,
     };
-    // No sooner: a program that regained at exec what we had given up would lose its death signal.
+    // No sooner: a program that regains dropped privileges at exec would lose its death signal.
     let notes = keep_privileges(&NEEDED);
     let mut played = match program {
         Some(mut program) => {
             let played = accompany(network, &mut program, signals)?;
             if probes.is_none() {
-                // Sockets that it leaves open have no part in the run.
+                // Sockets that it leaves open are not part of the run.
                 network.halt()?;
             }
             played
@@ -340,7 +341,7 @@ fn play(
     played.notes.extend(services.failures()?);
     services.leave();
     if let Some(probes) = probes {
-        // Probes on their way still want to arrive.
+        // Probes in flight may still arrive.
         probes.stop();
         if let Some(why) = await_probes(network, &probes, played.asked, signals)? {
             played.notes.push(format!("{why}: probes in flight at the end count as lost"));
@@ -351,8 +352,8 @@ fn play(
     Ok(played)
 }
 
-/// Waits for probes that are on their way. Gives the reason where it waits for them no more: a run ends soon once its program
-/// has, or somebody has asked for it.
+/// Waits for probes in flight. Returns the reason if it stops waiting for them: a run ends soon after its program, or
+/// after a request to end.
 fn await_probes(
     network: &mut Director,
     probes: &Probes,
@@ -381,7 +382,7 @@ fn command(options: &RunOptions, environment: &[(String, OsString)]) -> Option<C
     Some(command)
 }
 
-/// Where a program's output goes, if not where ours does.
+/// Redirects a program's output, if it is not ours.
 fn redirect(command: &mut Command, options: &RunOptions) -> Result<(), RunError> {
     if options.output.to_stderr {
         let stderr = io::stderr().as_fd().try_clone_to_owned();
@@ -390,8 +391,8 @@ fn redirect(command: &mut Command, options: &RunOptions) -> Result<(), RunError>
     Ok(())
 }
 
-/// Keeps the network going until the program has ended. A signal that asks us to end is passed on to it, and it is
-/// killed when it has not ended after a while.
+/// Runs the network until the program has ended. A signal that asks us to end is forwarded to it; it is killed if it
+/// has not ended after a while.
 fn accompany(
     network: &mut Director,
     program: &mut Running,
@@ -410,7 +411,7 @@ fn accompany(
             return Ok(played(exit_code(status), interrupted, interrupted || asked.is_some()));
         }
         match (end, asked) {
-            // The terminal has sent a Ctrl-C to the program as well, and what it makes of it is its own business.
+            // The terminal has sent Ctrl-C to the program as well; how it reacts is up to the program.
             (End::Signal(EndSignal { from_terminal: true, .. }), None) => {}
             (End::Signal(EndSignal { signal, .. }), None) => {
                 program.signal(signal).map_err(system("signal the program"))?;
@@ -426,7 +427,7 @@ fn accompany(
     }
 }
 
-/// Who is where, in a line for each host.
+/// Which host is where, one line for each.
 fn greeting(name: &RunName, testbed: &Testbed, host: &Host, options: &RunOptions) -> String {
     let mut text = match options.stay {
         Some(_) => format!("narrows run {name} is up; Ctrl-C or narrows down {name} ends it"),
@@ -442,7 +443,7 @@ fn greeting(name: &RunName, testbed: &Testbed, host: &Host, options: &RunOptions
     text
 }
 
-/// Opens the uplink that is wanted, or says why there is none.
+/// Opens the requested uplink, or returns why there is none.
 fn open_uplink(
     testbed: &Testbed,
     host: &Host,
@@ -473,7 +474,7 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// As shells say it.
+/// As shells report it.
 pub(crate) fn by_signal(signal: i32) -> u8 {
     128 + signal as u8 // signals go up to 64
 }

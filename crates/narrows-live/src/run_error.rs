@@ -1,4 +1,4 @@
-//! Why a run fails.
+//! Errors of a run.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,57 +14,57 @@ use crate::inline_error::InlineError;
 use crate::nat_uplink::UplinkError;
 use crate::testbed::TestbedError;
 
-/// Why a run could not begin, or broke off.
+/// Why a run could not start, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The scenario's network.
+    /// The scenario's network cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The hosts.
+    /// The hosts cannot be created.
     #[error(transparent)]
     Testbed(#[from] TestbedError),
-    /// The interfaces of a bridge, or the one that is attached to.
+    /// The interfaces of a bridge or attachment cannot be used.
     #[error(transparent)]
     Inline(#[from] InlineError),
-    /// The way to the outside.
+    /// The uplink cannot be created.
     #[error(transparent)]
     Outside(#[from] UplinkError),
-    /// The program.
+    /// The program cannot be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// A program beside CMD.
+    /// A program beside CMD failed.
     #[error("`{line}`, started in host `{host}`, ended before CMD began: {status}")]
     Beside {
-        /// Where.
+        /// Its host.
         host: String,
-        /// The program, as it was given.
+        /// Its command line.
         line: String,
         /// How it ended.
         status: ExitStatus,
     },
-    /// A file for what programs of a host write.
+    /// A log file for a host's programs cannot be written.
     #[error("--logs: cannot write {}: {cause}", path.display())]
     Log {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         cause: io::Error,
     },
-    /// The loop.
+    /// The packet loop failed.
     #[error(transparent)]
     Loop(#[from] LoopError),
-    /// The control socket.
+    /// The control socket cannot be created.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// The sockets of feeds.
+    /// The sockets of feeds cannot be created.
     #[error(transparent)]
     Feed(#[from] FeedError),
-    /// There is no such host.
+    /// The host does not exist.
     #[error("no host `{found}`: the scenario has {}", hosts.join(", "))]
     NoSuchHost {
-        /// As asked for.
+        /// The requested one.
         found: String,
-        /// Those there are.
+        /// The existing ones.
         hosts: Vec<String>,
     },
     /// A host without a link.
@@ -75,7 +75,7 @@ pub enum RunError {
     System {
         /// What was tried.
         action: &'static str,
-        /// Why not.
+        /// The cause.
         cause: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What people call a run: `lab`, or a name of ours such as `quiet-otter`.
+//! Names of runs: `lab`, or a generated name such as `quiet-otter`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,15 +6,15 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The most letters of a name.
+/// The maximum length of a name.
 const LONGEST: usize = 32;
 
-/// The name of a run: letters, digits and `-`, a letter first. So it is never taken for the number of a process.
+/// The name of a run: letters, digits and `-`, starting with a letter. So it cannot be confused with a process ID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunName(String);
 
-/// What is no name of a run.
+/// Not a valid run name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a valid run name: letters (a-z, A-Z), digits and `-`, starting with a letter, at most {LONGEST} characters, as in dsl-lab-2"
@@ -61,7 +61,7 @@ impl RunName {
         &self.0
     }
 
-    /// A name that none of `taken` is. The same number picks the same name, or where that is taken, the next free one.
+    /// A name that is not in `taken`. The same number gives the same name, or if that is taken, the next free one.
     pub fn pick(number: u128, taken: &BTreeSet<Self>) -> Self {
         let pairs = ADJECTIVES.len() * ANIMALS.len();
         let first = (number % pairs as u128) as usize;
@@ -71,7 +71,7 @@ impl RunName {
         let (adjective, animal) = pair(first);
         let numbered = (2_u64..).map(|more| format!("{adjective}-{animal}-{more}"));
         let mut all = plain.chain(numbered).map(Self);
-        // There are more numbers than runs.
+        // There are more names than runs.
         all.find(|name| !taken.contains(name)).expect("the list of names has no end")
     }
 }

@@ -1,9 +1,10 @@
-//! Which run is which: the record that a run keeps beside its control socket.
+//! Identifies runs: the record that a run keeps beside its control socket.
 //!
-//! Numbers of processes come again, soon where a container has few of them. So each run draws an identifier that no other
-//! has. Its programs carry it in their environment ([`ENVIRONMENT`]), and a file in the run folder, `NUMBER.ID.run`, says
-//! which process the run is and [what it is called](About). The file is there before any program is started, and until the control socket is gone. The run
-//! holds a lock on it, which the kernel lets go of even after `kill -9`, and which can be seen from any PID namespace.
+//! Process IDs are reused, quickly in a container with few of them. So each run draws a unique identifier. Its
+//! programs carry it in their environment ([`ENVIRONMENT`]), and a file in the run folder, `NUMBER.ID.run`, contains
+//! the process of the run and [its description](About). The file exists before any program is started, and until the
+//! control socket is gone. The run holds a lock on it, which the kernel releases even after `kill -9`, and which is
+//! visible from any PID namespace.
 
 mod about;
 
@@ -23,20 +24,20 @@ use crate::run_name::RunName;
 
 pub use about::{About, Identity, RunKind, ago};
 
-/// The variable that marks every process of a run, with the run's identifier.
+/// The environment variable that marks every process of a run with the run's identifier.
 pub const ENVIRONMENT: &str = "NARROWS_RUN_ID";
 
-/// The variable that has the number of the run, by which people name it.
+/// The environment variable with the number of the run, by which users refer to it.
 pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
-/// The variable that has its name.
+/// The environment variable with its name.
 pub const NAME_ENVIRONMENT: &str = "NARROWS_RUN_NAME";
 
-/// What the name of a record ends with.
+/// The suffix of records.
 const SUFFIX: &str = ".run";
-/// A record is far shorter.
+/// The maximum length; records are far shorter.
 const LONGEST: u64 = 1 << 16;
 
-/// An identifier that no other run has.
+/// The unique identifier of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunId(u128);
 
@@ -49,12 +50,12 @@ impl fmt::Display for RunId {
 impl RunId {
     fn parse(text: &str) -> Option<Self> {
         let id = u128::from_str_radix(text, 16).ok().map(Self)?;
-        // One spelling for each, without signs and capitals.
+        // Only one spelling is accepted, without signs and capitals.
         (id.to_string() == text).then_some(id)
     }
 }
 
-/// What is in a record.
+/// The contents of a record.
 #[derive(Serialize, Deserialize)]
 struct Contents {
     #[serde(flatten)]
@@ -63,10 +64,10 @@ struct Contents {
     about: About,
 }
 
-/// What a record is called by.
+/// The file name of a record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordName {
-    /// The number of the run, which is that of its process.
+    /// The number of the run, which is its process ID.
     pub run: u32,
     /// Its identifier.
     pub id: RunId,
@@ -79,42 +80,42 @@ impl fmt::Display for RecordName {
 }
 
 impl RecordName {
-    /// Of a file in the run folder, if it is a record.
+    /// Parses a file name in the run folder; `None` if it is not a record's.
     pub fn parse(file: &str) -> Option<Self> {
         let (run, id) = file.strip_suffix(SUFFIX)?.split_once('.')?;
         Some(Self { run: number(run)?, id: RunId::parse(id)? })
     }
 }
 
-/// The number of a run, as the names of its files begin with it.
+/// The number of a run, with which the names of its files begin.
 pub fn number(text: &str) -> Option<u32> {
     let number: u32 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
-/// Why a record cannot be understood.
+/// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunRecordError {
-    /// The file.
+    /// The file cannot be accessed safely.
     #[error(transparent)]
     Folder(#[from] OwnFolderError),
-    /// It could not be read or locked.
+    /// It cannot be read or locked.
     #[error("cannot {verb} {}: {cause}", path.display())]
     Refused {
         /// What was tried.
         verb: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// It says something else.
+    /// It has unknown contents.
     #[error("{} is not a run record of narrows; check and remove it", .0.display())]
     Unreadable(PathBuf),
 }
 
 impl About {
-    /// What a record says of its run; nothing if it is none.
+    /// What a record says about its run; `None` if it is not a record.
     pub fn read(record: &str) -> Option<Self> {
         serde_json::from_str(record).ok().map(|contents: Contents| contents.about)
     }
@@ -128,12 +129,12 @@ pub enum HoldError {
     Taken {
         /// The name.
         name: RunName,
-        /// Who has it.
+        /// The run that has it.
         run: u32,
-        /// What is known of that one.
+        /// What is known of that run.
         about: Box<About>,
     },
-    /// The folder, or a file in it.
+    /// The folder, or a file in it, cannot be used.
     #[error(transparent)]
     System(#[from] io::Error),
 }
@@ -149,13 +150,13 @@ pub struct HeldRecord {
 }
 
 impl HeldRecord {
-    /// Draws an identifier, takes the name or picks one, and writes the record. The folder is there.
+    /// Draws an identifier, takes the name or picks one, and writes the record. The folder must exist.
     ///
     /// # Errors
-    /// When another run has the name, or the kernel refuses.
+    /// If another run has the name, or the kernel refuses.
     pub fn write(path: &Path, mut about: About) -> Result<Self, HoldError> {
         let folder = OwnFolder::make(path).map_err(OwnFolderError::into_io)?;
-        // Names are given one at a time. The lock goes with its own descriptor, whatever becomes of the other.
+        // Names are assigned one at a time. The lock belongs to its own descriptor, independent of the other.
         let turn = OwnFolder::make(path).map_err(OwnFolderError::into_io)?;
         turn.lock().map_err(OwnFolderError::into_io)?;
         let process = ProcessIdentity::own()?;
@@ -192,11 +193,11 @@ impl HeldRecord {
     }
 }
 
-/// The runs that are going on and have a name.
+/// The running runs that have a name.
 fn named(folder: &OwnFolder) -> Result<Vec<(RecordName, About)>, OwnFolderError> {
     let mut all = Vec::new();
     for record in records(folder)? {
-        // One that nobody understands has no name that somebody could mean.
+        // A record that cannot be read has no name that anybody could use.
         if let Ok(Some((RunState::GoingOn, about))) = look(folder, &record) {
             all.push((record, about));
         }
@@ -206,15 +207,15 @@ fn named(folder: &OwnFolder) -> Result<Vec<(RecordName, About)>, OwnFolderError>
 
 impl Drop for HeldRecord {
     fn drop(&mut self) {
-        // What is left is removed by `narrows clean`.
+        // `narrows clean` removes what is left.
         let _ = self.folder.remove(&self.record.to_string());
     }
 }
 
-/// Whether a run is still going on.
+/// Whether a run is still running.
 #[derive(Debug)]
 pub enum RunState {
-    /// It is.
+    /// It is running.
     GoingOn,
     /// Its process is gone. The record is locked as long as this value lives, so that nobody else cleans up after it.
     Gone(File),
@@ -223,15 +224,15 @@ pub enum RunState {
 /// The records in the run folder.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn records(folder: &OwnFolder) -> Result<Vec<RecordName>, OwnFolderError> {
     Ok(folder.names()?.iter().filter_map(|name| RecordName::parse(name)).collect())
 }
 
-/// Whether the run of this record is still going on, and what the record says of it; nothing if the record is gone by now.
+/// Whether the run of this record is still running, and its description; `None` if the record is gone by now.
 ///
 /// # Errors
-/// When that cannot be told.
+/// If that cannot be determined.
 pub fn look(folder: &OwnFolder, name: &RecordName) -> Result<Option<(RunState, About)>, RunRecordError> {
     let file_name = name.to_string();
     let path = folder.path().join(&file_name);
@@ -252,7 +253,7 @@ pub fn look(folder: &OwnFolder, name: &RecordName) -> Result<Option<(RunState, A
                 .filter(|contents: &Contents| contents.process.process == name.run)
         }
     };
-    // Whoever holds it is going on, whatever it says.
+    // If the lock is held, the run is running, whatever the record says.
     let Some(Contents { process, about }) = contents else {
         return if is_held {
             Ok(Some((RunState::GoingOn, About::default())))
@@ -264,21 +265,21 @@ pub fn look(folder: &OwnFolder, name: &RecordName) -> Result<Option<(RunState, A
         return Ok(Some((RunState::GoingOn, about)));
     }
     let is_running = process.is_running().map_err(|cause| refused("tell who wrote", cause))?;
-    // From another PID namespace the lock alone tells.
+    // From another PID namespace, only the lock tells.
     let standing = if is_running == Some(true) { RunState::GoingOn } else { RunState::Gone(file) };
     Ok(Some((standing, about)))
 }
 
-/// Removes records that killed runs had not put in place yet: those had started nothing. Gives their names.
+/// Removes unfinished records of killed runs, which had not started anything. Returns their names.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// If the kernel refuses.
 pub fn remove_unfinished(folder: &OwnFolder) -> Result<Vec<String>, OwnFolderError> {
     let is_unfinished =
         |name: &String| name.strip_prefix(UNFINISHED).is_some_and(|name| RecordName::parse(name).is_some());
     let mut removed = Vec::new();
     for name in folder.names()?.into_iter().filter(is_unfinished) {
-        // A run that is about to put it in place then begins again.
+        // A run about to complete it will start over.
         let Some(file) = folder.open_file(&name)? else { continue };
         if file.try_lock().is_ok() && folder.remove(&name)? {
             removed.push(name);

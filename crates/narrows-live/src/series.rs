@@ -1,7 +1,7 @@
-//! A time series of a live run: what each link does in each interval, as rows of CSV (`narrows_report`'s).
+//! A time series of a live run: the activity of each link in each interval, as CSV rows (from `narrows_report`).
 //!
-//! The director asks packet threads for what their links have counted, as for rates; a thread of its own writes. What the disk
-//! cannot keep up with, or what is beyond the size that was allowed, is left out and counted.
+//! The director asks packet threads for the counters of their links, as for rates; a separate thread writes. Rows
+//! that the disk cannot keep up with, or that exceed the size limit, are dropped and counted.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -14,31 +14,31 @@ use narrows_core::{Duration, Time};
 use narrows_frame::WriteError;
 use narrows_report::{LinkCounts, SERIES_HEAD, Snapshot};
 
-/// Intervals that wait for the disk at most.
+/// The maximum number of intervals waiting for the disk.
 const WAITING: usize = 64;
 
-/// What series to keep.
+/// The time series to write.
 #[derive(Clone, Debug)]
 pub struct SeriesPlan {
-    /// Where.
+    /// The file.
     pub file: PathBuf,
     /// The length of an interval.
     pub step: Duration,
-    /// The size of the file at most, in bytes.
+    /// The maximum size of the file, in bytes.
     pub limit: u64,
 }
 
-/// A series that is being written.
+/// A time series being written.
 #[derive(Debug)]
 pub(crate) struct Series {
     file: String,
     step: Duration,
-    /// When packet threads are asked next.
+    /// When packet threads are next asked.
     next: Time,
-    /// Of each packet thread, when its links had counted what.
+    /// For each packet thread, the last instant and its links' counters.
     last: Vec<(Time, Vec<(String, LinkCounts)>)>,
     room: u64,
-    /// Rows that were left out as the disk was too slow, and as the file was full.
+    /// Rows dropped because the disk was too slow, and because the file was full.
     missing: u64,
     beyond: u64,
     sink: SyncSender<String>,
@@ -46,7 +46,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Starts it.
+    /// Creates the file and starts the writer.
     pub(crate) fn create(plan: &SeriesPlan, threads: usize) -> Result<Self, WriteError> {
         let file = plan.file.display().to_string();
         let failed = |error| WriteError { file: file.clone(), error };
@@ -76,14 +76,15 @@ impl Series {
         self.next
     }
 
-    /// They are asked at `now`. Steps that the director was too late for are left out: the next interval is longer.
+    /// They are asked at `now`. Intervals that the director was too late for are merged into the next one, which is
+    /// longer.
     pub(crate) fn asked(&mut self, now: Time) {
         while self.next <= now {
             self.next = self.next + self.step;
         }
     }
 
-    /// Takes what a packet thread has counted.
+    /// Takes the counters of a packet thread.
     pub(crate) fn take(&mut self, number: usize, snapshot: &mut Snapshot) {
         let (at, counts) = (snapshot.at(), snapshot.take_counts());
         let (start, before) = &mut self.last[number];
@@ -92,9 +93,9 @@ impl Series {
         }
         let (mut rows, none) = (String::new(), LinkCounts::default());
         for (name, now) in &counts {
-            // The same links come in the same order, but for those that rules add.
+            // The same links come in the same order, except for those added by rules.
             let before = before.iter().find(|(of, _)| of == name).map_or(&none, |(_, before)| before);
-            // A string takes everything.
+            // Writing to a string cannot fail.
             let _ = writeln!(rows, "{}", now.row(before, (*start, at), name));
         }
         (*start, *before) = (at, counts);
@@ -109,7 +110,7 @@ impl Series {
         }
     }
 
-    /// Closes the file: what is to be said of it, if anything.
+    /// Closes the file; returns a note, if necessary.
     pub(crate) fn finish(self) -> Option<String> {
         drop(self.sink);
         let written =
@@ -128,7 +129,7 @@ impl Series {
     }
 }
 
-/// Writes what comes; after an error it only takes it.
+/// Writes rows; after an error it only discards them.
 fn write(mut output: File, rows: mpsc::Receiver<String>) -> io::Result<()> {
     let mut result = Ok(());
     for rows in rows {

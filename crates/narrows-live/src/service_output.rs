@@ -1,5 +1,6 @@
-//! Where programs that are started in hosts write to: where we do, with a label before each line if wanted, or into a file for
-//! each host. A thread for each stream copies whole lines, so that none is torn, and ends with the last program that writes.
+//! The output of programs started in hosts: to our own output, optionally with a label before each line, or to a file
+//! for each host. A thread per stream copies whole lines, so that none is split, and ends with the last program that
+//! writes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,21 +18,21 @@ use crate::testbed::Host;
 
 /// A longer line is written in pieces.
 const LONGEST_LINE: u64 = 1 << 16;
-/// How long the last lines may take to be written, once all programs have ended: a pager may have stopped reading.
+/// How long writing the last lines may take once all programs have ended: a pager may have stopped reading.
 const LAST_LINES: Duration = Duration::from_secs(2);
 /// Colours of labels: cyan, yellow, green, magenta, blue, and their bright versions.
 const COLOURS: [u8; 10] = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94];
 
-/// What is to become of it.
+/// How to handle it.
 #[derive(Clone, Debug, Default)]
 pub struct OutputPlan {
-    /// `[server]` before each line.
+    /// Write `[server]` before each line.
     pub labels: bool,
-    /// The labels have colours.
+    /// Colour the labels.
     pub colours: bool,
-    /// A folder, for `HOST.log` with all that programs of a host write.
+    /// A folder for `HOST.log`, with all output of a host's programs.
     pub logs: Option<PathBuf>,
-    /// What is for the standard output goes to the standard error.
+    /// Redirect standard output to standard error.
     pub to_stderr: bool,
 }
 
@@ -40,15 +41,15 @@ pub struct OutputPlan {
 pub(crate) struct ServiceOutput {
     plan: OutputPlan,
     files: BTreeMap<String, Arc<Mutex<File>>>,
-    /// Labels by host, in the order in which their first programs came.
+    /// Labels by host, in the order of their first programs.
     hosts: Vec<String>,
-    /// Each stream says at its end why it could not be written, if so.
+    /// At its end, each stream sends its write error, if any.
     done: Sender<Option<io::Error>>,
     ended: Receiver<Option<io::Error>>,
     going: usize,
 }
 
-/// Where lines go.
+/// The destination of lines.
 #[derive(Clone, Debug)]
 enum Sink {
     Stdout,
@@ -62,11 +63,11 @@ impl ServiceOutput {
         Self { plan, files: BTreeMap::new(), hosts: Vec::new(), done, ended, going: 0 }
     }
 
-    /// Gives a program of this host its standard output and error.
+    /// Connects standard output and error of a program of this host.
     pub(crate) fn connect(&mut self, command: &mut Command, host: &Host) -> Result<(), RunError> {
         if self.plan.logs.is_some() {
             let sink = Sink::File(self.file(&host.name)?);
-            // One stream for both, so that they stay in order.
+            // One stream for both, to keep them in order.
             let stream = self.copy(String::new(), sink)?;
             command.stderr(stream.try_clone().map_err(system("make a pipe"))?).stdout(stream);
         } else if self.plan.labels {
@@ -80,8 +81,8 @@ impl ServiceOutput {
         Ok(())
     }
 
-    /// Waits until the last lines are written. To be called when all programs have ended. Gives a note where a log is not
-    /// whole.
+    /// Waits until the last lines are written. Call it when all programs have ended. Returns a note if a log is
+    /// incomplete.
     pub(crate) fn finish(&mut self) -> Option<String> {
         let mut failed = None;
         while self.going > 0
@@ -111,7 +112,7 @@ impl ServiceOutput {
             return Ok(Arc::clone(file));
         }
         let folder = self.plan.logs.clone().unwrap_or_default();
-        // A host's name is one component of a path.
+        // A host's name becomes a single path component.
         let path = folder.join(format!("{}.log", host.replace('/', "_")));
         let made = fs::create_dir_all(&folder).and_then(|()| File::create(&path));
         let file = made.map_err(|cause| RunError::Log { path, cause })?;
@@ -120,15 +121,15 @@ impl ServiceOutput {
         Ok(file)
     }
 
-    /// A stream whose lines are copied, by a thread of their own.
+    /// A stream whose lines are copied by a thread.
     fn copy(&mut self, label: String, sink: Sink) -> Result<io::PipeWriter, RunError> {
         let (reader, writer) = io::pipe().map_err(system("make a pipe"))?;
         let done = self.done.clone();
         let copying = move || {
             let mut failed = None;
-            // The programs go on: what they write is read, wanted or not.
+            // The programs continue: their output is read, written or not.
             copy_lines(reader, label.as_bytes(), |line| failed = failed.take().or(sink.write(line).err()));
-            // Nobody waits any more where the run has ended.
+            // Nobody waits any more if the run has ended.
             let _ = done.send(failed);
         };
         thread::Builder::new().name("output".into()).spawn(copying).map_err(system("start a thread"))?;
@@ -150,11 +151,11 @@ impl Sink {
     }
 }
 
-/// Hands over line by line, a label before each, and the last one complete.
+/// Copies line by line, with a label before each; the last one is completed.
 fn copy_lines(from: impl Read, label: &[u8], mut write: impl FnMut(&[u8])) {
     let mut from = BufReader::new(from);
     let mut line = label.to_vec();
-    // A pipe whose writers have ended gives an end and no error.
+    // A pipe whose writers have ended returns end of file, not an error.
     while let Ok(1..) = from.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
         if line.last() != Some(&b'\n') {
             line.push(b'\n');

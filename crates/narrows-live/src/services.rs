@@ -1,5 +1,5 @@
-//! Programs that are started in hosts before CMD (`--on`): all at once, and CMD begins once each of them listens, has ended
-//! well, or has had its time.
+//! Programs started in hosts before CMD (`--on`): all at once. CMD starts once each of them listens, has exited
+//! successfully, or has timed out.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,9 +17,10 @@ use crate::run_error::{RunError, system};
 use crate::service_output::ServiceOutput;
 use crate::testbed::{Host, Testbed, TestbedError};
 
-/// How far apart one looks whether programs listen.
+/// The interval between checks whether programs listen.
 const PAUSE: Duration = Duration::from_millis(10);
-/// One look in so many is made even where as many sockets are in use as before: one may have gone as another came.
+/// One check in this many is made even if the number of sockets has not changed: one may have been closed as another
+/// was opened.
 const LONG_LOOK: u32 = 100;
 
 /// A program to start in a host.
@@ -27,11 +28,11 @@ const LONG_LOOK: u32 = 100;
 pub struct Service {
     /// The host.
     pub host: String,
-    /// The program, for a shell.
+    /// The command line, for a shell.
     pub line: String,
 }
 
-/// Those that were started.
+/// The started programs.
 #[derive(Debug)]
 pub(crate) struct Services<'a> {
     started: Vec<Started<'a>>,
@@ -44,12 +45,12 @@ struct Started<'a> {
     is_ready: bool,
 }
 
-/// The listeners of a host that has programs which do not listen yet.
+/// The listeners in a host with programs that do not listen yet.
 #[derive(Debug)]
 struct Awaited {
     /// Before any of its programs was started.
     before: usize,
-    /// Sockets in use at the last look.
+    /// Sockets in use at the last check.
     sockets: Option<usize>,
 }
 
@@ -66,7 +67,7 @@ impl<'a> Services<'a> {
             let host = chosen_host(testbed, Some(&service.host))?;
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &service.line]).envs(environment.iter().cloned()).stdin(Stdio::null());
-            // A Ctrl-C is for CMD; they are asked to end once that has, with time to write what they have.
+            // Ctrl-C is for CMD; they are asked to end after it has ended, with time to write their output.
             command.process_group(0);
             output.connect(&mut command, host)?;
             let program = process::spawn_with(command, &host.namespace, names.of(host))?;
@@ -75,8 +76,8 @@ impl<'a> Services<'a> {
         Ok(Self { started })
     }
 
-    /// Keeps the network going until every program listens, has ended well, or the time is over. Gives the signal that asked
-    /// us to end meanwhile; or those that do not listen, in words.
+    /// Runs the network until every program listens, has exited successfully, or has timed out. Returns the signal
+    /// that asked us to end meanwhile; or a description of those that do not listen.
     pub(crate) fn wait_until_they_listen(
         &mut self,
         network: &mut Director,
@@ -109,7 +110,7 @@ impl<'a> Services<'a> {
         Ok(Ok(words.collect()))
     }
 
-    /// A program that has ended well is ready; one that has not ends the run.
+    /// A program that has exited successfully is ready; one that has failed ends the run.
     fn look_for_ends(&mut self) -> Result<(), RunError> {
         for Started { service, program, is_ready } in
             self.started.iter_mut().filter(|started| !started.is_ready)
@@ -126,8 +127,8 @@ impl<'a> Services<'a> {
         Ok(())
     }
 
-    /// Which programs of a host listen by now. A single one may have left its process group, as daemons do: it is ready when
-    /// anything listens. Of several, each one's group is asked.
+    /// Which programs of a host listen by now. A single program may have left its process group, as daemons do: it is
+    /// ready when anything listens. For several, each one's group is checked.
     fn look_at(&mut self, host: &str, awaited: &mut Awaited, closely: bool) {
         let mut of_host: Vec<_> = self.started.iter_mut().filter(|one| one.service.host == host).collect();
         let is_alone = of_host.len() == 1;
@@ -146,7 +147,7 @@ impl<'a> Services<'a> {
         }
     }
 
-    /// Notes of those that failed after CMD had begun.
+    /// Notes on those that failed after CMD had started.
     pub(crate) fn failures(&mut self) -> Result<Vec<String>, RunError> {
         let mut notes = Vec::new();
         for Started { service: Service { host, line }, program, .. } in &mut self.started {
@@ -159,13 +160,13 @@ impl<'a> Services<'a> {
         Ok(notes)
     }
 
-    /// Lets them go on: they are asked to end, and not killed, once the network is halted.
+    /// Leaves them running: they are asked to end, not killed, once the network is halted.
     pub(crate) fn leave(self) {
         self.started.into_iter().for_each(|started| started.program.leave());
     }
 }
 
-/// How many programs listen in the hosts of these, before any of them is started.
+/// How many programs listen in these hosts before any of them is started.
 pub(crate) fn listeners(
     services: &[Service],
     testbed: &Testbed,
@@ -178,7 +179,7 @@ pub(crate) fn listeners(
     Ok(listeners)
 }
 
-/// The host of this name, or the first.
+/// The host with this name, or the first.
 pub(crate) fn chosen_host<'a>(testbed: &'a Testbed, name: Option<&str>) -> Result<&'a Host, RunError> {
     let found = match name {
         None => testbed.hosts.first(),

@@ -1,4 +1,4 @@
-//! A network that stays up until somebody ends it, and who is told that it is up.
+//! A network that stays up until it is ended, and notification that it is up.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,25 +11,25 @@ use std::time::Duration;
 
 use crate::run_name::RunName;
 
-/// The variable by which a service manager says where it listens (sd_notify(3)).
+/// The environment variable with a service manager's socket (sd_notify(3)).
 const NOTIFY: &str = "NOTIFY_SOCKET";
 
-/// For how long a network stays up, and who waits for it to be up.
+/// How long a network stays up, and who is notified when it is up.
 #[derive(Debug, Default)]
 pub struct Stay {
-    /// How long; without, until it is ended.
+    /// The maximum duration; by default until it is ended.
     pub ttl: Option<Duration>,
-    /// Is told the name once the network is up, and nothing if it never is.
+    /// Receives the name once the network is up; closed without data if it never is.
     pub ready: Option<File>,
 }
 
 impl Stay {
-    /// Tells whoever waits that the network is up.
+    /// Notifies the starter that the network is up.
     ///
     /// # Errors
-    /// When whoever started us does not listen any more.
+    /// If the starter no longer listens.
     pub(crate) fn tell(&self, name: &RunName) -> io::Result<()> {
-        // A service manager that is not there gives up by itself.
+        // A missing service manager is no error.
         let _ = notify(&format!("READY=1\nSTATUS=the network {name} is up"));
         match &self.ready {
             Some(ready) => (&mut &*ready).write_all(format!("{name}\n").as_bytes()),
@@ -37,7 +37,7 @@ impl Stay {
         }
     }
 
-    /// Tells a service manager that the network goes down.
+    /// Notifies the service manager that the network goes down.
     pub(crate) fn tell_end() {
         let _ = notify("STOPPING=1");
     }
@@ -57,7 +57,7 @@ fn notify_at(place: &OsStr, what: &str) -> io::Result<()> {
         None => SocketAddr::from_pathname(place)?,
     };
     let socket = UnixDatagram::unbound()?;
-    // It is no reason to wait that it does not listen.
+    // Do not wait if it does not read.
     socket.set_nonblocking(true)?;
     socket.send_to_addr(what.as_bytes(), &address).map(drop)
 }

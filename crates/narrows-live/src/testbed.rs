@@ -8,11 +8,12 @@
 //!
 //! With `--backend tap`, `access` is a TAP device whose descriptor is ours, and there is no `p0`.
 //!
-//! A router has no namespace: it is in the engine, and shows itself to a host as the neighbour at the other end of the cable.
+//! A router has no namespace: it is in the engine, and appears to a host as the neighbour at the other end of the
+//! cable.
 //!
-//! Namespaces that we make have no name in the file system and end with the processes in them; cables end with our
-//! namespace. So even a killed run leaves nothing of these behind. A host that names an existing namespace gets an
-//! interface there, which goes when we do.
+//! Namespaces that we create have no name in the file system and end with the processes in them; cables end with our
+//! namespace. So even a killed run leaves none of these behind. A host that names an existing namespace gets an
+//! interface there, which is removed with us.
 
 mod cable;
 
@@ -34,14 +35,14 @@ use self::cable::{End, lay_cable};
 use crate::cabling::{Cabling, FarEnd};
 use crate::neighbor_proxy::NeighborProxy;
 
-/// Our ends are numbered from here, which hosts' interfaces never reach: the two ends of a cable must differ.
+/// The numbers of our ends start here, beyond those of hosts' interfaces: the two ends of a cable must differ.
 const FIRST_END: u32 = 1 << 20;
-/// The longest MTU of a TAP device, which counts its Ethernet header: enough for any other interface, too.
+/// The maximum MTU of a TAP device, including its Ethernet header: enough for any other interface, too.
 const MOST_MTU: u32 = 65_521;
-/// More networks than these, and hosts have a default route instead of one to each.
+/// With more networks than this, hosts have a default route instead of one for each.
 const MOST_NETWORKS: usize = 64;
 
-/// What a host calls its interface to a link: as much of the link's name as the kernel takes.
+/// The name of a host's interface for a link: the link's name, truncated to what the kernel allows.
 pub(crate) fn interface_name(link: &str) -> String {
     link.chars().take(15).collect()
 }
@@ -49,22 +50,22 @@ pub(crate) fn interface_name(link: &str) -> String {
 /// Why a testbed could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
-    /// A namespace.
+    /// A namespace failed.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// An interface, address or route.
+    /// An interface, address or route failed.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// The end of a cable.
+    /// The end of a cable failed.
     #[error(transparent)]
     CableEnd(#[from] CableEndError),
-    /// What the kernel's stack does on an interface.
+    /// The kernel's stack on an interface could not be configured.
     #[error(transparent)]
     Stack(#[from] StackError),
-    /// Offloads of an interface.
+    /// The offloads of an interface could not be changed.
     #[error(transparent)]
     Offload(#[from] OffloadError),
-    /// A host in a place that live runs do not know.
+    /// A host in a kind of place that live runs do not support.
     #[error("a live run cannot put a host into {0}")]
     NotHere(String),
     /// A host that could not be prepared.
@@ -72,7 +73,7 @@ pub enum TestbedError {
     Host {
         /// Its name in the scenario.
         host: String,
-        /// What is wrong.
+        /// The error.
         cause: Box<TestbedError>,
     },
 }
@@ -80,11 +81,11 @@ pub enum TestbedError {
 /// A host with its interfaces.
 #[derive(Debug)]
 pub struct Host {
-    /// As in the scenario.
+    /// Its name in the scenario.
     pub name: String,
-    /// Where its programs run.
+    /// The namespace of its programs.
     pub namespace: Namespace,
-    /// Whether we made its namespace.
+    /// Whether we created its namespace.
     pub is_ours: bool,
     /// Its interfaces, one for each link that ends at it.
     pub interfaces: Vec<Interface>,
@@ -103,9 +104,9 @@ pub struct Interface {
     pub addresses: Vec<IpPrefix>,
     /// Its MTU.
     pub mtu: u32,
-    /// Who is at the other end.
+    /// The other end of the link.
     pub peer: Peer,
-    /// What lies behind the router at the other end, and is reached by that.
+    /// The networks reached through the router at the other end.
     pub behind: Vec<Behind>,
 }
 
@@ -123,7 +124,7 @@ pub struct Behind {
 pub struct Peer {
     /// Its name.
     pub name: String,
-    /// Whether it is a router, which there is no namespace for: the engine is all of it.
+    /// Whether it is a router, which has no namespace: it only exists in the engine.
     pub is_router: bool,
     /// Its link address.
     pub mac: MacAddress,
@@ -136,29 +137,29 @@ pub struct Peer {
 pub struct Cable {
     /// The engine's port.
     pub name: String,
-    /// Where its packets come from and go to.
+    /// The source and destination of its packets.
     pub end: CableEnd,
-    /// Before it was opened: whatever comes from it came later than that.
+    /// The time before it was opened: everything received from it is later.
     pub laid: MonotonicTime,
-    /// Whose addresses are asked for here, and what the answer is.
+    /// The hosts whose addresses are resolved here, and the answers.
     pub neighbours: NeighborProxy,
-    /// The interface that its frames come from, where that may drop some on the way.
+    /// The host's interface, if it may drop frames on the way to us.
     pub far: Option<FarEnd>,
-    /// The stations of frames that leave here, where they come from a router: it, and the host.
+    /// The link addresses of frames that leave here from a router: the router's and the host's.
     pub stations: Option<(narrows_frame::MacAddress, narrows_frame::MacAddress)>,
 }
 
-/// Ends of cables closed at a time.
+/// The number of cable ends closed in parallel.
 const CLOSERS: usize = 64;
 
 /// Closes ends of cables. For each the kernel waits some milliseconds until nobody can be using it any more
-/// (`synchronize_net` in `packet_release`), but for all that are being closed meanwhile it waits only once.
+/// (`synchronize_net` in `packet_release`), but only once for all that are being closed at the same time.
 pub(crate) fn close(mut cables: Vec<Cable>) {
     let each = cables.len().div_ceil(CLOSERS).max(1);
     thread::scope(|scope| {
         while !cables.is_empty() {
             let some = cables.split_off(cables.len().saturating_sub(each));
-            // Without a thread they are closed here.
+            // If no thread can be started, they are closed here.
             let _ = thread::Builder::new().spawn_scoped(scope, move || drop(some));
         }
     });
@@ -171,11 +172,11 @@ pub struct Testbed {
     pub hosts: Vec<Host>,
     /// Our ends, until they are taken.
     cables: Vec<Cable>,
-    /// What our ends of the cables to existing namespaces are called in our namespace.
+    /// The names, in our namespace, of our ends of cables to existing namespaces.
     ends: Vec<String>,
     /// Our namespace.
     wire: Namespace,
-    /// Why frames do not come by the best way.
+    /// Why the best packet I/O backend is not used.
     cabling_note: Option<String>,
 }
 
@@ -183,7 +184,8 @@ impl Testbed {
     /// Creates the hosts and cables of a scenario.
     ///
     /// # Errors
-    /// When a privilege is missing, a named namespace does not exist, or an interface of the wanted name exists there.
+    /// If a privilege is missing, a named namespace does not exist, or an interface with the required name exists
+    /// there.
     pub fn create(scenario: &Scenario, cabling: Cabling) -> Result<Self, TestbedError> {
         let wire = Namespace::create()?.labelled("the namespace of narrows");
         let mut hosts = Vec::new();
@@ -233,21 +235,21 @@ impl Testbed {
         Ok(())
     }
 
-    /// Leads hosts to networks that they are not on. A host of our own has a default route over its first link where that leads
-    /// to a router, which answers for what is nowhere, or to the outside; all but the one that has another way out. Where
-    /// nothing leads outside, and a host is at the other end, there are routes to the scenario's networks over it, as it may be
-    /// made to forward: what lies outside is unreachable at once. In an existing namespace there are routes to the networks
-    /// behind routers, and to nothing else.
+    /// Adds routes to networks that hosts are not connected to. A host of ours gets a default route over its first
+    /// link if that leads to a router, which answers for unreachable destinations, or if there is an uplink; the host
+    /// that is the uplink gets none. If there is no uplink, and a host is at the other end, it gets routes to the scenario's
+    /// networks over that host, which may be configured to forward: outside destinations are unreachable at once. In
+    /// an existing namespace there are only routes to the networks behind routers.
     ///
     /// # Errors
-    /// When a route is refused.
+    /// If a route is rejected.
     pub fn add_routes(&self, outside: Option<&str>) -> Result<(), TestbedError> {
         let networks = self.networks();
         for host in &self.hosts {
             let way = match host.interfaces.first() {
                 Some(_) if !host.is_ours || outside == Some(host.name.as_str()) => FirstWay::Known,
                 Some(first) if first.peer.is_router || outside.is_some() => FirstWay::Default,
-                // In a scenario of many links this would be many routes for each of many hosts.
+                // In a scenario with many links this would be many routes for each of many hosts.
                 _ if networks.len() > MOST_NETWORKS => FirstWay::Default,
                 _ => FirstWay::Scenario(&networks),
             };
@@ -256,24 +258,24 @@ impl Testbed {
         Ok(())
     }
 
-    /// The networks of the scenario that hosts are on.
+    /// The networks of the scenario that hosts are connected to.
     fn networks(&self) -> BTreeSet<IpPrefix> {
         let interfaces = self.hosts.iter().flat_map(|host| &host.interfaces);
         interfaces.flat_map(|interface| &interface.addresses).map(IpPrefix::network).collect()
     }
 
-    /// Why frames do not come by the best way, where none was named.
+    /// Why the best packet I/O backend is not used, if none was requested.
     pub fn cabling_note(&self) -> Option<&str> {
         self.cabling_note.as_deref()
     }
 
-    /// Gives our ends of the cables away.
+    /// Hands over our ends of the cables.
     pub fn take_cables(&mut self) -> Vec<Cable> {
         std::mem::take(&mut self.cables)
     }
 
-    /// The host that programs of this one find as their server, and its interface there: the one at the other end of the first
-    /// link, or the first other host where a router is there.
+    /// The host that programs of this one use as their server, and its interface: the host at the other end of the
+    /// first link, or the first other host if a router is there.
     pub fn server_of(&self, host: &Host) -> Option<(&Host, &Interface)> {
         let first = host.interfaces.first()?;
         if first.peer.is_router {
@@ -292,26 +294,26 @@ impl Testbed {
 }
 
 impl Drop for Testbed {
-    /// The kernel removes the cables with our namespace, some time later and all at once; in an existing namespace a next run
-    /// may want the names before that.
+    /// The kernel removes the cables with our namespace, some time later and all at once; in an existing namespace a
+    /// following run may need the names before that.
     fn drop(&mut self) {
         if self.ends.is_empty() {
             return;
         }
         let Ok(mut sockets) = RouteSocket::open(&self.wire) else { return };
         for end in &self.ends {
-            // Fails only for a cable that is gone already.
+            // Only fails for a cable that is already gone.
             let _ = sockets.delete_interface(end);
         }
     }
 }
 
-/// Where a host's first link leads.
+/// The use of a host's first link.
 #[derive(Clone, Copy)]
 enum FirstWay<'a> {
-    /// Everywhere.
+    /// As default route.
     Default,
-    /// To these networks, but for those that are known otherwise.
+    /// To these networks, except those with other routes.
     Scenario(&'a BTreeSet<IpPrefix>),
     /// Like any other link.
     Known,
@@ -345,7 +347,7 @@ fn add_routes(host: &Host, way: FirstWay<'_>) -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// Whether a host is on a network, or has a route to it by a router.
+/// Whether a host is connected to a network, or has a route to it through a router.
 fn knows(host: &Host, network: &IpPrefix) -> bool {
     host.interfaces.iter().any(|interface| {
         interface.addresses.iter().any(|address| address.network() == *network)
@@ -353,10 +355,10 @@ fn knows(host: &Host, network: &IpPrefix) -> bool {
     })
 }
 
-/// The namespace that a host is to be in, if it is one that exists already.
+/// The existing namespace that a host is to be in, if any.
 ///
 /// # Errors
-/// When there is none, or it may not be opened.
+/// If it does not exist, or may not be opened.
 pub fn existing(host: &narrows_scenario::Host) -> Result<Option<Namespace>, TestbedError> {
     let opened = match &host.place {
         Place::New => return Ok(None),
@@ -371,7 +373,7 @@ pub(crate) fn of_host(host: &str, cause: TestbedError) -> TestbedError {
     TestbedError::Host { host: host.to_owned(), cause: Box::new(cause) }
 }
 
-/// Who is at the other end of a port's link.
+/// The other end of a port's link.
 fn peer(scenario: &Scenario, port: &Port) -> Option<Peer> {
     if let Some((number, peer)) = scenario.ports().iter().enumerate().find(|(_, peer)| peer.name == port.peer)
     {
@@ -384,13 +386,13 @@ fn peer(scenario: &Scenario, port: &Port) -> Option<Peer> {
     Some(Peer { name, is_router: true, mac: router_mac(number), addresses })
 }
 
-/// The link address of the port with this number: locally administered, and the same at every run.
+/// The link address of the port with this number: locally administered, and the same in every run.
 fn mac(port: usize) -> MacAddress {
     let [.., high, low] = port.to_be_bytes();
     MacAddress([0x02, b'n', b'a', b'r', high, low])
 }
 
-/// The same of a router's interface.
+/// The same for a router's interface.
 fn router_mac(interface: usize) -> MacAddress {
     let [.., high, middle, low] = interface.to_be_bytes();
     MacAddress([0x06, b'n', b'a', high, middle, low])

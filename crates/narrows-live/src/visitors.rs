@@ -9,12 +9,12 @@ use narrows_io::process::{Signal, is_descendant};
 
 use crate::run_record::{self, RunId};
 
-/// How often one looks whether they have ended.
+/// The interval between checks whether they have ended.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often killed ones are looked for: whoever is killed may have started another just before.
+/// How often killed ones are searched for: a killed program may have started another just before.
 const LOOKS: u32 = 50;
 
-/// The programs that carry a run's mark and are no descendants of ours.
+/// The programs that carry a run's mark and are not our descendants.
 pub(crate) struct Visitors {
     id: String,
 }
@@ -33,11 +33,11 @@ impl Visitors {
         Ok(all.into_iter().filter(|process| !is_descendant(*process)).collect())
     }
 
-    /// Asks them to end: by SIGTERM, and by SIGHUP, as interactive shells heed only that.
+    /// Asks them to end: with SIGTERM, and with SIGHUP, because interactive shells only react to that.
     pub(crate) fn ask(&self) -> io::Result<()> {
         for process in self.there()? {
             for signal in [Signal::SIGTERM, Signal::SIGHUP] {
-                // Who has become somebody else's is left to `narrows clean`.
+                // A process that now belongs to another user is left to `narrows clean`.
                 let _ = self.mark().signal(process, signal);
             }
         }

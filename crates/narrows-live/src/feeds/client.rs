@@ -160,7 +160,7 @@ impl Client {
         let mut bytes = [0; INTEGER];
         match self.stream.read_exact(&mut bytes) {
             Ok(()) => {}
-            // A run that was killed.
+            // The run was killed.
             Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
                 return Err(ClientError::Over);
             }
@@ -180,7 +180,7 @@ impl Client {
 }
 
 impl AsFd for Client {
-    /// Becomes readable when the run has something to say.
+    /// Becomes readable when the run has sent something.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }

@@ -1,20 +1,21 @@
-//! A feed as the device file of Grohmann's queueing discipline `delay`, so that programs written for that run here.
+//! A feed as the device file of Grohmann's queueing discipline `delay`, so that programs written for that work here.
 //!
 //! Source: L. Grohmann, *Design and Implementation of a Network Emulator with Stochastic Network Delay Support* (Stuttgart
 //! 2023), section 5.2.2:
 //!
-//! | call | what it does |
+//! | call | effect |
 //! |---|---|
-//! | `open` | one process at a time, the next gets `EBUSY` |
-//! | `read` | how many delays there is room for: 4 bytes, little-endian, however many were asked for |
-//! | `write` | delays in nanoseconds, 8 bytes each, little-endian; all of it counts as written |
+//! | `open` | one process at a time; others get `EBUSY` |
+//! | `read` | the number of delays there is room for: 4 bytes, little-endian, whatever length was requested |
+//! | `write` | delays in nanoseconds, 8 bytes each, little-endian; always reported as written in full |
 //!
-//! Where we depart from it: what there is no room for is lost there, in silence; here `write` waits (or `EAGAIN`), and
-//! [`WhenFull::Discard`] does as there, and counts. `poll`, which the source names as a promising option, is here: `POLLIN`
-//! always, `POLLOUT` from a level of room on. A last value of fewer than 8 bytes is not taken, where the source reads past the
-//! end of the program's buffer. A negative delay is none at all, as there; a loss takes the feed's own socket.
+//! Differences from the source: there, values without room are silently lost. Here `write` waits (or returns
+//! `EAGAIN`); [`WhenFull::Discard`] behaves as the source and counts the losses. `poll`, which the source mentions as
+//! a promising option, is implemented: `POLLIN` always, `POLLOUT` from a level of room on. A last value of fewer than
+//! 8 bytes is ignored; the source reads past the end of the program's buffer. A negative delay means no delay, as in
+//! the source; to signal a loss, use the feed's own socket.
 //!
-//! It stands between the file and the feed's socket, so the run itself knows nothing of it.
+//! The device is placed between the file and the feed's socket, so the run itself does not know of it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,51 +30,52 @@ use narrows_io::wait::{Waiting, wait};
 use super::client::{Client, ClientError};
 use super::protocol::INTEGER;
 
-/// While a program waits for room, we look for it this often: at a million packets a second it is half of the lead's default.
+/// While a program waits for room, the room is checked this often: at a million packets per second it is half of the
+/// default lead.
 const LOOK: Duration = Duration::from_millis(2);
-/// What `read` gives.
+/// The length of what `read` returns.
 const COUNT: usize = 4;
 
-/// What becomes of values for which there is no room.
+/// What happens to values without room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WhenFull {
-    /// `write` waits until there is.
+    /// `write` waits until there is room.
     #[default]
     Wait,
-    /// They are lost, and `write` says nothing of it, as the source does.
+    /// They are lost, and `write` succeeds, as in the source.
     Discard,
 }
 
 /// How a device behaves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeviceConfig {
-    /// What becomes of values for which there is no room.
+    /// What happens to values without room.
     pub when_full: WhenFull,
-    /// From how much room on `poll` finds it writable; half of the most there was, if it is not said.
+    /// From this much room on, `poll` reports the file as writable; default: half of the maximum room seen.
     pub wake_level: Option<u64>,
 }
 
-/// What went through.
+/// Counters of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DeviceCounts {
-    /// Values that went to the feed.
+    /// Values sent to the feed.
     pub values: u64,
     /// Values for which there was no room.
     pub discarded: u64,
-    /// Negative ones, which count as no delay.
+    /// Negative values, which count as no delay.
     pub negative: u64,
 }
 
-/// Why [`Device::serve`] came back.
+/// Why [`Device::serve`] returned.
 #[derive(Debug)]
 pub enum Served {
-    /// The descriptor that it was given is readable.
+    /// One of the given descriptors is readable.
     Told,
-    /// The run is over, or has this feed no more, or somebody has unmounted the file.
+    /// The run is over, the feed was removed, or the file was unmounted.
     Over,
 }
 
-/// The file and what it leads to.
+/// The file and the feed behind it.
 #[derive(Debug)]
 pub struct Device {
     file: FuseFile,
@@ -84,11 +86,11 @@ pub struct Device {
     client: Option<Client>,
     /// Writes that wait for room, oldest first.
     writes: VecDeque<Pending>,
-    /// Who waits in `poll`.
+    /// A program waiting in `poll`.
     waiter: Option<u64>,
 }
 
-/// A write that waits.
+/// A waiting write.
 #[derive(Debug)]
 struct Pending {
     ticket: Ticket,
@@ -97,22 +99,22 @@ struct Pending {
 }
 
 impl Device {
-    /// Serves `file`, which leads to the feed with this socket.
+    /// Serves `file` for the feed with this socket.
     pub fn new(file: FuseFile, socket: &Path, config: DeviceConfig) -> Self {
         let counts = DeviceCounts::default();
         let (client, writes, waiter) = (None, VecDeque::new(), None);
         Self { file, socket: socket.to_owned(), config, counts, client, writes, waiter }
     }
 
-    /// What went through so far.
+    /// The counters so far.
     pub fn counts(&self) -> DeviceCounts {
         self.counts
     }
 
-    /// Answers programs until one of `told` is readable or the run is over.
+    /// Serves programs until one of `told` is readable or the run is over.
     ///
     /// # Errors
-    /// When the file or the connection to the run breaks.
+    /// If the file or the connection to the run fails.
     pub fn serve(&mut self, told: &[&dyn AsFd]) -> Result<Served, ClientError> {
         loop {
             match self.file.take().map_err(ClientError::Broken)? {
@@ -135,7 +137,7 @@ impl Device {
         }
     }
 
-    /// Until there is a request, or something else to do; and whether one of `told` is readable.
+    /// Sleeps until there is a request or other work; returns whether one of `told` is readable.
     fn sleep(&self, told: &[&dyn AsFd]) -> io::Result<bool> {
         let told: Vec<_> = told.iter().map(|descriptor| descriptor.as_fd()).collect();
         let mut all: Vec<_> = told.iter().map(Waiting::readable).collect();
@@ -147,7 +149,7 @@ impl Device {
         Ok(all[..told.len()].iter().any(Waiting::is_ready))
     }
 
-    /// Answers a request, or puts it off; and says whether that was the end.
+    /// Answers or defers a request; returns whether that was the end.
     fn answer(&mut self, request: Request) -> Result<Option<Served>, ClientError> {
         let answered = match request {
             Request::Open(ticket) => self.open(ticket),
@@ -181,7 +183,7 @@ impl Device {
                     self.client = Some(client);
                     return self.file.admit(ticket).map_err(ClientError::Broken);
                 }
-                // Somebody writes to the feed's own socket.
+                // Another writer uses the feed's own socket.
                 Err(ClientError::Refused) => Refusal::Busy,
                 Err(error) => {
                     self.refuse(ticket, Refusal::NoDevice)?;
@@ -201,7 +203,7 @@ impl Device {
         self.file.give(ticket, &room.to_le_bytes()).map_err(ClientError::Broken)
     }
 
-    /// The room for what is not yet promised to writes that wait.
+    /// The room not yet promised to waiting writes.
     fn room(&mut self, ticket: Ticket) -> Result<u64, ClientError> {
         if !self.writes.is_empty() {
             return Ok(0);
@@ -223,7 +225,7 @@ impl Device {
         let values = read.iter().map(|&value| value.max(0)).collect();
         self.writes.push_back(Pending { ticket, values, sent: 0 });
         self.go_on()?;
-        // It may have waited behind others.
+        // It may be waiting behind others.
         let waits = self.writes.back().is_some_and(|last| last.ticket == ticket);
         if !waits {
             return Ok(());
@@ -236,7 +238,7 @@ impl Device {
         if nonblocking { self.give_up(ticket, Refusal::Again) } else { Ok(()) }
     }
 
-    /// Sends of the writes that wait what there is room for now.
+    /// Sends as much of the waiting writes as there is room for.
     fn go_on(&mut self) -> Result<(), ClientError> {
         while let Some(first) = self.writes.front_mut() {
             let Some(client) = &mut self.client else { return Err(ClientError::Over) };
@@ -274,7 +276,7 @@ impl Device {
         self.config.wake_level.unwrap_or(half).max(1)
     }
 
-    /// A write that waits ends with what of it has gone.
+    /// A waiting write returns with what has been sent of it.
     fn interrupt(&mut self, ticket: Ticket) -> Result<(), ClientError> {
         self.give_up(ticket, Refusal::Interrupted)
     }
@@ -287,7 +289,7 @@ impl Device {
         }
     }
 
-    /// Looks for room for those that wait, and whether the run is still there.
+    /// Checks for room for waiting writes, and whether the run still exists.
     fn look(&mut self) -> Result<(), ClientError> {
         if let Some(client) = &mut self.client {
             client.look()?;

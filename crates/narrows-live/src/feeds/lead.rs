@@ -1,43 +1,43 @@
-//! How far ahead of its packets a feed may run, and when a reader that waits for room should look again.
+//! How far a feed may run ahead of its packets, and when a reader waiting for room should check again.
 //!
-//! The lead is bounded in values, or in time: then by as many values as packets asked for within that time of late.
-//! What packets asked for is what they got and what they found missing (underruns), so that a feed that began too
-//! short catches up instead of staying so.
+//! The lead is limited in values or in time. A limit in time means as many values as packets needed within that time
+//! recently. Values needed include underruns, so a feed that started too short catches up.
 
 use std::collections::VecDeque;
 
 use narrows_core::Duration;
 
-/// A lead in time allows as much as this even where no packet came lately: the first ones of a burst find something.
+/// A lead in time allows at least this many values even if no packet arrived recently: the first packets of a burst
+/// find some.
 pub(super) const FEW: usize = 64;
-/// Over how long the pace of packets is measured where the lead is in values.
+/// The time over which the rate of packets is measured if the lead is in values.
 const MEASURED: Duration = Duration::from_millis(10);
-/// The marks kept within that time.
+/// The number of marks kept within that time.
 const MARKS: u64 = 8;
-/// A reader sleeps by timer no shorter than this …
+/// The minimum sleep of a reader on a timer.
 const SHORTEST_NAP: Duration = Duration::from_micros(100);
-/// … and when it would be longer than this, until the packet loop calls.
+/// If the sleep would be longer than this, the reader sleeps until the packet loop calls.
 const LONGEST_NAP: Duration = Duration::from_millis(100);
 
-/// How many values may wait for packets.
+/// How many values may be queued for packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lead {
-    /// As many as this.
+    /// A fixed number.
     Values(usize),
-    /// As many as packets asked for within this time of late, no fewer than [`FEW`] and no more than these.
+    /// As many as packets needed within this time recently, at least [`FEW`] and at most the given number.
     Span(Duration, usize),
 }
 
-/// The pace at which packets ask for values, over the last moments.
+/// The recent rate at which packets need values.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Instants, in nanoseconds, and how much had been asked for until then; the first is the newest of those that are
-    /// older than the time measured over.
+    /// Instants in nanoseconds, and how many values had been needed by then; the first is the newest one older than
+    /// the measured time.
     marks: VecDeque<(u64, u64)>,
 }
 
 impl Lead {
-    /// The most values that may wait whatever the pace.
+    /// The maximum number of queued values at any rate.
     pub(super) fn most(self) -> usize {
         match self {
             Self::Values(most) | Self::Span(_, most) => most,
@@ -53,12 +53,12 @@ impl Lead {
 }
 
 impl Pace {
-    /// A feed of which nothing has been asked by `now`.
+    /// A feed of which nothing has been needed by `now`.
     pub(super) fn new(now: u64) -> Self {
         Self { marks: VecDeque::from([(now, 0)]) }
     }
 
-    /// By `now`, `asked` values have been asked for since the beginning.
+    /// Records that `asked` values have been needed by `now`, since the start.
     pub(super) fn mark(&mut self, now: u64, asked: u64, lead: Lead) {
         let measured = lead.measured().nanos();
         let newest = self.marks.back().map_or(0, |mark| mark.0);
@@ -71,17 +71,17 @@ impl Pace {
         }
     }
 
-    /// How many values may wait for packets.
+    /// How many values may be queued for packets.
     pub(super) fn allowed(&self, now: u64, asked: u64, lead: Lead) -> usize {
         let Lead::Span(span, most) = lead else { return lead.most() };
         let (lately, time) = self.lately(now, asked);
-        // Over less time than the span no more was asked for than over all of it.
+        // In less time than the span, no more was needed than in all of it.
         let within =
             u128::from(lately) * u128::from(span.nanos()) / u128::from(time.max(span.nanos()).max(1));
         usize::try_from(within).unwrap_or(usize::MAX).max(FEW).min(most)
     }
 
-    /// How long it takes at this pace until `count` more are asked for; nothing if that is too long for a timer.
+    /// The time until `count` more values are needed at this rate; `None` if that is too long for a timer.
     pub(super) fn nap(&self, now: u64, asked: u64, count: u64) -> Option<Duration> {
         let (lately, time) = self.lately(now, asked);
         let nap = u128::from(count) * u128::from(time) / u128::from(lately.max(1));
@@ -89,7 +89,7 @@ impl Pace {
         (lately > 0 && nap <= LONGEST_NAP).then(|| nap.max(SHORTEST_NAP))
     }
 
-    /// How much was asked for within the last moments, and how long those were.
+    /// How many values were needed recently, and in how much time.
     fn lately(&self, now: u64, asked: u64) -> (u64, u64) {
         let (begin, before) = self.marks.front().copied().unwrap_or((now, asked));
         (asked.saturating_sub(before), now.saturating_sub(begin))

@@ -1,73 +1,73 @@
-//! What goes over a feed's socket, both ways: little-endian 64-bit integers.
+//! The protocol of a feed's socket in both directions: little-endian 64-bit integers.
 //!
-//! | from the writer | means |
+//! | from the writer | meaning |
 //! |---|---|
 //! | v ≥ 0 | the delay of a packet, in nanoseconds |
 //! | −1 | lose a packet |
-//! | −2 | tell me the room: how many values would be taken now |
-//! | −3, then n ≥ 1 | tell me the room as soon as it is at least n |
+//! | −2 | ask for the room: how many values would be accepted now |
+//! | −3, then n ≥ 1 | ask for the room as soon as it is at least n |
 //!
-//! | from the run | means |
+//! | from the run | meaning |
 //! |---|---|
-//! | v ≥ 0 | the room, answering −2 or −3 |
-//! | −1 | refused: there is a writer already |
-//! | −2 | malformed: you are cut off |
-//! | −3 | the run is over, or the feed is no part of it any more |
-//! | −4, then the rest of a [question](QUESTION) | a packet wants its delay (two-way feeds only) |
+//! | v ≥ 0 | the room, in answer to −2 or −3 |
+//! | −1 | refused: another writer is connected |
+//! | −2 | malformed: the connection is closed |
+//! | −3 | the run is over, or the feed was removed |
+//! | −4, then the rest of a [question](QUESTION) | a packet needs its delay (two-way feeds only) |
 //!
-//! All that a writer sends is taken in order, and while its −3 waits for room, nothing behind it is read. `docs/feeds.md`
-//! has the rules in full.
+//! Messages of a writer are processed in order; while its −3 waits for room, nothing behind it is read.
+//! `docs/feeds.md` has the rules in full.
 
 /// Lose a packet.
 pub const LOSE: i64 = -1;
-/// Asks for the room.
+/// Ask for the room.
 pub const ASK_ROOM: i64 = -2;
-/// Asks to be told when there is room for as many values as the integer that follows.
+/// Ask to be told when there is room for as many values as the following integer says.
 pub const ASK_WAKE: i64 = -3;
 
-/// The bytes of an integer.
+/// The length of an integer.
 pub const INTEGER: usize = 8;
-/// The bytes of a question, marker included.
+/// The length of a question, marker included.
 pub const QUESTION: usize = 72;
-/// What a question begins with.
+/// The first integer of a question.
 pub const QUESTION_MARKER: i64 = -4;
 
-/// What a writer says.
+/// A message from a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// For the next packet: a delay in nanoseconds, or [`LOSE`].
     Value(i64),
-    /// It wants to know the room.
+    /// It asks for the room.
     Room,
-    /// It wants to know the room when there is this much.
+    /// It asks to be told when there is this much room.
     Wake(u64),
 }
 
-/// What the first bytes of what has come are.
+/// The result of decoding the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded {
-    /// A message, and how many bytes it has.
+    /// A message, and its length in bytes.
     Whole(Message, usize),
-    /// The beginning of one.
+    /// An incomplete message.
     Part,
-    /// None.
+    /// Not a message.
     Malformed,
 }
 
-/// What the run says.
+/// A message from the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// How many values would be taken now.
+    /// How many values would be accepted now.
     Room(u64),
-    /// There is a writer already.
+    /// Another writer is connected.
     Refused,
-    /// What came is no message.
+    /// What was received is not a message.
     Malformed,
-    /// The run is over, or the feed is no part of it any more.
+    /// The run is over, or the feed was removed.
     Over,
 }
 
-/// Reads the message at the beginning of `bytes`.
+/// Decodes the message at the beginning of `bytes`.
 pub fn decode(bytes: &[u8]) -> Decoded {
     let Some(first) = integer(bytes) else { return Decoded::Part };
     match first {
@@ -87,10 +87,10 @@ fn integer(bytes: &[u8]) -> Option<i64> {
 }
 
 impl Answer {
-    /// As it goes over the socket.
+    /// The bytes sent over the socket.
     pub fn encode(self) -> [u8; INTEGER] {
         let integer = match self {
-            // Rooms are counted in values held in memory.
+            // Room is counted in values held in memory.
             Self::Room(room) => i64::try_from(room).unwrap_or(i64::MAX),
             Self::Refused => -1,
             Self::Malformed => -2,
@@ -99,7 +99,7 @@ impl Answer {
         integer.to_le_bytes()
     }
 
-    /// Reads one. Nothing for what is no answer.
+    /// Decodes an answer. `None` if it is not one.
     pub fn decode(bytes: [u8; INTEGER]) -> Option<Self> {
         match i64::from_le_bytes(bytes) {
             room @ 0.. => Some(Self::Room(room.unsigned_abs())),

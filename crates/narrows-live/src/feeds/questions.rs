@@ -1,9 +1,9 @@
-//! The questions of a two-way feed, between the engine and writers that come and go.
+//! The questions of a two-way feed, between the engine and changing writers.
 //!
-//! The engine takes answers in the order of its questions, one for each, and throws away those that come after the time
-//! of their question. So every question must be answered by somebody: by the writer that it was told; or, when that one
-//! is gone, by the next, which is told what is still open; or, when its time is over and nobody was told, by us, with an
-//! answer that comes too late and decides nothing.
+//! The engine takes answers in the order of its questions, one for each, and discards answers that arrive after the
+//! deadline of their question. So every question must be answered: by the writer that received it; or, if that one is
+//! gone, by the next, which receives the open questions; or, if its deadline has passed and no writer received it, by
+//! us, with an answer that is too late and decides nothing.
 
 use std::collections::VecDeque;
 
@@ -12,55 +12,55 @@ use narrows_io::clock::MonotonicTime;
 use super::channel::Asked;
 use super::protocol::QUESTION;
 
-/// Questions that may be open; while there are more, the engine's stay where they are.
+/// The maximum number of open questions; beyond it, further ones stay in the engine.
 const MOST: usize = 8192;
 
-/// Questions without an answer, oldest first.
+/// Unanswered questions, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     open: VecDeque<Open>,
-    /// How many of them, at the front, the present writer was told, or passed over because their time was over.
+    /// How many of them, at the front, were sent to the present writer, or skipped because their deadline had passed.
     told: usize,
-    /// The number that the next one should have.
+    /// The expected number of the next one.
     next: u64,
 }
 
 #[derive(Debug)]
 struct Open {
     until: MonotonicTime,
-    /// How many questions these are: one, or a run of those that the engine could not hand out.
+    /// The number of questions: one, or a run of questions that the engine could not hand out.
     count: u64,
-    /// Nothing of those.
+    /// `None` for those.
     record: Option<[u8; QUESTION]>,
-    /// The present writer knows it and will answer.
+    /// It was sent to the present writer, which will answer.
     told: bool,
 }
 
-/// What becomes of an answer.
+/// The result of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
-    /// It is that of the oldest question.
+    /// It answers the oldest question.
     Taken,
-    /// Questions before it must be [closed](Questions::close) first.
+    /// Earlier questions must be [closed](Questions::close) first.
     NotYet,
     /// There is no question for it.
     Unasked,
 }
 
 impl Questions {
-    /// None yet; the first one will have this number.
+    /// An empty list; the first question will have this number.
     pub(super) fn from(first: u64) -> Self {
         Self { next: first, ..Self::default() }
     }
 
-    /// Whether there is room for one more.
+    /// Whether there is room for another question.
     pub(super) fn has_room(&self) -> bool {
         self.open.len() < MOST
     }
 
-    /// The engine asks.
+    /// Adds a question of the engine.
     pub(super) fn ask(&mut self, asked: Asked) {
-        // Those in between were never handed out: there was no room for them.
+        // The ones in between were never handed out: there was no room for them.
         let count = asked.number.saturating_sub(self.next);
         if count > 0 {
             self.open.push_back(Open { until: asked.until, count, record: None, told: false });
@@ -74,7 +74,7 @@ impl Questions {
         while let Some(open) = self.open.get_mut(self.told) {
             let in_time = now <= open.until;
             if in_time && open.record.is_none() {
-                // Nobody will answer it: an answer to what comes behind it would have to wait.
+                // Nobody will answer it: an answer to a later one would have to wait.
                 return None;
             }
             self.told += 1;
@@ -86,7 +86,7 @@ impl Questions {
         None
     }
 
-    /// The present writer answers the oldest question that it was told.
+    /// The present writer answers the oldest question sent to it.
     pub(super) fn answer(&mut self) -> Answered {
         match self.open.iter().take(self.told).position(|open| open.told) {
             None => Answered::Unasked,
@@ -99,19 +99,19 @@ impl Questions {
         }
     }
 
-    /// How many questions wait for the present writer's answer.
+    /// How many questions await the present writer's answer.
     pub(super) fn waiting(&self) -> usize {
         self.open.iter().take(self.told).filter(|open| open.told).count()
     }
 
-    /// The writer is gone: what it did not answer is open to the next.
+    /// The writer is gone: its unanswered questions are open to the next.
     pub(super) fn forget_writer(&mut self) {
         self.told = 0;
         self.open.iter_mut().for_each(|open| open.told = false);
     }
 
-    /// Closes questions whose time is over and that nobody will answer, up to `most`, as long as none that somebody will
-    /// answer stands before them. Gives how many.
+    /// Closes up to `most` questions whose deadline has passed and that nobody will answer, as long as none before
+    /// them will be answered. Returns how many.
     pub(super) fn close(&mut self, now: MonotonicTime, most: usize) -> usize {
         let mut left = most as u64;
         while let Some(open) = self.open.front_mut().filter(|open| !open.told && open.until < now) {

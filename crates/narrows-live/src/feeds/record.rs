@@ -1,17 +1,17 @@
-//! A question as the writer of a two-way feed gets it: 72 bytes, little-endian.
+//! A question as sent to the writer of a two-way feed: 72 bytes, little-endian.
 //!
-//! | at | what | type |
+//! | offset | field | type |
 //! |---|---|---|
 //! | 0 | −4 | i64 |
 //! | 8 | its number, from 0 | u64 |
 //! | 16 | when the packet entered the delay line: `CLOCK_MONOTONIC`, in nanoseconds | u64 |
-//! | 24 | until when an answer helps: the same clock | u64 |
-//! | 32 | source address, IPv6; that of IPv4 as `::ffff:192.0.2.1` | 16 bytes |
+//! | 24 | deadline of the answer: the same clock | u64 |
+//! | 32 | source address as IPv6; IPv4 as `::ffff:192.0.2.1` | 16 bytes |
 //! | 48 | destination address | 16 bytes |
 //! | 64 | the packet's length from the IP header on | u16 |
 //! | 66 | source port, or the ICMP type and code | u16 |
 //! | 68 | destination port, or the ICMP identifier | u16 |
-//! | 70 | IP protocol number; 0 for what is not IP | u8 |
+//! | 70 | IP protocol number; 0 if not IP | u8 |
 //! | 71 | TOS or traffic class: DSCP in the upper six bits, ECN in the lower two | u8 |
 
 use narrows_core::Question;
@@ -19,7 +19,7 @@ use narrows_io::clock::MonotonicTime;
 
 use super::protocol::{QUESTION, QUESTION_MARKER};
 
-/// Puts a question into its record.
+/// Encodes a question as a record.
 pub(super) fn encode(question: &Question, at: MonotonicTime, until: MonotonicTime) -> [u8; QUESTION] {
     let key = &question.key;
     let mut record = [0; QUESTION];

@@ -1,8 +1,8 @@
 //! The thread of a feed: one socket, one writer at a time.
 //!
-//! It waits in the kernel: for a writer, for its bytes, for its reading of our answers; and where the lead is full, by a
-//! timer for as long as the values will last, or until the packet loop calls. It never waits for a writer to do
-//! something: a slow one, one that does not read, or one byte at a time only makes this thread sleep.
+//! It waits in the kernel: for a writer, for its bytes, for it to read our answers; and, if the lead is full, on a
+//! timer for as long as the values will last, or until the packet loop calls. It never waits for a particular action
+//! of a writer: a slow writer, one that does not read, or one that sends single bytes only makes this thread sleep.
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -19,14 +19,15 @@ use super::protocol::{Answer, Decoded, Message, decode};
 use super::questions::{Answered, Questions};
 use super::writer::{Read, Writer};
 
-/// Connections taken in a row; then those that come have to wait, so that a flood of them leaves the processor alone.
+/// The maximum number of connections accepted in a row; others wait, so that a flood of them does not use up the
+/// processor.
 const WELCOMES: usize = 16;
 const REST: Duration = Duration::from_millis(10);
-/// Reads in a row before the thread looks around.
+/// The maximum number of reads in a row before other work is checked.
 const ROUNDS: usize = 8;
-/// While this many bytes of answers wait for their reader, nothing more is read from it.
+/// While this many bytes of answers are unread, nothing more is read from the writer.
 const MOST_UNREAD: usize = 8192;
-/// While this many do, it is told no more questions.
+/// While this many bytes of answers are unread, no more questions are sent to it.
 const MOST_TOLD: usize = 4096;
 
 /// The thread's state.
@@ -36,15 +37,15 @@ pub(super) struct Server {
     intake: Intake,
     /// Calls this thread.
     waker: Arc<Waker>,
-    /// The two-way form.
+    /// The state of a two-way feed.
     two_way: Option<TwoWay>,
     pace: Pace,
     writer: Option<Writer>,
-    /// Somebody may be at the door.
+    /// A connection may be pending.
     knocks: bool,
-    /// The writer is gone, but not all it sent has been taken: the next one waits until then.
+    /// The writer is gone, but not everything it sent has been taken: the next one waits until then.
     successor_waits: bool,
-    /// Nobody is let in before this.
+    /// No connection is accepted before this.
     rests_until: MonotonicTime,
 }
 
@@ -58,11 +59,11 @@ struct TwoWay {
 /// Why nothing more can be done for the writer now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Halt {
-    /// There is none, or no more.
+    /// There is no writer, or no longer.
     Nobody,
-    /// It has sent no more.
+    /// It has sent nothing more.
     Empty,
-    /// It does not read what it is told.
+    /// It does not read its answers.
     Deaf,
     /// There is no room.
     Full(Full),
@@ -70,18 +71,18 @@ enum Halt {
     Busy,
 }
 
-/// When a writer for whose values there is no room can go on.
+/// When a writer whose values have no room can continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Full {
-    /// A timer is set for when no more than so many values wait at the pace of late.
+    /// A timer is set for when this number of queued values will be left at the recent rate.
     nap_until: usize,
-    /// The packet loop calls when no more than so many do.
+    /// The packet loop calls when this number is left.
     call_at: usize,
 }
 
 impl Server {
-    /// Serves `listener`, which must not block. For the two-way form, `asks` calls the packet loop, and has the number of
-    /// the first question.
+    /// Serves `listener`, which must be non-blocking. For a two-way feed, `asks` calls the packet loop, and has the
+    /// number of the first question.
     pub(super) fn new(
         listener: UnixListener,
         intake: Intake,
@@ -101,34 +102,34 @@ impl Server {
         }
     }
 
-    /// Until the loop says that it is over.
+    /// Runs until the loop says that it is over.
     pub(super) fn run(mut self) {
         while !self.intake.is_over() {
             self.welcome();
             self.take_questions();
             let halt = self.converse();
             if halt != Halt::Busy && self.sleep(halt).is_err() {
-                // Waiting fails only where the kernel has no memory left for it.
+                // Waiting only fails if the kernel has no memory for it.
                 std::thread::sleep(std::time::Duration::from_nanos(REST.nanos()));
             }
         }
         if let Some(mut writer) = self.writer.take() {
             writer.say(Answer::Over);
         }
-        // Those at the door want to know, too.
+        // Pending connections get the message, too.
         let at_the_door = std::iter::from_fn(|| self.listener.accept().ok()).take(WELCOMES);
         for mut writer in at_the_door.filter_map(|(stream, _)| Writer::new(stream).ok()) {
             writer.say(Answer::Over);
         }
     }
 
-    /// Lets a writer in, and sends others away.
+    /// Accepts a writer, and refuses others.
     fn welcome(&mut self) {
         if !self.knocks || clock_monotonic() < self.rests_until {
             return;
         }
         for _ in 0..WELCOMES {
-            // Whoever comes after a writer that is gone waits at the door until all that one sent has been taken.
+            // The successor of a writer that is gone waits until everything that one sent has been taken.
             self.successor_waits = self.writer.as_ref().is_some_and(Writer::is_gone);
             if self.successor_waits {
                 return;
@@ -139,7 +140,7 @@ impl Server {
                     self.knocks = false;
                     return;
                 }
-                // No descriptor is left, or whoever knocked is gone.
+                // No descriptor is left, or the client is gone.
                 Err(_) => break,
             };
             let Ok(mut writer) = Writer::new(stream) else { continue };
@@ -154,7 +155,7 @@ impl Server {
         self.rests_until = later(clock_monotonic(), REST);
     }
 
-    /// Does for the writer what can be done without waiting.
+    /// Does everything for the writer that is possible without waiting.
     fn converse(&mut self) -> Halt {
         let Some(mut writer) = self.writer.take() else { return Halt::Nobody };
         match self.listen_to(&mut writer) {
@@ -166,7 +167,7 @@ impl Server {
                 if let Some(two_way) = &mut self.two_way {
                     two_way.questions.forget_writer();
                 }
-                // The next one may be at the door.
+                // The next one may be pending.
                 self.successor_waits = false;
                 self.knocks = true;
                 Halt::Busy
@@ -189,7 +190,7 @@ impl Server {
                 Err(Halt::Nobody) => {
                     Counts::add(&self.intake.shared.counts.malformed);
                     writer.say(Answer::Malformed);
-                    // It is no torn value.
+                    // Not an incomplete value.
                     writer.unread.clear();
                     return Halt::Nobody;
                 }
@@ -207,8 +208,8 @@ impl Server {
         Halt::Busy
     }
 
-    /// Takes the messages that are there, in order. Gives how many values more there is room for; or why it cannot go
-    /// on, which is [`Halt::Nobody`] for what is no message.
+    /// Processes the complete messages, in order. Returns how many more values there is room for; or why it cannot
+    /// continue, which is [`Halt::Nobody`] if something is not a message.
     fn take_messages(&mut self, writer: &mut Writer) -> Result<usize, Halt> {
         let now = clock_monotonic();
         let (asked, lead) = (self.intake.asked(), self.intake.lead());
@@ -239,12 +240,12 @@ impl Server {
                         break Err(Halt::Full(Full::of(allowed)));
                     }
                     room = room.saturating_sub(1);
-                    // There is room: in the ring for all of the lead, in the engine for each answer.
+                    // There is room: in the ring for the whole lead, in the engine for each answer.
                     self.intake.give(Stamped { at: now, value });
                 }
                 Message::Room => writer.answer(Answer::Room(room as u64)),
                 Message::Wake(level) => {
-                    // More than there ever is would mean never.
+                    // A level above the maximum would never be reached.
                     let level = usize::try_from(level).unwrap_or(usize::MAX).min(allowed);
                     if self.two_way.is_none() && room < level {
                         break Err(Halt::Full(Full::below(allowed - level)));
@@ -261,7 +262,7 @@ impl Server {
         result
     }
 
-    /// Takes new questions from the engine, closes those that nobody will answer, and tells the writer the others.
+    /// Takes new questions from the engine, closes those that nobody will answer, and sends the others to the writer.
     fn take_questions(&mut self) {
         let Some(TwoWay { questions, .. }) = &mut self.two_way else { return };
         let now = clock_monotonic();
@@ -280,7 +281,7 @@ impl Server {
         }
     }
 
-    /// Waits until there is something to do.
+    /// Waits until there is work.
     fn sleep(&mut self, halt: Halt) -> io::Result<()> {
         let now = clock_monotonic();
         let mut deadline = None;
@@ -320,7 +321,7 @@ impl Server {
         Ok(())
     }
 
-    /// Until when the values will last that are too many.
+    /// The instant at which, at the recent rate, enough values will have been used up.
     fn nap(&self, full: Full, now: MonotonicTime) -> Option<MonotonicTime> {
         let count = self.intake.waiting().saturating_sub(full.nap_until);
         let nap = self.pace.nap(now.as_nanos(), self.intake.asked(), count as u64)?;
@@ -328,7 +329,8 @@ impl Server {
     }
 }
 
-/// Answers questions whose time is over and that nobody was told, so that the answers of others stay in step.
+/// Answers questions whose deadline has passed and that were not sent to a writer, so that other answers stay in
+/// order.
 fn close(questions: &mut Questions, intake: &mut Intake, now: MonotonicTime) {
     for _ in 0..questions.close(now, intake.slots().saturating_sub(1)) {
         Counts::add(&intake.shared.counts.unanswered);
@@ -337,8 +339,8 @@ fn close(questions: &mut Questions, intake: &mut Intake, now: MonotonicTime) {
 }
 
 impl Full {
-    /// For a writer that just writes: half of the lead is to be used up before it goes on, so that it does in strides;
-    /// three quarters when that was sooner than expected.
+    /// For a writer that writes without asking: half of the lead must be used up before it continues, so that it
+    /// works in chunks; three quarters if that took less time than expected.
     fn of(allowed: usize) -> Self {
         Self { nap_until: allowed / 2, call_at: allowed / 4 }
     }
@@ -348,7 +350,7 @@ impl Full {
         Self { nap_until: waiting, call_at: waiting }
     }
 
-    /// For answers that others must go before.
+    /// For answers that must wait for others.
     fn soon(waiting: usize) -> Self {
         Self::below(waiting.saturating_sub(1))
     }

@@ -17,10 +17,10 @@ use super::server::Server;
 use super::socket::Socket;
 use super::{FeedError, Inlet, Inlets, Place, Wanted};
 
-/// A feed may be given a longer lead later, up to this many values.
+/// The minimum capacity of a ring: a feed may be given a longer lead later, up to this many values.
 const RING: usize = 4096;
 
-/// The feeds of a packet loop, as their writers meet them.
+/// The feeds of a packet loop, from the writers' side.
 #[derive(Debug)]
 pub struct FeedServers {
     folder: PathBuf,
@@ -29,7 +29,7 @@ pub struct FeedServers {
     caller: Arc<Waker>,
 }
 
-/// A feed that has its socket.
+/// A feed with its socket.
 #[derive(Debug)]
 struct Feed {
     link: LinkId,
@@ -41,22 +41,22 @@ struct Feed {
 }
 
 impl FeedServers {
-    /// None yet; their sockets will be in this folder.
+    /// No feeds yet; their sockets will be in this folder.
     ///
     /// # Errors
-    /// When the kernel has no descriptor left.
+    /// If the kernel has no descriptor left.
     pub fn new(folder: &Path) -> io::Result<Self> {
         Ok(Self { folder: folder.into(), open: Vec::new(), caller: Arc::new(Waker::new()?) })
     }
 
-    /// What calls the packet loop when there are answers to questions.
+    /// Calls the packet loop when there are answers to questions.
     pub fn caller(&self) -> &Arc<Waker> {
         &self.caller
     }
 
-    /// Makes a socket for each of these that has none, and closes those of feeds that are gone. `span` is the lead in time
-    /// of a link's feed, where it is given so. Gives what the packet loop is to take, and what went wrong: those of other
-    /// feeds are there.
+    /// Creates a socket for each of these feeds that has none, and closes those of feeds that no longer exist. `span`
+    /// is the lead in time of a link's feed, if it is given so. Returns what the packet loop is to take, and errors:
+    /// other feeds are set up nonetheless.
     pub fn update(
         &mut self,
         wanted: &[Wanted],
@@ -79,7 +79,7 @@ impl FeedServers {
                 self.open.push(open);
                 continue;
             }
-            // One of the same name may stand in the way of the new socket.
+            // One with the same name may be in the way of the new socket.
             before.retain(|open| !is_called_so(open));
             match self.start(feed, lead) {
                 Ok((open, inlet)) => {
@@ -104,7 +104,7 @@ impl FeedServers {
         let caller = two_way.then(|| (self.caller.clone(), *asked));
         let server = Server::new(listener, intake, waker, caller);
         let thread = thread::Builder::new().name("feed".into()).spawn(move || {
-            // Its sockets are open; and it reads them as well where the kernel lets it give up none.
+            // Its sockets are open; reading them also works if the kernel does not let privileges be dropped.
             let _ = privileges::give_up();
             server.run()
         })?;
@@ -115,12 +115,12 @@ impl FeedServers {
         Ok((Feed { link: *link, name, place, handle, thread: Some(thread), _socket: socket }, inlet))
     }
 
-    /// Where they are.
+    /// Their sockets.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.open.iter().map(|feed| &feed.place)
     }
 
-    /// Where they are, and how many writers each let in and saw go.
+    /// Their sockets, and how many writers each accepted and lost.
     pub fn connections(&self) -> impl Iterator<Item = (&Place, u64, u64)> {
         self.open.iter().map(|feed| {
             let counts = &feed.handle.shared.counts;
@@ -129,7 +129,7 @@ impl FeedServers {
         })
     }
 
-    /// What became of writers.
+    /// Information on writers.
     pub fn writers(&self) -> impl Iterator<Item = FeedWriters> {
         self.open.iter().map(|feed| {
             let counts = &feed.handle.shared.counts;
@@ -151,7 +151,7 @@ impl Drop for Feed {
     fn drop(&mut self) {
         self.handle.end();
         if let Some(thread) = self.thread.take() {
-            // It does not panic; if it did, there would be nothing to do about it.
+            // It does not panic; if it did, nothing could be done about it.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The socket of a feed in the run folder, and what killed runs leave of such.
+//! A feed's socket in the run folder, and sockets left by killed runs.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,7 +11,7 @@ use narrows_io::own_folder::{OwnFolder, OwnFolderError};
 
 use crate::run_record::number;
 
-/// What the name of a feed's socket ends with.
+/// The suffix of feed sockets.
 const SUFFIX: &str = ".feed";
 
 /// A socket's file, removed with this value.
@@ -22,13 +22,13 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Makes the socket of a feed of this process, for its owner only, which listens and does not block. The folder is
-    /// there: the control socket is in it.
+    /// Creates the listening, non-blocking socket of a feed of this process, accessible to its owner only. The folder
+    /// exists: the control socket is in it.
     pub(super) fn make(folder: &Path, link: &str, feed: &str) -> io::Result<(Self, UnixListener)> {
         let run = std::process::id();
         let named = folder.join(format!("{run}.{link}.{feed}{SUFFIX}"));
         match Self::make_at(&named) {
-            // The kernel takes 107 bytes; a number is shorter than any name.
+            // The kernel accepts 107 bytes; a number is shorter than any name.
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 let numbered = (0..).map(|number| folder.join(format!("{run}.{number}{SUFFIX}")));
                 let free = numbered.into_iter().find(|path| !path.exists());
@@ -39,7 +39,7 @@ impl Socket {
     }
 
     fn make_at(path: &Path) -> io::Result<(Self, UnixListener)> {
-        // A killed run with our number may have left one.
+        // A killed run with our process ID may have left one.
         match fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -58,25 +58,25 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Whoever removed it already did what this does.
+        // If somebody else has removed it, nothing is left to do.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A socket of a feed.
+/// A feed's socket.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Leftover {
     /// The number of its run.
     pub run: u32,
-    /// What it is called in the run folder.
+    /// Its file name in the run folder.
     pub name: String,
 }
 
-/// The sockets of feeds in the run folder. Those of runs that have neither a record nor a control socket any more were left
-/// by killed runs.
+/// The feed sockets in the run folder. Those of runs with neither a record nor a control socket were left by killed
+/// runs.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// If the folder cannot be read.
 pub fn leftovers(folder: &OwnFolder) -> Result<Vec<Leftover>, OwnFolderError> {
     let names = folder.names()?.into_iter().filter(|name| folder.has_own_socket(name));
     let leftover = |name: String| {

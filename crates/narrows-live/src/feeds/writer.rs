@@ -1,4 +1,4 @@
-//! A writer's connection, without ever waiting for it.
+//! A writer's connection, which is never waited for.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -8,9 +8,10 @@ use narrows_io::wait::{Waiting, wait};
 
 use super::protocol::{Answer, INTEGER};
 
-/// As much is read at once at most.
+/// The maximum read size.
 const MOST: usize = 8192;
-/// And at least: with less than a whole request, no question about the room could be answered while there is none.
+/// The minimum read size: with less than a complete request, no question about the room could be answered while there
+/// is none.
 const LEAST: usize = 2 * INTEGER;
 
 /// A writer.
@@ -18,33 +19,33 @@ const LEAST: usize = 2 * INTEGER;
 pub(super) struct Writer {
     /// Its connection.
     pub(super) stream: UnixStream,
-    /// What came and has not been taken.
+    /// Received bytes not taken yet.
     pub(super) unread: Vec<u8>,
-    /// What it is to be told and has not gone out.
+    /// Answers not sent yet.
     pub(super) answers: Vec<u8>,
-    /// It has closed its ear; it may still talk.
+    /// It no longer reads; it may still write.
     deaf: bool,
 }
 
-/// What came of reading.
+/// The result of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Read {
     /// Something.
     Some,
     /// Nothing now.
     Nothing,
-    /// Nothing ever again.
+    /// Nothing any more.
     End,
 }
 
 impl Writer {
-    /// On a connection that was just made.
+    /// For a new connection.
     pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self { stream, unread: Vec::new(), answers: Vec::new(), deaf: false })
     }
 
-    /// Reads what is there, no more than about so many values.
+    /// Reads what is there, at most about this many values.
     pub(super) fn read(&mut self, values: usize) -> Read {
         let limit = values.saturating_mul(INTEGER).clamp(LEAST, MOST);
         let mut buffer = [0; MOST];
@@ -62,18 +63,18 @@ impl Writer {
         }
     }
 
-    /// Puts an answer behind those that wait.
+    /// Appends an answer to those pending.
     pub(super) fn answer(&mut self, answer: Answer) {
         self.answers.extend_from_slice(&answer.encode());
     }
 
-    /// The last that it hears.
+    /// The last answer that it gets.
     pub(super) fn say(&mut self, answer: Answer) {
         self.answer(answer);
         self.send();
     }
 
-    /// Sends of the answers what the connection takes.
+    /// Sends as many answers as the connection accepts.
     pub(super) fn send(&mut self) {
         while !self.answers.is_empty() && !self.deaf {
             match self.stream.write(&self.answers) {
@@ -88,7 +89,7 @@ impl Writer {
         }
     }
 
-    /// Whether its end of the connection is closed. What it sent before may still be there.
+    /// Whether its end of the connection is closed. Data sent before may still be unread.
     pub(super) fn is_gone(&self) -> bool {
         wait(&mut [Waiting::gone(&self.stream)], Some(MonotonicTime::default())).is_ok_and(|ready| ready > 0)
     }

@@ -1,4 +1,4 @@
-//! What a run says of itself.
+//! The description of a run.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::run_name::RunName;
 
-/// More of a title is not in the record.
+/// The maximum length of a title in the record.
 const LONGEST_TITLE: usize = 1000;
 
-/// What is started by which command.
+/// The command that started a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
     /// A program behind the network.
     #[default]
     Run,
-    /// A shell behind it.
+    /// A shell behind the network.
     Shell,
     /// A network that stays up.
     Up,
@@ -41,43 +41,43 @@ impl fmt::Display for RunKind {
     }
 }
 
-/// How a run is to be called.
+/// The identity of a new run.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
-    /// Its name; without one it picks one that no other run has.
+    /// Its name; by default a generated one that no other run has.
     pub name: Option<RunName>,
-    /// By which command.
+    /// The command.
     pub kind: RunKind,
-    /// Where its output goes, if that is a file of its own.
+    /// Its output file, if it has one.
     pub output: Option<PathBuf>,
-    /// The folder in which its report will be kept.
+    /// The folder where its report will be kept.
     pub reports: Option<PathBuf>,
 }
 
-/// What a record says of a run beside which process it is. Runs of older versions say less.
+/// The description of a run in its record, apart from its process. Runs of older versions have fewer fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct About {
-    /// What it is called.
+    /// Its name.
     pub name: Option<RunName>,
-    /// By which command it was started.
+    /// The command that started it.
     pub kind: RunKind,
-    /// When, in nanoseconds since 1970.
+    /// Its start, in nanoseconds since 1970.
     pub since_ns: u64,
     /// The title of its report.
     pub title: String,
-    /// How many hosts the scenario has.
+    /// The number of hosts in the scenario.
     pub hosts: usize,
-    /// How many links.
+    /// The number of links.
     pub links: usize,
-    /// Where its output goes, if that is a file of its own.
+    /// Its output file, if it has one.
     pub output: Option<PathBuf>,
-    /// The folder in which its report will be kept.
+    /// The folder where its report will be kept.
     pub reports: Option<PathBuf>,
 }
 
 impl About {
-    /// What is known before the run has a name.
+    /// The description before the run has a name.
     pub fn new(identity: &Identity, scenario: &Scenario, title: &str) -> Self {
         Self {
             name: identity.name.clone(),
@@ -91,13 +91,13 @@ impl About {
         }
     }
 
-    /// How long ago it began: `3 min ago`.
+    /// The time since its start: `3 min ago`.
     pub fn age(&self) -> String {
         ago(self.since_ns)
     }
 }
 
-/// How long ago that was, in nanoseconds since 1970: `3 min ago`.
+/// The time since an instant in nanoseconds since 1970: `3 min ago`.
 pub fn ago(since_ns: u64) -> String {
     let seconds = clock::since_1970().saturating_sub(since_ns) / 1_000_000_000;
     match seconds {

@@ -1,4 +1,4 @@
-//! The cable of one interface of a host: a veth pair, of which one end is ours, or a TAP device.
+//! The cable of a host's interface: a veth pair, of which one end is ours, or a TAP device.
 
 use std::time::Duration;
 
@@ -15,9 +15,10 @@ use super::{Cable, Host, Interface, TestbedError};
 use crate::cabling::{Cabling, FarEnd, Laying};
 use crate::neighbor_proxy::NeighborProxy;
 
-/// Frames that wait at a host's end where the ring to ours is full: as many as the kernel has in such a queue usually.
+/// The maximum number of frames queued at a host's end while the ring to ours is full: the kernel's default queue
+/// length.
 const HELD_BACK: u32 = 1000;
-/// How long a cable may take until it carries; the kernel says so within microseconds.
+/// How long a cable may take to have carrier; normally microseconds.
 const CARRIER: Duration = Duration::from_secs(5);
 
 /// Our end of a cable to be laid, in our namespace.
@@ -26,7 +27,7 @@ pub(super) struct End {
     pub(super) number: InterfaceIndex,
 }
 
-/// Lays the cable of one interface and gives the host its addresses. To be called inside our namespace.
+/// Lays the cable of one interface and gives the host its addresses. Call it inside our namespace.
 pub(super) fn lay_cable(
     wire: &Namespace,
     host: &Host,
@@ -46,7 +47,7 @@ pub(super) fn lay_cable(
     let mut neighbours = NeighborProxy::default();
     for peer in &interface.peer.addresses {
         neighbours.add(peer.address, narrows_frame::MacAddress(interface.peer.mac.0));
-        // While the kernel waits for an answer, it keeps some 90 packets of a first burst and drops the rest.
+        // While waiting for a reply, the kernel keeps some 90 packets of a first burst and drops the rest.
         sockets.add_neighbour(&interface.name, peer.address, interface.peer.mac)?;
     }
     let far = FarEnd::of(&end, &host.namespace, &interface.name)?;
@@ -75,9 +76,9 @@ fn veth(
     stack::silence(wire, near)?;
     let mut sockets = RouteSocket::open(wire)?;
     sockets.set_up(near)?;
-    // At once, as each visit to another namespace takes a thread.
+    // All in one visit, because each visit to another namespace takes a thread.
     host.namespace.run(|| bring_up(host, interface, cabling))??;
-    // A socket on an interface that is down would report that first of all.
+    // A socket on an interface that is down would report that first.
     sockets.wait_for_carrier(near, CARRIER)?;
     let end = laying.open(wire, near, PacketSocketOptions::default())?;
     if end.backend() == Backend::AfXdp && host.is_ours {
@@ -95,7 +96,7 @@ fn tap(host: &Host, interface: &Interface, cabling: Cabling) -> Result<CableEnd,
     Ok(CableEnd::Tap(Box::new(tap)))
 }
 
-/// Makes an interface of a host usable at once. To be called inside its namespace.
+/// Makes a host's interface usable at once. Call it inside its namespace.
 fn bring_up(host: &Host, interface: &Interface, cabling: Cabling) -> Result<(), TestbedError> {
     let namespace = &host.namespace;
     switch_offloads(namespace, &interface.name, cabling)?;
@@ -105,7 +106,7 @@ fn bring_up(host: &Host, interface: &Interface, cabling: Cabling) -> Result<(), 
     Ok(sockets.wait_for_carrier(&interface.name, CARRIER)?)
 }
 
-/// Leaves nothing to be done by hardware that is not there, but for what trains carry.
+/// Disables offloads to non-existent hardware, except those that trains use.
 fn switch_offloads(namespace: &Namespace, interface: &str, cabling: Cabling) -> Result<(), OffloadError> {
     let switched = if cabling.trains {
         offload::trains(namespace, interface)
