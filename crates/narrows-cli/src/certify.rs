@@ -38,7 +38,7 @@ fn lateness_bound(text: &str) -> Result<LatenessBound, Failure> {
 
 /// What a run ends with. CMD's own failure wins; which bounds were broken is said in any case, without a report as well.
 pub(crate) fn verdict(status: u8, report: &Report) -> u8 {
-    let broken: Vec<_> = report.certificates.iter().filter(|certificate| !certificate.kept).collect();
+    let broken: Vec<_> = report.certificates.iter().filter(|certificate| !certificate.met).collect();
     for certificate in &broken {
         let verdict = match certificate.implausible_stamp_packets {
             0 => "the run was too late",

@@ -1,4 +1,4 @@
-//! Text for people: lateness of packets, whether bounds on it were kept, and when they were not.
+//! Text for people: lateness of packets, whether bounds on it were met, and when they were not.
 
 use std::fmt::{self, Formatter};
 
@@ -32,18 +32,18 @@ pub(crate) fn print(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {}", certificate.sentence())?;
     }
     let real = matches!(report.kind, Kind::Live | Kind::ExactVirtual);
-    if real && report.certificates.iter().any(|c| c.measured_ns.is_none() && c.kept) {
-        writeln!(f, "  no packet was released, so no bound could be broken")?;
+    if real && report.certificates.iter().any(|c| c.measured_ns.is_none() && c.met) {
+        writeln!(f, "  no packet was released, so no bound could be violated")?;
     }
     report.lateness_violations.iter().try_for_each(|violation| intervals(violation, f))
 }
 
 impl Certificate {
-    /// The bound and the result: `p99 at most 50 µs, BROKEN: 922.9 µs; 12 packets (3.8 %) were later or lost`.
+    /// The bound and the result: `p99 at most 50 µs, VIOLATED: 922.9 µs; 12 packets (3.8 %) were later or lost`.
     pub fn sentence(&self) -> String {
-        let Self { quantile, bound_ns, measured_ns, later_packets, later_share, kept, .. } = self;
+        let Self { quantile, bound_ns, measured_ns, later_packets, later_share, met, .. } = self;
         let (name, bound, share) = (quantile.name(), run_span(*bound_ns), percent(*later_share));
-        let verdict = if *kept { "kept" } else { "BROKEN" };
+        let verdict = if *met { "met" } else { "VIOLATED" };
         let measured = match measured_ns {
             Some(nanos) => format!(": {}", span(*nanos)),
             None if *later_packets == 0 => String::new(),
@@ -71,14 +71,17 @@ fn intervals(violation: &LatenessViolation, f: &mut Formatter<'_>) -> fmt::Resul
     let each = shown.iter().map(|interval| {
         let (from, length) = (interval.start_ns, interval.end_ns - interval.start_ns);
         let (packets, most) = (packets(interval.packets), span(interval.max_ns));
-        let taken = [(interval.stolen_ns, "stolen"), (interval.waited_ns, "run-queue wait")];
+        let taken = [(interval.steal_ns, "CPU steal"), (interval.run_queue_wait_ns, "run-queue wait")];
         let taken = taken.into_iter().filter_map(|(nanos, what)| {
             let nanos = nanos.filter(|nanos| *nanos >= WORTH_TELLING)?;
             Some(format!("{} {what}", span(nanos)))
         });
         let taken: Vec<_> = taken.collect();
-        let cause =
-            if taken.is_empty() { String::new() } else { format!(" ({} about then)", taken.join("; ")) };
+        let cause = if taken.is_empty() {
+            String::new()
+        } else {
+            format!(" ({} around that time)", taken.join("; "))
+        };
         format!("at {} for {} {packets} by up to {most}{cause}", span(from), span(length))
     });
     let mut text = each.collect::<Vec<_>>().join(", ");

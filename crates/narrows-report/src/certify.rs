@@ -1,4 +1,4 @@
-//! Certificates: bounds on lateness requested for a run, whether they were kept, and when not.
+//! Certificates: bounds on lateness requested for a run, whether they were met, and when not.
 //!
 //! Lateness is release lateness: the instant at which a packet was handed to the system, minus the instant at which
 //! the engine scheduled it. A packet that the system lost before it could be read, or refused to send, was never
@@ -31,8 +31,9 @@ pub struct Certificate {
     pub later_share: f64,
     /// Packets with implausible receive timestamps: if there is one, the lateness is unknown.
     pub implausible_stamp_packets: u64,
-    /// Whether the bound was kept. True without packets; false with an implausible timestamp.
-    pub kept: bool,
+    /// Whether the bound is met. True without packets; false with an implausible timestamp.
+    #[serde(alias = "kept")]
+    pub met: bool,
 }
 
 /// When packets were later than a bound.
@@ -93,7 +94,7 @@ fn certificate(bound: LatenessBound, totals: &Totals) -> Certificate {
         later_packets: later,
         later_share: share(later, sum),
         implausible_stamp_packets: totals.implausible_stamps,
-        kept: is_within && totals.implausible_stamps == 0,
+        met: is_within && totals.implausible_stamps == 0,
     }
 }
 
@@ -126,7 +127,7 @@ mod tests {
     }
 
     fn kept(meter: &Meter) -> Vec<bool> {
-        certificates(&Totals::of(meter)).iter().map(|certificate| certificate.kept).collect()
+        certificates(&Totals::of(meter)).iter().map(|certificate| certificate.met).collect()
     }
 
     #[test]
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(all.implausible_stamps, 1, "of another thread");
         let [median, max] = &certificates(&Totals::of(&meter))[..] else { panic!("two bounds") };
         assert_eq!((median.measured_ns, median.later_packets), (Some(5_000), 0));
-        let sentence = "max at most 1 s, BROKEN: 5.000 µs; 1 packet had impossible receive timestamps";
+        let sentence = "max at most 1 s, VIOLATED: 5.000 µs; 1 packet had impossible receive timestamps";
         assert_eq!(max.sentence(), sentence);
     }
 

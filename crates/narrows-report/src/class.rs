@@ -38,10 +38,12 @@ pub struct ClassReport {
     /// Packets marked with "congestion experienced".
     pub marked_packets: u64,
     /// Packets waiting: the backlog.
-    pub waiting_packets: u64,
+    #[serde(alias = "waiting_packets")]
+    pub backlog_packets: u64,
     /// Their bytes from the network header on.
     #[serde(default)]
-    pub waiting_bytes: u64,
+    #[serde(alias = "waiting_bytes")]
+    pub backlog_bytes: u64,
     /// The mean queueing delay of packets sent.
     pub queueing_mean_ns: Option<u64>,
     /// The maximum queueing delay of packets sent.
@@ -107,8 +109,8 @@ pub(crate) fn classes(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> 
             dropped_packets: class.dropped.packets,
             dropped_bytes: class.dropped.bytes,
             marked_packets: class.marked,
-            waiting_packets: u64::try_from(waiting(class)).unwrap_or(0),
-            waiting_bytes: class.arrived.bytes.saturating_sub(class.sent.bytes + class.dropped.bytes),
+            backlog_packets: u64::try_from(waiting(class)).unwrap_or(0),
+            backlog_bytes: class.arrived.bytes.saturating_sub(class.sent.bytes + class.dropped.bytes),
             queueing_mean_ns: crate::figures::mean(class.waited, class.sent.packets),
             queueing_max_ns: (class.sent.packets > 0).then(|| class.longest_wait.nanos()),
             delay: states.get(number).and_then(ClassDelayReport::of),
@@ -157,14 +159,14 @@ pub(crate) fn violations(view: &LinkView<'_>) -> Vec<String> {
     let (left, waits): (i128, _) = (classes.iter().map(waiting).sum(), view.backlog().packets);
     if left != i128::from(waits) {
         found.push(format!(
-            "link {}: its classes leave {left} packets waiting, but {waits} wait",
+            "link {}: {left} packets are queued in its classes, but {waits} in the link",
             view.name()
         ));
     }
     for (number, class) in classes.iter().enumerate().filter(|(_, class)| waiting(class) < 0) {
         let (arrived, sent, dropped) = (class.arrived.packets, class.sent.packets, class.dropped.packets);
         found.push(format!(
-            "link {}: {arrived} packets came to class {number}, but it sent {sent} and dropped {dropped}",
+            "link {}: {arrived} packets arrived at class {number}, but it sent {sent} and dropped {dropped}",
             view.name()
         ));
     }

@@ -20,7 +20,8 @@ pub struct FeedReport {
     /// The maximum number of values queued.
     pub lead_values: u64,
     /// How long packets wait for answers, in two-way mode.
-    pub patience_ns: Option<u64>,
+    #[serde(alias = "patience_ns")]
+    pub answer_timeout_ns: Option<u64>,
     /// Values accepted.
     pub taken_values: u64,
     /// Values applied to a packet.
@@ -65,7 +66,8 @@ pub struct FeedWriters {
     /// Writers disconnected because they sent something that is not a value.
     pub malformed_writers: u64,
     /// Incomplete values, because the writer disconnected.
-    pub torn_values: u64,
+    #[serde(alias = "torn_values")]
+    pub truncated_values: u64,
     /// Questions that no writer answered.
     pub unanswered: u64,
 }
@@ -102,7 +104,7 @@ fn report(link: &str, feed: &FeedView<'_>) -> FeedReport {
         }
         .into(),
         lead_values: feed.config.lead.max(1) as u64,
-        patience_ns: feed.config.ask.map(narrows_core::Duration::nanos),
+        answer_timeout_ns: feed.config.ask.map(narrows_core::Duration::nanos),
         taken_values: counters.taken,
         used_values: counters.used,
         lost_packets: counters.lost,

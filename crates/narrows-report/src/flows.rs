@@ -15,13 +15,15 @@ use crate::human::{bytes, count, packets};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowsReport {
     /// Created so far, counting repeated creation.
-    pub made: u64,
+    #[serde(alias = "made")]
+    pub created: u64,
     /// Those removed after a long time without packets.
     pub expired: u64,
     /// Packets that arrived when the maximum number existed, and shared an overflow one.
     pub overflowed_packets: u64,
     /// The existing ones, in order of their flows.
-    pub present: Vec<FlowReport>,
+    #[serde(alias = "present")]
+    pub active: Vec<FlowReport>,
 }
 
 /// A link or queue of one flow.
@@ -36,7 +38,8 @@ pub struct FlowReport {
     /// Packets that were dropped.
     pub dropped_packets: u64,
     /// Packets waiting.
-    pub waiting_packets: u64,
+    #[serde(alias = "waiting_packets")]
+    pub backlog_packets: u64,
 }
 
 /// The links created from a link with a mask, both lanes together.
@@ -50,11 +53,11 @@ pub(crate) fn of_link(view: &LinkView<'_>, mask: Option<&FlowMask>, now: Time) -
             arrived_packets: sum(|lane| lane.arrived.packets),
             arrived_bytes: sum(|lane| lane.arrived.bytes),
             dropped_packets: sum(|lane| lane.dropped_in_all().packets),
-            waiting_packets: link.backlog().packets,
+            backlog_packets: link.backlog().packets,
         }
     };
     let present = view.instances(now).into_iter().map(|instance| one((instance.flow, instance.link)));
-    Some(FlowsReport { made, expired, overflowed_packets: overflowed, present: present.collect() })
+    Some(FlowsReport { created: made, expired, overflowed_packets: overflowed, active: present.collect() })
 }
 
 /// The queues created for one flow set; `all` are those of all sets.
@@ -70,10 +73,10 @@ pub(crate) fn of_set(
         arrived_packets: masked.arrived.packets,
         arrived_bytes: masked.arrived.bytes,
         dropped_packets: masked.dropped.packets,
-        waiting_packets: masked.backlog.packets,
+        backlog_packets: masked.backlog.packets,
     };
     let present = all.iter().filter(|masked| masked.set as usize == place).map(one);
-    FlowsReport { made, expired, overflowed_packets: overflowed, present: present.collect() }
+    FlowsReport { created: made, expired, overflowed_packets: overflowed, active: present.collect() }
 }
 
 /// Conservation violations in the links and queues that masks created for a link.
@@ -82,8 +85,7 @@ pub(crate) fn violations(view: &LinkView<'_>, now: Time) -> Vec<String> {
     if let Some(InstanceCounts { made, expired, .. }) = view.instance_counts() {
         let there = view.instances(now).len() as u64;
         let wrong = made.checked_sub(expired).is_none_or(|left| there > left);
-        let words =
-            || format!("link {name}: {made} links made and {expired} given up, but {there} are there");
+        let words = || format!("link {name}: {made} links created and {expired} expired, but {there} exist");
         return wrong.then(words).into_iter().collect();
     }
     let sets = view.flow_sets();
@@ -92,17 +94,19 @@ pub(crate) fn violations(view: &LinkView<'_>, now: Time) -> Vec<String> {
     }
     let (mut found, flows) = (Vec::new(), view.masked_flows(now));
     for FlowSetCounts { number, made, expired, .. } in sets.iter().filter(|set| set.expired > set.made) {
-        found.push(format!("link {name}: queue {number} made {made} flows, but gave up {expired}"));
+        found.push(format!("link {name}: queue {number} created {made} flows, but {expired} expired"));
     }
     let (by_flows, waits) =
         (flows.iter().map(|flow| flow.backlog.packets).sum::<u64>(), view.backlog().packets);
     if by_flows != waits {
-        found.push(format!("link {name}: {by_flows} packets wait in its flows, but {waits} wait"));
+        found.push(format!(
+            "link {name}: {by_flows} packets are queued in its flows, but {waits} in the link"
+        ));
     }
     for MaskedFlow { number, arrived, dropped, backlog, .. } in &flows {
         if dropped.packets + backlog.packets > arrived.packets {
             found.push(format!(
-                "link {name}: {} packets came to a flow of queue {number}, but {} were dropped and {} wait",
+                "link {name}: {} packets arrived at a flow of queue {number}, but {} were dropped and {} are queued",
                 arrived.packets, dropped.packets, backlog.packets
             ));
         }
@@ -151,32 +155,32 @@ const FEW_FLOWS: usize = 5;
 
 /// Prints the totals, and the flows with the most bytes. `what` says what they are: links, or queues of a queue.
 pub(crate) fn print(what: &str, flows: &FlowsReport, f: &mut Formatter<'_>) -> fmt::Result {
-    let FlowsReport { made, expired, overflowed_packets, present } = flows;
-    if *made == 0 && *overflowed_packets == 0 {
+    let FlowsReport { created, expired, overflowed_packets, active } = flows;
+    if *created == 0 && *overflowed_packets == 0 {
         return Ok(());
     }
-    write!(f, "  {what}: {} made, {} given up", count(*made), count(*expired))?;
+    write!(f, "  {what}: {} created, {} expired", count(*created), count(*expired))?;
     if *overflowed_packets > 0 {
-        write!(f, ", {} beyond the most shared one", packets(*overflowed_packets))?;
+        write!(f, ", {} shared the overflow one", packets(*overflowed_packets))?;
     }
     writeln!(f)?;
-    let mut rows: Vec<&FlowReport> = present.iter().collect();
+    let mut rows: Vec<&FlowReport> = active.iter().collect();
     rows.sort_by_key(|row| Reverse(row.arrived_bytes));
     rows.truncate(FEW_FLOWS);
-    let label = |row: &FlowReport| row.flow.clone().unwrap_or_else(|| "beyond the most".into());
+    let label = |row: &FlowReport| row.flow.clone().unwrap_or_else(|| "overflow".into());
     let width = rows.iter().map(|row| label(row).chars().count()).max().unwrap_or(0).max(16);
     for row in &rows {
         let (number, sum) = (packets(row.arrived_packets), bytes(row.arrived_bytes));
         write!(f, "    {:<width$}{number:>20}{sum:>12}", label(row))?;
-        for (word, number) in [("dropped", row.dropped_packets), ("waiting", row.waiting_packets)] {
+        for (word, number) in [("dropped", row.dropped_packets), ("backlog", row.backlog_packets)] {
             if number > 0 {
                 write!(f, "  {word} {}", count(number))?;
             }
         }
         writeln!(f)?;
     }
-    if present.len() > rows.len() {
-        writeln!(f, "    and {} more that are there", count((present.len() - rows.len()) as u64))?;
+    if active.len() > rows.len() {
+        writeln!(f, "    and {} more", count((active.len() - rows.len()) as u64))?;
     }
     Ok(())
 }

@@ -12,14 +12,17 @@ use crate::info::{Kind, Word};
 pub struct HostReport {
     /// CPU steal: the share of all processors' time that the hypervisor gave to other guests while this host had
     /// work; `None` if the kernel does not report it.
-    pub stolen_share: Option<f64>,
+    #[serde(alias = "stolen_share")]
+    pub steal_share: Option<f64>,
     /// CPU steal as time, summed over all processors; the kernel counts in steps of 10 ms.
-    pub stolen_ns: Option<u64>,
+    #[serde(alias = "stolen_ns")]
+    pub steal_ns: Option<u64>,
     /// The packet I/O backend: `af_packet`, `af_xdp (native mode, copied by the kernel)`.
     pub backend: String,
     /// Run-queue wait of the packet loop: how long it was ready to run while other tasks had its processor; `None` if
     /// the kernel does not report it.
-    pub waited_ns: Option<u64>,
+    #[serde(alias = "waited_ns")]
+    pub run_queue_wait_ns: Option<u64>,
     /// How the packet loop waits for events: `hybrid`, `spin`, `timer`.
     pub wait: Word,
     /// The timer slack: how late the kernel may wake the loop to coalesce timers; `None` if the kernel does not
@@ -32,7 +35,8 @@ pub struct HostReport {
     /// The capabilities that the packet loop kept after set-up; `all others` if it could drop none.
     pub capabilities: Vec<Word>,
     /// How long it paused so that the kernel would not throttle it: the cost of real-time priority.
-    pub rested_ns: u64,
+    #[serde(alias = "rested_ns")]
+    pub throttle_pause_ns: u64,
     /// CPU time of the packet loop, over all its threads.
     pub loop_processor_ns: u64,
     /// CPU time as a share of the run's duration: above 1 if several threads used more than one processor.
@@ -53,14 +57,15 @@ pub struct ThreadReport {
     /// CPU time as a share of the run's duration.
     pub processor_share: f64,
     /// How long it paused so that the kernel would not throttle it.
-    pub rested_ns: u64,
+    #[serde(alias = "rested_ns")]
+    pub throttle_pause_ns: u64,
 }
 
 /// The shortest run-queue wait that a report mentions.
 pub(crate) const WORTH_TELLING: u64 = 1_000_000;
 
 pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt::Result {
-    writeln!(f, "  frames by {}", host.backend)?;
+    writeln!(f, "  packet I/O: {}", host.backend)?;
     if kind == Kind::ExactVirtual {
         return writeln!(
             f,
@@ -87,13 +92,17 @@ pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt
     if !place.is_empty() {
         writeln!(f, "  it ran {}", place.join(", "))?;
     }
-    if host.rested_ns > 0 {
-        writeln!(f, "  paused for {} to stay below the kernel's real-time limit", span(host.rested_ns))?;
+    if host.throttle_pause_ns > 0 {
+        writeln!(
+            f,
+            "  paused for {} to stay below the kernel's real-time limit",
+            span(host.throttle_pause_ns)
+        )?;
     }
-    if let Some(waited) = host.waited_ns.filter(|waited| *waited >= WORTH_TELLING) {
+    if let Some(waited) = host.run_queue_wait_ns.filter(|waited| *waited >= WORTH_TELLING) {
         writeln!(f, "  run-queue wait: {}", span(waited))?;
     }
-    match (host.stolen_ns, host.stolen_share) {
+    match (host.steal_ns, host.steal_share) {
         (Some(stolen), Some(share)) if stolen > 0 => {
             let (stolen, share) = (span(stolen), percent(share));
             writeln!(f, "  CPU steal: {stolen}, {share} of the processors")

@@ -162,9 +162,11 @@ pub struct LinkNow {
     /// Packets that it dropped in the last second.
     pub dropped_packets: u64,
     /// The backlog of its queue, which both lanes of a shared medium share.
-    pub waiting_packets: u64,
+    #[serde(alias = "waiting_packets")]
+    pub backlog_packets: u64,
     /// The same in bytes, from the network header on.
-    pub waiting_bytes: u64,
+    #[serde(alias = "waiting_bytes")]
+    pub backlog_bytes: u64,
     /// The current configuration, in one line.
     pub configured: String,
 }
@@ -197,8 +199,8 @@ impl Now {
                 to: direction.to.clone(),
                 delivered: rates(recent, left),
                 dropped_packets: last.dropped.saturating_sub(dropped_before),
-                waiting_packets: last.backlog.packets,
-                waiting_bytes: last.backlog.bytes,
+                backlog_packets: last.backlog.packets,
+                backlog_bytes: last.backlog.bytes,
                 configured: direction.asked.clone(),
             })
         };
@@ -224,9 +226,9 @@ impl Now {
         let head =
             ["link", "last second", "last 10 s", "waiting", "dropped/s", "configured"].map(String::from);
         let row = |link: &LinkNow| {
-            let waiting = match link.waiting_packets {
+            let waiting = match link.backlog_packets {
                 0 => "0".into(),
-                packets => format!("{} ({})", count(packets), bytes(link.waiting_bytes)),
+                packets => format!("{} ({})", count(packets), bytes(link.backlog_bytes)),
             };
             let name = if link.lane == 0 {
                 link.link.clone()
@@ -309,8 +311,8 @@ mod tests {
             to: "b".into(),
             delivered: RecentRates { one_second_bps: 1_500_000, ten_seconds_bps: 20 },
             dropped_packets: 3,
-            waiting_packets: 12,
-            waiting_bytes: 18_000,
+            backlog_packets: 12,
+            backlog_bytes: 18_000,
             configured: "2mbit, 10ms".into(),
         };
         let now = Now { links: vec![link], ..Now::default() };

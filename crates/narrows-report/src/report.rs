@@ -31,7 +31,7 @@ use crate::shaped::ShapedClassReport;
 use crate::trains::TrainsReport;
 
 /// The version of the report's fields.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// The report of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,9 +99,9 @@ pub struct Report {
 
 fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     match u32::deserialize(from)? {
-        // Some fields had other names in version 1, which are still read.
-        1 | SCHEMA => Ok(SCHEMA),
-        other => Err(D::Error::custom(format!("a report of schema {other}, expected schema 1 or {SCHEMA}"))),
+        // Fields that had other names in older versions have aliases.
+        1..=SCHEMA => Ok(SCHEMA),
+        other => Err(D::Error::custom(format!("a report of schema {other}, expected schema 1 to {SCHEMA}"))),
     }
 }
 
@@ -150,7 +150,8 @@ pub struct Direction {
     /// Packets that were fragmented.
     pub fragmented_packets: u64,
     /// Of the duplicated packets, those that are fragments.
-    pub pieces_packets: u64,
+    #[serde(alias = "pieces_packets")]
+    pub fragment_packets: u64,
     /// Bits sent, including overhead.
     pub wire_bits: u64,
     /// Bits sent divided by the time in which they flowed; `None` if that time is zero.
@@ -164,13 +165,16 @@ pub struct Direction {
     pub inside_packets: u64,
     /// Of these, packets waiting to be sent; for a shared medium, whose lanes share one queue, at lane 0.
     #[serde(default)]
-    pub waiting_packets: u64,
+    #[serde(alias = "waiting_packets")]
+    pub backlog_packets: u64,
     /// Their bytes from the network header on.
     #[serde(default)]
-    pub waiting_bytes: u64,
+    #[serde(alias = "waiting_bytes")]
+    pub backlog_bytes: u64,
     /// Of these, packets in flight: propagating, or waiting for a delay or a slot; at lane 0.
     #[serde(default)]
-    pub flying_packets: u64,
+    #[serde(alias = "flying_packets")]
+    pub in_flight_packets: u64,
     /// Each class of the scheduler, if it has classes; for a shared medium, whose lanes share one scheduler, at lane
     /// 0.
     pub classes: Vec<ClassReport>,

@@ -63,9 +63,9 @@ pub(crate) fn print(routers: &[RouterReport], most: usize, f: &mut Formatter<'_>
         writeln!(f)?;
     }
     for router in with.iter().take(most) {
-        write!(f, "router {}: {} came", router.name, packets(router.arrived_packets))?;
+        write!(f, "router {}: {} arrived", router.name, packets(router.arrived_packets))?;
         for (what, number) in [
-            ("for itself", router.local_packets),
+            ("addressed to it", router.local_packets),
             ("dropped: hop limit", router.hop_limit_packets),
             ("dropped: no route", router.no_route_packets),
         ] {

@@ -111,7 +111,8 @@ pub struct DynamicRule {
     /// Their bytes.
     pub bytes: u64,
     /// The time until it expires if no packet arrives.
-    pub left_ns: u64,
+    #[serde(alias = "left_ns")]
+    pub remaining_ns: u64,
 }
 
 impl From<Tally> for Count {
@@ -209,7 +210,7 @@ fn dynamic(state: &StateView) -> DynamicRule {
         destination_port: state.destination_port,
         packets: state.packets,
         bytes: state.bytes,
-        left_ns: state.left.nanos(),
+        remaining_ns: state.left.nanos(),
     }
 }
 

@@ -63,13 +63,13 @@ fn dynamic(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
     let figures = [
         ("alive", alive),
         ("packets denied by a limit", limit_packets),
-        ("packets denied as there were too many", full_packets),
+        ("packets denied at the maximum number", full_packets),
     ];
     if figures.iter().any(|(_, number)| *number > 0) {
         writeln!(f, "  dynamic rules: {}", listed(figures))?;
     }
     let figures = [
-        ("packets denied after too many", calls_packets),
+        ("packets denied at the call limit", calls_packets),
         ("skipped at the nesting limit", depth_calls),
         ("lost in a pipe", forgotten_packets),
     ];

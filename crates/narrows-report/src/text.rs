@@ -102,16 +102,16 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "  dropped    {dropped:>20}{share:>12}   {}", reasons.join(", "))?;
     }
     if d.inside_packets > 0 {
-        writeln!(f, "  inside     {:>20}   when the run ended", packets(d.inside_packets))?;
+        writeln!(f, "  inside     {:>20}   at the end of the run", packets(d.inside_packets))?;
     }
     let made: Vec<_> = [
-        ("duplicated", d.duplicated_packets - d.pieces_packets),
+        ("duplicated", d.duplicated_packets - d.fragment_packets),
         ("corrupted", d.corrupted_packets),
         ("marked", d.marked_packets),
         ("reordered", d.reordered_packets),
         ("delayed to keep order", d.delayed_to_keep_order_packets),
-        ("cut up", d.fragmented_packets),
-        ("more pieces", d.pieces_packets),
+        ("fragmented", d.fragmented_packets),
+        ("extra fragments", d.fragment_packets),
     ]
     .into_iter()
     .filter(|(_, number)| *number > 0)
@@ -125,7 +125,7 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
         flows::print("links for flows", flows, f)?;
     }
     if let Some(failure) = &d.scheduler_failure {
-        writeln!(f, "  scheduler    plugin {failure}; packets have gone in order of arrival since")?;
+        writeln!(f, "  scheduler    plugin {failure}; since then packets are sent in order of arrival")?;
     }
     classes(&d.classes, f)?;
     shaped(&d.shaped, f)?;
@@ -172,7 +172,8 @@ fn feeds(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         return Ok(());
     }
     let width = all.iter().map(|feed| feed_label(feed).chars().count()).max().unwrap_or(0).max(16);
-    let values = if all.iter().any(|feed| feed.patience_ns.is_some()) { "values, answers" } else { "values" };
+    let values =
+        if all.iter().any(|feed| feed.answer_timeout_ns.is_some()) { "values, answers" } else { "values" };
     writeln!(
         f,
         "\n{:<width$}{values:>16}{:>12}{:>10}  without a value",
@@ -187,17 +188,17 @@ fn feeds(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {}", feed.on_empty)?;
         let writers = feed.writers.clone().unwrap_or_default();
         let more: Vec<_> = [
-            ("packets lost by −1", feed.lost_packets),
+            ("packets dropped by −1", feed.lost_packets),
             ("clamped to an hour", feed.clamped_values),
             ("refused", feed.refused_values),
             ("discarded", feed.discarded_values),
-            ("not used", feed.waiting_values),
-            ("answers too late", feed.late_values),
-            ("questions nobody answered", writers.unanswered),
+            ("unused", feed.waiting_values),
+            ("late answers", feed.late_values),
+            ("unanswered questions", writers.unanswered),
             ("writers", if writers.writers > 1 { writers.writers } else { 0 }),
-            ("writers turned away", writers.refused_writers),
-            ("writers cut off for what they sent", writers.malformed_writers),
-            ("values cut short", writers.torn_values),
+            ("writers refused", writers.refused_writers),
+            ("writers disconnected for malformed data", writers.malformed_writers),
+            ("truncated values", writers.truncated_values),
         ]
         .into_iter()
         .filter(|(_, number)| *number > 0)
@@ -245,7 +246,7 @@ fn classes(all: &[ClassReport], f: &mut Formatter<'_>) -> fmt::Result {
     let counts: [(&str, Count); 3] = [
         ("dropped", |class| class.dropped_packets),
         ("marked", |class| class.marked_packets),
-        ("waiting", |class| class.waiting_packets),
+        ("backlog", |class| class.backlog_packets),
     ];
     let counts: Vec<_> =
         counts.into_iter().filter(|(_, of)| shown.iter().any(|class| of(class) > 0)).collect();

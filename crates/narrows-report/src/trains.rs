@@ -10,42 +10,47 @@ use crate::human::{count, span};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrainsReport {
     /// Trains received from hosts. Their packets have the same arrival time.
-    pub came: u64,
+    #[serde(alias = "came")]
+    pub received: u64,
     /// The packets that they were split into.
-    pub came_packets: u64,
+    #[serde(alias = "came_packets")]
+    pub received_packets: u64,
     /// Trains sent to hosts, joined from packets that were due when the send call was made. Their packets reach the
     /// receiver at the same instant.
-    pub left: u64,
+    #[serde(alias = "left")]
+    pub sent: u64,
     /// The packets that they were joined from.
-    pub left_packets: u64,
+    #[serde(alias = "left_packets")]
+    pub sent_packets: u64,
     /// The maximum difference between the scheduled instants of the first and the last packet of a train that was
     /// sent.
-    pub apart_max_ns: u64,
+    #[serde(alias = "apart_max_ns")]
+    pub spread_max_ns: u64,
 }
 
 impl TrainsReport {
     /// Adds the counters of other ports.
     pub fn add(&mut self, other: &Self) {
-        self.came += other.came;
-        self.came_packets += other.came_packets;
-        self.left += other.left;
-        self.left_packets += other.left_packets;
-        self.apart_max_ns = self.apart_max_ns.max(other.apart_max_ns);
+        self.received += other.received;
+        self.received_packets += other.received_packets;
+        self.sent += other.sent;
+        self.sent_packets += other.sent_packets;
+        self.spread_max_ns = self.spread_max_ns.max(other.spread_max_ns);
     }
 }
 
 pub(crate) fn print(trains: &TrainsReport, f: &mut Formatter<'_>) -> fmt::Result {
-    let TrainsReport { came, came_packets, left, left_packets, apart_max_ns } = trains;
+    let TrainsReport { received, received_packets, sent, sent_packets, spread_max_ns } = trains;
     writeln!(
         f,
-        "  trains: {} came, each at one instant, cut into {} packets with a verdict each; {} left, joined from {} packets that",
-        count(*came),
-        count(*came_packets),
-        count(*left),
-        count(*left_packets),
+        "  trains: {} received, segmented into {} packets; {} sent, joined from {} packets",
+        count(*received),
+        count(*received_packets),
+        count(*sent),
+        count(*sent_packets),
     )?;
-    match apart_max_ns {
-        0 => writeln!(f, "  had been scheduled for one instant"),
-        apart => writeln!(f, "  had been scheduled up to {} apart and arrived at one instant", span(*apart)),
+    match spread_max_ns {
+        0 => writeln!(f, "  scheduled for the same instant"),
+        apart => writeln!(f, "  scheduled up to {} apart", span(*apart)),
     }
 }

@@ -66,9 +66,9 @@ fn findings(report: &Report) -> Vec<(Trust, String)> {
     for direction in report.directions.iter().filter(|direction| direction.scheduler_failure.is_some()) {
         found.push((Trust::Poor, format!("the scheduler plugin of {} failed", direction.link)));
     }
-    for broken in report.certificates.iter().filter(|certificate| !certificate.kept) {
+    for broken in report.certificates.iter().filter(|certificate| !certificate.met) {
         let (name, bound) = (broken.quantile.name(), run_span(broken.bound_ns));
-        found.push((Trust::Poor, format!("{name} was to be at most {bound}")));
+        found.push((Trust::Poor, format!("{name} exceeds its bound of {bound}")));
     }
     let losses = &report.losses;
     if losses.implausible_stamp_packets > 0 {
@@ -103,5 +103,5 @@ fn late(report: &Report) -> Option<(Trust, String)> {
     }
     let stragglers = report.straggler_lateness.filter(|late| late.max_ns > LATE_NS)?;
     let number = count(report.losses.straggler_inputs);
-    Some((Trust::Fair, format!("{number} inputs taken up to {} late", span(stragglers.max_ns))))
+    Some((Trust::Fair, format!("{number} inputs read up to {} late", span(stragglers.max_ns))))
 }

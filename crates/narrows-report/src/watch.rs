@@ -95,9 +95,11 @@ pub struct ViolationInterval {
     pub max_ns: u64,
     /// CPU steal in the seconds that the period touches, over all processors; `None` if the kernel does not report
     /// it.
-    pub stolen_ns: Option<u64>,
+    #[serde(alias = "stolen_ns")]
+    pub steal_ns: Option<u64>,
     /// The run-queue wait of the packet loop in these seconds.
-    pub waited_ns: Option<u64>,
+    #[serde(alias = "waited_ns")]
+    pub run_queue_wait_ns: Option<u64>,
 }
 
 /// Records packets that were later than a bound.
@@ -150,8 +152,8 @@ impl Watch {
             packets: 1,
             max_ns: lateness.nanos(),
             // Filled in by the code that monitors the host.
-            stolen_ns: None,
-            waited_ns: None,
+            steal_ns: None,
+            run_queue_wait_ns: None,
         });
         if self.intervals.len() > MOST_INTERVALS {
             self.join_the_nearest();

@@ -118,7 +118,7 @@ fn what_is_still_inside_is_counted() {
     let inside = report.conservation.inside_packets;
     assert!(inside > 10);
     assert_eq!(report.directions[0].inside_packets, inside);
-    assert!(report.text().to_string().contains(&format!("{inside} packets   when the run ended")));
+    assert!(report.text().to_string().contains(&format!("{inside} packets   at the end of the run")));
 }
 
 #[test]
@@ -276,7 +276,10 @@ fn trust_goes_by_lateness_losses_and_bounds() {
     assert_eq!(judged(&one_late, 0, Some(5000)).0, Trust::Good);
     let (trust, line) = judged(&good, 0, Some(10));
     assert_eq!(trust, Trust::Poor);
-    assert!(line.starts_with("not accurate: ") && line.ends_with("; p99 was to be at most 10 µs"), "{line}");
+    assert!(
+        line.starts_with("not accurate: ") && line.ends_with("; p99 exceeds its bound of 10 µs"),
+        "{line}"
+    );
 }
 
 #[test]
@@ -285,7 +288,7 @@ fn fields_carry_their_units() {
     let end = Time::from_nanos(2_000_000_000);
     run(&mut engine, &mut meter, end);
     let json = serde_json::to_value(Report::new(&info(end), &engine, &meter)).unwrap();
-    assert_eq!(json["schema"], 2);
+    assert_eq!(json["schema"], 3);
     assert_eq!(json["kind"], "virtual");
     assert_eq!(json["round_trips"][0]["round_trip_ns"], 100_000_000);
     assert_eq!(json["directions"][0]["wire_bps"], 1_000_000);
@@ -348,14 +351,14 @@ fn classes_are_reported_beside_what_was_asked() {
     assert_eq!((voip.name.as_str(), voip.weight), ("voip", Some(8)));
     assert_eq!((rest.name.as_str(), rest.weight), ("class 1", None), "it goes by its number");
     assert_eq!((rest.arrived_packets, rest.sent_packets, rest.dropped_packets), (20, 2, 9));
-    assert_eq!((rest.waiting_packets, rest.queueing_max_ns), (9, Some(10_000_000)));
-    assert_eq!((voip.sent_packets, voip.sent_bytes, voip.waiting_packets), (2, 250, 0));
+    assert_eq!((rest.backlog_packets, rest.queueing_max_ns), (9, Some(10_000_000)));
+    assert_eq!((voip.sent_packets, voip.sent_bytes, voip.backlog_packets), (2, 250, 0));
     assert_eq!((voip.queueing_mean_ns, voip.queueing_max_ns), (Some(7_000_000), Some(7_000_000)));
     assert_eq!(voip.sent_share, 250.0 / 2250.0);
     let text = report.text().to_string();
     println!("{text}");
     let expected = "
-  classes (weight)          sent  of bytes   dropped   waiting   wait, mean       max
+  classes (weight)          sent  of bytes   dropped   backlog   wait, mean       max
     voip (8)                   2   11.11 %         0         0     7.000 ms  7.000 ms
     class 1                    2   88.89 %         9         9     5.000 ms  10.00 ms
 ";
@@ -363,7 +366,7 @@ fn classes_are_reported_beside_what_was_asked() {
 
     let report = report_at(1000, &mut engine, &mut meter);
     let rest = &report.directions[0].classes[1];
-    assert_eq!((rest.sent_packets, rest.waiting_packets), (11, 0));
+    assert_eq!((rest.sent_packets, rest.backlog_packets), (11, 0));
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["directions"][0]["classes"][0]["matches"], "destination-port 5060");
     assert_eq!(json["directions"][0]["classes"][1]["weight"], serde_json::Value::Null);
@@ -419,35 +422,35 @@ fn broken_bounds_and_when_they_were_are_told() {
     let mut report = Report::new(&info, &engine, &meter);
     report.host = Some(HostReport {
         capabilities: Vec::new(),
-        stolen_share: Some(0.021),
-        stolen_ns: Some(80_000_000),
+        steal_share: Some(0.021),
+        steal_ns: Some(80_000_000),
         backend: "af_packet".into(),
-        waited_ns: Some(30_000_000),
+        run_queue_wait_ns: Some(30_000_000),
         wait: "hybrid".into(),
         timer_slack_ns: Some(1),
         processor: Some(1),
         priority: "real-time".into(),
-        rested_ns: 56_600_000,
+        throttle_pause_ns: 56_600_000,
         loop_processor_ns: 120_000_000,
         loop_processor_share: 0.06,
         threads: Vec::new(),
     });
     let interval = &mut report.lateness_violations[0].intervals[0];
-    (interval.stolen_ns, interval.waited_ns) = (Some(20_000_000), Some(999_999));
-    assert_eq!(report.certificates.iter().map(|c| c.kept).collect::<Vec<_>>(), [true, false]);
+    (interval.steal_ns, interval.run_queue_wait_ns) = (Some(20_000_000), Some(999_999));
+    assert_eq!(report.certificates.iter().map(|c| c.met).collect::<Vec<_>>(), [true, false]);
     let text = report.text().to_string();
     println!("{text}");
     let expected = "
   released late: 3.00 % by more than 10 µs, 3.00 % by more than 100 µs, 3.00 % by more than 1 ms
   up to    5 µs 97.00 %, 10 µs 0 %, 20 µs 0 %, 50 µs 0 %, 100 µs 0 %, 200 µs 0 %, 500 µs 0 %,
            1 ms 0 %, 2 ms 3.00 %
-  p50 at most 10 µs, kept: 4.001 µs; 3 packets (3.00 %) were later or lost
-  p99 at most 50 µs, BROKEN: 1.500 ms; 3 packets (3.00 %) were later or lost
+  p50 at most 10 µs, met: 4.001 µs; 3 packets (3.00 %) were later or lost
+  p99 at most 50 µs, VIOLATED: 1.500 ms; 3 packets (3.00 %) were later or lost
   later than 10 µs, 3 packets:
-    at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms (20.00 ms stolen about then)
+    at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms (20.00 ms CPU steal around that time)
   later than 50 µs, 3 packets:
     at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms
-  frames by af_packet
+  packet I/O: af_packet
   packet thread (hybrid): 120 ms CPU time, 6.00 % of the run
   it ran on processor 1, with real-time priority
   paused for 56.60 ms to stay below the kernel's real-time limit
@@ -458,15 +461,38 @@ fn broken_bounds_and_when_they_were_are_told() {
     assert!(text.lines().all(|line| line.chars().count() <= 100));
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["certificates"][1]["quantile"], "p99");
-    assert_eq!(json["certificates"][1]["kept"], false);
+    assert_eq!(json["certificates"][1]["met"], false);
     assert_eq!(json["certificates"][1]["bound_ns"], 50_000);
     assert_eq!(json["lateness_violations"][1]["intervals"][0]["packets"], 3);
-    // A report of schema 1, with the names of its time, reads as the same; one of a schema to come does not.
+    // Reports of schemas 2 and 1, with the names of their time, read as the same; one of a schema to come does not.
     let mut old = json.clone();
     let renamed = |object: &mut serde_json::Value, from: &str, to: &str| {
         let value = object.as_object_mut().unwrap().remove(from).unwrap();
         object[to] = value;
     };
+    old["schema"] = 2.into();
+    for (from, to) in [
+        ("steal_ns", "stolen_ns"),
+        ("steal_share", "stolen_share"),
+        ("run_queue_wait_ns", "waited_ns"),
+        ("throttle_pause_ns", "rested_ns"),
+    ] {
+        renamed(&mut old["host"], from, to);
+    }
+    for direction in old["directions"].as_array_mut().unwrap() {
+        for (from, to) in [
+            ("in_flight_packets", "flying_packets"),
+            ("backlog_packets", "waiting_packets"),
+            ("backlog_bytes", "waiting_bytes"),
+            ("fragment_packets", "pieces_packets"),
+        ] {
+            renamed(direction, from, to);
+        }
+    }
+    for certificate in old["certificates"].as_array_mut().unwrap() {
+        renamed(certificate, "met", "kept");
+    }
+    assert_eq!(serde_json::from_value::<Report>(old.clone()).unwrap(), report);
     old["schema"] = 1.into();
     old["lateness_violations"]
         .as_array_mut()
@@ -482,11 +508,11 @@ fn broken_bounds_and_when_they_were_are_told() {
     assert_eq!(old["certificates"][0]["quantile"], "p50");
     old["certificates"][0]["quantile"] = "median".into();
     assert_eq!(serde_json::from_value::<Report>(old.clone()).unwrap(), report);
-    old["schema"] = 3.into();
+    old["schema"] = 4.into();
     let refused = serde_json::from_value::<Report>(old).unwrap_err().to_string();
-    assert_eq!(refused, "a report of schema 3, expected schema 1 or 2");
+    assert_eq!(refused, "a report of schema 4, expected schema 1 to 3");
     assert_eq!(json["lateness"]["histogram"][0], serde_json::json!({ "up_to_ns": 5_000, "packets": 97 }));
-    assert_eq!(json["host"]["stolen_ns"], 80_000_000);
+    assert_eq!(json["host"]["steal_ns"], 80_000_000);
     let packets = json["lateness"]["histogram"].as_array().unwrap().iter().map(|s| s["packets"].as_u64());
     assert_eq!(packets.map(Option::unwrap).sum::<u64>(), 100);
 }

@@ -175,7 +175,7 @@ fn dynamic_rules_and_what_limits_refused() {
     assert_eq!((flows[0].source_port, flows[0].packets, flows[0].rule), (1, 2, 100));
     assert_eq!(flows[0].source.to_string(), "10.0.0.2");
     // Ten seconds from the last packet, of which nine milliseconds have gone.
-    assert_eq!(flows[0].left_ns, 10_000_000_000 - 9_000_000);
+    assert_eq!(flows[0].remaining_ns, 10_000_000_000 - 9_000_000);
     let text = report.text().to_string();
     assert!(text.contains("  dynamic rules: alive 2, packets denied by a limit 9\n"), "{text}");
     // They have ended.
@@ -202,18 +202,18 @@ fn links_made_on_first_use() {
     assert_eq!((out.offered.packets, out.inside_packets, back.offered.packets), (10, 10, 0));
     assert!(out.per_flow && back.per_flow && back.flows.is_none());
     let flows = out.flows.as_ref().unwrap();
-    assert_eq!((flows.made, flows.expired, flows.overflowed_packets), (3, 0, 4));
+    assert_eq!((flows.created, flows.expired, flows.overflowed_packets), (3, 0, 4));
     let there: Vec<_> = flows
-        .present
+        .active
         .iter()
-        .map(|flow| (flow.flow.as_deref().unwrap(), flow.arrived_packets, flow.waiting_packets))
+        .map(|flow| (flow.flow.as_deref().unwrap(), flow.arrived_packets, flow.backlog_packets))
         .collect();
     assert_eq!(there, [("src-ip 0.0.0.1", 1, 0), ("src-ip 0.0.0.2", 2, 1), ("src-ip 0.0.0.3", 3, 2)]);
     let text = report.text().to_string();
     println!("{text}");
-    let expected = "  links for flows: 3 made, 0 given up, 4 packets beyond the most shared one
-    src-ip 0.0.0.3             3 packets    3.000 kB  waiting 2
-    src-ip 0.0.0.2             2 packets    2.000 kB  waiting 1
+    let expected = "  links for flows: 3 created, 0 expired, 4 packets shared the overflow one
+    src-ip 0.0.0.3             3 packets    3.000 kB  backlog 2
+    src-ip 0.0.0.2             2 packets    2.000 kB  backlog 1
     src-ip 0.0.0.1              1 packet    1.000 kB
 ";
     assert!(text.contains(expected), "{text}");
@@ -223,7 +223,7 @@ fn links_made_on_first_use() {
     let report = bed.report(millis(6000));
     let out = &report.directions[0];
     let flows = out.flows.as_ref().unwrap();
-    assert_eq!((flows.made, flows.expired, flows.present.len()), (4, 3, 1));
+    assert_eq!((flows.created, flows.expired, flows.active.len()), (4, 3, 1));
     assert_eq!((out.offered.packets, out.delivered.packets, out.utilisation_share), (11, 11, None));
     let text = report.text().to_string();
     assert!(text.contains(" of 1.000 Mbit/s each; counted: IP packets\n"), "{text}");
@@ -266,17 +266,17 @@ fn queues_of_a_pipe_and_their_flows() {
     ];
     assert_eq!(queues, expected);
     let [_, one, two] = &pipe.classes[..] else { panic!("three") };
-    assert_eq!((one.sent_packets, one.waiting_packets, one.dropped_packets), (1, 2, 2));
+    assert_eq!((one.sent_packets, one.backlog_packets, one.dropped_packets), (1, 2, 2));
     assert_eq!(one.flows, None);
     let flows = two.flows.as_ref().unwrap();
-    assert_eq!((flows.made, flows.expired), (2, 0));
+    assert_eq!((flows.created, flows.expired), (2, 0));
     let there: Vec<_> =
-        flows.present.iter().map(|flow| (flow.flow.as_deref().unwrap(), flow.waiting_packets)).collect();
+        flows.active.iter().map(|flow| (flow.flow.as_deref().unwrap(), flow.backlog_packets)).collect();
     assert_eq!(there, [("src-ip 10.0.0.1", 3), ("src-ip 10.0.0.2", 1)]);
     let text = report.text().to_string();
     println!("{text}");
     assert!(!text.contains("the pipe itself"), "{text}");
-    assert!(text.contains("  queues for flows of queue 2: 2 made, 0 given up\n"), "{text}");
+    assert!(text.contains("  queues for flows of queue 2: 2 created, 0 expired\n"), "{text}");
 }
 
 /// A second pipe and a rule to it, while the run goes on.

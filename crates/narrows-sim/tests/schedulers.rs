@@ -62,7 +62,7 @@ fn each_class_gets_its_share_and_the_report_says_so() {
     assert!((left.sent_packets as i64 - 7500).abs() < 20, "{left:?}");
     assert!((left.sent_share - 0.75).abs() < 0.002, "{left:?}");
     for class in [left, right] {
-        assert_eq!(class.arrived_packets, class.sent_packets + class.dropped_packets + class.waiting_packets);
+        assert_eq!(class.arrived_packets, class.sent_packets + class.dropped_packets + class.backlog_packets);
         // Ten wait, and with each of them the class's share of the wire: 10 · 1000 · 8 / (8 Mbit/s · share), and some.
         let longest = 10_000_000.0 / class.sent_share + 10_000_000.0;
         assert!((class.queueing_max_ns.unwrap() as f64) < longest, "{class:?}");

@@ -84,7 +84,7 @@ function measure(tick, before) {
     const found = {
       delivered: 8 * per(one.delivered.bytes, then.delivered.bytes), offered: 8 * per(one.offered.bytes, then.offered.bytes),
       wire: per(one.wire_bits, then.wire_bits), drops: per(one.dropped_packets, then.dropped_packets),
-      backlog: one.waiting_bytes, late,
+      backlog: one.backlog_bytes, late,
       classes: new Map(one.classes.map((own) => {
         const was = then.classes.find((other) => other.name === own.name && other.queue === own.queue);
         return [own.name, 8 * per(own.sent_bytes, was?.sent_bytes ?? own.sent_bytes)];
@@ -188,7 +188,7 @@ function table(directions) {
     const used = utilization(one);
     const texts = [
       settingsOf(one)?.configured ?? one.asked, found ? rate(found.delivered) : "–", used === null ? "–" : percent(used),
-      one.waiting_packets ? `${number(one.waiting_packets)} packets, ${bytes(one.waiting_bytes)}` : "0",
+      one.backlog_packets ? `${number(one.backlog_packets)} packets, ${bytes(one.backlog_bytes)}` : "0",
       one.queueing_mean_ns === null ? "–" : span(one.queueing_mean_ns), found ? number(found.drops) : "–",
       one.drops.map((drop) => `${drop.reason} ${drop.packets.toLocaleString("en")}`).join(", ") || "none",
     ];
@@ -210,7 +210,7 @@ function classes(one) {
   const found = state.rates.get(keyOf(one))?.classes;
   const rows = all.map((own) => {
     const row = element("tr");
-    const cells = [own.name, own.weight ?? "–", rate(found?.get(own.name) ?? 0), percent(own.sent_share), bytes(own.waiting_bytes),
+    const cells = [own.name, own.weight ?? "–", rate(found?.get(own.name) ?? 0), percent(own.sent_share), bytes(own.backlog_bytes),
       own.dropped_packets.toLocaleString("en"), own.marked_packets.toLocaleString("en")];
     row.append(...cells.map((text) => element("td", text)));
     return row;

@@ -278,9 +278,9 @@ fn of_link(samples: &mut Samples, run: (&str, &str), own: &Direction) {
     count("narrows_link_duplicated_packets", own.duplicated_packets);
     count("narrows_link_corrupted_packets", own.corrupted_packets);
     count("narrows_link_reordered_packets", own.reordered_packets);
-    count("narrows_link_backlog_packets", own.waiting_packets);
-    count("narrows_link_backlog_bytes", own.waiting_bytes);
-    count("narrows_link_in_flight_packets", own.flying_packets);
+    count("narrows_link_backlog_packets", own.backlog_packets);
+    count("narrows_link_backlog_bytes", own.backlog_bytes);
+    count("narrows_link_in_flight_packets", own.in_flight_packets);
     for drop in &own.drops {
         let reason = drop.reason.to_string();
         let labels = [labels[0], labels[1], labels[2], ("reason", reason.as_str())];
@@ -296,8 +296,8 @@ fn of_link(samples: &mut Samples, run: (&str, &str), own: &Direction) {
         count("narrows_class_sent_bytes", class.sent_bytes);
         count("narrows_class_dropped_packets", class.dropped_packets);
         count("narrows_class_marked_packets", class.marked_packets);
-        count("narrows_class_backlog_packets", class.waiting_packets);
-        count("narrows_class_backlog_bytes", class.waiting_bytes);
+        count("narrows_class_backlog_packets", class.backlog_packets);
+        count("narrows_class_backlog_bytes", class.backlog_bytes);
     }
 }
 

@@ -68,7 +68,7 @@ fn statistics(text: &mut String, report: &Report, link: &str, class: &CurrentCla
     let over_limit = over_limit(report, link, class);
     writeln!(text, " Sent {bytes} bytes {packets} pkts (dropped {dropped}, overlimits {over_limit})")?;
     if let Some(class) = counted {
-        backlog(text, class.waiting_bytes, class.waiting_packets)?;
+        backlog(text, class.backlog_bytes, class.backlog_packets)?;
     }
     if class.name != class.handle {
         writeln!(text, " name: {}", class.name)?;

@@ -117,7 +117,7 @@ fn counters(
         && let Some(class) = classes::counted(report, &link.link, class)
     {
         sent_line(text, class.sent_bytes, class.sent_packets, class.dropped_packets, 0)?;
-        classes::backlog(text, class.waiting_bytes, class.waiting_packets)
+        classes::backlog(text, class.backlog_bytes, class.backlog_packets)
     } else {
         Ok(())
     }
@@ -132,8 +132,8 @@ fn sent(text: &mut String, link: &str, report: &Report, over_limits: u64) -> std
     let sum = |of: fn(&Direction) -> u64| sum(report, link, of);
     let (bytes, packets) = (sum(|lane| lane.delivered.bytes), sum(|lane| lane.delivered.packets));
     sent_line(text, bytes, packets, sum(|lane| lane.dropped_packets), over_limits)?;
-    classes::backlog(text, sum(|lane| lane.waiting_bytes), sum(|lane| lane.waiting_packets))?;
-    match sum(|lane| lane.flying_packets) {
+    classes::backlog(text, sum(|lane| lane.backlog_bytes), sum(|lane| lane.backlog_packets))?;
+    match sum(|lane| lane.in_flight_packets) {
         0 => Ok(()),
         // The second queue of a link, which a discipline of the kernel has not.
         flying => writeln!(text, " in flight {flying}p"),

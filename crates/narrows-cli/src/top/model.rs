@@ -49,8 +49,8 @@ pub(super) struct Line {
     pub(super) ten_seconds_bps: u64,
     /// The part of the configured rate that was sent, with the overhead; nothing for an unlimited rate or that of a trace.
     pub(super) utilisation: Option<f64>,
-    pub(super) waiting_packets: u64,
-    pub(super) waiting_bytes: u64,
+    pub(super) backlog_packets: u64,
+    pub(super) backlog_bytes: u64,
     /// Packets dropped a second.
     pub(super) drops: u64,
     /// Each reason for which packets were dropped of late, the main one first, with packets a second.
@@ -73,7 +73,7 @@ pub(super) struct Class {
     pub(super) bps: u64,
     /// Of what all classes sent of late.
     pub(super) share: f64,
-    pub(super) waiting_packets: u64,
+    pub(super) backlog_packets: u64,
     /// Packets dropped a second.
     pub(super) drops: u64,
     pub(super) dropped_packets: u64,
@@ -293,8 +293,8 @@ fn line(
         bps: span.bits(direction.delivered.bytes.saturating_sub(then.bytes)),
         ten_seconds_bps: 0,
         utilisation: if direction.per_flow { None } else { utilisation(&settings, wire_bps) },
-        waiting_packets: direction.waiting_packets,
-        waiting_bytes: direction.waiting_bytes,
+        backlog_packets: direction.backlog_packets,
+        backlog_bytes: direction.backlog_bytes,
         drops: span.rate(direction.dropped_packets.saturating_sub(then.dropped).into()),
         reasons,
         all_reasons: direction.drops.iter().map(|drop| (drop.reason.to_string(), drop.packets)).collect(),
@@ -326,7 +326,7 @@ fn classes(now: &[ClassReport], then: &CountedDirection, span: Span) -> Vec<Clas
             weight: class.weight,
             bps: span.bits(sent(class)),
             share: sent(class) as f64 / sum.max(1) as f64,
-            waiting_packets: class.waiting_packets,
+            backlog_packets: class.backlog_packets,
             drops: span.rate(class.dropped_packets.saturating_sub(dropped).into()),
             dropped_packets: class.dropped_packets,
         }
@@ -337,7 +337,7 @@ fn classes(now: &[ClassReport], then: &CountedDirection, span: Span) -> Vec<Clas
 fn sample(line: &Line) -> Sample {
     Sample {
         bps: line.bps as f32,
-        waiting: u32::try_from(line.waiting_packets).unwrap_or(u32::MAX),
+        waiting: u32::try_from(line.backlog_packets).unwrap_or(u32::MAX),
         drops: line.drops as f32,
         late_ns: line.late.map_or(0, |late| u32::try_from(late.p99_ns).unwrap_or(u32::MAX)),
     }

@@ -91,7 +91,7 @@ impl Order {
                 let rate = |line: &Line| line.settings.rate_bps.unwrap_or(u64::MAX);
                 rate(a).cmp(&rate(b))
             }
-            Column::Queue => (a.waiting_packets, a.waiting_bytes).cmp(&(b.waiting_packets, b.waiting_bytes)),
+            Column::Queue => (a.backlog_packets, a.backlog_bytes).cmp(&(b.backlog_packets, b.backlog_bytes)),
             Column::Drops => a.drops.cmp(&b.drops),
             Column::Delay => a.settings.delay_ns.cmp(&b.settings.delay_ns),
             Column::Late => a.late.map(|late| late.p99_ns).cmp(&b.late.map(|late| late.p99_ns)),

@@ -23,7 +23,7 @@ fn assert_reported(way: &str) {
     let report = ended.json();
     let backend = report["host"]["backend"].as_str().unwrap();
     assert!(backend == way || backend.starts_with(&format!("{way} (")), "{report:#}");
-    assert!(ended.err.contains(&format!("frames by {backend}")), "{ended}");
+    assert!(ended.err.contains(&format!("packet I/O: {backend}")), "{ended}");
     for link in ["link.up", "link.down"] {
         let direction = direction(&report, link);
         assert!(direction["delivered"]["packets"].as_u64() >= Some(40), "{report:#}");

@@ -288,7 +288,7 @@ fn whatever_writers_do_the_run_goes_on() {
     let feed = fed(&report);
     let writers = &feed["writers"];
     for (field, expected) in
-        [("writers", 4), ("refused_writers", 200), ("malformed_writers", 1), ("torn_values", 1)]
+        [("writers", 4), ("refused_writers", 200), ("malformed_writers", 1), ("truncated_values", 1)]
     {
         assert_eq!(writers[field], expected, "{field}: {feed:#}");
     }

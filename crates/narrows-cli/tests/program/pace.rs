@@ -23,7 +23,10 @@ fn every_way_to_wait_gives_the_same_delays_and_is_reported() {
         assert_eq!(report["host"]["wait"], wait);
         assert_eq!(report["host"]["timer_slack_ns"], 1);
         assert_eq!(report["host"]["processor"], serde_json::Value::Null);
-        assert_eq!((&report["host"]["priority"], &report["host"]["rested_ns"]), (&"usual".into(), &0.into()));
+        assert_eq!(
+            (&report["host"]["priority"], &report["host"]["throttle_pause_ns"]),
+            (&"usual".into(), &0.into())
+        );
         for pair in report["pairs"].as_array().unwrap() {
             assert_eq!(
                 (&pair["delay"]["min_ns"], &pair["delay"]["max_ns"]),

@@ -96,7 +96,7 @@ fn a_scheduler_that_fails_is_reported_and_loses_no_packet() {
             failure.starts_with('`') && failure.ends_with(&format!("it used up its {fuel} units of fuel")),
             "{failure}"
         );
-        let said = format!("scheduler    plugin {failure}; packets have gone in order of arrival since");
+        let said = format!("scheduler    plugin {failure}; since then packets are sent in order of arrival");
         assert!(ended.out.contains(&said), "{ended}");
         // The line is full: it sends as much as any scheduler would.
         assert!(up["wire_bits"].as_u64() > Some(3_900_000), "{up:#}");

@@ -111,7 +111,7 @@ fn what_is_no_report_is_said() {
     for (text, expected) in [
         ("nonsense", "expected ident at line 1"),
         ("{}", "missing field `schema`"),
-        ("{\"schema\":7}", "a report of schema 7, expected schema 1 or 2"),
+        ("{\"schema\":7}", "a report of schema 7, expected schema 1 to 3"),
     ] {
         let ended = with(&scratch, narrows(["report", &file("one.json", text)])).expect(2);
         assert!(ended.err.contains(expected) && ended.err.contains("one.json: "), "{ended}");

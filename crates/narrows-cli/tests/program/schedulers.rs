@@ -196,7 +196,7 @@ fn marked_pieces_come_together() {
     let report = ended.json();
     sound(&report);
     let up = direction(&report, "link.up");
-    assert_eq!((&up["fragmented_packets"], &up["pieces_packets"]), (&150.into(), &300.into()), "{up:#}");
+    assert_eq!((&up["fragmented_packets"], &up["fragment_packets"]), (&150.into(), &300.into()), "{up:#}");
     let pieces = up["marked_packets"].as_u64().unwrap();
     let (_, said) = ended.err.split_once("150 datagrams arrived, ").unwrap_or_else(|| panic!("{ended}"));
     let datagrams: u64 = said.split(' ').next().unwrap().parse().unwrap();

@@ -59,9 +59,9 @@ fn came(report: &Value, way: &[&str]) {
         return assert_eq!(*trains, Value::Null, "{way:?}");
     }
     let of = |key: &str| trains[key].as_u64().unwrap();
-    assert!(of("came") > 0, "{way:?}: {trains:#}");
-    assert!(of("came_packets") >= 2 * of("came"), "{way:?}: {trains:#}");
-    assert!(of("left_packets") >= 2 * of("left"), "{way:?}: {trains:#}");
+    assert!(of("received") > 0, "{way:?}: {trains:#}");
+    assert!(of("received_packets") >= 2 * of("received"), "{way:?}: {trains:#}");
+    assert!(of("sent_packets") >= 2 * of("sent"), "{way:?}: {trains:#}");
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn nothing_is_edited_that_others_rely_on() {
         sound(&report);
         came(&report, way);
         if carries_trains(way) {
-            assert!(report["trains"]["left"].as_u64() > Some(0), "{:#}", report["trains"]);
-            assert_eq!(report["trains"]["apart_max_ns"], 0, "without a rate, a train stays at one instant");
+            assert!(report["trains"]["sent"].as_u64() > Some(0), "{:#}", report["trains"]);
+            assert_eq!(report["trains"]["spread_max_ns"], 0, "without a rate, a train stays at one instant");
         }
         // Each segment has its own verdict: no fewer than the stream takes, each way.
         let least = TCP_BYTES.div_ceil(1460) as u64;

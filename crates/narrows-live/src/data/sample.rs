@@ -101,7 +101,7 @@ impl DataLoop {
             processor: self.pace.processor,
             processor_ns: used,
             processor_share: used as f64 / span as f64,
-            rested_ns: self.rest.rested.nanos(),
+            throttle_pause_ns: self.rest.rested.nanos(),
         }
     }
 

@@ -40,11 +40,11 @@ impl DataLoop {
         let came: Vec<_> = ends.filter_map(|cable| cable.end.trains()).collect();
         let sum = |of: fn(&Trains) -> u64| self.ports.iter().map(|port| of(&port.trains)).sum();
         (!came.is_empty()).then(|| TrainsReport {
-            came: came.iter().map(|trains| trains.came).sum(),
-            came_packets: came.iter().map(|trains| trains.cut).sum(),
-            left: sum(|trains| trains.left),
-            left_packets: sum(|trains| trains.joined),
-            apart_max_ns: self.ports.iter().map(|port| port.trains.apart.nanos()).max().unwrap_or(0),
+            received: came.iter().map(|trains| trains.came).sum(),
+            received_packets: came.iter().map(|trains| trains.cut).sum(),
+            sent: sum(|trains| trains.left),
+            sent_packets: sum(|trains| trains.joined),
+            spread_max_ns: self.ports.iter().map(|port| port.trains.apart.nanos()).max().unwrap_or(0),
         })
     }
 }

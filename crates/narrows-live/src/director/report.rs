@@ -168,7 +168,7 @@ impl Director {
             {
                 let [start, end] = [interval.start_ns, interval.end_ns].map(Time::from_nanos);
                 let taken = host.disturbances.around(start, end);
-                (interval.stolen_ns, interval.waited_ns) = (taken.stolen, taken.waited);
+                (interval.steal_ns, interval.run_queue_wait_ns) = (taken.stolen, taken.waited);
             }
             let threads = self.sampled().map(|sampled| sampled.thread).collect();
             let backends = self.pool.workers.iter().flat_map(|worker| worker.backends.clone()).collect();

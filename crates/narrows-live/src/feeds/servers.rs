@@ -140,7 +140,7 @@ impl FeedServers {
                 writers: of(&counts.writers),
                 refused_writers: of(&counts.refused),
                 malformed_writers: of(&counts.malformed),
-                torn_values: of(&counts.torn),
+                truncated_values: of(&counts.torn),
                 unanswered: of(&counts.unanswered),
             }
         })

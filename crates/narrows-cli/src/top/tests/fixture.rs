@@ -49,9 +49,9 @@ fn direction(link: &str, lane: u8, ends: [&str; 2], at: u64, bytes: u64, full: u
         "link": link, "lane": lane, "rules": null, "from": ends[0], "to": ends[1], "asked": "", "asked_rate_bps": null,
         "asked_delay_ns": null, "overhead": "IP packets", "offered": throughput(bytes * at), "delivered": throughput(bytes * at),
         "dropped_packets": full, "dropped_share": 0.0, "drops": drops, "duplicated_packets": 0, "corrupted_packets": 0,
-        "marked_packets": 0, "reordered_packets": 0, "delayed_to_keep_order_packets": 0, "fragmented_packets": 0, "pieces_packets": 0,
+        "marked_packets": 0, "reordered_packets": 0, "delayed_to_keep_order_packets": 0, "fragmented_packets": 0, "fragment_packets": 0,
         "wire_bits": bytes * at * 25 / 3, "wire_bps": null, "utilisation_share": null, "queueing_mean_ns": null,
-        "inside_packets": waiting, "waiting_packets": waiting, "waiting_bytes": waiting * 1200, "flying_packets": 0,
+        "inside_packets": waiting, "backlog_packets": waiting, "backlog_bytes": waiting * 1200, "in_flight_packets": 0,
         "classes": [], "shaped": [], "scheduler_failure": null, "per_flow": false, "flows": null
     })
 }
@@ -60,7 +60,7 @@ fn class(name: &str, weight: u32, at: u64, bytes: u64, dropped: u64, waiting: u6
     json!({
         "name": name, "weight": weight, "matches": "", "arrived_packets": 0, "arrived_bytes": 0, "sent_packets": 0,
         "sent_bytes": bytes * at, "sent_share": 0.0, "dropped_packets": dropped * at, "dropped_bytes": 0, "marked_packets": 0,
-        "waiting_packets": waiting, "waiting_bytes": 0, "queueing_mean_ns": null, "queueing_max_ns": null, "delay": null,
+        "backlog_packets": waiting, "backlog_bytes": 0, "queueing_mean_ns": null, "queueing_max_ns": null, "delay": null,
         "queue": null, "flows": null
     })
 }
@@ -135,8 +135,8 @@ fn present() -> Now {
         to: "client".into(),
         delivered: RecentRates { one_second_bps: 9_000_000, ten_seconds_bps: 8_000_000 },
         dropped_packets: 4,
-        waiting_packets: 5,
-        waiting_bytes: 6_000,
+        backlog_packets: 5,
+        backlog_bytes: 6_000,
         configured: String::new(),
     };
     Now { links: vec![access], ..Now::default() }

@@ -62,7 +62,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
     chart(format!("rate {}bit/s{utilisation}", short(line.bps)), rates, rate, short, theme.bar())
         .draw(frame, a, theme);
     let bound = line.settings.bound_packets.unwrap_or(0);
-    let title = format!("queue {} packets, {}B", short(line.waiting_packets), short(line.waiting_bytes));
+    let title = format!("queue {} packets, {}B", short(line.backlog_packets), short(line.backlog_bytes));
     chart(title, waiting, bound, short, theme.warning()).draw(frame, b, theme);
     chart(format!("drops {}/s", short(line.drops)), dropped, 1, short, theme.bad()).draw(frame, c, theme);
     let now = line.late.map_or("-".into(), |late| late_text(late.p99_ns));
@@ -162,7 +162,7 @@ fn classes(classes: &[Class], theme: Theme) -> Vec<Text<'static>> {
             super::shortened(&clean(&class.name), width),
             short(class.bps),
             class.share * 100.0,
-            short(class.waiting_packets),
+            short(class.backlog_packets),
             short(class.drops),
             class.dropped_packets,
         ))

@@ -172,12 +172,12 @@ fn cell(line: &Line, shows: Shows, width: u16, theme: Theme) -> (String, Style) 
         Shows::TenSeconds => (short(line.ten_seconds_bps), Style::new()),
         Shows::Configured => (settings.rate_bps.map_or("-".into(), short), Style::new()),
         Shows::Queue => (queue(line), Style::new()),
-        Shows::WholeQueue => match line.waiting_bytes {
+        Shows::WholeQueue => match line.backlog_bytes {
             0 => (queue(line), Style::new()),
             bytes if settings.bound_bytes.is_none() => {
                 (format!("{} {}B", queue(line), short(bytes)), Style::new())
             }
-            _ => (format!("{}p {}", short(line.waiting_packets), queue(line)), Style::new()),
+            _ => (format!("{}p {}", short(line.backlog_packets), queue(line)), Style::new()),
         },
         Shows::Drops if line.drops == 0 => ("0".into(), Style::new()),
         Shows::Drops => (drops(line), theme.bad()),
@@ -203,7 +203,7 @@ pub(super) fn lateness(nanos: u64, theme: Theme) -> Style {
 
 /// What waits, beside the bound: `12/50p`, or in bytes `18k/64kB`.
 fn queue(line: &Line) -> String {
-    let (packets, bytes) = (shorter(line.waiting_packets), shorter(line.waiting_bytes));
+    let (packets, bytes) = (shorter(line.backlog_packets), shorter(line.backlog_bytes));
     match (line.settings.bound_packets, line.settings.bound_bytes) {
         (Some(bound), _) => format!("{packets}/{}p", shorter(bound)),
         (None, Some(bound)) => format!("{bytes}/{}B", shorter(bound)),
