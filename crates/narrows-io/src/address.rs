@@ -1,7 +1,7 @@
 //! IP addresses of interfaces.
 //!
-//! IPv6 addresses are added with duplicate detection off: the kernel would else hold them back for a second
-//! or two, and nobody else is on these networks.
+//! IPv6 addresses are added without duplicate address detection: the kernel would otherwise delay them for a second
+//! or two, and these networks have no other hosts.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,12 +10,12 @@ use crate::link::InterfaceIndex;
 use crate::netlink::{Message, Request, u32_at};
 use crate::route_socket::{NetlinkError, RouteSocket};
 
-/// An address with the length of its network part: `10.0.0.1/24`.
+/// An address with its prefix length: `10.0.0.1/24`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IpPrefix {
-    /// The address; its host part may be set or not.
+    /// The address; host bits may be set or not.
     pub address: IpAddr,
-    /// How many leading bits are the network's.
+    /// The prefix length in bits.
     pub length: u8,
 }
 
@@ -25,7 +25,7 @@ impl IpPrefix {
         Self { address: address.into(), length }
     }
 
-    /// The network: the same without its host part.
+    /// The network: the same address with host bits cleared.
     pub fn network(&self) -> Self {
         let address = match self.address {
             IpAddr::V4(address) => {
@@ -63,17 +63,17 @@ impl fmt::Display for IpPrefix {
     }
 }
 
-/// An address of an interface, as the kernel lists it.
+/// An address of an interface, as listed by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceAddress {
-    /// Whose it is.
+    /// The interface.
     pub interface: InterfaceIndex,
     /// The address and its network.
     pub prefix: IpPrefix,
 }
 
 impl RouteSocket {
-    /// Gives an interface an address; usable at once, IPv6 too.
+    /// Adds an address to an interface; it is usable at once, IPv6 too.
     pub fn add_address(&mut self, name: &str, prefix: IpPrefix) -> Result<(), NetlinkError> {
         let index = self.interface_index(name)?;
         let flags = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
@@ -112,7 +112,7 @@ fn parse(message: &Message) -> Option<InterfaceAddress> {
         return None;
     }
     let attributes = message.attributes(8);
-    // On a point-to-point interface IFA_ADDRESS is the other end's; IFA_LOCAL, where there is one, is ours.
+    // On a point-to-point interface IFA_ADDRESS is the peer's address; IFA_LOCAL, if present, is ours.
     let bytes = attributes.get(libc::IFA_LOCAL).or_else(|| attributes.get(libc::IFA_ADDRESS))?;
     Some(InterfaceAddress {
         interface: InterfaceIndex(u32_at(&message.payload, 4)),
@@ -120,7 +120,7 @@ fn parse(message: &Message) -> Option<InterfaceAddress> {
     })
 }
 
-/// The kernel's number for the address's family.
+/// The kernel's number for the address family.
 pub(crate) fn family(address: IpAddr) -> u8 {
     match address {
         IpAddr::V4(_) => libc::AF_INET as u8,

@@ -1,7 +1,7 @@
-//! Memory that runs out ends the program with a sentence.
+//! Ends the program with an error message when memory is exhausted.
 //!
-//! The standard library aborts then, with a backtrace or a core file. Nothing is dropped in either case, so files that must
-//! not outlive the program are named beforehand, by a [`RemovedWhenFull`] each.
+//! The standard library would abort with a backtrace or a core file. No destructor runs in either case, so files that
+//! must not outlive the program are registered beforehand, each by a [`RemovedWhenFull`].
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CString, c_char};
@@ -11,22 +11,23 @@ use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// Paths to remove, and their folders. A run has a socket, a record and sockets of feeds.
+/// Paths to remove, and their folders. A run has a socket, a record and feed sockets.
 static PATHS: [AtomicPtr<c_char>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
 static FOLDERS: [AtomicPtr<c_char>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
-/// The process that named them: one that it forked leaves them alone.
+/// The process that registered them: processes that it forks leave them alone.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// A file that is removed if memory runs out while this value lives, and its folder if it is empty then.
+/// A file that is removed if memory is exhausted while this value lives, together with its folder if that is then
+/// empty.
 ///
-/// Beyond 64 at once, files are left for `narrows clean`.
+/// With more than 64 at once, the remaining files are left for `narrows clean`.
 #[derive(Debug)]
 pub struct RemovedWhenFull {
     slot: Option<usize>,
 }
 
 impl RemovedWhenFull {
-    /// The file is there by now, or will be soon.
+    /// The file exists by now, or will soon.
     pub fn new(path: &Path) -> Self {
         let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
         let (Some(file), Some(folder)) = (text(path), path.parent().and_then(text)) else {
@@ -46,7 +47,7 @@ impl RemovedWhenFull {
 
 impl Drop for RemovedWhenFull {
     fn drop(&mut self) {
-        // The texts are not freed: another thread may be at `end`, and they are few.
+        // The texts are not freed: another thread may be in `end`, and they are few.
         if let Some(slot) = self.slot {
             FOLDERS[slot].store(ptr::null_mut(), Ordering::Release);
             PATHS[slot].store(ptr::null_mut(), Ordering::Release);
@@ -54,7 +55,7 @@ impl Drop for RemovedWhenFull {
     }
 }
 
-/// The system's allocator, which says that memory has run out, and ends the program with status 2.
+/// The system's allocator, with an error message and exit status 2 when memory is exhausted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SaysWhenFull;
 
@@ -90,7 +91,7 @@ fn or_end(memory: *mut u8, size: usize) -> *mut u8 {
     memory
 }
 
-/// Says so and ends the program, without any memory.
+/// Prints the message and ends the program, without allocating memory.
 #[cold]
 #[expect(unsafe_code, reason = "system calls that need no memory")]
 fn end(size: usize) -> ! {

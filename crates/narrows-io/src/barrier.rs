@@ -1,8 +1,8 @@
-//! A barrier across an interface: nothing passes but what narrows itself puts there.
+//! A barrier on an interface: blocks all frames except those that narrows itself sends there.
 //!
-//! It is a classifier of the kernel's (`cls_bpf` below a `clsact` discipline), so it stays when the process that raised it
-//! has ended in whatever way; [`crate::saved_interface`] remembers it. Other classifiers of the interface see what passes, as
-//! before.
+//! It is a kernel classifier (`cls_bpf` on a `clsact` qdisc), so it stays when the process that created it ends in
+//! whatever way; [`crate::saved_interface`] records it. Other classifiers of the interface see the frames that pass,
+//! as before.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -11,28 +11,29 @@ use crate::link::InterfaceIndex;
 use crate::netlink::{Message, Request, u32_at};
 use crate::route_socket::{NetlinkError, RouteSocket};
 
-/// `TC_H_CLSACT`, and what it holds.
+/// `TC_H_CLSACT`, and its hooks.
 const CLSACT: u32 = 0xffff_fff1;
 const CLSACT_HANDLE: u32 = 0xffff_0000;
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
 /// Before every other filter.
 const PRIORITY: u32 = 1;
-/// By which ours is known: "nrw".
+/// Identifies our filter: "nrw".
 const HANDLE: u32 = 0x6e_7277;
 /// `TCA_KIND` and `TCA_OPTIONS`.
 const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
-/// `TCA_BPF_FD`, `TCA_BPF_NAME`, `TCA_BPF_FLAGS`, and of the flags: the program's verdict is the packet's.
+/// `TCA_BPF_FD`, `TCA_BPF_NAME`, `TCA_BPF_FLAGS`, and the flag for direct action: the program's return value is the
+/// packet's verdict.
 const BPF_DESCRIPTOR: u16 = 6;
 const BPF_NAME: u16 = 7;
 const BPF_FLAGS: u16 = 8;
 const DIRECT_ACTION: u32 = 1;
-/// What `tc filter show` calls it.
+/// Its name in `tc filter show`.
 const NAME: &str = "narrows-closed";
 
 impl RouteSocket {
-    /// Whether the interface has a `clsact` discipline, which holds filters for both directions.
+    /// Whether the interface has a `clsact` qdisc, which holds filters for both directions.
     pub fn has_clsact(&mut self, interface: InterfaceIndex) -> Result<bool, NetlinkError> {
         let request = Request::new(libc::RTM_GETQDISC, 0).fixed(&header(interface, 0, 0, 0));
         let all = self.list(request, "queueing disciplines")?;
@@ -41,10 +42,10 @@ impl RouteSocket {
         Ok(all.iter().any(is_it))
     }
 
-    /// Gives the interface a `clsact` discipline.
+    /// Adds a `clsact` qdisc to the interface.
     ///
     /// # Errors
-    /// When it has one, or an `ingress` discipline in its place.
+    /// If it already has one, or an `ingress` qdisc in its place.
     pub fn add_clsact(&mut self, interface: InterfaceIndex) -> Result<(), NetlinkError> {
         let flags = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
         let request = Request::new(libc::RTM_NEWQDISC, flags)
@@ -59,7 +60,7 @@ impl RouteSocket {
         })
     }
 
-    /// Takes the `clsact` discipline off again, unless it holds filters by now. One that is gone needs nothing.
+    /// Removes the `clsact` qdisc, unless it holds filters by now. Succeeds if it is already gone.
     pub fn remove_clsact(&mut self, interface: InterfaceIndex) -> Result<(), NetlinkError> {
         for parent in [INGRESS, EGRESS] {
             let request = Request::new(libc::RTM_GETTFILTER, 0).fixed(&header(interface, 0, parent, 0));
@@ -76,8 +77,8 @@ impl RouteSocket {
         unless_gone(self.execute(request, action))
     }
 
-    /// Raises a barrier, or changes the program of the one that stands: that says what passes ([`crate::bpf::TCX_NEXT`])
-    /// and what does not ([`crate::bpf::TCX_DROP`]). Needs `clsact`.
+    /// Creates a barrier, or replaces the program of an existing one: the program decides what passes
+    /// ([`crate::bpf::TCX_NEXT`]) and what does not ([`crate::bpf::TCX_DROP`]). Needs `clsact`.
     pub fn raise_barrier(
         &mut self,
         interface: InterfaceIndex,
@@ -100,7 +101,7 @@ impl RouteSocket {
         })
     }
 
-    /// Takes a barrier away. One that is gone needs nothing.
+    /// Removes a barrier. Succeeds if it is already gone.
     pub fn remove_barrier(
         &mut self,
         interface: InterfaceIndex,
@@ -115,13 +116,13 @@ impl RouteSocket {
 fn unless_gone(result: Result<(), NetlinkError>) -> Result<(), NetlinkError> {
     match result {
         Err(NetlinkError::NotFound { .. }) => Ok(()),
-        // A filter whose discipline is gone.
+        // A filter whose qdisc is gone.
         Err(NetlinkError::Refused { cause, .. }) if cause.raw_os_error() == Some(libc::EINVAL) => Ok(()),
         result => result,
     }
 }
 
-/// What every request about ours begins with.
+/// The beginning of every request about our filter.
 fn filter(request: u16, flags: u16, interface: InterfaceIndex, direction: Direction) -> Request {
     let parent = match direction {
         Direction::Ingress => INGRESS,

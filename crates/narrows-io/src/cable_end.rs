@@ -1,4 +1,4 @@
-//! Our end of a cable: frames in and out of one interface, by one of the ways that the kernel offers.
+//! Our end of a cable: receives and sends frames on one interface, through one of the kernel's packet I/O backends.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -9,7 +9,7 @@ use crate::packet_socket::{
 use crate::tap::{Tap, TapError};
 use crate::xdp::{Port, XdpError};
 
-/// A way of the kernel's to take frames from an interface and put frames into it.
+/// A packet I/O backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// A packet socket ([`crate::packet_socket`]).
@@ -21,7 +21,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// As users write it.
+    /// Its name in options and output.
     pub fn name(self) -> &'static str {
         match self {
             Self::AfPacket => "af_packet",
@@ -31,22 +31,22 @@ impl Backend {
     }
 }
 
-/// What went wrong at a cable's end.
+/// An error at a cable's end.
 #[derive(Debug, thiserror::Error)]
 pub enum CableEndError {
-    /// Of a packet socket.
+    /// A packet socket failed.
     #[error(transparent)]
     PacketSocket(#[from] PacketSocketError),
-    /// Of an AF_XDP socket.
+    /// An AF_XDP socket failed.
     #[error(transparent)]
     Xdp(#[from] XdpError),
-    /// Of a TAP device.
+    /// A TAP device failed.
     #[error(transparent)]
     Tap(#[from] TapError),
 }
 
 impl CableEndError {
-    /// Whether the interface was switched off or removed.
+    /// Whether the interface is down or was removed.
     pub fn is_down(&self) -> bool {
         match self {
             Self::PacketSocket(error) => matches!(error, PacketSocketError::Down { .. }),
@@ -56,19 +56,19 @@ impl CableEndError {
     }
 }
 
-/// One end, however it is reached.
+/// A cable's end, with any backend.
 #[derive(Debug)]
 pub enum CableEnd {
-    /// By a packet socket.
+    /// A packet socket.
     PacketSocket(PacketSocket),
-    /// By AF_XDP sockets.
+    /// AF_XDP sockets.
     Xdp(Box<Port>),
-    /// By the descriptor of a TAP device.
+    /// The descriptor of a TAP device.
     Tap(Box<Tap>),
 }
 
 impl CableEnd {
-    /// How it is reached.
+    /// Its backend.
     pub fn backend(&self) -> Backend {
         match self {
             Self::PacketSocket(_) => Backend::AfPacket,
@@ -77,7 +77,7 @@ impl CableEnd {
         }
     }
 
-    /// The packet socket, where it is reached by one.
+    /// The packet socket, if that is the backend.
     pub fn packet_socket(&self) -> Option<&PacketSocket> {
         match self {
             Self::PacketSocket(socket) => Some(socket),
@@ -85,7 +85,7 @@ impl CableEnd {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn packet_socket_mut(&mut self) -> Option<&mut PacketSocket> {
         match self {
             Self::PacketSocket(socket) => Some(socket),
@@ -93,7 +93,7 @@ impl CableEnd {
         }
     }
 
-    /// How it is reached, with what the interface's driver does of it, for a reader.
+    /// The backend, with details of the interface's driver, for people.
     pub fn description(&self) -> String {
         match self {
             Self::PacketSocket(_) | Self::Tap(_) => self.backend().name().into(),
@@ -104,11 +104,11 @@ impl CableEnd {
         }
     }
 
-    /// Receives what has come, at most [`ReceiveBatch::FRAMES`] frames of the kernel's, and appends it to `into`; how many
-    /// there were. Fewer than that means that nothing is waiting.
+    /// Receives pending frames, at most [`ReceiveBatch::FRAMES`] frames of the kernel's, and appends them to `into`;
+    /// returns how many there were. Fewer than that means that nothing is left.
     ///
     /// # Errors
-    /// When the interface is down, or the kernel refuses.
+    /// If the interface is down, or the kernel refuses.
     pub fn receive(
         &mut self,
         batch: &mut ReceiveBatch,
@@ -122,8 +122,8 @@ impl CableEnd {
         }
     }
 
-    /// Where trains are carried, says how many of the first frames the next call to [`CableEnd::send`] should be given, and
-    /// marks those of them that leave as one with the frame before ([`Frame::was_joined`]).
+    /// With trains, returns how many of the first frames to pass to the next call of [`CableEnd::send`], and marks
+    /// those that are joined to the frame before ([`Frame::was_joined`]).
     pub fn join<F: AsMut<Frame>>(&self, frames: &mut [F]) -> Option<usize> {
         match self {
             Self::PacketSocket(socket) => socket.join(frames),
@@ -132,7 +132,7 @@ impl CableEnd {
         }
     }
 
-    /// The trains of segments that came; nothing where none are carried.
+    /// Counters of received trains; `None` if they are not carried.
     pub fn trains(&self) -> Option<TrainStatistics> {
         match self {
             Self::PacketSocket(socket) => socket.trains(),
@@ -141,8 +141,8 @@ impl CableEnd {
         }
     }
 
-    /// Sends frames in order until all are sent or one is not taken. Never blocks. A frame that was sent may have been taken
-    /// out of its place.
+    /// Sends frames in order until all are sent or one is not accepted. Never blocks. The memory of a sent frame may
+    /// have been moved out.
     pub fn send<F: AsRef<[u8]> + AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
         match self {
             Self::PacketSocket(socket) => socket.send_joined(frames),
@@ -151,8 +151,7 @@ impl CableEnd {
         }
     }
 
-    /// Whether frames that were taken for sending wait for a busy interface; they are tried again at each call to
-    /// [`CableEnd::receive`].
+    /// Whether accepted frames are waiting for a busy interface; each call of [`CableEnd::receive`] retries them.
     pub fn has_unsent(&mut self) -> bool {
         match self {
             Self::PacketSocket(_) | Self::Tap(_) => false,
@@ -160,10 +159,10 @@ impl CableEnd {
         }
     }
 
-    /// What came and what was dropped since the end was opened.
+    /// Frames that arrived and frames dropped since the end was opened.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn statistics(&mut self) -> Result<PacketStatistics, CableEndError> {
         match self {
             Self::PacketSocket(socket) => Ok(socket.statistics()?),
@@ -174,7 +173,7 @@ impl CableEnd {
 }
 
 impl AsFd for CableEnd {
-    /// Readable when frames have come.
+    /// Readable when frames have arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::PacketSocket(socket) => socket.as_fd(),

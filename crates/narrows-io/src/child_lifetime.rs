@@ -1,4 +1,4 @@
-//! Programs bound to this process: they end with it, and may get descriptors of it.
+//! Child programs bound to this process: they end with it, and can inherit descriptors from it.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -13,16 +13,17 @@ use nix::unistd::{getpid, getppid, setsid};
 
 use crate::process::open_pidfd;
 
-/// Has `command` get `signal` when the thread that starts it ends, however that ends; and start with no signal held back.
+/// Makes `command` receive `signal` when the thread that starts it ends in whatever way, and start with no signals
+/// blocked.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn end_with_us(command: &mut Command, signal: Signal) {
     let parent = getpid();
     let bind = move || {
         prctl::set_pdeathsig(signal)?;
         let above = getppid();
-        // From process numbers of its own nobody outside is seen: they are 0.
+        // In a new PID namespace, outside processes are not visible: their ID is 0.
         if above != parent && above.as_raw() != 0 {
-            // The parent ended before the line above; no signal would come any more.
+            // The parent ended before the line above; the signal would never be sent.
             return Err(io::Error::from_raw_os_error(libc::EOWNERDEAD));
         }
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
@@ -32,12 +33,12 @@ pub fn end_with_us(command: &mut Command, signal: Signal) {
     unsafe { command.pre_exec(bind) };
 }
 
-/// Has `command` get a SIGTERM when the thread that starts it ends.
+/// Makes `command` receive SIGTERM when the thread that starts it ends.
 pub fn terminate_with_us(command: &mut Command) {
     end_with_us(command, Signal::SIGTERM);
 }
 
-/// Has `command` start in a session of its own, so that no key at the terminal reaches it.
+/// Makes `command` start in its own session, so that no key at the terminal affects it.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn without_terminal(command: &mut Command) {
     let leave = || {
@@ -48,7 +49,7 @@ pub fn without_terminal(command: &mut Command) {
     unsafe { command.pre_exec(leave) };
 }
 
-/// Has `command` find `descriptor` open, by the number that is returned.
+/// Makes `command` inherit `descriptor`, under the number that is returned.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn hand_down(command: &mut Command, descriptor: OwnedFd) -> i32 {
     let number = descriptor.as_raw_fd();
@@ -63,10 +64,11 @@ pub fn hand_down(command: &mut Command, descriptor: OwnedFd) -> i32 {
     number
 }
 
-/// A descriptor that [`hand_down`] left open for this program, by its number; closed to programs that it starts itself.
+/// The descriptor inherited through [`hand_down`], by its number; programs that this program starts do not inherit
+/// it.
 ///
 /// # Errors
-/// When there is no such descriptor. To be called once: nobody else may own it.
+/// If there is no such descriptor. Call it once: nothing else may own the descriptor.
 #[expect(unsafe_code, reason = "a descriptor by its number")]
 pub fn handed_down(number: i32) -> io::Result<OwnedFd> {
     use std::os::fd::FromRawFd;
@@ -81,11 +83,11 @@ pub fn handed_down(number: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Has the programs that this process starts from here on live in process numbers of their own, of which the first one
-/// started has number 1: when that ends, however, all of them end.
+/// Puts programs that this process starts from now on into a new PID namespace, in which the first one has ID 1: when
+/// that one ends, all of them are killed.
 ///
 /// # Errors
-/// When this process lacks the capability (in its user namespace).
+/// If this process lacks the capability (in its user namespace).
 pub fn new_pid_namespace() -> io::Result<()> {
     Ok(unshare(CloneFlags::CLONE_NEWPID)?)
 }
@@ -93,7 +95,7 @@ pub fn new_pid_namespace() -> io::Result<()> {
 /// A descriptor that becomes readable when this child ends.
 ///
 /// # Errors
-/// When descriptors have run out.
+/// If no descriptor is left.
 pub fn end_of(child: &Child) -> io::Result<OwnedFd> {
     open_pidfd(child.id())
 }

@@ -1,7 +1,7 @@
-//! The kernel's monotonic clock, and how far the wall clock is from it.
+//! The kernel's monotonic clock, and its offset from the wall clock.
 //!
-//! Receive stamps come from the kernel in wall-clock time (`CLOCK_REALTIME`); everything else here runs on
-//! `CLOCK_MONOTONIC`, which no one can step. `WallClockOffset` joins the two.
+//! The kernel's receive timestamps are in wall-clock time (`CLOCK_REALTIME`); everything else here uses
+//! `CLOCK_MONOTONIC`, which cannot be stepped. `WallClockOffset` converts between them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::host::time_is_virtual;
 
-/// An instant of `CLOCK_MONOTONIC`, in nanoseconds since some point before this host started.
+/// An instant of `CLOCK_MONOTONIC`, in nanoseconds since some point before the host started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MonotonicTime(u64);
 
@@ -28,43 +28,42 @@ impl MonotonicTime {
     }
 }
 
-/// What `CLOCK_MONOTONIC` shows now; a call costs some 25 ns and makes no system call.
+/// The present reading of `CLOCK_MONOTONIC`; a call takes some 25 ns and makes no system call.
 pub fn clock_monotonic() -> MonotonicTime {
     MonotonicTime(nanoseconds(ClockId::CLOCK_MONOTONIC))
 }
 
-/// What the wall clock shows now, in nanoseconds since the start of 1970 (UTC). Only for people: it may be stepped.
+/// The present wall clock, in nanoseconds since the start of 1970 (UTC). For display only: it may be stepped.
 pub fn clock_realtime() -> u64 {
     nanoseconds(ClockId::CLOCK_REALTIME)
 }
 
-/// The processor time that the calling thread has used, in nanoseconds.
+/// The CPU time of the calling thread, in nanoseconds.
 pub fn thread_processor_time() -> u64 {
     nanoseconds(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// The wall clock's distance from the monotonic clock, as it was when sampled.
+/// The offset of the wall clock from the monotonic clock at one instant.
 ///
-/// A stepped wall clock changes it, so it is sampled anew for each batch of stamps.
+/// Stepping the wall clock changes it, so it is sampled for each batch of timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClockOffset {
     /// `CLOCK_REALTIME − CLOCK_MONOTONIC`, in nanoseconds.
     offset: u64,
-    /// When it was sampled: no stamp is later. The end of time where the offset is kept.
+    /// When it was sampled: no timestamp is later. The maximum for a fixed offset.
     now: MonotonicTime,
 }
 
 impl WallClockOffset {
-    /// A stamp older than this when it is read is taken for a wall clock that was stepped, not for a packet
-    /// that waited so long.
+    /// A timestamp older than this on reading indicates a stepped wall clock, not a packet that waited so long.
     const OLDEST: u64 = 10_000_000_000;
 
-    /// How long reading three clocks may take before it is tried again: undisturbed it is some 75 ns.
+    /// If reading three clocks takes longer than this, it is repeated: undisturbed it takes some 75 ns.
     const UNDISTURBED: u64 = 300;
     const TRIES: usize = 8;
 
-    /// Samples both clocks, the monotonic one before and after, and takes the middle. A sample that was interrupted, and
-    /// may be off by half as long as that took, is tried again; of several the tightest counts.
+    /// Samples the wall clock between two readings of the monotonic one, and takes their midpoint. A sample that was
+    /// interrupted may be off by half its duration, so it is repeated; the shortest one counts.
     pub(crate) fn sample() -> Self {
         let mut tightest = (u64::MAX, Self { offset: 0, now: MonotonicTime(0) });
         for _ in 0..Self::TRIES {
@@ -77,7 +76,7 @@ impl WallClockOffset {
                 tightest = (took, Self { offset: wall.wrapping_sub(middle), now: MonotonicTime(after) });
             }
             tightest.1.now = MonotonicTime(after);
-            // A virtual clock stands still while nobody reads it: nothing disturbs.
+            // A virtual clock stands still while nobody reads it: nothing interrupts.
             if took <= Self::UNDISTURBED || time_is_virtual() {
                 break;
             }
@@ -85,17 +84,17 @@ impl WallClockOffset {
         tightest.1
     }
 
-    /// The monotonic instant of a wall-clock stamp that was made before this sample, however absurd: where the wall clock was
-    /// set in between, it is wrong by as much.
+    /// The monotonic instant of a wall-clock timestamp from before this sample, even if implausible: if the wall
+    /// clock was set in between, it is wrong by that amount.
     ///
-    /// A stamp ahead by less than a microsecond is the sampling's own error and counts as "now".
+    /// A timestamp ahead by less than a microsecond is within the sampling error and counts as "now".
     pub(crate) fn reading(self, wall_nanoseconds: u64) -> MonotonicTime {
         let stamp = wall_nanoseconds.wrapping_sub(self.offset);
         let ahead = stamp.saturating_sub(self.now.0);
         if ahead < 1_000 { MonotonicTime(stamp.min(self.now.0)) } else { MonotonicTime(stamp) }
     }
 
-    /// The same; `None` if it cannot be one: from the future, or older than ten seconds.
+    /// The same; `None` if implausible: in the future, or older than ten seconds.
     pub(crate) fn monotonic(self, wall_nanoseconds: u64) -> Option<MonotonicTime> {
         let stamp = self.reading(wall_nanoseconds);
         let is_believed = stamp <= self.now && self.now.0 - stamp.0 <= Self::OLDEST;
@@ -105,12 +104,12 @@ impl WallClockOffset {
     const KEPT: MonotonicTime = MonotonicTime(u64::MAX);
 }
 
-/// The wall clock's distance, sampled once for good: both clocks run alike, so that only setting the wall clock changes it,
-/// and the kernel tells of that. For where each look at a clock takes time.
+/// The offset of the wall clock, sampled once: both clocks run at the same rate, so only setting the wall clock
+/// changes it, which the kernel reports. For hosts where reading a clock takes time.
 #[derive(Debug)]
 pub struct SteadyOffset {
     offset: WallClockOffset,
-    /// Is readable when the wall clock was set.
+    /// Readable when the wall clock was set.
     set: TimerFd,
 }
 
@@ -118,7 +117,7 @@ impl SteadyOffset {
     /// Samples it.
     ///
     /// # Errors
-    /// When the kernel has no descriptor left.
+    /// If the kernel has no descriptor left.
     pub fn sample() -> io::Result<Self> {
         let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
         let set = TimerFd::new(TimerClockId::CLOCK_REALTIME, flags)?;
@@ -127,14 +126,14 @@ impl SteadyOffset {
         Ok(steady)
     }
 
-    /// Samples it again, once the wall clock was set.
+    /// Samples it again after the wall clock was set.
     ///
     /// # Errors
-    /// When the kernel refuses, which it has no reason for.
+    /// If the kernel refuses, for which it has no reason.
     pub fn sample_anew(&mut self) -> io::Result<()> {
         const NEVER: TimeSpec = TimeSpec::new(1 << 33, 0);
         let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME | TimerSetTimeFlags::TFD_TIMER_CANCEL_ON_SET;
-        // Before the sample, so that nothing is missed. What it had to tell is told by this call.
+        // Before sampling, so that nothing is missed. This call clears earlier notifications.
         match self.set.set(Expiration::OneShot(NEVER), flags) {
             Ok(()) | Err(nix::Error::ECANCELED) => {}
             Err(errno) => return Err(errno.into()),

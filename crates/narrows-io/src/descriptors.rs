@@ -1,28 +1,29 @@
-//! How many descriptors this process may have open.
+//! The limit on open descriptors of this process.
 //!
-//! A shell usually allows 1024, for the sake of old programs, and up to half a million for the asking. A run needs one or two
-//! for each end of a link and one for each host. What is changed here is this process's alone: programs that
-//! [`crate::process::spawn`] starts get what it began with.
+//! The default is usually 1024, for compatibility with old programs, and the maximum up to half a million. A run
+//! needs one or two for each link end and one for each host. The change only affects this process: programs started
+//! by [`crate::process::spawn`] get the original limit.
 
 use std::io;
 use std::sync::OnceLock;
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
-/// What this process began with, once that was changed: the usual bound, and the one that it may be raised to.
+/// The original soft and hard limit, once they have been changed.
 static USUAL: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
 
-/// Allows as many as this process may have.
+/// Raises the limit to the maximum.
 ///
 /// # Errors
-/// When the kernel refuses, which it has no reason for.
+/// If the kernel refuses, for which it has no reason.
 pub fn allow_many() -> io::Result<()> {
     let (usual, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     let _ = USUAL.set((usual, most));
     Ok(setrlimit(Resource::RLIMIT_NOFILE, most, most)?)
 }
 
-/// Allows the calling process as many as before [`allow_many`]. Makes at most one system call, and allocates nothing.
+/// Restores the limit from before [`allow_many`] for the calling process. Makes at most one system call and no
+/// allocation.
 pub(crate) fn as_usual() -> io::Result<()> {
     match USUAL.get() {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Frames of an interface led round by us, while the interface stays where and as it is.
+//! Redirects an interface's frames through us, without changing the interface.
 //!
 //! ```text
 //! programs ── stack ── IF ── the outside          in the interface's namespace
@@ -6,14 +6,15 @@
 //!            inside  outside                      two cables; their other ends are ours
 //! ```
 //!
-//! A classifier at IF's egress sends what leaves into the cable `inside`, whose other end we read; what we put into the
-//! other end of `outside` comes out of that in the interface's namespace, where a classifier sends it on through IF. What
-//! IF receives goes the other way round. Two things tell what is on its way back: a packet that came in by the cable
-//! `outside`, which the kernel remembers, and a mark on what `inside` brings, removed before anybody else sees it.
+//! A classifier at the egress of IF redirects outgoing frames into the cable `inside`, whose other end we read.
+//! Frames that we write to the other end of `outside` arrive in the interface's namespace, where a classifier sends
+//! them out through IF. Frames received by IF take the opposite path. Two things identify returning frames: the
+//! kernel remembers that a packet arrived through the cable `outside`, and frames from `inside` carry a mark, which
+//! is removed before anything else sees it.
 //!
-//! Classifiers are links ([`crate::bpf::Link`]) and our ends are in a namespace without a name, so all of it goes when this
-//! value or the process does, however that ends; frames then take the direct way again. They are the first classifiers on
-//! the interface: others there see each frame once, when it is back.
+//! Classifiers are links ([`crate::bpf::Link`]) and our ends are in an anonymous namespace, so everything is removed
+//! with this value or the process, however that ends; frames then take the direct path again. Our classifiers are the
+//! first on the interface: others there see each frame once, when it returns.
 
 mod code;
 
@@ -28,32 +29,32 @@ use crate::offload::{self, OffloadError};
 use crate::route_socket::{NetlinkError, RouteSocket};
 use crate::stack::{self, StackError};
 
-/// What the cables' ends are called in the interface's namespace, with the interface's number behind it: at most 15 bytes.
+/// The names of the cables' ends in the interface's namespace, followed by the interface's number: at most 15 bytes.
 const INSIDE: &str = "nrw-i";
 const OUTSIDE: &str = "nrw-o";
-/// What our ends are called, and where their numbers begin: the two ends of a cable must differ.
+/// The names of our ends, and the first of their numbers: the two ends of a cable must differ.
 const NEAR: [&str; 2] = ["inside", "outside"];
 const FIRST_NEAR: u32 = 1 << 20;
-/// Room in the cables for a VLAN tag that an interface's MTU does not count.
+/// Room in the cables for a VLAN tag, which an interface's MTU does not include.
 const TAG: u32 = 4;
-/// How long a cable may take until it carries; the kernel says so within microseconds.
+/// How long a cable may take to have carrier; normally microseconds.
 const CARRIER: Duration = Duration::from_secs(5);
-/// How long the kernel may take to remove the cables of a process that was killed.
+/// How long the kernel may take to remove the cables of a killed process.
 const REMOVAL: Duration = Duration::from_secs(10);
 
-/// Which frames make the detour.
+/// Which frames are redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Diverted {
-    /// What the namespace's programs send.
+    /// Frames that the namespace's programs send.
     Out,
-    /// What they receive.
+    /// Frames that they receive.
     In,
-    /// All.
+    /// All frames.
     Both,
 }
 
 impl Diverted {
-    /// The hooks at which frames are led away.
+    /// The hooks at which frames are redirected.
     pub fn hooks(self) -> &'static [Direction] {
         match self {
             Self::Out => &[Direction::Egress],
@@ -63,25 +64,25 @@ impl Diverted {
     }
 }
 
-/// Why frames cannot be led round.
+/// Why frames cannot be redirected.
 #[derive(Debug, thiserror::Error)]
 pub enum DetourError {
-    /// A namespace.
+    /// A namespace failed.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// A cable.
+    /// A cable failed.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// What the kernel's stack does on a cable.
+    /// The kernel's stack on a cable could not be configured.
     #[error(transparent)]
     Stack(#[from] StackError),
-    /// Offloads of a cable.
+    /// The offloads of a cable could not be changed.
     #[error(transparent)]
     Offload(#[from] OffloadError),
-    /// A classifier.
+    /// A classifier failed.
     #[error(transparent)]
     Bpf(#[from] BpfError),
-    /// The kernel has no such links.
+    /// The kernel does not support TCX links.
     #[error(
         "this kernel ({kernel}) cannot put a program onto an interface by a link of kind TCX, which came with Linux 6.6: use a \
          newer kernel, or `narrows bridge` between two interfaces"
@@ -90,7 +91,7 @@ pub enum DetourError {
         /// Its release.
         kernel: String,
     },
-    /// Somebody else's detour is there.
+    /// Another detour exists.
     #[error(
         "the interface `{interface}` is attached to already: `{cable}` is there, which belongs to another run of narrows; \
          end that first"
@@ -98,7 +99,7 @@ pub enum DetourError {
     Taken {
         /// The interface.
         interface: String,
-        /// The cable that is in the way.
+        /// The conflicting cable.
         cable: String,
     },
 }
@@ -106,11 +107,11 @@ pub enum DetourError {
 /// A detour, for as long as this value lives.
 #[derive(Debug)]
 pub struct Detour {
-    /// At the interface's own hooks: those that lead frames away. First, so that they go before all else.
+    /// At the interface's hooks: redirect frames. First, so that they are dropped before the rest.
     diverting: Vec<Link>,
-    /// At the cables' ends: they send on what we put in.
+    /// At the cables' ends: forward what we send.
     returning: Vec<Link>,
-    /// At the interface's ingress, behind those: takes the mark off.
+    /// At the interface's ingress, after those: removes the mark.
     unmarking: Option<Link>,
     namespace: Namespace,
     interface: Interface,
@@ -122,11 +123,11 @@ pub struct Detour {
 }
 
 impl Detour {
-    /// Lays the cables, with nothing led away yet. What comes by them is as on a wire, but for `trains` of segments and
-    /// their checksums, where these are asked for.
+    /// Lays the cables without redirecting anything yet. Frames from them are as on a wire, except for `trains` of
+    /// segments and their checksums, if requested.
     ///
     /// # Errors
-    /// When a privilege is missing, another detour is there, or the kernel is too old.
+    /// If a privilege is missing, another detour exists, or the kernel is too old.
     pub fn lay(namespace: &Namespace, interface: &Interface, trains: bool) -> Result<Self, DetourError> {
         let wire = Namespace::create()?.labelled("the namespace of narrows");
         let ends = [INSIDE, OUTSIDE].map(|name| format!("{name}{}", interface.index.0));
@@ -167,7 +168,7 @@ impl Detour {
         {
             let waited = clock_monotonic().as_nanos() - begin;
             match error {
-                // Of a run that was killed: the kernel removes it in its own time.
+                // From a killed run: the kernel will remove it.
                 NetlinkError::Exists { .. } if u128::from(waited) < REMOVAL.as_nanos() => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
@@ -198,26 +199,26 @@ impl Detour {
         Ok(())
     }
 
-    /// Where our ends of the cables are.
+    /// The namespace of our ends of the cables.
     pub fn wire(&self) -> &Namespace {
         &self.wire
     }
 
-    /// What our ends are called: that towards the namespace's programs, and that towards the outside.
+    /// The names of our ends: towards the namespace's programs, and towards the outside.
     pub fn ends(&self) -> [&'static str; 2] {
         NEAR
     }
 
-    /// What the other ends of these are called, in the interface's namespace.
+    /// The names of their other ends, in the interface's namespace.
     pub fn far_ends(&self) -> [&str; 2] {
         self.ends.each_ref().map(String::as_str)
     }
 
-    /// Takes the mark off what comes back in. To be called before frames are led away, unless a [barrier](Self::barrier)
-    /// at the ingress does that.
+    /// Removes the mark from frames that return inbound. Call it before redirecting, unless a
+    /// [barrier](Self::barrier) at the ingress does so.
     ///
     /// # Errors
-    /// As of [`Detour::lay`].
+    /// Those of [`Detour::lay`].
     pub fn unmark(&mut self) -> Result<(), DetourError> {
         if self.unmarking.is_none() {
             let (code, number) = (unmark(self.mark, TCX_NEXT), self.interface.index);
@@ -227,10 +228,10 @@ impl Detour {
         Ok(())
     }
 
-    /// Leads frames away, from now on.
+    /// Starts redirecting frames.
     ///
     /// # Errors
-    /// As of [`Detour::lay`]; then all frames take the direct way.
+    /// Those of [`Detour::lay`]; then all frames take the direct path.
     pub fn divert(&mut self, which: Diverted) -> Result<(), DetourError> {
         let [inside, outside] = self.numbers;
         let number = self.interface.index;
@@ -245,15 +246,15 @@ impl Detour {
         Ok(())
     }
 
-    /// Lets frames take the direct way again. What is inside still comes back.
+    /// Stops redirecting. Frames inside still return.
     pub fn straighten(&mut self) {
         self.diverting.clear();
     }
 
-    /// The programs of barriers that let nothing pass but what comes back from here, and nothing at all when we are gone.
+    /// The programs of barriers that only pass frames returning from here, and nothing at all when we are gone.
     ///
     /// # Errors
-    /// When BPF is not allowed.
+    /// If BPF is not allowed.
     pub fn barrier(&self, hook: Direction) -> Result<Program, BpfError> {
         let code = match hook {
             Direction::Egress => only_back_out(self.numbers[1]),
@@ -262,18 +263,19 @@ impl Detour {
         Program::load(ProgramKind::Classifier, "narrows_closed", &code)
     }
 
-    /// The program of a barrier at the ingress that lets everything pass, and takes the mark off: before it is taken away.
+    /// The program of a barrier at the ingress that passes everything and removes the mark: used before the barrier
+    /// is removed.
     ///
     /// # Errors
-    /// When BPF is not allowed.
+    /// If BPF is not allowed.
     pub fn open_barrier(&self) -> Result<Program, BpfError> {
         Program::load(ProgramKind::Classifier, "narrows_open", &unmark(self.mark, TCX_NEXT))
     }
 
-    /// Makes the cables as wide as the interface's MTU is by now.
+    /// Sets the MTU of the cables to the interface's new MTU.
     ///
     /// # Errors
-    /// When the kernel refuses; longer frames are then lost.
+    /// If the kernel refuses; longer frames are then lost.
     pub fn widen(&mut self, mtu: u32) -> Result<(), NetlinkError> {
         let [mut ours, mut theirs] = [RouteSocket::open(&self.wire)?, RouteSocket::open(&self.namespace)?];
         for (near, far) in NEAR.iter().zip(&self.ends) {
@@ -285,25 +287,25 @@ impl Detour {
 }
 
 impl Drop for Detour {
-    /// Frames take the direct way before the cables go. The kernel would remove those with our namespace, some time later;
-    /// a next run may want the names at once.
+    /// Frames take the direct path before the cables are removed. The kernel would remove the cables with our
+    /// namespace, some time later; a following run may need the names at once.
     fn drop(&mut self) {
         self.diverting.clear();
         let Ok(mut sockets) = RouteSocket::open(&self.wire) else { return };
         for near in NEAR {
-            // Fails only for a cable that is gone already.
+            // Only fails for a cable that is already gone.
             let _ = sockets.delete_interface(near);
         }
     }
 }
 
-/// Whether a program can be put onto an interface of the calling thread's namespace: one that lets everything pass, at once
-/// taken off again.
+/// Whether a program can be attached to an interface of the calling thread's namespace: attaches one that passes
+/// everything and detaches it at once.
 pub(crate) fn try_hook(interface: InterfaceIndex) -> Result<(), DetourError> {
     tcx("narrows_try", &unmark(mark(), TCX_NEXT), interface, Direction::Ingress).map(drop)
 }
 
-/// A mark that nobody else is likely to use: positive, as immediate operands have a sign.
+/// A mark that nobody else is likely to use: positive, because immediate operands are signed.
 fn mark() -> i32 {
     let mixed = (clock_monotonic().as_nanos() ^ u64::from(std::process::id()) << 32)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -325,11 +327,11 @@ fn tcx(
     })
 }
 
-/// Whether a program can be put onto an interface by a link of kind TCX, as a detour does. Tried on the loopback
-/// interface of a namespace that is then gone.
+/// Whether a program can be attached to an interface by a TCX link, as a detour does. Tried on the loopback interface
+/// of a temporary namespace.
 ///
 /// # Errors
-/// What the kernel says: that BPF is not allowed, or that it does not know such links (before Linux 6.6).
+/// The kernel's error: BPF is not allowed, or TCX links are not supported (before Linux 6.6).
 pub fn has_tcx() -> Result<(), DetourError> {
     let namespace = Namespace::create()?;
     let interface = RouteSocket::open(&namespace)?.interface_index("lo")?;

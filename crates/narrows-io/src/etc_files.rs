@@ -1,14 +1,14 @@
-//! Files of `/etc` that programs find in place of the host's own: `hosts`, `resolv.conf`.
+//! Replaces files of `/etc` for programs: `hosts`, `resolv.conf`.
 //!
-//! Each program gets a mount namespace of its own between fork and exec, in which these files lie over the host's. Nothing on
-//! the host changes, and nothing stays there: the files are in a file system in memory that goes with the namespace. What the
-//! host mounts later is still seen inside; what is mounted inside is not seen outside.
+//! Each program gets its own mount namespace between fork and exec, in which these files are mounted over the host's.
+//! Nothing on the host changes, and nothing is left behind: the files are in a file system in memory that ends with
+//! the namespace. Later mounts on the host are visible inside; mounts inside are not visible outside.
 //!
-//! Steps, all by system calls alone, as they are made between fork and exec:
-//! a file system in memory is mounted over a folder that nobody misses for a moment, the files are written there, each is
-//! mounted over the one of its name, following symbolic links, and the file system is taken off the folder. Where a file of
-//! that name does not exist there is nothing to mount it over: then the folder `/etc` itself becomes an overlay, read-only,
-//! of the files over what was there.
+//! The steps use only system calls, because they run between fork and exec: a file system in memory is mounted over a
+//! folder that is not needed for a moment; the files are written there; each is mounted over the file of its name,
+//! following symbolic links; and the file system is detached from the folder. If a file of that name does not exist,
+//! there is nothing to mount over: then the folder `/etc` itself becomes a read-only overlay of the files over its
+//! former contents.
 
 use std::ffi::{CStr, CString};
 use std::io::{self, Write};
@@ -22,15 +22,15 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::write;
 
-/// Folders over which the files are written before they are where they belong: the first that can be had.
+/// Folders over which the files are written temporarily: the first usable one is taken.
 const SCRATCH: [&CStr; 5] = [c"/sys", c"/mnt", c"/opt", c"/srv", c"/tmp"];
-/// Sockets by which name services of the host answer instead of the files: no such service is to be found.
+/// Sockets by which name services of the host answer instead of the files: they are hidden.
 const NAME_SERVICES: [&CStr; 2] = [c"/run/systemd/resolve/io.systemd.Resolve", c"/run/nscd/socket"];
 /// An empty file, to be mounted over them.
 const NOTHING: &CStr = c"nothing";
 const ETC: &CStr = c"/etc";
 
-/// Why files cannot be put in place of the host's.
+/// Why files cannot be mounted over the host's.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {cause}")]
 pub struct EtcError {
@@ -38,7 +38,7 @@ pub struct EtcError {
     cause: Errno,
 }
 
-/// Its number alone, for between fork and exec, where nothing is allocated.
+/// Only the error number, for use between fork and exec, where nothing is allocated.
 impl From<EtcError> for io::Error {
     fn from(error: EtcError) -> Self {
         error.cause.into()
@@ -49,11 +49,11 @@ fn failed(what: &'static str) -> impl Fn(Errno) -> EtcError {
     move |cause| EtcError { what, cause }
 }
 
-/// Files to be found in `/etc`, by name.
+/// Replacement files in `/etc`, by name.
 #[derive(Debug)]
 pub struct EtcFiles {
     files: Vec<EtcFile>,
-    /// Whether name services of the host are out of reach, too.
+    /// Whether name services of the host are hidden, too.
     hides_services: bool,
 }
 
@@ -65,10 +65,10 @@ struct EtcFile {
 }
 
 impl EtcFiles {
-    /// These files, and no name service of the host's if it is not to answer in their place.
+    /// These files; optionally hides the host's name services, which would answer instead of them.
     ///
     /// # Errors
-    /// When a name has a zero byte or a slash.
+    /// If a name contains a zero byte or a slash.
     pub fn new<'a>(
         files: impl IntoIterator<Item = (&'a str, Vec<u8>)>,
         hides_services: bool,
@@ -87,15 +87,15 @@ impl EtcFiles {
         self.files.iter().map(|file| (file.name.to_str().unwrap_or_default(), file.contents.as_slice()))
     }
 
-    /// Whether name services of the host are out of reach.
+    /// Whether name services of the host are hidden.
     pub fn hides_services(&self) -> bool {
         self.hides_services
     }
 
-    /// Whether programs can have them here: does it all once, on a thread that ends with it.
+    /// Tests whether this works here: does everything once, on a temporary thread.
     ///
     /// # Errors
-    /// When the kernel, or a guard such as AppArmor's, refuses a step.
+    /// If the kernel, or a security module such as AppArmor, rejects a step.
     pub fn try_out(&self) -> Result<(), EtcError> {
         thread::scope(|scope| {
             let tried = thread::Builder::new().spawn_scoped(scope, || self.mount());
@@ -104,11 +104,12 @@ impl EtcFiles {
         })
     }
 
-    /// Gives the calling thread, or process, a mount namespace of its own with these files. System calls alone, no allocation.
+    /// Gives the calling thread, or process, its own mount namespace with these files. System calls only, no
+    /// allocation.
     pub(crate) fn mount(&self) -> Result<(), EtcError> {
         const NOWHERE: Option<&CStr> = None;
         unshare(CloneFlags::CLONE_NEWNS).map_err(failed("make a mount namespace"))?;
-        // Or else what is mounted below would be seen outside.
+        // Otherwise the mounts below would be visible outside.
         let apart = MsFlags::MS_REC | MsFlags::MS_SLAVE;
         mount(NOWHERE, c"/", NOWHERE, apart, NOWHERE).map_err(failed("keep mounts apart from the host's"))?;
         let in_memory = |folder: &&&CStr| {
@@ -146,7 +147,7 @@ fn write_file(folder: &OwnedFd, name: &CStr, mut contents: &[u8]) -> Result<(), 
     let flags = OFlag::O_CREAT | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
     let mode = Mode::from_bits_truncate(0o644);
     let file = openat(folder, name, flags, mode)?;
-    // Whatever the umask.
+    // Regardless of the umask.
     fchmod(&file, mode)?;
     while !contents.is_empty() {
         contents = &contents[write(&file, contents)?..];
@@ -154,7 +155,7 @@ fn write_file(folder: &OwnedFd, name: &CStr, mut contents: &[u8]) -> Result<(), 
     Ok(())
 }
 
-/// Mounts a file of the folder over another one.
+/// Mounts a file from the folder over another one.
 fn put(folder: &OwnedFd, name: &CStr, over: &CStr) -> Result<(), Errno> {
     const NONE: Option<&CStr> = None;
     let mut room = [0; 64];
@@ -171,7 +172,7 @@ fn overlay(folder: &OwnedFd) -> Result<(), Errno> {
     mount(Some(c"narrows"), ETC, Some(c"overlay"), MsFlags::empty(), Some(layers))
 }
 
-/// A text with a zero byte at its end, in room on the stack.
+/// A zero-terminated text, in a buffer on the stack.
 fn text<'a>(room: &'a mut [u8], start: std::fmt::Arguments<'_>, end: &CStr) -> Result<&'a CStr, Errno> {
     let whole = room.len();
     let mut left = &mut *room;

@@ -1,8 +1,8 @@
-//! Frames sent, a wait, a look at the clock and frames received, all by one system call.
+//! Sends frames, waits, reads the clock and receives frames in one system call.
 //!
-//! The guest kernel that narrows builds makes several system calls as one (`crates/narrows-guest/src/kernel/edits/calls.rs`):
-//! there, a call costs two switches of processes of the host and is the better part of what moving a packet costs. No
-//! other kernel has it.
+//! The guest kernel that narrows builds can execute several system calls as one
+//! (`crates/narrows-guest/src/kernel/edits/calls.rs`): there, a system call costs two process switches on the host
+//! and is most of the cost of moving a packet. No other kernel has this call.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -13,7 +13,7 @@ use crate::frame::FramePool;
 use crate::packet_socket::{BATCH, PacketSocket, Pieces, ReceiveBatch, Received};
 use crate::wait::{Waiting, entries, timeout};
 
-/// The kernel's number for several calls; its arguments are an array of [`Call`] and how many there are.
+/// The number of the combined system call; its arguments are an array of [`Call`] and its length.
 const NARROWS_CALLS: libc::c_long = 28279;
 
 /// `struct narrows_call`.
@@ -22,7 +22,7 @@ const NARROWS_CALLS: libc::c_long = 28279;
 struct Call {
     number: libc::c_long,
     arguments: [usize; 6],
-    /// No more calls are made after one that gives less than this.
+    /// If a call returns less than this, no further calls are made.
     least: libc::c_long,
     result: libc::c_long,
 }
@@ -35,13 +35,13 @@ impl Call {
     }
 }
 
-/// What is sent from, and received into, for a number of packet sockets.
+/// The buffers to send from and receive into, for several packet sockets.
 #[derive(Debug)]
 pub struct Exchange {
     calls: Vec<Call>,
     pieces: Vec<Pieces>,
     headers: Vec<libc::mmsghdr>,
-    /// What has come, for each socket: a batch, and how much of it is filled and not taken yet.
+    /// What has arrived, for each socket: a batch, and how much of it is filled and not taken yet.
     came: Vec<(ReceiveBatch, Option<usize>)>,
 }
 
@@ -49,18 +49,18 @@ pub struct Exchange {
 // SAFETY: what they point at is used by one call only, which makes them anew.
 unsafe impl Send for Exchange {}
 
-/// What came of an exchange.
+/// The result of an exchange.
 #[derive(Debug)]
 pub struct Exchanged {
-    /// How many frames each socket has taken.
+    /// How many frames each socket accepted.
     pub sent: Vec<usize>,
-    /// How many descriptors are ready, and what the clock shows; nothing where frames were not taken, or the wait was
-    /// interrupted: then nobody has waited or received.
+    /// How many descriptors are ready, and the clock reading; `None` if not all frames were accepted or the wait was
+    /// interrupted: then nothing was waited for or received.
     pub waited: Option<(usize, MonotonicTime)>,
 }
 
 impl Exchange {
-    /// The most frames of one socket.
+    /// The maximum number of frames per socket.
     pub const FRAMES: usize = BATCH;
 
     /// For so many sockets; nothing where the kernel does not offer it.
@@ -84,15 +84,15 @@ impl Exchange {
         })
     }
 
-    /// Sends frames from each socket, [`Exchange::FRAMES`] at most; then waits as [`crate::wait::wait_from`] does; then looks at
-    /// the clock, and receives what each socket has, to be taken by [`Exchange::take`]. Ends early where a socket does
-    /// not take all frames.
+    /// Sends frames from each socket, at most [`Exchange::FRAMES`]; then waits as [`crate::wait::wait_from`] does;
+    /// then reads the clock and receives from each socket, to be taken by [`Exchange::take`]. Ends early if a socket
+    /// does not accept all frames.
     ///
     /// # Errors
-    /// When the kernel refuses to wait.
+    /// If the kernel refuses to wait.
     ///
     /// # Panics
-    /// When there are more sockets than it was made for.
+    /// If there are more sockets than it was created for.
     #[expect(unsafe_code, reason = "a system call of narrows' own guest kernel")]
     pub fn exchange<F: AsRef<[u8]>>(
         &mut self,
@@ -157,7 +157,7 @@ impl Exchange {
         }
         let results = self.calls[receives..made].iter().map(|call| call.result);
         for ((_, came), result) in self.came.iter_mut().zip(results) {
-            // What cannot be received now is tried again, and then says why.
+            // A failed receive is retried later, and then returns its error.
             *came = usize::try_from(result).ok().filter(|&count| count > 0);
         }
         let now = clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64;
@@ -165,12 +165,13 @@ impl Exchange {
         Ok(Exchanged { sent, waited: Some((ready, MonotonicTime::from_nanos(now))) })
     }
 
-    /// Whether something has come that was not taken, from a socket by its place.
+    /// Whether something has arrived at a socket, by its index, and was not taken.
     pub fn holds(&self, place: usize) -> bool {
         self.came.get(place).is_some_and(|(_, came)| came.is_some())
     }
 
-    /// Takes what has come from a socket, by its place, as [`PacketSocket::receive`] would have given it; how many frames.
+    /// Takes what has arrived at a socket, by its index, as [`PacketSocket::receive`] would have returned it; returns
+    /// how many frames.
     pub fn take(
         &mut self,
         place: usize,

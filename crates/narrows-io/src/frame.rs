@@ -1,10 +1,10 @@
-//! Frames: the bytes of a packet from the Ethernet header on, in buffers that are used again.
+//! Frames: the bytes of a packet from the Ethernet header on, in reusable buffers.
 //!
-//! A frame stays with its owner for as long as the network delays it, so it sits in a buffer of its own size
-//! class (a 64-byte packet that waits a second should not hold two kilobytes). A [`FramePool`] keeps the
-//! buffers of frames that are done: in the steady state no packet costs an allocation.
+//! A frame stays with its owner as long as the network delays it, so it is in a buffer of a suitable size class (a
+//! 64-byte packet that waits a second should not occupy two kilobytes). A [`FramePool`] keeps the buffers of finished
+//! frames: in the steady state no packet needs an allocation.
 //!
-//! A frame from an AF_XDP socket stays where the kernel put it ([`crate::xdp`]) as long as there is room for that.
+//! A frame from an AF_XDP socket stays where the kernel put it ([`crate::xdp`]) as long as there is room.
 
 pub(crate) mod checksum;
 pub(crate) mod open;
@@ -17,20 +17,20 @@ use crate::umem::{Chunk, Umem};
 
 /// The bytes of one packet, from the Ethernet header on, without the frame check sequence.
 ///
-/// Where trains are carried, its transport checksum may still be open: see [`Frame::finish`].
+/// With trains, its transport checksum may be incomplete: see [`Frame::finish`].
 #[derive(Debug, Default)]
 pub struct Frame {
     bytes: Bytes,
-    /// What of it is open.
+    /// Its incomplete parts.
     pub(crate) open: Open,
 }
 
-/// Where they lie.
+/// The location of the bytes.
 #[derive(Debug)]
 enum Bytes {
     /// In a buffer of ours.
     Buffer(Vec<u8>),
-    /// Where the kernel put them, and where it can take them from.
+    /// In memory shared with the kernel.
     Chunk(Chunk),
 }
 
@@ -41,14 +41,14 @@ impl Default for Bytes {
 }
 
 impl Frame {
-    /// Makes the transport checksum, if that is still open. To be called before anything that it covers is changed; changes of
-    /// the network header leave it open.
+    /// Computes the transport checksum if it is incomplete. Call it before changing anything that the checksum
+    /// covers; changes of the network header leave it incomplete.
     pub fn finish(&mut self) {
         let open = std::mem::take(&mut self.open);
         open.finish(self);
     }
 
-    /// Its bytes as on the wire: if its checksum is open, a copy in `room` with the checksum made.
+    /// Its bytes as on the wire: if its checksum is incomplete, a copy in `room` with the checksum completed.
     pub fn on_the_wire<'a>(&'a self, room: &'a mut Vec<u8>) -> &'a [u8] {
         if !self.open.is_open() {
             return self;
@@ -59,22 +59,22 @@ impl Frame {
         room
     }
 
-    /// Whether its transport checksum is still to be made.
+    /// Whether its transport checksum is incomplete.
     pub fn is_open(&self) -> bool {
         self.open.is_open()
     }
 
-    /// Whether it left as one with the frame before it.
+    /// Whether it was sent joined to the frame before it.
     pub fn was_joined(&self) -> bool {
         self.open.joins
     }
 
-    /// Whether it lies in memory that is shared with the kernel.
+    /// Whether it is in memory shared with the kernel.
     pub fn is_shared(&self) -> bool {
         matches!(self.bytes, Bytes::Chunk(_))
     }
 
-    /// Takes the frame's memory out, if that is a chunk of `umem`; the frame is then empty.
+    /// Takes the frame's memory, if that is a chunk of `umem`; the frame is then empty.
     pub(crate) fn take_chunk(&mut self, umem: &Arc<Umem>) -> Option<Chunk> {
         match &self.bytes {
             Bytes::Chunk(chunk) if chunk.is_of(umem) => match std::mem::take(&mut self.bytes) {
@@ -132,7 +132,7 @@ impl AsRef<[u8]> for Frame {
     }
 }
 
-/// Buffers of frames that are done, ready for the next ones.
+/// Buffers of finished frames, for reuse.
 #[derive(Debug)]
 pub struct FramePool {
     /// By size class: the n-th holds buffers of `SMALLEST << n` bytes.
@@ -147,7 +147,7 @@ const SMALLEST: usize = 128;
 const CLASSES: usize = 11;
 
 impl FramePool {
-    /// A pool that keeps at most this many bytes of unused buffers; what comes back beyond is freed.
+    /// A pool that keeps at most this many bytes of unused buffers; buffers beyond that are freed.
     pub fn new(retain_at_most: usize) -> Self {
         Self { classes: Default::default(), retained: 0, retain_at_most }
     }
@@ -157,7 +157,7 @@ impl FramePool {
         self.joined(&[bytes])
     }
 
-    /// A frame with the bytes of all parts, one after the other.
+    /// A frame with the concatenated bytes of all parts.
     pub fn joined(&mut self, parts: &[&[u8]]) -> Frame {
         let length = parts.iter().map(|part| part.len()).sum();
         let mut bytes = self.take(length);
@@ -167,8 +167,8 @@ impl FramePool {
         Frame { bytes: Bytes::Buffer(bytes), open: Open::default() }
     }
 
-    /// A frame with other bytes in place of another's, of which no more than the network header differs: a checksum that is
-    /// open there is open here.
+    /// A frame that replaces another, differing at most in the network header: an incomplete checksum stays
+    /// incomplete.
     pub fn instead_of(&mut self, other: &Frame, bytes: &[u8]) -> Frame {
         let mut frame = self.frame(bytes);
         frame.open = other.open;
@@ -176,8 +176,8 @@ impl FramePool {
         frame
     }
 
-    /// Takes back the buffer of a frame that is done. A frame that is dropped instead frees its buffer. A chunk shared with
-    /// the kernel is free again either way.
+    /// Takes back the buffer of a finished frame. A frame that is dropped instead frees its buffer. A chunk shared
+    /// with the kernel becomes free either way.
     pub fn recycle(&mut self, frame: Frame) {
         let Bytes::Buffer(mut bytes) = frame.bytes else { return };
         let capacity = bytes.capacity();
@@ -190,7 +190,7 @@ impl FramePool {
         }
     }
 
-    /// Bytes of unused buffers kept at the moment.
+    /// Bytes of unused buffers in the pool.
     pub fn retained(&self) -> usize {
         self.retained
     }
@@ -208,7 +208,7 @@ impl FramePool {
 }
 
 impl Default for FramePool {
-    /// Keeps up to 64 MiB: a 10 Gbit/s stream that waits 50 ms.
+    /// Keeps up to 64 MiB: a 10 Gbit/s stream delayed by 50 ms.
     fn default() -> Self {
         Self::new(64 << 20)
     }

@@ -1,11 +1,11 @@
-//! A file that this process serves: each `open`, `read`, `write` and `poll` of it becomes a [`Request`] here.
+//! A file served by this process: each `open`, `read`, `write` and `poll` of it becomes a [`Request`] here.
 //!
-//! The kernel's FUSE does it, mounted over one regular file instead of a folder: `rootmode` says so, and no name is ever looked
-//! up below it. So a program meets a path that behaves as a character device does: every read and write reaches us, with its
-//! length and nothing cached, `open` may say that it is busy, and `poll` waits. What a device has and this has not: a device
-//! number, and `stat` calls it a regular file.
+//! It uses the kernel's FUSE, mounted over a single regular file instead of a folder: `rootmode` says so, and no name
+//! is ever looked up below it. So to programs the path behaves like a character device: every read and write reaches
+//! us, with its length and without caching; `open` may fail with "busy"; and `poll` waits. Unlike a device, it has no
+//! device number, and `stat` reports a regular file.
 //!
-//! Source: `linux/fuse.h`, protocol 7.31; `message` has the layouts.
+//! Source: `linux/fuse.h`, protocol 7.31; `message` defines the layouts.
 
 mod message;
 
@@ -21,30 +21,30 @@ use nix::unistd::{getegid, geteuid};
 
 use message::{Header, Incoming, attributes, header, opened};
 
-/// The most that one write of a program is handed over as; a longer one comes in parts.
+/// The maximum length of a write request; a longer write of a program is split.
 const LONGEST_WRITE: usize = 128 * 1024;
-/// Beside that, a request has a header.
+/// A request has a header in addition.
 const BUFFER: usize = LONGEST_WRITE + 4096;
-/// In `poll`'s events: something can be read.
+/// In `poll` events: data can be read.
 pub const READABLE: u32 = libc::POLLIN as u32;
-/// In `poll`'s events: something can be written.
+/// In `poll` events: data can be written.
 pub const WRITABLE: u32 = libc::POLLOUT as u32;
 
 /// Why a file cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum FuseFileError {
-    /// There is something at its path already.
+    /// Its path already exists.
     #[error("{} exists: name a path at which there is nothing", .0.display())]
     Exists(PathBuf),
-    /// The place for it could not be made.
+    /// Its path cannot be created.
     #[error("cannot make {}: {cause}", path.display())]
     Make {
         /// The folder or the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// There is no FUSE, or it is for others.
+    /// FUSE is missing or may not be used.
     #[error(
         "cannot open /dev/fuse: {0}; the kernel needs FUSE (CONFIG_FUSE_FS) for a file that a program serves"
     )]
@@ -52,27 +52,27 @@ pub enum FuseFileError {
     /// The kernel refused to mount it.
     #[error("cannot mount a served file at {}: {cause}; that needs root, or a shell inside a run", path.display())]
     Mount {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
 
-/// Names a request until it is answered.
+/// Identifies a request until it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u64);
 
 /// Why a request fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// `EAGAIN`: it would have to wait.
+    /// `EAGAIN`: it would block.
     Again,
-    /// `EBUSY`: somebody else has it open.
+    /// `EBUSY`: another program has it open.
     Busy,
-    /// `EINTR`: a signal came first.
+    /// `EINTR`: interrupted by a signal.
     Interrupted,
-    /// `EINVAL`: that is no length.
+    /// `EINVAL`: invalid length.
     Invalid,
     /// `ENODEV`: there is nothing behind it any more.
     NoDevice,
@@ -90,60 +90,60 @@ impl Refusal {
     }
 }
 
-/// What a program wants.
+/// A request of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Request {
-    /// To open the file. Answered by [`FuseFile::admit`] or [`FuseFile::refuse`].
+    /// Open the file. Answered by [`FuseFile::admit`] or [`FuseFile::refuse`].
     Open(Ticket),
-    /// To read so many bytes. Answered by [`FuseFile::give`] or [`FuseFile::refuse`].
+    /// Read this many bytes. Answered by [`FuseFile::give`] or [`FuseFile::refuse`].
     Read(Ticket, usize),
-    /// To write. Answered by [`FuseFile::took`] or [`FuseFile::refuse`].
+    /// Write. Answered by [`FuseFile::took`] or [`FuseFile::refuse`].
     Write {
-        /// Its name.
+        /// Identifies the request.
         ticket: Ticket,
-        /// What.
+        /// The data.
         bytes: Vec<u8>,
-        /// The program would rather hear `EAGAIN` than wait.
+        /// The program prefers `EAGAIN` to waiting.
         nonblocking: bool,
     },
-    /// To know what it can do now. Answered by [`FuseFile::is_ready`].
+    /// Get the ready events. Answered by [`FuseFile::is_ready`].
     Poll {
-        /// Its name.
+        /// Identifies the request.
         ticket: Ticket,
-        /// For [`FuseFile::wake`], where the program is going to wait.
+        /// For [`FuseFile::wake`], if the program is going to wait.
         waiter: Option<u64>,
     },
-    /// To wait no longer for this one: a signal came. The request itself still wants an answer.
+    /// Stop waiting for this request: a signal arrived. The request itself still needs an answer.
     Interrupt(Ticket),
-    /// It has closed the file, all copies of the descriptor included.
+    /// The program has closed the file, including all copies of the descriptor.
     Closed,
-    /// Nothing any more: somebody has unmounted the file.
+    /// The file was unmounted; there are no more requests.
     Gone,
 }
 
-/// A file that this process serves, until it is dropped.
+/// A file served by this process until this is dropped.
 #[derive(Debug)]
 pub struct FuseFile {
     device: File,
     path: PathBuf,
-    /// What was made for it: folders, outermost first, then the file.
+    /// What was created for it: folders, outermost first, then the file.
     made: Vec<PathBuf>,
     buffer: Box<[u8]>,
 }
 
 impl FuseFile {
-    /// Makes a file at `path`, and folders above it where they are missing, for this user alone.
+    /// Creates a file at `path`, and missing folders above it, for this user only.
     ///
     /// # Errors
-    /// When there is something already, or the kernel refuses.
+    /// If the path exists, or the kernel refuses.
     pub fn mount(path: &Path) -> Result<Self, FuseFileError> {
-        // Nonblocking: a request may be taken back between our wait and our read.
+        // Non-blocking: a request may be withdrawn between our wait and our read.
         let options = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).clone();
         let device = options.open("/dev/fuse").map_err(FuseFileError::NoFuse)?;
         let path = std::path::absolute(path)
             .map_err(|cause| FuseFileError::Make { path: path.to_owned(), cause })?;
         let mut file = Self { device, path, made: Vec::new(), buffer: vec![0; BUFFER].into_boxed_slice() };
-        // What was made goes with `file` if something fails.
+        // What was created is removed with `file` if something fails.
         file.make()?;
         let (user, group, number) = (geteuid(), getegid(), file.device.as_raw_fd());
         let options = format!("fd={number},rootmode=100600,user_id={user},group_id={group}");
@@ -173,22 +173,22 @@ impl FuseFile {
         Ok(())
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next request, if there is one. What needs no decision is answered in here.
+    /// The next request, if there is one. Requests that need no decision are answered internally.
     ///
     /// # Errors
-    /// When the kernel's end broke.
+    /// If the connection to the kernel fails.
     pub fn take(&mut self) -> io::Result<Option<Request>> {
         loop {
             let length = match self.device.read(&mut self.buffer) {
                 Ok(length) => length,
                 Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
                     Errno::EAGAIN => return Ok(None),
-                    // Taken back before it was read, or a signal of ours.
+                    // Withdrawn before it was read, or a signal arrived.
                     Errno::ENOENT | Errno::EINTR => continue,
                     Errno::ENODEV => return Ok(Some(Request::Gone)),
                     _ => return Err(error),
@@ -203,7 +203,7 @@ impl FuseFile {
                 Incoming::Attributes => self.reply(ticket, &attributes(geteuid(), getegid()))?,
                 Incoming::Statistics => self.reply(ticket, &[0; message::STATISTICS])?,
                 Incoming::Nothing => self.reply(ticket, &[])?,
-                // No answer is wanted.
+                // No answer is expected.
                 Incoming::Silent => {}
                 Incoming::Unknown => self.fail(ticket, Errno::ENOSYS)?,
                 Incoming::Open => return Ok(Some(Request::Open(ticket))),
@@ -222,43 +222,43 @@ impl FuseFile {
         }
     }
 
-    /// Lets an [`Request::Open`] succeed.
+    /// Lets a [`Request::Open`] succeed.
     ///
     /// # Errors
-    /// As of [`FuseFile::take`].
+    /// Those of [`FuseFile::take`].
     pub fn admit(&mut self, ticket: Ticket) -> io::Result<()> {
         self.reply(ticket, &opened())
     }
 
-    /// Answers a [`Request::Read`] with these bytes, no more than were asked for.
+    /// Answers a [`Request::Read`] with these bytes, at most as many as were requested.
     ///
     /// # Errors
-    /// As of [`FuseFile::take`].
+    /// Those of [`FuseFile::take`].
     pub fn give(&mut self, ticket: Ticket, bytes: &[u8]) -> io::Result<()> {
         self.reply(ticket, bytes)
     }
 
-    /// Says of a [`Request::Write`] how many bytes were taken.
+    /// Answers a [`Request::Write`] with the number of bytes taken.
     ///
     /// # Errors
-    /// As of [`FuseFile::take`].
+    /// Those of [`FuseFile::take`].
     pub fn took(&mut self, ticket: Ticket, bytes: usize) -> io::Result<()> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.reply(ticket, &bytes.to_le_bytes())
     }
 
-    /// Answers a [`Request::Poll`] with what is ready: [`READABLE`], [`WRITABLE`].
+    /// Answers a [`Request::Poll`] with the ready events: [`READABLE`], [`WRITABLE`].
     ///
     /// # Errors
-    /// As of [`FuseFile::take`].
+    /// Those of [`FuseFile::take`].
     pub fn is_ready(&mut self, ticket: Ticket, events: u32) -> io::Result<()> {
         self.reply(ticket, &u64::from(events).to_le_bytes())
     }
 
-    /// Lets any request fail.
+    /// Makes any request fail.
     ///
     /// # Errors
-    /// As of [`FuseFile::take`].
+    /// Those of [`FuseFile::take`].
     pub fn refuse(&mut self, ticket: Ticket, why: Refusal) -> io::Result<()> {
         self.fail(ticket, why.errno())
     }
@@ -267,10 +267,10 @@ impl FuseFile {
         self.send(&header(ticket.0, -(errno as i32), 0), &[])
     }
 
-    /// Has a program that waits in `poll` ask again.
+    /// Makes a program waiting in `poll` ask again.
     ///
     /// # Errors
-    /// As of [`FuseFile::take`].
+    /// Those of [`FuseFile::take`].
     pub fn wake(&mut self, waiter: u64) -> io::Result<()> {
         self.send(&header(0, message::WAKE, 8), &waiter.to_le_bytes())
     }
@@ -279,13 +279,13 @@ impl FuseFile {
         self.send(&header(ticket.0, 0, bytes.len()), bytes)
     }
 
-    /// Sends a message, which must go by one call.
+    /// Sends a message, which must be written in one call.
     fn send(&mut self, header: &[u8], bytes: &[u8]) -> io::Result<()> {
         let message = [header, bytes].concat();
-        // The kernel takes a message whole or not at all.
+        // The kernel takes a message completely or not at all.
         match self.device.write_all(&message) {
             Ok(()) => Ok(()),
-            // Whoever asked is gone, or nobody waits any more; the next read tells of a file that is.
+            // The program is gone, or nobody waits any more; the next read reports an unmounted file.
             Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
                 Errno::ENOENT | Errno::ENODEV | Errno::EINTR => Ok(()),
                 _ => Err(error),
@@ -304,12 +304,12 @@ impl AsFd for FuseFile {
 impl Drop for FuseFile {
     /// Programs that have it open get `ENOTCONN` from now on.
     fn drop(&mut self) {
-        // Where it was not mounted, this says that it is no mount point.
+        // If it was not mounted, this fails because it is not a mount point.
         if self.made.contains(&self.path) {
             let _ = umount2(&self.path, MntFlags::MNT_DETACH);
         }
         for path in self.made.iter().rev() {
-            // A folder in which somebody has put something stays.
+            // A folder to which somebody has added something stays.
             let _ = if *path == self.path { fs::remove_file(path) } else { fs::remove_dir(path) };
         }
     }

@@ -1,4 +1,4 @@
-//! What this host can do: probes for `narrows doctor`. None changes anything.
+//! Capabilities of this host: probes for `narrows doctor`. None changes anything.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use nix::sys::prctl;
 use crate::namespace::Namespace;
 use crate::route_socket::RouteSocket;
 
-/// The capabilities that matter here, as this process holds them now.
+/// The relevant capabilities that this process has at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// `CAP_NET_ADMIN`: interfaces, addresses, routes.
@@ -32,7 +32,7 @@ impl Capabilities {
             .ok_or_else(|| io::Error::other("no capabilities in /proc/self/status"))
     }
 
-    /// Whether everything this crate does is allowed.
+    /// Whether everything in this crate is allowed.
     pub fn all(self) -> bool {
         self.net_admin && self.net_raw && self.sys_admin
     }
@@ -45,10 +45,10 @@ impl Capabilities {
     }
 }
 
-/// Whether this user can make a user namespace and open a packet socket in it. Tried in a child process; the
-/// error is the kernel's.
+/// Whether this user can create a user namespace and open a packet socket in it. Tested in a child process; the error
+/// is the kernel's.
 pub fn user_namespaces() -> io::Result<()> {
-    /// Stands for "it worked": the child never gets as far as to run a program.
+    /// Means success: the child never executes a program.
     const WORKED: i32 = libc::EALREADY;
     let mut command = Command::new("/proc/self/exe");
     try_user_namespace(&mut command, WORKED);
@@ -72,7 +72,7 @@ fn try_user_namespace(command: &mut Command, worked: i32) {
     unsafe { command.pre_exec(attempt) };
 }
 
-/// The number of the user that this process acts as; 0 is root.
+/// The effective user ID; 0 is root.
 pub fn user() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
@@ -92,12 +92,12 @@ pub fn kernel_release() -> io::Result<String> {
     read_trimmed("/proc/sys/kernel/osrelease")
 }
 
-/// The boot that the host is in: an identifier that is drawn at each start.
+/// The ID of the current boot, drawn at each start of the host.
 pub fn boot() -> io::Result<String> {
     read_trimmed("/proc/sys/kernel/random/boot_id")
 }
 
-/// When the host was started, in seconds since 1970 by its clock as it is now.
+/// When the host was started, in seconds since 1970 by its present clock.
 pub fn boot_time() -> io::Result<i64> {
     let stat = fs::read_to_string("/proc/stat")?;
     let line = stat.lines().find_map(|line| line.strip_prefix("btime "));
@@ -105,13 +105,13 @@ pub fn boot_time() -> io::Result<i64> {
         .ok_or_else(|| io::Error::other("no start of the host in /proc/stat"))
 }
 
-/// What the kernel tells the time by; anything but `tsc` (or an ARM counter) makes stamps slow.
+/// The kernel's clock source; anything but `tsc` (or an ARM counter) makes timestamps slow.
 pub fn clock_source() -> io::Result<String> {
     read_trimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 }
 
-/// Whether this kernel is user-mode Linux whose clock stands still while anything computes and jumps to the next event when
-/// nothing does: nobody is late there, and nobody may look again and again without sleeping.
+/// Whether this kernel is user-mode Linux with a virtual clock, which stands still during computation and jumps to
+/// the next event when idle: nothing is late there, and no thread may poll without sleeping.
 pub fn time_is_virtual() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| fs::read_to_string("/proc/cmdline").is_ok_and(|line| is_virtual(&line)))
@@ -123,42 +123,43 @@ fn is_virtual(command_line: &str) -> bool {
     command_line.split_whitespace().any(travels)
 }
 
-/// How many processors this process may run on.
+/// The number of processors this process may use.
 pub fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// How late the kernel may wake the calling thread, in nanoseconds, to join timers; 50,000 unless changed.
+/// The calling thread's timer slack in nanoseconds: how late the kernel may wake it to coalesce timers; 50,000 by
+/// default.
 pub fn timer_slack() -> io::Result<u64> {
     Ok(prctl::get_timerslack()?.max(0) as u64)
 }
 
-/// Processor time since the host started, over all processors, in ticks.
+/// CPU time since the host started, over all processors, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorTime {
-    /// All of it.
+    /// The total.
     pub total: u64,
-    /// What the hypervisor gave to others while we would have run.
+    /// CPU steal: time that the hypervisor gave to other guests while we would have run.
     pub stolen: u64,
 }
 
 impl ProcessorTime {
-    /// Reads the kernel's sums. Two readings and their difference tell the share that was stolen meanwhile.
+    /// Reads the kernel's counters. The difference of two readings gives the share of CPU steal in between.
     pub fn read() -> io::Result<Self> {
         Self::parse(&fs::read_to_string("/proc/stat")?)
             .ok_or_else(|| io::Error::other("no processor times in /proc/stat"))
     }
 
-    /// The stolen share, between 0 and 1, of the time since an earlier reading.
+    /// CPU steal since an earlier reading, as a share between 0 and 1.
     pub fn stolen_share_since(self, earlier: Self) -> f64 {
         let total = self.total.saturating_sub(earlier.total);
         let stolen = self.stolen.saturating_sub(earlier.stolen);
         if total == 0 { 0.0 } else { stolen as f64 / total as f64 }
     }
 
-    /// The stolen time since an earlier reading, over all processors, in nanoseconds.
+    /// CPU steal since an earlier reading, over all processors, in nanoseconds.
     pub fn stolen_since(self, earlier: Self) -> u64 {
-        /// A tick that programs are told of (`USER_HZ`): a hundredth of a second, on all but one extinct architecture.
+        /// A tick as reported to programs (`USER_HZ`): a hundredth of a second, on all but one extinct architecture.
         const TICK: u64 = 10_000_000;
         self.stolen.saturating_sub(earlier.stolen).saturating_mul(TICK)
     }
@@ -171,23 +172,23 @@ impl ProcessorTime {
     }
 }
 
-/// How long a thread was ready to run while others had the processor: what it waited in the kernel's run queue.
+/// A thread's run-queue wait: how long it was ready to run while others had the processor.
 #[derive(Debug)]
 pub struct RunDelay(fs::File);
 
 impl RunDelay {
-    /// Of the calling thread. Any thread of the process may read it.
+    /// For the calling thread. Any thread of the process may read it.
     ///
     /// # Errors
-    /// When the kernel does not count it.
+    /// If the kernel does not count it.
     pub fn of_this_thread() -> io::Result<Self> {
         Ok(Self(fs::File::open("/proc/thread-self/schedstat")?))
     }
 
-    /// Since the thread started, in nanoseconds. What the hypervisor takes is in here only while others waited, too.
+    /// Since the thread started, in nanoseconds. CPU steal is only included while other tasks were waited for, too.
     ///
     /// # Errors
-    /// When the thread has ended.
+    /// If the thread has ended.
     pub fn read(&self) -> io::Result<u64> {
         let mut text = [0; 128];
         let length = self.0.read_at(&mut text, 0)?;
@@ -203,8 +204,8 @@ pub fn has_netem() -> Option<bool> {
     has_qdisc("netem", &[0; 24])
 }
 
-/// Whether this kernel has a queueing discipline that takes these options. Tried on the loopback interface of a namespace
-/// that is then gone; the kernel may load the module for it.
+/// Whether this kernel has a queueing discipline with these options. Tested on the loopback interface of a temporary
+/// namespace; the kernel may load the module for it.
 pub fn has_qdisc(kind: &str, options: &[u8]) -> Option<bool> {
     let namespace = Namespace::create().ok()?;
     let outcome = RouteSocket::open(&namespace).ok()?.add_root_qdisc("lo", kind, options);

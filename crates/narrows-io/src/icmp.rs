@@ -1,8 +1,8 @@
-//! ICMP echo (RFC 792, RFC 4443): a question that every host answers, to measure round trips of a real path.
+//! ICMP echo (RFC 792, RFC 4443), to measure round-trip times of a real path.
 //!
-//! A "ping socket" (`SOCK_DGRAM` with `IPPROTO_ICMP`) is tried first: it needs no privilege where
-//! `net.ipv4.ping_group_range` includes the user's group. Else a raw socket, which needs `CAP_NET_RAW`. Answers are
-//! stamped by the kernel, so that a reader that is late measures nothing of its own lateness.
+//! A "ping socket" (`SOCK_DGRAM` with `IPPROTO_ICMP`) is tried first: it needs no privilege if
+//! `net.ipv4.ping_group_range` includes the user's group. Otherwise a raw socket is used, which needs `CAP_NET_RAW`.
+//! The kernel timestamps the replies, so the reader's lateness is not measured.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -15,35 +15,35 @@ use nix::sys::socket::{
 
 use crate::clock::{MonotonicTime, WallClockOffset, clock_monotonic};
 
-/// Bytes of the ICMP header of an echo.
+/// The length of an echo's ICMP header.
 pub const HEADER: usize = 8;
-/// Bytes that may follow it: with the headers of IPv6 and ICMP, a packet of 64 KiB at most.
+/// The maximum length after it: with the IPv6 and ICMP headers, a packet of at most 64 KiB.
 pub const LONGEST: usize = 65_000;
 
-/// A socket that sends echoes to one address and receives the answers from there.
+/// A socket that sends echo requests to one address and receives its replies.
 #[derive(Debug)]
 pub struct Echo {
     socket: OwnedFd,
     is_raw: bool,
     is_v6: bool,
-    /// Which answers are ours; the kernel chooses it for a ping socket, and sorts by it.
+    /// Identifies our replies; for a ping socket the kernel chooses it and filters by it.
     identifier: u16,
 }
 
-/// An answer.
+/// A reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The number of the question.
+    /// The sequence number of the request.
     pub sequence: u16,
-    /// When the kernel took it in.
+    /// When the kernel received it.
     pub at: MonotonicTime,
 }
 
 impl Echo {
-    /// A socket for echoes to this address; the port does not matter.
+    /// A socket for echo requests to this address; the port is ignored.
     ///
     /// # Errors
-    /// When neither kind of socket is allowed, or there is no way to the address.
+    /// If neither kind of socket is allowed, or there is no route to the address.
     pub fn open(to: SocketAddr) -> io::Result<Self> {
         let is_v6 = to.is_ipv6();
         let (family, protocol) = match is_v6 {
@@ -57,27 +57,27 @@ impl Echo {
         };
         socket::setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
-        // Two programs of one host that measure at once have different numbers; two threads of one do not.
+        // Two programs that measure at the same time have different identifiers; two threads of one program do not.
         let identifier = std::process::id() as u16;
         Ok(Self { socket, is_raw, is_v6, identifier })
     }
 
-    /// Whether it is a raw socket, because a ping socket is not allowed here.
+    /// Whether it is a raw socket, because a ping socket is not allowed.
     pub fn is_raw(&self) -> bool {
         self.is_raw
     }
 
-    /// Asks, with this many bytes after the header, at most [`LONGEST`]. Returns when it was sent.
+    /// Sends a request with this many bytes after the header, at most [`LONGEST`]. Returns the send time.
     ///
     /// # Errors
-    /// When the system refuses, such as for want of a route.
+    /// If the system refuses, for example because there is no route.
     pub fn ask(&self, sequence: u16, bytes: usize) -> io::Result<MonotonicTime> {
         let mut packet = vec![0; HEADER + bytes.min(LONGEST)];
         packet[0] = if self.is_v6 { 128 } else { 8 };
         packet[4..6].copy_from_slice(&self.identifier.to_be_bytes());
         packet[6..8].copy_from_slice(&sequence.to_be_bytes());
         if !self.is_v6 {
-            // A ping socket overwrites it, and ICMPv6's is the kernel's in any case.
+            // A ping socket overwrites it, and for ICMPv6 the kernel always computes it.
             let sum = checksum(&packet);
             packet[2..4].copy_from_slice(&sum.to_be_bytes());
         }
@@ -86,11 +86,11 @@ impl Echo {
         Ok(at)
     }
 
-    /// The next answer that is there. Packets that are none are passed over, and so are the errors of routers, which
-    /// mean that a question is lost.
+    /// The next pending reply. Other packets are skipped, and so are ICMP errors of routers, which mean that a
+    /// request was lost.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn answer(&self) -> io::Result<Option<Answer>> {
         loop {
             let mut bytes = [0; 128];
@@ -130,9 +130,9 @@ impl Echo {
         }
     }
 
-    /// The number of the question that this packet answers, if it answers one of ours.
+    /// The sequence number of the request that this packet answers, if it is one of ours.
     fn sequence(&self, packet: &[u8]) -> Option<u16> {
-        // A raw socket of IPv4 gives the IP header, too.
+        // A raw IPv4 socket includes the IP header.
         let header = if self.is_raw && !self.is_v6 { usize::from(packet.first()? & 0x0f) * 4 } else { 0 };
         let echo = packet.get(header..header + HEADER)?;
         let is_answer = echo[0] == if self.is_v6 { 129 } else { 0 };

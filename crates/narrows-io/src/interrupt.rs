@@ -1,22 +1,22 @@
-//! A Ctrl-C that a long computation hears of and ends by itself.
+//! Ctrl-C for long computations, which then end by themselves.
 //!
-//! The first signal that asks us to end is noted, and whoever computes looks at [`asked`] from time to time. The second one
-//! ends the process at once, as if nobody had asked: a computation that does not look, or a pipe that nobody reads, holds no
-//! one up. Programs that wait rather than compute use [`crate::wait::EndSignals`].
+//! The first signal that asks us to end is recorded, and the computation checks [`asked`] from time to time. The
+//! second one ends the process at once, as by default: a computation that does not check, or a pipe that nobody
+//! reads, cannot block the exit. Programs that wait rather than compute use [`crate::wait::EndSignals`].
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-/// The number of the signal that came first, or zero.
+/// The number of the first signal, or zero.
 static ASKED: AtomicI32 = AtomicI32::new(0);
 
-/// Notes `SIGINT`, `SIGTERM` and `SIGHUP` from now on, instead of being ended by the first of each. One that is ignored, as
-/// under `nohup`, stays so.
+/// From now on, records the first `SIGINT`, `SIGTERM` or `SIGHUP` of each kind instead of being ended by it. Ignored
+/// signals, as under `nohup`, stay ignored.
 ///
 /// # Errors
-/// When the kernel refuses, which it has no reason for.
+/// If the kernel refuses, for which it has no reason.
 #[expect(unsafe_code, reason = "a signal handler")]
 pub fn catch() -> io::Result<()> {
     let note = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESETHAND, SigSet::empty());
@@ -31,7 +31,7 @@ pub fn catch() -> io::Result<()> {
     Ok(())
 }
 
-/// The signal that has asked us to end since [`catch`], if any. Looks at memory alone.
+/// The signal received since [`catch`], if any. Only reads memory.
 pub fn asked() -> Option<Signal> {
     Signal::try_from(ASKED.load(Ordering::Relaxed)).ok()
 }

@@ -1,20 +1,20 @@
-//! What runs changed about the host, written down before it is changed, so that it is put back whatever ends them.
+//! Changes that runs make to the host, recorded beforehand, so that they are reverted whatever ends the runs.
 //!
-//! Each change has a file in a folder, the ledger, which lies in a folder of the user's own. A run that needs the change
-//! holds a lock on the file; the kernel lets go of the lock even after `kill -9`. So a file that nobody has locked was left by
-//! a killed run, and what it says is put back. Files are written, locked, put back and removed one at a time, under
-//! a lock on the folder. Both folders are made when they are needed, and go when nothing is in them.
+//! Each change has a file in a folder, the ledger, inside a folder of the user's own. A run that needs the change
+//! holds a lock on the file, which the kernel releases even after `kill -9`. So a file that nobody has locked was
+//! left by a killed run, and its change is reverted. Files are written, locked, reverted and removed one at a time,
+//! under a lock on the folder. Both folders are created when needed, and removed when empty.
 //!
-//! | a file | becomes of it |
+//! | a file | is handled so |
 //! |---|---|
-//! | of a namespace that is there | what it says is put back; what is gone, or was changed by others since, is not, and it is said |
-//! | of an earlier boot, or of a namespace that is gone | it is removed |
-//! | of a namespace that cannot be seen from here | it is left |
-//! | cut off, or not put in place ([`UNFINISHED`]) | it is removed: the change comes after its file is complete |
-//! | anything else | it is left, and is an error |
+//! | of an existing namespace | its change is reverted; what no longer exists, or was changed by others since, is not, and this is reported |
+//! | of an earlier boot, or of a namespace that is gone | removed |
+//! | of a namespace that is not visible from here | left |
+//! | truncated, or unfinished ([`UNFINISHED`]) | removed: a change is made after its file is complete |
+//! | any other | left, and reported as an error |
 //!
-//! Files of versions that wrote down no boot ([`NamespaceIdentity`]) count as of this boot if they were changed since the
-//! host started; else they are left until a run makes the same change.
+//! Files of versions that did not record the boot ([`NamespaceIdentity`]) count as of this boot if they were modified
+//! since the host started; otherwise they are left until a run makes the same change.
 
 mod setting;
 mod turn;
@@ -36,7 +36,7 @@ use turn::{Content, inode_in};
 pub use setting::{RaisedSetting, SettingRecord, restore_abandoned};
 pub(crate) use turn::{Existing, Turn};
 
-/// Why something could not be changed or put back.
+/// Why something could not be changed or reverted.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The setting could not be read or written.
@@ -51,7 +51,7 @@ pub enum LedgerError {
     /// The interfaces cannot be listed.
     #[error(transparent)]
     Interface(Box<NetlinkError>),
-    /// Another run is on it.
+    /// Another run uses it.
     #[error(
         "another run of narrows is on the interface `{interface}`: end that first (`narrows clean` puts back what killed runs \
          left)"
@@ -60,14 +60,14 @@ pub enum LedgerError {
         /// The interface.
         interface: String,
     },
-    /// What was put back is not as it was.
+    /// The interface was not fully restored.
     #[error(
         "the interface `{interface}` is not fully restored: {offloads} cannot be switched on again; try `ethtool -K`"
     )]
     NotAsBefore {
         /// The interface.
         interface: String,
-        /// What is still off.
+        /// The offloads that are still off.
         offloads: String,
     },
     /// The folder or a file in it could not be used.
@@ -78,12 +78,12 @@ pub enum LedgerError {
     File {
         /// What was tried.
         verb: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// Somebody else wrote the file, or changed it.
+    /// The file was written or modified by something else.
     #[error("{} is not a restore record of narrows; check and remove it", path.display())]
     Unreadable {
         /// The file.
@@ -91,55 +91,55 @@ pub enum LedgerError {
     },
 }
 
-/// What a file of a ledger says.
+/// The contents of a ledger file.
 pub(crate) trait Record: Sized {
-    /// What its file is called: it begins with the namespace's inode and a hyphen.
+    /// Its file name: it begins with the namespace's inode and a hyphen.
     fn name(&self) -> String;
 
-    /// Whose namespace was changed.
+    /// The namespace that was changed.
     fn namespace(&mut self) -> &mut NamespaceIdentity;
 
-    /// What that was opened by, if it was not the caller's.
+    /// What the namespace was opened by, if it was not the caller's.
     fn reference(&self) -> Option<&str>;
 
-    /// As it is written.
+    /// Its text.
     fn text(&self) -> String;
 
-    /// As it is read; nothing of a text that this is not.
+    /// Parses its text; `None` if it is not such a record.
     fn parse(text: &str) -> Option<Self>;
 
-    /// Undoes the change, if nobody else has changed it since.
+    /// Reverts the change, unless somebody else has changed it since.
     fn put_back(&self, namespace: &Namespace) -> Result<PutBack, LedgerError>;
 }
 
-/// What came of putting something back.
+/// The result of reverting a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutBack {
-    /// It is as it was.
+    /// It is as before.
     Done,
-    /// There was nothing to put back, and why.
+    /// There was nothing to revert, and why.
     Moot(String),
 }
 
-/// What became of the files that killed runs left.
+/// How the files left by killed runs were handled.
 #[derive(Debug)]
 pub struct Cleared<R> {
-    /// What was put back.
+    /// Changes that were reverted.
     pub put_back: Vec<R>,
-    /// Files that were removed, as there was nothing to put back.
+    /// Files that were removed because there was nothing to revert.
     pub removed: Vec<Entry>,
-    /// Files that were left for somebody who sees their namespace.
+    /// Files that were left because their namespace is not visible.
     pub left: Vec<Entry>,
-    /// What could not be done; those files were left, too.
+    /// Failures; those files were left, too.
     pub failed: Vec<LedgerError>,
 }
 
 /// A file of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it is, or was.
+    /// Its path.
     pub path: PathBuf,
-    /// Why that became of it.
+    /// The reason.
     pub why: String,
 }
 
@@ -150,18 +150,18 @@ impl<R> Default for Cleared<R> {
 }
 
 impl<R> Cleared<R> {
-    /// Whether there was nothing.
+    /// Whether there were no files.
     pub fn is_empty(&self) -> bool {
         let Self { put_back, removed, left, failed } = self;
         put_back.is_empty() && removed.is_empty() && left.is_empty() && failed.is_empty()
     }
 }
 
-/// Puts back what killed runs left changed: in `here`, and in namespaces that can still be found. What one file stands in
-/// the way of, is done for the others.
+/// Reverts changes left by killed runs, in `here` and in namespaces that can still be found. An error with one file
+/// does not affect the others.
 ///
 /// # Errors
-/// When the ledger cannot be read.
+/// If the ledger cannot be read.
 pub(crate) fn clear<R: Record>(here: &Namespace, ledger: &Path) -> Result<Cleared<R>, LedgerError> {
     let mut cleared = Cleared::default();
     let Some(turn) = Turn::find(ledger)? else { return Ok(cleared) };
@@ -174,7 +174,7 @@ pub(crate) fn clear<R: Record>(here: &Namespace, ledger: &Path) -> Result<Cleare
     Ok(cleared)
 }
 
-/// What becomes of one file.
+/// Handles one file.
 fn clear_one<R: Record>(
     turn: &Turn,
     name: &str,
@@ -213,7 +213,7 @@ fn clear_one<R: Record>(
     Ok(())
 }
 
-/// Where a record's namespace is by now.
+/// The present location of a record's namespace.
 enum Whereabouts {
     At(Namespace),
     Gone(&'static str),
@@ -259,7 +259,7 @@ pub(crate) fn lock_shared(file: &File, path: &Path) -> Result<(), LedgerError> {
     file.lock_shared().map_err(at("lock", path))
 }
 
-/// Locks a file for us alone, in the place of the lock that we have on it; whether nobody else has one.
+/// Converts our lock on a file into an exclusive one; returns whether that succeeded because nobody else has a lock.
 pub(crate) fn try_lock(file: &File, path: &Path) -> Result<bool, LedgerError> {
     match file.try_lock() {
         Ok(()) => Ok(true),

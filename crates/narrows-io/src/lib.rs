@@ -1,39 +1,39 @@
-//! Packets in and out of the system, and the namespaces, interfaces, addresses and processes around them.
+//! Packet I/O with the kernel, and the namespaces, interfaces, addresses and processes around it.
 //!
-//! This is the only crate of the workspace that holds unsafe code and talks to the kernel; it knows no other
-//! crate of the workspace. Each module names one thing of the kernel's:
+//! This is the only crate of the workspace with unsafe code and kernel calls; it depends on no other crate of the
+//! workspace. Each module covers one kernel facility:
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | [`namespace`] | network namespaces that leave nothing behind |
-//! | [`namespace_identity`], `namespace_search` | one namespace told from the next with its number, and found again |
+//! | [`namespace_identity`], `namespace_search` | distinguishes a namespace from a later one with the same number, and finds it again |
 //! | [`route_socket`], [`link`], [`address`], [`route`] | interfaces, addresses, routes, neighbours by route netlink |
-//! | [`stack`], [`sysctl`] | what the kernel's own IP stack does on an interface |
+//! | [`stack`], [`sysctl`] | settings of the kernel's own IP stack on an interface |
 //! | [`qdisc`] | the kernel's own queueing disciplines |
 //! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
-//! | [`cable_end`], [`packet_socket`], [`xdp`], [`tap`], [`frame`] | frames received and sent in batches |
-//! | [`exchange`] | frames sent, a wait and frames received by one system call, where the kernel has it |
+//! | [`cable_end`], [`packet_socket`], [`xdp`], [`tap`], [`frame`] | receiving and sending frames in batches |
+//! | [`exchange`] | sending, waiting and receiving in one system call, if the kernel has it |
 //! | [`bpf`] | programs for the kernel's packet paths, assembled here |
-//! | `offloaded` | trains cut into packets and joined again, checksums left open |
-//! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
-//! | [`detour`], [`barrier`] | frames of an interface led round by us, and held back where we are gone |
-//! | [`saved_interface`] | interfaces of the host that are changed for a run, and put back |
-//! | [`own_folder`] | folders and files of the user's own, which nobody else can put in our way |
-//! | [`etc_files`] | `/etc/hosts` and `/etc/resolv.conf` as programs of one host find them |
+//! | `offloaded` | trains split into packets and joined again, incomplete checksums |
+//! | [`nat`], [`ledger`] | NAT to outside networks, and restoring the host's settings afterwards |
+//! | [`detour`], [`barrier`] | redirecting an interface's frames through us, and blocking them if we are gone |
+//! | [`saved_interface`] | interfaces of the host that are changed for a run, and restored |
+//! | [`own_folder`] | the user's own folders and files, protected from other users |
+//! | [`etc_files`] | `/etc/hosts` and `/etc/resolv.conf` as seen by programs of one host |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
-//! | [`process_identity`], [`marked`], [`random`] | one process told from the next with its number; processes found by a mark |
-//! | [`fuse_file`] | a file whose reads and writes this process answers |
-//! | [`unix_socket`] | connections to Unix sockets that nothing waits for longer than it may |
-//! | [`child_lifetime`], [`terminal`] | programs that end with us and get descriptors of ours; terminals |
-//! | [`icmp`] | echoes of a real path |
-//! | [`interrupt`] | a Ctrl-C that a long computation hears of |
-//! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
-//! | [`ready_set`], [`descriptors`] | many descriptors: which of them are ready, how many there may be |
-//! | [`watch`] | what becomes of interfaces and of a process meanwhile |
-//! | [`scheduling`] | on which processor a thread runs, and before whom |
-//! | [`user_namespace`], [`host`] | working without root; what this host can do |
+//! | [`process_identity`], [`marked`], [`random`] | distinguishes a process from a later one with the same ID; finds processes by a mark |
+//! | [`fuse_file`] | a file whose reads and writes this process serves |
+//! | [`unix_socket`] | connections to Unix sockets with time limits |
+//! | [`child_lifetime`], [`terminal`] | programs that end with us and inherit descriptors; terminals |
+//! | [`icmp`] | ICMP echo on a real path |
+//! | [`interrupt`] | Ctrl-C for long computations |
+//! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant is reached |
+//! | [`ready_set`], [`descriptors`] | many descriptors: which of them are ready, and the limit on their number |
+//! | [`watch`] | monitoring interfaces and a process |
+//! | [`scheduling`] | processor and priority of a thread |
+//! | [`user_namespace`], [`host`] | working without root; capabilities of this host |
 //!
-//! What is absent: any clock but the kernel's, any model of a network, any policy. No shell command is run.
+//! Not included: any clock except the kernel's, any model of a network, any policy. No shell command is run.
 
 pub mod address;
 pub mod allocator;

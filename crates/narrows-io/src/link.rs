@@ -1,7 +1,7 @@
-//! Interfaces: veth pairs made, brought up and down, removed, listed.
+//! Interfaces: creating veth pairs, bringing interfaces up and down, removing and listing them.
 //!
-//! A veth pair is a cable: two interfaces, what goes into one comes out of the other. Removing one end
-//! removes both, and so does the end of the namespace of either.
+//! A veth pair is a virtual cable: frames sent into one of its two interfaces arrive at the other. Removing one end
+//! removes both, and so does the end of either end's namespace.
 
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,7 +12,7 @@ use crate::namespace::Namespace;
 use crate::netlink::{Attributes, Message, Request, u16_at, u32_at};
 use crate::route_socket::{NetlinkError, RouteSocket};
 
-/// The longest name the kernel gives an interface (`IFNAMSIZ` less its closing zero).
+/// The maximum length of an interface name (`IFNAMSIZ` less its closing zero).
 const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
 /// `VETH_INFO_PEER` of `linux/veth.h`.
 const VETH_INFO_PEER: u16 = 1;
@@ -32,18 +32,18 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// One end of a veth pair to be made.
+/// One end of a new veth pair.
 #[derive(Clone, Copy, Debug)]
 pub struct VethEnd<'a> {
-    /// The namespace in which the end is to appear.
+    /// The namespace of this end.
     pub namespace: &'a Namespace,
     /// Its name there, at most 15 bytes.
     pub name: &'a str,
-    /// Its address; the kernel draws one if there is none.
+    /// Its address; by default the kernel draws one.
     pub mac: Option<MacAddress>,
 }
 
-/// An interface as the kernel lists it.
+/// An interface, as listed by the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Its number.
@@ -52,21 +52,21 @@ pub struct Interface {
     pub name: String,
     /// Its address, if it is an Ethernet-like interface.
     pub mac: Option<MacAddress>,
-    /// The largest packet, in bytes behind the Ethernet header.
+    /// Its MTU: the maximum packet length in bytes, without the Ethernet header.
     pub mtu: u32,
-    /// Whether it is switched on.
+    /// Whether it is administratively up.
     pub up: bool,
-    /// Whether it is switched on and its cable carries.
+    /// Whether it is up and has carrier.
     pub running: bool,
     /// Whether it is the loopback interface.
     pub loopback: bool,
-    /// Whether its frames are Ethernet's.
+    /// Whether it is an Ethernet interface.
     pub ethernet: bool,
-    /// Whether it has an XDP program behind its driver, in generic mode.
+    /// Whether it has an XDP program in generic mode.
     pub generic_xdp: bool,
     /// The bridge or bond that it belongs to.
     pub master: Option<InterfaceIndex>,
-    /// What went through it.
+    /// Its counters.
     pub statistics: InterfaceStatistics,
 }
 
@@ -84,16 +84,16 @@ pub struct InterfaceStatistics {
     pub send_dropped: u64,
 }
 
-/// Makes a veth pair, each end in its namespace, both down.
+/// Creates a veth pair, each end in its namespace, both down.
 pub fn create_veth(near: &VethEnd<'_>, far: &VethEnd<'_>, mtu: u32) -> Result<(), NetlinkError> {
-    // The kernel takes the next free number for 0.
+    // For 0 the kernel takes the next free number.
     create_numbered_veth(near, InterfaceIndex(0), far, mtu)
 }
 
-/// The same, with a number for the near end.
+/// The same, with a given number for the near end.
 ///
-/// The kernel tells at once that a cable carries if its ends have different numbers. Of ends that happen to have the
-/// same, in different namespaces, it does not see that they are two, and leaves it to a round that it makes once a
+/// If the ends of a cable have different numbers, the kernel reports carrier at once. If they happen to have the same
+/// number in different namespaces, it does not recognise them as two and leaves this to a task that runs once a
 /// second (`linkwatch_urgent_event` in `net/core/link_watch.c`).
 pub fn create_numbered_veth(
     near: &VethEnd<'_>,
@@ -128,7 +128,7 @@ impl RouteSocket {
 
     /// The interface of this name.
     pub fn interface(&mut self, name: &str) -> Result<Interface, NetlinkError> {
-        // A list of all would take the longer the more there are, and a network of many links asks for each of its own.
+        // Listing all takes longer the more there are, and a network with many links queries each of its own.
         let request =
             Request::new(libc::RTM_GETLINK, 0).fixed(&header(0, 0, 0)).string(libc::IFLA_IFNAME, name);
         let action = || format!("find the interface `{name}`");
@@ -141,16 +141,16 @@ impl RouteSocket {
         Ok(self.interface(name)?.index)
     }
 
-    /// Looks whether an interface of this name could be made; `action` words that for errors.
+    /// Checks whether an interface of this name could be created; `action` describes it in errors.
     ///
     /// # Errors
-    /// When no interface can have the name.
+    /// If no interface can have the name.
     pub(crate) fn check_new(&mut self, name: &str, action: &str) -> Result<(), NetlinkError> {
         let action = || format!("{action} `{name}` in {}", self.label());
         check_name(name).map_err(|reason| NetlinkError::Invalid { action: action(), reason })
     }
 
-    /// Gives an interface that is down its link address, its MTU and the length of its queue, in packets.
+    /// Sets the link address, MTU and queue length (in packets) of an interface that is down.
     pub(crate) fn prepare(
         &mut self,
         name: &str,
@@ -167,17 +167,17 @@ impl RouteSocket {
         self.execute(request, || format!("set up the interface `{name}`"))
     }
 
-    /// Switches an interface on.
+    /// Brings an interface up.
     pub fn set_up(&mut self, name: &str) -> Result<(), NetlinkError> {
         self.set_flags(name, libc::IFF_UP as u32, libc::IFF_UP as u32, "bring up")
     }
 
-    /// Switches an interface off.
+    /// Takes an interface down.
     pub fn set_down(&mut self, name: &str) -> Result<(), NetlinkError> {
         self.set_flags(name, 0, libc::IFF_UP as u32, "bring down")
     }
 
-    /// Sets the largest packet, in bytes behind the Ethernet header.
+    /// Sets the MTU, in bytes without the Ethernet header.
     pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), NetlinkError> {
         let request = Request::new(libc::RTM_NEWLINK, 0)
             .fixed(&header(0, 0, 0))
@@ -186,8 +186,8 @@ impl RouteSocket {
         self.execute(request, || format!("set the MTU of the interface `{name}` to {mtu}"))
     }
 
-    /// Waits until a cable carries: both ends are up and the kernel has noticed, which it does in its own time
-    /// (some milliseconds). Packets sent before that are dropped.
+    /// Waits until a cable has carrier: both ends are up and the kernel has noticed, which takes some milliseconds.
+    /// Packets sent before that are dropped.
     pub fn wait_for_carrier(&mut self, name: &str, patience: Duration) -> Result<(), NetlinkError> {
         const PAUSE: Duration = Duration::from_micros(500);
         let begin = clock_monotonic().as_nanos();
@@ -205,7 +205,7 @@ impl RouteSocket {
         }
     }
 
-    /// Stops the kernel from asking for and answering with link addresses on an interface.
+    /// Disables ARP on an interface.
     pub fn set_arp_off(&mut self, name: &str) -> Result<(), NetlinkError> {
         self.set_flags(
             name,
@@ -215,7 +215,7 @@ impl RouteSocket {
         )
     }
 
-    /// Removes an interface; of a veth pair, both ends go.
+    /// Removes an interface; for a veth pair, both ends.
     pub fn delete_interface(&mut self, name: &str) -> Result<(), NetlinkError> {
         let action = || format!("remove the interface `{name}`");
         let request =
@@ -239,7 +239,7 @@ fn end_attributes(request: Request, end: &VethEnd<'_>, mtu: u32) -> Request {
     }
 }
 
-/// Says what is wrong with a name before the kernel says only "invalid argument".
+/// Describes what is wrong with a name; the kernel would only say "invalid argument".
 fn check_name(name: &str) -> Result<(), String> {
     let odd = |c: char| c == '/' || c == ':' || c.is_whitespace();
     match name {
@@ -264,7 +264,7 @@ fn header(index: u32, flags: u32, change: u32) -> [u8; 16] {
     bytes
 }
 
-/// Whether a message tells of an interface that `is_meant`, itself and not as a port of a bridge.
+/// Whether a message is about an interface for which `is_meant` holds, and not about its role as a bridge port.
 pub(crate) fn is_about(message: &Message, is_meant: impl Fn(InterfaceIndex) -> bool) -> bool {
     let tells = matches!(message.kind, libc::RTM_NEWLINK | libc::RTM_DELLINK) && message.payload.len() >= 16;
     tells
@@ -294,7 +294,7 @@ fn parse(message: &Message) -> Option<Interface> {
     })
 }
 
-/// Whether what the kernel says in `IFLA_XDP` is of a program in generic mode, alone or beside others.
+/// Whether `IFLA_XDP` reports a program in generic mode, alone or with others.
 fn has_generic_xdp(said: &[u8]) -> bool {
     /// `IFLA_XDP_ATTACHED` of `linux/if_link.h`, and two of its values.
     const ATTACHED: u16 = 2;

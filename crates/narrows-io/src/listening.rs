@@ -1,28 +1,29 @@
-//! How many programs in a namespace listen.
+//! Counts listening programs in a namespace.
 
 use std::fs;
 
 use crate::namespace::{Namespace, NamespaceError};
 
-/// `TCP_LISTEN` of the kernel's tables; a bound UDP socket is shown as `TCP_CLOSE`.
+/// `TCP_LISTEN` in the kernel's tables; a bound UDP socket is shown as `TCP_CLOSE`.
 const LISTENS: [(&str, &str); 4] = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
 
-/// How many TCP sockets listen and UDP sockets are bound in the namespace.
+/// The number of listening TCP sockets and bound UDP sockets in the namespace.
 ///
 /// # Errors
-/// When the namespace cannot be entered.
+/// If the namespace cannot be entered.
 pub fn listeners(namespace: &Namespace) -> Result<usize, NamespaceError> {
     namespace.run(|| count("thread-self"))
 }
 
-/// The same of the namespace of a process: none where it has ended. Enters nothing and starts no thread, so that a packet
-/// loop can ask between packets.
+/// The same for a process's namespace: 0 if it has ended. Enters no namespace and starts no thread, so a packet loop
+/// can call it between packets.
 pub fn listeners_beside(process: u32) -> usize {
     count(&process.to_string())
 }
 
-/// How many TCP and UDP sockets of that namespace are in use: sums that the kernel keeps. A look for listeners goes through the
-/// tables of all namespaces, which takes milliseconds; where this is what it was, hardly anybody listens who did not before.
+/// The number of TCP and UDP sockets in use in that namespace, from the kernel's counters. Searching for listeners
+/// goes through the tables of all namespaces, which takes milliseconds; if this number is unchanged, there are hardly
+/// any new listeners.
 pub fn sockets_beside(process: u32) -> usize {
     let of_file = |file: &str| {
         let sums = fs::read_to_string(format!("/proc/{process}/net/{file}")).unwrap_or_default();
@@ -33,13 +34,13 @@ pub fn sockets_beside(process: u32) -> usize {
     of_file("sockstat") + of_file("sockstat6")
 }
 
-/// Whether a program of this process group listens in the namespace of its leader.
+/// Whether a program of this process group listens in its leader's namespace.
 pub fn group_listens(leader: u32) -> bool {
     let listening = inodes(&leader.to_string());
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut members = processes.filter(|process| {
         let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-        // Behind the name, which may hold anything: state, parent, group.
+        // After the name, which may contain anything: state, parent, group.
         let group = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(2));
         group.and_then(|group| group.parse().ok()) == Some(leader)
     });
@@ -57,7 +58,7 @@ fn count(process: &str) -> usize {
     inodes(process).len()
 }
 
-/// The numbers of the sockets that listen in a process's namespace.
+/// The inode numbers of listening sockets in a process's namespace.
 fn inodes(process: &str) -> Vec<String> {
     let of_table = |(table, state): &(&str, &str)| {
         let rows = fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Processes that carry a mark in their environment, found and ended by it.
+//! Finds and ends processes by a mark in their environment.
 //!
-//! A process's number may be another's by the time it is used. So a process is held by a descriptor before it is looked at
-//! again and killed: what that descriptor stands for does not change.
+//! A process ID may be reused before it is used. So a descriptor of the process is opened before the process is
+//! checked again and killed: the descriptor always refers to the same process.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use nix::unistd::getpid;
 
 use crate::process::{open_pidfd, processes};
 
-/// A variable of the environment with its value.
+/// An environment variable and its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark<'a> {
     /// The variable.
@@ -23,34 +23,35 @@ pub struct Mark<'a> {
 }
 
 impl Mark<'_> {
-    /// The processes that carry it, our own left out.
+    /// The processes that carry it, except our own.
     ///
     /// # Errors
-    /// When `/proc` cannot be read.
+    /// If `/proc` cannot be read.
     pub fn processes(&self) -> io::Result<Vec<u32>> {
         let own = getpid();
         let others = processes()?.filter(|process| *process != own).map(|process| process.as_raw() as u32);
         Ok(others.filter(|process| self.is_on(*process)).collect())
     }
 
-    /// Kills the process if it carries the mark; whether it did.
+    /// Kills the process if it carries the mark; returns whether it did.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn kill(&self, process: u32) -> io::Result<bool> {
         self.signal(process, Signal::SIGKILL)
     }
 
-    /// Sends the process a signal if it carries the mark; whether it did.
+    /// Sends the process a signal if it carries the mark; returns whether it did.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn signal(&self, process: u32, signal: Signal) -> io::Result<bool> {
         let descriptor = match open_pidfd(process) {
             Err(cause) if cause.raw_os_error() == Some(libc::ESRCH) => return Ok(false),
             opened => opened?,
         };
-        // Only now is it known that what is looked at is what is killed: if that had ended, the signal goes nowhere.
+        // Only now is it certain that the process checked is the one signalled: if it has ended, the signal has no
+        // effect.
         if !self.is_on(process) {
             return Ok(false);
         }

@@ -1,8 +1,7 @@
-//! Network namespaces, held by a file descriptor and by nothing else.
+//! Network namespaces, held only by a file descriptor.
 //!
-//! A namespace made here has no name in the file system: the kernel removes it, and every interface in it,
-//! when the last descriptor and the last process in it are gone. So nothing is left on the host even after
-//! `kill -9`.
+//! A namespace created here has no name in the file system: the kernel removes it, and every interface in it, when
+//! the last descriptor and the last process in it are gone. So nothing is left on the host even after `kill -9`.
 
 use std::error::Error;
 use std::fmt;
@@ -16,13 +15,13 @@ use std::thread;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::stat::fstat;
 
-/// The directories where `ip netns` keeps named namespaces.
+/// The directory where `ip netns` keeps named namespaces.
 const NAMED: &str = "/run/netns";
 
-/// Why a namespace could not be made, found or entered.
+/// Why a namespace could not be created, found or entered.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
-    /// This process may not make or enter namespaces.
+    /// This process may not create or enter namespaces.
     #[error(
         "not allowed to {action}: this needs the capability CAP_SYS_ADMIN; \
          run it as root, or where the host allows user namespaces as an ordinary user"
@@ -31,20 +30,20 @@ pub enum NamespaceError {
         /// What was tried.
         action: String,
     },
-    /// There is no such namespace.
+    /// The namespace does not exist.
     #[error("no network namespace `{reference}`: {} does not exist", path.display())]
     NotFound {
-        /// As it was asked for.
+        /// The given reference.
         reference: String,
-        /// Where it was looked for.
+        /// The path searched.
         path: PathBuf,
     },
     /// The file is there but is not a network namespace.
     #[error("`{reference}` is not a network namespace ({})", path.display())]
     NotANamespace {
-        /// As it was asked for.
+        /// The given reference.
         reference: String,
-        /// The file that is something else.
+        /// The path.
         path: PathBuf,
     },
     /// The loopback interface of a new namespace could not be brought up, or its settings were refused.
@@ -55,7 +54,7 @@ pub enum NamespaceError {
     Refused {
         /// What was tried.
         action: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
@@ -70,14 +69,14 @@ impl NamespaceError {
     }
 }
 
-/// A network namespace, alive as long as this value (or a process in it) is.
+/// A network namespace, which exists as long as this value (or a process in it).
 pub struct Namespace {
     descriptor: OwnedFd,
     label: String,
 }
 
 impl Namespace {
-    /// A new one without a name, as the kernel makes it; the calling thread is in it from here on.
+    /// A new, anonymous namespace, with the kernel's defaults; the calling thread is in it from now on.
     pub(crate) fn unshare() -> Result<Self, NamespaceError> {
         unshare(CloneFlags::CLONE_NEWNET)
             .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
@@ -104,12 +103,12 @@ impl Namespace {
         Ok(Self { descriptor: file.into(), label: reference.into() })
     }
 
-    /// The namespace that the calling thread is in.
+    /// The namespace of the calling thread.
     pub fn current() -> Result<Self, NamespaceError> {
         Ok(Self { descriptor: open_own()?, label: "the current namespace".into() })
     }
 
-    /// The same namespace once more.
+    /// Another handle on the same namespace.
     pub fn try_clone(&self) -> Result<Self, NamespaceError> {
         let descriptor = self
             .descriptor
@@ -118,14 +117,13 @@ impl Namespace {
         Ok(Self { descriptor, label: self.label.clone() })
     }
 
-    /// Runs `action` inside this namespace: on the calling thread where that is in it already, else on a thread of its own
-    /// that ends with it. So an outer call saves the inner ones their threads.
+    /// Runs `action` inside this namespace: on the calling thread if it is already in it, otherwise on a temporary
+    /// thread. So an outer call saves threads for inner ones.
     ///
-    /// Sockets opened there stay in the namespace. Threads and processes started there do too, but a process
-    /// must not be started here with a death signal: that fires when its *thread* ends
-    /// ([`crate::process`] does it otherwise).
+    /// Sockets opened there stay in the namespace. So do threads and processes started there, but a process must not
+    /// be started here with a death signal: that fires when its *thread* ends ([`crate::process`] does it otherwise).
     pub fn run<R: Send>(&self, action: impl FnOnce() -> R + Send) -> Result<R, NamespaceError> {
-        // An ordinary user may not enter the namespace that it is in already.
+        // An unprivileged user may not enter the namespace that it is already in.
         if self.is_here()? {
             return Ok(action());
         }
@@ -146,12 +144,12 @@ impl Namespace {
         Ok(identity(self.as_fd())? == identity(open_own()?.as_fd())?)
     }
 
-    /// What this namespace is called in messages.
+    /// The name of this namespace in messages.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// Gives it another name for messages, such as the host's name in a scenario.
+    /// Sets another name for messages, such as the host's name in a scenario.
     pub fn labelled(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
@@ -183,7 +181,7 @@ fn open_own() -> Result<OwnedFd, NamespaceError> {
         .map_err(|cause| NamespaceError::new("open the thread's own network namespace", cause))
 }
 
-/// Namespaces belong to threads: whatever changes one runs on a thread that then ends.
+/// Namespaces belong to threads: code that changes one runs on a temporary thread.
 pub(crate) fn on_helper_thread<R: Send>(action: impl FnOnce() -> R + Send) -> Result<R, NamespaceError> {
     thread::scope(|scope| {
         let helper = thread::Builder::new()

@@ -1,9 +1,9 @@
-//! Which network namespace something was written down about, so that it is never taken for another.
+//! Identifies a recorded network namespace, so that it is never confused with another.
 //!
-//! The inode of a namespace goes to the next one when it is gone, and comes again after each start of the host. The kernel
-//! also gives each network namespace a cookie (`SO_NETNS_COOKIE`, Linux 5.14), which comes once in a boot. So the boot and
-//! the cookie are its identity. Where the kernel has no cookies, the boot and the inode stand for it, which takes a
-//! namespace for one that went before it with the same number.
+//! The inode of a removed namespace is reused, also after a restart of the host. The kernel gives each network
+//! namespace a cookie (`SO_NETNS_COOKIE`, Linux 5.14), unique within a boot. So boot and cookie are its identity. If
+//! the kernel has no cookies, boot and inode are used, which cannot distinguish a namespace from an earlier one with
+//! the same inode.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,33 +15,33 @@ use crate::host;
 use crate::namespace::{Namespace, NamespaceError};
 use crate::socket_option::option;
 
-/// The lines that say it in a file.
+/// The lines of a record.
 const BOOT: &str = "boot ";
 const COOKIE: &str = "cookie ";
 
-/// A network namespace, as it is written down.
+/// A network namespace, as recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespaceIdentity {
-    /// Its inode, which no other one has at the same time.
+    /// Its inode, unique among existing namespaces.
     pub inode: u64,
-    /// The boot of the host in which it was; nothing where that was not written down.
+    /// The ID of its boot; `None` if not recorded.
     pub boot: Option<String>,
-    /// Its cookie, which no other one has in that boot, if the kernel gives any.
+    /// Its cookie, unique in that boot, if the kernel has cookies.
     pub cookie: Option<u64>,
 }
 
-/// How one that was written down relates to one that exists now.
+/// How a recorded namespace relates to an existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// It is that one.
+    /// It is the same.
     Same,
-    /// It was in a boot of the host that is over.
+    /// It was in an earlier boot.
     EarlierBoot,
-    /// That one has its inode, so it is gone.
+    /// The existing one has its inode, so it is gone.
     Succeeded,
-    /// It is another one.
+    /// It is a different one.
     Other,
-    /// Nobody wrote down in which boot it was.
+    /// Its boot was not recorded.
     Unknown,
 }
 
@@ -49,7 +49,7 @@ impl NamespaceIdentity {
     /// The identity of this namespace.
     ///
     /// # Errors
-    /// When the namespace cannot be entered, or the kernel does not say which boot this is.
+    /// If the namespace cannot be entered, or the kernel does not report the boot ID.
     pub fn of(namespace: &Namespace) -> Result<Self, NamespaceError> {
         let refused =
             |cause: io::Error| NamespaceError::Refused { action: format!("identify {namespace}"), cause };
@@ -58,7 +58,7 @@ impl NamespaceIdentity {
         Ok(Self { inode, boot, cookie: namespace.run(cookie)? })
     }
 
-    /// How this one, which was written down, relates to one that exists.
+    /// How this recorded namespace relates to an existing one.
     pub(crate) fn compare(&self, existing: &Self) -> Relation {
         let cookies = (self.cookie, existing.cookie);
         match (&self.boot, self.inode == existing.inode, cookies) {
@@ -70,13 +70,13 @@ impl NamespaceIdentity {
         }
     }
 
-    /// The lines that say it, but for the inode.
+    /// The lines of the record, except the inode.
     pub(crate) fn lines(&self) -> String {
         let boot = self.boot.iter().map(|boot| format!("{BOOT}{boot}\n"));
         boot.chain(self.cookie.iter().map(|cookie| format!("{COOKIE}{cookie}\n"))).collect()
     }
 
-    /// Takes in a line, if it is one of those.
+    /// Parses a line, if it is one of those.
     pub(crate) fn read_line(&mut self, line: &str) -> bool {
         if let Some(boot) = line.strip_prefix(BOOT) {
             self.boot = Some(boot.to_owned());
@@ -90,7 +90,7 @@ impl NamespaceIdentity {
     }
 }
 
-/// Of the calling thread's namespace.
+/// The cookie of the calling thread's namespace.
 fn cookie() -> Option<u64> {
     let flags = SockFlag::SOCK_CLOEXEC;
     let probe = socket(AddressFamily::Unix, SockType::Datagram, flags, None).ok()?;

@@ -1,7 +1,8 @@
-//! Looks for a network namespace that was written down, wherever it may be held by now.
+//! Searches for a recorded network namespace.
 //!
-//! A namespace lives as long as a thread is in it, a descriptor is open on it, or it is mounted somewhere. All three can be
-//! seen under `/proc`, for processes that may be looked at. (Sockets hold one, too; nobody can enter it by those.)
+//! A namespace exists as long as a thread is in it, a descriptor is open on it, or it is mounted somewhere. All three
+//! are visible under `/proc`, for processes that may be inspected. (Sockets hold a namespace, too, but it cannot be
+//! entered through them.)
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,18 +13,18 @@ use std::path::{Path, PathBuf};
 use crate::namespace::Namespace;
 use crate::namespace_identity::{NamespaceIdentity, Relation};
 
-/// What became of a namespace.
+/// The result of a search.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// It is here.
+    /// The namespace.
     Open(Namespace),
-    /// Nothing holds it any more.
+    /// It no longer exists.
     Gone,
-    /// It may be where this process cannot look.
+    /// It may be where this process cannot search.
     Unseen,
 }
 
-/// Looks through all processes.
+/// Searches through all processes.
 pub(crate) fn find(wanted: &NamespaceIdentity) -> Found {
     let Ok(processes) = fs::read_dir("/proc") else { return Found::Unseen };
     let mut search = Search { wanted, sees_all: sees_every_process(), mounts: BTreeSet::new() };
@@ -41,7 +42,7 @@ pub(crate) fn find(wanted: &NamespaceIdentity) -> Found {
 struct Search<'a> {
     wanted: &'a NamespaceIdentity,
     sees_all: bool,
-    /// Mount namespaces that were looked at.
+    /// Mount namespaces already searched.
     mounts: BTreeSet<u64>,
 }
 
@@ -61,7 +62,7 @@ impl Search<'_> {
         mounted.iter().find_map(|place| self.open(place))
     }
 
-    /// Where the namespace is mounted, as this process sees it.
+    /// The mount points of the namespace, as seen by this process.
     fn mounted(&mut self, process: &Path) -> Vec<PathBuf> {
         let Some(mounts) = self.seen(fs::metadata(process.join("ns/mnt"))) else { return Vec::new() };
         if !self.mounts.insert(mounts.ino()) {
@@ -88,7 +89,7 @@ impl Search<'_> {
         (self.wanted.compare(&identity) == Relation::Same).then_some(found)
     }
 
-    /// What was seen. A process that has ended meanwhile hides nothing.
+    /// Notes what could not be inspected. A process that has ended meanwhile hides nothing.
     fn seen<T>(&mut self, result: io::Result<T>) -> Option<T> {
         let hides = |error: &io::Error| {
             error.kind() != io::ErrorKind::NotFound && error.raw_os_error() != Some(libc::ESRCH)
@@ -98,7 +99,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether all processes of the host are under `/proc`.
+/// Whether `/proc` shows all processes of the host.
 fn sees_every_process() -> bool {
     /// The inode of the first PID namespace, `PROC_PID_INIT_INO` of `linux/proc_ns.h`.
     const FIRST: u64 = 0xEFFF_FFFC;

@@ -1,12 +1,11 @@
-//! Offloads: what an interface does to packets besides carrying them.
+//! Offloads: processing that an interface takes over from the kernel's stack.
 //!
-//! A veth end takes packets with their checksum not yet computed, and trains of up to 64 KiB in one piece,
-//! because no wire is there to need more. Whoever reads the other end then sees what was never on any wire.
-//! [`plain_packets`] switches off everything of that kind; the kernel then completes checksums and cuts
-//! trains before the interface.
+//! A veth end accepts packets with incomplete checksums, and trains of up to 64 KiB as one frame, because there is no
+//! wire that requires more. A reader at the other end then sees frames that never occur on a wire. [`plain_packets`]
+//! disables all offloads of that kind; the kernel then completes checksums and splits trains before the interface.
 //!
-//! Features are addressed by the names that `ethtool -k` shows in its long form, so that kernels with more or
-//! fewer of them need no change here.
+//! Features are addressed by their long names in `ethtool -k`, so that kernels with more or fewer of them need no
+//! change here.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -24,9 +23,9 @@ const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETH_SS_FEATURES: u32 = 4;
-/// Length of a feature's name in a string set.
+/// The length of a feature's name in a string set.
 const ETH_GSTRING_LEN: usize = 32;
-/// Words in `struct ethtool_get_features_block` and `struct ethtool_set_features_block`.
+/// The number of words in `struct ethtool_get_features_block` and `struct ethtool_set_features_block`.
 const GET_BLOCK: usize = 4;
 const SET_BLOCK: usize = 2;
 
@@ -51,7 +50,7 @@ pub enum OffloadError {
         verb: &'static str,
         /// The interface's name.
         interface: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
@@ -61,34 +60,34 @@ pub enum OffloadError {
 pub struct Feature {
     /// Its name, such as `tx-tcp-segmentation`.
     pub name: String,
-    /// Whether it is at work.
+    /// Whether it is active.
     pub active: bool,
-    /// Whether it is asked for; it may be held off by another it depends on.
+    /// Whether it is requested; another one that it depends on may keep it inactive.
     pub requested: bool,
-    /// Whether it can be switched.
+    /// Whether it can be changed.
     pub changeable: bool,
 }
 
-/// What was changed on an interface and how it was before; can be written down, to be put back later.
+/// What was changed on an interface, with the former state; it can be saved, to be restored later.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OffloadRecord {
     /// The interface's name.
     pub interface: String,
     /// Features that were changed, with the former value.
     pub before: Vec<(String, bool)>,
-    /// Features that should be off and cannot be switched off here: the packets are not all as on the wire.
+    /// Features that should be off and cannot be disabled: not all packets are as on the wire.
     pub stuck: Vec<String>,
 }
 
 impl OffloadRecord {
-    /// Puts the former values back.
+    /// Restores the former values.
     pub fn restore(&self, namespace: &Namespace) -> Result<(), OffloadError> {
         set(namespace, &self.interface, &self.before).map(drop)
     }
 }
 
-/// Whether this feature makes packets differ from those on the wire: sums left open, trains not yet cut or
-/// joined on receipt, tags kept beside the frame.
+/// Whether this feature makes packets differ from those on the wire: incomplete checksums, trains not split or joined
+/// on receipt, tags kept outside the frame.
 fn distorts(name: &str) -> bool {
     name.starts_with("tx-checksum-")
         || name.starts_with("tx-scatter-gather")
@@ -103,8 +102,8 @@ fn distorts(name: &str) -> bool {
         || (name.contains("vlan") && (name.ends_with("-hw-insert") || name.ends_with("-hw-parse")))
 }
 
-/// What `struct virtio_net_hdr` can describe. What is missing: trains with one identification in all packets, tunnels, sums
-/// other than the Internet's.
+/// The offloads that `struct virtio_net_hdr` can describe. It cannot describe trains with the same identification in
+/// all packets, tunnels, and checksums other than the Internet checksum.
 const DESCRIBED: [&str; 8] = [
     "tx-scatter-gather",
     "tx-scatter-gather-fraglist",
@@ -116,32 +115,32 @@ const DESCRIBED: [&str; 8] = [
     "tx-udp-segmentation",
 ];
 
-/// The offloads that [`plain_packets`] would switch off.
+/// The offloads that [`plain_packets`] would disable.
 ///
 /// # Errors
-/// When they cannot be read.
+/// If they cannot be read.
 pub fn distorting(namespace: &Namespace, interface: &str) -> Result<Vec<String>, OffloadError> {
     let all = features(namespace, interface)?.into_iter();
     let on = all.filter(|f| distorts(&f.name) && f.changeable && f.requested);
     Ok(on.map(|feature| feature.name).collect())
 }
 
-/// Switches off every offload that would show a packet socket, here or at the other end of a veth pair, other
-/// packets than a wire would.
+/// Disables every offload that would make a packet socket, here or at the other end of a veth pair, see other packets
+/// than a wire would carry.
 pub fn plain_packets(namespace: &Namespace, interface: &str) -> Result<OffloadRecord, OffloadError> {
     without(namespace, interface, distorts)
 }
 
-/// The same, but for what the header before a frame can describe to a packet socket that carries trains: checksums and
+/// The same, except for what the frame header can describe to a packet socket that carries trains: checksums and
 /// segmentation of TCP and UDP.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// If the kernel refuses.
 pub fn trains(namespace: &Namespace, interface: &str) -> Result<OffloadRecord, OffloadError> {
     without(namespace, interface, |name| distorts(name) && !DESCRIBED.contains(&name))
 }
 
-/// Switches off what `unwanted` names.
+/// Disables the offloads for which `unwanted` holds.
 fn without(
     namespace: &Namespace,
     interface: &str,
@@ -158,7 +157,7 @@ fn without(
     Ok(record)
 }
 
-/// Switches offloads on or off. Names that this kernel does not know are passed over.
+/// Enables or disables offloads. Names unknown to this kernel are skipped.
 pub fn set(
     namespace: &Namespace,
     interface: &str,
@@ -211,8 +210,8 @@ pub fn features(namespace: &Namespace, interface: &str) -> Result<Vec<Feature>, 
     Ok(names.into_iter().enumerate().map(feature).collect())
 }
 
-/// Whether an interface's frames may come with their checksum open or uncut because the other end of its cable is another
-/// interface of this host: one of a veth pair, a tap.
+/// Whether an interface's frames may arrive unsplit or with incomplete checksums because the other end of its cable
+/// is another interface of this host: veth or tap.
 pub fn leaves_work_to_the_other_end(namespace: &Namespace, interface: &str) -> bool {
     // struct ethtool_drvinfo: command, then the driver's name in 32 bytes, and 160 bytes more.
     let mut command = [0; 49];
@@ -225,7 +224,7 @@ pub fn leaves_work_to_the_other_end(namespace: &Namespace, interface: &str) -> b
     matches!(name.as_slice(), b"veth" | b"tun" | b"virtio_net" | b"bridge" | b"netkit")
 }
 
-/// How many queues an interface receives by; one where its driver does not say.
+/// The number of receive queues of an interface; 1 if its driver does not report it.
 pub fn receive_queues(namespace: &Namespace, interface: &str) -> u32 {
     // struct ethtool_channels: command, the most of each kind, then how many are in use: receive, send, other, combined.
     let mut command = [ETHTOOL_GCHANNELS, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -251,7 +250,7 @@ fn names(namespace: &Namespace, interface: &str) -> Result<Vec<String>, OffloadE
     Ok(bytes.chunks(ETH_GSTRING_LEN).map(name).collect())
 }
 
-/// Passes a command to the interface's driver, which answers in place.
+/// Passes a command to the interface's driver, which answers in the same buffer.
 fn run(
     namespace: &Namespace,
     interface: &str,

@@ -1,8 +1,8 @@
-//! Folders of the user's own. What lies there decides what is put back, ended and removed later.
+//! The user's own folders. Their contents decide what is reverted, ended and removed later.
 //!
-//! A folder is held by a descriptor. It is opened without following a symbolic link at its end, and used only where it
-//! belongs to this user and nobody else may write to it. Its files are reached by that descriptor: no link among them is
-//! followed, and only this user's regular files are opened.
+//! A folder is held by a descriptor. It is opened without following a symbolic link in its last component, and used
+//! only if it belongs to this user and nobody else may write to it. Its files are accessed through that descriptor:
+//! links among them are not followed, and only this user's regular files are opened.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -18,11 +18,11 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::host;
 
-/// What the name of a run folder begins with.
+/// The prefix of run folders.
 const OURS: &str = "narrows";
-/// What the name of a file begins with that is not complete yet, before its own name.
+/// The prefix of a file that is not complete yet, before its own name.
 pub const UNFINISHED: &str = "new.";
-/// Who may do what: its owner everything, others nothing.
+/// Permissions: everything for the owner, nothing for others.
 const OWNER_ONLY: Mode = Mode::S_IRWXU;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
@@ -33,10 +33,10 @@ pub enum OwnFolderError {
     /// A symbolic link or a file where a folder is expected.
     #[error("{} is not a folder but a symbolic link or a file: look at it and remove it", .0.display())]
     NotAFolder(PathBuf),
-    /// Something else where a file is expected.
+    /// Not a regular file where a file is expected.
     #[error("{} is not a regular file: look at it and remove it", .0.display())]
     NotAFile(PathBuf),
-    /// Somebody else has, or had, a hand in it.
+    /// Somebody else owns it, or may have modified it.
     #[error("{} belongs to another user, or others may write to it: remove it", .0.display())]
     NotOurs(PathBuf),
     /// The kernel refused.
@@ -44,20 +44,20 @@ pub enum OwnFolderError {
     Refused {
         /// What was tried.
         verb: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
 
 impl OwnFolderError {
-    /// Whether a file or folder was not there, perhaps because somebody has just removed it.
+    /// Whether a file or folder did not exist, perhaps because it was just removed.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { cause, .. } if cause.kind() == ErrorKind::NotFound)
     }
 
-    /// The same as an error of the system's.
+    /// The same as an I/O error.
     pub fn into_io(self) -> io::Error {
         let kind = match &self {
             Self::Refused { cause, .. } => cause.kind(),
@@ -67,7 +67,7 @@ impl OwnFolderError {
     }
 }
 
-/// How a file is locked: by several at once, or by one alone.
+/// How a file is locked: shared or exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// Together with others.
@@ -76,7 +76,7 @@ pub enum Lock {
     Exclusive,
 }
 
-/// A folder that belongs to this user, and that nobody else may write to.
+/// A folder that belongs to this user and that nobody else may write to.
 #[derive(Debug)]
 pub struct OwnFolder {
     folder: File,
@@ -84,12 +84,12 @@ pub struct OwnFolder {
 }
 
 impl OwnFolder {
-    /// Opens the folder; nothing if there is none.
+    /// Opens the folder; `None` if it does not exist.
     ///
-    /// A folder of ours by its name whose mode lets others write to it is closed to them.
+    /// If a folder whose name is ours lets others write to it, their permissions are removed.
     ///
     /// # Errors
-    /// When it is no folder, or not this user's alone.
+    /// If it is not a folder, or others have access to it.
     pub fn open(path: &Path) -> Result<Option<Self>, OwnFolderError> {
         let is_named_ours =
             path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(OURS.as_bytes()));
@@ -97,13 +97,13 @@ impl OwnFolder {
         Self::checked(opened, path.into(), is_named_ours)
     }
 
-    /// Opens the folder, and makes it if there is none, for its owner alone.
+    /// Opens the folder, or creates it for its owner only.
     ///
     /// # Errors
-    /// As of [`OwnFolder::open`], or when it cannot be made.
+    /// Those of [`OwnFolder::open`], or if it cannot be created.
     pub fn make(path: &Path) -> Result<Self, OwnFolderError> {
         match fs::DirBuilder::new().recursive(true).mode(OWNER_ONLY.bits()).create(path) {
-            // What is there is looked at next.
+            // An existing folder is checked below.
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
                 return Err(refused("make", path)(cause));
             }
@@ -112,18 +112,18 @@ impl OwnFolder {
         Self::open(path)?.ok_or_else(|| missing("open", path))
     }
 
-    /// Opens a folder in this one; nothing if there is none.
+    /// Opens a folder in this one; `None` if it does not exist.
     ///
     /// # Errors
-    /// As of [`OwnFolder::open`].
+    /// Those of [`OwnFolder::open`].
     pub fn open_folder(&self, name: &OsStr) -> Result<Option<Self>, OwnFolderError> {
         Self::checked(openat(&self.folder, name, FOLDER, Mode::empty()), self.path.join(name), true)
     }
 
-    /// Opens a folder in this one, and makes it if there is none.
+    /// Opens a folder in this one, or creates it.
     ///
     /// # Errors
-    /// As of [`OwnFolder::make`].
+    /// Those of [`OwnFolder::make`].
     pub fn make_folder(&self, name: &OsStr) -> Result<Self, OwnFolderError> {
         let path = self.path.join(name);
         match mkdirat(&self.folder, name, OWNER_ONLY) {
@@ -158,15 +158,15 @@ impl OwnFolder {
         Ok(Some(Self { folder, path }))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The names in it, in order. One that is not UTF-8 is none of ours.
+    /// The names in it, sorted. Names that are not UTF-8 are not ours.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn names(&self) -> Result<Vec<String>, OwnFolderError> {
         let refused = |errno: Errno| refused("read", &self.path)(errno.into());
         let mut listing = Dir::openat(&self.folder, ".", FOLDER, Mode::empty()).map_err(refused)?;
@@ -181,13 +181,13 @@ impl OwnFolder {
         Ok(names)
     }
 
-    /// Opens a regular file of this user's in it; nothing if there is none.
+    /// Opens a regular file of this user in it; `None` if it does not exist.
     ///
     /// # Errors
-    /// When it is something else, or somebody else's.
+    /// If it is something else, or belongs to somebody else.
     pub fn open_file(&self, name: &str) -> Result<Option<File>, OwnFolderError> {
         let path = self.path.join(name);
-        // Nothing is waited for at a pipe that somebody put there.
+        // Do not wait at a pipe that somebody put there.
         let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = match openat(&self.folder, name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -199,20 +199,20 @@ impl OwnFolder {
         if !data.is_file() {
             return Err(OwnFolderError::NotAFile(path));
         }
-        // The folder keeps others of the group out.
+        // The folder keeps other members of the group out.
         if data.uid() != host::user() || data.mode() & 0o002 != 0 {
             return Err(OwnFolderError::NotOurs(path));
         }
         Ok(Some(file))
     }
 
-    /// Puts a file with this text at `name`, in the place of what was there: whoever looks finds all of it or nothing of it.
-    /// The file is locked from before it can be found.
+    /// Creates or replaces the file `name` with this text atomically: a reader sees the complete file or none. The
+    /// file is locked before it becomes visible.
     ///
-    /// Killed half-way, this leaves a file whose name begins with [`UNFINISHED`].
+    /// If killed half-way, this leaves a file whose name begins with [`UNFINISHED`].
     ///
     /// # Errors
-    /// When the kernel refuses; then what was there is as it was.
+    /// If the kernel refuses; the previous file is then unchanged.
     pub fn replace(&self, name: &str, text: &str, lock: Lock) -> Result<File, OwnFolderError> {
         let unfinished = format!("{UNFINISHED}{name}");
         self.remove(&unfinished)?;
@@ -222,7 +222,7 @@ impl OwnFolder {
             Ok(file)
         });
         if placed.is_err() {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = self.remove(&unfinished);
         }
         placed
@@ -242,14 +242,14 @@ impl OwnFolder {
         Ok(file)
     }
 
-    /// Removes a file or socket in it; whether there was one.
+    /// Removes a file or socket in it; returns whether it existed.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn remove(&self, name: &str) -> Result<bool, OwnFolderError> {
         match unlinkat(&self.folder, name, UnlinkatFlags::NoRemoveDir) {
             Ok(()) => Ok(true),
-            // Whoever cleans up at the same time may have been faster.
+            // Another clean-up may have been faster.
             Err(Errno::ENOENT) => Ok(false),
             Err(errno) => Err(refused("remove", &self.path.join(name))(errno.into())),
         }
@@ -260,7 +260,7 @@ impl OwnFolder {
         let _ = unlinkat(&self.folder, name, UnlinkatFlags::RemoveDir);
     }
 
-    /// Whether there is a socket of this user's of that name.
+    /// Whether there is a socket of this user with that name.
     pub fn has_own_socket(&self, name: &str) -> bool {
         let Ok(found) = fstatat(&self.folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { return false };
         SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFSOCK
@@ -270,7 +270,7 @@ impl OwnFolder {
     /// Waits until nobody else has locked the folder, and locks it as long as this value lives.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn lock(&self) -> Result<(), OwnFolderError> {
         self.folder.lock().map_err(refused("lock", &self.path))
     }
@@ -285,7 +285,7 @@ impl OwnFolder {
 const FOLDER: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
-/// Removes the folder if it is empty, and ours by its name.
+/// Removes the folder if it is empty and its name is ours.
 pub fn remove_if_empty(path: &Path) {
     if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(OURS.as_bytes())) {
         // It stays while other runs have something in it.

@@ -1,27 +1,28 @@
-//! Privileges that are given up once everything is set up: capabilities of a thread, and of what it starts without exec.
+//! Drops privileges once everything is set up: capabilities of a thread, and of what it starts without exec.
 //!
-//! Programs that are started afterwards have what they would have had before: one of root gets root's capabilities at
-//! exec, as the bounding set stays (capabilities(7)); what is inheritable or ambient stays, too. Where a process may gain
-//! nothing at exec (`no_new_privs`), what is not needed is therefore put out of effect alone.
+//! Programs started afterwards get what they would have got before: a program of root gets root's capabilities at
+//! exec, because the bounding set is kept (capabilities(7)); inheritable and ambient capabilities are kept, too. If a
+//! process may gain nothing at exec (`no_new_privs`), unneeded capabilities are therefore only removed from the
+//! effective set.
 //!
-//! A program that gets at exec more than the process had that started it loses its death signal ([`crate::process`]): so
-//! start programs before.
+//! A program that gains capabilities at exec beyond those of its parent process loses its death signal
+//! ([`crate::process`]): so start programs first.
 
 use std::fs;
 use std::io;
 
-/// What may be kept, as the kernel numbers it (`linux/capability.h`).
+/// Capabilities that may be kept, with the kernel's numbers (`linux/capability.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
-    /// Files of other users: where the report and the control socket are.
+    /// Access to other users' files: where the report and the control socket are.
     DacOverride = 1,
-    /// Programs of other users: to end those of the run.
+    /// Signals to other users' programs: to end those of the run.
     Kill = 5,
-    /// Interfaces, offloads, address translation: to put them back.
+    /// Interfaces, offloads, address translation: to restore them.
     NetAdmin = 12,
     /// Packet sockets.
     NetRaw = 13,
-    /// To see programs of the run where `/proc` hides those of others.
+    /// To see programs of the run if `/proc` hides those of other users.
     SysPtrace = 19,
     /// To enter namespaces.
     SysAdmin = 21,
@@ -38,28 +39,27 @@ impl Capability {
     ];
 }
 
-/// Has the calling thread, and threads that it starts later, keep these of the capabilities that it has, and no other.
+/// Makes the calling thread, and threads that it starts later, keep only these of its capabilities.
 ///
 /// # Errors
-/// When the kernel refuses; then nothing has changed.
+/// If the kernel refuses; then nothing has changed.
 pub fn keep(needed: &[Capability]) -> io::Result<()> {
     let set = needed.iter().fold(0, |set, capability| set | 1 << *capability as u32);
     reduce(set)
 }
 
-/// Has the calling thread give up all capabilities: one that only reads and writes what is open.
+/// Drops all capabilities of the calling thread, for a thread that only reads and writes open descriptors.
 ///
 /// # Errors
-/// As of [`keep`].
+/// Those of [`keep`].
 pub fn give_up() -> io::Result<()> {
     reduce(0)
 }
 
-/// The names of the capabilities that are in effect for the calling thread; `all others` for those that [`keep`] would
-/// not keep.
+/// The names of the calling thread's effective capabilities; `all others` stands for those that [`keep`] would drop.
 ///
 /// # Errors
-/// When the kernel does not say.
+/// If the kernel does not report them.
 pub fn in_effect() -> io::Result<Vec<&'static str>> {
     let mut left = Sets::of_thread()?.effective;
     let mut names = Vec::new();
@@ -79,13 +79,13 @@ pub fn in_effect() -> io::Result<Vec<&'static str>> {
 fn reduce(needed: u64) -> io::Result<()> {
     let now = Sets::of_thread()?;
     let effective = now.effective & needed;
-    // What is ambient must be permitted; it is meant for programs that are started.
+    // Ambient capabilities must be permitted; they are meant for programs that are started.
     let permitted =
         if now.no_new_privileges { now.permitted } else { now.permitted & (needed | now.ambient) };
     set(Sets { effective, permitted, ..now })
 }
 
-/// The sets of a thread, a bit for each capability.
+/// The capability sets of a thread, one bit per capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sets {
     effective: u64,

@@ -1,13 +1,13 @@
 //! Programs inside a namespace.
 //!
-//! The child enters the namespace between fork and exec, so it is a child of the calling thread. It gets a
-//! death signal: it is killed when the *thread* that started it ends, so start programs from a thread that
-//! lives as long as they may (the main thread). The kernel clears the death signal when a program gains or
-//! drops privileges at exec (`ping` with file capabilities, `su`); such programs, and grandchildren, are
-//! ended by [`end_descendants`] on an orderly exit and found by [`crate::marked`] after a `kill -9`.
+//! The child enters the namespace between fork and exec, so it is a child of the calling thread. It gets a death
+//! signal: it is killed when the *thread* that started it ends, so start programs from a thread that lives long
+//! enough (the main thread). The kernel clears the death signal when a program gains or drops privileges at exec
+//! (`ping` with file capabilities, `su`); such programs, and grandchildren, are ended by [`end_descendants`] on an
+//! orderly exit and found by [`crate::marked`] after a `kill -9`.
 //!
-//! The child stays in our process group, so that a Ctrl-C at the terminal reaches it as usual, unless its command asks for a
-//! group of its own. That one may write to the terminal even so.
+//! The child stays in our process group, so that Ctrl-C at the terminal reaches it as usual, unless its command
+//! requests its own group. In that case it may still write to the terminal.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -37,32 +37,32 @@ use crate::wait::{Waiting, wait, wake_as_usual};
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("command not found: `{program}`{}", remedy(program))]
     NotFound {
-        /// As it was given.
+        /// Its given name.
         program: String,
     },
-    /// The script is there, but not the interpreter that its first line names.
+    /// The script exists, but not the interpreter in its first line.
     #[error("cannot run {}: the interpreter named in its first line does not exist", path.display())]
     NoInterpreter {
         /// The script.
         path: PathBuf,
     },
-    /// It is there but may not be executed.
+    /// It exists but may not be executed.
     #[error(
         "not allowed to execute `{program}`: it is not an executable file, or a folder on the way is closed"
     )]
     NotExecutable {
-        /// As it was given.
+        /// Its given name.
         program: String,
     },
-    /// The directory to start it in does not exist.
+    /// Its working directory does not exist.
     #[error("cannot run `{program}` in {}: there is no such directory", directory.display())]
     NoDirectory {
-        /// As it was given.
+        /// Its given name.
         program: String,
-        /// Where it was to start.
+        /// The working directory.
         directory: PathBuf,
     },
     /// The namespace cannot be entered.
@@ -71,9 +71,9 @@ pub enum SpawnError {
     /// The kernel refused for another reason.
     #[error("cannot run `{program}`: {cause}")]
     Refused {
-        /// As it was given.
+        /// Its given name.
         program: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
@@ -82,17 +82,17 @@ fn remedy(program: &str) -> &'static str {
     if program.contains(' ') { " (the command and its arguments are separate words)" } else { "" }
 }
 
-/// A process that somebody else started, held by a descriptor: that never stands for another one.
+/// A process that somebody else started, held by a descriptor, which never refers to another one.
 #[derive(Debug)]
 pub struct OtherProcess {
     pidfd: OwnedFd,
 }
 
 impl OtherProcess {
-    /// The one that has this number now.
+    /// The process that has this ID now.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn open(process: u32) -> io::Result<Self> {
         Ok(Self { pidfd: open_pidfd(process)? })
     }
@@ -100,7 +100,7 @@ impl OtherProcess {
     /// Whether it has ended.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// If the kernel does not report it.
     pub fn is_over(&self) -> io::Result<bool> {
         let mut look = [Waiting::readable(self)];
         wait(&mut look, Some(MonotonicTime::default()))?;
@@ -127,7 +127,7 @@ pub fn is_descendant(process: u32) -> bool {
     false
 }
 
-/// A program that was started. Dropping it kills it, unless it is left to [`end_descendants`].
+/// A started program. Dropping this kills it, unless it is left to [`end_descendants`].
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -135,8 +135,8 @@ pub struct Running {
     is_left: bool,
 }
 
-/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error, in this thread and in those started
-/// later, where the kernel would end the process. Programs that [`spawn`] starts are ended as usual.
+/// Makes writes beyond the file size limit (`ulimit -f`) fail with an error, in this thread and in those started
+/// later; by default the kernel would end the process. Programs started by [`spawn`] are ended as usual.
 ///
 /// # Errors
 /// The kernel's.
@@ -145,10 +145,10 @@ pub fn outlive_file_limit() -> io::Result<()> {
     Ok(signals.thread_block()?)
 }
 
-/// Whether there is such a program at all, to be asked before anything is set up for it.
+/// Whether the program exists, to be checked before anything is set up for it.
 ///
 /// # Errors
-/// As of [`spawn`], so far as that can be told beforehand.
+/// Those of [`spawn`], as far as they can be determined in advance.
 pub fn check(command: &Command) -> Result<(), SpawnError> {
     let Some(path) = find(command) else { return Err(SpawnError::NotFound { program: name_of(command) }) };
     match access(&path, AccessFlags::X_OK) {
@@ -162,13 +162,13 @@ pub fn spawn(command: Command, namespace: &Namespace) -> Result<Running, SpawnEr
     spawn_with(command, namespace, None)
 }
 
-/// Starts `command` inside `namespace`, with these files of `/etc`.
+/// Starts `command` inside `namespace`, with these replacement files in `/etc`.
 pub fn spawn_with(
     mut command: Command,
     namespace: &Namespace,
     files: Option<&Arc<EtcFiles>>,
 ) -> Result<Running, SpawnError> {
-    // Entering fails here, where it can be told from the program's own failures.
+    // Failing to enter is detected here, where it can be distinguished from the program's own errors.
     namespace.run(|| ())?;
     enter_before_exec(&mut command, namespace);
     if let Some(files) = files {
@@ -187,12 +187,12 @@ pub fn spawn_with(
 }
 
 impl Running {
-    /// The process's number.
+    /// The process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
@@ -202,7 +202,7 @@ impl Running {
         self.child.wait()
     }
 
-    /// Sends it a signal; nothing if it has ended.
+    /// Sends it a signal; no effect if it has ended.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         match kill(Pid::from_raw(self.child.id() as i32), signal) {
             Err(nix::Error::ESRCH) => Ok(()),
@@ -210,12 +210,12 @@ impl Running {
         }
     }
 
-    /// Lets it go on until [`end_descendants`] asks it to end.
+    /// Lets it run until [`end_descendants`] asks it to end.
     pub fn leave(mut self) {
         self.is_left = true;
     }
 
-    /// The child with its pipes, where the command asked for any.
+    /// The child with its pipes, if the command requested any.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
@@ -233,7 +233,7 @@ impl Drop for Running {
         if self.is_left {
             return;
         }
-        // Both fail only for a program that has ended and was waited for.
+        // Both only fail for a program that has ended and was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -245,12 +245,13 @@ pub fn adopt_descendants() -> io::Result<()> {
     Ok(prctl::set_child_subreaper(true)?)
 }
 
-/// Ends every child of this process, and after [`adopt_descendants`] every descendant: asks with `first`, after `grace` with
-/// `SIGTERM` if that was another one, and after as long again kills. What leads a group of its own is asked with all of that;
-/// what becomes a child only now, since its parent has ended, is asked when it does. How many had to be killed.
+/// Ends every child of this process, and after [`adopt_descendants`] every descendant: asks with `first`, after
+/// `grace` with `SIGTERM` if that was another signal, and after as long again kills. For a process group leader, its
+/// whole group gets all of these signals; a process that only now becomes a child because its parent has ended is
+/// asked when it does. Returns how many had to be killed.
 ///
 /// # Errors
-/// When `/proc` cannot be read.
+/// If `/proc` cannot be read.
 pub fn end_descendants(first: Signal, grace: Duration) -> io::Result<usize> {
     const PAUSE: Duration = Duration::from_millis(2);
     let mut ways = vec![first, Signal::SIGTERM, Signal::SIGKILL];
@@ -259,7 +260,7 @@ pub fn end_descendants(first: Signal, grace: Duration) -> io::Result<usize> {
     for way in ways {
         let deadline = later(clock_monotonic(), grace);
         let mut asked = BTreeSet::new();
-        // Whoever cannot be killed yet will be.
+        // Processes that cannot be killed yet will be.
         while way == Signal::SIGKILL || clock_monotonic() < deadline {
             reap();
             let left = children(getpid())?;
@@ -282,7 +283,7 @@ pub fn end_descendants(first: Signal, grace: Duration) -> io::Result<usize> {
 
 /// Sends a signal to a child, and to its group if it leads one.
 fn ask(process: Pid, signal: Signal) {
-    // Who has ended meanwhile needs none.
+    // A process that has ended meanwhile needs no signal.
     let _ = match getpgid(Some(process)) {
         Ok(group) if group == process && process != getpid() => killpg(group, signal),
         _ => kill(process, signal),
@@ -294,7 +295,7 @@ fn later(now: MonotonicTime, by: Duration) -> MonotonicTime {
     MonotonicTime::from_nanos(now.as_nanos().saturating_add(by))
 }
 
-/// Collects children that have ended, so that they leave the list.
+/// Reaps children that have ended, so that they leave the list.
 fn reap() {
     while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
         if status == WaitStatus::StillAlive {
@@ -317,18 +318,18 @@ fn parent(process: Pid) -> Option<Pid> {
     stat.field(4)?.parse().ok().map(Pid::from_raw)
 }
 
-/// What the kernel says of a process in `/proc/N/stat`.
+/// The kernel's information on a process, from `/proc/N/stat`.
 pub(crate) struct Stat(String);
 
 impl Stat {
-    /// Nothing if there is no such process.
+    /// `None` if the process does not exist.
     pub(crate) fn of(process: u32) -> Option<Self> {
         fs::read_to_string(format!("/proc/{process}/stat")).ok().map(Self)
     }
 
-    /// A field by its number in proc_pid_stat(5), from 3, the state, on.
+    /// A field by its number in proc_pid_stat(5), starting with 3, the state.
     pub(crate) fn field(&self, number: usize) -> Option<&str> {
-        // The name, in brackets, may itself hold brackets and spaces.
+        // The name, in brackets, may itself contain brackets and spaces.
         let (_, behind_name) = self.0.rsplit_once(')')?;
         behind_name.split_whitespace().nth(number.checked_sub(3)?)
     }
@@ -345,7 +346,7 @@ fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
         setns(namespace, CloneFlags::CLONE_NEWNET)?;
         prctl::set_pdeathsig(Signal::SIGKILL)?;
         if getppid() != parent {
-            // The parent ended before the line above; no signal would come any more.
+            // The parent ended before the line above; the signal would never be sent.
             return Err(io::Error::from_raw_os_error(libc::EOWNERDEAD));
         }
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
@@ -373,7 +374,7 @@ pub(crate) fn open_pidfd(process: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Registered behind what enters the network namespace, which takes privileges of the same kind.
+/// Registered after entering the network namespace, which needs privileges of the same kind.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 fn see_before_exec(command: &mut Command, files: Arc<EtcFiles>) {
     let see = move || files.mount().map_err(io::Error::from);
@@ -385,7 +386,7 @@ fn name_of(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
 }
 
-/// "No such file" can be the program, its interpreter or the directory: looks which.
+/// "No such file" can mean the program, its interpreter or the directory: finds out which.
 fn explain(command: &Command, cause: io::Error) -> SpawnError {
     let program = name_of(command);
     match cause.kind() {
@@ -398,7 +399,7 @@ fn explain(command: &Command, cause: io::Error) -> SpawnError {
                 None => SpawnError::NotFound { program },
             }
         }
-        // A closed folder in PATH makes the kernel say "not allowed" for a program that is nowhere.
+        // With an unreadable folder in PATH, the kernel says "not allowed" for a program that does not exist.
         io::ErrorKind::PermissionDenied if find(command).is_none() && !program.contains('/') => {
             SpawnError::NotFound { program }
         }

@@ -1,4 +1,4 @@
-//! Which process something was written down about, so that it is never taken for the next with its number.
+//! Identifies a recorded process, so that it is never confused with a later one with the same ID.
 
 use std::fs;
 use std::io;
@@ -9,26 +9,26 @@ use serde::{Deserialize, Serialize};
 use crate::host;
 use crate::process::Stat;
 
-/// A process, as it is written down. Its number alone comes again: after a start of the host, in another PID namespace,
-/// or when all have been given.
+/// A process, as recorded. Its ID alone is not unique: it is reused after a restart of the host, in another PID
+/// namespace, or when IDs wrap around.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ProcessIdentity {
-    /// Its number.
+    /// Its process ID.
     pub process: u32,
-    /// When it was started, in the kernel's ticks since the host was.
+    /// Its start time, in kernel ticks since the host's start.
     pub started: u64,
-    /// The boot of the host in which it ran.
+    /// The ID of the boot in which it ran.
     pub boot: String,
-    /// The inode of the PID namespace in which it has that number.
+    /// The inode of the PID namespace in which it has that ID.
     pub pid_namespace: u64,
 }
 
 impl ProcessIdentity {
-    /// Of this process.
+    /// The identity of this process.
     ///
     /// # Errors
-    /// When `/proc` cannot be read.
+    /// If `/proc` cannot be read.
     pub fn own() -> io::Result<Self> {
         let process = std::process::id();
         let started = Stat::of(process).and_then(|stat| started(&stat));
@@ -37,10 +37,10 @@ impl ProcessIdentity {
         Ok(Self { process, started, boot: host::boot()?, pid_namespace: pid_namespace()? })
     }
 
-    /// Whether it is still running; nothing where that cannot be told, from another PID namespace.
+    /// Whether it is still running; `None` if that cannot be determined from another PID namespace.
     ///
     /// # Errors
-    /// When `/proc` cannot be read.
+    /// If `/proc` cannot be read.
     pub fn is_running(&self) -> io::Result<Option<bool>> {
         if self.boot != host::boot()? {
             return Ok(Some(false));
@@ -48,7 +48,7 @@ impl ProcessIdentity {
         if self.pid_namespace != pid_namespace()? {
             return Ok(None);
         }
-        // A zombie, or what is dead, runs no more.
+        // A zombie or dead process is not running.
         let runs = |stat: &Stat| !matches!(stat.field(3), Some("Z" | "X") | None);
         let is_this = |stat: &Stat| started(stat) == Some(self.started);
         Ok(Some(Stat::of(self.process).is_some_and(|stat| runs(&stat) && is_this(&stat))))

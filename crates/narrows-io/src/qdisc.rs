@@ -1,16 +1,17 @@
-//! The kernel's own queueing disciplines: putting one on an interface. What narrows models, it does itself;
-//! this is for holding frames back before a full ring, for probing what the kernel has, for tests, and for comparing.
+//! Installs the kernel's own queueing disciplines. narrows models its networks itself; these are for queueing frames
+//! in front of a full ring, for probing the kernel, for tests, and for comparison.
 
 use crate::host::kernel_version;
 use crate::netlink::Request;
 use crate::route_socket::{NetlinkError, RouteSocket};
 
 impl RouteSocket {
-    /// Has frames wait in a queue of so many where a veth's ring to its peer is full, instead of being dropped. Linux does so
-    /// from 6.16 on, and up to 6.17 may forget to go on (commit 5442a9da6978); on those nothing is done.
+    /// Makes frames wait in a queue of this many packets when a veth's ring to its peer is full, instead of being
+    /// dropped. Linux supports this since 6.16, but up to 6.17 may stall (commit 5442a9da6978); on those versions
+    /// nothing is done.
     ///
     /// # Errors
-    /// When the interface is gone, or has a qdisc of somebody else's.
+    /// If the interface is gone, or already has a qdisc.
     pub fn hold_back(&mut self, name: &str, packets: u32) -> Result<(), NetlinkError> {
         match kernel_version() {
             Some((6, 16 | 17)) => Ok(()),
@@ -19,8 +20,8 @@ impl RouteSocket {
         }
     }
 
-    /// Puts a queueing discipline at an interface's root; `options` are its own netlink attributes, encoded.
-    /// A kind that this kernel does not have is [`NetlinkError::NotFound`].
+    /// Adds a queueing discipline at an interface's root; `options` are its own netlink attributes, encoded. A kind
+    /// that this kernel does not have is [`NetlinkError::NotFound`].
     pub fn add_root_qdisc(&mut self, name: &str, kind: &str, options: &[u8]) -> Result<(), NetlinkError> {
         /// `TC_H_ROOT`.
         const ROOT: u32 = 0xffff_ffff;

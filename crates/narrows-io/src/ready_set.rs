@@ -1,48 +1,48 @@
-//! Many descriptors, and which of them can be read: `epoll`.
+//! Many descriptors, and which of them are readable: `epoll`.
 //!
-//! Looking at each of n descriptors takes n system calls; the kernel's own list of those that are ready takes one, and
-//! grows with what is ready alone. It costs the sender of each packet some 0.1 µs, which enters its descriptor into the
-//! list, so that few descriptors are looked at one by one.
+//! Checking each of n descriptors takes n system calls; the kernel's own list of ready ones takes one, and its cost
+//! depends only on the number that are ready. It costs the sender of each packet some 0.1 µs to enter its descriptor
+//! into the list, so a few descriptors are checked individually.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-/// Descriptors, each with a number. One that is closed leaves by itself.
+/// Descriptors, each with a number. Closing one removes it.
 #[derive(Debug)]
 pub struct ReadySet {
     epoll: Epoll,
-    /// As many as there are descriptors, so that one call brings all that are ready.
+    /// As many as there are descriptors, so that one call returns all that are ready.
     events: Vec<EpollEvent>,
 }
 
 impl ReadySet {
-    /// An empty one.
+    /// An empty set.
     ///
     /// # Errors
-    /// When the kernel has no descriptor left.
+    /// If the kernel has no descriptor left.
     pub fn new() -> io::Result<Self> {
         Ok(Self { epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?, events: Vec::new() })
     }
 
-    /// Adds a descriptor under a number.
+    /// Adds a descriptor with a number.
     ///
     /// # Errors
-    /// When the kernel cannot watch it, or it is there already.
+    /// If the kernel cannot watch it, or it is already in the set.
     pub fn add(&mut self, descriptor: &impl AsFd, number: usize) -> io::Result<()> {
         self.epoll.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, number as u64))?;
         self.events.push(EpollEvent::empty());
         Ok(())
     }
 
-    /// The numbers of those that can be read, or have failed, now. What is not read stays ready. Never waits, and
-    /// allocates nothing.
+    /// The numbers of those that are readable, or have failed, now. A descriptor stays ready until it is read. Never
+    /// waits, and allocates nothing.
     ///
     /// # Errors
-    /// When the kernel refuses, which it has no reason for.
+    /// If the kernel refuses, for which it has no reason.
     pub fn ready(&mut self) -> io::Result<impl Iterator<Item = usize> + '_> {
-        // The kernel refuses to tell of none.
+        // The kernel rejects an empty list.
         let count = match self.events.len() {
             0 => 0,
             _ => self.look()?,

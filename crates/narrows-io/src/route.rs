@@ -10,11 +10,11 @@ use crate::route_socket::{NetlinkError, RouteSocket};
 /// A route of a namespace's main table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Where it leads; a prefix of length 0 is the default route.
+    /// Its destination; a prefix of length 0 is the default route.
     pub destination: IpPrefix,
     /// The next hop, if the destination is not on the link itself.
     pub gateway: Option<IpAddr>,
-    /// The interface it leaves by.
+    /// The outgoing interface.
     pub interface: Option<InterfaceIndex>,
 }
 
@@ -28,7 +28,7 @@ impl RouteSocket {
         self.add_route(IpPrefix::new(everything, 0), Some(gateway), name)
     }
 
-    /// Adds a route out of interface `name`, through a gateway or straight.
+    /// Adds a route out of interface `name`, through a gateway or directly.
     pub fn add_route(
         &mut self,
         destination: IpPrefix,
@@ -58,7 +58,7 @@ impl RouteSocket {
         Ok(self.list(request, "routes")?.iter().filter_map(parse).collect())
     }
 
-    /// Says for good which link address a neighbour has, so that nobody asks for it.
+    /// Sets a neighbour's link address permanently, so that it is not resolved.
     pub fn add_neighbour(
         &mut self,
         name: &str,

@@ -1,7 +1,7 @@
 //! A handle on one namespace's interfaces, addresses and routes: route netlink, opened inside it.
 //!
-//! The operations themselves are in [`crate::link`], [`crate::address`] and [`crate::route`]. Each blocks
-//! until the kernel has done it (tens of microseconds; making a veth pair some milliseconds).
+//! The operations themselves are in [`crate::link`], [`crate::address`] and [`crate::route`]. Each blocks until the
+//! kernel has executed it (tens of microseconds; creating a veth pair some milliseconds).
 
 use std::io;
 
@@ -10,22 +10,23 @@ use nix::sys::socket::SockProtocol;
 use crate::namespace::{Namespace, NamespaceError};
 use crate::netlink::{KernelRefusal, Message, Netlink, Request};
 
-/// Why the kernel did not do as asked. The message is complete: what, on what, and the remedy if there is one.
+/// Why the kernel did not execute a request. The message is complete: what was tried, on what, and the remedy if
+/// there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum NetlinkError {
-    /// It is there already.
+    /// It already exists.
     #[error("cannot {action}: it exists already")]
     Exists {
         /// What was tried, on what.
         action: String,
     },
-    /// What the operation is about is not there.
+    /// The object of the operation does not exist.
     #[error("cannot {action}: there is no such interface or entry")]
     NotFound {
         /// What was tried, on what.
         action: String,
     },
-    /// This process may not do it.
+    /// This process is not allowed to do it.
     #[error(
         "not allowed to {action}: this needs the capability CAP_NET_ADMIN in the namespace; run it as root"
     )]
@@ -33,7 +34,7 @@ pub enum NetlinkError {
         /// What was tried, on what.
         action: String,
     },
-    /// A value cannot be sent to the kernel at all.
+    /// A value that cannot be sent to the kernel.
     #[error("cannot {action}: {reason}")]
     Invalid {
         /// What was tried, on what.
@@ -54,9 +55,9 @@ pub enum NetlinkError {
     Refused {
         /// What was tried, on what.
         action: String,
-        /// The kernel's error number.
+        /// The kernel's error code.
         cause: io::Error,
-        /// The kernel's own words, where it gives any.
+        /// The kernel's message, if there is one.
         detail: Option<String>,
     },
     /// The namespace could not be entered to open the socket.
@@ -96,12 +97,12 @@ impl RouteSocket {
         Ok(Self { netlink, label: namespace.label().into() })
     }
 
-    /// What the namespace is called in messages.
+    /// The namespace's name in messages.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// Has the kernel carry out one request; `action` words it for errors.
+    /// Executes one request; `action` describes it in errors.
     pub(crate) fn execute(
         &mut self,
         request: Request,
@@ -110,7 +111,7 @@ impl RouteSocket {
         self.get(request, action).map(drop)
     }
 
-    /// Asks the kernel for one object; `action` words it for errors.
+    /// Requests one object; `action` describes it in errors.
     pub(crate) fn get(
         &mut self,
         request: Request,
@@ -121,7 +122,7 @@ impl RouteSocket {
             .map_err(|refusal| NetlinkError::new(format!("{} in {}", action(), self.label), refusal))
     }
 
-    /// Lists all objects of a kind; `what` words it for errors.
+    /// Lists all objects of a kind; `what` describes it in errors.
     pub(crate) fn list(&mut self, request: Request, what: &str) -> Result<Vec<Message>, NetlinkError> {
         self.netlink
             .dump(request)

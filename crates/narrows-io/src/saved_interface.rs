@@ -1,8 +1,8 @@
-//! Interfaces of the host that a run rearranges, put back as they were.
+//! Host interfaces that a run reconfigures, and their restoration.
 //!
-//! What is to be changed is written down first, in a file of a folder, which stays locked as long as the run lives; the
-//! kernel lets go of the lock even after `kill -9`. So a second run on the same interface is refused, and
-//! [`restore_abandoned`], or the next run on it, puts back what a killed one had changed.
+//! Changes are recorded first, in a file that stays locked as long as the run lives; the kernel releases the lock
+//! even after `kill -9`. So a second run on the same interface is refused, and [`restore_abandoned`], or the next run
+//! on it, restores what a killed run had changed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::offload::{self, OffloadError};
 use crate::own_folder::Lock;
 use crate::route_socket::{NetlinkError, RouteSocket};
 
-/// An interface that is ours, with what was changed about it, as long as this value lives.
+/// An interface in our use, with its recorded changes, as long as this value lives.
 #[derive(Debug)]
 pub struct SavedInterface {
     namespace: Namespace,
@@ -27,14 +27,14 @@ pub struct SavedInterface {
     is_restored: bool,
 }
 
-/// What a file says: a line each for the namespace's inode, what it was opened by, the interface's number and name, and
-/// then one for each offload that was on, for each barrier, for a discipline that holds those, and for what else tells the
-/// namespace from others.
+/// The contents of a record: a line each for the namespace's inode, what it was opened by, the interface's number and
+/// name; then one for each offload that was on, for each barrier, for a qdisc that holds the barriers, and for the
+/// rest of the namespace's identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceRecord {
     /// The interface's network namespace.
     pub namespace: NamespaceIdentity,
-    /// What that was opened by; empty for the one that the run was started in.
+    /// What the namespace was opened by; empty for the one in which the run was started.
     pub reference: String,
     /// The interface's number.
     pub index: InterfaceIndex,
@@ -42,24 +42,24 @@ pub struct InterfaceRecord {
     pub interface: String,
     /// Offloads that were on.
     pub offloads: Vec<String>,
-    /// Where there are barriers.
+    /// The directions with barriers.
     pub closed: Vec<Direction>,
-    /// Whether the discipline that holds them is ours, too.
+    /// Whether we also created the qdisc that holds them.
     pub clsact: bool,
 }
 
-/// Lines for barriers, which no offload is called like.
+/// Lines for barriers; no offload has these names.
 const BARRIERS: [(&str, Direction); 2] =
     [("closed ingress", Direction::Ingress), ("closed egress", Direction::Egress)];
 const CLSACT: &str = "closed clsact";
 
 impl SavedInterface {
-    /// Switches off every offload of the interface that makes frames other than a wire would carry
-    /// ([`offload::plain_packets`]), and remembers that in `ledger`. `reference` says what the namespace was opened by, if
-    /// it is not that of the caller.
+    /// Disables every offload of the interface that makes frames differ from those on a wire
+    /// ([`offload::plain_packets`]), and records that in `ledger`. `reference` says what the namespace was opened by,
+    /// if it is not the caller's.
     ///
     /// # Errors
-    /// When another run has the interface, or anything is refused; then nothing is changed.
+    /// If another run uses the interface, or anything is refused; then nothing is changed.
     pub fn plain_packets(
         namespace: &Namespace,
         reference: Option<&str>,
@@ -74,17 +74,17 @@ impl SavedInterface {
         let mut own = Self::hold(&turn, namespace, record, ledger)?;
         let changed = offload::plain_packets(namespace, &interface.name);
         own.stuck = changed.as_ref().map(|changed| changed.stuck.clone()).unwrap_or_default();
-        // Where it was refused half-way, the drop puts back what was done; after the turn, which that needs.
+        // If it was refused half-way, the drop reverts what was done; after releasing the turn, which that needs.
         drop(turn);
         changed?;
         Ok(own)
     }
 
-    /// Takes the interface, so that no other run does, and changes nothing about it. Barriers that a killed run left stay
+    /// Claims the interface, so that no other run uses it, without changing it. Barriers that a killed run left stay
     /// until [`SavedInterface::close_only`] is called.
     ///
     /// # Errors
-    /// As of [`SavedInterface::plain_packets`].
+    /// Those of [`SavedInterface::plain_packets`].
     pub fn claim(
         namespace: &Namespace,
         reference: Option<&str>,
@@ -98,7 +98,7 @@ impl SavedInterface {
         Self::hold(&turn, namespace, record, ledger)
     }
 
-    /// Writes the record down, which makes the interface ours.
+    /// Writes the record, which claims the interface.
     fn hold(
         turn: &Turn,
         namespace: &Namespace,
@@ -110,7 +110,7 @@ impl SavedInterface {
         Ok(Self { namespace, ledger: ledger.into(), file, record, stuck: Vec::new(), is_restored: false })
     }
 
-    /// Writes down what is to be changed, before it is.
+    /// Records changes before they are made.
     fn write(&mut self, turn: &Turn) -> Result<(), LedgerError> {
         self.file = turn.write(&self.record, Lock::Exclusive)?;
         Ok(())
@@ -121,21 +121,21 @@ impl SavedInterface {
         &self.record.interface
     }
 
-    /// Offloads that cannot be switched off.
+    /// Offloads that cannot be disabled.
     pub fn stuck(&self) -> &[String] {
         &self.stuck
     }
 
-    /// Whether there are barriers, of ours or of a killed run.
+    /// Whether there are barriers, ours or a killed run's.
     pub fn is_closed(&self) -> bool {
         !self.record.closed.is_empty()
     }
 
-    /// Raises a barrier, or changes the program of the one that stands. It stays there unless it is taken away:
+    /// Creates a barrier, or replaces the program of an existing one. It stays until it is removed:
     /// [`SavedInterface::close_only`], [`SavedInterface::restore`].
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn close(&mut self, direction: Direction, program: &Program) -> Result<(), LedgerError> {
         let (index, mut sockets) = (self.record.index, RouteSocket::open(&self.namespace).map_err(boxed)?);
         if !self.record.closed.contains(&direction) {
@@ -150,10 +150,10 @@ impl SavedInterface {
         sockets.raise_barrier(index, direction, program).map_err(boxed)
     }
 
-    /// Takes barriers away, those of a killed run as well, but for these.
+    /// Removes all barriers except these, including those of a killed run.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn close_only(&mut self, directions: &[Direction]) -> Result<(), LedgerError> {
         self.record.open(&self.namespace, directions)?;
         self.record.closed.retain(|direction| directions.contains(direction));
@@ -161,13 +161,12 @@ impl SavedInterface {
         self.write(&Turn::take(&self.ledger)?)
     }
 
-    /// Puts everything back, and looks whether it is. Of an interface that is in its namespace no more it says so.
+    /// Restores everything and verifies it. If the interface is no longer in its namespace, the result says so.
     ///
-    /// Dropping puts offloads back in silence, and leaves barriers where they are: who drops this has not come to an end in
-    /// order.
+    /// Dropping this restores offloads silently and leaves barriers in place: a drop is not an orderly end.
     ///
     /// # Errors
-    /// When the kernel refuses, or something is not as it was; the file then stays for another try.
+    /// If the kernel refuses, or something is not as before; the file then stays for another try.
     pub fn restore(mut self) -> Result<PutBack, LedgerError> {
         if !self.is_gone()? {
             self.close_only(&[])?;
@@ -175,10 +174,10 @@ impl SavedInterface {
         self.put_back()
     }
 
-    /// Whether something was changed about the interface that is in its namespace no more.
+    /// Whether changes were made to an interface that is no longer in its namespace.
     ///
     /// # Errors
-    /// When the interfaces cannot be listed.
+    /// If the interfaces cannot be listed.
     pub fn is_gone(&self) -> Result<bool, LedgerError> {
         Ok(self.record.now(&self.namespace)?.is_none() && self.record.gone() != PutBack::Done)
     }
@@ -192,13 +191,13 @@ impl SavedInterface {
         if done == PutBack::Done {
             self.record.offloads.clear();
         }
-        // A barrier goes with its interface.
+        // A barrier is removed with its interface.
         if done != PutBack::Done || self.record.closed.is_empty() && !self.record.clsact {
             turn.remove(&self.record.name())?;
         } else {
             self.write(&turn)?;
         }
-        // The lock goes with the file, while the turn is ours.
+        // The lock is released with the file, while the turn is ours.
         let _ = self.file.unlock();
         Ok(done)
     }
@@ -214,16 +213,16 @@ impl Drop for SavedInterface {
     }
 }
 
-/// Puts back what killed runs left changed: of interfaces in `here`, and in namespaces that can still be found.
+/// Restores what killed runs left changed: interfaces in `here`, and in namespaces that can still be found.
 ///
 /// # Errors
-/// When the ledger cannot be read.
+/// If the ledger cannot be read.
 pub fn restore_abandoned(here: &Namespace, ledger: &Path) -> Result<Cleared<InterfaceRecord>, LedgerError> {
     clear(here, ledger)
 }
 
 impl InterfaceRecord {
-    /// Of this interface, with what a killed run left changed about it.
+    /// A record for this interface, including what a killed run left changed.
     fn begun(
         turn: &Turn,
         namespace: &Namespace,
@@ -249,7 +248,7 @@ impl InterfaceRecord {
         Ok(record)
     }
 
-    /// Takes barriers away, all but these, and the discipline that held them if it holds nothing more.
+    /// Removes barriers, all except these, and the qdisc that held them if it is empty.
     fn open(&self, namespace: &Namespace, but: &[Direction]) -> Result<(), LedgerError> {
         if self.closed.is_empty() && !self.clsact {
             return Ok(());
@@ -262,13 +261,13 @@ impl InterfaceRecord {
         if self.clsact && is_empty { sockets.remove_clsact(self.index).map_err(boxed) } else { Ok(()) }
     }
 
-    /// The interface as it is now, perhaps under another name, if it is in its namespace.
+    /// The present interface, possibly under another name, if it is in its namespace.
     fn now(&self, namespace: &Namespace) -> Result<Option<Interface>, LedgerError> {
         let all = RouteSocket::open(namespace).and_then(|mut sockets| sockets.interfaces());
         Ok(all.map_err(boxed)?.into_iter().find(|interface| interface.index == self.index))
     }
 
-    /// What became of what was changed, when the interface is in its namespace no more. The kernel takes filters off an
+    /// The state of the changes when the interface is no longer in its namespace. The kernel removes filters from an
     /// interface that moves, and leaves its offloads as they are.
     fn gone(&self) -> PutBack {
         if self.offloads.is_empty() && self.closed.is_empty() {
@@ -306,7 +305,7 @@ impl InterfaceRecord {
             Ok(off) => {
                 Err(LedgerError::NotAsBefore { interface: now.name.clone(), offloads: off.join(", ") })
             }
-            // Gone since it was looked for.
+            // Removed since it was looked up.
             Err(OffloadError::Refused { cause, .. }) if cause.raw_os_error() == Some(libc::ENODEV) => {
                 Ok(self.gone())
             }
@@ -362,7 +361,7 @@ impl Record for InterfaceRecord {
         Some(record)
     }
 
-    /// Switches on what was on, and takes barriers away.
+    /// Enables what was on, and removes barriers.
     fn put_back(&self, namespace: &Namespace) -> Result<PutBack, LedgerError> {
         let done = self.put_back_offloads(namespace)?;
         if done == PutBack::Done {

@@ -1,13 +1,14 @@
-//! When and where the kernel runs the calling thread: on which processor, before whom.
+//! When and where the kernel runs the calling thread: its processor and priority.
 //!
-//! What is changed here is that one thread's alone. Programs that it starts, and threads that ask for it by
-//! [`as_usual`], run where the process might run before; priority is never handed on (`SCHED_RESET_ON_FORK`).
+//! Changes only apply to that one thread. Programs that it starts, and threads that call [`as_usual`], run where the
+//! process was allowed to run before; the priority is never inherited (`SCHED_RESET_ON_FORK`).
 //!
-//! **The kernel's guard against real-time hogs.** Threads under `SCHED_FIFO` go before all usual ones, so one that never
-//! sleeps would starve the rest. The kernel therefore gives them no more than `kernel.sched_rt_runtime_us` (950 ms) of
-//! each `kernel.sched_rt_period_us` (1 s) of a processor: who exceeds it stands still for the rest, 50 ms at one go. Kernels
-//! from 6.12 on give that time to usual threads that wait, by a deadline server, which stops the hog as long. Whoever
-//! sleeps often enough meets neither; [`RealTimeShare`] says how often that is.
+//! **The kernel's guard against real-time hogs.** Threads under `SCHED_FIFO` have priority over all normal ones, so
+//! one that never sleeps would starve the rest. The kernel therefore limits them to `kernel.sched_rt_runtime_us` (950
+//! ms) of each `kernel.sched_rt_period_us` (1 s) of a processor: a thread that exceeds this is stopped for the rest,
+//! 50 ms at once. Kernels since 6.12 give that time to waiting normal threads, through a deadline server, which stops
+//! the hog for as long. A thread that sleeps often enough is affected by neither; [`RealTimeShare`] says how often
+//! that is.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -19,26 +20,26 @@ use nix::unistd::Pid;
 
 /// The calling thread.
 const SELF: Pid = Pid::from_raw(0);
-/// The processors that this process might use when it began to change that.
+/// The processors that this process was allowed to use before it changed that.
 static USUAL: OnceLock<CpuSet> = OnceLock::new();
 
-/// Before whom a thread runs.
+/// The priority of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// As it was started.
+    /// Unchanged.
     #[default]
     Usual,
-    /// With the largest share among usual threads, nice −20: made to wait less, and nobody starves. It may count within a
-    /// session only ([`groups_by_session`]).
+    /// The largest share among normal threads, nice −20: shorter run-queue waits, and nothing starves. It may only
+    /// apply within a session ([`groups_by_session`]).
     High,
-    /// Before all usual threads, by the lowest priority of `SCHED_FIFO`.
+    /// Before all normal threads, with the lowest priority of `SCHED_FIFO`.
     RealTime,
 }
 
-/// Lets the calling thread run on this processor alone.
+/// Pins the calling thread to this processor.
 ///
 /// # Errors
-/// When there is no such processor, or this process may not use it.
+/// If the processor does not exist, or this process may not use it.
 pub fn pin(processor: usize) -> io::Result<()> {
     let usual = sched_getaffinity(SELF)?;
     let _ = USUAL.set(usual);
@@ -47,32 +48,32 @@ pub fn pin(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(SELF, &only)?)
 }
 
-/// Lets another process, and those that it starts later, run on this processor alone.
+/// Pins another process, and those that it starts later, to this processor.
 ///
 /// # Errors
-/// When there is no such processor, or that process may not use it, or is gone.
+/// If the processor does not exist, or that process may not use it or is gone.
 pub fn pin_process(process: u32, processor: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(processor)?;
     Ok(sched_setaffinity(Pid::from_raw(process as i32), &only)?)
 }
 
-/// A processor that nobody else has who asks in this way, the one that the calling thread runs on if it can be had: for as
-/// long as the claim lives. Nothing where all that it may use are taken.
+/// A processor that no other claim has, preferably the one that the calling thread runs on, for as long as the claim
+/// lives. `None` if all usable ones are taken.
 ///
 /// Claims are names of sockets in the network namespace: they end with their process, however that ends.
 #[derive(Debug)]
 pub struct Claim {
-    /// Which.
+    /// The processor.
     pub processor: usize,
     _name: UnixListener,
 }
 
 impl Claim {
-    /// Claims one for a purpose, which is part of the name.
+    /// Makes a claim for a purpose, which is part of the name.
     ///
     /// # Errors
-    /// When the kernel says nothing about processors.
+    /// If the kernel gives no information on processors.
     pub fn make(purpose: &str) -> io::Result<Option<Self>> {
         let mut processors = usable_processors()?;
         let current = sched_getcpu()?;
@@ -89,14 +90,14 @@ impl Claim {
 /// The processors that the calling thread may use, in order.
 ///
 /// # Errors
-/// When the kernel does not say.
+/// If the kernel does not report them.
 pub fn usable_processors() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(SELF)?;
     Ok((0..CpuSet::count()).filter(|&processor| set.is_set(processor).unwrap_or(false)).collect())
 }
 
-/// Lets the calling thread run wherever this process might before [`pin`]. Makes at most one system call, and allocates
-/// nothing.
+/// Lets the calling thread run wherever this process was allowed to before [`pin`]. Makes at most one system call,
+/// and allocates nothing.
 pub fn as_usual() -> io::Result<()> {
     match USUAL.get() {
         None => Ok(()),
@@ -104,10 +105,10 @@ pub fn as_usual() -> io::Result<()> {
     }
 }
 
-/// Changes the calling thread's priority. Threads and programs that it starts later have the usual one.
+/// Changes the calling thread's priority. Threads and programs that it starts later have the normal one.
 ///
 /// # Errors
-/// When this process lacks `CAP_SYS_NICE` over the host, and its limits (`ulimit -r`, `ulimit -e`) do not allow it.
+/// If this process lacks `CAP_SYS_NICE` over the host, and its limits (`ulimit -r`, `ulimit -e`) do not allow it.
 #[expect(unsafe_code, reason = "system calls that nix lacks")]
 pub fn set_priority(priority: Priority) -> io::Result<()> {
     let (policy, level) = match priority {
@@ -128,27 +129,27 @@ pub fn set_priority(priority: Priority) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the calling thread run soon after it is called, however many others want to: nice −20, where that is allowed and
-/// nobody has chosen another nice value. For a thread that has little to do. Threads and programs that it starts later have
-/// the usual priority.
+/// Lets the calling thread run soon after it is woken, however many others are ready: nice −20, if allowed and no
+/// other nice value was set. For a thread with little work. Threads and programs that it starts later have the normal
+/// priority.
 #[expect(unsafe_code, reason = "a system call that nix lacks")]
 pub fn run_soon() {
     // SAFETY: no pointers are passed; 0 is the calling thread. An error is −1, which is not 0 either.
     if unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } == 0 {
-        // Whoever may not goes on as it was.
+        // If it is not allowed, nothing changes.
         let _ = set_priority(Priority::High);
     }
 }
 
-/// Whether the kernel shares processors among sessions first, so that the nice value counts only within one.
+/// Whether the kernel first divides processors among sessions, so that the nice value only applies within one.
 pub fn groups_by_session() -> bool {
     std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|text| text.trim() == "1")
 }
 
-/// How much of a processor real-time threads may have, as the kernel is set.
+/// The kernel's limit on CPU time of real-time threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RealTimeShare {
-    /// Microseconds of each period; nothing where there is no bound.
+    /// Microseconds in each period; `None` if there is no limit.
     pub runtime: Option<u64>,
     /// The period in microseconds.
     pub period: u64,
@@ -158,15 +159,15 @@ impl RealTimeShare {
     /// Reads the kernel's settings.
     ///
     /// # Errors
-    /// When the kernel does not show them.
+    /// If the kernel does not show them.
     pub fn read() -> io::Result<Self> {
         let setting = |name: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{name}"));
         Self::parse(&setting("sched_rt_runtime_us")?, &setting("sched_rt_period_us")?)
             .ok_or_else(|| io::Error::other("kernel.sched_rt_runtime_us is not a number"))
     }
 
-    /// For 1000 parts of time awake, those for which a thread has to rest so that it is never stopped: twice what the kernel
-    /// keeps from real-time threads. Usual threads must really get that much, and of a short pause a good part goes into
+    /// The rest that a thread needs per 1000 parts of time awake, so that it is never stopped: twice what the kernel
+    /// reserves for normal threads. Normal threads must actually get that time, and much of a short pause is spent
     /// switching to them and back.
     pub fn rest(self) -> u64 {
         let Some(runtime) = self.runtime else { return 0 };
@@ -177,7 +178,7 @@ impl RealTimeShare {
     fn parse(runtime: &str, period: &str) -> Option<Self> {
         let runtime: i64 = runtime.trim().parse().ok()?;
         let period = period.trim().parse().ok()?;
-        // −1 stands for no bound; as much as the period is none either.
+        // −1 means no limit, and so does a runtime equal to the period.
         let runtime = u64::try_from(runtime).ok().filter(|&runtime| runtime < period);
         Some(Self { runtime, period })
     }

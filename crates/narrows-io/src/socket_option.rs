@@ -1,9 +1,9 @@
-//! Socket options that nix lacks.
+//! Socket options that nix does not have.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Values that socket options take: plain integers, valid for any bytes.
+/// Values of socket options: plain integers, valid for any bytes.
 pub(crate) trait OptionValue: Sized {}
 impl OptionValue for i32 {}
 impl OptionValue for u32 {}

@@ -1,7 +1,6 @@
-//! The kernel's settings of one network namespace, as under `/proc/sys/net`.
+//! Kernel settings of one network namespace, as under `/proc/sys/net`.
 //!
-//! The kernel shows each thread the settings of the namespace the thread is in, so they are read and written
-//! from inside.
+//! The kernel shows each thread the settings of the thread's namespace, so they are read and written from inside.
 
 use std::fs;
 use std::io;
@@ -15,10 +14,10 @@ pub enum SysctlError {
     /// The namespace could not be entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// The path leads elsewhere.
+    /// The path is not a network setting.
     #[error("`{key}` is not a network setting: it must be a plain path such as net/ipv4/ip_forward")]
     NotASetting {
-        /// As it was given.
+        /// The given path.
         key: String,
     },
     /// The file could not be read or written.
@@ -30,7 +29,7 @@ pub enum SysctlError {
         key: String,
         /// The namespace's label.
         namespace: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
@@ -54,8 +53,8 @@ pub fn write_sysctl(namespace: &Namespace, key: &str, value: &str) -> Result<Str
     written.map_err(|cause| refused("write", key, namespace, cause))
 }
 
-/// Writes several settings. Those of IPv6 may be missing: a kernel may have no IPv6, and an interface with an MTU below 1280
-/// has none.
+/// Writes several settings. IPv6 settings may be missing: a kernel may have no IPv6, and an interface with an MTU
+/// below 1280 has none.
 pub(crate) fn write_sysctls<K: AsRef<str> + Sync>(
     namespace: &Namespace,
     settings: &[(K, &str)],
@@ -83,7 +82,7 @@ fn refused(verb: &'static str, key: &str, namespace: &Namespace, cause: io::Erro
     SysctlError::Refused { verb, key: key.into(), namespace: namespace.label().into(), cause }
 }
 
-/// Only settings of the network are per namespace; anything else would be the whole host's.
+/// Only network settings are per namespace; anything else would affect the whole host.
 fn path_of(key: &str) -> Result<PathBuf, SysctlError> {
     let relative = Path::new(key);
     let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));

@@ -1,4 +1,4 @@
-//! Terminals: raw mode that is taken back, window sizes, and pairs of pseudo-terminals.
+//! Terminals: raw mode that is reverted, window sizes, and pseudo-terminals.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -12,25 +12,25 @@ use nix::sys::stat::Mode;
 use nix::sys::termios::{OutputFlags, SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 use nix::unistd::setsid;
 
-/// How a terminal was set, to be put back.
+/// Settings of a terminal, to be restored.
 #[derive(Clone, Debug)]
 pub struct Settings(Termios);
 
 impl Settings {
-    /// As they are now.
+    /// The present settings.
     ///
     /// # Errors
-    /// When it is no terminal.
+    /// If it is not a terminal.
     pub fn of(terminal: &impl AsFd) -> io::Result<Self> {
         Ok(Self(tcgetattr(terminal)?))
     }
 
-    /// Sets the terminal so; from the background, too.
+    /// Applies these settings to the terminal; works from the background, too.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// If the terminal is gone.
     pub fn set(&self, terminal: &impl AsFd) -> io::Result<()> {
-        // A process in the background would be stopped for it.
+        // Otherwise a process in the background would be stopped.
         let background: SigSet = [Signal::SIGTTOU].into_iter().collect();
         let mut before = SigSet::empty();
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&background), Some(&mut before))?;
@@ -39,14 +39,14 @@ impl Settings {
         Ok(set?)
     }
 
-    /// The same, but every byte passes as it is, at once, both ways.
+    /// The same in raw mode: every byte passes unchanged and at once, in both directions.
     pub fn raw(&self) -> Self {
         let mut raw = self.clone();
         cfmakeraw(&mut raw.0);
         raw
     }
 
-    /// The same, but what is written comes out as it is.
+    /// The same with output unchanged.
     pub fn plain_output(&self) -> Self {
         let mut plain = self.clone();
         plain.0.output_flags.remove(OutputFlags::OPOST);
@@ -54,7 +54,7 @@ impl Settings {
     }
 }
 
-/// Rows and columns of a terminal.
+/// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSize {
     /// Lines of text.
@@ -64,10 +64,10 @@ pub struct WindowSize {
 }
 
 impl WindowSize {
-    /// As it is now.
+    /// The present size.
     ///
     /// # Errors
-    /// When it is no terminal.
+    /// If it is not a terminal.
     #[expect(unsafe_code, reason = "a system call")]
     pub fn of(terminal: &impl AsFd) -> io::Result<Self> {
         let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
@@ -77,10 +77,10 @@ impl WindowSize {
         Ok(Self { rows: size.ws_row, columns: size.ws_col })
     }
 
-    /// Tells the terminal so, which tells the programs in front of it.
+    /// Sets the size, which notifies the foreground programs.
     ///
     /// # Errors
-    /// When it is no terminal.
+    /// If it is not a terminal.
     #[expect(unsafe_code, reason = "a system call")]
     pub fn set(self, terminal: &impl AsFd) -> io::Result<()> {
         let size = libc::winsize { ws_row: self.rows, ws_col: self.columns, ws_xpixel: 0, ws_ypixel: 0 };
@@ -91,20 +91,20 @@ impl WindowSize {
     }
 }
 
-/// A pseudo-terminal: what is written to one side is typed at the other.
+/// A pseudo-terminal: what is written to one side is input at the other.
 #[derive(Debug)]
 pub struct PseudoTerminal {
-    /// The side of whoever plays the person.
+    /// The side of the terminal emulator.
     pub person: OwnedFd,
     /// The side of the programs.
     pub programs: OwnedFd,
 }
 
 impl PseudoTerminal {
-    /// A new one.
+    /// Creates one.
     ///
     /// # Errors
-    /// When `/dev/ptmx` or `/dev/pts` is missing.
+    /// If `/dev/ptmx` or `/dev/pts` is missing.
     pub fn open() -> io::Result<Self> {
         let person = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC)?;
         grantpt(&person)?;
@@ -115,15 +115,15 @@ impl PseudoTerminal {
     }
 }
 
-/// The process group in front of a terminal.
+/// The foreground process group of a terminal.
 ///
 /// # Errors
-/// When it is no terminal, or nobody's.
+/// If it is not a terminal, or has none.
 pub fn foreground(terminal: &impl AsFd) -> io::Result<u32> {
     Ok(nix::unistd::tcgetpgrp(terminal)?.as_raw() as u32) // never negative
 }
 
-/// Has `command` start as the leader of a session of its own, with the terminal as its controlling one.
+/// Makes `command` start as the leader of its own session, with the terminal as its controlling one.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn lead_session(command: &mut Command, terminal: OwnedFd) {
     let lead = move || {

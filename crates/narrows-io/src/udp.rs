@@ -1,4 +1,4 @@
-//! UDP sockets whose datagrams come with the kernel's receive stamp, for probes that measure one-way delays.
+//! UDP sockets with the kernel's receive timestamps, for probes that measure one-way delays.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -10,15 +10,15 @@ use nix::sys::socket::{self, ControlMessageOwned, MsgFlags, sockopt};
 use crate::clock::{MonotonicTime, WallClockOffset};
 use crate::namespace::Namespace;
 
-/// Bytes of the receive buffer: some 10,000 small datagrams.
+/// The size of the receive buffer in bytes: some 10,000 small datagrams.
 const BUFFER: usize = 8 << 20;
 
-/// A datagram that came in.
+/// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Its bytes, as many as there was room for.
+    /// Its length, limited by the buffer.
     pub length: usize,
-    /// When the kernel took it in.
+    /// When the kernel received it.
     pub stamp: Option<MonotonicTime>,
     /// DSCP and ECN of its IP header.
     pub traffic_class: Option<u8>,
@@ -34,7 +34,7 @@ impl StampedUdp {
     /// Binds a socket in the namespace, on any free port if `port` is 0.
     ///
     /// # Errors
-    /// When the namespace cannot be entered or the address is taken or not there.
+    /// If the namespace cannot be entered, or the address is in use or does not exist.
     pub fn bind(namespace: &Namespace, address: IpAddr, port: u16) -> io::Result<Self> {
         let socket = namespace.run(|| UdpSocket::bind((address, port))).map_err(io::Error::other)??;
         socket::setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
@@ -42,33 +42,33 @@ impl StampedUdp {
             IpAddr::V4(_) => socket::setsockopt(&socket, sockopt::IpRecvTos, &true)?,
             IpAddr::V6(_) => socket::setsockopt(&socket, sockopt::Ipv6RecvTClass, &true)?,
         }
-        // So that a receiver that has to wait for a processor loses nothing; without privilege, as much as is allowed.
+        // So that a receiver waiting for a processor loses nothing; without privilege, as much as is allowed.
         if socket::setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
             socket::setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
         }
         Ok(Self { socket })
     }
 
-    /// Where it is bound.
+    /// Its local address.
     ///
     /// # Errors
-    /// When the system cannot say.
+    /// If the system does not report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Receives from that address only from here on.
+    /// From now on, receives only from that address.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn only_from(&self, peer: SocketAddr) -> io::Result<()> {
         self.socket.connect(peer)
     }
 
-    /// Gives what is sent from here on this DSCP (the upper six bits) and ECN field (RFC 3168).
+    /// Sets the DSCP (the upper six bits) and ECN field (RFC 3168) of what is sent from now on.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn set_traffic_class(&self, class: u8) -> io::Result<()> {
         match self.address()? {
             SocketAddr::V4(_) => socket::setsockopt(&self.socket, sockopt::Ipv4Tos, &class.into())?,
@@ -80,17 +80,17 @@ impl StampedUdp {
     /// Sends one datagram.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
         self.socket.send_to(bytes, to)
     }
 
-    /// Receives one datagram. Nothing when none came in time.
+    /// Receives one datagram. `None` if none arrived in time.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn receive(&self, bytes: &mut [u8], patience: Duration) -> io::Result<Option<Datagram>> {
-        // Zero would mean for ever.
+        // Zero would mean "no limit".
         self.socket.set_read_timeout(Some(patience.max(Duration::from_millis(1))))?;
         let mut control = nix::cmsg_space!(libc::timespec, libc::c_int);
         let mut pieces = [IoSliceMut::new(bytes)];

@@ -1,7 +1,7 @@
-//! The memory that the kernel and we share for frames, in chunks of one size.
+//! Frame memory shared with the kernel, in chunks of one size.
 //!
-//! Each chunk is in one place at any time: free here, lent to the kernel by a port ([`Lent`] says which), or held as a
-//! [`Chunk`] by whoever has the frame in it. A chunk that is dropped is free again.
+//! Each chunk is in exactly one place at any time: free here, lent to the kernel by a port ([`Lent`] records which),
+//! or held as a [`Chunk`] by the owner of the frame in it. A chunk that is dropped becomes free.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
@@ -9,23 +9,23 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Kernels back memory that is aligned to this by large pages, if they are asked to.
+/// Kernels use large pages for memory with this alignment, if asked to.
 const ALIGNMENT: usize = 2 << 20;
 const PAGE: usize = 4096;
-/// `XDP_PACKET_HEADROOM`: what the kernel keeps free in front of a frame in any case.
+/// `XDP_PACKET_HEADROOM`: what the kernel always reserves before a frame.
 const KERNEL_HEADROOM: usize = 256;
-/// What we ask for beyond it: the stamp lies there, in the cache line where the frame begins.
+/// Our additional headroom: it holds the timestamp, in the cache line where the frame begins.
 pub(crate) const HEADROOM: usize = 16;
-/// Where frames begin in a chunk.
+/// The offset of frames in a chunk.
 pub(crate) const FRAME_AT: usize = KERNEL_HEADROOM + HEADROOM;
 
-/// Memory for frames, and which of its chunks are free.
+/// Frame memory, and which of its chunks are free.
 pub struct Umem {
     memory: NonNull<u8>,
     layout: Layout,
     chunk_size: usize,
     chunks: u32,
-    /// Used last is used first: that is still in the cache.
+    /// Last used, first reused: it is still in the cache.
     free: Mutex<Vec<u32>>,
 }
 
@@ -37,12 +37,12 @@ unsafe impl Send for Umem {}
 unsafe impl Sync for Umem {}
 
 impl Umem {
-    /// Memory for `chunks` frames of up to `chunk_size` bytes less [`FRAME_AT`], 2048 or 4096.
+    /// Memory for `chunks` frames of up to `chunk_size` bytes minus [`FRAME_AT`]; `chunk_size` is 2048 or 4096.
     #[expect(unsafe_code, reason = "the memory is the kernel's and ours")]
     pub(crate) fn new(chunks: u32, chunk_size: usize) -> Arc<Self> {
         assert!(chunks > 0 && chunk_size.is_power_of_two() && chunk_size > FRAME_AT);
         let alignment = if cfg!(miri) { PAGE } else { ALIGNMENT };
-        // No page of it is anybody else's.
+        // None of its pages is shared with anything else.
         let size = (chunks as usize * chunk_size).next_multiple_of(PAGE);
         let layout = Layout::from_size_align(size, alignment)
             .expect("the memory for frames is far below what can be addressed");
@@ -55,17 +55,17 @@ impl Umem {
         Arc::new(Self { memory, layout, chunk_size, chunks, free })
     }
 
-    /// How many chunks there are.
+    /// The number of chunks.
     pub fn chunks(&self) -> usize {
         self.chunks as usize
     }
 
-    /// How many of them nobody has.
+    /// The number of free chunks.
     pub fn free(&self) -> usize {
         self.list().len()
     }
 
-    /// The longest frame that fits into one chunk.
+    /// The maximum length of a frame in one chunk.
     pub(crate) fn capacity(&self) -> usize {
         self.chunk_size - FRAME_AT
     }
@@ -74,23 +74,23 @@ impl Umem {
         self.chunk_size
     }
 
-    /// Where it lies, for the kernel.
+    /// Its address range, for the kernel.
     pub(crate) fn region(&self) -> (u64, u64) {
         (self.memory.as_ptr() as u64, self.layout.size() as u64)
     }
 
-    /// The chunk that an address of the kernel's lies in, `None` beyond the last.
+    /// The chunk that contains one of the kernel's addresses; `None` beyond the last.
     pub(crate) fn index(&self, address: u64) -> Option<u32> {
         let index = u32::try_from(address / self.chunk_size as u64).ok()?;
         (index < self.chunks).then_some(index)
     }
 
-    /// Where a frame begins in a chunk, as the kernel counts.
+    /// The address of a frame in a chunk, as the kernel counts.
     pub(crate) fn frame_address(&self, index: u32) -> u64 {
         u64::from(index) * self.chunk_size as u64 + FRAME_AT as u64
     }
 
-    /// Takes up to `count` free chunks as long as more than `leaving` are free.
+    /// Takes up to `count` free chunks, as long as more than `leaving` remain free.
     pub(crate) fn take(&self, count: usize, leaving: usize, into: &mut Vec<u32>) {
         let mut free = self.list();
         let count = count.min(free.len().saturating_sub(leaving));
@@ -98,13 +98,13 @@ impl Umem {
         into.extend(free.drain(from..).rev());
     }
 
-    /// Makes chunks free.
+    /// Returns chunks to the free list.
     pub(crate) fn give(&self, chunks: impl IntoIterator<Item = u32>) {
         self.list().extend(chunks);
     }
 
-    /// The `length` bytes at an address; `None` where they are not all in one chunk. Whoever reads or writes there must
-    /// have the chunk.
+    /// The `length` bytes at an address; `None` if they are not all in one chunk. Only the owner of the chunk may
+    /// read or write there.
     #[expect(unsafe_code, reason = "the memory is reached by a pointer")]
     pub(crate) fn place(&self, address: u64, length: usize) -> Option<NonNull<u8>> {
         self.index(address)?;
@@ -130,8 +130,8 @@ impl Drop for Umem {
     }
 }
 
-/// Says whether a child process is to have the memory. While the kernel has it pinned, it would copy all of it for each
-/// `fork`, which takes tens of milliseconds; a child that starts another program needs none of it.
+/// Sets whether a child process gets the memory. While the kernel has it pinned, each `fork` would copy all of it,
+/// which takes tens of milliseconds; a child that starts another program does not need it.
 #[expect(unsafe_code, reason = "a system call about memory")]
 fn advise(memory: NonNull<u8>, layout: Layout, advice: i32) {
     if !cfg!(miri) {
@@ -146,13 +146,13 @@ impl fmt::Debug for Umem {
     }
 }
 
-/// A chunk that is ours, and where the frame lies in it.
+/// A chunk that we own, and the position of the frame in it.
 pub struct Chunk {
     umem: Arc<Umem>,
-    /// Where the kernel sees the frame.
+    /// The kernel's address of the frame.
     address: u32,
     length: u32,
-    /// Where we see it.
+    /// Our address of the frame.
     memory: NonNull<u8>,
 }
 
@@ -164,7 +164,7 @@ unsafe impl Send for Chunk {}
 unsafe impl Sync for Chunk {}
 
 impl Chunk {
-    /// The frame of this length at this address, as the kernel counts; `None` where that is not within one chunk.
+    /// The frame with this length at this address, as the kernel counts; `None` if it is not within one chunk.
     ///
     /// # Safety
     /// The caller alone has the chunk, and has it no longer.
@@ -175,16 +175,16 @@ impl Chunk {
         Some(Self { umem: Arc::clone(umem), memory, address, length })
     }
 
-    /// Whether it is of this memory.
+    /// Whether it belongs to this memory.
     pub(crate) fn is_of(&self, umem: &Arc<Umem>) -> bool {
         Arc::ptr_eq(&self.umem, umem)
     }
 
-    /// Where the frame is. The chunk is then the caller's to lend or to give back.
+    /// The address of the frame. The chunk is then the caller's to lend or to return.
     pub(crate) fn into_address(self) -> u64 {
         let address = u64::from(self.address);
         let mut chunk = std::mem::ManuallyDrop::new(self);
-        // The count of users goes down; the chunk stays taken.
+        // The reference count is decremented; the chunk stays taken.
         drop_in_place(&mut chunk.umem);
         address
     }
@@ -226,7 +226,7 @@ impl fmt::Debug for Chunk {
     }
 }
 
-/// Which chunks a port has lent to the kernel. What the kernel gives back is believed only if it was lent.
+/// The chunks that a port has lent to the kernel. Chunks returned by the kernel are only accepted if they were lent.
 #[derive(Debug)]
 pub(crate) struct Lent {
     bits: Vec<u64>,
@@ -249,7 +249,7 @@ impl Lent {
         self.count += 1;
     }
 
-    /// Takes a chunk back; `false` where it was not lent.
+    /// Takes a chunk back; `false` if it was not lent.
     pub(crate) fn take_back(&mut self, index: u32) -> bool {
         let (word, bit) = (index as usize / 64, 1 << (index % 64));
         let was = self.bits.get(word).is_some_and(|bits| bits & bit != 0);
@@ -260,7 +260,7 @@ impl Lent {
         was
     }
 
-    /// Takes all of them back.
+    /// Takes all chunks back.
     pub(crate) fn drain(&mut self) -> Vec<u32> {
         self.count = 0;
         let mut all = Vec::new();

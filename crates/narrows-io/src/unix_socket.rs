@@ -1,6 +1,7 @@
-//! Connections to Unix sockets that wait no longer than they may.
+//! Connections to Unix sockets with a time limit.
 //!
-//! The kernel lets whoever connects wait until the other side has room for it, which a stopped program may never have.
+//! The kernel makes a connecting process wait until the other side has room for it, which may never happen if that
+//! program is stopped.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,52 +15,52 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeVal;
 
-/// What came of asking.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listener {
-    /// Somebody listens there, or it may not be asked.
+    /// A process listens there, or it may not be checked.
     There,
-    /// A socket is there that nobody listens at any more.
+    /// A socket exists, but nobody listens any more.
     Dead,
     /// There is no socket.
     Missing,
 }
 
-/// Connects to a stream socket, which takes no longer than `patience`.
+/// Connects to a stream socket, waiting at most `patience`.
 ///
 /// # Errors
-/// The kernel's; `WouldBlock` where the other side has no room for so long.
+/// The kernel's; `WouldBlock` if the other side had no room for that long.
 pub fn connect_within(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     let stream = stream(SockFlag::SOCK_CLOEXEC)?;
     let limit = TimeVal::new(patience.as_secs() as _, patience.subsec_micros().into());
     setsockopt(&stream, sockopt::SendTimeout, &limit)?;
     connect(stream.as_raw_fd(), &UnixAddr::new(path)?)?;
-    // It is a limit on writing as well.
+    // It also limits writing.
     setsockopt(&stream, sockopt::SendTimeout, &TimeVal::new(0, 0))?;
     Ok(stream.into())
 }
 
-/// The process at the other end of a connection, by its number here.
+/// The process at the other end of a connection, by its ID in our PID namespace.
 ///
 /// # Errors
 /// The kernel's.
 pub fn peer_process(stream: &UnixStream) -> io::Result<u32> {
     let peer = getsockopt(stream, sockopt::PeerCredentials)?;
-    // 0 for a process that has no number here: one of a PID namespace around this one.
+    // 0 for a process without an ID here: one in an enclosing PID namespace.
     u32::try_from(peer.pid())
         .ok()
         .filter(|process| *process > 0)
         .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Whether somebody listens at this socket. Never waits.
+/// Whether a process listens at this socket. Never waits.
 pub fn listener(path: &Path) -> Listener {
     let asked = stream(SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)
         .and_then(|stream| connect(stream.as_raw_fd(), &UnixAddr::new(path)?));
     match asked {
         Err(Errno::ECONNREFUSED) => Listener::Dead,
         Err(Errno::ENOENT) => Listener::Missing,
-        // Nor does one that has no room just now (EAGAIN) count as dead.
+        // A listener without room at present (EAGAIN) does not count as dead either.
         _ => Listener::There,
     }
 }

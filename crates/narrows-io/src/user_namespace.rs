@@ -1,8 +1,7 @@
-//! Working without root: a user namespace of our own, in which we hold every capability.
+//! Working without root: our own user namespace, in which we hold every capability.
 //!
-//! Network namespaces made inside it, their veth pairs and packet sockets need no privilege on the host.
-//! What does not work there: entering the host's own namespaces, AF_XDP, receive buffers above
-//! `net.core.rmem_max`.
+//! Network namespaces created inside it, their veth pairs and packet sockets need no privilege on the host. Not
+//! possible there: entering the host's own namespaces, AF_XDP, receive buffers above `net.core.rmem_max`.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,32 +13,32 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
 use nix::unistd::{getegid, geteuid};
 
-/// Who the programs we start believe to be.
+/// The user that started programs appear to run as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InnerUser {
     /// Root, as with `unshare -r`: they may configure their own network.
     Root,
-    /// The user who called us. They hold no capabilities.
+    /// The calling user. They hold no capabilities.
     Same,
 }
 
-/// Why no user namespace could be had.
+/// Why no user namespace could be created.
 #[derive(Debug, thiserror::Error)]
 pub enum UserNamespaceError {
-    /// Threads exist already.
+    /// The process already has threads.
     #[error("a user namespace must be entered before any thread is started; {threads} are running")]
     Threads {
-        /// How many.
+        /// Their number.
         threads: usize,
     },
-    /// This host does not let ordinary users make them.
+    /// This host does not let unprivileged users create them.
     #[error(
         "this host does not allow user namespaces ({cause}): run as root, or have the administrator set \
          user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 or \
          kernel.apparmor_restrict_unprivileged_userns=0, whichever this host has"
     )]
     Forbidden {
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// The users could not be mapped.
@@ -47,12 +46,12 @@ pub enum UserNamespaceError {
     Mapping {
         /// The file.
         file: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
 
-/// Moves this process into a user namespace of its own. To be called first of all, while there is one thread.
+/// Moves this process into its own user namespace. Call it first, while the process has one thread.
 pub fn enter_user_namespace(inner: InnerUser) -> Result<(), UserNamespaceError> {
     let threads = fs::read_dir("/proc/self/task").map(Iterator::count).unwrap_or(1);
     if threads > 1 {
@@ -64,11 +63,11 @@ pub fn enter_user_namespace(inner: InnerUser) -> Result<(), UserNamespaceError> 
     users.map().map_err(|(file, cause)| UserNamespaceError::Mapping { file, cause })
 }
 
-/// Moves this process into the user namespace of another process, unless it is there already. To be called while there is
-/// one thread.
+/// Moves this process into the user namespace of another process, unless it is already there. Call it while this
+/// process has one thread.
 ///
 /// # Errors
-/// When the other process is gone, or the kernel refuses.
+/// If the other process is gone, or the kernel refuses.
 pub fn join_user_namespace(process: u32) -> io::Result<()> {
     let other = File::open(format!("/proc/{process}/ns/user"))?;
     let identity = |data: &fs::Metadata| (data.dev(), data.ino());
@@ -78,12 +77,12 @@ pub fn join_user_namespace(process: u32) -> io::Result<()> {
     Ok(setns(other, CloneFlags::CLONE_NEWUSER)?)
 }
 
-/// Has `command` start in a user namespace of its own; for programs with threads, which cannot enter one
-/// themselves. What goes wrong is the error of starting the command.
+/// Makes `command` start in its own user namespace; for programs with threads, which cannot enter one themselves.
+/// Failures are reported as the error of starting the command.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn start_in_user_namespace(command: &mut Command, inner: InnerUser) {
     let enter = move || {
-        // A process that has just given up root may not write its own maps; this ends with the exec.
+        // A process that has just given up root may not write its own maps; exec resets this.
         prctl::set_dumpable(true)?;
         let users = Users::now(inner);
         unshare(CloneFlags::CLONE_NEWUSER)?;
@@ -93,7 +92,7 @@ pub fn start_in_user_namespace(command: &mut Command, inner: InnerUser) {
     unsafe { command.pre_exec(enter) };
 }
 
-/// Who we are outside and inside.
+/// Our IDs outside and inside.
 struct Users {
     outer: (u32, u32),
     inner: (u32, u32),
@@ -109,16 +108,16 @@ impl Users {
         Self { outer, inner }
     }
 
-    /// Writes the maps of the namespace just entered.
+    /// Writes the ID maps of the namespace just entered.
     fn map(self) -> Result<(), (&'static str, io::Error)> {
-        // The kernel lets an ordinary user map groups only once setgroups is given up.
+        // An unprivileged user may map groups only after disabling setgroups.
         write_line("/proc/self/setgroups", format_args!("deny"))?;
         write_line("/proc/self/uid_map", format_args!("{} {} 1", self.inner.0, self.outer.0))?;
         write_line("/proc/self/gid_map", format_args!("{} {} 1", self.inner.1, self.outer.1))
     }
 }
 
-/// One `write` call, as the kernel wants it, without an allocation.
+/// A single `write` call, as the kernel requires, without an allocation.
 fn write_line(file: &'static str, line: std::fmt::Arguments<'_>) -> Result<(), (&'static str, io::Error)> {
     let mut buffer = [0; 64];
     let mut room = &mut buffer[..];

@@ -1,4 +1,4 @@
-//! Sleeping until a descriptor is ready or an instant has come, and signals as descriptors.
+//! Sleeping until a descriptor is ready or an instant is reached, and signals as descriptors.
 
 use std::io;
 use std::marker::PhantomData;
@@ -10,9 +10,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::clock::{MonotonicTime, clock_monotonic};
 
-/// A descriptor to wait for, and what became of it.
+/// A descriptor to wait for, and the result.
 ///
-/// Made anew for each wait, on the stack, so that the sockets are not borrowed in between.
+/// Created for each wait, on the stack, so that the sockets are not borrowed in between.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Waiting<'fd> {
@@ -41,21 +41,21 @@ impl<'fd> Waiting<'fd> {
         Self { entry, descriptor: PhantomData }
     }
 
-    /// Whether the last [`wait`] found it ready. An error or hang-up counts: the next read or write tells.
+    /// Whether the last [`wait`] found it ready. An error or hang-up counts: the next read or write returns it.
     pub fn is_ready(&self) -> bool {
         self.entry.revents != 0
     }
 }
 
-/// Sleeps until a descriptor is ready or `deadline` has come (never, if there is none; one in the past only
-/// looks). Returns how many are ready: zero for the deadline, and also when a signal handler ran in between,
-/// so look at the clock. Allocates nothing.
+/// Sleeps until a descriptor is ready or `deadline` is reached (`None`: no limit; one in the past only polls).
+/// Returns how many are ready: zero at the deadline, and also after a signal handler ran, so check the clock.
+/// Allocates nothing.
 pub fn wait(descriptors: &mut [Waiting<'_>], deadline: Option<MonotonicTime>) -> io::Result<usize> {
     let now = deadline.map_or(MonotonicTime::default(), |_| clock_monotonic());
     wait_from(now, descriptors, deadline)
 }
 
-/// The same for a caller who knows what the clock shows now: it is not looked at.
+/// The same for a caller that knows the present clock reading: it is not read again.
 #[expect(unsafe_code, reason = "a system call")]
 pub fn wait_from(
     now: MonotonicTime,
@@ -74,13 +74,13 @@ pub fn wait_from(
     }
 }
 
-/// What is left until a deadline.
+/// The time left until a deadline.
 pub(crate) fn timeout(now: MonotonicTime, deadline: Option<MonotonicTime>) -> Option<libc::timespec> {
     let left = deadline?.as_nanos().saturating_sub(now.as_nanos());
     Some(libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ })
 }
 
-/// What the kernel is given, with nothing found yet.
+/// The entries for the kernel, with results cleared.
 #[expect(unsafe_code, reason = "a slice of one type seen as one of another")]
 pub(crate) fn entries<'a>(descriptors: &'a mut [Waiting<'_>]) -> &'a mut [libc::pollfd] {
     for descriptor in &mut *descriptors {
@@ -90,11 +90,11 @@ pub(crate) fn entries<'a>(descriptors: &'a mut [Waiting<'_>]) -> &'a mut [libc::
     unsafe { std::slice::from_raw_parts_mut(descriptors.as_mut_ptr().cast(), descriptors.len()) }
 }
 
-/// The timer slack that this process began with, in nanoseconds; 0 while it still has that.
+/// The original timer slack of this process in nanoseconds; 0 while it is unchanged.
 static USUAL_SLACK: AtomicU64 = AtomicU64::new(0);
 
-/// Asks the kernel to wake the calling thread on time instead of up to 50 µs late. Threads started later inherit it;
-/// programs that [`crate::process::spawn`] starts get what this process began with.
+/// Asks the kernel to wake the calling thread on time instead of up to 50 µs late. Threads started later inherit
+/// this; programs started by [`crate::process::spawn`] get the process's original setting.
 pub fn wake_on_time() -> io::Result<()> {
     let usual = nix::sys::prctl::get_timerslack()? as u64; // never negative
     nix::sys::prctl::set_timerslack(1)?;
@@ -103,7 +103,7 @@ pub fn wake_on_time() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the calling thread the timer slack that this process began with. Makes one system call, and allocates nothing.
+/// Restores the process's original timer slack for the calling thread. Makes one system call, and allocates nothing.
 pub(crate) fn wake_as_usual() -> io::Result<()> {
     match USUAL_SLACK.load(Ordering::Relaxed) {
         0 => Ok(()),
@@ -114,21 +114,22 @@ pub(crate) fn wake_as_usual() -> io::Result<()> {
 /// A signal that asked a program to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndSignal {
-    /// Which.
+    /// The signal.
     pub signal: Signal,
-    /// Whether it came from the terminal, which sends it to every process in front of it, and not from a process.
+    /// Whether it came from the terminal, which sends it to every foreground process, and not from a process.
     pub from_terminal: bool,
 }
 
-/// The signals that ask a program to end (`SIGINT`, `SIGTERM`, `SIGHUP`, `SIGQUIT`), to be read instead of suffered.
+/// The signals that ask a program to end (`SIGINT`, `SIGTERM`, `SIGHUP`, `SIGQUIT`), read as events instead of taking
+/// effect.
 #[derive(Debug)]
 pub struct EndSignals {
     descriptor: SignalFd,
 }
 
 impl EndSignals {
-    /// Holds these signals back in the calling thread, and in threads started later, and makes them readable.
-    /// To be called before other threads exist, else they still get them.
+    /// Blocks these signals in the calling thread, and in threads started later, and makes them readable. Call it
+    /// before other threads exist; otherwise those still receive them.
     pub fn catch() -> io::Result<Self> {
         let signals = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
         let signals: SigSet = signals.into_iter().collect();
@@ -137,11 +138,11 @@ impl EndSignals {
         Ok(Self { descriptor })
     }
 
-    /// The next signal that came, if any.
+    /// The next pending signal, if any.
     pub fn take(&mut self) -> io::Result<Option<EndSignal>> {
         let Some(taken) = self.descriptor.read_signal()? else { return Ok(None) };
         let signal = Signal::try_from(taken.ssi_signo as i32).ok();
-        // One that is gone tells the first process of its session, and nobody else.
+        // A terminal that is gone only signals the first process of its session.
         let to_all = |signal| taken.ssi_code == libc::SI_KERNEL && signal != Signal::SIGHUP;
         Ok(signal.map(|signal| EndSignal { signal, from_terminal: to_all(signal) }))
     }

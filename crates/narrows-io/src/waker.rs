@@ -1,36 +1,36 @@
-//! Waking a thread that waits for descriptors, by an `eventfd`.
+//! Wakes a thread that waits for descriptors, through an `eventfd`.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// Wakes whoever waits for it to be readable. It stays readable until [`Waker::clear`], so that a call that comes
-/// before the wait is not lost.
+/// Wakes a thread that waits for it to be readable. It stays readable until [`Waker::clear`], so a call before the
+/// wait is not lost.
 #[derive(Debug)]
 pub struct Waker {
     descriptor: EventFd,
 }
 
 impl Waker {
-    /// One that nobody has called yet.
+    /// A waker that has not been called.
     ///
     /// # Errors
-    /// When the kernel has no descriptor left.
+    /// If the kernel has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Ok(Self { descriptor: EventFd::from_value_and_flags(0, flags)? })
     }
 
-    /// Wakes it. One system call, which never waits; any number of calls count as one.
+    /// Wakes the thread. One system call, which never waits; any number of calls count as one.
     pub fn wake(&self) {
-        // Refused only at 2⁶⁴ − 2 calls that nobody has cleared: then it is readable all the same.
+        // Only refused after 2⁶⁴ − 2 calls without a clear: then it is readable anyway.
         let _ = self.descriptor.write(1);
     }
 
     /// Makes it unreadable again.
     pub fn clear(&self) {
-        // Refused only when nobody has called.
+        // Only refused if there was no call.
         let _ = self.descriptor.read();
     }
 }

@@ -1,8 +1,8 @@
-//! What becomes of interfaces and of a process while a run goes on.
+//! Monitors interfaces and a process during a run.
 //!
-//! A [`Watch`] is a descriptor that is ready when something has happened, for the same wait as packets and signals; what
-//! it was is then asked for. The kernel tells of every change of an interface on a route-netlink socket, and of a process's
-//! end by a descriptor of it.
+//! A [`Watch`] is a descriptor that becomes ready when something has happened, so that it can be waited for together
+//! with packets and signals; the changes are then queried. The kernel reports every change of an interface on a
+//! route-netlink socket, and the end of a process through a descriptor of it.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -19,7 +19,7 @@ use crate::process::open_pidfd;
 use crate::route_socket::{NetlinkError, RouteSocket};
 use crate::wait::{Waiting, wait};
 
-/// What has happened.
+/// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The interface was removed, or moved to another namespace.
@@ -27,33 +27,33 @@ pub enum Change {
         /// Its name.
         interface: String,
     },
-    /// It was switched off.
+    /// It was taken down.
     Down {
         /// Its name.
         interface: String,
     },
-    /// It was switched on again.
+    /// It was brought up again.
     Up {
         /// Its name.
         interface: String,
     },
-    /// Its MTU is another.
+    /// Its MTU has changed.
     Mtu {
         /// Its name.
         interface: String,
-        /// In bytes behind the Ethernet header.
+        /// The old MTU, in bytes without the Ethernet header.
         before: u32,
-        /// In bytes behind the Ethernet header.
+        /// The new MTU, in bytes without the Ethernet header.
         now: u32,
     },
     /// The process has ended.
     Ended {
-        /// Its number.
+        /// Its process ID.
         process: u32,
     },
 }
 
-/// Interfaces of one namespace, and perhaps a process, that are kept in view.
+/// Monitors interfaces of one namespace, and optionally a process.
 #[derive(Debug)]
 pub struct Watch {
     namespace: Namespace,
@@ -64,10 +64,10 @@ pub struct Watch {
     either: Epoll,
 }
 
-/// Why something cannot be kept in view.
+/// Why something cannot be monitored.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The namespace, or its interfaces.
+    /// The namespace, or its interfaces, cannot be accessed.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
     /// There is no such process.
@@ -78,16 +78,16 @@ pub enum WatchError {
     Refused {
         /// What was tried.
         action: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
 
 impl Watch {
-    /// Keeps these interfaces in view, from how they are described here on.
+    /// Monitors these interfaces; changes are relative to their present description.
     ///
     /// # Errors
-    /// When the namespace cannot be entered, or the kernel refuses.
+    /// If the namespace cannot be entered, or the kernel refuses.
     pub fn on(namespace: &Namespace, interfaces: &[Interface]) -> Result<Self, WatchError> {
         let refused = |cause: nix::Error| WatchError::Refused {
             action: format!("watch the interfaces of {namespace}"),
@@ -100,10 +100,10 @@ impl Watch {
         Ok(Self { namespace, news, interfaces: interfaces.to_vec(), process: None, either })
     }
 
-    /// Keeps a process in view, too.
+    /// Also monitors a process.
     ///
     /// # Errors
-    /// When there is none of that number.
+    /// If there is no process with that ID.
     pub fn and_process(mut self, process: u32) -> Result<Self, WatchError> {
         let refused = |cause| WatchError::Refused { action: format!("watch process {process}"), cause };
         let descriptor = open_pidfd(process).map_err(|cause| match cause.raw_os_error() {
@@ -117,10 +117,10 @@ impl Watch {
         Ok(self)
     }
 
-    /// What has happened since this was last asked. Never waits.
+    /// The changes since the last call. Never waits.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn changes(&mut self) -> Result<Vec<Change>, WatchError> {
         let mut changes = Vec::new();
         if self.drain()? {
@@ -134,15 +134,15 @@ impl Watch {
             wait(&mut ready, look).map_err(|cause| WatchError::Refused { action: action(), cause })?;
             if ready[0].is_ready() {
                 changes.push(Change::Ended { process: *process });
-                // Said once.
+                // Reported once.
                 self.process = None;
             }
         }
         Ok(changes)
     }
 
-    /// Reads what the kernel has to tell; whether any of it is about an interface that is watched, or the kernel had more
-    /// to tell than there was room for.
+    /// Reads the kernel's messages; returns whether any of them is about a monitored interface, or messages were lost
+    /// for lack of room.
     fn drain(&self) -> Result<bool, WatchError> {
         let mut buffer = vec![0; 1 << 16];
         let mut is_ours = false;
@@ -176,7 +176,7 @@ impl AsFd for Watch {
     }
 }
 
-/// What has become of an interface, which is then known as it is now; whether it is still there.
+/// Compares an interface with its present state and updates it; returns whether it still exists.
 fn compare(before: &mut Interface, all: &[Interface], changes: &mut Vec<Change>) -> bool {
     let interface = before.name.clone();
     let Some(now) = all.iter().find(|now| now.index == before.index) else {
@@ -195,7 +195,7 @@ fn compare(before: &mut Interface, all: &[Interface], changes: &mut Vec<Change>)
     true
 }
 
-/// A socket on which the kernel tells of interfaces of the calling thread's namespace.
+/// A socket on which the kernel reports changes of interfaces in the calling thread's namespace.
 fn open_news() -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let news = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;

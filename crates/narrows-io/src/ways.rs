@@ -1,4 +1,4 @@
-//! Which of the kernel's ways are open to this process: probes for `narrows doctor`. None changes anything.
+//! Which packet I/O backends this process may use: probes for `narrows doctor`. None changes anything.
 
 use std::fs;
 use std::io;
@@ -7,10 +7,10 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use crate::bpf::{BpfError, Instruction, Program, ProgramKind, Register};
 
-/// Whether this process may load BPF programs: tried with one that lets every packet pass, which is gone again.
+/// Whether this process may load BPF programs: tested with a temporary one that passes every packet.
 ///
 /// # Errors
-/// As the kernel says.
+/// The kernel's error.
 pub fn bpf() -> Result<(), BpfError> {
     let pass = [Instruction::mov(Register::R0, 0), Instruction::exit()];
     Program::load(ProgramKind::Classifier, "probe", &pass).map(drop)
@@ -19,27 +19,27 @@ pub fn bpf() -> Result<(), BpfError> {
 /// Whether this process may open AF_XDP sockets.
 ///
 /// # Errors
-/// As the kernel says; one that was built without them does not know the family.
+/// The kernel's error; a kernel built without them does not know the address family.
 pub fn xdp_sockets() -> io::Result<()> {
     /// `AF_XDP` of `linux/socket.h`, for which nix has no name.
     const AF_XDP: i32 = 44;
     open_socket(AF_XDP)
 }
 
-/// Whether this process may open packet sockets in the namespace that it is in.
+/// Whether this process may open packet sockets in its namespace.
 ///
 /// # Errors
-/// As the kernel says.
+/// The kernel's error.
 pub fn packet_sockets() -> io::Result<()> {
     let kind = SockType::Raw;
     Ok(socket(AddressFamily::Packet, kind, SockFlag::SOCK_CLOEXEC, None).map(drop)?)
 }
 
-/// How many bytes this process may lock in memory; nothing where there is no limit. AF_XDP's shared memory counts, unless
+/// How many bytes this process may lock in memory; `None` if there is no limit. AF_XDP's shared memory counts, unless
 /// the process has CAP_IPC_LOCK over the host.
 ///
 /// # Errors
-/// When the kernel does not say.
+/// If the kernel does not report it.
 pub fn lockable_memory() -> io::Result<Option<u64>> {
     let limits = fs::read_to_string("/proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
@@ -50,11 +50,11 @@ pub fn lockable_memory() -> io::Result<Option<u64>> {
     }
 }
 
-/// Whether this process is in a user namespace other than the host's, as far as can be seen: one that knows of all users is
-/// the host's.
+/// Whether this process is in a user namespace other than the host's, as far as can be determined: one that maps all
+/// users is the host's.
 ///
 /// # Errors
-/// When the kernel does not say.
+/// If the kernel does not report it.
 pub fn in_user_namespace() -> io::Result<bool> {
     let map = fs::read_to_string("/proc/self/uid_map")?;
     Ok(!map.split_whitespace().eq(["0", "0", "4294967295"]))

@@ -1,23 +1,23 @@
-//! Instructions in a row, with jumps to labels.
+//! Instruction sequences with jumps to labels.
 
 use super::instruction::{Condition, Instruction, Operand, Register};
 
-/// A place that jumps lead to.
+/// A jump target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(usize);
 
-/// A program being written.
+/// A program under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
     instructions: Vec<Instruction>,
-    /// By label: the instruction that it stands before.
+    /// For each label, the index of the instruction that follows it.
     places: Vec<Option<usize>>,
-    /// Jumps, and where they lead.
+    /// Jumps and their targets.
     jumps: Vec<(usize, Label)>,
 }
 
 impl Code {
-    /// Nothing yet.
+    /// An empty program.
     pub fn new() -> Self {
         Self::default()
     }
@@ -27,7 +27,7 @@ impl Code {
         self.instructions.extend(instructions);
     }
 
-    /// A label that is to be placed later.
+    /// Creates a label to be placed later.
     pub fn label(&mut self) -> Label {
         self.places.push(None);
         Label(self.places.len() - 1)
@@ -38,16 +38,16 @@ impl Code {
         self.places[label.0] = Some(self.instructions.len());
     }
 
-    /// Appends a jump to a label, taken where the condition holds.
+    /// Appends a jump to a label, taken if the condition holds.
     pub fn jump(&mut self, when: Condition, register: Register, operand: impl Into<Operand>, to: Label) {
         self.jumps.push((self.instructions.len(), to));
         self.instructions.push(Instruction::jump(when, register, operand, 0));
     }
 
-    /// The instructions, every jump on its place.
+    /// The instructions, with all jumps resolved.
     ///
     /// # Panics
-    /// When a label that is jumped to was never placed, or is out of reach: a fault in the program's author.
+    /// If the label of a jump was never placed or is out of reach: an error of the program's author.
     pub fn finish(mut self) -> Vec<Instruction> {
         for (at, label) in self.jumps {
             let place = self.places[label.0].expect("a label that is jumped to is placed");

@@ -1,22 +1,22 @@
-//! Instructions of the kernel's virtual machine (RFC 9669): eight bytes each.
+//! Instructions of the kernel's BPF virtual machine (RFC 9669): eight bytes each.
 
 use std::os::fd::{AsFd, AsRawFd};
 
 use super::Map;
 
-/// One instruction, or one half of the one that is twice as long.
+/// An instruction, or one half of the only one with twice the length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Instruction {
     opcode: u8,
-    /// The source in the upper half, the destination in the lower one.
+    /// The source in the upper half, the destination in the lower half.
     registers: u8,
     pub(super) offset: i16,
     immediate: i32,
 }
 
-/// A register of 64 bits. A call takes its arguments from 1 to 5, forgets them, and leaves its result in 0; 6 to 9 stay; 10
-/// points behind the 512 bytes of the stack.
+/// A 64-bit register. A call takes its arguments in 1 to 5, clobbers them, and returns its result in 0; 6 to 9 are
+/// preserved; 10 points to the end of the 512-byte stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names are their numbers")]
 pub enum Register {
@@ -33,10 +33,10 @@ pub enum Register {
     R10,
 }
 
-/// What is computed with.
+/// An operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// A number, its sign carried on to 64 bits.
+    /// An immediate number, sign-extended to 64 bits.
     Immediate(i32),
     /// A register's value.
     Register(Register),
@@ -54,7 +54,7 @@ impl From<Register> for Operand {
     }
 }
 
-/// How much is read or written.
+/// The width of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 8 bits.
@@ -78,7 +78,7 @@ impl Width {
     }
 }
 
-/// What is done with 64-bit values.
+/// Operations on 64-bit values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Arithmetic {
@@ -91,7 +91,7 @@ pub enum Arithmetic {
     Move = 0xb0,
 }
 
-/// When a jump is taken; comparisons are without sign.
+/// Conditions of a jump; comparisons are unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Always.
@@ -100,7 +100,7 @@ pub enum Condition {
     Equal = 0x10,
     /// The register is greater than the operand.
     Greater = 0x20,
-    /// The register is not less than the operand.
+    /// The register is greater than or equal to the operand.
     AtLeast = 0x30,
     /// The two have a bit in common.
     CommonBits = 0x40,
@@ -108,11 +108,11 @@ pub enum Condition {
     Unequal = 0x50,
     /// The register is less than the operand.
     Less = 0xa0,
-    /// The register is not greater than the operand.
+    /// The register is less than or equal to the operand.
     AtMost = 0xb0,
 }
 
-/// Functions of the kernel, by their numbers in `linux/bpf.h`. All are open to programs under any licence.
+/// Kernel helper functions, by their numbers in `linux/bpf.h`. All are available to programs under any licence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Helper {
     /// `bpf_map_lookup_elem(map, key)`: a pointer to the value, or 0.
@@ -127,18 +127,18 @@ pub enum Helper {
     AdjustMetadata = 54,
 }
 
-/// Classes of instructions.
+/// Instruction classes.
 const LOAD: u8 = 0x00;
 const LOAD_MEMORY: u8 = 0x61;
 const STORE_IMMEDIATE: u8 = 0x62;
 const STORE_REGISTER: u8 = 0x63;
 const JUMP: u8 = 0x05;
 const ARITHMETIC: u8 = 0x07;
-/// Says that the operand is a register.
+/// The operand is a register.
 const FROM_REGISTER: u8 = 0x08;
 const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
-/// In the source register's place of a 64-bit load: the value is a map's descriptor.
+/// In the source register field of a 64-bit load: the value is a map's descriptor.
 const PSEUDO_MAP: u8 = 1;
 
 impl Instruction {
@@ -163,7 +163,7 @@ impl Instruction {
         Self::with(ARITHMETIC | what as u8, to, operand.into(), 0)
     }
 
-    /// `to = *(base + offset)`, what is narrower filled up with zeros.
+    /// `to = *(base + offset)`, zero-extended.
     pub fn load(width: Width, to: Register, base: Register, offset: i16) -> Self {
         Self::new(LOAD_MEMORY | width.code(), to, base as u8, offset, 0)
     }
@@ -176,7 +176,7 @@ impl Instruction {
         }
     }
 
-    /// `to = map`. The map must be open until the program is loaded, which then keeps it.
+    /// `to = map`. The map must stay open until the program is loaded, which then holds a reference.
     pub fn load_map(to: Register, map: &Map) -> [Self; 2] {
         Self::load_wide(to, PSEUDO_MAP, map.as_fd().as_raw_fd() as u64)
     }
@@ -186,22 +186,22 @@ impl Instruction {
         [Self::new(LOAD | Width::Double.code(), to, kind, 0, low), Self::new(0, Register::R0, 0, 0, high)]
     }
 
-    /// Jumps over `offset` instructions behind this one where the condition holds; [`super::Code`] counts them.
+    /// Skips `offset` instructions after this one if the condition holds; [`super::Code`] computes the offset.
     pub fn jump(when: Condition, register: Register, operand: impl Into<Operand>, offset: i16) -> Self {
         Self::with(JUMP | when as u8, register, operand.into(), offset)
     }
 
-    /// Calls a function of the kernel.
+    /// Calls a kernel helper function.
     pub fn call(helper: Helper) -> Self {
         Self::new(JUMP | CALL, Register::R0, 0, 0, helper as i32)
     }
 
-    /// Ends the program; its verdict is in register 0.
+    /// Ends the program; its return value is in register 0.
     pub fn exit() -> Self {
         Self::new(JUMP | EXIT, Register::R0, 0, 0, 0)
     }
 
-    /// As in memory.
+    /// The encoding in memory.
     pub fn bytes(self) -> [u8; 8] {
         let mut bytes = [self.opcode, self.registers, 0, 0, 0, 0, 0, 0];
         bytes[2..4].copy_from_slice(&self.offset.to_ne_bytes());

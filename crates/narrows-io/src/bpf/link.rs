@@ -1,4 +1,4 @@
-//! Links: a program on an interface, for as long as a descriptor is open.
+//! Links: a program attached to an interface for as long as a descriptor is open.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -10,12 +10,12 @@ use crate::link::InterfaceIndex;
 const XDP: u32 = 37;
 const TCX_INGRESS: u32 = 46;
 const TCX_EGRESS: u32 = 47;
-/// `BPF_F_BEFORE`, with no program that it would be relative to.
+/// `BPF_F_BEFORE` without a reference program: before all others.
 const BEFORE_ALL: u32 = 1 << 3;
 
-/// A classifier's verdict: the next one looks at the packet.
+/// A classifier's verdict: continue with the next classifier.
 pub const TCX_NEXT: i32 = -1;
-/// A classifier's verdict: the packet is dropped.
+/// A classifier's verdict: drop the packet.
 pub const TCX_DROP: i32 = 2;
 
 /// Where an XDP program runs.
@@ -23,12 +23,12 @@ pub const TCX_DROP: i32 = 2;
 pub enum XdpMode {
     /// In the driver, on its own buffers.
     Native = 4,
-    /// Behind the driver, on the kernel's packets: on any interface, and slower.
+    /// Behind the driver, on the kernel's packet buffers: on any interface, but slower.
     Generic = 2,
 }
 
 impl XdpMode {
-    /// As users read it.
+    /// Its name in output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -46,13 +46,14 @@ pub enum Direction {
     Egress,
 }
 
-/// A program on an interface. The kernel takes it off when this is dropped, and when the process ends in whatever way.
+/// A program attached to an interface. The kernel detaches it when this is dropped, and when the process ends in
+/// whatever way.
 #[derive(Debug)]
 pub struct Link {
     descriptor: OwnedFd,
 }
 
-/// What `BPF_LINK_CREATE` reads.
+/// The argument of `BPF_LINK_CREATE`.
 #[derive(Debug)]
 #[repr(C)]
 struct Create {
@@ -70,11 +71,11 @@ struct Create {
 unsafe impl Argument for Create {}
 
 impl Link {
-    /// Puts an XDP program onto an interface of the calling thread's namespace.
+    /// Attaches an XDP program to an interface of the calling thread's namespace.
     ///
     /// # Errors
-    /// When there is one already ([`BpfError::Occupied`]), the driver has no such mode or not with this MTU (`EOPNOTSUPP`,
-    /// `ERANGE`, `EINVAL`), the interface is gone (`ENODEV`), or the privilege is missing.
+    /// If there is one already ([`BpfError::Occupied`]), the driver does not support the mode or not with this MTU
+    /// (`EOPNOTSUPP`, `ERANGE`, `EINVAL`), the interface is gone (`ENODEV`), or the privilege is missing.
     pub fn xdp(program: &Program, interface: InterfaceIndex, mode: XdpMode) -> Result<Self, BpfError> {
         let step = || {
             format!(
@@ -90,11 +91,11 @@ impl Link {
         })
     }
 
-    /// Puts a classifier onto an interface of the calling thread's namespace, before the others that are there. From Linux
-    /// 6.6 on. What it returns: [`TCX_NEXT`] for the next one to look, or a verdict.
+    /// Attaches a classifier to an interface of the calling thread's namespace, before existing ones. Since Linux
+    /// 6.6. It returns [`TCX_NEXT`] to continue with the next one, or a verdict.
     ///
     /// # Errors
-    /// When the kernel is older (`EINVAL`), the interface is gone (`ENODEV`), or the privilege is missing.
+    /// If the kernel is older (`EINVAL`), the interface is gone (`ENODEV`), or the privilege is missing.
     pub fn tcx(program: &Program, interface: InterfaceIndex, direction: Direction) -> Result<Self, BpfError> {
         let attach_type = match direction {
             Direction::Ingress => TCX_INGRESS,

@@ -1,4 +1,4 @@
-//! Maps: what a program and we share.
+//! Maps: memory shared between a program and us.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -8,13 +8,13 @@ use super::{Argument, BpfError, Command, address, bpf, bpf_descriptor, short_nam
 const ARRAY: u32 = 2;
 const XSKMAP: u32 = 17;
 
-/// A table in the kernel, gone when neither we nor a program has it.
+/// A table in the kernel, freed when neither we nor a program refers to it.
 #[derive(Debug)]
 pub struct Map {
     descriptor: OwnedFd,
 }
 
-/// What `BPF_MAP_CREATE` reads.
+/// The argument of `BPF_MAP_CREATE`.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Create {
@@ -28,7 +28,7 @@ struct Create {
     name: [u8; 16],
 }
 
-/// What the commands on elements read.
+/// The argument of commands on elements.
 #[derive(Debug)]
 #[repr(C)]
 struct Element {
@@ -50,15 +50,15 @@ impl Map {
     /// A map of AF_XDP sockets, by queue.
     ///
     /// # Errors
-    /// When BPF is not allowed.
+    /// If BPF is not allowed.
     pub fn of_sockets(name: &str, entries: u32) -> Result<Self, BpfError> {
         Self::create(XSKMAP, name, 4, entries)
     }
 
-    /// An array of 64-bit numbers, zero at first.
+    /// An array of 64-bit numbers, initially zero.
     ///
     /// # Errors
-    /// When BPF is not allowed.
+    /// If BPF is not allowed.
     pub fn of_numbers(name: &str, entries: u32) -> Result<Self, BpfError> {
         Self::create(ARRAY, name, 8, entries)
     }
@@ -71,10 +71,10 @@ impl Map {
         Ok(Self { descriptor })
     }
 
-    /// Puts an AF_XDP socket, which must be bound, into a map of sockets. It leaves the map when it is closed.
+    /// Adds a bound AF_XDP socket to a map of sockets. Closing the socket removes it from the map.
     ///
     /// # Errors
-    /// When the number is beyond the map, or the descriptor is no such socket.
+    /// If the number is outside the map, or the descriptor is not such a socket.
     pub fn set_socket(&self, number: u32, socket: BorrowedFd<'_>) -> Result<(), BpfError> {
         self.set(number, &socket.as_raw_fd().to_ne_bytes())
     }
@@ -82,7 +82,7 @@ impl Map {
     /// Sets a number of an array.
     ///
     /// # Errors
-    /// When the place is beyond the array.
+    /// If the index is outside the array.
     pub fn set_number(&self, place: u32, value: u64) -> Result<(), BpfError> {
         self.set(place, &value.to_ne_bytes())
     }
@@ -97,7 +97,7 @@ impl Map {
     /// A number of an array.
     ///
     /// # Errors
-    /// When the place is beyond the array.
+    /// If the index is outside the array.
     pub fn number(&self, place: u32) -> Result<u64, BpfError> {
         let mut value = [0; 8];
         let mut element = self.element(&place, &[]);

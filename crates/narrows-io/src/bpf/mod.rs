@@ -1,10 +1,10 @@
-//! Programs for the kernel's packet paths, written as instructions here: no compiler, no library, no object file.
+//! BPF programs for the kernel's packet paths, written as instructions here: no compiler, no library, no object file.
 //!
-//! A program is made of [`Instruction`]s ([`Code`] puts jumps in place), loaded ([`Program`]) and put onto an interface by a
-//! [`Link`], which is a descriptor: the kernel takes the program off when the descriptor is closed, so that nothing stays
-//! behind however a process ends. The kernel's verifier has the last word on what runs.
+//! A program consists of [`Instruction`]s ([`Code`] resolves jumps), is loaded ([`Program`]) and attached to an
+//! interface by a [`Link`]. A link is a descriptor: the kernel detaches the program when the descriptor is closed, so
+//! nothing is left behind however a process ends. The kernel's verifier decides what may run.
 //!
-//! Works in the namespace of the calling thread: interfaces are looked up there, so do this inside
+//! Operates in the namespace of the calling thread: interfaces are looked up there, so use it inside
 //! [`crate::namespace::Namespace::run`].
 
 mod code;
@@ -22,7 +22,7 @@ pub use link::{Direction, Link, TCX_DROP, TCX_NEXT, XdpMode};
 pub use map::Map;
 pub use program::{Outcome, Program, ProgramKind};
 
-/// Why a program could not be had, or could not be put onto an interface.
+/// Why a program could not be loaded or attached.
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
     /// This process may not use BPF.
@@ -31,30 +31,30 @@ pub enum BpfError {
          namespace does not give; run it as root"
     )]
     Permission {
-        /// What was to be done.
+        /// What was tried.
         step: String,
     },
-    /// The interface has a program already.
+    /// The interface already has a program.
     #[error(
         "the interface with the number {0} has an XDP program already; take it off, as in `ip link set dev NAME xdp off`"
     )]
     Occupied(u32),
-    /// The verifier did not accept a program.
+    /// The verifier rejected a program.
     #[error("the kernel's verifier refused the program `{name}`: {cause}\n{log}")]
     Verifier {
         /// The program's name.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
-        /// What the verifier said, its last lines.
+        /// The last lines of the verifier's log.
         log: String,
     },
     /// The kernel refused for another reason.
     #[error("cannot {step}: {cause}")]
     Refused {
-        /// What was to be done.
+        /// What was tried.
         step: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
@@ -69,7 +69,7 @@ impl BpfError {
     }
 }
 
-/// The commands of bpf(2) that are used here.
+/// The commands of bpf(2) used here.
 #[derive(Clone, Copy, Debug)]
 enum Command {
     MapCreate = 0,
@@ -80,7 +80,7 @@ enum Command {
     LinkCreate = 28,
 }
 
-/// The argument of a command: `union bpf_attr`, of which each command reads its own form.
+/// The argument of a command: `union bpf_attr`, of which each command uses its own variant.
 ///
 /// # Safety
 /// The type is `repr(C)`, without padding that is not named, and its pointers are live for as long as it is used.
@@ -96,7 +96,7 @@ fn bpf<A: Argument>(command: Command, argument: &mut A) -> io::Result<i32> {
     Ok(nix::errno::Errno::result(result)? as i32)
 }
 
-/// The same for a command that makes a descriptor.
+/// The same for a command that returns a descriptor.
 #[expect(unsafe_code, reason = "the kernel says that the descriptor is ours")]
 fn bpf_descriptor<A: Argument>(command: Command, argument: &mut A) -> io::Result<OwnedFd> {
     let descriptor = bpf(command, argument)?;
@@ -104,7 +104,7 @@ fn bpf_descriptor<A: Argument>(command: Command, argument: &mut A) -> io::Result
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// A name as the kernel takes it: at most 15 letters, digits, points and underscores, and a zero behind them.
+/// A name as the kernel accepts it: at most 15 letters, digits, points and underscores, followed by a zero.
 fn short_name(name: &str) -> [u8; 16] {
     let mut short = [0; 16];
     for (to, from) in short[..15].iter_mut().zip(name.bytes()) {

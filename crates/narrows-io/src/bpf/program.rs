@@ -1,46 +1,46 @@
-//! Programs that the kernel has verified and taken.
+//! Programs that the kernel has verified and loaded.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use super::instruction::Instruction;
 use super::{Argument, BpfError, Command, address, bpf, bpf_descriptor, short_name};
 
-/// What the kernel is told about the licence. None of the functions used is kept for programs under the GPL.
+/// The licence reported to the kernel. None of the helper functions used requires the GPL.
 const LICENCE: &std::ffi::CStr = c"MIT OR Apache-2.0";
-/// Room for what the verifier says. When it has more to say, it gives its last words.
+/// The size of the verifier's log. A longer log is truncated to its end.
 const LOG: usize = 64 << 10;
-/// `BPF_F_XDP_HAS_FRAGS`: the program bears with frames in several buffers.
+/// `BPF_F_XDP_HAS_FRAGS`: the program supports frames in several buffers.
 const XDP_HAS_FRAGS: u32 = 1 << 5;
-/// `BPF_XDP` as the type of attachment that is expected.
+/// `BPF_XDP` as the expected attach type.
 const ATTACH_XDP: u32 = 37;
 
-/// Where a program is to run.
+/// Where a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramKind {
-    /// On frames as the driver has them, before anything else sees them. Its context is `struct xdp_md`. Frames may lie in
-    /// several buffers, of which the program sees the first.
+    /// On frames in the driver, before anything else sees them. Its context is `struct xdp_md`. A frame may be in
+    /// several buffers; the program sees the first.
     Xdp,
     /// On packets between the kernel's stack and the interface's queue (`SCHED_CLS`). Its context is `struct __sk_buff`.
     Classifier,
 }
 
-/// A program in the kernel, gone when neither we nor a link has it.
+/// A program in the kernel, freed when neither we nor a link refers to it.
 #[derive(Debug)]
 pub struct Program {
     descriptor: OwnedFd,
     name: String,
 }
 
-/// What a program made of one frame.
+/// The result of running a program on a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What it returned.
+    /// Its return value.
     pub verdict: u32,
     /// The frame afterwards.
     pub frame: Vec<u8>,
 }
 
-/// What `BPF_PROG_LOAD` reads.
+/// The argument of `BPF_PROG_LOAD`.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Load {
@@ -58,7 +58,7 @@ struct Load {
     expected_attach_type: u32,
 }
 
-/// What `BPF_PROG_TEST_RUN` reads and writes.
+/// The argument of `BPF_PROG_TEST_RUN`.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct TestRun {
@@ -88,10 +88,10 @@ unsafe impl Argument for Load {}
 unsafe impl Argument for TestRun {}
 
 impl Program {
-    /// Has the kernel verify and take a program.
+    /// Verifies and loads a program.
     ///
     /// # Errors
-    /// When BPF is not allowed, or the verifier refuses: what it said is in the error.
+    /// If BPF is not allowed, or the verifier rejects the program: its log is in the error.
     pub fn load(kind: ProgramKind, name: &str, instructions: &[Instruction]) -> Result<Self, BpfError> {
         let (number, flags, expected_attach_type) = match kind {
             ProgramKind::Classifier => (3, 0, 0),
@@ -111,7 +111,7 @@ impl Program {
             Ok(descriptor) => return Ok(Self { descriptor, name: name.to_owned() }),
             Err(cause) => cause,
         };
-        // Once more, for the log: it is not made up for programs that are fine.
+        // Once more with a log, which is not created for valid programs.
         let mut log = vec![0u8; LOG];
         load.log_level = 1;
         load.log_size = LOG as u32;
@@ -122,22 +122,23 @@ impl Program {
         }
         let end = log.iter().position(|&byte| byte == 0).unwrap_or(LOG);
         let log = String::from_utf8_lossy(&log[..end]).trim_end().to_owned();
-        // What is not allowed at all has no log; what the verifier forbids has one, and may be the same error.
+        // If BPF is not allowed at all, there is no log; if the verifier rejects the program there is one, and the
+        // error code may be the same.
         if log.is_empty() {
             return Err(BpfError::new(format!("load the program `{name}`"), cause));
         }
         Err(BpfError::Verifier { name: name.to_owned(), cause, log })
     }
 
-    /// What the kernel calls it, cut to 15 bytes.
+    /// Its name in the kernel, truncated to 15 bytes.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Has the kernel run the program on a frame that goes nowhere: a way to try it.
+    /// Runs the program on a frame that is not sent anywhere, as a test.
     ///
     /// # Errors
-    /// When the frame is shorter than an Ethernet header or longer than the kernel takes.
+    /// If the frame is shorter than an Ethernet header or longer than the kernel accepts.
     pub fn try_on(&self, frame: &[u8]) -> Result<Outcome, BpfError> {
         let mut after = vec![0; frame.len() + 256];
         let mut run = TestRun {

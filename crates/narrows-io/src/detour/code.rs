@@ -1,19 +1,19 @@
-//! The classifiers of a detour, as instructions.
+//! The classifiers of a detour.
 
 use crate::bpf::{Code, Condition, Helper, Instruction, Register, TCX_DROP, TCX_NEXT, Width};
 use crate::link::InterfaceIndex;
 
-/// Where the fields of `struct __sk_buff` lie.
+/// Offsets of fields in `struct __sk_buff`.
 const MARK: i16 = 8;
 const CAME_BY: i16 = 36;
-/// For `bpf_redirect`: into the interface's receiving side.
+/// For `bpf_redirect`: to the interface's ingress.
 const INTO_INGRESS: i32 = 1;
 
 fn verdict(verdict: i32) -> [Instruction; 2] {
     [Instruction::mov(Register::R0, verdict), Instruction::exit()]
 }
 
-/// Sends the packet to another interface, and is done.
+/// Redirects the packet to another interface, and returns.
 fn redirect(to: InterfaceIndex, flags: i32) -> [Instruction; 4] {
     [
         Instruction::mov(Register::R1, number(to)),
@@ -23,7 +23,7 @@ fn redirect(to: InterfaceIndex, flags: i32) -> [Instruction; 4] {
     ]
 }
 
-/// At the interface's egress: what did not come by `outside` goes to `inside`.
+/// At the interface's egress: frames that did not arrive through `outside` go to `inside`.
 pub(super) fn divert_out(inside: InterfaceIndex, outside: InterfaceIndex) -> Vec<Instruction> {
     let mut code = Code::new();
     let back = code.label();
@@ -35,7 +35,7 @@ pub(super) fn divert_out(inside: InterfaceIndex, outside: InterfaceIndex) -> Vec
     code.finish()
 }
 
-/// At the interface's ingress: what is not marked goes to `outside`.
+/// At the interface's ingress: unmarked frames go to `outside`.
 pub(super) fn divert_in(outside: InterfaceIndex, mark: i32) -> Vec<Instruction> {
     let mut code = Code::new();
     let back = code.label();
@@ -47,7 +47,7 @@ pub(super) fn divert_in(outside: InterfaceIndex, mark: i32) -> Vec<Instruction> 
     code.finish()
 }
 
-/// At the ingress of `inside`: marked, and received by the interface.
+/// At the ingress of `inside`: marks frames and passes them to the interface's ingress.
 pub(super) fn back_in(interface: InterfaceIndex, mark: i32) -> Vec<Instruction> {
     let mark = [
         Instruction::mov(Register::R2, mark),
@@ -56,12 +56,12 @@ pub(super) fn back_in(interface: InterfaceIndex, mark: i32) -> Vec<Instruction> 
     [&mark[..], &redirect(interface, INTO_INGRESS)].concat()
 }
 
-/// At the ingress of `outside`: sent by the interface.
+/// At the ingress of `outside`: sends frames by the interface.
 pub(super) fn back_out(interface: InterfaceIndex) -> Vec<Instruction> {
     redirect(interface, 0).to_vec()
 }
 
-/// At the interface's ingress: the mark comes off what has it, and what has none meets with `otherwise`.
+/// At the interface's ingress: removes the mark; unmarked frames get the verdict `otherwise`.
 pub(super) fn unmark(mark: i32, otherwise: i32) -> Vec<Instruction> {
     let mut code = Code::new();
     let back = code.label();
@@ -77,7 +77,7 @@ pub(super) fn unmark(mark: i32, otherwise: i32) -> Vec<Instruction> {
     code.finish()
 }
 
-/// At a barrier across the interface's egress: nothing but what came by `outside`.
+/// At a barrier on the interface's egress: only passes frames that arrived through `outside`.
 pub(super) fn only_back_out(outside: InterfaceIndex) -> Vec<Instruction> {
     let mut code = Code::new();
     let back = code.label();

@@ -1,13 +1,13 @@
-//! The Internet checksum (RFC 1071), over whole packets.
+//! The Internet checksum (RFC 1071) over whole packets.
 
-/// Bytes added at once. The sum does not depend on the order of its words, nor, but for a swap at the end, on that of the
-/// bytes in them, so it is made of 32-bit words as the machine has them, several side by side.
+/// Bytes added at once. The sum does not depend on the order of its words, nor, except for a swap at the end, on the
+/// order of the bytes in them; so it is computed from 32-bit words in native byte order, several in parallel.
 const STRIDE: usize = 32;
 
-/// The one's complement sum of the bytes and of what `from` holds, in the order of the network.
+/// The one's complement sum of the bytes and of the words in `from`, in network order.
 pub(crate) fn sum(from: u64, bytes: &[u8]) -> u16 {
     let (strides, rest) = bytes.as_chunks::<STRIDE>();
-    // Each takes a 2^32nd part of its range a stride: no packet overflows it.
+    // Each stride uses at most a 2^32nd part of a lane's range: no packet overflows it.
     let mut lanes = [0_u64; STRIDE / 4];
     for stride in strides {
         let (words, _) = stride.as_chunks::<4>();
@@ -32,7 +32,7 @@ pub(crate) fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// As it stands in a header: UDP has no checksum of zero, which would mean that there is none.
+/// As stored in a header: a UDP checksum is never zero, which would mean "no checksum".
 pub(crate) fn stored(checksum: u16, is_udp: bool) -> [u8; 2] {
     if is_udp && checksum == 0 { [0xff; 2] } else { checksum.to_be_bytes() }
 }

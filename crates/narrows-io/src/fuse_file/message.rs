@@ -1,34 +1,34 @@
-//! The messages of FUSE, as far as one regular file needs them. Integers are in the host's order; so are they in
-//! `linux/fuse.h`, and this program runs on little-endian hosts.
+//! FUSE messages, as far as a single regular file needs them. Integers are in host byte order, as in `linux/fuse.h`;
+//! this program runs on little-endian hosts.
 
 use nix::unistd::{Gid, Uid};
 
-/// The header of a request.
+/// The length of a request header.
 pub(super) const HEADER: usize = 40;
-/// The header of an answer.
+/// The length of an answer header.
 const ANSWER: usize = 16;
-/// The answer to `statfs`.
+/// The length of the answer to `statfs`.
 pub(super) const STATISTICS: usize = 80;
-/// In place of an error: this message asks waiters to poll again.
+/// In place of an error code: this message makes waiters poll again.
 pub(super) const WAKE: i32 = 1;
 
 /// Every read and write reaches us.
 const DIRECT: u32 = 1;
-/// There are no positions.
+/// The file has no positions.
 const STREAM: u32 = (1 << 2) | (1 << 4);
-/// `open` may truncate, which means nothing here.
+/// `open` may truncate, which has no effect here.
 const ATOMIC_TRUNCATE: u32 = 1 << 3;
-/// Writes longer than a page come whole.
+/// Writes longer than a page are not split.
 const BIG_WRITES: u32 = 1 << 5;
 /// In a poll: the program is going to wait.
 const GOES_TO_WAIT: u32 = 1;
-/// The file's number: that of the root, which it is.
+/// The inode number: the root's, which the file is.
 const NUMBER: u64 = 1;
 
-/// A regular file of its owner's.
+/// A regular file, accessible to its owner only.
 const MODE: u32 = 0o100_600;
 
-/// What every request begins with.
+/// The header of every request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     opcode: u32,
@@ -36,7 +36,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Of a whole message; a shorter one has none.
+    /// Of a complete message; `None` if it is too short.
     pub(super) fn read(message: &[u8]) -> Option<Self> {
         (message.len() >= HEADER).then(|| Self { opcode: u32_at(message, 4), unique: u64_at(message, 8) })
     }
@@ -50,9 +50,9 @@ pub(super) enum Incoming<'a> {
     },
     Attributes,
     Statistics,
-    /// Something that succeeds and does nothing.
+    /// Something that succeeds without effect.
     Nothing,
-    /// Something that wants no answer.
+    /// Something that needs no answer.
     Silent,
     Open,
     Read {
@@ -73,12 +73,12 @@ pub(super) enum Incoming<'a> {
 }
 
 impl<'a> Incoming<'a> {
-    /// Reads what follows the header.
+    /// Parses what follows the header.
     pub(super) fn read(header: &Header, body: &'a [u8]) -> Self {
         match header.opcode {
-            // Forgetting, one or many.
+            // Forget, single or multiple.
             2 | 42 => Self::Silent,
-            // Attributes; setting them (a truncation, times) changes nothing.
+            // Get attributes; setting them (truncation, times) has no effect.
             3 | 4 => Self::Attributes,
             14 => Self::Open,
             15 => Self::Read { size: u32_at(body, 16) },
@@ -89,7 +89,7 @@ impl<'a> Incoming<'a> {
             }
             17 => Self::Statistics,
             18 => Self::Release,
-            // Flushing, synchronizing, destroying.
+            // Flush, fsync, destroy.
             20 | 25 | 38 => Self::Nothing,
             26 => Self::Start { minor: u32_at(body, 4) },
             36 => Self::Interrupt { of: u64_at(body, 0) },
@@ -102,7 +102,7 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// The header of an answer with so many bytes.
+/// The header of an answer with this many bytes.
 pub(super) fn header(unique: u64, error: i32, bytes: usize) -> [u8; ANSWER] {
     let mut message = [0; ANSWER];
     let length = u32::try_from(ANSWER + bytes).unwrap_or(u32::MAX);
@@ -112,13 +112,13 @@ pub(super) fn header(unique: u64, error: i32, bytes: usize) -> [u8; ANSWER] {
     message
 }
 
-/// What we can, to a kernel that speaks 7.`minor`.
+/// Our capabilities, for a kernel with protocol 7.`minor`.
 pub(super) fn start(minor: u32, longest_write: u32) -> Vec<u8> {
     let mut body = Vec::with_capacity(64);
     for word in [7, minor.min(31), 0, ATOMIC_TRUNCATE | BIG_WRITES] {
         body.extend(u32::to_ne_bytes(word));
     }
-    // How many requests wait in the background: the kernel's own.
+    // The number of background requests: the kernel's default.
     body.extend([0; 4]);
     body.extend(longest_write.to_ne_bytes());
     body.extend(1_u32.to_ne_bytes());
@@ -126,11 +126,11 @@ pub(super) fn start(minor: u32, longest_write: u32) -> Vec<u8> {
     body
 }
 
-/// That it is an empty regular file, asked for anew every time.
+/// The attributes of an empty regular file, which are not cached.
 pub(super) fn attributes(user: Uid, group: Gid) -> Vec<u8> {
     let mut body = vec![0; 16];
     body.extend(NUMBER.to_ne_bytes());
-    // Its size, blocks and times.
+    // Size, blocks and times.
     body.extend([0; 52]);
     for word in [MODE, 1, user.as_raw(), group.as_raw(), 0, 4096, 0] {
         body.extend(word.to_ne_bytes());
@@ -138,7 +138,7 @@ pub(super) fn attributes(user: Uid, group: Gid) -> Vec<u8> {
     body
 }
 
-/// That it was opened.
+/// The answer to an open.
 pub(super) fn opened() -> Vec<u8> {
     let mut body = vec![0; 8];
     body.extend((DIRECT | STREAM).to_ne_bytes());

@@ -1,7 +1,7 @@
-//! Settings of the host that several runs need at once, put back when the last one has ended.
+//! Host settings that several runs may need at the same time, reverted when the last one ends.
 //!
-//! Each run that needs a setting holds a shared lock on its file in the ledger. Whoever ends and finds that nobody else
-//! holds it puts the old value back and removes the file; so does [`restore_abandoned`] for runs that were killed.
+//! Each run that needs a setting holds a shared lock on its ledger file. A run that ends and finds no other lock
+//! restores the old value and removes the file; [`restore_abandoned`] does this for killed runs.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use crate::own_folder::Lock;
 use crate::route_socket::RouteSocket;
 use crate::sysctl::{SysctlError, read_sysctl, write_sysctl};
 
-/// A setting raised for as long as this value lives, or the last of its kind on this host.
+/// A setting that is raised as long as this value, or the last of its kind on this host, lives.
 #[derive(Debug)]
 pub struct RaisedSetting {
     namespace: Namespace,
@@ -25,26 +25,26 @@ pub struct RaisedSetting {
     is_released: bool,
 }
 
-/// What a file of the ledger says: a line each for the namespace's inode, the setting, its two values, the number of the
-/// interface that it is of, and what else tells the namespace from others. The interface may have another name by the time
-/// that the setting is put back, and another interface its name.
+/// The contents of a ledger file: a line each for the namespace's inode, the setting, its two values, the number of
+/// its interface, and the rest of the namespace's identity. By the time the setting is reverted, the interface may
+/// have another name, and another interface its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingRecord {
-    /// The network namespace whose setting it is.
+    /// The network namespace of the setting.
     pub namespace: NamespaceIdentity,
-    /// The setting, such as `net/ipv4/conf/eth0/forwarding`, as it was called when it was raised.
+    /// The setting, such as `net/ipv4/conf/eth0/forwarding`, under its name when it was raised.
     pub key: String,
-    /// The interface that it is of, if it is of one. Older versions did not write it down.
+    /// Its interface, if it has one. Older versions did not record it.
     pub interface: Option<InterfaceIndex>,
-    /// Its value before.
+    /// Its old value.
     pub before: String,
-    /// Its value since.
+    /// Its new value.
     pub raised: String,
 }
 
 impl RaisedSetting {
-    /// Sets `key` to `value` in `namespace`, remembering it in `ledger`. `None` if it had that value and
-    /// nobody of ours had set it: then it is not ours to put back.
+    /// Sets `key` to `value` in `namespace`, recording it in `ledger`. `None` if it already had that value and no run
+    /// had set it: then it must not be reverted.
     pub fn raise(
         namespace: &Namespace,
         key: &str,
@@ -69,7 +69,7 @@ impl RaisedSetting {
             None => {
                 record.before = read_sysctl(namespace, key)?;
                 if record.before == value {
-                    // What a killed run may have left of it is about nothing.
+                    // A file that a killed run may have left is obsolete.
                     turn.remove(&name)?;
                     return Ok(None);
                 }
@@ -86,13 +86,13 @@ impl RaisedSetting {
         Ok(Some(Self { namespace, file, record, ledger, is_released: false }))
     }
 
-    /// Puts the value back if nobody else needs it. Dropping does the same, in silence.
+    /// Restores the value if no other run needs it. Dropping does the same silently.
     pub fn release(mut self) -> Result<bool, LedgerError> {
         self.put_back()
     }
 
     fn put_back(&mut self) -> Result<bool, LedgerError> {
-        // Once only: afterwards a file of that name is somebody else's.
+        // Only once: afterwards a file of that name belongs to another run.
         if std::mem::replace(&mut self.is_released, true) {
             return Ok(false);
         }
@@ -109,16 +109,16 @@ impl RaisedSetting {
 
 impl Drop for RaisedSetting {
     fn drop(&mut self) {
-        // What fails here is left in the ledger for `restore_abandoned`.
+        // If this fails, the file is left for `restore_abandoned`.
         let _ = self.put_back();
     }
 }
 
-/// Puts back the settings that killed runs left in `ledger`: those of `here`, and of namespaces that can still be found,
-/// that no live run holds.
+/// Restores settings that killed runs left in `ledger`: those of `here`, and of namespaces that can still be found,
+/// unless a live run needs them.
 ///
 /// # Errors
-/// When the ledger cannot be read.
+/// If the ledger cannot be read.
 pub fn restore_abandoned(here: &Namespace, ledger: &Path) -> Result<Cleared<SettingRecord>, LedgerError> {
     clear(here, ledger)
 }
@@ -183,7 +183,7 @@ impl Record for SettingRecord {
 }
 
 impl SettingRecord {
-    /// What the setting is called by now; nothing where its interface is gone.
+    /// The present name of the setting; `None` if its interface is gone.
     fn key_now(&self, namespace: &Namespace) -> Result<Option<String>, LedgerError> {
         let Some(index) = self.interface else { return Ok(Some(self.key.clone())) };
         let all = interfaces(namespace)?;
@@ -191,17 +191,17 @@ impl SettingRecord {
     }
 }
 
-/// What the line of a record begins with that has the interface's number.
+/// The prefix of a record's line with the interface's number.
 const INTERFACE: &str = "interface ";
 
-/// The part of a setting's path that names an interface: `eth0` of `net/ipv4/conf/eth0/forwarding`.
+/// The part of a setting's path that is an interface name: `eth0` in `net/ipv4/conf/eth0/forwarding`.
 fn name_in(key: &str) -> Option<&str> {
     let mut parts = key.split('/').skip(2);
     parts.next().filter(|part| *part == "conf")?;
     parts.next().filter(|part| !["all", "default"].contains(part))
 }
 
-/// The same setting of an interface of this name.
+/// The same setting for an interface of this name.
 fn with_name(key: &str, name: &str) -> String {
     match name_in(key) {
         Some(before) => key.replacen(&format!("/conf/{before}/"), &format!("/conf/{name}/"), 1),
@@ -209,7 +209,7 @@ fn with_name(key: &str, name: &str) -> String {
     }
 }
 
-/// The interface that a setting is of.
+/// The interface of a setting.
 fn interface_of(namespace: &Namespace, key: &str) -> Result<Option<InterfaceIndex>, LedgerError> {
     let Some(name) = name_in(key) else { return Ok(None) };
     let all = interfaces(namespace)?;

@@ -1,4 +1,4 @@
-//! One at a time: who may read and change a ledger, and what its files hold.
+//! Mutual exclusion: the right to read and change a ledger, and its files.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,35 +11,35 @@ use crate::host;
 use crate::namespace_identity::{NamespaceIdentity, Relation};
 use crate::own_folder::{Lock, OwnFolder, OwnFolderError, remove_if_empty};
 
-/// A file of the ledger is far shorter.
+/// The maximum length of a ledger file; they are far shorter.
 const LONGEST: u64 = 1 << 16;
-/// How often taking a turn is tried: whoever had it before may remove the folder.
+/// How often taking the turn is tried: its previous owner may remove the folder.
 const TRIES: usize = 1000;
 
-/// A file that was there already.
+/// A file that already exists.
 pub(crate) enum Existing<R> {
-    /// A run that lives holds it.
+    /// A live run holds it.
     Held(File, R),
-    /// A killed run left it, and it is about this very namespace. It is locked.
+    /// A killed run left it, and it is about this namespace. It is locked.
     Left(File, R),
 }
 
-/// What a file's text is.
+/// The kind of a file's text.
 pub(super) enum Content<R> {
     Record(R),
     CutOff,
     Foreign,
 }
 
-/// The right to read and change the ledger, one at a time on this host; held for well under a millisecond, but where there
-/// is something to put back.
+/// The right to read and change the ledger, held by one process of this host at a time; for well under a millisecond,
+/// unless there is something to revert.
 pub(crate) struct Turn {
     ledger: OwnFolder,
     parent: OwnFolder,
 }
 
 impl Turn {
-    /// Takes the turn; the ledger is there then.
+    /// Takes the turn; the ledger is created if necessary.
     pub(crate) fn take(ledger: &Path) -> Result<Self, LedgerError> {
         let (parent, name) = parts(ledger)?;
         let make = || {
@@ -48,7 +48,7 @@ impl Turn {
         };
         for _ in 0..TRIES {
             match make() {
-                // Whoever had the turn before has removed one of them in between.
+                // The previous owner of the turn has just removed one of the folders.
                 Err(error) if OwnFolderError::is_missing(&error) => {}
                 Err(error) => return Err(error.into()),
                 Ok((folder, parent)) => {
@@ -73,16 +73,16 @@ impl Turn {
         }
     }
 
-    /// Waits for the turn; nothing if whoever had it before has removed the folder.
+    /// Waits for the turn; `None` if its previous owner has removed the folder.
     fn of(parent: OwnFolder, ledger: OwnFolder, name: &OsStr) -> Result<Option<Self>, LedgerError> {
         ledger.lock()?;
         let is_there = parent.open_folder(name)?.is_some_and(|there| there.is(&ledger));
-        // Whoever has no turn must not drop one: what is there by now is somebody else's to remove.
+        // Without the turn it must not be dropped: what exists by now is another process's to remove.
         if is_there { Ok(Some(Self { ledger, parent })) } else { Ok(None) }
     }
 
-    /// The file of that name, if it is about the namespace as it is now. One that a killed run left about another, which had
-    /// its inode before, is no hindrance.
+    /// The file of that name, if it is about the present namespace. A file that a killed run left about an earlier
+    /// namespace with the same inode does not count.
     pub(crate) fn existing<R: Record>(
         &self,
         name: &str,
@@ -101,12 +101,12 @@ impl Turn {
         }
     }
 
-    /// Writes a record into its file, which is then locked.
+    /// Writes a record to its file and locks it.
     pub(crate) fn write(&self, record: &impl Record, lock: Lock) -> Result<File, LedgerError> {
         Ok(self.ledger.replace(&record.name(), &record.text(), lock)?)
     }
 
-    /// The folder that it is about.
+    /// The ledger's folder.
     pub(super) fn ledger(&self) -> &OwnFolder {
         &self.ledger
     }
@@ -115,12 +115,12 @@ impl Turn {
         Ok(self.ledger.remove(name).map(drop)?)
     }
 
-    /// Whether a run that lives holds the file; else it is ours as long as it is open.
+    /// Whether a live run holds the file; otherwise it is ours as long as it is open.
     pub(super) fn is_held(&self, file: &File, name: &str) -> Result<bool, LedgerError> {
         Ok(!try_lock(file, &self.ledger.path().join(name))?)
     }
 
-    /// What the file of that name says.
+    /// The contents of the file of that name.
     pub(super) fn content<R: Record>(&self, file: &mut File, name: &str) -> Result<Content<R>, LedgerError> {
         let path = self.ledger.path().join(name);
         let mut bytes = Vec::new();
@@ -140,7 +140,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // Both fail while something is in them.
+        // Both fail for a folder that is not empty.
         if let Some(name) = self.ledger.path().file_name() {
             self.parent.remove_empty_folder(name);
         }
@@ -148,10 +148,10 @@ impl Drop for Turn {
     }
 }
 
-/// Whether a file holds the beginning of what would have been a record: how older versions left it on a full disk, or
+/// Whether a file holds the beginning of a record: older versions left such files when the disk was full or they were
 /// killed.
 fn is_cut_off(name: &str, text: &str) -> bool {
-    /// Lines that every record has.
+    /// The number of lines that every record has.
     const LEAST: usize = 4;
     let Some(inode) = inode_in(name) else { return false };
     let first = format!("{inode}\n");
@@ -159,7 +159,7 @@ fn is_cut_off(name: &str, text: &str) -> bool {
     is_a_beginning && (text.lines().count() < LEAST || !text.ends_with('\n'))
 }
 
-/// The namespace's inode, as the name of a record's file begins.
+/// The namespace's inode, with which the name of a record's file begins.
 pub(super) fn inode_in(name: &str) -> Option<u64> {
     name.split_once('-')?.0.parse().ok()
 }

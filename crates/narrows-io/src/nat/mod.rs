@@ -1,17 +1,16 @@
-//! A way to the outside: a cable from a namespace to the enclosing one, forwarding, and a masquerade rule.
+//! An uplink to outside networks: a cable from a namespace to the enclosing one, forwarding, and a masquerade rule.
 //!
-//! Nothing of it outlives this process. The cable goes with the inner namespace; the rule is in tables that
-//! the kernel removes when the netlink socket that made them closes; the forwarding settings that had to be
-//! changed on the enclosing side are in a [`crate::ledger`] and put back by the last run, or by
-//! [`crate::ledger::restore_abandoned`] after `kill -9`.
+//! Nothing of it outlives this process. The cable is removed with the inner namespace; the rule is in tables that the
+//! kernel removes when the netlink socket that created them closes; forwarding settings changed on the enclosing side
+//! are in a [`crate::ledger`] and reverted by the last run, or by [`crate::ledger::restore_abandoned`] after `kill
+//! -9`.
 //!
-//! Forwarding is switched on per interface: on our end of the cable and on the interfaces that have a default
-//! route. For IPv6 that takes `force_forwarding` (Linux 6.17); on older kernels forwarding is one switch for
-//! the whole host and makes it ignore router advertisements, so there IPv6 goes outside only if the host
-//! forwards already.
+//! Forwarding is enabled per interface: on our end of the cable and on the interfaces with a default route. For IPv6
+//! this needs `force_forwarding` (Linux 6.17). On older kernels IPv6 forwarding is a single switch for the whole host
+//! and makes it ignore router advertisements, so there IPv6 is only available if the host already forwards.
 //!
-//! What this cannot do: pass a firewall of the host that drops forwarded packets (Docker and ufw set one up);
-//! no rule of ours overrides another table's drop. [`Outside::firewalls`] names what may.
+//! Limitation: it cannot pass a firewall of the host that drops forwarded packets (Docker and ufw set one up); no
+//! rule of ours overrides another table's drop. [`Outside::firewalls`] names candidates.
 
 mod nftables;
 
@@ -28,10 +27,10 @@ use crate::sysctl::{SysctlError, read_sysctl, write_sysctl};
 
 pub use nftables::{NftablesError, table_names};
 
-/// Why no way to the outside could be made.
+/// Why the uplink could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum NatError {
-    /// The enclosing namespace has no default route itself.
+    /// The enclosing namespace has no default route.
     #[error("no uplink: {namespace} has no default route")]
     NoWayOut {
         /// The enclosing namespace's label.
@@ -43,7 +42,7 @@ pub enum NatError {
     /// The masquerade rule was refused.
     #[error(transparent)]
     Nftables(#[from] NftablesError),
-    /// Forwarding could not be switched on.
+    /// Forwarding could not be enabled.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// A setting of the cable was refused.
@@ -54,27 +53,27 @@ pub enum NatError {
     Sysctl(#[from] SysctlError),
 }
 
-/// A cable to be laid to the outside.
+/// The configuration of an uplink.
 #[derive(Clone, Copy, Debug)]
 pub struct WayOut<'a> {
-    /// The end in the inner namespace, which must have no default route yet.
+    /// The end in the inner namespace, which must not have a default route yet.
     pub inner: VethEnd<'a>,
-    /// The end in the enclosing namespace, which has the way out.
+    /// The end in the enclosing namespace, which has a default route.
     pub outer: VethEnd<'a>,
-    /// The two ends' addresses in a free network: inner, outer.
+    /// The addresses of the two ends in a free network: inner, outer.
     pub ipv4: (IpPrefix, IpPrefix),
     /// The same for IPv6, if wanted.
     pub ipv6: Option<(IpPrefix, IpPrefix)>,
-    /// Name of the rule's tables; must be no other run's.
+    /// The name of the rule's tables; must be unique among runs.
     pub table: &'a str,
-    /// Where settings to be put back are remembered, such as `/run/narrows/settings`.
+    /// Where settings to be reverted are recorded, such as `/run/narrows/settings`.
     pub ledger: &'a Path,
 }
 
-/// A way to the outside, open as long as this value lives.
+/// An uplink, active as long as this value lives.
 #[derive(Debug)]
 pub struct Outside {
-    /// Removes the tables when it closes.
+    /// Closing it removes the tables.
     _tables: nftables::OwnedTables,
     raised: Vec<RaisedSetting>,
     ipv6: bool,
@@ -82,27 +81,28 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Whether IPv6 goes outside too.
+    /// Whether IPv6 is available, too.
     pub fn has_ipv6(&self) -> bool {
         self.ipv6
     }
 
-    /// The chains, as `table chain`, by which the enclosing namespace drops what it forwards unless a rule lets it pass.
+    /// The chains, as `table chain`, by which the enclosing namespace drops forwarded packets unless a rule accepts
+    /// them.
     pub fn firewalls(&self) -> &[String] {
         &self.firewalls
     }
 }
 
-/// Address translation alone: what leaves a namespace from certain networks does so under the address of the interface
-/// that it leaves by. In force as long as this value lives.
+/// Address translation only: packets from certain networks leave a namespace with the address of the outgoing
+/// interface. Active as long as this value lives.
 #[derive(Debug)]
 pub struct Masquerade {
-    /// Removes the tables when it closes.
+    /// Closing it removes the tables.
     _tables: nftables::OwnedTables,
 }
 
 impl Masquerade {
-    /// Puts the rule in force, in tables of this name.
+    /// Adds the rule, in tables of this name.
     pub fn open(
         namespace: &Namespace,
         table: &str,
@@ -113,7 +113,7 @@ impl Masquerade {
 }
 
 impl WayOut<'_> {
-    /// Lays the cable and opens the way.
+    /// Lays the cable and enables the uplink.
     pub fn open(&self) -> Result<Outside, NatError> {
         let uplinks = self.uplinks()?;
         if uplinks.ipv4.is_empty() && uplinks.ipv6.is_empty() {
@@ -167,12 +167,12 @@ impl WayOut<'_> {
             }
         }
         RouteSocket::open(self.inner.namespace)?.wait_for_carrier(self.inner.name, CARRIER)?;
-        // The cable's own setting goes with the cable.
+        // The cable's own setting is removed with the cable.
         write_sysctl(self.outer.namespace, &format!("net/ipv4/conf/{}/forwarding", self.outer.name), "1")?;
         Ok(())
     }
 
-    /// Switches IPv6 forwarding on, interface by interface; false if this kernel cannot.
+    /// Enables IPv6 forwarding per interface; `false` if this kernel cannot.
     fn forward_ipv6(&self, outside: &mut Outside, uplinks: &[String]) -> Result<bool, NatError> {
         let enclosing = self.outer.namespace;
         if read_sysctl(enclosing, "net/ipv6/conf/all/forwarding")? != "0" {
@@ -204,7 +204,7 @@ impl WayOut<'_> {
     }
 }
 
-/// A cable between two namespaces carries within milliseconds.
+/// How long a cable between two namespaces may take to have carrier; normally milliseconds.
 const CARRIER: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Names of the interfaces with a default route.

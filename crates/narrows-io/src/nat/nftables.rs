@@ -1,9 +1,9 @@
-//! nf_tables by netlink: a table per family with one rule, "what comes from this network leaves with the
-//! address of the interface it leaves by".
+//! nf_tables by netlink: a table per family with one rule, "packets from this network leave with the address of the
+//! outgoing interface".
 //!
-//! In `nft`'s words, for 10.1.2.0/24: `table ip NAME { flags owner; chain outside { type nat hook postrouting
-//! priority srcnat; ip saddr 10.1.2.0/24 masquerade } }`. Constants are from `linux/netfilter/nf_tables.h`;
-//! numbers in attributes are big-endian.
+//! In `nft` syntax, for 10.1.2.0/24: `table ip NAME { flags owner; chain outside { type nat hook postrouting priority
+//! srcnat; ip saddr 10.1.2.0/24 masquerade } }`. Constants are from `linux/netfilter/nf_tables.h`; numbers in
+//! attributes are big-endian.
 
 use std::io;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ const BATCH_BEGIN: u16 = 16;
 const BATCH_END: u16 = 17;
 const TABLE_NAME: u16 = 1;
 const TABLE_FLAGS: u16 = 2;
-/// The table goes with the socket that made it (Linux 5.12).
+/// The table is removed with the socket that created it (Linux 5.12).
 const TABLE_FLAG_OWNER: u32 = 2;
 const CHAIN: &str = "outside";
 /// Attributes of a chain, and of its hook.
@@ -42,12 +42,12 @@ pub enum NftablesError {
     /// The namespace could not be entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// The kernel has no nf_tables, or not the NAT part of it.
+    /// The kernel has no nf_tables, or not its NAT part.
     #[error(
         "this kernel cannot translate addresses (nf_tables with NAT is missing: {cause}); run without --internet, or load the modules nf_tables, nft_chain_nat and nft_masq"
     )]
     Missing {
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// This process may not change the tables.
@@ -59,7 +59,7 @@ pub enum NftablesError {
         /// The namespace's label.
         namespace: String,
     },
-    /// A table of that name is there.
+    /// A table of that name exists.
     #[error("an nf_tables table named `{table}` exists already in {namespace}")]
     Exists {
         /// The table.
@@ -72,7 +72,7 @@ pub enum NftablesError {
     Refused {
         /// The namespace's label.
         namespace: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
 }
@@ -83,7 +83,7 @@ pub(super) struct OwnedTables {
     _socket: Netlink,
 }
 
-/// Masquerades what comes from these networks, at most one of each family.
+/// Masquerades packets from these networks, at most one of each family.
 pub(super) fn masquerade(
     namespace: &Namespace,
     table: &str,
@@ -94,7 +94,7 @@ pub(super) fn masquerade(
     let outcome = socket.transact(batch(BATCH_BEGIN), requests, batch(BATCH_END));
     match explain(outcome, namespace, table) {
         Ok(_) => Ok(OwnedTables { _socket: socket }),
-        // A table that another process owns is refused like a missing privilege.
+        // A table owned by another process gives the same error as a missing privilege.
         Err(NftablesError::Permission { namespace: label })
             if table_names(namespace).is_ok_and(|names| names.iter().any(|name| name == table)) =>
         {
@@ -112,8 +112,8 @@ pub fn table_names(namespace: &Namespace) -> Result<Vec<String>, NftablesError> 
     Ok(tables.iter().filter_map(|table| table.attributes(4).string(TABLE_NAME)).collect())
 }
 
-/// The chains that drop what the namespace forwards unless a rule lets it pass, as `filter FORWARD`, which Docker and ufw
-/// set up. Those of iptables before nf_tables are not seen.
+/// The chains that drop packets forwarded by the namespace unless a rule accepts them, for example `filter FORWARD`,
+/// which Docker and ufw set up. Chains of the older iptables are not visible here.
 pub(super) fn dropping_chains(namespace: &Namespace) -> Result<Vec<String>, NftablesError> {
     let mut socket = open(namespace)?;
     let outcome = socket.dump(message(GETCHAIN, 0, 0));
@@ -122,7 +122,7 @@ pub(super) fn dropping_chains(namespace: &Namespace) -> Result<Vec<String>, Nfta
 }
 
 fn dropped_by(chain: &Message) -> Option<String> {
-    /// `ip`, `inet`, `ip6`: the families in which hook 2 sees packets that are forwarded.
+    /// `ip`, `inet`, `ip6`: the families in which hook 2 sees forwarded packets.
     const FAMILIES: [u8; 3] = [2, 1, 10];
     const FORWARD: u32 = 2;
     const DROP: u32 = 0;
@@ -154,7 +154,7 @@ fn explain(outcome: Answer, namespace: &Namespace, table: &str) -> Result<Vec<Me
 
 /// The three messages for one network: table, chain, rule.
 fn rule(table: &str, network: IpPrefix) -> [Request; 3] {
-    /// Where the chain is, and attributes of rules.
+    /// The hook of the chain, and attributes of rules.
     const POST_ROUTING: u32 = 4;
     const SOURCE_NAT: u32 = 100;
     const RULE_TABLE: u16 = 1;
@@ -183,7 +183,7 @@ fn rule(table: &str, network: IpPrefix) -> [Request; 3] {
     ]
 }
 
-/// The register that the rule's expressions hand their value on in.
+/// The register that passes values between the rule's expressions.
 const REGISTER: u32 = 1;
 
 /// Loads the source address from the network header.
@@ -211,7 +211,7 @@ fn keep_network(data: Request, network: IpPrefix) -> Request {
     data.nested(MASK, |inner| value(inner, &mask)).nested(XOR, |inner| value(inner, &vec![0; mask.len()]))
 }
 
-/// Goes on only if the register holds the network.
+/// Continues only if the register equals the network.
 fn compare(data: Request, network: IpPrefix) -> Request {
     const SOURCE: u16 = 1;
     const OPERATION: u16 = 2;

@@ -1,7 +1,7 @@
 //! The bytes of netlink messages: a header, a fixed part, then attributes that may nest.
 //!
-//! Everything is in the host's byte order and padded to four bytes. An attribute is its length, its kind and
-//! its payload.
+//! Everything is in host byte order and padded to four bytes. An attribute consists of its length, its kind and its
+//! payload.
 
 /// Length of `struct nlmsghdr`.
 pub(super) const HEADER: usize = 16;
@@ -42,7 +42,7 @@ impl Request {
         self
     }
 
-    /// Appends a string attribute, with the zero byte that ends it.
+    /// Appends a zero-terminated string attribute.
     pub(crate) fn string(self, kind: u16, text: &str) -> Self {
         let mut payload = text.as_bytes().to_vec();
         payload.push(0);
@@ -54,7 +54,7 @@ impl Request {
         self.attribute(kind, &value.to_ne_bytes())
     }
 
-    /// Appends an attribute that holds what `fill` appends.
+    /// Appends an attribute that contains what `fill` appends.
     pub(crate) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
@@ -90,13 +90,13 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The attributes behind a fixed part of `fixed` bytes.
+    /// The attributes after a fixed part of `fixed` bytes.
     pub(crate) fn attributes(&self, fixed: usize) -> Attributes<'_> {
         Attributes { bytes: self.payload.get(align(fixed)..).unwrap_or_default() }
     }
 }
 
-/// Splits what one read brought into messages; a cut-off message at the end is ignored.
+/// Splits the bytes of one read into messages; a truncated message at the end is ignored.
 pub(crate) fn messages(mut bytes: &[u8]) -> Vec<Message> {
     let mut found = Vec::new();
     while bytes.len() >= HEADER {
@@ -115,7 +115,7 @@ pub(crate) fn messages(mut bytes: &[u8]) -> Vec<Message> {
     found
 }
 
-/// Walks over attributes: (kind, payload).
+/// Iterates over attributes: (kind, payload).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attributes<'a> {
     bytes: &'a [u8],

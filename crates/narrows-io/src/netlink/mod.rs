@@ -1,8 +1,8 @@
 //! Netlink: requests to the kernel's network configuration and their answers.
 //!
-//! A blocking socket, one request at a time. The few messages needed here (route netlink and nf_tables) are
-//! encoded by hand on [`message`]: the crates for route netlink bring an async runtime or thousands of types
-//! and leave nf_tables to be encoded by hand anyway.
+//! A blocking socket, one request at a time. The few messages needed here (route netlink and nf_tables) are encoded
+//! by hand on [`message`]: crates for route netlink bring an async runtime or thousands of types, and nf_tables would
+//! still have to be encoded by hand.
 
 mod message;
 mod socket;

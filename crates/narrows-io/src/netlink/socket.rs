@@ -1,4 +1,4 @@
-//! A netlink socket that asks and waits for the answer.
+//! A netlink socket that sends a request and waits for the answer.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,15 +13,16 @@ use nix::sys::time::TimeVal;
 
 use super::message::{Attributes, HEADER, Message, Request, messages, u32_at};
 
-/// An answer takes microseconds, or as long as others hold the kernel's network lock; never this long.
+/// The maximum time for an answer. Normally it takes microseconds, or as long as others hold the kernel's network
+/// lock.
 const PATIENCE_SECONDS: i64 = 30;
 
-/// The kernel's "no" to one request.
+/// The kernel's rejection of a request.
 #[derive(Debug)]
 pub(crate) struct KernelRefusal {
-    /// Its error number.
+    /// Its error code.
     pub(crate) cause: io::Error,
-    /// Its own words, where it gives any.
+    /// Its message, if there is one.
     pub(crate) detail: Option<String>,
 }
 
@@ -37,7 +38,7 @@ impl From<nix::Error> for KernelRefusal {
     }
 }
 
-/// What a request brought back.
+/// The result of a request.
 pub(crate) type Answer = Result<Vec<Message>, KernelRefusal>;
 
 /// A socket of one netlink family, in the namespace of the thread that opened it.
@@ -49,7 +50,7 @@ pub(crate) struct Netlink {
 }
 
 impl Netlink {
-    /// Larger than any single message of a dump, which the kernel keeps to 32 KiB.
+    /// Larger than any message of a dump, which the kernel limits to 32 KiB.
     const BUFFER: usize = 1 << 16;
 
     /// Opens a socket of this family in the calling thread's namespace.
@@ -57,24 +58,24 @@ impl Netlink {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, family)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
         setsockopt(&socket, ReceiveTimeout, &TimeVal::new(PATIENCE_SECONDS, 0))?;
-        // Without these the answers are shorter but still right, so an older kernel's refusal is no matter.
+        // Without these, answers are shorter but still correct, so an older kernel's refusal does not matter.
         let _ = enable(&socket, libc::NETLINK_EXT_ACK);
         let _ = enable(&socket, libc::NETLINK_CAP_ACK);
         Ok(Self { socket, sequence: 0, buffer: vec![0; Self::BUFFER] })
     }
 
-    /// Sends a request and waits until the kernel has done it.
+    /// Sends a request and waits until the kernel has executed it.
     pub(crate) fn execute(&mut self, request: Request) -> Answer {
         self.exchange(request, libc::NLM_F_ACK as u16)
     }
 
-    /// Asks for all objects of a kind.
+    /// Requests all objects of a kind.
     pub(crate) fn dump(&mut self, request: Request) -> Answer {
         self.exchange(request, libc::NLM_F_DUMP as u16)
     }
 
-    /// Sends several messages as one transaction, between `begin` and `end`, which are acknowledged only when
-    /// they are refused.
+    /// Sends several messages as one transaction, between `begin` and `end`, which are acknowledged only if they are
+    /// refused.
     pub(crate) fn transact(&mut self, begin: Request, requests: Vec<Request>, end: Request) -> Answer {
         let mut bytes = begin.finish(self.next_sequence(), 0);
         let first = self.sequence;
@@ -94,8 +95,8 @@ impl Netlink {
         self.converse(&bytes, sequence, vec![sequence])
     }
 
-    /// Sends, then reads until each awaited sequence number was acknowledged or done, or any from `first` on
-    /// was refused.
+    /// Sends, then reads until each awaited sequence number has been acknowledged or completed, or any from `first`
+    /// on has been refused.
     fn converse(&mut self, bytes: &[u8], first: u32, mut awaited: Vec<u32>) -> Answer {
         send(self.socket.as_raw_fd(), bytes, MsgFlags::empty())?;
         let mut answer = Vec::new();
@@ -110,7 +111,7 @@ impl Netlink {
                 return Err(io::Error::other("a netlink answer did not fit its buffer").into());
             }
             for message in messages(&self.buffer[..length]) {
-                // An answer to an earlier request, given up at its first refusal.
+                // An answer to an earlier request, which was abandoned at its first refusal.
                 if message.sequence.wrapping_sub(first) > self.sequence.wrapping_sub(first) {
                     continue;
                 }
@@ -133,7 +134,7 @@ impl Netlink {
     }
 }
 
-/// Reads an acknowledgement: an error number, which is zero for "done", and perhaps the kernel's own words.
+/// Parses an acknowledgement: an error code, zero for success, and possibly the kernel's message.
 fn acknowledged(message: &Message) -> Result<(), KernelRefusal> {
     /// `NLM_F_ACK_TLVS`: attributes follow.
     const WITH_ATTRIBUTES: u16 = 0x200;

@@ -1,30 +1,31 @@
-//! Cutting: a train becomes the frames that a wire would have carried.
+//! Splitting: a train becomes the frames that a wire would have carried.
 
 use super::{CWR, Described, FIN_AND_PSH, Layout, Open, TAG_AT, TCP_IPV4, TCP_IPV6, UDP};
 use crate::frame::{Frame, FramePool};
 
-/// A frame as it came from the kernel.
+/// A frame as received from the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whole<'a> {
-    /// What the kernel says about it.
+    /// The kernel's description of it.
     pub(crate) described: Described,
     /// Its first bytes: all headers.
     pub(crate) head: &'a [u8],
-    /// The others.
+    /// The remaining bytes.
     pub(crate) tail: &'a [u8],
-    /// A VLAN tag that the kernel has taken out of it.
+    /// A VLAN tag that the kernel has removed from it.
     pub(crate) tag: &'a [u8],
 }
 
-/// Room for the headers that all frames of a train have in common, used again for every train.
+/// A buffer for the headers that all frames of a train share, reused for every train.
 #[derive(Debug, Default)]
 pub(crate) struct Cut {
     headers: Vec<u8>,
 }
 
 impl Cut {
-    /// Gives each frame that a wire would have carried to `emit`, its checksum left open if it is open in `whole`. What cannot
-    /// be cut, as it is not what the kernel says, goes on whole. Says how many there were if it was a train, else nothing.
+    /// Passes each frame that a wire would have carried to `emit`; its checksum stays incomplete if it is in `whole`.
+    /// A frame that cannot be split because it does not match the kernel's description is passed whole. Returns the
+    /// number of frames if it was a train, otherwise `None`.
     pub(crate) fn cut(
         &mut self,
         whole: Whole<'_>,
@@ -59,7 +60,7 @@ impl Cut {
     }
 }
 
-/// The bytes from `from` to `to` of `head` and `tail` in a row.
+/// The bytes from `from` to `to` of `head` followed by `tail`.
 fn between<'a>(head: &'a [u8], tail: &'a [u8], from: usize, to: usize) -> [&'a [u8]; 2] {
     let in_head = |at: usize| at.min(head.len());
     let in_tail = |at: usize| at.saturating_sub(head.len());
@@ -69,12 +70,12 @@ fn between<'a>(head: &'a [u8], tail: &'a [u8], from: usize, to: usize) -> [&'a [
 struct Train {
     layout: Layout,
     segment: usize,
-    /// What is open in each of its frames.
+    /// The incomplete parts of each of its frames.
     open: Open,
 }
 
 impl Train {
-    /// Where the headers are once the tag is in its place.
+    /// The positions of the headers once the tag is inserted.
     fn of(whole: Whole<'_>) -> Option<Self> {
         let Described { kind, segment, checksum, .. } = whole.described;
         if !matches!(kind, TCP_IPV4 | TCP_IPV6 | UDP) || segment == 0 {
@@ -99,7 +100,7 @@ impl Train {
         Some(Self { layout, segment: usize::from(segment), open })
     }
 
-    /// Writes what says where a frame is in the train.
+    /// Sets the fields that depend on a frame's position in the train.
     fn place(&self, frame: &mut [u8], number: usize, is_last: bool) {
         let Layout { is_ipv4, is_udp, network, transport, .. } = self.layout;
         if is_ipv4 {

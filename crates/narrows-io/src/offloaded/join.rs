@@ -1,19 +1,19 @@
-//! Joining: frames that leave one behind the other become a train again, if cutting it gives their bytes.
+//! Joining: frames sent directly after each other become a train again, if splitting it would give the same bytes.
 
 use super::{CWR, Described, FIN_AND_PSH, HEADER, Layout, Open, UDP};
 use crate::frame::Frame;
 
-/// Room for the headers of a train. Longer ones (many extension headers) are not joined.
+/// The maximum length of a train's headers. Trains with longer ones (many extension headers) are not joined.
 pub(crate) const LONGEST_HEADERS: usize = 160;
-/// The most bytes of a train: the kernel cuts longer ones itself.
+/// The maximum length of a train: the kernel splits longer ones itself.
 const LONGEST: usize = 65_535;
-/// The most frames of one call.
+/// The maximum number of frames per call.
 pub(crate) const MOST: usize = 128;
-/// With this many, a call begins no further train: what is joined should not be parted by where a call ends.
+/// From this number on, a call starts no further train, so that trains are not divided by the end of a call.
 const ENOUGH: usize = 64;
 
-/// Marks those of the first frames that are to leave as one with the frame before, and says how many of them one call
-/// should take.
+/// Marks those of the first frames that are to be sent joined to the frame before, and returns how many of them one
+/// call should take.
 pub(crate) fn join<F: AsMut<Frame>>(frames: &mut [F]) -> usize {
     let (mut length, mut taken) = (0, 0);
     while taken < frames.len().min(MOST) {
@@ -34,7 +34,7 @@ pub(crate) fn join<F: AsMut<Frame>>(frames: &mut [F]) -> usize {
     taken
 }
 
-/// Whether a train that has `before` for its last frame could have `next` for one more.
+/// Whether a train whose last frame is `before` can be extended by `next`.
 fn continues(before: &Frame, next: &Frame) -> bool {
     let open = Open { joins: false, ..before.open };
     let (payload, segment) = (usize::from(open.payload), usize::from(open.segment));
@@ -59,7 +59,7 @@ fn continues(before: &Frame, next: &Frame) -> bool {
     found.copy_from_slice(&next[..payload]);
     if !layout.is_udp {
         let flags = layout.transport + 13;
-        // The kernel leaves these to the last segment, and that to the first.
+        // The kernel keeps these flags only in the last segment, and that one only in the first.
         if wanted[flags] & FIN_AND_PSH != 0 || found[flags] & CWR != 0 {
             return false;
         }
@@ -74,12 +74,12 @@ fn continues(before: &Frame, next: &Frame) -> bool {
         let own = u16::from_be_bytes([identification[0], identification[1]]);
         identification.copy_from_slice(&own.wrapping_add(1).to_be_bytes());
     }
-    // That of IPv4 is made anew on the way, so one that is wrong is not taken for it.
+    // The IPv4 checksum is recomputed on the path, so an incorrect one prevents joining.
     layout.set_payload(wanted, segment, next.len() - payload);
     wanted == found
 }
 
-/// The header before a train, and the train's headers.
+/// The virtio header of a train, and the train's headers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Headers {
     bytes: [u8; HEADER + LONGEST_HEADERS],
@@ -87,11 +87,11 @@ pub(crate) struct Headers {
 }
 
 impl Headers {
-    /// Nothing yet.
+    /// Empty.
     pub(crate) const EMPTY: Self = Self { bytes: [0; HEADER + LONGEST_HEADERS], length: 0 };
 
-    /// Those of frames that [`join`] has found to leave as one, or of one frame. Gives from where on the bytes of each frame
-    /// follow them.
+    /// The headers of frames that [`join`] has marked for joining, or of one frame. Returns the offset from which
+    /// each frame's bytes follow them.
     pub(crate) fn of<F: AsMut<Frame>>(&mut self, frames: &mut [F]) -> usize {
         match frames {
             [] => self.of_one(Open::default()),
@@ -112,7 +112,7 @@ impl Headers {
         0
     }
 
-    /// Of a train with `others` bytes of payload behind those of the first frame.
+    /// For a train with `others` bytes of payload after the first frame's.
     fn of_train(&mut self, first: &Frame, last: &Frame, others: usize) -> usize {
         let open = first.open;
         let at = usize::from(open.payload);

@@ -1,22 +1,24 @@
-//! What a sender left for hardware to do: trains of segments in one piece, and checksums left open.
+//! What senders leave to hardware: trains of segments as one frame, and incomplete checksums.
 //!
-//! The other end of a cable may hand over up to 64 KiB of TCP or UDP as one frame, with one set of headers, to be cut
-//! where a wire begins, and frames whose transport checksum is only the sum of the pseudo header. The kernel describes
-//! both in a header before the frame (`struct virtio_net_hdr`), which packet sockets (`PACKET_VNET_HDR`) and TAP devices
-//! (`IFF_VNET_HDR`) can give and take.
+//! The other end of a cable may hand over up to 64 KiB of TCP or UDP as one frame with one set of headers, to be
+//! split where a wire begins, and frames whose transport checksum is only the sum of the pseudo header. The kernel
+//! describes both in a header before the frame (`struct virtio_net_hdr`), which packet sockets (`PACKET_VNET_HDR`)
+//! and TAP devices (`IFF_VNET_HDR`) can return and accept.
 //!
-//! A network in between is about packets, so a train is always cut into those that a wire would have carried, each with
-//! its own lengths, identification, sequence number and flags ([`unload`]). What that costs decides what else is done:
-//! - The headers of a packet are some 60 bytes, its payload 1,400. Headers are made for each packet. The payload is
-//!   copied once, out of the buffer in which the train came; leaving it there would save that copy (a twentieth of what
-//!   the kernel needs for its two), and hold the whole train in memory as long as one of its packets waits.
-//! - A checksum reads all of the payload again. Where the frames leave by way of the same header, nobody needs it: it
-//!   stays open in each packet, with the pseudo header's sum of that packet in its field. It is finished
-//!   ([`Frame::finish`](crate::frame::Frame::finish)) where somebody looks at the bytes, or changes what it covers.
-//! - A call of the kernel's for each packet is the dearest of all: 1 to 2 µs beside 0.1 µs. So packets that leave at one
-//!   instant, one behind the other, are handed over as a train again ([`join`]) if cutting that train gives these very
-//!   bytes. Only their headers decide, not where they came from: what was lost is not bridged, what was marked or passed a
-//!   router still joins its like, what was corrupted has no open checksum any more and goes alone.
+//! An emulated network handles packets, so a train is always split into those that a wire would have carried, each
+//! with its own lengths, identification, sequence number and flags ([`unload`]). The costs determine the rest:
+//! - The headers of a packet have some 60 bytes, its payload 1,400. Headers are built for each packet. The payload is
+//!   copied once, from the buffer in which the train arrived; leaving it there would save that copy (a twentieth of
+//!   the cost of the kernel's two), but would hold the whole train in memory as long as one of its packets waits.
+//! - A checksum reads all of the payload again. If the frames leave through the same virtio header, it is not needed:
+//!   it stays incomplete in each packet, with the packet's pseudo header sum in its field. It is completed
+//!   ([`Frame::finish`](crate::frame::Frame::finish)) before the bytes are examined, or something it covers is
+//!   changed.
+//! - A system call for each packet is the most expensive: 1 to 2 µs compared with 0.1 µs. So consecutive packets that
+//!   leave at the same instant are joined to a train again ([`join`]) if splitting that train gives exactly these
+//!   bytes. Only their headers decide, not their origin: a gap from a lost packet is not bridged; packets that were
+//!   marked or passed a router are still joined with equal ones; a corrupted packet no longer has an incomplete
+//!   checksum and is sent singly.
 
 mod cut;
 pub(crate) mod join;
@@ -32,39 +34,39 @@ use crate::frame::open::{Open, UDP_CHECKSUM};
 pub(crate) const HEADER: usize = 10;
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`.
 const NEEDS_CHECKSUM: u8 = 1;
-/// `VIRTIO_NET_HDR_GSO_*`; the highest bit says that the first segment has CWR.
+/// `VIRTIO_NET_HDR_GSO_*`; the highest bit means that the first segment has CWR.
 const TCP_IPV4: u8 = 1;
 const TCP_IPV6: u8 = 4;
 const UDP: u8 = 5;
 const ECN: u8 = 0x80;
-/// What an Ethernet header ends with.
+/// The EtherTypes at the end of an Ethernet header.
 const IPV4: u16 = 0x0800;
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
-/// Where a VLAN tag belongs: behind the two link addresses.
+/// The offset of a VLAN tag: after the two link addresses.
 pub(crate) const TAG_AT: usize = 12;
-/// TCP's flags: CWR is for the first segment of a train alone, FIN and PSH for the last.
+/// TCP flags: CWR only belongs to the first segment of a train, FIN and PSH only to the last.
 const CWR: u8 = 0x80;
 const FIN_AND_PSH: u8 = 0x09;
-/// Where the checksum is in the transport header.
+/// The offset of the checksum in the TCP header.
 const TCP_CHECKSUM: usize = 16;
 
-/// What the kernel says about a frame.
+/// The kernel's description of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Described {
     /// One of the kinds above, or 0.
     kind: u8,
     /// Whether the first segment has CWR.
     congested: bool,
-    /// Bytes before the payload of a train; a hint.
+    /// Bytes before the payload of a train; only a hint.
     headers: u16,
     /// Bytes of payload in each segment.
     segment: u16,
-    /// From where the sum goes, and where in that it stands, if it is still to be made.
+    /// The start of the checksummed part, and the checksum's offset in it, if it is incomplete.
     checksum: Option<(u16, u16)>,
 }
 
 impl Described {
-    /// Reads the header; of one that is cut short, nothing.
+    /// Parses the header; a truncated one describes nothing.
     pub(crate) fn parse(header: &[u8]) -> Self {
         let Some(header) = header.first_chunk::<HEADER>() else { return Self::default() };
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
@@ -89,7 +91,7 @@ impl Described {
         header
     }
 
-    /// The same of a frame with this many more bytes before its network header.
+    /// The same for a frame with this many more bytes before its network header.
     pub(crate) fn shifted(mut self, by: usize) -> Self {
         let by = by as u16; // the length of a tag
         self.headers = if self.headers > 0 { self.headers.saturating_add(by) } else { 0 };
@@ -99,21 +101,21 @@ impl Described {
 }
 
 impl Open {
-    /// Nothing, unless all of it lies in the frame.
+    /// The description of an incomplete checksum; empty unless all of it is inside the frame.
     fn checksum(frame: &[u8], described: Described) -> Self {
         let Some((transport, field)) = described.checksum else { return Self::default() };
         let fits = usize::from(transport) + usize::from(field) + 2 <= frame.len();
         if fits { Self { transport, field, ..Self::default() } } else { Self::default() }
     }
 
-    /// What the kernel is told of a frame that leaves by itself.
+    /// The description for the kernel of a frame that is sent singly.
     pub(crate) fn described(self) -> Described {
         let checksum = self.is_open().then_some((self.transport, self.field));
         Described { checksum, ..Described::default() }
     }
 }
 
-/// Where the headers of a segment are.
+/// The positions of a segment's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     is_udp: bool,
@@ -124,7 +126,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Of a frame, or of its headers, whose transport header begins at `transport`; nothing where they are not whole.
+    /// Of a frame, or of its headers, whose transport header begins at `transport`; `None` if they are incomplete.
     fn of(frame: &[u8], transport: usize, is_udp: bool) -> Option<Self> {
         let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
         let mut at = TAG_AT;
@@ -139,12 +141,13 @@ impl Layout {
         is_whole.then_some(Self { is_udp, is_ipv4, network, transport, payload })
     }
 
-    /// Where the checksum is.
+    /// The offset of the checksum.
     fn checksum(self) -> usize {
         self.transport + if self.is_udp { UDP_CHECKSUM } else { TCP_CHECKSUM }
     }
 
-    /// Changes the headers of a frame with `before` bytes of payload, whose checksum is open, to those of one with `now`.
+    /// Changes the headers of a frame with `before` bytes of payload and an incomplete checksum to those of a frame
+    /// with `now` bytes.
     fn set_payload(self, headers: &mut [u8], before: usize, now: usize) {
         let length = self.payload - self.network + now;
         let header = &mut headers[self.network..self.transport];
@@ -166,7 +169,7 @@ impl Layout {
     }
 }
 
-/// Makes the checksum of an IPv4 header.
+/// Computes the checksum of an IPv4 header.
 fn mend_ipv4(header: &mut [u8]) {
     header[10..12].fill(0);
     let own = usize::from(header[0] & 0xf) * 4;

@@ -1,4 +1,4 @@
-//! A packet socket that stands by: it receives nothing, keeps the interface promiscuous, and tells when that goes down.
+//! A stand-by packet socket: it receives nothing, keeps the interface promiscuous, and reports when it goes down.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -8,10 +8,10 @@ use crate::link::InterfaceIndex;
 use crate::namespace::Namespace;
 use crate::socket_option::option;
 
-/// A type that is reserved, so that no frame has it. With none at all the kernel would not tell of the interface's end.
+/// A reserved type, so that no frame has it. Without a type the kernel would not report the interface's end.
 const NO_FRAME: u16 = 0xffff;
 
-/// Stands by for an interface whose frames come another way.
+/// Stands by for an interface whose frames are received by other means.
 #[derive(Debug)]
 pub(crate) struct Guard {
     descriptor: OwnedFd,
@@ -30,12 +30,12 @@ impl Guard {
         Ok(Self { descriptor })
     }
 
-    /// Whether the interface went down since this was asked last.
+    /// Whether the interface went down since the last call.
     pub(crate) fn is_down(&self) -> bool {
         option::<i32>(&self.descriptor, libc::SOL_SOCKET, libc::SO_ERROR).is_ok_and(|error| error != 0)
     }
 
-    /// The interface's MTU as it is now.
+    /// The interface's present MTU.
     pub(crate) fn mtu(&self, interface: &str) -> Option<u32> {
         interface_mtu(&self.descriptor, interface).ok()
     }

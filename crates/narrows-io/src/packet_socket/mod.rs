@@ -1,10 +1,10 @@
-//! Packet sockets (`AF_PACKET`): every frame that comes out of one interface, every frame put into it.
+//! Packet sockets (`AF_PACKET`): receive every frame of an interface, and send frames on it.
 //!
-//! Receiving and sending go by batches (`recvmmsg`, `sendmmsg`), never block, and never lose silently: what
-//! the kernel dropped for want of buffer is in [`PacketSocket::statistics`], what could not be sent is in
-//! [`Sent`]. Stamps are the kernel's own, made when the frame entered the interface.
+//! Receiving and sending work in batches (`recvmmsg`, `sendmmsg`), never block, and never lose frames silently:
+//! frames dropped by the kernel for lack of buffer space are counted in [`PacketSocket::statistics`], frames that
+//! could not be sent are in [`Sent`]. Timestamps are the kernel's, taken when the frame entered the interface.
 //!
-//! `TPACKET_V3` rings are no alternative: their block timer delays forwarding.
+//! `TPACKET_V3` rings are not an alternative: their block timer delays forwarding.
 
 mod guard;
 mod receive;
@@ -24,10 +24,10 @@ use crate::offloaded::join::Headers;
 use crate::route_socket::{NetlinkError, RouteSocket};
 use crate::socket_option::{option, set_option};
 
-/// Frames received or sent by one system call.
+/// The maximum number of frames received or sent by one system call.
 pub(crate) const BATCH: usize = 64;
 
-/// Why a packet socket could not be had, or failed.
+/// Why a packet socket could not be opened, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PacketSocketError {
     /// The namespace could not be entered.
@@ -45,17 +45,17 @@ pub enum PacketSocketError {
         /// The interface's name.
         interface: String,
     },
-    /// The kernel refused a step of it.
+    /// The kernel refused a step.
     #[error("cannot {step} the packet socket on `{interface}`: {cause}")]
     Refused {
-        /// Which step.
+        /// The step.
         step: &'static str,
         /// The interface's name.
         interface: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// The interface was switched off or removed.
+    /// The interface is down or was removed.
     #[error("the interface `{interface}` was switched off or removed")]
     Down {
         /// The interface's name.
@@ -73,58 +73,60 @@ impl PacketSocketError {
     }
 }
 
-/// What the socket has seen since it was opened.
+/// Counters of the socket since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketStatistics {
-    /// Frames that came to the socket, dropped ones included.
+    /// Frames that arrived at the socket, including dropped ones.
     pub arrived: u64,
-    /// Frames dropped because the receive buffer was full, or because they could not be cut into packets.
+    /// Frames dropped because the receive buffer was full, or because they could not be split into packets.
     pub dropped: u64,
-    /// Frames that the interface refused after it had taken them for sending.
+    /// Frames that the interface dropped after accepting them for sending.
     pub refused: u64,
 }
 
-/// Trains of segments that came to a socket which carries them.
+/// Counters of trains received by a socket that carries them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrainStatistics {
-    /// How many came.
+    /// Trains received.
     pub came: u64,
-    /// The packets that they were cut into.
+    /// The packets that they were split into.
     pub cut: u64,
 }
 
-/// How a packet socket is to be opened.
+/// Options of a packet socket.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSocketOptions {
-    /// The receive buffer asked for, in bytes; see [`PacketSocket::receive_buffer`] for what it came to.
+    /// The requested receive buffer in bytes; [`PacketSocket::receive_buffer`] returns the actual size.
     pub receive_buffer: usize,
-    /// Whether sent frames pass the interface's own queueing discipline. Without, they go straight to the
-    /// driver: on a veth pair there is nothing to pass, on a real interface its shaping is skipped. Trains of segments that
-    /// the interface cannot cut are cut by the kernel with, and refused as if the interface were full without.
+    /// Whether sent frames pass the interface's queueing discipline. If not, they go directly to the driver: on a
+    /// veth pair there is no difference, on a real interface its shaping is bypassed. Trains that the interface
+    /// cannot split are split by the kernel if they pass the queueing discipline, and otherwise rejected as if the
+    /// interface were full.
     pub through_qdisc: bool,
-    /// What becomes of what senders left for hardware to do.
+    /// How offloaded work is handled.
     pub offloads: Offloads,
 }
 
-/// What becomes of what senders left for hardware to do: checksums left open, and trains of segments in one piece.
+/// How to handle work that senders leave to hardware: incomplete checksums, and trains of segments as one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Offloads {
-    /// Senders leave nothing: the interface has no offloads, and frames come and go as they are.
+    /// There is none: the interface has no offloads, and frames are passed as they are.
     #[default]
     None,
-    /// It is done on receipt: checksums are made, and trains cut into packets. Needed where the other end of a cable cannot be
-    /// told to do that.
+    /// It is done on receipt: checksums are completed, and trains split into packets. Needed if offloads at the other
+    /// end of a cable cannot be disabled.
     Finished,
-    /// Trains are cut into packets, their checksums stay open, and what leaves as a train again is joined
-    /// ([`PacketSocket::join`]).
+    /// Trains are split into packets, their checksums stay incomplete, and packets that can leave as a train are
+    /// joined ([`PacketSocket::join`]).
     Carried,
-    /// Nothing is done: frames come and go whole, each behind the 10 bytes of `struct virtio_net_hdr` that describe it.
+    /// Nothing is done: frames are passed whole, each preceded by the 10 bytes of `struct virtio_net_hdr` that
+    /// describe it.
     Whole,
 }
 
 impl Default for PacketSocketOptions {
-    /// 32 MiB (the kernel doubles it): a small frame is accounted as 768 bytes, so this is 85,000 of them,
-    /// or half a second at 180,000 a second.
+    /// 32 MiB (the kernel doubles it): a small frame is accounted as 768 bytes, so this is 85,000 of them, or half a
+    /// second at 180,000 a second.
     fn default() -> Self {
         Self { receive_buffer: 32 << 20, through_qdisc: false, offloads: Offloads::None }
     }
@@ -139,11 +141,11 @@ pub struct PacketSocket {
     receive_buffer: usize,
     statistics: PacketStatistics,
     trains: TrainStatistics,
-    /// Unless nothing is left, frames come and go behind a header.
+    /// With any mode except `None`, frames are preceded by a header.
     offloads: Offloads,
-    /// Frames that the kernel could not describe by it, tunnels in trains for one.
+    /// Frames that the header could not describe, such as trains in tunnels.
     undescribed: u64,
-    /// Room for what goes before the frames of one call, where trains are carried.
+    /// Buffers for the headers before the frames of one call, if trains are carried.
     headers: Vec<Headers>,
 }
 
@@ -153,8 +155,8 @@ impl PacketSocket {
         Self::open_with(namespace, interface, PacketSocketOptions::default())
     }
 
-    /// Opens a socket on `interface` of `namespace`. Frames are received from here on; the interface may
-    /// still be down.
+    /// Opens a socket on `interface` of `namespace`. Frames are received from now on; the interface may still be
+    /// down.
     pub fn open_with(
         namespace: &Namespace,
         interface: &str,
@@ -180,7 +182,7 @@ impl PacketSocket {
         })
     }
 
-    /// The interface's name when the socket was opened.
+    /// The interface's name at the time of opening.
     pub fn interface(&self) -> &str {
         &self.interface
     }
@@ -190,13 +192,13 @@ impl PacketSocket {
         self.index
     }
 
-    /// The receive buffer in bytes, as the kernel accounts it (a small frame counts as 768, a full one as
-    /// about 2,300). Without privilege over the host it is held down by `net.core.rmem_max`.
+    /// The receive buffer in bytes, as the kernel accounts it (a small frame counts as 768, a full one as about
+    /// 2,300). Without privilege over the host it is limited by `net.core.rmem_max`.
     pub fn receive_buffer(&self) -> usize {
         self.receive_buffer
     }
 
-    /// What came and what was dropped since the socket was opened.
+    /// Frames that arrived and frames dropped since the socket was opened.
     pub fn statistics(&mut self) -> Result<PacketStatistics, PacketSocketError> {
         // Reading resets the kernel's counters, so they are summed here.
         let new = read_statistics(&self.descriptor).map_err(|cause| PacketSocketError::Refused {
@@ -216,8 +218,8 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// A socket that receives nothing yet: protocol 0. With `ETH_P_ALL` here, frames of every interface would
-/// come in until it is bound.
+/// A socket that receives nothing yet: protocol 0. With `ETH_P_ALL` here, it would receive frames of every interface
+/// until it is bound.
 #[expect(unsafe_code, reason = "nix has no packet protocol 0")]
 fn unbound_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -247,7 +249,7 @@ fn configure(socket: &OwnedFd, index: InterfaceIndex, options: PacketSocketOptio
     Ok(size.max(0) as usize)
 }
 
-/// Takes frames for whatever station, for as long as the socket is open.
+/// Receives frames for any station, for as long as the socket is open.
 fn be_promiscuous(socket: &OwnedFd, index: InterfaceIndex) -> io::Result<()> {
     let membership = libc::packet_mreq {
         mr_ifindex: index.0 as i32,

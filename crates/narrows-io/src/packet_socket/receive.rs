@@ -1,8 +1,8 @@
-//! Receiving: a batch of frames per system call, with their stamps and VLAN tags.
+//! Receiving: a batch of frames per system call, with timestamps and VLAN tags.
 //!
-//! Each frame is received into two pieces, a head that holds any ordinary frame and a tail for the largest
-//! there are (64 KiB), then copied into a buffer of its own size. The heads together stay in the
-//! second-level cache; the tails are touched by jumbo frames and super-packets alone.
+//! Each frame is received into two buffers, a head that holds any ordinary frame and a tail for the largest possible
+//! ones (64 KiB), and then copied into a buffer of its own size. All heads together stay in the second-level cache;
+//! only jumbo frames and super-packets touch the tails.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -12,27 +12,27 @@ use crate::clock::{MonotonicTime, SteadyOffset, WallClockOffset};
 use crate::frame::{Frame, FramePool};
 use crate::offloaded::{Cut, Described, HEADER, TAG_AT, Whole};
 
-/// Any frame of the usual MTU fits here.
+/// Any frame of the usual MTU fits into the head.
 const HEAD: usize = 2048;
-/// Heads are this far apart, so that their first lines do not compete for the same cache set.
+/// The distance between heads, chosen so that their first lines are not in the same cache set.
 const HEAD_STRIDE: usize = HEAD + 64;
 /// With the head, more than the largest IP packet and its link headers.
 const TAIL: usize = 1 << 16;
-/// Room for the stamp (32 bytes) and the auxiliary data (40 bytes) with their headers.
+/// Room for the timestamp (32 bytes) and the auxiliary data (40 bytes) with their headers.
 const CONTROL: usize = 16;
 
-/// A frame, and what the kernel says about it.
+/// A frame, with the kernel's information about it.
 #[derive(Debug)]
 pub struct Received {
-    /// Its bytes as on the wire, a VLAN tag included.
+    /// Its bytes as on the wire, including a VLAN tag.
     pub frame: Frame,
-    /// When the kernel took it from the interface; `None` if there was no stamp. It may be absurd: that of a packet socket
-    /// is, where the wall clock was set in between.
+    /// When the kernel received it from the interface; `None` if there was no timestamp. It may be implausible: a
+    /// packet socket's timestamp is, if the wall clock was set in between.
     pub stamp: Option<MonotonicTime>,
-    /// Its length on the wire; more than the frame's own if it was cut off, which takes a frame above 67,584 bytes.
+    /// Its length on the wire; more than the frame's own if it was truncated, which only happens to frames above
+    /// 67,584 bytes.
     pub original_length: usize,
-    /// Whether its transport checksum was left to hardware that is not there: the sender's TX checksum
-    /// offload is on.
+    /// Whether its transport checksum was left to non-existent hardware: the sender's TX checksum offload is on.
     pub partial_checksum: bool,
 }
 
@@ -42,7 +42,7 @@ impl AsRef<[u8]> for Received {
     }
 }
 
-/// Buffers to receive into, used again for every batch; one serves any number of sockets in turn.
+/// Receive buffers, reused for every batch; one can serve any number of sockets in turn.
 #[derive(Debug)]
 pub struct ReceiveBatch {
     headers: Vec<libc::mmsghdr>,
@@ -65,10 +65,10 @@ impl Default for ReceiveBatch {
 }
 
 impl ReceiveBatch {
-    /// The most frames that one call brings.
+    /// The maximum number of frames per call.
     pub const FRAMES: usize = BATCH;
 
-    /// Sets the buffers up: about 130 KiB in use, 4 MiB more if super-packets come.
+    /// Allocates the buffers: about 130 KiB in use, 4 MiB more if super-packets arrive.
     #[expect(unsafe_code, reason = "the system call's structures")]
     pub fn new() -> Self {
         // SAFETY: both are plain integers and pointers, for which all zeros is a value.
@@ -86,25 +86,25 @@ impl ReceiveBatch {
         batch
     }
 
-    /// Converts stamps with this from here on, and not with a sample for each batch.
+    /// Uses this offset to convert timestamps from now on, instead of a sample for each batch.
     pub fn convert_with(&mut self, steady: SteadyOffset) {
         self.steady = Some(steady);
     }
 
-    /// What it converts stamps with: readable when it is to be sampled anew.
+    /// The offset used to convert timestamps: readable when it must be sampled again.
     pub fn steady_offset(&self) -> Option<&SteadyOffset> {
         self.steady.as_ref()
     }
 
-    /// Samples that anew, as the wall clock was set.
+    /// Samples that offset again, because the wall clock was set.
     ///
     /// # Errors
-    /// As of [`SteadyOffset::sample_anew`].
+    /// Those of [`SteadyOffset::sample_anew`].
     pub fn sample_offset_anew(&mut self) -> io::Result<()> {
         self.steady.as_mut().map_or(Ok(()), SteadyOffset::sample_anew)
     }
 
-    /// Points each message at its pieces. None of the vectors ever grows, so this holds for good.
+    /// Points each message at its buffers. None of the vectors ever grows, so this stays valid.
     fn point(&mut self) {
         for slot in 0..BATCH {
             let head = self.heads[slot * HEAD_STRIDE..].as_mut_ptr();
@@ -120,11 +120,12 @@ impl ReceiveBatch {
         }
     }
 
-    /// How the slots are filled: the kernel gives what is there, and says how long frames were that are cut off.
+    /// The flags for filling the slots: the kernel returns what is pending, and reports the length of truncated
+    /// frames.
     pub(crate) const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
 
-    /// [`BATCH`] slots for `recvmmsg` to fill, each of which points at two pieces and a control buffer of the lengths given,
-    /// all owned by `self`.
+    /// [`BATCH`] slots for `recvmmsg` to fill, each of which points at two pieces and a control buffer of the lengths
+    /// given, all owned by `self`.
     pub(crate) fn slots(&mut self) -> &mut [libc::mmsghdr] {
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL]>() as _;
@@ -132,7 +133,7 @@ impl ReceiveBatch {
         &mut self.headers
     }
 
-    /// Fills the slots from the socket; how many.
+    /// Fills the slots from the socket; returns how many.
     #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
     fn fill(&mut self, socket: &mut PacketSocket) -> io::Result<usize> {
         let slots = self.slots();
@@ -157,7 +158,7 @@ impl ReceiveBatch {
         }
     }
 
-    /// Room for one frame of another way to receive, in two pieces, and what cuts it.
+    /// Buffers for one frame of another receive method, in two pieces, and the splitter.
     pub(crate) fn room(&mut self) -> (&mut [u8], &mut [u8], &mut Cut) {
         (&mut self.heads[..HEAD], &mut self.tails[..TAIL], &mut self.cut)
     }
@@ -179,7 +180,7 @@ impl ReceiveBatch {
         Received { frame, stamp, original_length, partial_checksum: notes.partial_checksum }
     }
 
-    /// Cuts what one slot holds, behind a header that describes it, and gives each packet of it.
+    /// Splits the contents of one slot, which follow a header that describes them, and passes on each packet.
     fn cut(
         &mut self,
         slot: usize,
@@ -216,7 +217,7 @@ impl ReceiveBatch {
         }
     }
 
-    /// Reads the control messages of one slot.
+    /// Parses the control messages of one slot.
     #[expect(unsafe_code, reason = "control messages are walked by pointer")]
     fn notes(&self, slot: usize) -> Notes {
         let mut notes = Notes::default();
@@ -246,12 +247,12 @@ impl ReceiveBatch {
     }
 }
 
-/// What the control messages of a frame say.
+/// The control messages of a frame.
 #[derive(Default)]
 struct Notes {
     /// Wall-clock nanoseconds.
     stamp: Option<u64>,
-    /// The tag's four bytes, which the kernel has taken out of the frame.
+    /// The four bytes of a tag that the kernel has removed from the frame.
     vlan: Option<[u8; 4]>,
     partial_checksum: bool,
 }
@@ -263,7 +264,7 @@ impl Notes {
     }
 
     fn described(&mut self, data: libc::tpacket_auxdata) {
-        /// The usual tag's protocol, for kernels that do not say which.
+        /// The usual tag protocol, for kernels that do not report it.
         const VLAN: u16 = 0x8100;
         self.partial_checksum = data.tp_status & libc::TP_STATUS_CSUMNOTREADY != 0;
         if data.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
@@ -277,8 +278,8 @@ impl Notes {
 }
 
 impl PacketSocket {
-    /// Receives what has come, at most [`ReceiveBatch::FRAMES`] frames, and appends it to `into`; how many.
-    /// Zero means that nothing is waiting.
+    /// Receives pending frames, at most [`ReceiveBatch::FRAMES`], and appends them to `into`; returns how many. Zero
+    /// means that nothing is pending.
     pub fn receive(
         &mut self,
         batch: &mut ReceiveBatch,
@@ -298,7 +299,7 @@ impl PacketSocket {
         Ok(count)
     }
 
-    /// Takes what the first slots of a batch hold, which this socket has filled.
+    /// Takes the contents of the first slots of a batch, which this socket has filled.
     pub(crate) fn take(
         &mut self,
         batch: &mut ReceiveBatch,

@@ -8,32 +8,32 @@ use crate::frame::Frame;
 use crate::offloaded::HEADER;
 use crate::offloaded::join::{self, MOST};
 
-/// A frame as it is sent: what is left for hardware to do, and its bytes.
+/// A frame to be sent: its virtio header, and its bytes.
 pub(crate) type Pieces = [libc::iovec; 2];
 
-/// How far a call to [`PacketSocket::send`] came.
+/// The result of a call of [`PacketSocket::send`].
 #[derive(Debug)]
 #[must_use = "frames beyond `count` were not sent"]
 pub struct Sent {
-    /// How many frames, from the first on, the kernel took.
+    /// How many frames, counted from the first, the kernel accepted.
     pub count: usize,
-    /// Why it took no more, if there were more.
+    /// Why it accepted no more, if there were more.
     pub stopped: Option<SendStop>,
 }
 
-/// Why the frame behind the last one sent was not taken.
+/// Why the frame after the last one sent was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum SendStop {
-    /// The socket's buffer or the interface's queue is full: the frame can be sent later.
+    /// The socket's buffer or the interface's queue is full: retry later.
     #[error("the interface's queue is full")]
     Full,
-    /// The frame is larger than the interface's MTU allows: it can never be sent.
+    /// The frame exceeds the interface's MTU: it can never be sent.
     #[error("the frame is larger than the interface's MTU")]
     TooLarge,
     /// The frame is shorter than an Ethernet header: it can never be sent.
     #[error("the frame is shorter than its Ethernet header")]
     TooShort,
-    /// The interface is off or gone.
+    /// The interface is down or gone.
     #[error("the interface is down")]
     Down,
     /// The kernel refused for another reason.
@@ -54,7 +54,7 @@ impl From<nix::Error> for SendStop {
 }
 
 impl PacketSocket {
-    /// Sends frames in order until all are sent or one is not taken. Never blocks.
+    /// Sends frames in order until all are sent or one is not accepted. Never blocks.
     pub fn send<F: AsRef<[u8]>>(&mut self, frames: &[F]) -> Sent {
         let mut count = 0;
         while count < frames.len() {
@@ -87,14 +87,14 @@ impl PacketSocket {
         nix::errno::Errno::result(result).map(|count| count as usize)
     }
 
-    /// Points headers at pieces and those at the first frames, as many as there is room for; how many.
+    /// Points headers at pieces and pieces at the first frames, as many as there is room for; returns how many.
     pub(crate) fn point<F: AsRef<[u8]>>(
         &self,
         frames: &[F],
         pieces: &mut [Pieces],
         headers: &mut [libc::mmsghdr],
     ) -> usize {
-        /// Nothing is left for hardware to do.
+        /// Nothing is left to hardware.
         static FINISHED: [u8; HEADER] = [0; HEADER];
         let before = match self.offloads {
             Offloads::None | Offloads::Whole => 0,
@@ -116,13 +116,13 @@ impl PacketSocket {
         filled
     }
 
-    /// With [`Offloads::Carried`], says how many of the first frames one call to [`PacketSocket::send_joined`] should be given,
-    /// and marks those of them that leave as one with the frame before ([`Frame::was_joined`]).
+    /// With [`Offloads::Carried`], returns how many of the first frames to pass to one call of
+    /// [`PacketSocket::send_joined`], and marks those that are joined to the frame before ([`Frame::was_joined`]).
     pub fn join<F: AsMut<Frame>>(&self, frames: &mut [F]) -> Option<usize> {
         self.carries_trains().then(|| join::join(frames))
     }
 
-    /// With [`Offloads::Carried`], the trains that came.
+    /// With [`Offloads::Carried`], the counters of received trains.
     pub fn trains(&self) -> Option<TrainStatistics> {
         self.carries_trains().then_some(self.trains)
     }
@@ -132,8 +132,8 @@ impl PacketSocket {
         self.offloads == Offloads::Carried
     }
 
-    /// The same as [`PacketSocket::send`], of frames that may have checksums open and of which [`PacketSocket::join`] may
-    /// have marked some.
+    /// As [`PacketSocket::send`], for frames that may have incomplete checksums and marks from
+    /// [`PacketSocket::join`].
     pub fn send_joined<F: AsRef<[u8]> + AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
         if !self.carries_trains() {
             return self.send(frames);
@@ -149,7 +149,7 @@ impl PacketSocket {
         Sent { count, stopped: None }
     }
 
-    /// One system call: at least one frame was sent, or the error is about the first, or the train that it begins.
+    /// One system call: at least one frame was sent, or the error is about the first, or the train that it starts.
     #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
     fn send_trains<F: AsMut<Frame>>(&mut self, frames: &mut [F]) -> Result<usize, nix::Error> {
         // SAFETY: both are plain integers and pointers, for which all zeros is a value.

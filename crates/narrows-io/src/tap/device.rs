@@ -1,4 +1,4 @@
-//! Making the device.
+//! Creates the device.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,8 +16,8 @@ const IFF_NO_PI: i16 = 0x1000;
 const IFF_VNET_HDR: i16 = 0x4000;
 /// The interface must be a new one.
 const IFF_TUN_EXCL: i16 = i16::MIN;
-/// What we take from the interface without its being done: checksums, trains of TCP, and where the kernel knows of them
-/// (since 6.2) those of UDP.
+/// Offloads that we accept from the interface: checksums, TCP trains, and, if the kernel supports them (since 6.2),
+/// UDP trains.
 const OF_TCP: libc::c_ulong = 0x01 | 0x02 | 0x04 | 0x08;
 const OF_UDP: libc::c_ulong = 0x20 | 0x40;
 
@@ -29,7 +29,7 @@ pub(super) fn open() -> io::Result<File> {
         .open(super::DEVICE)
 }
 
-/// Makes a device in the namespace of the calling thread. Where that fails, at which step.
+/// Creates a device in the namespace of the calling thread. An error includes the step that failed.
 pub(super) fn make(name: &str, trains: bool) -> Result<OwnedFd, (&'static str, io::Error)> {
     let file = open().map_err(|cause| ("open", cause))?;
     create(&file, name, trains).map_err(|cause| ("make", cause))?;

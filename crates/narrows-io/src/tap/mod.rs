@@ -1,13 +1,13 @@
-//! TAP devices: an interface of a namespace whose other end is a descriptor of ours.
+//! TAP devices: an interface in a namespace whose other end is a descriptor of ours.
 //!
-//! What the namespace sends by the interface is read from the descriptor, one frame a call, and what is written to it comes
-//! in at the interface. There is one interface, where a veth pair has two, and no packet socket; it needs no more than a
-//! namespace of one's own.
+//! Frames that the namespace sends by the interface are read from the descriptor, one per call; frames written to it
+//! arrive at the interface. There is a single interface, where a veth pair has two, and no packet socket; it needs
+//! nothing but a namespace of one's own.
 //!
-//! The kernel does not say when a frame was sent: it has come when it is read. Until then it waits in a queue of
-//! 8,192 frames; what finds that full is dropped, and counted by the interface and in [`Tap::statistics`].
+//! The kernel provides no timestamps: a frame's arrival time is when it is read. Until then it waits in a queue of
+//! 8,192 frames; when that is full, frames are dropped, and counted by the interface and in [`Tap::statistics`].
 //!
-//! The device is not persistent: it vanishes with its descriptor, however that is closed.
+//! The device is not persistent: it vanishes when its descriptor is closed in any way.
 
 mod device;
 mod transfer;
@@ -22,14 +22,14 @@ use crate::offloaded::join::{self, Headers};
 use crate::packet_socket::{PacketStatistics, TrainStatistics};
 use crate::route_socket::{NetlinkError, RouteSocket};
 
-/// The device that TAP devices are made by.
+/// The device file that creates TAP devices.
 const DEVICE: &str = "/dev/net/tun";
-/// Frames that wait for us to read them: 8 ms at a million a second.
+/// The maximum number of frames waiting to be read: 8 ms at a million a second.
 const QUEUE: u32 = 8192;
-/// What a frame may have before and behind the MTU: its Ethernet header and a VLAN tag.
+/// The maximum length of a frame beyond the MTU: its Ethernet header and a VLAN tag.
 const LINK_HEADERS: usize = 18;
 
-/// Why a TAP device could not be had, or failed.
+/// Why a TAP device could not be created, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TapError {
     /// The namespace could not be entered.
@@ -38,7 +38,7 @@ pub enum TapError {
     /// The interface could not be set up.
     #[error(transparent)]
     Interface(#[from] NetlinkError),
-    /// The kernel has no TAP devices, or this container shows none.
+    /// The kernel has no TAP devices, or they are not visible in this container.
     #[error(
         "cannot make the TAP device `{interface}`: {DEVICE} is not there ({cause}); load the kernel's module with `modprobe \
          tun`, give the container that device, or use --backend af_packet"
@@ -46,10 +46,10 @@ pub enum TapError {
     NotThere {
         /// The interface's name.
         interface: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// This process may not make one.
+    /// This process may not create one.
     #[error(
         "not allowed to make the TAP device `{interface}`: this needs write access to {DEVICE}, which most hosts \
          give to all (mode 0666), and the capability CAP_NET_ADMIN in the namespace; run it as root, or use --backend \
@@ -59,17 +59,17 @@ pub enum TapError {
         /// The interface's name.
         interface: String,
     },
-    /// There is an interface of this name.
+    /// An interface of this name exists.
     #[error(
         "cannot make the TAP device `{interface}` in {namespace}: an interface of that name exists there already"
     )]
     Exists {
         /// The interface's name.
         interface: String,
-        /// Where.
+        /// Its namespace.
         namespace: String,
     },
-    /// An interface that exists already was to be reached in this way.
+    /// TAP was requested for an existing interface.
     #[error(
         "`{interface}` exists already, and a TAP device is always a new interface: use --backend af_packet or af_xdp for it, \
          or `narrows run`, which makes the interfaces of its hosts"
@@ -81,11 +81,11 @@ pub enum TapError {
     /// The kernel refused a step.
     #[error("cannot {step} the TAP device `{interface}`: {cause}")]
     Refused {
-        /// Which step.
+        /// The step.
         step: &'static str,
         /// The interface's name.
         interface: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
     /// The interface was removed.
@@ -102,20 +102,21 @@ pub struct Tap {
     descriptor: OwnedFd,
     interface: String,
     mtu: usize,
-    /// In its namespace, to ask what was dropped.
+    /// In its namespace, to read how many frames were dropped.
     sockets: RouteSocket,
     statistics: PacketStatistics,
-    /// Where trains are carried: those that came, and room for what goes before one that leaves.
+    /// If trains are carried: their counters, and a buffer for the headers of an outgoing one.
     trains: Option<(TrainStatistics, Box<Headers>)>,
 }
 
 impl Tap {
-    /// Makes a TAP device in `namespace`, down, with this address and this MTU. With `trains`, trains of segments come cut
-    /// into packets with their checksums open, as of [`Offloads::Carried`](crate::packet_socket::Offloads::Carried); without,
-    /// the kernel cuts them, and makes the checksums, before they come.
+    /// Creates a TAP device in `namespace`, down, with this address and MTU. With `trains`, trains of segments are
+    /// split into packets with incomplete checksums, as with
+    /// [`Offloads::Carried`](crate::packet_socket::Offloads::Carried); without, the kernel splits them and completes
+    /// the checksums beforehand.
     ///
     /// # Errors
-    /// When the host has no TAP devices, a privilege is missing, or the name is taken or none.
+    /// If the host has no TAP devices, a privilege is missing, or the name is taken or invalid.
     pub fn create(
         namespace: &Namespace,
         name: &str,
@@ -143,14 +144,14 @@ impl Tap {
         &self.interface
     }
 
-    /// Frames that came, and that were dropped because 8,192 of them waited.
+    /// Frames that arrived, and frames dropped because 8,192 were waiting.
     ///
     /// # Errors
-    /// When the kernel does not answer.
+    /// If the kernel does not answer.
     pub fn statistics(&mut self) -> Result<PacketStatistics, TapError> {
         let dropped = match self.sockets.interface(&self.interface) {
             Ok(interface) => interface.statistics.send_dropped,
-            // It cannot have dropped any since it went.
+            // It cannot have dropped any since it was removed.
             Err(NetlinkError::NotFound { .. }) => self.statistics.dropped,
             Err(error) => return Err(error.into()),
         };
@@ -158,13 +159,13 @@ impl Tap {
         Ok(PacketStatistics { arrived: self.statistics.arrived + dropped, ..self.statistics })
     }
 
-    /// The trains that came, where they are carried.
+    /// Counters of received trains, if they are carried.
     pub fn trains(&self) -> Option<TrainStatistics> {
         self.trains.as_ref().map(|(statistics, _)| *statistics)
     }
 
-    /// Where trains are carried, says how many of the first frames one call to [`Tap::send`] should be given, and marks those
-    /// of them that leave as one with the frame before.
+    /// With trains, returns how many of the first frames to pass to one call of [`Tap::send`], and marks those that
+    /// are joined to the frame before.
     pub fn join<F: AsMut<Frame>>(&self, frames: &mut [F]) -> Option<usize> {
         self.trains.as_ref().map(|_| join::join(frames))
     }
@@ -176,10 +177,10 @@ impl AsFd for Tap {
     }
 }
 
-/// Whether TAP devices can be made here, as far as the device tells; else why not.
+/// Whether TAP devices can be created here, as far as the device file tells; otherwise the reason.
 ///
 /// # Errors
-/// When it is not there, or may not be opened.
+/// If it does not exist, or may not be opened.
 pub fn available() -> io::Result<()> {
     device::open().map(drop)
 }

@@ -1,4 +1,4 @@
-//! Frames in and out.
+//! Receiving and sending frames.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -12,11 +12,11 @@ use crate::offloaded::{Described, HEADER, Whole};
 use crate::packet_socket::{ReceiveBatch, Received, SendStop, Sent};
 
 impl Tap {
-    /// Receives what has come, at most [`ReceiveBatch::FRAMES`] frames of the kernel's, and appends it to `into`; how many
-    /// there were. They have no stamp.
+    /// Receives pending frames, at most [`ReceiveBatch::FRAMES`] frames of the kernel's, and appends them to `into`;
+    /// returns how many there were. They have no timestamp.
     ///
     /// # Errors
-    /// When the interface is gone, or the kernel refuses.
+    /// If the interface is gone, or the kernel refuses.
     pub fn receive(
         &mut self,
         batch: &mut ReceiveBatch,
@@ -56,7 +56,7 @@ impl Tap {
         Ok(ReceiveBatch::FRAMES)
     }
 
-    /// Sends frames in order until all are sent or one is not taken. Never blocks.
+    /// Sends frames in order until all are sent or one is not accepted. Never blocks.
     pub fn send<F: AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
         let mut count = 0;
         while count < frames.len() {
@@ -68,7 +68,7 @@ impl Tap {
         Sent { count, stopped: None }
     }
 
-    /// Sends the first frame, and those that leave as one with it; how many.
+    /// Sends the first frame, and those joined to it; returns how many.
     fn send_one<F: AsMut<Frame>>(&mut self, frames: &mut [F]) -> Result<usize, SendStop> {
         let Some((_, headers)) = &mut self.trains else {
             let frame = frames[0].as_mut();
@@ -90,7 +90,7 @@ impl Tap {
     }
 }
 
-/// A TAP device takes frames of any length; a cable does not.
+/// A TAP device accepts frames of any length; a cable does not.
 fn check_length(frame: &Frame, mtu: usize) -> Result<(), SendStop> {
     if frame.len() > mtu + LINK_HEADERS { Err(SendStop::TooLarge) } else { Ok(()) }
 }

@@ -1,8 +1,8 @@
-//! How far this process's monotonic clock is from the one that the kernel stamps frames by.
+//! The offset between this process's monotonic clock and the one of the kernel's frame timestamps.
 //!
-//! `bpf_ktime_get_ns()` is the host's `CLOCK_MONOTONIC`. That of a process in a time namespace (`time_namespaces(7)`) is off
-//! by as much as the namespace says. `/proc/self/timens_offsets` is about the namespace that children are to be in, which
-//! need not be our own; so a program is run between two looks at our clock, and says what the kernel's was.
+//! `bpf_ktime_get_ns()` is the host's `CLOCK_MONOTONIC`. In a time namespace (`time_namespaces(7)`) a process's clock
+//! has an offset. `/proc/self/timens_offsets` describes the namespace of future children, which need not be our own;
+//! so a program is run between two readings of our clock and returns the kernel's.
 
 use std::io;
 
@@ -14,25 +14,25 @@ use crate::clock::{MonotonicTime, clock_monotonic};
 /// Fields of `struct __sk_buff`.
 const DATA: i16 = 76;
 const DATA_END: i16 = 80;
-/// What the program is run on: any frame, whose first bytes it replaces by the time.
+/// The frame that the program runs on: it replaces the first bytes with the time.
 const FRAME: [u8; 64] = [0; 64];
 const TIME: usize = 8;
-/// How often the two clocks are compared. Of these the one counts that took the least time: some 2 µs.
+/// How often the two clocks are compared. The comparison that took the least time counts: some 2 µs.
 const TRIES: usize = 16;
 
-/// The kernel's clock, by ours.
+/// Converts the kernel's clock to ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KernelClock {
-    /// Nanoseconds by which ours is ahead, modulo 2⁶⁴: as likely it is behind.
+    /// Nanoseconds by which ours is ahead, modulo 2⁶⁴, so it may also be behind.
     ahead: u64,
 }
 
 impl KernelClock {
-    /// Compares the two. Outside of time namespaces they are one clock, and exactly that is found; else the distance is right
-    /// to a microsecond or so.
+    /// Compares the two. Outside time namespaces they are the same clock, and the result is exactly that; otherwise
+    /// the offset is accurate to about a microsecond.
     ///
     /// # Errors
-    /// When BPF is not allowed, or the kernel does not run the program.
+    /// If BPF is not allowed, or the kernel does not run the program.
     pub(super) fn compare() -> Result<Self, BpfError> {
         let program = load()?;
         let mut tightest = Comparison::by(&program)?;
@@ -45,13 +45,13 @@ impl KernelClock {
         Ok(Self { ahead: tightest.ahead() })
     }
 
-    /// What our clock showed when the kernel's showed this.
+    /// Our clock's reading at this reading of the kernel's.
     pub(super) fn on_ours(self, kernel: MonotonicTime) -> MonotonicTime {
         MonotonicTime::from_nanos(kernel.as_nanos().wrapping_add(self.ahead))
     }
 }
 
-/// What the kernel's clock showed between two looks at ours.
+/// The kernel's clock reading between two readings of ours.
 struct Comparison {
     before: u64,
     kernel: u64,
@@ -71,7 +71,7 @@ impl Comparison {
         self.after - self.before
     }
 
-    /// By how much ours is ahead, right to half the time that it took.
+    /// By how much ours is ahead, accurate to half the duration of the comparison.
     fn ahead(&self) -> u64 {
         let is_one_clock = (self.before..=self.after).contains(&self.kernel);
         if is_one_clock { 0 } else { (self.before + self.took() / 2).wrapping_sub(self.kernel) }

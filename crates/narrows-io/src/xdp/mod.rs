@@ -1,4 +1,4 @@
-//! AF_XDP: frames taken from an interface's driver before the kernel makes packets of them, in memory that we share.
+//! AF_XDP: receives frames from an interface's driver before the kernel creates packet buffers, in shared memory.
 //!
 //! ```text
 //! driver ── program ──► receive ring ──► Frame ──► transmit ring ──► driver
@@ -6,17 +6,17 @@
 //!    └────────────── fill ring ◄── free chunks ◄── completion ring ◄───┘
 //! ```
 //!
-//! A [`Port`] has all queues of one interface; a [`Group`] of ports shares one memory (`umem`), so that a frame that comes
-//! in by one and goes out by another is not copied by us. When few chunks are free, because many packets are on their way
-//! through the network, frames are copied into buffers instead and their chunks go straight back: however many packets
-//! wait, there is room for the next ones. What the kernel dropped all the same is counted ([`Port::statistics`]).
+//! A [`Port`] has all queues of one interface; a [`Group`] of ports shares one memory (`umem`), so that a frame
+//! received by one and sent by another is not copied by us. When few chunks are free, because many packets are in the
+//! network, frames are copied into buffers and their chunks are returned at once: however many packets wait, there is
+//! room for the next ones. Frames that the kernel still dropped are counted ([`Port::statistics`]).
 //!
 //! The redirect program (`redirect`) is assembled here and stamps each frame with the host's monotonic clock, which
-//! `kernel_clock` puts onto ours. It is taken off with its descriptor, so nothing is left on the interface, however the
-//! process ends.
+//! `kernel_clock` converts to ours. It is detached when its descriptor is closed, so nothing is left on the
+//! interface, however the process ends.
 //!
-//! What the kernel does for packet sockets and not here: checksums left to hardware and trains of segments come as they are,
-//! so [`crate::offload::plain_packets`] must hold at the other end of a cable.
+//! Unlike with packet sockets, the kernel leaves frames with incomplete checksums and trains of segments as they are,
+//! so [`crate::offload::plain_packets`] must be in effect at the other end of a cable.
 
 mod kernel_clock;
 mod port;
@@ -37,7 +37,7 @@ use crate::namespace::NamespaceError;
 use crate::packet_socket::PacketSocketError;
 use crate::route_socket::NetlinkError;
 
-/// Why an AF_XDP socket could not be had, or failed.
+/// Why an AF_XDP socket could not be opened, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum XdpError {
     /// The namespace could not be entered.
@@ -46,40 +46,40 @@ pub enum XdpError {
     /// The interface could not be found.
     #[error(transparent)]
     Interface(#[from] NetlinkError),
-    /// The packet socket that stands by for the interface's state.
+    /// The stand-by packet socket for the interface's state failed.
     #[error(transparent)]
     PacketSocket(#[from] PacketSocketError),
-    /// The redirect program.
+    /// The redirect program failed.
     #[error("AF_XDP on `{interface}`: {cause}")]
     Program {
         /// The interface's name.
         interface: String,
-        /// What is wrong.
+        /// The error.
         cause: BpfError,
     },
     /// This kernel has no AF_XDP.
     #[error("this kernel has no AF_XDP (CONFIG_XDP_SOCKETS): use the backend af_packet")]
     Unsupported,
-    /// Memory that the kernel is to use may not be locked.
+    /// The shared memory may not be locked.
     #[error(
         "may not lock {mebibytes} MiB of memory for AF_XDP: raise the limit, as with `ulimit -l unlimited`, or use the backend \
          af_packet"
     )]
     LockedMemory {
-        /// How much was asked for.
+        /// The requested size.
         mebibytes: u64,
     },
-    /// Another socket has a queue of the interface.
+    /// Another socket uses a queue of the interface.
     #[error(
         "another AF_XDP socket has queue {queue} of `{interface}`: end the program that uses it, or use the backend af_packet"
     )]
     Busy {
         /// The interface's name.
         interface: String,
-        /// Which queue.
+        /// The queue.
         queue: u32,
     },
-    /// Frames may be longer than this kernel passes through AF_XDP.
+    /// Frames may be longer than this kernel supports with AF_XDP.
     #[error(
         "the MTU of `{interface}` is {mtu}, and AF_XDP on this kernel takes at most {most}: lower it, as with `ip link set \
          {interface} mtu {most}`, or use the backend af_packet"
@@ -89,23 +89,23 @@ pub enum XdpError {
         interface: String,
         /// Its MTU.
         mtu: u32,
-        /// The most that there may be.
+        /// The maximum.
         most: usize,
     },
-    /// The kernel refused a step of it.
+    /// The kernel refused a step.
     #[error("cannot {step} the AF_XDP socket on `{interface}`: {cause}")]
     Refused {
-        /// Which step.
+        /// The step.
         step: &'static str,
         /// The interface's name.
         interface: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// Trains were asked for.
+    /// Trains were requested.
     #[error("af_xdp carries no trains of segments: leave out --trains, or use the backend af_packet")]
     Trains,
-    /// Frames may come that are not finished.
+    /// Frames with incomplete checksums or trains may arrive.
     #[error(
         "what is at the other end of `{interface}` may leave checksums and segments to be done later, which af_xdp cannot do: \
          use the backend af_packet, which can"
@@ -120,12 +120,12 @@ pub enum XdpError {
          for each: use the backend af_packet"
     )]
     TooMany {
-        /// As asked for.
+        /// The requested number.
         ports: usize,
-        /// The most that there may be.
+        /// The maximum.
         most: usize,
     },
-    /// The interface was switched off or removed.
+    /// The interface is down or was removed.
     #[error("the interface `{interface}` was switched off or removed")]
     Down {
         /// The interface's name.
@@ -134,7 +134,7 @@ pub enum XdpError {
 }
 
 impl XdpError {
-    /// Whether it is for lack of what only root over the host has.
+    /// Whether the cause is a missing privilege that only root over the host has.
     pub fn is_of_privileges(&self) -> bool {
         matches!(self, Self::Program { cause: BpfError::Permission { .. }, .. })
     }

@@ -17,42 +17,43 @@ use crate::packet_socket::{Guard, PacketStatistics};
 use crate::route_socket::RouteSocket;
 use crate::umem::{Lent, Umem};
 
-/// Chunks for frames of up to the usual MTU, and for longer ones, which then take fewer.
+/// The chunk size for frames of up to the usual MTU; larger chunks, of which there are fewer, are for longer frames.
 const CHUNK: usize = 2048;
 const LARGE_CHUNK: usize = 4096;
-/// The longest MTU whose frames, with a VLAN tag or two, fit into a small chunk.
+/// The maximum MTU whose frames, with one or two VLAN tags, fit into a small chunk.
 const USUAL_MTU: u32 = 1600;
-/// Free chunks that a port keeps at hand, so that it needs no lock for most frames.
+/// Free chunks that a port keeps locally, so that most frames need no lock.
 const AT_HAND: usize = 256;
-/// Longest link header: two addresses, a type, a VLAN tag.
+/// The length of the link header: two addresses and a type.
 const LINK_HEADER: usize = 14;
 
-/// In how many pieces the kernel takes a frame (`MAX_SKB_FRAGS`).
+/// The maximum number of pieces of a frame in the kernel (`MAX_SKB_FRAGS`).
 pub(super) const MOST_PIECES: usize = 17;
-/// What a VLAN tag adds to a header.
+/// The additional length of a VLAN tag.
 pub(super) const TAG: usize = 4;
 
-/// How ports are to be set up.
+/// Options of ports.
 #[derive(Clone, Copy, Debug)]
 pub struct PortOptions {
-    /// Frames that may wait to be received on an interface; a power of two from 64 on.
+    /// The size of an interface's receive ring, in frames; a power of two of at least 64.
     pub receive: u32,
-    /// Frames that may wait to be sent.
+    /// The size of the send ring, in frames.
     pub send: u32,
-    /// Frames that may be on their way through the network in the memory that is shared with the kernel; more are copied.
+    /// How many frames in the network may be in the memory shared with the kernel; further ones are copied.
     pub held: u32,
-    /// Where the program runs; the best that the interface can, if nothing is said.
+    /// Where the program runs; by default the best mode of the interface.
     pub mode: Option<XdpMode>,
-    /// Whether looking for frames does the driver's receive work, instead of its interrupts. Costs a system call each time;
-    /// drivers without it, veth for one, take no notice.
+    /// Whether to busy-poll, doing the driver's receive work instead of its interrupts. Costs a system call each
+    /// time; drivers without support, such as veth, ignore it.
     pub busy_poll: bool,
 }
 
 impl PortOptions {
-    /// The kernel keeps some 200 bytes at each port for each chunk that all of them share: for 32 ports some 200 MiB.
+    /// For each chunk that all ports share, the kernel keeps some 200 bytes at each port: for 32 ports some 200 MiB.
     pub const MOST_SHARING: usize = 32;
 
-    /// For so many ports: the more there are, the less each has, so that all of them together lock some 64 MiB.
+    /// Options for this many ports: the more there are, the less memory each has, so that all of them together lock
+    /// some 64 MiB.
     pub fn shared_by(ports: usize) -> Self {
         let usual = Self::default();
         let share = 2 * usual.receive / u32::try_from(ports.max(2)).unwrap_or(u32::MAX);
@@ -73,17 +74,17 @@ impl Default for PortOptions {
 pub struct Group {
     umem: Arc<Umem>,
     options: PortOptions,
-    /// Chunks that are left for frames to be sent from elsewhere.
+    /// Chunks reserved for sending frames from other memory.
     reserve: usize,
-    /// A socket that has the memory, and whether frames may be longer than a chunk.
+    /// The socket that owns the memory, and whether frames may be longer than a chunk.
     first: Option<(OwnedFd, bool)>,
-    /// What frames are stamped by, once there is a port.
+    /// The clock of the frames' timestamps, once there is a port.
     clock: Option<KernelClock>,
 }
 
 impl Group {
-    /// Memory for so many ports, whose interfaces have at most this MTU. It is taken and locked when the first port is
-    /// opened.
+    /// Memory for this many ports, whose interfaces have at most this MTU. It is allocated and locked when the first
+    /// port is opened.
     pub fn new(ports: usize, mtu: u32, options: PortOptions) -> Self {
         let chunk = if mtu <= USUAL_MTU { CHUNK } else { LARGE_CHUNK };
         let ports = ports.max(1);
@@ -98,11 +99,11 @@ impl Group {
         &self.umem
     }
 
-    /// Opens a port on an interface that exists already and is up. All its frames come to us from here on.
+    /// Opens a port on an interface that already exists and is up. All its frames go to us from now on.
     ///
     /// # Errors
-    /// When the privilege is missing, a program or socket is there already, the kernel is too old, or memory may not be
-    /// locked; then nothing has changed.
+    /// If the privilege is missing, a program or socket already exists there, the kernel is too old, or memory may
+    /// not be locked; then nothing has changed.
     pub fn open(&mut self, namespace: &Namespace, interface: &str) -> Result<Port, XdpError> {
         let found = RouteSocket::open(namespace)?.interface(interface)?;
         let queues = offload::receive_queues(namespace, interface);
@@ -162,7 +163,7 @@ impl Group {
             refused: 0,
         };
         port.fill(self.receive_ring(queues));
-        // From here on there is room for what comes.
+        // From now on there is room for arriving frames.
         let (link, mode) = namespace.run(|| attach(&program, found.index, self.options.mode))?.map_err(on)?;
         port.mode = mode;
         port.link = Some(link);
@@ -204,7 +205,7 @@ impl Group {
     }
 }
 
-/// Puts the program onto the interface.
+/// Attaches the program to the interface.
 fn attach(
     program: &crate::bpf::Program,
     index: InterfaceIndex,
@@ -215,7 +216,7 @@ fn attach(
     }
     match Link::xdp(program, index, XdpMode::Native) {
         Ok(link) => Ok((link, XdpMode::Native)),
-        // The driver has no XDP, or not with this MTU or so many queues: the kernel does it behind the driver.
+        // The driver has no XDP, or not with this MTU or this many queues: use generic mode.
         Err(BpfError::Refused { .. }) => Ok((Link::xdp(program, index, XdpMode::Generic)?, XdpMode::Generic)),
         Err(error) => Err(error),
     }
@@ -227,20 +228,20 @@ fn ready(guard: &Guard, sockets: &[Socket]) -> Result<Epoll, nix::Error> {
     for socket in sockets {
         ready.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
     }
-    // What went wrong is always told.
+    // Errors are always reported.
     ready.add(guard, EpollEvent::new(EpollFlags::empty(), 1))?;
     Ok(ready)
 }
 
-/// An interface's frames, taken from its driver and given to it.
+/// Receives an interface's frames from its driver, and sends frames to it.
 #[derive(Debug)]
 pub struct Port {
     pub(super) umem: Arc<Umem>,
-    /// What its frames are stamped by.
+    /// Converts the timestamps of its frames.
     pub(super) clock: KernelClock,
-    /// What the kernel has of it through this port.
+    /// The chunks that this port has lent to the kernel.
     pub(super) lent: Lent,
-    /// Free chunks at hand.
+    /// Local free chunks.
     pub(super) spare: Vec<u32>,
     pub(super) reserve: usize,
     /// The first one sends.
@@ -258,7 +259,7 @@ pub struct Port {
     pub(super) busy_poll: bool,
     pub(super) idle: u32,
     pub(super) received: u64,
-    /// Frames that the interface refused after it had taken them.
+    /// Frames that the interface dropped after accepting them.
     pub(super) refused: u64,
 }
 
@@ -273,25 +274,25 @@ impl Port {
         self.mode
     }
 
-    /// Whether the driver works on the shared memory itself; else the kernel copies each frame into and out of it.
+    /// Whether the driver uses the shared memory directly; otherwise the kernel copies each frame into and out of it.
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }
 
-    /// Chunks of the shared memory that this port has: lent to the kernel, or free at hand.
+    /// Chunks of the shared memory that this port has: lent to the kernel, or free locally.
     pub fn chunks(&self) -> usize {
         self.lent.count() + self.spare.len()
     }
 
-    /// Whether frames that were taken for sending wait for a busy interface: [`Port::receive`] and [`Port::send`] try again.
+    /// Whether accepted frames are waiting for a busy interface: [`Port::receive`] and [`Port::send`] retry.
     pub fn has_unsent(&mut self) -> bool {
         self.queues.first_mut().is_some_and(|socket| socket.send.pending() > 0 && socket.send.needs_wakeup())
     }
 
-    /// What came and what was dropped since the port was opened.
+    /// Frames that arrived and frames dropped since the port was opened.
     ///
     /// # Errors
-    /// When the interface is down or gone, or the kernel refuses.
+    /// If the interface is down or gone, or the kernel refuses.
     pub fn statistics(&mut self) -> Result<PacketStatistics, XdpError> {
         self.refresh_mtu();
         let mut dropped = 0;
@@ -305,7 +306,7 @@ impl Port {
         Ok(PacketStatistics { arrived: self.received + dropped, dropped, refused: self.refused })
     }
 
-    /// Whether the interface is still there, and what it takes.
+    /// Checks that the interface is still there, and updates its limits.
     pub(super) fn check(&mut self) -> Result<(), XdpError> {
         self.refresh_mtu();
         if self.guard.is_down() {
@@ -326,7 +327,7 @@ impl Port {
             self.umem.take(of_each as usize, self.reserve, &mut self.spare);
             for index in self.spare.drain(..) {
                 self.lent.lend(index);
-                // As many as there are places.
+                // There are as many as there are entries.
                 self.queues[queue].fill.push(self.umem.frame_address(index));
             }
             self.queues[queue].fill.submit();
@@ -334,7 +335,7 @@ impl Port {
         }
     }
 
-    /// Takes back the chunks of what was sent.
+    /// Takes back the chunks of sent frames.
     pub(super) fn reap(&mut self) {
         for socket in &mut self.queues {
             let done = socket.completion.available(1);
@@ -357,7 +358,7 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        // The program first, then the sockets: then the kernel writes into no chunk any more.
+        // The program first, then the sockets: after that the kernel writes into no chunk any more.
         self.link = None;
         self.queues.clear();
         self.umem.give(self.lent.drain());
@@ -366,7 +367,7 @@ impl Drop for Port {
 }
 
 impl AsFd for Port {
-    /// Readable when frames have come.
+    /// Readable when frames have arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.0.as_fd()
     }

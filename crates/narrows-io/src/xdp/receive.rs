@@ -1,5 +1,5 @@
-//! Frames out of a receive ring, and chunks back into the fill ring: as many as came, so that the kernel always has the
-//! same number of them.
+//! Takes frames from a receive ring and puts the same number of chunks into the fill ring, so that the kernel always
+//! has the same number of them.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use crate::frame::{Frame, FramePool};
 use crate::packet_socket::{ReceiveBatch, Received};
 use crate::umem::{Chunk, Lent, Umem};
 
-/// How often a receive call that found nothing looks whether the interface is still up.
+/// How often a receive call that found nothing checks whether the interface is still up.
 const IDLE_CHECK: u32 = 256;
-/// More pieces than a frame can be in.
+/// The maximum number of pieces of a frame.
 const MOST_PIECES: usize = 64;
 
 impl Port {
-    /// Receives what has come, at most [`ReceiveBatch::FRAMES`] frames, and appends it to `into`; how many. Fewer than that
-    /// means that nothing is waiting.
+    /// Receives pending frames, at most [`ReceiveBatch::FRAMES`], and appends them to `into`; returns how many. Fewer
+    /// than that means that nothing is left.
     ///
     /// # Errors
-    /// When the interface is down or gone.
+    /// If the interface is down or gone.
     pub fn receive(&mut self, pool: &mut FramePool, into: &mut Vec<Received>) -> Result<usize, XdpError> {
         self.reap();
         if self.has_unsent() {
-            // What is wrong is told below, or to whoever sends next.
+            // Errors are returned below, or by the next send.
             let _ = self.push_out();
         }
         let mut count = 0;
         for queue in 0..self.queues.len() {
             if self.busy_poll {
-                // Nothing to do is no error.
+                // "Nothing to do" is not an error.
                 let _ = self.queues[queue].wake_receiver();
             }
             count += of_queue(self, queue, ReceiveBatch::FRAMES - count, pool, into);
@@ -49,7 +49,7 @@ impl Port {
     }
 }
 
-/// Receives at most so many frames of one queue; how many.
+/// Receives at most `most` frames of one queue; returns how many.
 fn of_queue(
     port: &mut Port,
     queue: usize,
@@ -87,13 +87,13 @@ fn of_queue(
     socket.receive.release(taken);
     socket.fill.submit();
     if socket.fill.needs_wakeup() {
-        // What is wrong with the interface is found elsewhere.
+        // Errors of the interface are detected elsewhere.
         let _ = socket.wake_receiver();
     }
     frames
 }
 
-/// In how many pieces the next frame is; `None` where its end has not come.
+/// The number of pieces of the next frame; `None` if its end has not arrived.
 fn pieces(socket: &Socket, from: u32) -> Option<u32> {
     let mut count = 0;
     loop {
@@ -105,8 +105,8 @@ fn pieces(socket: &Socket, from: u32) -> Option<u32> {
     }
 }
 
-/// A frame in one chunk: it stays there if the kernel can have another one for it, else it is copied out. `None` for what
-/// was never the kernel's to give.
+/// A frame in one chunk: it stays there if the kernel can have another chunk for it, otherwise it is copied. `None`
+/// if the chunk was not lent to the kernel.
 fn whole(
     umem: &Arc<Umem>,
     lent: &mut Lent,
@@ -136,7 +136,7 @@ fn whole(
     Some(received(frame, stamp))
 }
 
-/// A frame in several chunks, copied out of them.
+/// A frame in several chunks, copied from them.
 fn joined(
     umem: &Arc<Umem>,
     lent: &mut Lent,
@@ -154,7 +154,7 @@ fn joined(
         if chunks.is_empty() {
             stamp = take_stamp(umem, piece.address);
         }
-        // Those before it are dropped with the frame, and free.
+        // The earlier ones are dropped with the frame, and become free.
         chunks.push(chunk(umem, piece)?);
     }
     let parts: Vec<&[u8]> = chunks.iter().map(|chunk| &**chunk).collect();
@@ -188,7 +188,8 @@ fn chunk(umem: &Arc<Umem>, piece: Descriptor) -> Option<Chunk> {
     unsafe { Chunk::new(umem, piece.address, piece.length) }
 }
 
-/// The stamp in front of a frame, by the kernel's clock, which is wiped: where a program could not write one, there is none next time.
+/// The timestamp before a frame, by the kernel's clock. It is cleared, so that a frame for which the program could
+/// not write one has none.
 #[expect(unsafe_code, reason = "metadata lies in front of the frame")]
 fn take_stamp(umem: &Umem, address: u64) -> Option<MonotonicTime> {
     let chunk_start = address & !(umem.chunk_size() as u64 - 1);

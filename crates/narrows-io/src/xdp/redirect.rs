@@ -1,4 +1,4 @@
-//! The program on the interface: it stamps each frame and gives it to the socket of its queue.
+//! The program on the interface: stamps each frame and redirects it to the socket of its queue.
 
 use crate::bpf::{
     BpfError, Code, Condition, Helper, Instruction, Map, Program, ProgramKind, Register, Width,
@@ -8,9 +8,9 @@ use crate::bpf::{
 const DATA: i16 = 0;
 const DATA_META: i16 = 8;
 const RECEIVE_QUEUE: i16 = 16;
-/// The verdict for frames of a queue that has no socket.
+/// The verdict for frames of a queue without a socket.
 const XDP_PASS: i32 = 2;
-/// The stamp is 64 bits of metadata, which lie right in front of the frame.
+/// The length of the timestamp: 64 bits of metadata, directly before the frame.
 pub(super) const STAMP: usize = 8;
 
 /// Loads the program for the sockets in `sockets`.
@@ -22,7 +22,7 @@ pub(super) const STAMP: usize = 8;
 /// return bpf_redirect_map(sockets, context->rx_queue_index, XDP_PASS);
 /// ```
 ///
-/// Where a driver has no room for metadata, frames come without a stamp.
+/// If a driver has no room for metadata, frames have no timestamp.
 pub(super) fn load(sockets: &Map) -> Result<Program, BpfError> {
     use Register::{R0, R1, R2, R3, R6, R7};
     let mut code = Code::new();
@@ -42,7 +42,7 @@ pub(super) fn load(sockets: &Map) -> Result<Program, BpfError> {
         Instruction::mov(R3, R1),
         Instruction::arithmetic(crate::bpf::Arithmetic::Add, R3, STAMP as i32),
     ]);
-    // Never so, but the verifier wants to see it.
+    // Never true, but the verifier requires the check.
     code.jump(Condition::Greater, R3, R2, redirect);
     code.push([Instruction::store(Width::Double, R1, 0, R7)]);
     code.place(redirect);

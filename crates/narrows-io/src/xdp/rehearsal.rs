@@ -1,5 +1,5 @@
-//! Rings and memory for frames without a kernel: both sides in ordinary memory, driven by any bytes, with a kernel that
-//! lies as well as one that does not. For fuzzers, tests and Miri; nothing here makes a system call.
+//! Rings and frame memory without a kernel: both sides in ordinary memory, driven by arbitrary bytes, with a correct
+//! or a misbehaving kernel. For fuzzers, tests and Miri; nothing here makes a system call.
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -34,11 +34,11 @@ impl Memory {
     }
 }
 
-/// Lends chunks to a kernel that the bytes stand for, takes back what it gives, and holds, writes and drops frames, each
-/// byte a step.
+/// Simulates a kernel by the given bytes: lends it chunks, takes back what it returns, and holds, writes and drops
+/// frames, one step per byte.
 ///
 /// # Panics
-/// When a chunk is in two places or in none: free, lent, or held.
+/// If a chunk is in two places or in none: free, lent, or held.
 pub fn rehearse(steps: &[u8]) {
     let umem = Umem::new(CHUNKS, CHUNK_SIZE);
     let (fill, back) = (Memory::default(), Memory::default());
@@ -85,7 +85,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// One step; gives the bytes behind what it used.
+    /// One step; returns the bytes after those it used.
     fn step<'b>(&mut self, step: u8, rest: &'b [u8]) -> &'b [u8] {
         let argument = usize::from(step >> 3);
         match step & 7 {
@@ -102,7 +102,7 @@ impl<'a> Stage<'a> {
             5 if argument < self.held.len() => drop(self.held.swap_remove(argument)),
             6 => self.held.iter_mut().for_each(|chunk| chunk.fill(step)),
             7 => {
-                // A counter that cannot be.
+                // An impossible counter value.
                 let Some((count, rest)) = rest.split_first_chunk() else { return &[] };
                 let counter =
                     if argument & 1 == 0 { &self.memory[0].consumer } else { &self.memory[1].producer };
@@ -125,7 +125,7 @@ impl<'a> Stage<'a> {
         self.fill.submit();
     }
 
-    /// As the real one does: a frame in a chunk that it was lent.
+    /// As the real kernel does: a frame in a chunk that was lent to it.
     fn kernel_gives(&mut self, further: u64) {
         if self.kernel.0.available(1) > 0
             && let Some(address) = self.kernel.0.peek(0)

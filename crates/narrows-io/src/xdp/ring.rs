@@ -1,29 +1,29 @@
-//! Rings between the kernel and us: one side puts entries in, the other takes them out, no lock.
+//! Rings between the kernel and us: one side adds entries, the other takes them, without locks.
 //!
-//! A ring is a row of entries, a power of two of them, and two counters that only ever go up (and wrap): how many were put
-//! in, how many were taken out. Each side writes its own counter and reads the other's. What was written into entries before
-//! a counter was raised is seen by whoever reads that counter (release, acquire).
+//! A ring is an array of entries, whose length is a power of two, and two counters that only increase (and wrap):
+//! entries added and entries taken. Each side writes its own counter and reads the other's. Data written to entries
+//! before a counter is raised is visible to the side that reads that counter (release, acquire).
 //!
-//! Nothing here makes a system call, so that two threads, or Miri, can stand in for the kernel.
+//! Nothing here makes a system call, so two threads, or Miri, can stand in for the kernel.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// `XDP_RING_NEED_WAKEUP`: the kernel does not look at the ring by itself.
+/// `XDP_RING_NEED_WAKEUP`: the kernel does not check the ring by itself.
 const NEED_WAKEUP: u32 = 1;
 
-/// Where the parts of a ring lie in memory.
+/// The addresses of a ring's parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<T> {
-    /// How many entries were put in.
+    /// The number of entries added.
     pub producer: NonNull<AtomicU32>,
-    /// How many were taken out.
+    /// The number of entries taken.
     pub consumer: NonNull<AtomicU32>,
     /// The kernel's flags.
     pub flags: NonNull<AtomicU32>,
     /// The first entry.
     pub entries: NonNull<T>,
-    /// How many entries there is room for; a power of two.
+    /// The number of entries; a power of two.
     pub size: u32,
 }
 
@@ -45,24 +45,24 @@ impl<T: Copy> Parts<T> {
         flags.load(Ordering::Relaxed) & NEED_WAKEUP != 0
     }
 
-    /// The entry of a count.
+    /// The entry for a counter value.
     fn entry(&self, count: u32) -> NonNull<T> {
         // SAFETY: the mask keeps it below `size`, and there are `size` entries.
         unsafe { self.entries.add((count & (self.size - 1)) as usize) }
     }
 }
 
-/// The side that puts entries in.
+/// The side that adds entries.
 #[derive(Debug)]
 pub struct Producer<T> {
     parts: Parts<T>,
-    /// Entries written so far; those behind the shared counter are not yet submitted.
+    /// Entries written so far; those after the shared counter are not submitted yet.
     written: u32,
     /// The other side's counter as last read.
     taken: u32,
 }
 
-/// The side that takes entries out.
+/// The side that takes entries.
 #[derive(Debug)]
 pub struct Consumer<T> {
     parts: Parts<T>,
@@ -92,8 +92,7 @@ impl<T: Copy> Producer<T> {
         Self { parts, written, taken }
     }
 
-    /// For how many more entries there is room. Looks at the other side's counter only where the room known of is less than
-    /// `wanted`.
+    /// Room for how many more entries. Reads the other side's counter only if the known room is less than `wanted`.
     pub fn room(&mut self, wanted: u32) -> u32 {
         let known = self.known_room();
         if known >= wanted {
@@ -103,12 +102,12 @@ impl<T: Copy> Producer<T> {
         self.known_room()
     }
 
-    /// A counter that cannot be (more taken than written, or less than a ring ago) leaves no room.
+    /// With an impossible counter (more taken than written, or behind by more than a ring) there is no room.
     fn known_room(&self) -> u32 {
         self.parts.size.saturating_sub(self.written.wrapping_sub(self.taken))
     }
 
-    /// Writes an entry, to be submitted later; `false` when there is no room.
+    /// Writes an entry, to be submitted later; `false` if there is no room.
     pub fn push(&mut self, entry: T) -> bool {
         if self.room(1) == 0 {
             return false;
@@ -119,7 +118,7 @@ impl<T: Copy> Producer<T> {
         true
     }
 
-    /// Lets the other side see what was written.
+    /// Makes written entries visible to the other side.
     pub fn submit(&mut self) {
         self.parts.producer().store(self.written, Ordering::Release);
     }
@@ -130,7 +129,7 @@ impl<T: Copy> Producer<T> {
         self.written.wrapping_sub(self.taken)
     }
 
-    /// Whether the kernel must be told that there is something.
+    /// Whether the kernel must be notified.
     pub fn needs_wakeup(&self) -> bool {
         self.parts.needs_wakeup()
     }
@@ -149,23 +148,23 @@ impl<T: Copy> Consumer<T> {
         Self { parts, taken, written }
     }
 
-    /// How many entries can be taken. Looks at the other side's counter only where fewer than `wanted` are known of.
+    /// How many entries can be taken. Reads the other side's counter only if fewer than `wanted` are known.
     pub fn available(&mut self, wanted: u32) -> u32 {
         if self.written.wrapping_sub(self.taken) < wanted {
             self.written = self.parts.producer().load(Ordering::Acquire);
         }
-        // A counter that cannot be (more than a ring full) gives no more than a ring.
+        // With an impossible counter (more than a full ring) there is at most one ring.
         self.written.wrapping_sub(self.taken).min(self.parts.size)
     }
 
-    /// The entry `ahead` places behind the next one; `None` where that is not known to be there.
+    /// The entry `ahead` places after the next one; `None` if it is not known to be available.
     pub fn peek(&self, ahead: u32) -> Option<T> {
         let known = self.written.wrapping_sub(self.taken).min(self.parts.size);
         // SAFETY: the entry was submitted, and the other side does not write it again until it is released.
         (ahead < known).then(|| unsafe { self.parts.entry(self.taken.wrapping_add(ahead)).read() })
     }
 
-    /// Gives the places of the next entries back, all of which were available.
+    /// Releases the next entries, all of which were available.
     pub fn release(&mut self, count: u32) {
         self.taken = self.taken.wrapping_add(count);
         self.parts.consumer().store(self.taken, Ordering::Release);

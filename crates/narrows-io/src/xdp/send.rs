@@ -1,4 +1,4 @@
-//! Frames into a transmit ring. The kernel is told of them by a system call only where it says that it must be.
+//! Puts frames into a transmit ring. The kernel is notified by a system call only if it asks for that.
 
 use nix::errno::Errno;
 
@@ -11,8 +11,8 @@ use crate::packet_socket::{SendStop, Sent};
 const HEADER: usize = 14;
 
 impl Port {
-    /// Sends frames in order until all are sent or one is not taken. Never blocks. A frame in memory that is shared with
-    /// this port is taken out of its place; others are copied.
+    /// Sends frames in order until all are sent or one is not accepted. Never blocks. The memory of a frame that is
+    /// shared with this port is moved out; other frames are copied.
     pub fn send<F: AsRef<[u8]> + AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
         send(self, frames)
     }
@@ -25,7 +25,7 @@ fn send<F: AsRef<[u8]> + AsMut<Frame>>(port: &mut Port, frames: &mut [F]) -> Sen
     while count < frames.len() {
         match place(port, frames[count].as_mut()) {
             Ok(()) => count += 1,
-            // The ring is emptied by the call that tells of it.
+            // The notification empties the ring.
             Err(SendStop::Full) if !retried => {
                 retried = true;
                 if let Err(stop) = port.push_out() {
@@ -40,8 +40,8 @@ fn send<F: AsRef<[u8]> + AsMut<Frame>>(port: &mut Port, frames: &mut [F]) -> Sen
         }
     }
     match port.push_out() {
-        // The frames are in the ring of an interface that takes none: they count as sent, and what failed is told with the
-        // next ones.
+        // The frames are in the ring of an interface that accepts none: they count as sent, and the error is returned
+        // with the next ones.
         Ok(()) | Err(_) => Sent { count, stopped: None },
     }
 }
@@ -73,7 +73,7 @@ fn place(port: &mut Port, frame: &mut Frame) -> Result<(), SendStop> {
         return Ok(());
     }
     let pieces = frame.len().div_ceil(umem.capacity());
-    // With too little room for all of it, the kernel would send the beginning alone.
+    // With too little room for all pieces, the kernel would send only the first ones.
     if (ring.room(pieces as u32) as usize) < pieces {
         return Err(SendStop::Full);
     }
@@ -101,7 +101,7 @@ fn copy(umem: &super::Umem, address: u64, piece: &[u8]) {
     unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), memory.as_ptr(), piece.len()) };
 }
 
-/// Whether the interface would drop the frame without a word.
+/// Whether the interface would drop the frame silently.
 fn is_too_long(port: &Port, frame: &[u8]) -> bool {
     let is_tagged = matches!(frame.get(12..14), Some([0x81, 0x00] | [0x88, 0xa8]));
     let most = port.mtu as usize + HEADER + if is_tagged { TAG } else { 0 };
@@ -110,7 +110,7 @@ fn is_too_long(port: &Port, frame: &[u8]) -> bool {
 }
 
 impl Port {
-    /// Has the kernel take what is in the ring, as far as it does.
+    /// Makes the kernel take what is in the ring, as far as it does.
     pub(super) fn push_out(&mut self) -> Result<(), SendStop> {
         let Some(socket) = self.queues.first_mut() else { return Ok(()) };
         socket.send.submit();
@@ -120,9 +120,9 @@ impl Port {
                 return Ok(());
             }
             match socket.wake_sender() {
-                // Some are taken by each call.
+                // Each call takes some of them.
                 Ok(()) | Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS | Errno::ENOMEM) => {}
-                // The interface dropped one that it had taken.
+                // The interface dropped one that it had accepted.
                 Err(Errno::EBUSY) => self.refused += 1,
                 Err(errno) => return Err(errno.into()),
             }

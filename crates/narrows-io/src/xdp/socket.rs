@@ -14,7 +14,7 @@ use crate::link::InterfaceIndex;
 use crate::socket_option::{option, set_option};
 use crate::umem::HEADROOM;
 
-/// How often binding is tried again where the queue is still being freed, and how long that takes each time.
+/// How often and how long binding is retried while the queue is still being freed.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -28,32 +28,32 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    /// Whether the frame goes on in the next one.
+    /// Whether the frame continues in the next descriptor.
     pub(super) fn is_continued(self) -> bool {
         self.options & libc::XDP_PKT_CONTD != 0
     }
 }
 
-/// How many entries the rings of a socket have; powers of two.
+/// The sizes of a socket's rings, in entries; powers of two.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RingSizes {
     pub(super) receive: u32,
     pub(super) send: u32,
 }
 
-/// What a socket shares its memory by.
+/// How a socket shares its memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sharing<'a> {
     /// It is the first.
     First,
-    /// With this one, which is bound.
+    /// With this bound socket.
     With(BorrowedFd<'a>),
 }
 
 /// The socket and its rings.
 #[derive(Debug)]
 pub(super) struct Socket {
-    // The rings lie in the regions, which therefore go last.
+    // The rings are in the regions, which are therefore dropped last.
     pub(super) fill: Producer<u64>,
     pub(super) completion: Consumer<u64>,
     pub(super) receive: Consumer<Descriptor>,
@@ -63,7 +63,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Opens a socket in the namespace of the calling thread and sets its rings up.
+    /// Opens a socket in the namespace of the calling thread and sets up its rings.
     pub(super) fn open(
         umem: &Arc<Umem>,
         sharing: Sharing<'_>,
@@ -128,7 +128,8 @@ impl Socket {
         Self { fill, completion, receive, send, descriptor, _regions: regions }
     }
 
-    /// Binds it to a queue; frames come once it is in the program's map. Whether frames may be longer than a chunk.
+    /// Binds it to a queue; frames arrive once it is in the program's map. Returns whether frames may be longer than
+    /// a chunk.
     pub(super) fn bind(
         &self,
         interface: InterfaceIndex,
@@ -137,14 +138,14 @@ impl Socket {
         sharing: Sharing<'_>,
     ) -> Result<bool, XdpError> {
         let outcome = match sharing {
-            // The rest is as with the one that the memory is shared with.
+            // The rest is as for the socket with which the memory is shared.
             Sharing::With(other) => {
                 self.bind_with(libc::XDP_SHARED_UMEM, interface, queue, other.as_raw_fd()).map(|()| true)
             }
             Sharing::First => {
                 let flags = libc::XDP_USE_NEED_WAKEUP;
                 match self.bind_with(flags | libc::XDP_USE_SG, interface, queue, 0) {
-                    // Kernels before 6.6 know no frames in several chunks.
+                    // Kernels before 6.6 do not support frames in several chunks.
                     Err(Errno::EINVAL) => self.bind_with(flags, interface, queue, 0).map(|()| false),
                     outcome => outcome.map(|()| true),
                 }
@@ -157,7 +158,7 @@ impl Socket {
         })
     }
 
-    /// A queue that was in use a moment ago is freed some time later: EBUSY is worth a few more tries.
+    /// A queue that was just in use is freed some time later: EBUSY is worth a few retries.
     fn bind_with(
         &self,
         flags: u16,
@@ -200,7 +201,7 @@ impl Socket {
         Errno::result(result).map(drop)
     }
 
-    /// Has the kernel look at the transmit ring.
+    /// Makes the kernel process the transmit ring.
     #[expect(unsafe_code, reason = "a system call without any data")]
     pub(super) fn wake_sender(&self) -> Result<(), Errno> {
         // SAFETY: no pointers are passed.
@@ -217,7 +218,7 @@ impl Socket {
         Errno::result(result).map(drop)
     }
 
-    /// Has the kernel look at the fill ring, or do the driver's receive work.
+    /// Makes the kernel process the fill ring, or do the driver's receive work.
     #[expect(unsafe_code, reason = "a system call without any data")]
     pub(super) fn wake_receiver(&self) -> Result<(), Errno> {
         // SAFETY: no pointers are passed.
@@ -234,19 +235,19 @@ impl Socket {
         Errno::result(result).map(drop)
     }
 
-    /// Frames that the kernel had no room for.
+    /// Frames dropped by the kernel for lack of room.
     pub(super) fn dropped(&self) -> io::Result<u64> {
         let statistics: libc::xdp_statistics = option(&self.descriptor, libc::SOL_XDP, libc::XDP_STATISTICS)?;
         Ok(statistics.rx_dropped + statistics.rx_ring_full)
     }
 
-    /// Whether the driver works on our memory itself, without a copy.
+    /// Whether the driver uses our memory directly, without a copy.
     pub(super) fn is_zero_copy(&self) -> bool {
         let options: io::Result<u32> = option(&self.descriptor, libc::SOL_XDP, libc::XDP_OPTIONS);
         options.is_ok_and(|options| options & libc::XDP_OPTIONS_ZEROCOPY != 0)
     }
 
-    /// Lets us do the driver's receive work when we look for frames, instead of interrupts.
+    /// Lets us do the driver's receive work when we poll for frames, instead of interrupts.
     pub(super) fn prefer_busy_poll(&self) -> io::Result<()> {
         /// Of `asm-generic/socket.h`.
         const SO_BUSY_POLL: i32 = 46;
@@ -257,7 +258,7 @@ impl Socket {
         set_option(&self.descriptor, libc::SOL_SOCKET, SO_BUSY_POLL_BUDGET, &64i32)
     }
 
-    /// One more descriptor of it.
+    /// A duplicate of its descriptor.
     pub(super) fn duplicate(&self) -> io::Result<OwnedFd> {
         self.descriptor.try_clone()
     }
@@ -285,7 +286,7 @@ fn register(socket: &OwnedFd, umem: &Umem) -> io::Result<()> {
     set_option(socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &memory)
 }
 
-/// Memory of the kernel's that we see.
+/// Kernel memory mapped into our address space.
 #[derive(Debug)]
 struct Region {
     memory: NonNull<u8>,
