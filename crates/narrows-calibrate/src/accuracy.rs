@@ -1,4 +1,4 @@
-//! One-way times: without a delay, with constant ones, with a distribution, at several rates.
+//! One-way times: without delay, with constant delays, with a distribution, at several rates.
 
 use std::fmt;
 
@@ -16,53 +16,53 @@ use crate::measured::Spread;
 use crate::traffic;
 use crate::{CalibrateError, Effort};
 
-/// Packets a second at which everything is measured: 100 MB/s in Grohmann's evaluation.
+/// The base rate of all measurements, in packets per second: 100 MB/s in Grohmann's evaluation.
 const BASE: u32 = 130_000;
-/// Multiples of it, at which a constant and a distributed delay are.
+/// Multiples of it, measured with a constant and a distributed delay.
 const MORE: [u32; 3] = [260_000, 390_000, 520_000];
-/// Where the knee is looked for besides.
+/// Additional rates for finding the knee.
 const BETWEEN: [u32; 3] = [195_000, 325_000, 455_000];
-/// The delay that all rates have in common.
+/// The delay measured at all rates.
 pub(crate) const COMMON: Setting = Setting::Constant(100_000);
-/// How late, at most, all but one in a hundred are below the knee.
+/// The p99 of the error below the knee.
 const KNEE: f64 = 50_000.0;
 
-/// What became of packets at one rate with one delay.
+/// The results for one rate and delay.
 #[derive(Clone, Debug, Serialize)]
 pub struct Accuracy {
-    /// What they went through.
+    /// The path.
     pub path: Path,
-    /// The delay asked for.
+    /// The configured delay.
     pub setting: Setting,
-    /// Packets a second asked for.
+    /// The configured rate in packets per second.
     pub asked_per_second: u32,
-    /// Packets a second that the sender reached.
+    /// The rate that the sender reached, in packets per second.
     pub offered_per_second: f64,
     /// Packets sent.
     pub sent: u64,
-    /// Packets that did not arrive.
+    /// Packets lost.
     pub lost: u64,
-    /// From the sender's call to the kernel's stamp at the receiver.
+    /// One-way time, from the sender's call to the kernel's timestamp at the receiver.
     pub one_way: Spread,
-    /// The same less the delay asked for; of a distribution, percentile by percentile.
+    /// The error: one-way time minus configured delay; for a distribution, percentile by percentile.
     pub error: Spread,
-    /// How late the emulator was when the call had returned that sent a packet, by its own measurement.
+    /// How late the emulator's send calls returned, by its own measurement.
     pub late: Option<Late>,
-    /// The greatest distance between the distribution of one-way times and that asked for, once the error's median is
-    /// taken off.
+    /// The maximum distance between the distribution of one-way times and the configured one, after subtracting the
+    /// error's median.
     pub kolmogorov_smirnov: Option<f64>,
-    /// The mean distance between the quantiles of one-way times and those asked for.
+    /// The mean distance between the quantiles of one-way times and the configured ones.
     pub wasserstein_ns: Option<f64>,
 }
 
-/// How late packets were.
+/// The lateness of packets.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Late {
-    /// The median.
+    /// The p50.
     pub p50_ns: f64,
-    /// All but one in a hundred.
+    /// The p99.
     pub p99_ns: f64,
-    /// The greatest.
+    /// The maximum.
     pub max_ns: f64,
 }
 
@@ -78,7 +78,7 @@ impl From<&Spread> for Late {
     }
 }
 
-/// One measurement: what packets go through, with which delay, at how many a second.
+/// A measurement: path, delay, and rate in packets per second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case(Path, Setting, u32);
 
@@ -89,7 +89,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// All of them, in order, without those for which the kernel lacks something.
+/// All measurements, in order, without those for which the kernel lacks something.
 pub(crate) fn cases(lacking: &[Path]) -> Vec<Case> {
     let normal = Setting::Reordering { mean: 200_000, sd: 25_000 };
     let ordered = Setting::Ordered { mean: 200_000, sd: 25_000, length: 1_000_000 };
@@ -133,7 +133,7 @@ pub(crate) fn measure(
             let draws = Stream::new(Seed(1), "forwarder", "delay");
             let delay = move |number| match setting.normal() {
                 None => setting.mean(),
-                // Below zero it is zero, by the cast.
+                // The cast turns negative values into zero.
                 Some((mean, sd)) => (mean + sd * quantile(draws.nth(number).uniform())) as u64,
             };
             let (seen, late) = bed.forwarder(&setting.scenario()?, delay, load)?;
@@ -180,14 +180,13 @@ impl Accuracy {
         }
     }
 
-    /// Whether the sender kept up, and all arrived.
+    /// Whether the sender reached its rate, and all packets arrived.
     pub fn is_sustained(&self) -> bool {
         self.lost == 0 && self.offered_per_second > 0.99 * f64::from(self.asked_per_second)
     }
 }
 
-/// The greatest rate, of those tried with the delay that all have in common, up to which all but one packet in a hundred
-/// came within 50 µs.
+/// The highest rate, of those tested with the common delay, up to which p99 was within 50 µs.
 pub(crate) fn knee(all: &[Accuracy]) -> Option<u32> {
     let mut rates: Vec<&Accuracy> =
         all.iter().filter(|row| row.path == Path::Narrows && row.setting == COMMON).collect();
@@ -208,7 +207,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// For people.
+/// As text for people.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = Duration::from_nanos;

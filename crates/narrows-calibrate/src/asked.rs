@@ -1,4 +1,4 @@
-//! What is measured: what packets go through, and what delay is asked for.
+//! What is measured: the path, and the configured delay.
 
 use narrows_core::model::quantile;
 use narrows_scenario::Scenario;
@@ -6,29 +6,29 @@ use serde::Serialize;
 
 use crate::CalibrateError;
 
-/// What packets go through.
+/// The path of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Path {
-    /// A cable between the hosts.
+    /// A plain cable between the hosts.
     Cable,
-    /// A forwarder that holds packets and does nothing else.
+    /// A forwarder that only delays packets.
     Forwarder,
-    /// A narrows.
+    /// narrows.
     Narrows,
-    /// A cable, and the kernel's usual queueing discipline at its near end.
+    /// A cable with the kernel's default queueing discipline at its near end.
     PfifoFast,
-    /// The same with the kernel's network emulator.
+    /// A cable with the kernel's network emulator.
     Netem,
 }
 
-/// The delay that is asked for.
+/// The configured delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Setting {
-    /// So many nanoseconds.
+    /// Constant, in nanoseconds.
     Constant(u64),
-    /// Normal; packets may overtake one another.
+    /// Normal; packets may be reordered.
     Reordering {
         /// In nanoseconds.
         mean: u64,
@@ -41,7 +41,7 @@ pub enum Setting {
         mean: u64,
         /// In nanoseconds.
         sd: u64,
-        /// Over which it is correlated, in nanoseconds.
+        /// The correlation time, in nanoseconds.
         length: u64,
     },
 }
@@ -61,7 +61,7 @@ impl Setting {
         }
     }
 
-    /// A percentile of the delay asked for; of the ends of a distribution, those of 100,000 packets.
+    /// A percentile of the configured delay; for the ends of a distribution, those of 100,000 packets.
     pub(crate) fn quantile(self, percent: u32) -> f64 {
         match self.normal() {
             None => self.mean() as f64,

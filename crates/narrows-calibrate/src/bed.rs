@@ -1,4 +1,4 @@
-//! The test bed: two hosts, and between them a cable, a bare forwarder, or a narrows that runs as it always does.
+//! The test bed: two hosts, and between them a cable, a bare forwarder, or narrows in normal operation.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -25,7 +25,7 @@ use crate::CalibrateError;
 use crate::kernel::Qdisc;
 use crate::traffic::Ends;
 
-/// Where measurements run, and who may break them off.
+/// Where measurements run, and how they can be stopped.
 pub(crate) struct Bed {
     signals: EndSignals,
 }
@@ -37,7 +37,7 @@ impl Bed {
         Ok(Self { signals })
     }
 
-    /// Through a narrows with this scenario, from its first host to its last.
+    /// Measures through narrows with this scenario, from its first host to its last.
     pub(crate) fn narrows<T: Send + 'static>(
         &mut self,
         scenario: &Scenario,
@@ -47,7 +47,7 @@ impl Bed {
         self.network(scenario, scenario.network(), how, ends, load)
     }
 
-    /// The same with another network between the same ports, and with ends of the load's own.
+    /// The same with a different network between the same ports, and with the load's own ends.
     pub(crate) fn network<L: Send + 'static, T: Send + 'static>(
         &mut self,
         scenario: &Scenario,
@@ -71,8 +71,8 @@ impl Bed {
         Ok((found, packets.finish(&mut info)?))
     }
 
-    /// Through a plain cable: what the kernel alone takes. With a queueing discipline of the kernel's at its near end, if
-    /// one is given.
+    /// Measures through a plain cable: the kernel's own cost. Optionally with a kernel queueing discipline at its
+    /// near end.
     pub(crate) fn cable<T: Send + 'static>(
         &mut self,
         qdisc: Option<&Qdisc>,
@@ -105,8 +105,8 @@ impl Bed {
         }
     }
 
-    /// Through a forwarder that holds each packet for as long as it is told and does nothing else: the floor of anything
-    /// that takes packets through packet sockets. Gives also how late each packet had been sent, after the call.
+    /// Measures through a forwarder that only delays each packet: the floor of anything that uses packet sockets.
+    /// Also returns how late each packet's send call returned.
     pub(crate) fn forwarder<T: Send + 'static>(
         &mut self,
         scenario: &Scenario,
@@ -125,7 +125,7 @@ impl Bed {
     }
 }
 
-/// The first host's first interface, and the last one's.
+/// The first interface of the first host and of the last one.
 fn ends(testbed: &Testbed) -> Result<Ends, CalibrateError> {
     let end = |host: Option<&Host>| {
         host.and_then(|host| {
@@ -138,7 +138,7 @@ fn ends(testbed: &Testbed) -> Result<Ends, CalibrateError> {
     Ends::open((&near.0?, &near.1), (&far.0?, &far.1))
 }
 
-/// Starts the load; what is given becomes readable when it is done, however it ended.
+/// Starts the load; the returned descriptor becomes readable when it is done, however it ended.
 fn start<L: Send + 'static, T: Send + 'static>(
     prepared: L,
     load: impl FnOnce(L) -> Result<T, CalibrateError> + Send + 'static,
@@ -157,10 +157,10 @@ fn join<T>(thread: JoinHandle<Result<T, CalibrateError>>) -> Result<T, Calibrate
     thread.join().map_err(|_| CalibrateError::System(std::io::Error::other("the load's thread panicked")))?
 }
 
-/// How many turns the forwarder goes without looking whether it shall end.
+/// How many turns the forwarder makes between checks whether to end.
 const TURNS: u32 = 1_024;
 
-/// `delay` says how long the packet of a number is held, in nanoseconds.
+/// `delay` gives the delay of the packet with a number, in nanoseconds.
 fn forward(
     from: &mut CableEnd,
     to: &mut CableEnd,
@@ -169,7 +169,7 @@ fn forward(
     signals: &EndSignals,
 ) -> Result<Vec<i64>, CalibrateError> {
     let (mut batch, mut pool, mut received) = (ReceiveBatch::new(), FramePool::default(), Vec::new());
-    // By the instant at which they are due, then by number.
+    // By due instant, then by number.
     let mut held: BTreeMap<(u64, u64), Frame> = BTreeMap::new();
     let (mut late, mut number) = (Vec::new(), 0);
     for turn in 0u32.. {

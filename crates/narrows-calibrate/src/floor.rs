@@ -1,4 +1,4 @@
-//! What this host does without narrows.
+//! The host's noise floor, without narrows.
 
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::wait::wait;
@@ -8,21 +8,21 @@ use crate::bed::Bed;
 use crate::measured::Spread;
 use crate::{CalibrateError, Effort};
 
-/// Instants are this far apart.
+/// The distance between instants.
 const GAP: u64 = 10_000;
 const TIMER_GAP: u64 = 1_000_000;
-/// Frames sent in a row to find what sending one takes.
+/// The number of frames sent in a row to measure the cost of sending.
 const FRAMES: u32 = 20_000;
 
-/// What the host does without narrows.
+/// The host's noise floor, without narrows.
 #[derive(Clone, Debug, Serialize)]
 pub struct Floor {
-    /// How late a program is that looks at the clock without pause, at instants 10 µs apart: what interrupts, other
-    /// programs and a hypervisor take.
+    /// How late a program is that busy-polls the clock, at instants 10 µs apart: the effect of interrupts, other
+    /// programs and a hypervisor.
     pub spin: Spread,
-    /// How late a timer wakes a program that sleeps, at instants 1 ms apart.
+    /// How late a timer wakes a sleeping program, at instants 1 ms apart.
     pub timer: Spread,
-    /// How long the kernel takes for a frame that is sent without pause, receiver's half included.
+    /// The kernel's time per frame when sending without pause, receiver's part included.
     pub send_ns: f64,
 }
 

@@ -1,23 +1,23 @@
-//! The kernel's own queueing disciplines beside narrows, as Grohmann 2023 has them in its figures: `pfifo_fast`, what an
-//! interface has had for ever, and `netem`, the kernel's emulator.
+//! The kernel's own queueing disciplines for comparison with narrows, as in the figures of Grohmann 2023:
+//! `pfifo_fast`, the traditional default of interfaces, and `netem`, the kernel's emulator.
 
 use narrows_core::model::quantile;
 use narrows_io::host::has_qdisc;
 
 use crate::asked::{Path, Setting};
 
-/// Packets that a `netem` holds: more than come in the longest delay at the greatest rate.
+/// The limit of `netem`, in packets: more than arrive within the longest delay at the highest rate.
 const LIMIT: u32 = 100_000;
-/// Entries of a distribution's table: those of iproute2's `normal.dist`.
+/// The number of entries in a distribution table, as in iproute2's `normal.dist`.
 const TABLE: u32 = 4096;
-/// What a standard deviation is in such a table (`NETEM_DIST_SCALE`).
+/// The value of one standard deviation in such a table (`NETEM_DIST_SCALE`).
 const SCALE: f64 = 8192.0;
 /// `TCA_NETEM_DELAY_DIST`, `TCA_NETEM_LATENCY64`, `TCA_NETEM_JITTER64`.
 const DISTRIBUTION: u16 = 2;
 const LATENCY: u16 = 10;
 const JITTER: u16 = 11;
 
-/// A queueing discipline with its options as netlink has them.
+/// A queueing discipline with its netlink options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Qdisc {
     pub(crate) kind: &'static str,
@@ -48,7 +48,7 @@ impl Qdisc {
     }
 }
 
-/// Puts a netlink attribute behind others.
+/// Appends a netlink attribute.
 fn attribute(options: &mut Vec<u8>, kind: u16, value: &[u8]) {
     options.extend((4 + value.len() as u16).to_ne_bytes());
     options.extend(kind.to_ne_bytes());
@@ -56,7 +56,7 @@ fn attribute(options: &mut Vec<u8>, kind: u16, value: &[u8]) {
     options.resize(options.len().next_multiple_of(4), 0);
 }
 
-/// Those that this kernel does not have, or that cannot be tried here.
+/// The paths that this kernel does not support, or that cannot be tested here.
 pub(crate) fn lacking() -> Vec<Path> {
     let both = [(Path::PfifoFast, Qdisc::pfifo_fast()), (Path::Netem, Qdisc::netem(Setting::Constant(0)))];
     let lacks = |qdisc: &Qdisc| has_qdisc(qdisc.kind, &qdisc.options) != Some(true);

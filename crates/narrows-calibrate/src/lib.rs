@@ -1,10 +1,10 @@
-//! What accuracy this host can give: narrows runs live, as it always does, between two hosts, and the time that packets
-//! take is measured from just before they are handed to the kernel to the kernel's own stamp at the receiver's interface.
+//! The accuracy that this host can reach: runs narrows live, in normal operation, between two hosts. Measures the
+//! time from just before a packet is handed to the kernel to the kernel's timestamp at the receiver's interface.
 //!
-//! The measurements are those of Grohmann, "Design and Implementation of a Network Emulator with Stochastic Network Delay
-//! Support" (Stuttgart 2023, chapter 6), and of Carbone and Rizzo, "Dummynet Revisited" (CCR 40(2), 2010, section 5),
-//! each beside the floor of this host in the same run: a clock that is looked at without pause, a bare timer, a plain
-//! cable, and a forwarder that does nothing but hold packets.
+//! The measurements are those of Grohmann, "Design and Implementation of a Network Emulator with Stochastic Network
+//! Delay Support" (Stuttgart 2023, chapter 6), and of Carbone and Rizzo, "Dummynet Revisited" (CCR 40(2), 2010,
+//! section 5), each next to this host's noise floor in the same run: a busy-polled clock, a bare timer, a plain
+//! cable, and a forwarder that only delays packets.
 #![forbid(unsafe_code)]
 
 mod accuracy;
@@ -40,78 +40,78 @@ use narrows_live::testbed::TestbedError;
 use narrows_scenario::ScenarioError;
 use serde::Serialize;
 
-/// The version of the fields in JSON.
+/// The version of the JSON fields.
 pub const SCHEMA: u32 = 3;
 
-/// How much is measured.
+/// The extent of the measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// Some seventy seconds.
+    /// Takes about seventy seconds.
     #[default]
     Full,
-    /// Everything once, for a few seconds in all: to see that it works, not to believe the figures.
+    /// Everything once, for a few seconds in total: a functional test, without reliable figures.
     Quick,
 }
 
-/// All that was measured. Times are in nanoseconds.
+/// All measurements. Times are in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Calibration {
     /// [`SCHEMA`].
     pub schema: u32,
     /// Processors that this program may use.
     pub processors: usize,
-    /// What the host does without narrows; nothing where it was interrupted before that was known.
+    /// The host's noise floor, without narrows; `None` if interrupted before it was measured.
     pub floor: Option<Floor>,
     /// One-way times.
     pub accuracy: Vec<Accuracy>,
-    /// The kernel's queueing disciplines that this host lacks, and so have no rows.
+    /// The kernel's queueing disciplines that this host lacks; they have no rows.
     pub lacking: Vec<Path>,
-    /// Packets a second at most, of those tried, at which all but one packet in a hundred came within 50 µs of their
-    /// time with a constant delay of 100 µs; nothing where there is no such rate.
+    /// The highest tested rate, in packets per second, at which p99 of the error was within 50 µs with a constant
+    /// delay of 100 µs; `None` if there is none.
     pub knee_per_second: Option<u32>,
     /// Round trips through several links and under load.
     pub round_trips: Vec<RoundTrip>,
-    /// A delay of 10 ms, by the way of waiting and the kind of sender.
+    /// A delay of 10 ms, by wait mode and sender.
     pub timers: Vec<Timing>,
-    /// Packets of several links that fall due at one instant.
+    /// Packets of several links that are due at the same instant.
     pub together: Vec<Together>,
-    /// Whether it was interrupted: what came later than that is missing.
+    /// Whether it was interrupted: later measurements are missing.
     pub interrupted: bool,
-    /// In a sentence.
+    /// The verdict in one sentence.
     pub verdict: String,
 }
 
 /// Why a host cannot be calibrated.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
-    /// The hosts.
+    /// The hosts cannot be created.
     #[error(transparent)]
     Testbed(#[from] TestbedError),
-    /// A namespace.
+    /// A namespace failed.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// An interface.
+    /// An interface failed.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// A packet socket.
+    /// A packet socket failed.
     #[error(transparent)]
     PacketSocket(#[from] PacketSocketError),
-    /// A cable.
+    /// A cable failed.
     #[error(transparent)]
     CableEnd(#[from] narrows_io::cable_end::CableEndError),
-    /// An interface's offloads.
+    /// An interface's offloads cannot be changed.
     #[error(transparent)]
     Offload(#[from] OffloadError),
-    /// The kernel's stack.
+    /// The kernel's stack cannot be configured.
     #[error(transparent)]
     Stack(#[from] StackError),
-    /// The loop.
+    /// The packet loop failed.
     #[error(transparent)]
     Loop(#[from] LoopError),
-    /// The scenario of a measurement.
+    /// The scenario of a measurement is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// Its network.
+    /// Its network cannot be built.
     #[error(transparent)]
     Build(#[from] narrows_core::BuildError),
     /// A scenario without two hosts.
@@ -128,14 +128,15 @@ pub enum CalibrateError {
     Interrupted,
 }
 
-/// Measurements beside those of one-way times: the floor, round trips, timers, packets that fall due together.
+/// Measurements other than one-way times: the floor, round trips, timers, packets due together.
 const PARTS: usize = 4;
 
-/// Measures; `progress` hears how many measurements are done, of how many, and what is going on. To be called from the main
-/// thread, before there are others. What asks us to end ends it early, with what was measured until then.
+/// Makes all measurements; `progress` receives the number of measurements done, their total, and the current one.
+/// Call it from the main thread, before others are started. A signal ends it early, with the measurements made so
+/// far.
 ///
 /// # Errors
-/// When hosts cannot be made; nothing is left behind then.
+/// If hosts cannot be created; nothing is left behind.
 pub fn calibrate(
     effort: Effort,
     mut progress: impl FnMut(usize, usize, &str),

@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 
-/// Where the values of a sample lie, in nanoseconds.
+/// The distribution of a sample, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many.
+    /// The number of values.
     pub values: usize,
     /// The mean.
     pub mean_ns: f64,
-    /// The least, the percentiles from 1 to 99, and the greatest.
+    /// The minimum, the percentiles 1 to 99, and the maximum.
     pub percentiles_ns: Vec<f64>,
 }
 
 impl Spread {
-    /// Of these values.
+    /// From these values.
     pub(crate) fn of(mut values: Vec<i64>) -> Self {
         values.sort_unstable();
         let Some(last) = values.len().checked_sub(1) else { return Self::default() };
@@ -27,27 +27,27 @@ impl Spread {
         }
     }
 
-    /// A percentile; NaN where there is no value.
+    /// A percentile; NaN without values.
     pub fn percentile(&self, percent: usize) -> f64 {
         self.percentiles_ns.get(percent).copied().unwrap_or(f64::NAN)
     }
 
-    /// The mean; NaN where there is no value.
+    /// The mean; NaN without values.
     pub fn mean(&self) -> f64 {
         if self.values == 0 { f64::NAN } else { self.mean_ns }
     }
 
-    /// The middle one.
+    /// The median.
     pub fn median(&self) -> f64 {
         self.percentile(50)
     }
 
-    /// The distance between the quartiles.
+    /// The interquartile range.
     pub fn quartile_range(&self) -> f64 {
         self.percentile(75) - self.percentile(25)
     }
 
-    /// The same, each value less by this.
+    /// The same, with this subtracted from each value.
     #[must_use]
     pub(crate) fn less(&self, by: f64) -> Self {
         let percentiles_ns = self.percentiles_ns.iter().map(|value| value - by).collect();

@@ -1,6 +1,6 @@
-//! Numbers for people.
+//! Formats numbers for people.
 
-/// A time in a unit that suits it.
+/// A time in a suitable unit.
 pub(crate) fn micros(nanos: f64) -> String {
     let micros = nanos / 1e3;
     match micros.abs() {
@@ -12,7 +12,7 @@ pub(crate) fn micros(nanos: f64) -> String {
     }
 }
 
-/// With commas.
+/// With thousands separators.
 pub(crate) fn thousands(number: u32) -> String {
     match number / 1000 {
         0 => number.to_string(),

@@ -1,4 +1,4 @@
-//! The figures as a page of plots, in the order of the papers' own.
+//! The results as a page of plots, in the order of the papers.
 
 use narrows_core::model::quantile;
 use narrows_lab::plot::{Axis, Figure, Line, Panel, Style};
@@ -10,8 +10,8 @@ use crate::together::Together;
 use crate::{Calibration, Sender, Spread};
 
 impl Calibration {
-    /// The page: distributions of times and errors as Grohmann 2023 shows them in figures 6.2 to 6.6, the timers as
-    /// Carbone and Rizzo do in figure 6.
+    /// The page: distributions of times and errors as in figures 6.2 to 6.6 of Grohmann 2023, and the timers as in
+    /// figure 6 of Carbone and Rizzo.
     pub fn page(&self) -> Figure {
         let base = self.accuracy.iter().map(|row| row.asked_per_second).min().unwrap_or_default();
         let at_base: Vec<&Accuracy> =
@@ -30,7 +30,7 @@ impl Calibration {
         Figure { title: "Accuracy of this host".into(), subtitle: self.in_short(), columns: 2, panels }
     }
 
-    /// Figure 6.5: quartiles and 99 % of the error by rate.
+    /// Figure 6.5: quartiles and p99 of the error by rate.
     fn by_rate(&self) -> Panel {
         let mut lines = Vec::new();
         let paths = [Path::Narrows, Path::Forwarder, Path::Netem];
@@ -91,8 +91,8 @@ impl Calibration {
         }
     }
 
-    /// Figure 6, both halves: distributions with an independent sender, and one packet after the other with senders in
-    /// step.
+    /// Figure 6, both halves: distributions with an independent sender, and consecutive packets with synchronised
+    /// senders.
     fn waits(&self) -> Vec<Panel> {
         let independent = self.timers.iter().filter(|row| row.sender == crate::timers::SENDERS[0]);
         let lines =
@@ -123,7 +123,7 @@ impl Calibration {
     }
 }
 
-/// Figure 6.2: what the path takes without a delay.
+/// Figure 6.2: the path's own time without a delay.
 fn overhead(rows: &[&Accuracy], rate: &str) -> Panel {
     let lines = rows
         .iter()
@@ -179,7 +179,7 @@ fn distribution(rows: &[&Accuracy], rate: &str) -> Panel {
     }
 }
 
-/// The normal distribution that was asked for.
+/// The configured normal distribution.
 fn asked() -> Line {
     let points =
         (1..200).map(|step| (200e-6 + 25e-6 * quantile(f64::from(step) / 200.0), f64::from(step) / 2.0));
@@ -202,8 +202,8 @@ fn together(rows: &[Together]) -> Panel {
     }
 }
 
-/// A cumulative distribution: the share of packets up to each percentile, in seconds. The last percent is left out, or one
-/// outlier would press the rest together.
+/// A cumulative distribution: the share of packets up to each percentile, in seconds. The last percent is omitted,
+/// because one outlier would compress the rest.
 fn cumulative(name: String, colour: usize, spread: &Spread) -> Line {
     let points = spread.percentiles_ns.iter().take(100).zip(0..);
     Line::new(name, colour, points.map(|(nanos, percent)| (nanos / 1e9, f64::from(percent))).collect())

@@ -1,4 +1,4 @@
-//! Round trips through no, one and a hundred links, while the host is idle or busy (Carbone and Rizzo 2010, table 1).
+//! Round trips through no, one and a hundred links, on an idle and a busy host (Carbone and Rizzo 2010, table 1).
 
 use std::fs::File;
 use std::hint::black_box;
@@ -15,15 +15,15 @@ use crate::bed::Bed;
 use crate::measured::Spread;
 use crate::{CalibrateError, Effort};
 
-/// What else the host does.
+/// The load on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// Nothing of ours.
+    /// No load of ours.
     Idle,
-    /// A program for each processor that computes without pause.
+    /// One program per processor that computes continuously.
     User,
-    /// A program for each processor that is in the kernel without pause: it reads zeros, 64 KiB at a time.
+    /// One program per processor that is in the kernel continuously: it reads zeros, 64 KiB at a time.
     Kernel,
 }
 
@@ -31,7 +31,7 @@ impl Load {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Idle, Self::User, Self::Kernel];
 
-    /// In a word.
+    /// As one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -41,18 +41,18 @@ impl Load {
     }
 }
 
-/// Round trips, one after the other, without a delay.
+/// Consecutive round trips, without a delay.
 #[derive(Clone, Debug, Serialize)]
 pub struct RoundTrip {
-    /// Links in series; zero is a cable without narrows.
+    /// Links in series; zero means a cable without narrows.
     pub links: u32,
-    /// What else the host does.
+    /// The load on the host.
     pub load: Load,
-    /// From the sender's call to the kernel's stamp at its own interface.
+    /// From the sender's call to the kernel's timestamp at its own interface.
     pub times: Spread,
 }
 
-/// How many links in series.
+/// The numbers of links in series.
 const LINKS: [u32; 3] = [0, 1, 100];
 
 pub(crate) fn measure(bed: &mut Bed, effort: Effort) -> Result<Vec<RoundTrip>, CalibrateError> {
@@ -75,7 +75,7 @@ pub(crate) fn measure(bed: &mut Bed, effort: Effort) -> Result<Vec<RoundTrip>, C
     Ok(all)
 }
 
-/// So many links in series that do nothing.
+/// This many links in series without effects.
 fn chain(links: u32) -> Result<Scenario, CalibrateError> {
     let place = |number: u32| match number {
         0 => "client".into(),
@@ -93,7 +93,7 @@ fn chain(links: u32) -> Result<Scenario, CalibrateError> {
     Ok(Scenario::parse(&text, "calibrate")?)
 }
 
-/// Programs that keep the host busy until this is dropped.
+/// Programs that load the host until this is dropped.
 struct Busy {
     stop: Arc<AtomicBool>,
     threads: Vec<thread::JoinHandle<()>>,
@@ -121,7 +121,7 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // One that panicked keeps nothing busy.
+            // A thread that panicked creates no load.
             let _ = thread.join();
         }
     }

@@ -1,11 +1,11 @@
-//! The figures as text, for a person.
+//! The results as text for people.
 
 use std::fmt;
 
 use crate::numbers::{micros, thousands};
 use crate::{Calibration, Load, Sender, Spread};
 
-/// Mean, median, quartiles' distance, 99 %, greatest.
+/// Mean, p50, interquartile range, p99, max.
 struct Row<'a>(&'a Spread);
 
 impl fmt::Display for Row<'_> {

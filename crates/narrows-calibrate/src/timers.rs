@@ -1,7 +1,7 @@
-//! A delay of 10 ms, by the way in which the emulator waits and by the kind of sender (Carbone and Rizzo 2010, figure 6).
+//! A delay of 10 ms, by the emulator's wait mode and by sender (Carbone and Rizzo 2010, figure 6).
 //!
-//! A sender whose packets fall on a grid of the emulator's own would see errors that an independent one does not, and
-//! one that answers what the emulator lets go is always in step with it.
+//! A sender whose packets are aligned to a time grid of the emulator would see errors that an independent one does
+//! not; a sender that responds to the emulator's deliveries is always synchronised with it.
 
 use narrows_live::director::Wait;
 use narrows_scenario::Scenario;
@@ -18,30 +18,30 @@ const DELAY: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sender {
-    /// So many nanoseconds after one another.
+    /// At this interval in nanoseconds.
     Every(u64),
-    /// As soon as the one before has arrived.
+    /// As soon as the previous one has arrived.
     Flood,
 }
 
-/// What became of a delay of 10 ms.
+/// The results of a delay of 10 ms.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timing {
-    /// How the emulator waited: hybrid, spin or timer.
+    /// The emulator's wait mode: hybrid, spin or timer.
     pub wait: &'static str,
     /// When packets were sent.
     pub sender: Sender,
-    /// One-way times less 10 ms.
+    /// One-way times minus 10 ms.
     pub error: Spread,
-    /// The error of each packet in nanoseconds, in order, of up to the first hundred.
+    /// The error of each packet in nanoseconds, in order, for at most the first hundred.
     pub first_ns: Vec<i64>,
 }
 
 pub(crate) const WAITS: [(&str, Wait); 3] =
     [("hybrid", Wait::Hybrid), ("spin", Wait::Spin), ("timer", Wait::Timer)];
 
-/// Pings of 10.2 and 10.5 ms, which go round a grid of 1 ms in five and two steps; of 9.7 ms, which has nothing to do with
-/// the delay; and a flood.
+/// Pings every 10.2 and 10.5 ms, which cycle through a grid of 1 ms in five and two steps; every 9.7 ms, which is
+/// unrelated to the delay; and a flood.
 pub(crate) const SENDERS: [Sender; 4] =
     [Sender::Every(9_731_000), Sender::Every(10_200_000), Sender::Every(10_500_000), Sender::Flood];
 

@@ -1,5 +1,5 @@
-//! Packets of several links that fall due at one instant on one output: the last leaves (N − 1)·L/B late, where L/B is
-//! what the output takes for a packet (Carbone and Rizzo 2010, section 5.1).
+//! Packets of several links that are due at the same instant on one output: the last leaves (N − 1)·L/B late, where
+//! L/B is the output's time per packet (Carbone and Rizzo 2010, section 5.1).
 
 use narrows_core::model::{DelayModel, Propagation};
 use narrows_core::{Draw, Duration, PacketState, Target, Time};
@@ -15,25 +15,25 @@ use crate::measured::Spread;
 use crate::traffic::{frame, ours};
 use crate::{CalibrateError, Effort};
 
-/// The most links.
+/// The maximum number of links.
 const MOST: usize = 32;
-/// How many at a time.
+/// The numbers of links measured.
 const COUNTS: [usize; 6] = [1, 2, 4, 8, 16, MOST];
-/// Packets fall due at multiples of this.
+/// Packets are due at multiples of this.
 const GRID: Duration = Duration::from_millis(10);
 
-/// Packets of so many links that fell due at one instant.
+/// Packets of several links that were due at the same instant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Together {
-    /// How many links.
+    /// The number of links.
     pub links: usize,
-    /// From the first packet's stamp at the receiver to the last one's.
+    /// The time from the first packet's timestamp at the receiver to the last one's.
     pub apart: Spread,
-    /// (N − 1)·L/B, by what the kernel takes for a frame.
+    /// (N − 1)·L/B, from the kernel's time per frame.
     pub expected_ns: f64,
 }
 
-/// Holds every packet until the next multiple of ten milliseconds.
+/// Delays every packet until the next multiple of ten milliseconds.
 #[derive(Debug)]
 struct UntilGrid;
 
@@ -86,8 +86,8 @@ pub(crate) fn measure(bed: &mut Bed, effort: Effort, send_ns: f64) -> Result<Vec
     Ok(bed.network(&scenario, network, Wait::Hybrid, prepare, work)?.0)
 }
 
-/// One packet from each sender. Gives how far apart they arrived; nothing where the instant at which they are due fell
-/// between them, or one did not come.
+/// Sends one packet from each sender. Returns the span of their arrivals; `None` if they were due at different
+/// instants, or one did not arrive.
 fn round(senders: &mut [PacketSocket], far: &mut PacketSocket) -> Result<Option<i64>, CalibrateError> {
     let (mut batch, mut pool, mut received) = (ReceiveBatch::new(), FramePool::default(), Vec::new());
     for sender in senders.iter_mut() {

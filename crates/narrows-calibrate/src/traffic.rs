@@ -1,8 +1,8 @@
-//! The traffic of a measurement: frames from one host to another by packet sockets, each with its number and the instant
-//! at which it was handed to the kernel, and the kernel's own stamp at the receiver's interface.
+//! The traffic of a measurement: frames from one host to another through packet sockets. Each contains its number and
+//! the instant at which it was handed to the kernel; the kernel timestamps it at the receiver's interface.
 //!
-//! One thread sends and receives, so that the emulator has the other processor for itself. When it looks at what came
-//! makes no difference: the stamps are the kernel's.
+//! A single thread sends and receives, which leaves the other processor to the emulator. When it reads arrivals makes
+//! no difference: the timestamps are the kernel's.
 
 use std::hint::spin_loop;
 use std::net::SocketAddr;
@@ -17,23 +17,23 @@ use narrows_io::wait::wait;
 
 use crate::CalibrateError;
 
-/// A station that no host has: the receiver's kernel leaves such frames alone, so that nothing but the path is measured.
+/// An address that no host has: the receiver's kernel ignores such frames, so that only the path is measured.
 const NOBODY: MacAddress = MacAddress([0x02, b'n', b'a', b'r', 0xff, 0xff]);
 const SENDER: MacAddress = MacAddress([0x02, b'n', b'a', b'r', 0xff, 0xfe]);
-/// Bytes of a frame: at 130,000 a second the 100 MB/s of the evaluation in Grohmann 2023.
+/// The length of a frame in bytes: at 130,000 a second the 100 MB/s of the evaluation in Grohmann 2023.
 const LENGTH: usize = 769;
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
-/// The port that marks our frames, so that others are not counted.
+/// The port that identifies our frames, so that others are not counted.
 const PORT: u16 = 27_183;
 /// How long the last packets are awaited.
 const PATIENCE: u64 = 300_000_000;
-/// No packet takes as long as this: its stamp is wrong, as the wall clock was set before it was read.
+/// No packet takes this long: its timestamp is wrong because the wall clock was set before it was read.
 const ABSURD: u64 = 10_000_000_000;
-/// Before a packet is due, the sender looks at what came only if there is this much time: a look takes some
+/// Before a packet is due, the sender reads arrivals only if at least this much time is left: reading takes some
 /// microseconds.
 const ROOM_TO_LOOK: u64 = 4_000;
-/// It looks at least this often, so that the receiver's buffer does not run over.
+/// It reads at least this often, so that the receiver's buffer does not overflow.
 const UNLOOKED: u32 = 1_024;
 
 /// The two ends.
@@ -46,14 +46,14 @@ pub(crate) struct Ends {
     frame: Vec<u8>,
 }
 
-/// What was seen of a stream of packets.
+/// The measurements of a packet stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stream {
-    /// Handed to the kernel.
+    /// Packets handed to the kernel.
     pub(crate) sent: u64,
-    /// From the first packet to the last, in nanoseconds.
+    /// The time from the first packet to the last, in nanoseconds.
     pub(crate) span: u64,
-    /// Number and one-way time of each packet that came, in the order of arrival.
+    /// Number and one-way time of each packet that arrived, in order of arrival.
     pub(crate) one_ways: Vec<(u32, i64)>,
 }
 
@@ -78,7 +78,7 @@ impl Ends {
         })
     }
 
-    /// Sends so many packets, evenly spaced as far as the host keeps up, and gives what arrived.
+    /// Sends this many packets, evenly spaced as far as the host keeps up, and returns the arrivals.
     pub(crate) fn stream(&mut self, gap: u64, packets: u32, spin: bool) -> Result<Stream, CalibrateError> {
         let mut seen = Stream { one_ways: Vec::with_capacity(packets as usize), ..Stream::default() };
         let start = clock_monotonic().as_nanos() + 1_000_000;
@@ -110,7 +110,7 @@ impl Ends {
         Ok(seen)
     }
 
-    /// Sends each packet as soon as the one before has arrived.
+    /// Sends each packet as soon as the previous one has arrived.
     pub(crate) fn flood(&mut self, packets: u32) -> Result<Stream, CalibrateError> {
         let mut seen = Stream::default();
         for number in 0..packets {
@@ -127,7 +127,7 @@ impl Ends {
         Ok(seen)
     }
 
-    /// Round trips, one after the other: each packet is sent back from the far end as soon as it has arrived there.
+    /// Consecutive round trips: each packet is sent back from the far end as soon as it has arrived there.
     pub(crate) fn round_trips(&mut self, packets: u32) -> Result<Vec<i64>, CalibrateError> {
         let mut trips = Vec::with_capacity(packets as usize);
         for number in 0..packets {
@@ -143,20 +143,20 @@ impl Ends {
         Ok(trips)
     }
 
-    /// Sends one packet, and gives the instant just before.
+    /// Sends one packet, and returns the instant just before.
     fn send(&mut self, number: u32, from_far: bool) -> Result<u64, CalibrateError> {
         let from = if from_far { &mut self.far } else { &mut self.near };
         self.frame[HEADERS..HEADERS + 4].copy_from_slice(&number.to_le_bytes());
         let now = clock_monotonic().as_nanos();
         self.frame[HEADERS + 8..HEADERS + 16].copy_from_slice(&now.to_le_bytes());
-        // What the kernel does not take is a packet that does not arrive.
+        // A packet that the kernel does not accept is a packet that does not arrive.
         match from.send(std::slice::from_ref(&self.frame)).stopped {
             None | Some(narrows_io::packet_socket::SendStop::Full) => Ok(now),
             Some(other) => Err(CalibrateError::Send(other.to_string())),
         }
     }
 
-    /// Takes what has arrived at the far end.
+    /// Reads the arrivals at the far end.
     fn look(&mut self, seen: &mut Stream) -> Result<(), CalibrateError> {
         loop {
             let count = self.far.receive(&mut self.batch, &mut self.pool, &mut self.received)?;
@@ -186,7 +186,7 @@ impl Ends {
         Ok(())
     }
 
-    /// The stamp of the packet of this number at one end; nothing if it does not come.
+    /// The timestamp of the packet with this number at one end; `None` if it does not arrive.
     fn await_number(&mut self, number: u32, at_far: bool) -> Result<Option<u64>, CalibrateError> {
         let asked = clock_monotonic().as_nanos();
         let mut found = None;
@@ -204,13 +204,13 @@ impl Ends {
     }
 }
 
-/// A frame without a number yet.
+/// A frame without its number.
 pub(crate) fn frame() -> Vec<u8> {
     let address = |host: u8| SocketAddr::from(([192, 0, 2, host], PORT));
     Udp::new(address(1), address(2)).ethernet(NOBODY, SENDER, &[0; LENGTH - HEADERS])
 }
 
-/// The number and the instant in a frame of ours.
+/// The number and the instant in one of our frames.
 pub(crate) fn ours(frame: &[u8]) -> Option<(u32, u64)> {
     let port = frame.get(HEADERS - 6..HEADERS - 4)?;
     let number = frame.get(HEADERS..HEADERS + 4)?.try_into().ok()?;

@@ -1,4 +1,4 @@
-//! What the host is good for, in a sentence.
+//! The verdict on the host, in one sentence.
 
 use crate::Calibration;
 use crate::accuracy::{Accuracy, COMMON};
@@ -37,8 +37,8 @@ pub(crate) fn verdict(all: &Calibration) -> String {
     text
 }
 
-/// What narrows adds to what the host takes, in nanoseconds, in words. Where the host has other work, either of the two
-/// may get more of the processor, so that it can be below zero.
+/// What narrows adds to the host's own time, in nanoseconds, as text. If the host has other work, either of the two
+/// may get more CPU time, so this can be negative.
 fn beyond(nanos: f64) -> String {
     match nanos {
         ..=0.0 => "equal to the kernel and a bare forwarder".into(),
@@ -47,13 +47,13 @@ fn beyond(nanos: f64) -> String {
 }
 
 impl Calibration {
-    /// The delay that all rates have in common, at the lowest of them.
+    /// The common delay at the lowest rate.
     fn in_common(&self, path: Path) -> Option<&Accuracy> {
         let rows = self.accuracy.iter().filter(|row| row.path == path && row.setting == COMMON);
         rows.min_by_key(|row| row.asked_per_second)
     }
 
-    /// In few words.
+    /// In a few words.
     pub(crate) fn in_short(&self) -> String {
         let of = |path| self.in_common(path).map_or(f64::NAN, |row| row.error.median());
         let knee = self

@@ -1,20 +1,20 @@
-//! What the guest's first process and the host's supervisor say to each other, over a serial line with eight-bit bytes.
+//! The protocol between the guest's first process and the host's supervisor, over a serial line with eight-bit bytes.
 //!
-//! Each message is one byte that says what it is, its length in four bytes (little-endian), and so many bytes. A zero byte
-//! between messages means nothing: it wakes a reader.
+//! Each message is a type byte, the length of its body in four bytes (little-endian), and the body. A zero byte
+//! between messages has no meaning: it only wakes a reader.
 
 use std::collections::VecDeque;
 
-/// The longest body of a message, in bytes.
+/// The maximum length of a message body, in bytes.
 pub(crate) const LONGEST: usize = 1 << 16;
 const HEAD: usize = 5;
 
-/// Where a program writes to.
+/// An output stream of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     Standard,
     Error,
-    /// The terminal, whichever of both it stands for.
+    /// The terminal, for either stream.
     Terminal,
 }
 
@@ -26,36 +26,36 @@ impl Output {
     }
 }
 
-/// What the guest says.
+/// A message from the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FromGuest {
-    /// The program runs, since this instant of the guest's clock (nanoseconds).
+    /// The program has been started, at this instant of the guest's clock (nanoseconds).
     Started(u64),
-    /// The program wrote this.
+    /// The program wrote these bytes.
     Wrote(Output, Vec<u8>),
-    /// The program has taken so many bytes of its input.
+    /// The program has read this many bytes of its input.
     Taken(u32),
-    /// Whether nothing but the terminal is waited for, as by a shell at its prompt.
+    /// Whether only terminal input is awaited, as by a shell at its prompt.
     Prompting(bool),
-    /// The program has ended with this status, at this instant of the guest's clock (nanoseconds); what it wrote came before,
-    /// and its files are on the host.
+    /// The program has ended with this status, at this instant of the guest's clock (nanoseconds); its output was
+    /// sent before, and its files are on the host.
     Ended(u8, u64),
-    /// The program could not be started, and why.
+    /// The program could not be started, with the reason.
     Failed(String),
 }
 
-/// What the host says.
+/// A message from the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FromHost {
-    /// More for the program to read.
+    /// Input for the program.
     Input(Vec<u8>),
-    /// There is no more to read.
+    /// The end of the input.
     InputEnded,
     /// Send the program this signal.
     Signal(u8),
-    /// The terminal has so many rows and columns.
+    /// The terminal has this many rows and columns.
     Window(u16, u16),
-    /// Nobody reads this any more.
+    /// Nobody reads this stream any more.
     Closed(Output),
 }
 
@@ -111,7 +111,7 @@ fn number(body: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(body.try_into().ok()?))
 }
 
-/// A body is no longer than [`LONGEST`], which every caller sees to.
+/// Every caller ensures that a body is no longer than [`LONGEST`].
 fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut bytes = Vec::with_capacity(HEAD + length);
@@ -121,13 +121,13 @@ fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// Bytes that came, cut into messages.
+/// Received bytes, split into messages.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     bytes: VecDeque<u8>,
 }
 
-/// Bytes that are no message: the other side is not who we think it is.
+/// Invalid bytes: the other side does not speak this protocol.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what came over the serial line is not a message (its first byte is {kind}, its length {length})")]
 pub(crate) struct Garbled {
@@ -140,12 +140,12 @@ impl Incoming {
         self.bytes.extend(bytes);
     }
 
-    /// The guest's next message, once all of it has come.
+    /// The guest's next message, once it is complete.
     pub(crate) fn guest_message(&mut self) -> Result<Option<FromGuest>, Garbled> {
         self.next(FromGuest::decode)
     }
 
-    /// The host's next message, once all of it has come.
+    /// The host's next message, once it is complete.
     pub(crate) fn host_message(&mut self) -> Result<Option<FromHost>, Garbled> {
         self.next(FromHost::decode)
     }
@@ -158,7 +158,7 @@ impl Incoming {
         let Some((head, rest)) = bytes.split_at_checked(HEAD) else { return Ok(None) };
         let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let garbled = Garbled { kind: head[0], length };
-        // One byte of a body may say which stream it is.
+        // One byte of a body may identify the stream.
         if length > LONGEST + 1 {
             return Err(garbled);
         }

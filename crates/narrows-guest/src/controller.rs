@@ -1,16 +1,16 @@
 //! The controller of the guest's clock: UML's `time-travel=ext:` (the kernel's `include/uapi/linux/um_timetravel.h`).
 //!
-//! The guest asks for the instant of its next event and waits; the controller lets it run there, and freely on for a slice
-//! of virtual time, so that asking costs little. Between two slices the controller sees time pass, may hold it, and knows
-//! when it stands still.
+//! The guest requests the instant of its next event and waits; the controller lets it advance to that instant and
+//! then run freely for a slice of virtual time, so that requests are cheap. Between two slices the controller sees
+//! time pass, may hold it, and knows when it stands still.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// How far the guest may run without asking, in nanoseconds of virtual time.
+/// How far the guest may run without a request, in nanoseconds of virtual time.
 ///
-/// A round of asking takes some 30 µs of real time: at most 0.2 s of a run of a minute.
+/// A request takes some 30 µs of real time: at most 0.2 s in a run of a minute.
 pub(crate) const SLICE: u64 = 10_000_000;
 
 const LENGTH: usize = 16;
@@ -55,7 +55,7 @@ impl Message {
     }
 }
 
-/// Why the guest's clock cannot be controlled any more.
+/// Why the guest's clock can no longer be controlled.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControllerError {
     #[error(
@@ -70,11 +70,11 @@ pub(crate) enum ControllerError {
 #[derive(Debug)]
 pub(crate) struct Controller {
     stream: UnixStream,
-    /// What came of a message.
+    /// The received part of a message.
     part: Vec<u8>,
     /// The wall clock at virtual time zero, in nanoseconds since 1970.
     wall_clock: u64,
-    /// The latest instant that the guest is known to have come to.
+    /// The latest instant that the guest is known to have reached.
     time: u64,
     /// The instant of the guest's next event.
     requested: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// Of a guest that has connected; its wall clock starts at so many nanoseconds since 1970.
+    /// For a guest that has connected; its wall clock starts at this many nanoseconds since 1970.
     pub(crate) fn new(stream: UnixStream, wall_clock: u64) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self {
@@ -99,17 +99,17 @@ impl Controller {
         })
     }
 
-    /// The instant that the guest has come to at least, in nanoseconds of virtual time since it was started.
+    /// The instant that the guest has reached at least, in nanoseconds of virtual time since its start.
     pub(crate) fn time(&self) -> u64 {
         self.time
     }
 
-    /// The instant that the guest waits for, if it waits.
+    /// The instant that the guest waits for, if it is waiting.
     pub(crate) fn waits_for(&self) -> Option<u64> {
         self.waiting.then_some(self.requested)
     }
 
-    /// Takes what the guest has said, and answers. Whether it has said anything.
+    /// Reads the guest's messages, and answers them. Returns whether there were any.
     pub(crate) fn attend(&mut self) -> Result<bool, ControllerError> {
         let mut heard = false;
         while let Some(message) = self.read()? {
@@ -119,11 +119,11 @@ impl Controller {
         Ok(heard)
     }
 
-    /// Lets a waiting guest run, freely for a slice from its next event on.
+    /// Lets a waiting guest run: to its next event, and freely for a slice after it.
     pub(crate) fn grant(&mut self) -> Result<(), ControllerError> {
         debug_assert!(self.waiting, "only a guest that waits is let go");
         self.waiting = false;
-        // Requests are never in the past; a guest that asked for none has all of time.
+        // Requests are never in the past; a guest that requested nothing may run without limit.
         self.time = self.time.max(self.requested);
         let until = self.time.saturating_add(SLICE);
         self.say(op::FREE_UNTIL, until)?;
@@ -150,7 +150,7 @@ impl Controller {
         self.write(Message { op, sequence: self.sequence, time })
     }
 
-    /// A message fits the socket's buffer: the guest has at most three unread.
+    /// A message fits in the socket's buffer: at most three are unread by the guest.
     fn write(&mut self, message: Message) -> Result<(), ControllerError> {
         match self.stream.write_all(&message.to_bytes()) {
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {

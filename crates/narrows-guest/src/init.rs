@@ -1,5 +1,5 @@
-//! The guest's first process: it lays out the file system, starts the program, carries what the program reads and writes to
-//! and from the host, and says how it ended. It never ends itself: the host ends the guest.
+//! The guest's first process: sets up the file system, starts the program, carries its input and output between host
+//! and guest, and reports how it ended. It never ends itself: the host ends the guest.
 
 mod files;
 mod streams;
@@ -30,14 +30,15 @@ use crate::channel::FromGuest;
 use crate::limits::LIMITS;
 use crate::plan::Plan;
 
-/// Where the supervisor's folder is seen until the file system is laid out.
+/// Where the supervisor's folder is visible until the file system is set up.
 pub(crate) const KEPT: &str = "/sys";
-/// What the supervisor calls its plan there.
+/// The name of the supervisor's plan in it.
 pub(crate) const PLAN: &str = "plan";
-/// And what the program is to read.
+/// The name of the program's input in it.
 pub(crate) const INPUT: &str = "input";
 
-/// Runs the plan that the supervisor left. Returns only if the host cannot be told what went wrong: then to its console.
+/// Executes the plan that the supervisor left. Returns only if an error cannot be reported to the host; it is then
+/// printed on the console.
 pub fn init() -> io::Error {
     match set_up() {
         Ok((plan, streams)) => serve(&plan, streams),
@@ -61,7 +62,7 @@ fn serve(plan: &Plan, mut streams: Streams) -> io::Error {
     });
     let told = match ended {
         Ok(status) => {
-            // What was written goes to the host now.
+            // Flushes written data to the host.
             nix::unistd::sync();
             streams.say(&FromGuest::Ended(status, clock_monotonic().as_nanos()))
         }
@@ -75,11 +76,11 @@ fn serve(plan: &Plan, mut streams: Streams) -> io::Error {
     }
 }
 
-/// Programs do not expect to be started within a second of a kernel's start: ping of iputils takes a clock of 0 seconds for one
-/// that it has not read yet, and does not wait between requests then. Idle time costs nothing.
+/// Programs do not expect to be started within a second of a kernel's start: iputils' ping takes a clock of 0 seconds
+/// for one that it has not read yet, and then does not wait between requests. Idle time costs nothing.
 const UPTIME: Duration = Duration::from_secs(2);
 
-/// Starts the program; its number, and what tells that a child has ended.
+/// Starts the program; returns its process ID, and the descriptor that reports ended children.
 fn start(plan: &Plan, streams: &mut Streams) -> io::Result<(Pid, SignalFd)> {
     sethostname(plan.text("host name")?)?;
     let here = Namespace::current().map_err(io::Error::other)?;
@@ -116,7 +117,7 @@ fn start(plan: &Plan, streams: &mut Streams) -> io::Result<(Pid, SignalFd)> {
     Ok((Pid::from_raw(child.id() as i32), children))
 }
 
-/// `NAME=VALUE`, as the kernel keeps it.
+/// `NAME=VALUE`, as the kernel stores it.
 fn split(variable: &std::ffi::OsStr) -> (OsString, OsString) {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let bytes = variable.as_bytes();
@@ -125,7 +126,7 @@ fn split(variable: &std::ffi::OsStr) -> (OsString, OsString) {
     (OsString::from_vec(bytes[..at].to_vec()), OsString::from_vec(value.to_vec()))
 }
 
-/// The caller's resource limits.
+/// Applies the caller's resource limits.
 fn limit(plan: &Plan) -> io::Result<()> {
     for (name, resource) in LIMITS {
         if let Some(text) = plan.all(name).next().and_then(|text| text.to_str()) {
@@ -137,7 +138,7 @@ fn limit(plan: &Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// Carries bytes and signals until the program has ended; its status, as shells say it.
+/// Carries bytes and signals until the program has ended; returns its status as shells report it.
 fn attend(child: Pid, children: &SignalFd, streams: &mut Streams) -> io::Result<u8> {
     loop {
         streams.wait(children)?;
@@ -150,7 +151,7 @@ fn attend(child: Pid, children: &SignalFd, streams: &mut Streams) -> io::Result<
     }
 }
 
-/// Collects whoever has ended; orphans are ours. The status of `child`, if it was among them.
+/// Reaps ended processes, including orphans. Returns the status of `child`, if it was among them.
 fn reap(child: Pid) -> Option<u8> {
     let mut found = None;
     loop {

@@ -1,8 +1,9 @@
-//! Guest kernels: where they are kept, how they are found, built and removed.
+//! Guest kernels: storing, finding, building and removing them.
 //!
-//! A [`Store`] is a folder with one folder for each version: `6.12.117/linux` (the executable), `about.json` (what it was
-//! built from) and `config` (the kernel's whole configuration). [`BuildPlan`] builds one from a source tree with the
-//! recipe of this version of narrows: a configuration and a few edits of the sources ([`recipe_hash`] stands for both).
+//! A [`Store`] is a folder with one folder for each version: `6.12.117/linux` (the executable), `about.json` (what it
+//! was built from) and `config` (the complete kernel configuration). [`BuildPlan`] builds a kernel from a source tree
+//! with the recipe of this version of narrows: a configuration and a few source edits ([`recipe_hash`] identifies
+//! both).
 
 mod acquire;
 mod build;
@@ -28,30 +29,31 @@ pub use progress::{Progress, Step};
 pub use source::Source;
 pub use store::{About, Kept, Store};
 
-/// Source packages whose kernels were built with this recipe and ran narrows' own live engine, the newest first.
+/// Source packages whose kernels were built with this recipe and ran narrows' own live engine, newest first.
 pub const VERIFIED_PACKAGES: [&str; 2] = ["linux-source-7.2", "linux-source-6.12"];
-/// The series of those packages, in words.
+/// The series of those packages, as text.
 const VERIFIED_SERIES: &str = "7.2 and 6.12";
 
-/// An executable that boots.
+/// A bootable executable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestKernel {
     /// The executable.
     pub path: PathBuf,
-    /// The kernel's version, as in `6.12.117`; of an executable that narrows did not build, the file's name.
+    /// The kernel's version, for example `6.12.117`; for an executable that narrows did not build, the file name.
     pub version: String,
-    /// Whether it was built with another configuration or other edits than this version of narrows would take: what
-    /// depends on them (seeded randomness above all) may be missing. `None` for an executable that narrows did not build.
+    /// Whether it was built with another configuration or other edits than those of this version of narrows: features
+    /// that depend on them (in particular seeded randomness) may be missing. `None` for an executable that narrows
+    /// did not build.
     pub of_older_recipe: Option<bool>,
 }
 
 impl GuestKernel {
-    /// The kernel asked for: a path (with a `/` in it) to an executable, or a version that is kept (`6.12.117`, or `6.12`
-    /// for the newest of that series); without either, the newest kept one. Of those in question, one of this recipe goes
-    /// before a newer one of an older recipe.
+    /// Finds the requested kernel: the path (with a `/` in it) of an executable, or a stored version (`6.12.117`, or
+    /// `6.12` for the newest of that series); by default the newest stored one. A candidate built with the present
+    /// recipe is preferred to a newer one with an older recipe.
     ///
     /// # Errors
-    /// There is none such; the text says which there are, or how to build one.
+    /// If there is none; the message lists the available ones, or how to build one.
     pub fn find(asked: Option<&OsStr>) -> Result<Self, KernelError> {
         match asked {
             Some(path) if path.as_encoded_bytes().contains(&b'/') => Self::at(Path::new(path)),

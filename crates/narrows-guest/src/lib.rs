@@ -1,10 +1,10 @@
-//! Unmodified programs and Linux's own stack in exact virtual time.
+//! Runs unmodified programs and Linux's own stack in exact virtual time.
 //!
-//! User-mode Linux with time travel is a kernel in a process whose clock stands still while anything computes and jumps
-//! to the next timer when all is idle. Here such a *guest kernel* is built and kept (`kernel`), booted as the calling
-//! user with the host's files visible but protected (`machine`), and set up from within by its first process (`init`).
-//! What runs inside is narrows as it is: a guest knows nothing of links, engines or scenarios. What is absent: any model of
-//! a network, any shell.
+//! User-mode Linux with time travel is a kernel in a process whose clock stands still while anything computes and
+//! jumps to the next timer when everything is idle. This crate builds and stores such a *guest kernel* (`kernel`),
+//! boots it as the calling user with the host's files visible but protected (`machine`), and sets it up from inside
+//! by its first process (`init`). Inside it runs narrows unchanged: this crate knows nothing of links, engines or
+//! scenarios. Not included: any model of a network, any shell.
 //!
 //! ```text
 //! caller ── Machine::run ── supervisor (namespaces of its own) ──┬── guest kernel ── init ── the program

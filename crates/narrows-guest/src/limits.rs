@@ -1,9 +1,9 @@
-//! The resource limits that a program keeps across the border.
+//! The resource limits that a program keeps inside the guest.
 
 use nix::sys::resource::Resource;
 
-/// Those that mean something inside a guest, by the names that a plan has for them. What bounds processes of the user or
-/// memory of the host is the guest's own.
+/// The limits that have a meaning inside a guest, by their names in a plan. Limits on the user's processes or the
+/// host's memory are the guest's own.
 pub(crate) const LIMITS: &[(&str, Resource)] = &[
     ("core size", Resource::RLIMIT_CORE),
     ("processor time", Resource::RLIMIT_CPU),

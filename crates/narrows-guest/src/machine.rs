@@ -1,9 +1,9 @@
-//! A guest booted as the calling user, with one program in it.
+//! Boots a guest as the calling user, with one program in it.
 //!
-//! Two processes of ours serve a guest. The *supervisor* is a copy of narrows in a user, mount and process namespace of its own:
-//! it boots the guest kernel, controls its clock and carries bytes. The caller only waits for it, hands signals on, and puts
-//! the terminal back if the supervisor was killed; if the caller is killed, the supervisor ends the guest in order. Whichever goes,
-//! the kernel ends the rest, and all files were in a file system of the namespace's own.
+//! Two processes serve a guest. The *supervisor* is a copy of narrows in its own user, mount and process namespace:
+//! it boots the guest kernel, controls its clock and carries bytes. The caller only waits for it, forwards signals,
+//! and restores the terminal if the supervisor was killed; if the caller is killed, the supervisor ends the guest in
+//! order. If either is gone, the kernel ends the rest; all files were in a file system of the namespace.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -23,58 +23,58 @@ use nix::unistd::Pid;
 
 use crate::plan::Plan;
 
-/// What the supervisor is called on narrows' own command line, before the number of the descriptor that it gets.
+/// The supervisor's subcommand on narrows' own command line, before the number of the descriptor that it gets.
 pub const KEEPER: &str = "guest-supervisor";
-/// What the guest's first process is called on narrows' own command line.
+/// The subcommand of the guest's first process on narrows' own command line.
 pub const INIT: &str = "guest-init";
 
-/// The wall clock at which guests start unless told otherwise: 2026-01-01T00:00:00Z, in nanoseconds since 1970. The same at
-/// every run, so that what programs write down is, too.
+/// The default wall clock at the start of guests: 2026-01-01T00:00:00Z, in nanoseconds since 1970. The same in every
+/// run, so that times recorded by programs are the same, too.
 pub const WALL_CLOCK: u64 = 1_767_225_600_000_000_000;
 
-/// How long virtual time may stand still, unless told otherwise.
+/// The default time that virtual time may stand still.
 pub const STALL: Duration = Duration::from_secs(60);
 
-/// A guest to be booted, and the program to be run in it.
+/// The configuration of a guest and its program.
 ///
-/// The program finds the host's files as they are, and may change them for itself: nothing of that reaches the host but in
-/// [`Machine::writable`]. It is root of the guest, and of nothing else. Its clock starts at [`Machine::wall_clock`], stands still
-/// while anything computes, and jumps to the next event when nothing does.
+/// The program sees the host's files and may change them for itself: changes reach the host only in
+/// [`Machine::writable`]. It is root in the guest only. Its clock starts at [`Machine::wall_clock`], stands still
+/// while anything computes, and jumps to the next event when everything is idle.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// narrows itself, of which the supervisor and the guest's first process are copies; its `main` calls [`crate::keep`] and
-    /// [`crate::init`] for the words [`KEEPER`] and [`INIT`].
+    /// narrows itself, of which the supervisor and the guest's first process are copies; its `main` calls
+    /// [`crate::keep`] and [`crate::init`] for the subcommands [`KEEPER`] and [`INIT`].
     pub narrows: PathBuf,
     /// The guest kernel's executable.
     pub kernel: PathBuf,
-    /// The program and its arguments; it is looked for in the `PATH` of [`Machine::environment`].
+    /// The program and its arguments; it is searched in the `PATH` of [`Machine::environment`].
     pub command: Vec<OsString>,
-    /// What the program believes to be called, if not as it is.
+    /// The program's name for itself (its first argument), if it differs.
     pub name: Option<OsString>,
-    /// All of its environment.
+    /// Its complete environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where it starts: an absolute path.
+    /// Its working directory: an absolute path.
     pub folder: PathBuf,
-    /// Folders and files of the host that it may change: absolute paths. Files that do not exist are made, and removed again if
-    /// they are empty at the end.
+    /// Folders and files of the host that it may change: absolute paths. Files that do not exist are created, and
+    /// removed again if they are empty at the end.
     pub writable: Vec<PathBuf>,
-    /// Bytes of memory of the guest. The host gives only what is used.
+    /// The guest's memory in bytes. The host only provides what is used.
     pub memory: u64,
-    /// What the guest kernel's random numbers start from, where it can be told.
+    /// The seed of the guest kernel's random numbers, if it supports one.
     pub seed: u64,
     /// The wall clock at the guest's start, in nanoseconds since 1970 (UTC).
     pub wall_clock: u64,
-    /// How long, in real time, virtual time may stand still while nobody outside is waited for. None: for ever.
+    /// How long, in real time, virtual time may stand still while nothing outside is awaited. `None` means no limit.
     pub stall: Option<Duration>,
-    /// Whether virtual time keeps to real time while a shell waits at its prompt.
+    /// Whether virtual time follows real time while a shell waits at its prompt.
     pub waits_for_person: bool,
 }
 
 impl Machine {
-    /// A machine with the environment and the folder of this process, and usual values.
+    /// A machine with the environment and the working directory of this process, and default values.
     ///
     /// # Errors
-    /// When the current folder is gone.
+    /// If the current directory does not exist any more.
     pub fn new(narrows: PathBuf, kernel: PathBuf, command: Vec<OsString>) -> io::Result<Self> {
         Ok(Self {
             narrows,
@@ -92,11 +92,12 @@ impl Machine {
         })
     }
 
-    /// Boots the guest and runs the program with the standard streams of this process, until it ends. `SIGINT`, `SIGTERM`,
-    /// `SIGHUP` and `SIGQUIT` are handed on to it. To be called by a program's first thread, before others are started.
+    /// Boots the guest and runs the program with the standard streams of this process, until it ends. `SIGINT`,
+    /// `SIGTERM`, `SIGHUP` and `SIGQUIT` are forwarded to it. Call it from a program's first thread, before others
+    /// are started.
     ///
     /// # Errors
-    /// When the guest does not start or breaks off, or virtual time stands still.
+    /// If the guest does not start or fails, or virtual time stands still.
     pub fn run(&self) -> Result<Ended, MachineError> {
         let mut signals = EndSignals::catch().map_err(failed("catch signals"))?;
         let terminal = Terminal::remember();
@@ -106,7 +107,7 @@ impl Machine {
             let mut descriptors = [Waiting::readable(&end), Waiting::readable(&signals)];
             wait(&mut descriptors, None).map_err(failed("wait for the guest"))?;
             while let Some(signal) = signals.take().map_err(failed("read signals"))? {
-                // From the terminal the supervisor has it, too. It fails if that has ended.
+                // The supervisor also receives signals from the terminal. This fails if it has ended.
                 if !signal.from_terminal {
                     let _ = kill(Pid::from_raw(supervisor.child.id() as i32), signal.signal);
                 }
@@ -119,11 +120,11 @@ impl Machine {
         supervisor.result(status)
     }
 
-    /// The same with other streams: what the program writes is returned, and its input is `input`. May be called by any thread
-    /// that lives as long.
+    /// As [`Machine::run`], with other streams: the program's output is returned, and its input is `input`. Any
+    /// thread that lives until the end may call it.
     ///
     /// # Errors
-    /// As of [`Machine::run`].
+    /// Those of [`Machine::run`].
     pub fn output(&self, input: &[u8]) -> Result<Output, MachineError> {
         let file = memfd_create(c"input", MFdFlags::MFD_CLOEXEC)
             .map_err(|errno| failed("make a file")(errno.into()))?;
@@ -156,7 +157,7 @@ impl Machine {
         let handed = file.try_clone().map_err(failed("hand the plan on"))?;
         let number = hand_down(&mut command, handed.into());
         command.arg(KEEPER).arg(number.to_string());
-        // Asked and not killed, so that it puts the terminal back.
+        // Asked and not killed, so that it restores the terminal.
         end_with_us(&mut command, Signal::SIGTERM);
         if !(capabilities.sys_admin && host::user() == 0) {
             host::user_namespaces().map_err(MachineError::UserNamespaces)?;
@@ -187,49 +188,49 @@ impl Machine {
     }
 }
 
-/// How a program in a guest ended.
+/// The outcome of a program in a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its exit status; 128 and the signal's number if a signal ended it.
+    /// Its exit status; 128 plus the signal's number if a signal ended it.
     pub status: u8,
-    /// How long it ran, by the guest's clock.
+    /// Its run time by the guest's clock.
     pub virtual_time: Duration,
-    /// How long it ran, by the host's.
+    /// Its run time by the host's clock.
     pub real_time: Duration,
-    /// What the guest kernel's console said that the user should know: that memory had run out.
+    /// Messages from the guest kernel's console that the user should see: that memory was exhausted.
     pub remarks: Vec<String>,
 }
 
-/// How it ended, and what it wrote.
+/// The outcome of a program, and its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// How it ended.
+    /// The outcome.
     pub ended: Ended,
-    /// What it wrote to its standard output.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// And to its standard error.
+    /// Its standard error.
     pub stderr: Vec<u8>,
 }
 
 /// Why a program did not run to its end in a guest.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// The host does not allow what keeps the guest apart.
+    /// The host does not allow the isolation of a guest.
     #[error(
         "a guest of an ordinary user needs user namespaces, which this host does not allow ({0}): run as root, or have the \
          administrator set user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 or \
          kernel.apparmor_restrict_unprivileged_userns=0, whichever this host has"
     )]
     UserNamespaces(io::Error),
-    /// A call of the host's kernel.
+    /// A system call of the host failed.
     #[error("cannot {what}: {cause}")]
     Failed {
         /// What was tried.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// The program did not start, or the guest broke off: in words, with the console's last lines where they tell.
+    /// The program did not start, or the guest failed: a description, with the console's last lines if they help.
     #[error("{0}")]
     Guest(String),
     /// Virtual time stood still.
@@ -244,7 +245,7 @@ fn failed(what: &'static str) -> impl Fn(io::Error) -> MachineError {
     move |cause| MachineError::Failed { what, cause }
 }
 
-/// A supervisor at work, and the file that it leaves its account in.
+/// A running supervisor, and the file for its result.
 struct Supervisor {
     child: Child,
     file: File,
@@ -276,7 +277,7 @@ impl Supervisor {
     }
 }
 
-/// The caller's terminal as it was.
+/// The original settings of the caller's terminal.
 struct Terminal(Option<Settings>);
 
 impl Terminal {

@@ -1,11 +1,11 @@
-//! What one process of a machine tells the next: names and values, each ended by a zero byte, which no argument, path or
-//! variable can hold.
+//! A plan, which one process of a machine passes to the next: names and values, each terminated by a zero byte, which
+//! no argument, path or variable can contain.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Names and values in order; a name may come several times.
+/// Names and values in order; a name may occur several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     entries: Vec<(String, OsString)>,
@@ -32,7 +32,7 @@ impl Plan {
         self.text(name)?.to_str().and_then(|text| text.parse().ok()).ok_or_else(|| lacking(name))
     }
 
-    /// Whether there is such a name.
+    /// Whether the name exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }

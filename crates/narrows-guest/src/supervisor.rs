@@ -1,5 +1,5 @@
-//! The supervisor of a guest, on the host: it prepares a file system of its own, boots the guest kernel, controls its clock,
-//! carries bytes and signals, and tells the caller how it ended.
+//! The supervisor of a guest, on the host: prepares its own file system, boots the guest kernel, controls its clock,
+//! carries bytes and signals, and reports the outcome to the caller.
 
 mod console;
 mod input;
@@ -31,22 +31,23 @@ use crate::controller::{Controller, ControllerError};
 use crate::machine::INIT;
 use crate::plan::Plan;
 
-/// How long a program that was asked to end may take, in real time, until the guest is ended.
+/// How long a program that was asked to end may take, in real time, before the guest is ended.
 const GRACE: Duration = Duration::from_secs(10);
-/// The same where virtual time stands still, as the program computes: then nothing in the guest can hear of it.
+/// The same while virtual time stands still because the program computes: then nothing in the guest can receive the
+/// request.
 const GRACE_IF_STILL: Duration = Duration::from_secs(2);
-/// Within this a second signal is taken for the same one: `timeout` and terminals send several.
+/// A second signal within this time counts as the same one: `timeout` and terminals send several.
 const SAME: Duration = Duration::from_millis(300);
-/// How often, and how many times, the guest is called again when it was told something: its kernel loses a call that comes
+/// How often, and how many times, the guest is woken again after a message: its kernel loses a wake-up that arrives
 /// while it handles its clock.
 const CALL: Duration = Duration::from_millis(40);
 const CALLS: u32 = 25;
-/// By how much virtual time may lag behind real time at a shell's prompt and catch up.
+/// How far virtual time may lag behind real time at a shell's prompt and still catch up.
 const BEHIND: Duration = Duration::from_millis(50);
-/// How often the window's size is looked at, and other things of which nobody tells us.
+/// How often the window size is checked, and other things that are not notified.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What the program is to read.
+/// The program's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Terminal,
@@ -56,7 +57,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Where a file is to be read from.
+    /// The offset at which a file is read.
     fn offset(self) -> u64 {
         match self {
             Self::File { offset } => offset,
@@ -65,14 +66,14 @@ impl Kind {
     }
 }
 
-/// Why the guest broke off.
+/// Why the guest failed.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error("{0}")]
     Said(String),
     #[error("{0}")]
     Stalled(String),
-    /// It was asked to end, and did not: its status, and why.
+    /// It was asked to end, and did not: its status, and the reason.
     #[error("{1}")]
     Overdue(u8, String),
     #[error(transparent)]
@@ -87,10 +88,10 @@ fn failed(what: &'static str) -> impl Fn(io::Error) -> Broken {
     move |cause| Broken::Failed { what, cause }
 }
 
-/// Does the supervisor's work for the caller who handed down the descriptor of this number.
+/// Runs the supervisor for the caller that handed down the descriptor with this number.
 ///
 /// # Errors
-/// When there is no such descriptor, or nothing can be left there.
+/// If the descriptor does not exist, or the result cannot be left there.
 pub fn keep(descriptor: i32) -> io::Result<()> {
     let mut file = File::from(handed_down(descriptor)?);
     let mut bytes = Vec::new();
@@ -118,7 +119,7 @@ pub fn keep(descriptor: i32) -> io::Result<()> {
     file.write_all(&account.encode())
 }
 
-/// How the program ended, and what it took in nanoseconds.
+/// How the program ended, and its run times in nanoseconds.
 struct End {
     status: u8,
     virtual_time: u64,
@@ -205,8 +206,9 @@ fn boot(
         let kernel = plan.text("kernel").unwrap_or_default().display().to_string();
         Broken::Said(format!("cannot start the guest kernel {kernel}: {cause}"))
     })?;
-    // The kernel and its programs are processes that take turns, at every system call. On one processor that takes a
-    // quarter of what it takes on two, where each has to be woken up on the other. Where it cannot be had, it is only slower.
+    // The kernel and its programs are processes that alternate at every system call. On one processor that takes a
+    // quarter of the time that it takes on two, where each has to be woken on the other. If no processor can be
+    // claimed, it is only slower.
     let claim = Claim::make("guest").unwrap_or_default();
     if let Some(claim) = &claim {
         let _ = pin_process(child.id(), claim.processor);
@@ -214,7 +216,7 @@ fn boot(
     Ok(Kernel { child, _claim: claim })
 }
 
-/// The guest kernel's process, and the processor that it has for itself among guests. Dropping it ends the guest.
+/// The guest kernel's process, and the processor that no other guest uses. Dropping it ends the guest.
 struct Kernel {
     child: Child,
     _claim: Option<Claim>,
@@ -222,14 +224,14 @@ struct Kernel {
 
 impl Kernel {
     fn signal(&self, signal: Signal) {
-        // It fails only when the guest has ended, which is noticed elsewhere.
+        // Only fails if the guest has ended, which is detected elsewhere.
         let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
     }
 }
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        // Both fail only for a process that has ended and was waited for.
+        // Both only fail for a process that has ended and was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -245,19 +247,19 @@ struct Supervisor {
     input: Input,
     console: Console,
     window: Option<WindowSize>,
-    /// When the program started: virtual time and real time.
+    /// When the program was started: virtual time and real time.
     started: Option<(u64, MonotonicTime)>,
-    /// Whoever started us.
+    /// The process that started us.
     caller: Pid,
-    /// How many more times the guest is to be called, and when it was last.
+    /// How many more times to wake the guest, and when it was last woken.
     calls: u32,
     called: MonotonicTime,
-    /// When it was asked to end, and by which signal.
+    /// When it was asked to end, and with which signal.
     asked: Option<(MonotonicTime, Signal)>,
     stall: Option<Duration>,
-    /// When virtual time was last seen to pass.
+    /// When virtual time was last seen to advance.
     moved: MonotonicTime,
-    /// While a shell waits at its prompt: when that began, in virtual and real time.
+    /// While a shell waits at its prompt: since when, in virtual and real time.
     prompting: Option<(u64, MonotonicTime)>,
     memory: u64,
 }
@@ -297,7 +299,7 @@ impl Supervisor {
         }
     }
 
-    /// When to look again at the latest.
+    /// When to check again at the latest.
     fn deadline(&self) -> MonotonicTime {
         let look = later(clock_monotonic(), if self.calls > 0 { CALL } else { LOOK });
         match (&self.controller, self.prompting) {
@@ -309,7 +311,7 @@ impl Supervisor {
         }
     }
 
-    /// What the guest has said. The end, if that was it.
+    /// Processes the guest's messages. Returns the end, if it was among them.
     fn hear(&mut self) -> Result<Option<End>, Broken> {
         loop {
             let message = match self.carrier.next()? {
@@ -347,7 +349,7 @@ impl Supervisor {
                         remarks: self.console.remarks(self.memory),
                     }));
                 }
-                // The carrier has written it.
+                // Already written by the carrier.
                 FromGuest::Wrote(..) => {}
             }
         }
@@ -359,7 +361,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Calls the guest again, with a byte that means nothing.
+    /// Wakes the guest again, with a byte that has no meaning.
     fn call_again(&mut self) -> Result<(), Broken> {
         let now = clock_monotonic();
         if self.calls > 0 && now >= later(self.called, CALL) {
@@ -385,14 +387,14 @@ impl Supervisor {
                 }
                 None => {
                     self.asked = Some((now, signal.signal));
-                    // What was held goes on, so that it can end.
+                    // Held time continues, so that it can end.
                     self.prompting = None;
                     self.say(&FromHost::Signal(signal.signal as u8))?;
                 }
             }
         }
         let Some((asked, signal)) = self.asked else { return Ok(()) };
-        // As of a program that a signal ended.
+        // As for a program ended by a signal.
         let overdue = |why: &str| {
             let why = format!("{why}: the guest was ended, without a report");
             Err(Broken::Overdue(128 + signal as u8, why))
@@ -435,7 +437,7 @@ impl Supervisor {
                     later(real, Duration::from_nanos(at.saturating_sub(virtual_time)))
                 });
                 if due.is_none_or(|due| now >= due) {
-                    // What was computed meanwhile took no virtual time: that is not made up for.
+                    // Computing took no virtual time in between: that is not made up for.
                     if due.is_some_and(|due| now >= later(due, BEHIND)) {
                         self.prompting = Some((at, now));
                     }
@@ -455,7 +457,7 @@ impl Supervisor {
 
     fn mind_window(&mut self) -> Result<(), Broken> {
         let Some(terminal) = self.carrier.terminal() else { return Ok(()) };
-        // A terminal that is gone says nothing more.
+        // A terminal that is gone has no size any more.
         let Ok(size) = WindowSize::of(&terminal) else { return Ok(()) };
         match self.window.replace(size) {
             Some(before) if before != size && self.started.is_some() => {
@@ -476,7 +478,7 @@ impl Supervisor {
         ))
     }
 
-    /// The guest's kernel has ended by itself: its last words, or the message that came just before.
+    /// The guest's kernel has ended by itself: returns its last words, or the message that arrived just before.
     fn broken_off(mut self) -> Result<End, Broken> {
         loop {
             if let Some(end) = self.hear()? {

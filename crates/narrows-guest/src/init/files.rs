@@ -1,5 +1,5 @@
-//! What the guest sees: the host's files below an overlay in memory, so that every change stays inside; folders and files
-//! that may be written go to the host; devices, processes and run-time state are the guest's own.
+//! The guest's view of the file system: the host's files under an overlay in memory, so that every change stays
+//! inside; writable folders and files are the host's; devices, processes and run-time state are the guest's own.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use nix::unistd::{chdir, pivot_root};
 use super::KEPT;
 use crate::plan::Plan;
 
-/// The supervisor's empty folders, of which the overlay is made.
+/// The supervisor's empty folders, used for the overlay.
 pub(crate) const UPPER: &str = "upper";
 pub(crate) const ROOT: &str = "root";
-/// Its folder of files that may be written, by number, and the one in which the guest has them.
+/// Its folder of writable files, by number, and the guest's folder for them.
 pub(crate) const FILES: &str = "files";
 pub(crate) const OPEN: &str = "open";
 
@@ -62,14 +62,15 @@ pub(super) fn lay_out(plan: &Plan) -> io::Result<()> {
     enter(&root)
 }
 
-/// The folder that the program starts in, where the guest has something of its own in its place: it is seen even so.
+/// The program's working directory, if the guest has something of its own mounted over it: the host's is visible all
+/// the same.
 struct Here {
     folder: PathBuf,
     kept: PathBuf,
 }
 
 impl Here {
-    /// To be called before anything of the host's is covered.
+    /// Call it before anything of the host is covered.
     fn keep(plan: &Plan, root: &Path, upper: &Path) -> io::Result<Option<Self>> {
         let folder = Path::new(plan.text("folder")?);
         let is_covered = ["/run", "/dev/shm"].iter().any(|own| folder.starts_with(own));
@@ -94,14 +95,14 @@ fn bind(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     result.map_err(|errno| told("the folder", path, errno))
 }
 
-/// Lets the guest change a folder of the host's.
+/// Lets the guest change a folder of the host.
 fn open_folder(root: &Path, path: &Path) -> io::Result<()> {
     let inside = within(root, path);
     fs::create_dir_all(&inside)?;
     host_folder(path, &inside)
 }
 
-/// Lets the guest change a file of the host's, and nothing beside it.
+/// Lets the guest change a file of the host, and nothing else next to it.
 fn open_file(root: &Path, path: &Path, open: &Path) -> io::Result<()> {
     let inside = within(root, path);
     if let Some(folder) = inside.parent() {
@@ -112,7 +113,7 @@ fn open_file(root: &Path, path: &Path, open: &Path) -> io::Result<()> {
     result.map_err(|errno| told("the file", path, errno))
 }
 
-/// A folder of the host's, to be written.
+/// A folder of the host, writable.
 fn host_folder(path: &Path, inside: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     let result = mount(Some("hostfs"), inside, Some("hostfs"), flags, Some(path));
@@ -125,7 +126,7 @@ fn within(root: &Path, path: &Path) -> PathBuf {
 
 fn enter(root: &Path) -> io::Result<()> {
     chdir(root)?;
-    // The old root ends up on top of the new one, and is taken off it.
+    // The old root is then mounted on top of the new one, and is unmounted from there.
     pivot_root(".", ".")?;
     umount2(".", MntFlags::MNT_DETACH)?;
     Ok(chdir("/")?)

@@ -1,5 +1,5 @@
-//! What the program reads and writes, carried over the serial line: pipes where the caller has pipes or files, a terminal
-//! where the caller has one.
+//! The program's input and output, carried over the serial line: pipes if the caller has pipes or files, a terminal
+//! if the caller has one.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -22,20 +22,20 @@ use crate::plan::Plan;
 
 /// The line's device.
 const LINE: &str = "/dev/ttyS0";
-/// How much is carried at once, in bytes.
+/// How many bytes are carried at once.
 const CHUNK: usize = 1 << 14;
-/// How often, in virtual time, streams are looked at where nothing happens: what is typed comes with the guest's next event.
-/// Elsewhere than at a prompt virtual time rushes on, and that is soon.
+/// How often, in virtual time, streams are checked when nothing happens: typed input arrives with the guest's next
+/// event. Except at a prompt, virtual time passes quickly, so this is soon.
 const TICK: std::time::Duration = std::time::Duration::from_secs(1);
-/// The same at a shell's prompt, where virtual time keeps to real time.
+/// The same at a shell's prompt, where virtual time follows real time.
 const TICK_AT_PROMPT: std::time::Duration = std::time::Duration::from_millis(10);
 
-/// What the program reads from.
+/// The program's input.
 enum Input {
-    /// All of it is there.
+    /// It is complete.
     File(File),
     Nothing,
-    /// It comes from the host, through this.
+    /// It is received from the host and written to this pipe.
     Stream(Option<PipeWriter>),
     Terminal,
 }
@@ -45,12 +45,12 @@ pub(super) struct Streams {
     line_reader: File,
     incoming: Incoming,
     input: Input,
-    /// What came and the program has not taken.
+    /// Received bytes that the program has not read.
     untaken: VecDeque<u8>,
     input_ended: bool,
     output: Option<PipeReader>,
     error: Option<PipeReader>,
-    /// Whether both outputs are one.
+    /// Whether both outputs are the same.
     joined: bool,
     pair: Option<PseudoTerminal>,
     wants: [bool; 2],
@@ -61,7 +61,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Opens the line, and whatever the plan says that the program is to have.
+    /// Opens the line, and the streams that the plan specifies.
     pub(super) fn open(plan: &Plan, file: Option<File>) -> io::Result<Self> {
         let line = File::options().read(true).write(true).custom_flags(OFlag::O_NOCTTY.bits()).open(LINE)?;
         Settings::of(&line)?.raw().set(&line)?;
@@ -85,7 +85,7 @@ impl Streams {
                 WindowSize { rows: plan.number("rows")? as u16, columns: plan.number("columns")? as u16 };
             size.set(&pair.person)?;
             if !typed {
-                // The caller's terminal is not raw then: it makes line ends itself.
+                // The caller's terminal is then not raw: it converts line ends itself.
                 Settings::of(&pair.programs)?.plain_output().set(&pair.programs)?;
             }
             unblock(&pair.person)?;
@@ -110,7 +110,7 @@ impl Streams {
         })
     }
 
-    /// Gives the program its ends.
+    /// Connects the program to its ends.
     pub(super) fn connect(&mut self, command: &mut Command) -> io::Result<()> {
         let stdin = match &mut self.input {
             Input::File(file) => file.try_clone()?.into(),
@@ -161,7 +161,8 @@ impl Streams {
         Ok(pair.programs.try_clone()?.into())
     }
 
-    /// The program has its ends; ours of them are closed with the command that held them, the file here.
+    /// The program has its ends; our copies of them were closed with the command that held them, and the file is
+    /// closed here.
     pub(super) fn started(&mut self) {
         if matches!(self.input, Input::File(_)) {
             self.input = Input::Nothing;
@@ -192,20 +193,20 @@ impl Streams {
         Ok(())
     }
 
-    /// Carries what there is, both ways.
+    /// Carries pending data, in both directions.
     pub(super) fn carry(&mut self, child: Pid) -> io::Result<()> {
         self.hear(child)?;
         self.feed()?;
         self.collect()?;
         if let Some(ticks) = &self.ticks {
-            // Readable only when it has ticked; there is no other error.
+            // Only readable after a tick; no other error is possible.
             let _ = nix::unistd::read(ticks, &mut [0; 8]);
             self.look_at_prompt(child)?;
         }
         Ok(())
     }
 
-    /// Carries what the program wrote before it ended. Nobody waits for programs that it left behind.
+    /// Carries what the program wrote before it ended. Programs that it left behind are not waited for.
     pub(super) fn drain(&mut self) -> io::Result<()> {
         self.collect()
     }
@@ -226,7 +227,7 @@ impl Streams {
                 FromHost::InputEnded => self.input_ended = true,
                 FromHost::Signal(signal) => {
                     if let Ok(signal) = Signal::try_from(i32::from(signal)) {
-                        // It fails if that has ended; whom it starts is its own business.
+                        // Fails if it has ended; its own children are up to it.
                         let _ = kill(child, signal);
                     }
                 }
@@ -235,7 +236,7 @@ impl Streams {
                         WindowSize { rows, columns }.set(&pair.person)?;
                     }
                 }
-                // Whoever writes to a pipe without a reader is told so.
+                // A program that writes to a pipe without a reader gets an error.
                 FromHost::Closed(Output::Standard) => self.output = None,
                 FromHost::Closed(Output::Error) => self.error = None,
                 FromHost::Closed(Output::Terminal) => {}
@@ -290,7 +291,7 @@ impl Streams {
                     Ok(None) => break,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    // The pseudo-terminal has no programs any more.
+                    // No program has the pseudo-terminal open any more.
                     Err(error) if error.raw_os_error() == Some(nix::libc::EIO) => break,
                     Err(error) => return Err(error),
                 }
@@ -307,7 +308,7 @@ impl Streams {
         }
     }
 
-    /// Whether a shell of the run has the terminal for itself, which is when it waits for the person.
+    /// Whether a shell of the run is alone in the terminal's foreground, which means that it waits for the user.
     fn look_at_prompt(&mut self, child: Pid) -> io::Result<()> {
         let Some(pair) = self.pair.as_ref().filter(|_| self.watches_prompt) else { return Ok(()) };
         let front = terminal::foreground(&pair.person).unwrap_or(0);
@@ -325,7 +326,7 @@ impl Streams {
 
 fn parent(process: u32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in brackets, may itself hold brackets and spaces; behind it: state, parent, …
+    // The name, in brackets, may itself contain brackets and spaces; after it: state, parent, …
     let (_, behind_name) = stat.rsplit_once(')')?;
     behind_name.split_whitespace().nth(1)?.parse().ok()
 }
@@ -344,7 +345,7 @@ fn tick(timer: &TimerFd, every: std::time::Duration) -> io::Result<()> {
     Ok(timer.set(Expiration::Interval(TimeSpec::from(every)), TimerSetTimeFlags::empty())?)
 }
 
-/// A pipe from the program, of which reading never waits.
+/// A pipe from the program, with a non-blocking reading end.
 fn unblocked_pipe() -> io::Result<(io::PipeReader, io::PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     unblock(&reader)?;

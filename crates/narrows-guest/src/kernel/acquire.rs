@@ -1,4 +1,4 @@
-//! A source tree in the folder where it is built: downloaded, unpacked or copied, without what is never compiled.
+//! Puts a source tree into the build folder: downloaded, unpacked or copied, without files that are never compiled.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,24 +8,24 @@ use super::command::{self, run};
 use super::source::{Source, check_tree};
 use super::{KernelError, Progress, Step, edits};
 
-/// Patterns, as tar has them, of files of a tree that no guest kernel needs: a third of the space is left.
+/// Patterns for tar of files that no guest kernel needs: without them the tree takes a third of the space.
 pub(super) const NOT_NEEDED: &str = include_str!("trimmed.exclude");
 
-/// Where things are while a kernel is built.
+/// The folders and files of a build.
 pub(super) struct Work {
-    /// The folder of this build.
+    /// The build folder.
     pub(super) folder: PathBuf,
-    /// Held as long as anything is at work in it.
+    /// Held as long as anything runs in it.
     pub(super) lock: File,
 }
 
 impl Work {
-    /// The source tree, which is whole and edited when it is there.
+    /// The source tree, which is complete and edited if it exists.
     pub(super) fn tree(&self) -> PathBuf {
         self.folder.join("tree")
     }
 
-    /// What the programs said.
+    /// The output of the programs.
     pub(super) fn log(&self) -> PathBuf {
         self.folder.join("build.log")
     }
@@ -34,7 +34,7 @@ impl Work {
         run(what, command, &self.log(), &self.lock, &mut |_| ())
     }
 
-    /// Brings the tree here, if it is not here yet.
+    /// Puts the tree here, if it is not here yet.
     pub(super) fn acquire(
         &self,
         source: &Source,
@@ -55,7 +55,7 @@ impl Work {
                 watch(Progress::Begins(Step::Unpack));
                 let unpacked = self.archive_in(&download).and_then(|archive| self.unpack(&archive, &part));
                 if unpacked.is_err() {
-                    // A broken download of the right length would be taken for whole the next time.
+                    // A corrupt download of the right length would be taken for complete the next time.
                     remove(&download)?;
                 }
                 unpacked?;
@@ -75,7 +75,7 @@ impl Work {
         remove(&download)
     }
 
-    /// Downloads a source package. What was downloaded whole before is not downloaded again.
+    /// Downloads a source package. A complete earlier download is reused.
     fn download(&self, name: &str, version: &str, folder: &Path) -> Result<(), KernelError> {
         fs::create_dir_all(folder).map_err(KernelError::file("make", folder))?;
         let mut apt = Command::new("apt-get");
@@ -118,7 +118,7 @@ impl Work {
         tar.arg("--file").arg(&archive);
         self.run(&what, tar)?;
         fs::remove_file(&archive).map_err(KernelError::file("remove", &archive))?;
-        // The given tree may have been built in.
+        // The given tree may contain build results.
         let mut clean = command::make(to);
         clean.arg("mrproper");
         self.run("cleaning the tree", clean)
@@ -142,7 +142,7 @@ fn none_there(path: &Path, why: &str) -> KernelError {
     KernelError::NotSource { path: path.into(), why: why.into() }
 }
 
-/// A file with such a name in a folder or those in it.
+/// Finds a file by name in a folder or its subfolders.
 fn find(folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Option<PathBuf>, KernelError> {
     let entries = fs::read_dir(folder).map_err(KernelError::file("read", folder))?;
     for entry in entries {
@@ -160,7 +160,7 @@ fn find(folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Option<PathBuf>,
     Ok(None)
 }
 
-/// Removes a folder with all that is in it, if it is there.
+/// Removes a folder with its contents, if it exists.
 pub(super) fn remove(folder: &Path) -> Result<(), KernelError> {
     match fs::remove_dir_all(folder) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {

@@ -1,8 +1,8 @@
-//! From a source to a kernel that is kept.
+//! Builds a kernel from a source and stores it.
 //!
-//! Everything goes on in one folder, which stays where it was until all is done: a build that was interrupted, however,
-//! goes on. A tree is there only when it is whole and edited, make knows what it has compiled, and the kernel comes to its
-//! place by one renaming.
+//! Everything happens in one folder, which stays in place until the build is complete, so an interrupted build can be
+//! resumed. A tree only exists there when it is complete and edited, make knows what it has compiled, and the kernel
+//! is moved to its place by a single rename.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -19,11 +19,11 @@ use super::{
 };
 
 impl BuildPlan {
-    /// Builds it, telling `watch` of its progress.
+    /// Builds the kernel, reporting progress to `watch`.
     ///
     /// # Errors
-    /// Another build is going on, the tree is not as expected, or a program failed. What was done stays for the next
-    /// time.
+    /// If another build is in progress, the tree is not as expected, or a program fails. Completed work is kept for
+    /// the next attempt.
     pub fn build(&self, watch: &mut dyn FnMut(Progress)) -> Result<GuestKernel, KernelError> {
         let building = self.store.building();
         fs::create_dir_all(&self.folder).map_err(KernelError::file("make", &self.folder))?;
@@ -73,14 +73,14 @@ impl BuildPlan {
     }
 }
 
-/// When a file was written, in seconds since 1970; and it is on the disk then.
+/// The modification time of a file, in seconds since 1970; the file is on disk afterwards.
 fn when(path: &Path) -> std::io::Result<u64> {
     let file = File::open(path)?;
     file.sync_all()?;
     Ok(file.metadata()?.modified()?.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
 }
 
-/// Puts a folder at a place, at once: whoever looks finds the old one or the new one. A guest that runs keeps its own.
+/// Replaces a folder atomically: a reader sees the old one or the new one. A running guest keeps its own.
 fn put(folder: &Path, place: &Path) -> std::io::Result<()> {
     if place.exists() {
         renameat_with(CWD, folder, CWD, place, RenameFlags::EXCHANGE)?;

@@ -1,4 +1,4 @@
-//! Programs that a build runs: their output goes to its log, and to whoever watches.
+//! Runs the programs of a build: their output goes to its log and to the watcher.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -7,16 +7,16 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use super::KernelError;
 
-/// What every call of make is given.
+/// The arguments of every call of make.
 pub(super) const MAKE_ARGUMENTS: [&str; 1] = ["ARCH=um"];
 
-/// The log's last lines that an error shows.
+/// How many last lines of the log an error shows.
 const TAIL: usize = 12;
 
-/// What `make` does in a tree.
+/// A call of `make` in a tree.
 pub(super) fn make(tree: &Path) -> Command {
     let mut command = Command::new("make");
-    // What the user's own make or shell was told is not for this one.
+    // Settings of the user's own make or shell do not apply here.
     for name in
         ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KCONFIG_CONFIG", "KBUILD_OUTPUT", "CROSS_COMPILE", "SUBARCH"]
     {
@@ -28,12 +28,13 @@ pub(super) fn make(tree: &Path) -> Command {
     command
 }
 
-/// Runs a program to its end; `seen` is told each line of its output, which is added to the log with that of its errors.
+/// Runs a program to its end; `seen` gets each line of its output, which is added to the log together with its error
+/// output.
 ///
 /// If this process is killed, the program's next line finds no reader, which ends it.
 ///
 /// # Errors
-/// It cannot be started, or fails; the error has its last lines.
+/// If it cannot be started or fails; the error contains its last lines.
 pub(super) fn run(
     what: &str,
     mut command: Command,
@@ -48,13 +49,13 @@ pub(super) fn run(
     };
     let (reader, writer) = io::pipe().map_err(failed)?;
     let errors = writer.try_clone().map_err(failed)?;
-    // Whatever outlives us holds the lock by its standard input.
+    // Processes that outlive us hold the lock through their standard input.
     let held = lock.try_clone().map_err(failed)?;
     let mut child = command.stdin(held).stdout(writer).stderr(errors).spawn().map_err(|cause| {
         let program = command.get_program().to_string_lossy().into_owned();
         KernelError::Failed { what: what.into(), status: format!("{program}: {cause}"), tail: String::new() }
     })?;
-    // It holds the writing ends; with them here the pipe would never end.
+    // It holds the writing ends; if they stayed open here, the pipe would never end.
     drop(command);
     let mut log_file =
         OpenOptions::new().create(true).append(true).open(log).map_err(KernelError::file("write", log))?;
@@ -78,10 +79,10 @@ fn failure(what: &str, status: ExitStatus, last: &[String], log: &Path) -> Kerne
     KernelError::Failed { what: what.into(), status: status.to_string(), tail }
 }
 
-/// What a program prints.
+/// The output of a program.
 ///
 /// # Errors
-/// It cannot be started, or fails.
+/// If it cannot be started or fails.
 pub(super) fn output(what: &str, mut command: Command) -> Result<String, KernelError> {
     let failed = |status: String| KernelError::Failed { what: what.into(), status, tail: String::new() };
     let said = command

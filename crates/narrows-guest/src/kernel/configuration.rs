@@ -1,11 +1,11 @@
-//! What is built into a guest kernel.
+//! The configuration of a guest kernel.
 
 use super::KernelError;
 
-/// Options over `allnoconfig`; those that a version does not know are left out by its own configuration.
+/// Options on top of `allnoconfig`; options that a version does not know are removed by its own configuration.
 pub(super) const OPTIONS: &str = include_str!("guest.config");
 
-/// Options without which a guest cannot be what it is for.
+/// Options that a guest requires.
 const REQUIRED: [&str; 14] = [
     "64BIT",
     "UML_TIME_TRAVEL_SUPPORT",
@@ -23,7 +23,7 @@ const REQUIRED: [&str; 14] = [
     "NET_SCH_NETEM",
 ];
 
-/// Checks that a configuration that a tree has made of [`OPTIONS`] has what is needed.
+/// Checks that the configuration that a tree made of [`OPTIONS`] has the required options.
 pub(super) fn check(configuration: &str) -> Result<(), KernelError> {
     let missing: Vec<_> = REQUIRED.into_iter().filter(|option| !is_on(configuration, option)).collect();
     if missing.is_empty() { Ok(()) } else { Err(KernelError::Configuration(missing.join(", "))) }
@@ -37,7 +37,7 @@ fn is_on(configuration: &str, option: &str) -> bool {
     })
 }
 
-/// The options that begin so and are on, without that beginning and in small letters.
+/// The enabled options with this prefix, without the prefix and in lower case.
 pub(super) fn built_in(configuration: &str, prefix: &str) -> Vec<String> {
     let mut names: Vec<_> = configuration
         .lines()

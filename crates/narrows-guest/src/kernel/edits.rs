@@ -1,5 +1,5 @@
-//! Edits of a kernel's sources: patches in [unified format](patch), each with its reasons. Each edit checks what it
-//! replaces, is made once however often it is asked for, and is left out where the tree does not need it.
+//! Edits of kernel sources: patches in [unified format](patch), each with its reasons. Each edit checks what it
+//! replaces, is idempotent, and is skipped if the tree does not need it.
 
 mod patch;
 
@@ -10,17 +10,17 @@ use super::configuration::OPTIONS;
 use super::{KernelError, command};
 use patch::Patch;
 
-/// One change of a tree.
+/// An edit of a tree.
 struct Edit {
-    /// What it is for, in a few words.
+    /// Its purpose, in a few words.
     purpose: &'static str,
-    /// Files, and what one of them has where the kernel does by itself what the edit is for, or can do without.
+    /// Files, each with text that is present if the kernel has the feature itself or can do without.
     unneeded: &'static [(&'static str, &'static str)],
-    /// The patch's text.
+    /// The text of the patch.
     patch: &'static str,
 }
 
-/// All of them, in the order in which they are made: a later patch may build on what an earlier one put there.
+/// All edits, in the order in which they are applied: a later patch may depend on an earlier one.
 const EDITS: [Edit; 10] = [
     Edit {
         purpose: "hosts with AMX",
@@ -65,8 +65,8 @@ const EDITS: [Edit; 10] = [
     Edit { purpose: "a panic that ends", unneeded: &[], patch: include_str!("edits/abort.patch") },
 ];
 
-/// Stands for everything that narrows adds to a source tree: the configuration, the edits and how the build is called. In
-/// hexadecimal digits.
+/// Identifies everything that narrows adds to a source tree: the configuration, the edits and the arguments of the
+/// build. In hexadecimal digits.
 #[must_use]
 pub fn recipe_hash() -> String {
     let edits = EDITS.iter().flat_map(|edit| {
@@ -77,7 +77,7 @@ pub fn recipe_hash() -> String {
     format!("{:016x}", fnv_1a([OPTIONS].into_iter().chain(edits).chain(calls)))
 }
 
-/// Fowler, Noll and Vo's hash 1a of 64 bits, over texts with an end mark each.
+/// The 64-bit Fowler-Noll-Vo hash 1a, over texts with an end mark each.
 pub(super) fn fnv_1a<'a>(texts: impl Iterator<Item = &'a str>) -> u64 {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -86,10 +86,10 @@ pub(super) fn fnv_1a<'a>(texts: impl Iterator<Item = &'a str>) -> u64 {
         .fold(BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
-/// Makes all edits in a tree; what those are for that were needed.
+/// Applies all edits to a tree; returns the purposes of those that were needed.
 ///
 /// # Errors
-/// A file is not as an edit expects. What was edited before it is changed then.
+/// If a file is not as an edit expects. Files edited before it stay changed.
 pub(super) fn make_all(tree: &Path) -> Result<Vec<String>, KernelError> {
     let mut made = Vec::new();
     for edit in EDITS {
@@ -101,7 +101,7 @@ pub(super) fn make_all(tree: &Path) -> Result<Vec<String>, KernelError> {
 }
 
 impl Edit {
-    /// Makes it, be it for the first time or again; whether it is needed.
+    /// Applies the edit, for the first time or again; returns whether it is needed.
     fn make(&self, tree: &Path) -> Result<bool, KernelError> {
         let read = |file: &str| {
             fs::read_to_string(tree.join(file))

@@ -1,4 +1,4 @@
-//! What a build will take, found out before anything is changed.
+//! The cost of a build, determined before anything is changed.
 
 use std::env;
 use std::fs;
@@ -12,15 +12,16 @@ use super::acquire::NOT_NEEDED;
 use super::edits::fnv_1a;
 use super::{KernelError, Source, Store, recipe_hash, tools};
 
-/// Processor time of a build, in seconds, at most: measured on a virtual AMD EPYC at 2.6 GHz, beside other work, with 6.12.
+/// The maximum CPU time of a build, in seconds: measured on a virtual AMD EPYC at 2.6 GHz, beside other work, with
+/// 6.12.
 const PROCESSOR_SECONDS: u64 = 840;
-/// Space that a build takes at most, in MB: 6.12 with its package and archive takes 710 while it is unpacked, a given tree is
-/// there twice for a moment.
+/// The maximum disk space of a build, in MB: 6.12 with its package and archive takes 710 while it is being unpacked;
+/// a given tree exists twice for a moment.
 const SPACE: u64 = 900;
-/// Space that a kernel takes when it is built, in MB.
+/// The disk space of a built kernel, in MB.
 const KEPT_SPACE: u64 = 8;
 
-/// A build that can begin.
+/// A build that is ready to start.
 #[derive(Clone, Debug)]
 pub struct BuildPlan {
     pub(super) source: Source,
@@ -28,16 +29,16 @@ pub struct BuildPlan {
     pub(super) jobs: usize,
     pub(super) processors: usize,
     pub(super) keep_source: bool,
-    /// Where it is built; there before if a build of the same was interrupted.
+    /// The build folder; it already exists if the same build was interrupted.
     pub(super) folder: PathBuf,
 }
 
 impl BuildPlan {
-    /// Building from a source into a store, with so many compilers at a time, or one for each processor; `keep_source`
-    /// leaves the tree.
+    /// A build from a source into a store, with this many parallel compilers, or by default one for each processor;
+    /// `keep_source` keeps the tree.
     ///
     /// # Errors
-    /// This machine is of another architecture, tools are missing, or there is not enough space.
+    /// If the architecture is not supported, tools are missing, or there is not enough space.
     pub fn new(
         source: Source,
         store: Store,
@@ -58,13 +59,13 @@ impl BuildPlan {
         Ok(plan)
     }
 
-    /// Whether a build of the same was interrupted before, and goes on.
+    /// Whether it resumes an interrupted build.
     #[must_use]
     pub fn resumes(&self) -> bool {
         self.folder.is_dir()
     }
 
-    /// What is downloaded, how long it takes, how much space: a few lines.
+    /// The download, the time and the disk space, in a few lines.
     #[must_use]
     pub fn describe(&self) -> String {
         let download = match &self.source {
@@ -89,7 +90,7 @@ impl BuildPlan {
     }
 }
 
-/// The folder of a build, the same for the same source, recipe and choice of files.
+/// The name of the build folder: the same for the same source, recipe and file patterns.
 fn name(source: &Source) -> String {
     let from = source.describe();
     let hash = fnv_1a([from.as_str(), &recipe_hash(), NOT_NEEDED].into_iter());
@@ -101,7 +102,7 @@ fn name(source: &Source) -> String {
     format!("{label}-{hash:016x}")
 }
 
-/// Checks that so many MB are free where a folder is or will be.
+/// Checks that this many MB are free where a folder is or will be.
 fn check_space(folder: &Path, need: u64) -> Result<(), KernelError> {
     let there = folder.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(Path::new("/"));
     fs::metadata(there).map_err(KernelError::file("read", there))?;

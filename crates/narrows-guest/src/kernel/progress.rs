@@ -1,22 +1,22 @@
-//! What a build tells whoever watches.
+//! Progress of a build.
 
-/// A part of a build.
+/// A step of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The source package is fetched.
+    /// The source package is downloaded.
     Download,
     /// The tree is unpacked, or copied, and edited.
     Unpack,
-    /// The configuration is made.
+    /// The configuration is created.
     Configure,
     /// The sources are compiled and linked.
     Compile,
-    /// The kernel is put where kernels are kept.
+    /// The kernel is moved into the store.
     Keep,
 }
 
 impl Step {
-    /// In a word.
+    /// In one word.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -29,11 +29,11 @@ impl Step {
     }
 }
 
-/// What has happened.
+/// A progress report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// A part begins.
+    /// A step begins.
     Begins(Step),
-    /// So many files are compiled by this build.
+    /// This many files have been compiled by this build.
     Compiled(u32),
 }

@@ -1,4 +1,4 @@
-//! Where a kernel's source comes from.
+//! Sources of kernels.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,32 +6,32 @@ use std::process::{Command, Stdio};
 
 use super::{KernelError, VERIFIED_PACKAGES, tools};
 
-/// What a source package's name begins with.
+/// The prefix of source packages.
 const PACKAGES: &str = "linux-source-";
 
-/// Where a kernel's source comes from.
+/// The source of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A package that apt offers.
+    /// A package available through apt.
     Package {
         /// Its name.
         name: String,
-        /// Its version there.
+        /// Its version.
         version: String,
-        /// What is downloaded, in bytes.
+        /// The download size, in bytes.
         size: u64,
     },
-    /// An archive that tar reads, with the tree in one folder.
+    /// An archive that tar can read, with the tree in one folder.
     Archive(PathBuf),
     /// A tree, which is copied.
     Tree(PathBuf),
 }
 
 impl Source {
-    /// The file or folder that was given.
+    /// The given file or folder.
     ///
     /// # Errors
-    /// It is neither an archive nor a kernel's tree.
+    /// If it is neither an archive nor a kernel tree.
     pub fn given(path: &Path) -> Result<Self, KernelError> {
         let refuse = |why: String| KernelError::NotSource { path: path.into(), why };
         let whole = path.canonicalize().map_err(|cause| refuse(cause.to_string()))?;
@@ -47,10 +47,11 @@ impl Source {
         }
     }
 
-    /// The package with this name, or the newest of [`VERIFIED_PACKAGES`] that apt offers. `path` is where programs are.
+    /// The package with this name, or the newest of [`VERIFIED_PACKAGES`] that apt offers. `path` is where programs
+    /// are searched.
     ///
     /// # Errors
-    /// There is no apt, it offers none of them, or the name is another package's.
+    /// If there is no apt, it offers none of them, or the name is not a kernel source package.
     pub fn package(asked: Option<&str>, path: Option<&OsStr>) -> Result<Self, KernelError> {
         if let Some(name) = asked.filter(|name| !is_package_name(name)) {
             return Err(KernelError::NotSourcePackage(name.into()));
@@ -70,7 +71,7 @@ impl Source {
         })
     }
 
-    /// For the description of a kernel: where it is from.
+    /// Its origin, for the description of a kernel.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -86,7 +87,7 @@ fn is_package_name(name: &str) -> bool {
     })
 }
 
-/// What apt would download, if it offers this package.
+/// The download, if apt offers this package.
 fn offered(name: &str) -> Option<Source> {
     let mut command = Command::new("apt-cache");
     command.args(["show", "--no-all-versions", name]).stdin(Stdio::null()).stderr(Stdio::null());
@@ -101,7 +102,7 @@ fn parse_offer(name: &str, text: &str) -> Option<Source> {
     Some(Source::Package { name: name.into(), version, size })
 }
 
-/// Why a folder is not a kernel's source that a user-mode kernel can be built from.
+/// Why a folder is not a kernel source tree from which a user-mode kernel can be built.
 pub(super) fn check_tree(folder: &Path) -> Result<(), String> {
     for (file, what) in [
         ("Makefile", "a Linux source tree"),

@@ -1,4 +1,4 @@
-//! The folder in which kernels are kept.
+//! The folder where kernels are stored.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -11,31 +11,31 @@ use super::configuration::built_in;
 use super::edits::recipe_hash;
 use super::{GuestKernel, KernelError};
 
-/// The executable's name in its folder.
+/// The executable's file name in its folder.
 pub(super) const EXECUTABLE: &str = "linux";
-/// The kernel's whole configuration.
+/// The complete kernel configuration.
 pub(super) const CONFIGURATION: &str = "config";
 const ABOUT: &str = "about.json";
-/// Where kernels are built: no version begins with a dot.
+/// The folder for builds: no version begins with a dot.
 const BUILDING: &str = ".building";
 
-/// What is known of a kernel that narrows built.
+/// The description of a kernel that narrows built.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// As the source tree says it: `6.12.117`.
+    /// As in the source tree: `6.12.117`.
     pub version: String,
-    /// What it was built from: a package with its version, or the path of an archive or folder.
+    /// Its source: a package with its version, or the path of an archive or folder.
     pub source: String,
-    /// When it was done, in seconds since 1970.
+    /// When it was built, in seconds since 1970.
     pub built: u64,
-    /// Of the configuration and edits, in hexadecimal digits.
+    /// The hash of the configuration and edits, in hexadecimal digits.
     pub recipe: String,
-    /// What the edits that were made to the sources are for.
+    /// The purposes of the source edits that were made.
     pub edits: Vec<String>,
 }
 
 impl About {
-    /// That of the kernel in this folder.
+    /// Reads the description in this folder.
     pub(super) fn read(folder: &Path) -> Result<Self, KernelError> {
         let path = folder.join(ABOUT);
         let text = fs::read_to_string(&path).map_err(KernelError::file("read", &path))?;
@@ -46,7 +46,7 @@ impl About {
         })
     }
 
-    /// Writes it into this folder.
+    /// Writes the description to this folder.
     pub(super) fn write(&self, folder: &Path) -> Result<(), KernelError> {
         let path = folder.join(ABOUT);
         serde_json::to_string_pretty(self)
@@ -56,12 +56,12 @@ impl About {
     }
 }
 
-/// A kernel that is kept.
+/// A stored kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Its folder.
     pub folder: PathBuf,
-    /// What is known of it.
+    /// Its description.
     pub about: About,
 }
 
@@ -72,37 +72,37 @@ impl Kept {
         self.folder.join(EXECUTABLE)
     }
 
-    /// Whether another version of narrows, with another recipe, built it.
+    /// Whether it was built by another version of narrows with another recipe.
     #[must_use]
     pub fn is_of_older_recipe(&self) -> bool {
         self.about.recipe != recipe_hash()
     }
 
-    /// The executable's length in bytes.
+    /// The size of the executable in bytes.
     ///
     /// # Errors
-    /// It cannot be looked at.
+    /// If it cannot be accessed.
     pub fn size(&self) -> Result<u64, KernelError> {
         let path = self.executable();
         let found = fs::metadata(&path).map_err(KernelError::file("read", path))?;
         Ok(found.len())
     }
 
-    /// The queueing disciplines in it, by tc's names.
+    /// Its queueing disciplines, by tc's names.
     ///
     /// # Errors
-    /// Its configuration cannot be read.
+    /// If its configuration cannot be read.
     pub fn queueing_disciplines(&self) -> Result<Vec<String>, KernelError> {
         let mut names = built_in(&self.configuration()?, "NET_SCH_");
-        // Code that two of them share.
+        // Code shared by two of them.
         names.retain(|name| name != "mqprio_lib");
         Ok(names)
     }
 
-    /// The congestion controls in it, by the kernel's names.
+    /// Its congestion control algorithms, by the kernel's names.
     ///
     /// # Errors
-    /// Its configuration cannot be read.
+    /// If its configuration cannot be read.
     pub fn congestion_controls(&self) -> Result<Vec<String>, KernelError> {
         let mut names = built_in(&self.configuration()?, "TCP_CONG_");
         names.retain(|name| name != "advanced");
@@ -131,17 +131,17 @@ pub struct Store {
 }
 
 impl Store {
-    /// The user's: `$XDG_CACHE_HOME/narrows/kernels`, or `~/.cache/narrows/kernels`.
+    /// The user's store: `$XDG_CACHE_HOME/narrows/kernels`, or `~/.cache/narrows/kernels`.
     ///
     /// # Errors
-    /// There is no such place.
+    /// If neither variable is set.
     pub fn of_user() -> Result<Self, KernelError> {
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
         Ok(Self::at(cache.ok_or(KernelError::NoCache)?.join("narrows/kernels")))
     }
 
-    /// In this folder, which need not exist yet.
+    /// A store in this folder, which need not exist yet.
     #[must_use]
     pub fn at(folder: PathBuf) -> Self {
         Self { folder }
@@ -153,7 +153,7 @@ impl Store {
         &self.folder
     }
 
-    /// Where kernels are built.
+    /// The folder for builds.
     pub(super) fn building(&self) -> PathBuf {
         self.folder.join(BUILDING)
     }
@@ -163,10 +163,10 @@ impl Store {
         self.folder.join(version)
     }
 
-    /// What is kept, the newest version first. A folder without an executable or its description is no kernel.
+    /// The stored kernels, newest version first. A folder without an executable or its description does not count.
     ///
     /// # Errors
-    /// The folder is there and cannot be read.
+    /// If the folder exists and cannot be read.
     pub fn list(&self) -> Result<Vec<Kept>, KernelError> {
         let entries = match fs::read_dir(&self.folder) {
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -182,10 +182,10 @@ impl Store {
         Ok(kept)
     }
 
-    /// The newest kernel of the version or series asked for, or of all: one of this recipe if there is any.
+    /// The newest kernel of the requested version or series, or of all: one with the present recipe if there is any.
     ///
     /// # Errors
-    /// There is none.
+    /// If there is none.
     pub fn find(&self, asked: Option<&str>) -> Result<GuestKernel, KernelError> {
         let mut kept = self.list()?;
         let names = names(&kept);
@@ -203,7 +203,7 @@ impl Store {
     /// Removes the kernel of exactly this version.
     ///
     /// # Errors
-    /// It is not kept, or cannot be removed.
+    /// If it is not stored, or cannot be removed.
     pub fn remove(&self, version: &str) -> Result<Kept, KernelError> {
         let kept = self.list()?;
         let Some(found) = kept.iter().find(|kept| kept.about.version == version) else {
@@ -216,10 +216,10 @@ impl Store {
         Ok(found.clone())
     }
 
-    /// Removes all kernels, and what builds left; a build that is going on is an error.
+    /// Removes all kernels and the remains of builds; a build in progress is an error.
     ///
     /// # Errors
-    /// Something cannot be removed.
+    /// If something cannot be removed.
     pub fn remove_all(&self) -> Result<Vec<Kept>, KernelError> {
         let building = self.building();
         if building.exists() {
@@ -234,15 +234,15 @@ impl Store {
     }
 }
 
-/// A lock that is held is looked at so often, for a second in all: what a build that was ended left is at its end, and a
-/// process that another thread forks has it until it runs its program.
+/// A lock that is held is retried at this interval, for a second in total: the remains of an ended build are about to
+/// end, and a process forked by another thread holds the lock until it executes its program.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 20;
 
-/// Held as long as anything builds in this folder: the programs that a build runs hold it too.
+/// Held as long as anything builds in this folder: the programs of a build hold it, too.
 ///
 /// # Errors
-/// Somebody else holds it.
+/// If another process holds it.
 pub(super) fn lock(building: &Path) -> Result<File, KernelError> {
     let path = building.join("lock");
     let file = File::options().create(true).truncate(false).read(true).write(true).open(&path);
@@ -261,12 +261,12 @@ fn names(kept: &[Kept]) -> String {
     kept.iter().map(|kept| kept.about.version.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a version is the one asked for, or of the series asked for.
+/// Whether a version is the requested one, or belongs to the requested series.
 fn is_of(version: &str, asked: &str) -> bool {
     version.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
 }
 
-/// By numbers: `6.9` is before `6.12`, and a release candidate before its release.
+/// Numerically: `6.9` is before `6.12`, and a release candidate before its release.
 fn order(version: &str) -> (Vec<u64>, bool, &str) {
     let (numbers, rest) = version.split_once('-').unwrap_or((version, ""));
     (numbers.split('.').map(|number| number.parse().unwrap_or(0)).collect(), rest.is_empty(), rest)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
 
-/// A folder of a test's own, removed when the test ends.
+/// A test's own folder, removed when the test ends.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {

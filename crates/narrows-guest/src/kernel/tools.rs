@@ -1,4 +1,4 @@
-//! Programs that building takes, and the one that comes of it.
+//! Programs needed for building, and the executable that results.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::KernelError;
 
-/// Programs that every build takes, with the Debian package of each.
+/// Programs that every build needs, with their Debian packages.
 const OF_BUILDS: [(&str, &str); 8] = [
     ("make", "make"),
     ("gcc", "gcc libc6-dev"),
@@ -19,10 +19,10 @@ const OF_BUILDS: [(&str, &str); 8] = [
     ("strip", "binutils"),
 ];
 
-/// Programs that get a source package.
+/// Programs for downloading a source package.
 pub(super) const OF_PACKAGES: [&str; 3] = ["apt-get", "apt-cache", "dpkg-deb"];
 
-/// Checks that everything is there that builds take.
+/// Checks that all programs needed for building exist.
 pub(super) fn check(path: Option<&OsStr>) -> Result<(), KernelError> {
     let missing: Vec<_> = OF_BUILDS.into_iter().filter(|(program, _)| !is_there(program, path)).collect();
     if missing.is_empty() {
@@ -42,7 +42,7 @@ pub(super) fn is_there(program: &str, path: Option<&OsStr>) -> bool {
     })
 }
 
-/// Checks that a file is there and may be executed by somebody.
+/// Checks that a file exists and is executable by somebody.
 pub(super) fn check_executable(path: &Path) -> Result<(), KernelError> {
     let refuse = |why: String| Err(KernelError::NotExecutable { path: path.into(), why });
     match path.metadata() {

@@ -1,5 +1,5 @@
-//! The guest kernel's console: kept, and told from when something goes wrong; and its management console, which answers while
-//! a program spins.
+//! The guest kernel's console, which is recorded and quoted in errors; and its management console, which answers
+//! while a program is spinning.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::rootfs::GuestRootfs;
 use super::{Broken, failed};
 
-/// How many of the last lines are told.
+/// How many of the last lines are quoted.
 const LINES: usize = 15;
 /// How long the management console may take to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -33,7 +33,7 @@ impl Console {
         })
     }
 
-    /// Its ends for the kernel's process.
+    /// The ends of the console for the kernel's process.
     pub(super) fn ends(&self) -> Result<(Stdio, Stdio), Broken> {
         let end = || self.file.try_clone().map(Stdio::from).map_err(failed("share the guest's console"));
         Ok((end()?, end()?))
@@ -43,7 +43,7 @@ impl Console {
         fs::read(&self.path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// What the user should know of a run that went to its end.
+    /// Messages for the user after a complete run.
     pub(super) fn remarks(&self, memory: u64) -> Vec<String> {
         killed_for_memory(&self.text()).into_iter().map(|who| out_of_memory(&who, memory)).collect()
     }
@@ -54,7 +54,7 @@ impl Console {
         let mut lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let panic = lines.iter().rev().find(|line| line.contains("Kernel panic")).copied();
         let mut last = lines.split_off(lines.len().saturating_sub(LINES));
-        // What is behind it may be longer.
+        // The lines after it may be longer.
         last.splice(0..0, panic.filter(|panic| !last.contains(panic)));
         let last = last.join("\n  ");
         let memory = match killed_for_memory(&text).last() {
@@ -64,9 +64,10 @@ impl Console {
         format!("{memory}the guest kernel crashed; last lines of its console:\n  {last}")
     }
 
-    /// The process that has the guest's processor, as `name (process 7)`; nothing if the guest's kernel does not answer.
+    /// The process that occupies the guest's processor, as `name (process 7)`; `None` if the guest's kernel does not
+    /// answer.
     pub(super) fn spinning(&self) -> Option<String> {
-        // The kernel says who it is as information, which its console leaves out usually.
+        // The kernel prints the process at the level "information", which its console normally omits.
         self.ask("sysrq 7").ok()?;
         let answer = self.ask("sysrq p").ok()?;
         let (_, behind) = answer.split_once("Pid: ")?;
@@ -76,12 +77,12 @@ impl Console {
         Some(format!("`{name}` (process {} of the guest)", number.trim()))
     }
 
-    /// UML's management console (`arch/um/drivers/mconsole.h`): a datagram each way.
+    /// UML's management console (`arch/um/drivers/mconsole.h`): one datagram in each direction.
     fn ask(&self, what: &str) -> io::Result<String> {
         const MAGIC: u32 = 0xcafe_babe;
         const VERSION: u32 = 2;
         const ROOM: usize = 512;
-        // Of the question before, if there was one.
+        // From the previous query, if there was one.
         let _ = fs::remove_file(&self.asking);
         let socket = UnixDatagram::bind(&self.asking)?;
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -112,7 +113,7 @@ fn out_of_memory(who: &str, memory: u64) -> String {
     )
 }
 
-/// The programs that the kernel's log says were killed for memory.
+/// The programs that, according to the kernel's log, were killed for lack of memory.
 fn killed_for_memory(text: &str) -> Vec<String> {
     let killed = text.lines().filter_map(|line| {
         let (_, behind) = line.split_once("Out of memory: Killed process ")?;

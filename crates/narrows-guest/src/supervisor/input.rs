@@ -1,4 +1,4 @@
-//! What the program is to read: a file, nothing, or what comes while it runs.
+//! The program's input: a file, nothing, or data that arrives while it runs.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, IsTerminal, Read, Seek, Stdin, stdin};
@@ -15,27 +15,27 @@ use super::{Broken, Kind, failed, later};
 use crate::channel::FromHost;
 use crate::init::INPUT;
 
-/// How long a pipe that has not ended is waited for at the start: one whose writer is done is read as a file is, so that its
-/// bytes are there at the same instant at every run.
+/// How long an unfinished pipe is awaited at the start: a pipe whose writer is done is read like a file, so that its
+/// bytes are available at the same instant in every run.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// How much is read so.
+/// The maximum number of bytes read in this way.
 const MOST: usize = 64 << 20;
-/// How many bytes may be on their way to the program.
+/// The maximum number of bytes in transit to the program.
 const AHEAD: usize = 1 << 16;
-/// How many are sent at once.
+/// The maximum number of bytes sent at once.
 const CHUNK: usize = 1 << 12;
-/// `/dev/null`, as the kernel numbers devices.
+/// The device number of `/dev/null`.
 const NULL: u64 = (1 << 8) | 3;
 
 pub(super) struct Input {
     stdin: Stdin,
     kind: Kind,
-    /// Read at the start and not yet sent.
+    /// Read at the start and not sent yet.
     early: Vec<u8>,
     begun: bool,
     ended: bool,
     ahead: usize,
-    /// How the terminal was set, once it is raw.
+    /// The terminal's original settings, once it is raw.
     before: Option<Settings>,
 }
 
@@ -71,7 +71,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Reads what is there. Whether that is all.
+    /// Reads what is available. Returns whether that is everything.
     fn read_early(&mut self, from: &mut File) -> io::Result<bool> {
         let deadline = later(clock_monotonic(), PATIENCE);
         let mut chunk = vec![0; AHEAD];
@@ -93,7 +93,7 @@ impl Input {
         self.kind
     }
 
-    /// The program runs: what comes is its own from here on.
+    /// The program runs: input belongs to it from now on.
     pub(super) fn begin(&mut self) {
         self.begun = true;
         if self.kind == Kind::Terminal
@@ -105,13 +105,13 @@ impl Input {
         }
     }
 
-    /// The program has taken so many bytes. Whether that is all that was sent.
+    /// The program has read this many bytes. Returns whether that is everything that was sent.
     pub(super) fn taken(&mut self, count: u32) -> bool {
         self.ahead = self.ahead.saturating_sub(count as usize);
         self.ahead == 0
     }
 
-    /// What to wait for, where more can be passed on.
+    /// The descriptor to wait for, if more can be forwarded.
     pub(super) fn awaits(&self) -> Option<Waiting<'_>> {
         self.takes_more().then(|| Waiting::readable(&self.stdin))
     }
@@ -121,7 +121,7 @@ impl Input {
         streams && self.begun && !self.ended && self.ahead < AHEAD
     }
 
-    /// The next that is there, without waiting for it.
+    /// The next available input, without waiting.
     pub(super) fn next(&mut self) -> io::Result<Option<FromHost>> {
         if !self.takes_more() {
             return Ok(None);
@@ -134,7 +134,7 @@ impl Input {
             }
             let mut bytes = vec![0; most];
             let read = match nix::unistd::read(&self.stdin, &mut bytes) {
-                // A terminal that hung up.
+                // The terminal hung up.
                 Err(nix::Error::EIO) => 0,
                 Err(nix::Error::EINTR | nix::Error::EAGAIN) => return Ok(None),
                 other => other?,

@@ -1,7 +1,8 @@
-//! What the program writes: followed in the file that the guest's serial line ends in, and carried to the caller's streams.
+//! The program's output: read from the file to which the guest's serial line is connected, and carried to the
+//! caller's streams.
 //!
-//! A file takes every byte at once, so that writing takes no virtual time however slow the reader is. When much is unread, the
-//! whole guest is stopped until it is read: it cannot tell.
+//! A file accepts every byte at once, so that writing takes no virtual time however slow the reader is. If too much
+//! is unread, the whole guest is stopped until it is read, which the guest cannot notice.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Stderr, Stdout, stderr, stdin, stdout};
@@ -18,16 +19,16 @@ use nix::sys::signal::Signal;
 use super::{Broken, Kernel, failed};
 use crate::channel::{FromGuest, Incoming, Output};
 
-/// How much may be unread before the guest is stopped, and how little before it goes on, in bytes.
+/// How many bytes may be unread before the guest is stopped, and how few before it continues.
 const MOST_UNREAD: u64 = 16 << 20;
 const LITTLE_UNREAD: u64 = 4 << 20;
-/// After how much that was read its memory is given back.
+/// After this many bytes have been read, their memory is freed.
 const GIVEN_BACK: u64 = 1 << 20;
 const CHUNK: usize = 1 << 16;
-/// How much is written at once: a pipe that has room at all has room for so much.
+/// How much is written at once: a pipe with any room has room for this much.
 const PART: usize = 1 << 12;
 
-/// What was heard on the line.
+/// What was received on the line.
 #[derive(Debug)]
 pub(super) enum Heard {
     Said(FromGuest),
@@ -35,13 +36,13 @@ pub(super) enum Heard {
     Closed(Output),
 }
 
-/// What the caller's streams are.
+/// The caller's streams.
 pub(super) struct Outputs {
     pub(super) output_is_terminal: bool,
     pub(super) error_is_terminal: bool,
-    /// Whether both are one pipe or file.
+    /// Whether both are the same pipe or file.
     pub(super) joined: bool,
-    /// The caller's terminal, if one of the three is one.
+    /// The caller's terminal, if one of the three streams is one.
     pub(super) terminal: Option<OwnedFd>,
 }
 
@@ -64,7 +65,7 @@ impl Outputs {
         Self { output_is_terminal, error_is_terminal, joined, terminal }
     }
 
-    /// Starts carrying what comes in the file of the line.
+    /// Starts carrying the contents of the line's file.
     pub(super) fn carry(self, line: PathBuf) -> io::Result<Carrier> {
         let file = File::options().read(true).write(true).open(&line)?;
         let watch = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
@@ -94,9 +95,9 @@ pub(super) struct Carrier {
     error: Stderr,
     incoming: Incoming,
     chunk: Vec<u8>,
-    /// What is being written, and how much of it has been.
+    /// The output being written, and how much of it has been.
     pending: Option<(Output, Vec<u8>, usize)>,
-    /// What nobody reads any more.
+    /// Streams that nobody reads any more.
     closed: Vec<Output>,
     read: u64,
     given_back: u64,
@@ -104,7 +105,7 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// What to wait for until there is more to carry.
+    /// The descriptor to wait for until there is more to carry.
     pub(super) fn awaits(&self) -> Waiting<'_> {
         match &self.pending {
             None => Waiting::readable(&self.watch),
@@ -117,7 +118,7 @@ impl Carrier {
         }
     }
 
-    /// Carries what there is, as far as the streams take it, up to the next thing that is to be heard.
+    /// Carries pending output, as far as the streams accept it, up to the next message.
     pub(super) fn next(&mut self) -> Result<Option<Heard>, Broken> {
         loop {
             if let Some((output, bytes, done)) = &mut self.pending {
@@ -152,9 +153,9 @@ impl Carrier {
         }
     }
 
-    /// Reads more of the line. Whether there was any.
+    /// Reads more of the line. Returns whether there was any.
     fn read(&mut self) -> io::Result<bool> {
-        // Before the read: what is written behind it is told again.
+        // Before the read: data written after it is notified again.
         while self.watch.read_events().is_ok_and(|events| !events.is_empty()) {}
         let count = self.file.read(&mut self.chunk)?;
         self.incoming.push(&self.chunk[..count]);
@@ -169,7 +170,7 @@ impl Carrier {
         Ok(count > 0)
     }
 
-    /// Stops the guest where much is unread, or lets it go on. Whether it is stopped.
+    /// Stops the guest if too much is unread, or lets it continue. Returns whether it is stopped.
     pub(super) fn holds(&mut self, kernel: &Kernel) -> bool {
         let unread = self.file.metadata().map_or(0, |what| what.len()).saturating_sub(self.read);
         if !self.stopped && unread > MOST_UNREAD {
@@ -182,7 +183,7 @@ impl Carrier {
         self.stopped
     }
 
-    /// Whether something waits for its reader.
+    /// Whether output is waiting for its reader.
     pub(super) fn is_held_up(&self) -> bool {
         self.pending.is_some()
     }
@@ -192,7 +193,7 @@ impl Carrier {
     }
 }
 
-/// Writes some of it, unbuffered, if that needs no waiting.
+/// Writes some of it, unbuffered, if that is possible without waiting.
 fn write(to: &impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     if wait(&mut [Waiting::writable(to)], Some(clock_monotonic()))? == 0 {
         return Err(ErrorKind::WouldBlock.into());

@@ -1,5 +1,5 @@
-//! The supervisor's own file system: a mount namespace that nobody else sees, with one file system in memory for everything that
-//! a guest needs while it runs. It is gone with the last process in it.
+//! The supervisor's own file system: a private mount namespace with a single file system in memory for everything
+//! that a guest needs while it runs. It is removed with the last process in it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,12 +20,12 @@ use crate::init::{FILES, INPUT, KEPT, OPEN, PLAN, ROOT, UPPER};
 use crate::limits::LIMITS;
 use crate::plan::Plan;
 
-/// How much more than the guest's memory the file system may hold, in bytes: output that nobody has read, input that was
-/// there at the start.
+/// How many bytes the file system may hold beyond the guest's memory: unread output, and input that was available at
+/// the start.
 const ROOM: u64 = 1 << 30;
 
 pub(super) struct GuestRootfs {
-    /// Files that were made so that the guest can write them.
+    /// Files that were created so that the guest can write them.
     made: Vec<PathBuf>,
     /// Folders and files of the host that the guest may write.
     folders: Vec<PathBuf>,
@@ -33,7 +33,7 @@ pub(super) struct GuestRootfs {
 }
 
 impl GuestRootfs {
-    /// Makes it, and the files that the guest is to write.
+    /// Creates it, and the files that the guest may write.
     pub(super) fn open(plan: &Plan) -> Result<Self, Broken> {
         let memory = plan.number("memory").map_err(failed("read the plan"))?;
         set_apart(memory + ROOM).map_err(failed("make a file system for the guest"))?;
@@ -48,7 +48,7 @@ impl GuestRootfs {
         Ok(rootfs)
     }
 
-    /// Where something is, or will be.
+    /// The path of a file in it.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         Path::new(KEPT).join(name)
     }
@@ -58,13 +58,13 @@ impl GuestRootfs {
         self.path("clock")
     }
 
-    /// A new file to be written at its end.
+    /// A new file, opened for appending.
     pub(super) fn make(&self, name: &str) -> io::Result<File> {
         File::options().append(true).create_new(true).open(self.path(name))
     }
 
-    /// Has a file of the host's appear here: the one behind a link of `/proc`. A file that is not there by its name any more
-    /// is copied.
+    /// Makes a file of the host appear here: the one behind a link in `/proc`. A file that no longer exists under its
+    /// name is copied.
     pub(super) fn share(&self, link: &str, name: &str) -> io::Result<()> {
         let here = self.path(name);
         let mut made = File::create(&here)?;
@@ -78,7 +78,7 @@ impl GuestRootfs {
         Ok(())
     }
 
-    /// What the guest's first process is to do.
+    /// Writes the plan for the guest's first process.
     pub(super) fn leave_plan(&self, plan: &Plan, input: Kind, outputs: &Outputs) -> Result<(), Broken> {
         let mut inside = Plan::default();
         for name in ["argument", "name", "folder", "prompts"] {
@@ -124,7 +124,7 @@ impl GuestRootfs {
         Ok(())
     }
 
-    /// A folder must be there; a file is made if it is not.
+    /// A folder must exist; a file is created if it does not.
     fn make_writable(&mut self, path: &Path) -> Result<(), Broken> {
         let refused = |cause: io::Error| {
             Broken::Said(format!("cannot let the guest write {}: {cause}", path.display()))
@@ -164,14 +164,14 @@ impl Drop for GuestRootfs {
     fn drop(&mut self) {
         for path in &self.made {
             if fs::metadata(path).is_ok_and(|found| found.len() == 0) {
-                // Nothing was written to it: as if it had never been.
+                // Nothing was written to it: as if it had never existed.
                 let _ = fs::remove_file(path);
             }
         }
     }
 }
 
-/// Over `/sys`, of which the guest has its own: nothing else of the host's is hidden from it.
+/// Over `/sys`, of which the guest has its own: nothing else of the host is hidden from it.
 fn set_apart(room: u64) -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_PRIVATE | MsFlags::MS_REC, None::<&str>)?;

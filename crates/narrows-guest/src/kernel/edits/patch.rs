@@ -1,8 +1,9 @@
 //! Patches in unified format, as `diff -u` writes and `patch -p1` reads them.
 //!
-//! A hunk's line numbers are those of one kernel. Here its place is found by its lines alone, which are in the file exactly
-//! once: one patch then serves every kernel that has those lines, and what none of them has is an error. Hunks are
-//! therefore cut close, with no more lines around a change than tell it from others, which `patch -p1 -F3` takes as well.
+//! A hunk's line numbers are those of one kernel version. Here its position is found by its lines alone, which must
+//! occur in the file exactly once: so one patch works for every kernel with those lines, and their absence is an
+//! error. Hunks therefore have only as many context lines as needed to be unique, which `patch -p1 -F3` accepts as
+//! well.
 
 /// A patch.
 #[derive(Debug)]
@@ -10,31 +11,31 @@ pub(super) struct Patch<'a> {
     pub(super) files: Vec<FileChange<'a>>,
 }
 
-/// What a patch changes in one file.
+/// The changes of a patch in one file.
 #[derive(Debug)]
 pub(super) struct FileChange<'a> {
-    /// The file, in the tree.
+    /// The path of the file in the tree.
     pub(super) file: &'a str,
     hunks: Vec<Hunk<'a>>,
 }
 
-/// Lines, and what they become.
+/// Lines, and their replacement.
 #[derive(Debug, Default)]
 struct Hunk<'a> {
     before: Vec<&'a str>,
     after: Vec<&'a str>,
 }
 
-/// What a patch does, without the reasons at its head.
+/// The changes of a patch, without the explanation at its head.
 pub(super) fn changes(text: &str) -> &str {
     text.find("--- a/").map_or("", |start| &text[start..])
 }
 
 impl<'a> Patch<'a> {
-    /// Reads a patch.
+    /// Parses a patch.
     ///
     /// # Errors
-    /// Which line is not as the format has it, and why.
+    /// The invalid line, and why it is invalid.
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
         let mut files: Vec<FileChange<'a>> = Vec::new();
         let mut lines = changes(text).lines();
@@ -61,7 +62,7 @@ impl<'a> Patch<'a> {
     }
 }
 
-/// The numbers of lines before and after, of a hunk's head: `@@ -13,2 +13,7 @@`.
+/// The numbers of lines before and after from a hunk's head: `@@ -13,2 +13,7 @@`.
 fn lengths(head: &str) -> Option<(usize, usize)> {
     let (before, after) = head.strip_prefix("@@ -")?.split_once(" @@")?.0.split_once(" +")?;
     let length = |range: &str| range.split_once(',').map_or(Some(1), |(_, length)| length.parse().ok());
@@ -69,8 +70,8 @@ fn lengths(head: &str) -> Option<(usize, usize)> {
 }
 
 impl<'a> Hunk<'a> {
-    /// Takes a hunk of so many lines before and after off the lines of a patch; none where they are others, or where
-    /// there would be nothing to find it by.
+    /// Takes a hunk with this many lines before and after from the lines of a patch; `None` if they do not match, or
+    /// if nothing could be searched for.
     fn take(lines: &mut impl Iterator<Item = &'a str>, before: usize, after: usize) -> Option<Self> {
         let mut hunk = Self::default();
         while hunk.before.len() < before || hunk.after.len() < after {
@@ -79,7 +80,7 @@ impl<'a> Hunk<'a> {
                 Some(("-", line)) => hunk.before.push(line),
                 Some(("+", line)) => hunk.after.push(line),
                 Some((" ", line)) => hunk.keep(line),
-                // An empty line whose blank an editor has taken away.
+                // An empty line whose blank an editor has removed.
                 None => hunk.keep(line),
                 Some(_) => return None,
             }
@@ -92,7 +93,7 @@ impl<'a> Hunk<'a> {
         self.after.push(line);
     }
 
-    /// Makes it in a file's lines, unless it was made before.
+    /// Applies it to a file's lines, unless it was applied before.
     fn apply(&self, lines: &mut Vec<&'a str>) -> Result<(), String> {
         if places(lines, &self.after).next().is_some() {
             return Ok(());
@@ -110,17 +111,17 @@ impl<'a> Hunk<'a> {
     }
 }
 
-/// Where these lines are among all.
+/// The positions of these lines in all lines.
 fn places<'a>(lines: &'a [&str], part: &'a [&str]) -> impl Iterator<Item = usize> + 'a {
     let windows = lines.windows(part.len()).enumerate();
     windows.filter(move |(_, window)| *window == part).map(|(place, _)| place)
 }
 
 impl FileChange<'_> {
-    /// The file's text with its hunks made, be it by now or before.
+    /// The file's text with all hunks applied, now or before.
     ///
     /// # Errors
-    /// The lines of a hunk are not there exactly once.
+    /// If the lines of a hunk do not occur exactly once.
     pub(super) fn apply(&self, text: &str) -> Result<String, String> {
         let mut lines: Vec<&str> = text.split('\n').collect();
         for hunk in &self.hunks {
