@@ -63,7 +63,7 @@ impl Exchange {
     /// The maximum number of frames per socket.
     pub const FRAMES: usize = BATCH;
 
-    /// For so many sockets; nothing where the kernel does not offer it.
+    /// For this many sockets; `None` if the kernel does not have the call.
     #[expect(
         unsafe_code,
         reason = "a system call of narrows' own guest kernel, and structures of the kernel's"

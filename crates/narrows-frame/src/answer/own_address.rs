@@ -83,7 +83,7 @@ struct Asked<'a> {
     link: &'a [u8],
     ends: Ends,
     traffic_class: u8,
-    /// Of IPv4, which then has "don't fragment" set: a reply that repeats the whole packet crosses the same links.
+    /// Copied from the IPv4 packet, as is "don't fragment": a reply that repeats the whole packet crosses the same links.
     identification: u16,
     flags: u16,
     protocol: u8,
