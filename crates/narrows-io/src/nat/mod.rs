@@ -2,8 +2,8 @@
 //!
 //! Nothing of it outlives this process. The cable is removed with the inner namespace; the rule is in tables that the
 //! kernel removes when the netlink socket that created them closes; forwarding settings changed on the enclosing side
-//! are in a [`crate::ledger`] and reverted by the last run, or by [`crate::ledger::restore_abandoned`] after `kill
-//! -9`.
+//! are in a [`crate::ledger`] and reverted by the last run, or by [`crate::ledger::restore_abandoned`] after
+//! `kill -9`.
 //!
 //! Forwarding is enabled per interface: on our end of the cable and on the interfaces with a default route. For IPv6
 //! this needs `force_forwarding` (Linux 6.17). On older kernels IPv6 forwarding is a single switch for the whole host

@@ -46,8 +46,8 @@ impl Reach {
 }
 
 /// The ratios to the first class's wait under waiting-time priority (g = 0) with Poisson arrivals and equal loads,
-/// for any packet lengths: L. Kleinrock, "A delay dependent queue discipline", Naval Research Logistics Quarterly 11,
-/// 1964. With priorities that grow as b = 1/δ, starting with the slowest class:
+/// for any packet lengths: L. Kleinrock, "A delay dependent queue discipline", Naval Research Logistics Quarterly
+/// 11, 1964. With priorities that grow as b = 1/δ, starting with the slowest class:
 ///
 /// `W_p = (X − Σ_{i slower} ρ_i·W_i·(1 − b_i/b_p)) / (1 − Σ_{i quicker} ρ_i·(1 − b_p/b_i))`
 ///

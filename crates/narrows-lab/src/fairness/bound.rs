@@ -58,8 +58,9 @@ pub(crate) fn wf2q(flows: &[FlowConfig]) -> Vec<Bound> {
 /// The bounds that the scheduler itself states for a flow, with the σ that it uses, rounded up to whole bytes; over
 /// all intervals.
 ///
-/// QFQ: `3·φ_k·σ + 2·φ_k·L`, and `(3·σ + 2·L)/R` for delay (Checconi, Rizzo and Valente 2013). GFQ: `2·L_k + 2·w_k·δ
-/// + 2·φ_k·L`, and KPS: `L_k + 6·w_k·δ + 2·φ_k·L`, with slots of δ; their source files contain the proofs.
+/// QFQ: `3·φ_k·σ + 2·φ_k·L`, and `(3·σ + 2·L)/R` for delay (Checconi, Rizzo and Valente 2013). GFQ:
+/// `2·L_k + 2·w_k·δ + 2·φ_k·L`, and KPS: `L_k + 6·w_k·δ + 2·φ_k·L`, with slots of δ; their source files contain the
+/// proofs.
 pub(crate) fn stated(flows: &[FlowConfig], number: u32, worst: WorstCase) -> Bound {
     let sum: i128 = flows.iter().map(|flow| i128::from(flow.weight.get())).sum();
     let weight = i128::from(flows[number as usize].weight.get());
