@@ -35,7 +35,7 @@ mod words;
 
 pub use address::Context;
 pub(crate) use command::read_all;
-pub use command::{Command, Listing, Rules, Times};
+pub use command::{Command, Listing, Rules, Times, setting_lines};
 pub use config::{Config, Object};
 pub(crate) use config::{gilbert_elliott, of_type};
 pub use listing::{

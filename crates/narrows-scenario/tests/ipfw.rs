@@ -219,16 +219,24 @@ error: `unreach` exists in ipfw but not in narrows
 
 #[test]
 fn masks_have_bits_and_no_digit_too_many() {
+    // As in Rizzo's slides of 2010: ipfw keeps the low 32 bits.
+    let slides = script("ipfw sched 5 config type QFQ mask src-ip 0xffffffff00");
+    let line = &slides.lines[0];
+    assert!(line.meaning.contains("the bits 0xffffff00 of the source address"), "{}", line.meaning);
+    assert_eq!(
+        line.remarks,
+        ["`0xffffffff00` is wider than 32 bits: the low 32 count, as in ipfw: 0xffffff00"]
+    );
     fails(
-        "ipfw sched 5 config type QFQ mask src-ip 0xffffffff00",
+        "ipfw sched 5 config type QFQ mask dst-port 0xffff00",
         r#"
-error: the mask `0xffffffff00` has 2 digits too many: src-ip has 32 bits
- --> test.conf:1:42
+error: the mask `0xffff00` has 2 digits too many: dst-port has 16 bits
+ --> test.conf:1:44
   |
-1 | ipfw sched 5 config type QFQ mask src-ip 0xffffffff00
-  |                                          ^^^^^^^^^^^^
+1 | ipfw sched 5 config type QFQ mask dst-port 0xffff00
+  |                                            ^^^^^^^^
   |
-  = help: at most 8 hexadecimal digits: 0xffffffff
+  = help: at most 4 hexadecimal digits: 0xffff
 "#,
     );
     fails(
@@ -393,6 +401,7 @@ fn bad_lines_say_what_is_wrong() {
         ("table 1 add 10.0.0.0/8 x", "expected a value from 0 to 4294967295"),
         ("table all add 10.0.0.0/8", "`add` is for one table, not for all"),
         ("table web create type flow", "a table of narrows has addresses, or numbers"),
+        ("sysctl net.inet.ip.dumynet", "did you mean"),
         ("sysctl net.inet.ip.fw.onepass=0", "did you mean `net.inet.ip.fw.one_pass`?"),
         ("sysctl net.inet.ip.fw.one_pass=2", "found `2`, expected 0 or 1"),
         ("set enable", "the number of a set is missing"),

@@ -126,6 +126,9 @@ fn commands_change_a_run_and_its_log_replays() {
         format!("{NARROWS} set net.7.delay=60ms"),
         "ping -q -c 1 $NARROWS_SERVER".into(),
         format!("{ipfw} delete 50"),
+        format!("{ipfw} sysctl net.inet.ip.fw.one_pass=0"),
+        format!("{ipfw} sysctl net.inet.ip.fw.one_pass"),
+        format!("{ipfw} sysctl net.inet.ip.dummynet"),
         // Nothing of a text with a mistake is done.
         format!(
             "printf 'delete 100\\nadd 200 dney ip from any to any\\n' > {0}; {ipfw} {0}",
@@ -144,6 +147,9 @@ fn commands_change_a_run_and_its_log_replays() {
     said("   40 ms burst 0");
     said("0.0.0.2/0        1       84");
     said("10.0.0.0/8 5");
+    said(
+        "net.inet.ip.fw.one_pass: 0\nnet.inet.ip.dummynet.io_fast: no effect in narrows: every packet goes through its pipe\n",
+    );
     let least: Vec<f64> = done
         .out
         .lines()

@@ -6,7 +6,7 @@ use narrows_core::rules::{StateKind, StateView};
 use narrows_core::{Protocol, Time};
 use narrows_scenario::ipfw::{
     self, Command, ListedFlow, ListedRule, ListedState, Listing, Object, SetCommand, TableCommand,
-    object_lines, rule_lines, sets_line, table_info, table_lines,
+    object_lines, rule_lines, sets_line, setting_lines, table_info, table_lines,
 };
 use narrows_scenario::{RulesLink, Scenario};
 
@@ -33,6 +33,7 @@ impl Printer<'_> {
                     self.flows(rules, object, number)
                 })
             }
+            Command::Settings(names) => setting_lines(names, rules.one_pass),
             Command::Table(TableCommand::List(table)) => table_lines(&rules.networks(), table.as_deref()),
             Command::Table(TableCommand::Info(table)) => table_info(&rules.networks(), table.as_deref()),
             _ => return None,

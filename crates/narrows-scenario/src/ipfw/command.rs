@@ -46,6 +46,8 @@ pub enum Command {
     /// `enable one_pass`, `disable one_pass`, or the sysctl: whether a packet passes when it comes out of a pipe, or
     /// goes on at the next rule.
     OnePass(bool),
+    /// `sysctl NAME`: prints the settings with this name, or below it.
+    Settings(Vec<&'static str>),
     /// What has no effect in narrows, and is no harm.
     Nothing,
 }
@@ -58,6 +60,7 @@ impl Command {
             Self::List(_)
                 | Self::Sets(SetCommand::Show)
                 | Self::ListObjects(..)
+                | Self::Settings(_)
                 | Self::Table(TableCommand::List(_) | TableCommand::Info(_))
         )
     }
@@ -401,15 +404,44 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("net.inet.ip.dummynet.debug", "narrows writes no log"),
 ];
 
-/// `sysctl [-w] name=value`
+const ONE_PASS: &str = "net.inet.ip.fw.one_pass";
+
+/// Every setting that is known.
+fn settings() -> impl Iterator<Item = &'static str> {
+    [ONE_PASS].into_iter().chain(WITHOUT_EFFECT.iter().map(|(name, _)| *name))
+}
+
+/// What `sysctl NAME` prints: a line for each setting. One without effect has no value; the line says why.
+pub fn setting_lines(names: &[&str], one_pass: bool) -> String {
+    let line = |name: &&str| match WITHOUT_EFFECT.iter().find(|(known, _)| known == name) {
+        Some((_, why)) => format!("{name}: no effect in narrows: {why}\n"),
+        None => format!("{name}: {}\n", u8::from(one_pass)),
+    };
+    names.iter().map(line).collect()
+}
+
+/// `sysctl [-w] name=value`, or `sysctl name`
 fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, Problem> {
-    const ONE_PASS: &str = "net.inet.ip.fw.one_pass";
     while words.take_if(&["-w", "-q"]).is_some() {}
     let word = words.expect("a setting, as in net.inet.ip.fw.one_pass=0")?;
     let (name, value) = match word.text.split_once('=') {
         Some((name, "")) => (name, words.expect("the value of the setting")?.clone()),
         Some((name, value)) => (name, word.part(value)),
-        None => return Err(word.expected("a setting, as in net.inet.ip.fw.one_pass=0")),
+        None => {
+            let is_below = |known: &&str| {
+                known
+                    .strip_prefix(word.text.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let names: Vec<_> = settings().filter(is_below).collect();
+            if names.is_empty() {
+                return Err(word
+                    .problem(format!("unknown setting {}", Found(&word.text)))
+                    .did_you_mean(&word.text, settings())
+                    .help(format!("set one as in {ONE_PASS}=0, or print one as in {ONE_PASS}")));
+            }
+            return Ok(Command::Settings(names));
+        }
     };
     match name {
         ONE_PASS => match value.text.as_str() {
@@ -423,11 +455,10 @@ fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, P
                 remarks.push(format!("`{name}` changes nothing here: {why}"));
                 return Ok(Command::Nothing);
             }
-            let known = || WITHOUT_EFFECT.iter().map(|(known, _)| *known).chain([ONE_PASS]);
             Err(word
                 .part(name)
                 .problem(format!("unknown setting {}", Found(name)))
-                .did_you_mean(name, known())
+                .did_you_mean(name, settings())
                 .help(format!("understood: {ONE_PASS}")))
         }
     }

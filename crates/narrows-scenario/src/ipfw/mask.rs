@@ -111,6 +111,19 @@ fn of_bits(word: &Word, width: u32, name: &str, remarks: &mut Vec<String>) -> Re
             let digits =
                 word.text.strip_prefix("0x").map_or(0, |digits| digits.trim_start_matches('0').len());
             let room = width.div_ceil(4) as usize;
+            // ipfw reads a number of 64 bits and keeps the low 32; it refuses a wider mask of a port.
+            if width == 32
+                && let Some(wide) =
+                    word.text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok())
+                && wide as u32 != 0
+            {
+                let kept = wide as u32;
+                remarks.push(format!(
+                    "`{}` is wider than 32 bits: the low 32 count, as in ipfw: 0x{kept:x}",
+                    word.text
+                ));
+                return Ok(kept);
+            }
             if digits > room && word.text[2..].bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 let more = digits - room;
                 let plural = if more == 1 { "a digit" } else { "digits" };

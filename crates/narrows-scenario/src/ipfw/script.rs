@@ -157,7 +157,7 @@ impl Script {
             Command::Zero(_) | Command::ResetLog(_) => {
                 remarks.push("a script has nothing to reset yet".into());
             }
-            Command::List(_) | Command::ListObjects(..) => {
+            Command::List(_) | Command::ListObjects(..) | Command::Settings(_) => {
                 remarks.push("a script prints nothing".into());
             }
             Command::Nothing => {}

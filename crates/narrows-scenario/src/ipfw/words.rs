@@ -46,6 +46,10 @@ pub(super) fn command(command: &Command) -> String {
         Command::OnePass(false) => {
             "A packet that leaves a pipe continues at the rule after the one that sent it there.".into()
         }
+        Command::Settings(names) => format!(
+            "Prints {}.",
+            list(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>(), "and")
+        ),
         Command::Nothing => "Changes nothing.".into(),
     }
 }

@@ -135,7 +135,11 @@ impl<'a> Batch<'a> {
                 }
                 Ok(())
             }
-            Command::ResetLog(_) | Command::List(_) | Command::ListObjects(..) | Command::Nothing => Ok(()),
+            Command::ResetLog(_)
+            | Command::List(_)
+            | Command::ListObjects(..)
+            | Command::Settings(_)
+            | Command::Nothing => Ok(()),
         }
     }
 
