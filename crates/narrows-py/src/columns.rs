@@ -1,4 +1,4 @@
-//! Columns for any Arrow reader, through the PyCapsule interface, without a copy.
+//! Columns for whatever reads Arrow: by the PyCapsule interface, without a copy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// A table of lists of equal length, each of numbers, booleans or text, with `None` for missing values.
+    /// A table of lists of one length: numbers, truths or text each, with `None` for what is missing.
     #[staticmethod]
     fn of(columns: Vec<(String, Vec<Option<Cell>>)>) -> PyResult<Self> {
         let (fields, arrays): (Vec<_>, Vec<_>) =
@@ -90,7 +90,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A producer may ignore the requested schema (the interface is best effort).
+        // A producer may give what it has (the interface is best effort).
         drop(requested_schema);
         let batches = self.batches.clone().into_iter().map(Ok);
         let reader = RecordBatchIterator::new(batches, SchemaRef::clone(&self.schema));
@@ -105,7 +105,7 @@ impl Table {
     }
 }
 
-/// The type of a cell in a list.
+/// What a list of a table may hold.
 #[derive(FromPyObject)]
 enum Cell {
     Truth(bool),
@@ -114,7 +114,7 @@ enum Cell {
     Text(String),
 }
 
-/// A column of the narrowest type that fits all its cells.
+/// A column of the narrowest kind that all its cells are of.
 fn column(name: &str, cells: &[Option<Cell>]) -> (Field, ArrayRef) {
     let all = |is: fn(&Cell) -> bool| cells.iter().flatten().all(is);
     let values = || cells.iter().map(Option::as_ref);
@@ -144,7 +144,7 @@ fn column(name: &str, cells: &[Option<Cell>]) -> (Field, ArrayRef) {
     (Field::new(name, array.data_type().clone(), true), array)
 }
 
-/// Appends the values of an array to a list. No other types occur.
+/// Appends the values of an array to a list. There are these types and no others.
 fn append(list: &Bound<'_, PyList>, array: &dyn Array) -> PyResult<()> {
     macro_rules! numbers {
         ($kind:ty) => {

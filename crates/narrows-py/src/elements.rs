@@ -1,5 +1,4 @@
-//! Delay and loss models in Python: called for many packets at once, because a call for each would cost more than
-//! everything else.
+//! Delay and loss models of Python: called for many packets at once, as a call for each would cost more than all the rest.
 
 use std::fmt;
 
@@ -12,14 +11,14 @@ use pyo3::prelude::*;
 use crate::error::{FirstError, ScenarioError};
 use crate::queue::PythonQueue;
 
-/// Packets for which a model is called at once.
+/// Packets for which a model is asked at once.
 const AT_ONCE: usize = 1024;
-/// What a model or a queue can replace.
+/// What a model or a queue may stand for.
 const PARTS: [&str; 3] = ["delay", "loss", "queue"];
-/// The maximum delay: a hundred years. A longer one is an error.
+/// A longer delay is an error: a hundred years.
 const LONGEST_S: f64 = 3.2e9;
 
-/// A Python function that returns as many values as requested.
+/// A function of Python that gives as many values as it is asked for.
 struct Model<T> {
     function: Py<PyAny>,
     name: String,
@@ -89,19 +88,19 @@ impl Selector for Model<bool> {
     }
 
     fn mean(&self) -> f64 {
-        // Unknown.
+        // Nobody knows.
         0.0
     }
 }
 
-/// Models for directions of links, by keys such as `access.down.delay`.
+/// Models for directions of links, by keys as in `access.down.delay`.
 pub(crate) struct Elements {
     models: Vec<(String, Py<PyAny>)>,
     error: FirstError,
 }
 
 impl Elements {
-    /// Fails if a key does not match a direction of the scenario.
+    /// Fails where a key is of no direction of the scenario.
     pub(crate) fn new(models: Vec<(String, Py<PyAny>)>, scenario: &Scenario) -> PyResult<Self> {
         if !models.is_empty() {
             let links = scenario.network().links;
@@ -123,7 +122,7 @@ impl Elements {
         self.error.clone()
     }
 
-    /// Installs the models of a link.
+    /// Puts the models of a link in place.
     pub(crate) fn place(&self, link: &mut LinkConfig) {
         for (key, function) in &self.models {
             let Some((name, part)) = key.rsplit_once('.') else { continue };

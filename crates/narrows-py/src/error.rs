@@ -1,4 +1,4 @@
-//! Errors as Python exceptions, with the program's messages.
+//! Errors as exceptions, in the program's words.
 
 use std::sync::{Arc, Mutex};
 
@@ -33,7 +33,7 @@ pub(crate) fn other(error: impl std::fmt::Display) -> PyErr {
     NarrowsError::new_err(error.to_string())
 }
 
-/// The first error of any Python element: the run is stopped then.
+/// The first error of any element of Python: the run is broken off then.
 #[derive(Clone, Default)]
 pub(crate) struct FirstError(Arc<Mutex<Option<PyErr>>>);
 

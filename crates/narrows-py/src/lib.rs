@@ -1,7 +1,7 @@
-//! The engine for Python: the extension module `narrows._narrows`, on which the package `narrows` is built.
+//! The engine for Python: the extension module `narrows._narrows`, of which the package `narrows` makes its interface.
 //!
-//! It only converts types and errors; the crates below define what a scenario means and what a run does. Calls that
-//! take time release the interpreter's lock and react to Ctrl-C.
+//! Here are conversions of types and errors, and nothing else: what a scenario means and what a run does is said in the crates
+//! below. Calls that take time let other threads of Python run, and hear Ctrl-C.
 
 mod columns;
 mod elements;
@@ -33,7 +33,7 @@ mod _narrows {
     use crate::simulation::{Packets, Simulation};
     use pyo3::prelude::*;
 
-    /// Converts a TOML file to JSON.
+    /// A file of TOML as JSON.
     #[pyfunction]
     fn toml_to_json(text: &str) -> PyResult<String> {
         let value: serde_json::Value = toml::from_str(text).map_err(crate::error::other)?;

@@ -1,5 +1,4 @@
-//! A queue in Python: with its own order, limit and queue management; called once for each arrival and once for each
-//! departure.
+//! A queue of Python: its own order, bound and queue management, with a call for each packet that comes and one for each that goes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::error::FirstError;
 
-/// A packet, as a queue sees it.
+/// What a queue is told of a packet.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct QueuedPacket {
     number: u64,
@@ -23,7 +22,7 @@ pub(crate) struct QueuedPacket {
 
 #[pymethods]
 impl QueuedPacket {
-    /// Its number in this queue, from 0: the queue uses it to say what to send or drop.
+    /// Its number in this queue, from 0: by it the queue says what to send or to drop.
     #[getter]
     fn number(&self) -> u64 {
         self.number
@@ -35,7 +34,7 @@ impl QueuedPacket {
         self.length
     }
 
-    /// Its arrival time, in seconds.
+    /// When it comes, in seconds.
     #[getter]
     fn now(&self) -> f64 {
         self.now
@@ -88,14 +87,14 @@ pub(crate) struct PythonQueue {
     error: FirstError,
 }
 
-/// The queue's response to an arrival.
+/// What the queue answers to an arrival.
 #[derive(FromPyObject)]
 enum Arrival {
     Stays(bool),
     Drops(Vec<u64>),
 }
 
-/// The queue's response to a free transmitter: what to send, and what to drop before that.
+/// And to a free transmitter: what goes, and what is dropped before.
 #[derive(FromPyObject)]
 enum Departure {
     One(u64),
@@ -202,7 +201,7 @@ impl Queue for PythonQueue {
                 Err(error) => self.error.set(error),
             }
         }
-        // The run is about to be stopped: packets leave in order until then.
+        // The run is about to be broken off: in order until then.
         let first = self.waiting.keys().next().copied();
         first.and_then(|number| self.take(number, context.pool)).map_or(Dequeue::Empty, Dequeue::Packet)
     }
@@ -212,7 +211,7 @@ impl Queue for PythonQueue {
     }
 
     fn set_bound(&mut self, _: Bound) {
-        // The queue has its own limit.
+        // Its bound is its own.
     }
 
     fn bound(&self) -> Bound {

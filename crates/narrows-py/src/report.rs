@@ -1,4 +1,4 @@
-//! Reports: of runs in this process, and of the program's runs.
+//! Reports: of runs here, and of the program's.
 
 use narrows_report as inner;
 use narrows_report::Look;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::error::other;
 
-/// The report of a run.
+/// What a run says at its end.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Report {
     report: inner::Report,
@@ -14,7 +14,7 @@ pub(crate) struct Report {
 
 #[pymethods]
 impl Report {
-    /// Parses the JSON that the program writes.
+    /// From the JSON that the program writes.
     #[staticmethod]
     fn parse(json: &str) -> PyResult<Self> {
         serde_json::from_str::<inner::Report>(json).map_err(other).map(Self::from)
@@ -24,23 +24,23 @@ impl Report {
         py.detach(|| serde_json::to_string(&self.report)).map_err(other)
     }
 
-    /// The full text.
+    /// In full.
     fn text(&self) -> String {
         self.report.text().to_string()
     }
 
-    /// The summary that the program prints at the end of a run.
+    /// What the program prints at the end of a run.
     fn summary(&self, width: usize) -> String {
         self.report.summary(Look { width, colour: false }).to_string()
     }
 
-    /// How accurate the figures are: `exact`, `accurate`, `mostly accurate` or `not accurate`.
+    /// How far its figures can be trusted: `exact`, `accurate`, `mostly accurate` or `not accurate`.
     #[getter]
     fn trust(&self) -> &'static str {
         self.report.trust_word()
     }
 
-    /// The same as a line, with the findings that reduce the accuracy.
+    /// The same in a line, with what speaks against it.
     #[getter]
     fn trust_line(&self) -> String {
         self.report.trust_line()

@@ -11,7 +11,7 @@ use crate::elements::Elements;
 use crate::error::{bad_scenario, other};
 use crate::simulation::{self, Packets, Simulation};
 
-/// A network, with its traffic and its timeline. Immutable: methods that change it return a new one.
+/// A network, with its traffic and its timeline. It does not change: what changes it gives another one.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Scenario {
     scenario: inner::Scenario,
@@ -19,13 +19,13 @@ pub(crate) struct Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// Loads a file.
+    /// Reads a file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| inner::Scenario::load(&path)).map_err(bad_scenario).map(Self::from)
     }
 
-    /// Parses text; `file` is its name in errors, and paths in it are relative to that file.
+    /// Reads text; `file` is what errors call it, and files that it names are beside that.
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str, file: &str) -> PyResult<Self> {
         py.detach(|| inner::Scenario::parse_with(text, file, Files::beside(file)))
@@ -33,7 +33,7 @@ impl Scenario {
             .map(Self::from)
     }
 
-    /// Two hosts and a link, configured by the program's flags.
+    /// Two hosts and a link, by the flags of the program.
     #[staticmethod]
     fn from_flags(py: Python<'_>, flags: Vec<(String, String)>) -> PyResult<Self> {
         let flags = flags.into_iter().fold(LinkFlags::default(), |all, (name, value)| all.with(&name, value));
@@ -46,26 +46,26 @@ impl Scenario {
         LinkFlags::known().into_iter().map(|flag| flag.name).collect()
     }
 
-    /// A new scenario with these assignments applied.
+    /// Another one in which these assignments hold.
     fn set(&self, py: Python<'_>, assignments: Vec<String>) -> PyResult<Self> {
         let mut changed = self.scenario.clone();
         py.detach(|| changed.set(&assignments).map(|()| changed)).map_err(bad_scenario).map(Self::from)
     }
 
-    /// A new scenario with this traffic instead of its own.
+    /// Another one with this traffic instead of its own.
     fn offer(&self, py: Python<'_>, texts: Vec<String>) -> PyResult<Self> {
         let mut changed = self.scenario.clone();
         py.detach(|| changed.offer(&texts).map(|()| changed)).map_err(bad_scenario).map(Self::from)
     }
 
-    /// A new scenario with as much traffic as it can carry, and a description of that traffic.
+    /// Another one with as much traffic as it can carry, and what that is in words.
     fn offer_most(&self) -> PyResult<(Self, String)> {
         let mut changed = self.scenario.clone();
         let words = changed.offer_most().map_err(bad_scenario)?;
         Ok((changed.into(), words))
     }
 
-    /// Its name: the file, or the flags.
+    /// What it is called: the file, or the flags.
     #[getter]
     fn file(&self) -> &str {
         &self.scenario.file
@@ -99,7 +99,7 @@ impl Scenario {
         !self.scenario.traffic.is_empty()
     }
 
-    /// The files that it has read; with them, its text can be moved elsewhere.
+    /// The files that it has read, with which its text goes elsewhere.
     #[getter]
     fn files(&self) -> Vec<(String, Vec<u8>)> {
         self.scenario
@@ -109,18 +109,18 @@ impl Scenario {
             .collect()
     }
 
-    /// Parses text and the files that it names.
+    /// The same from text and the files that it names.
     #[staticmethod]
     fn parse_with_files(text: &str, file: &str, files: Vec<(String, Vec<u8>)>) -> PyResult<Self> {
         inner::Scenario::parse_with(text, file, Files::given(files)).map_err(bad_scenario).map(Self::from)
     }
 
-    /// As a scenario file.
+    /// As a file.
     fn to_toml(&self) -> String {
         self.scenario.to_toml()
     }
 
-    /// The output of `narrows check`.
+    /// What `narrows check` says.
     fn explain(&self, py: Python<'_>) -> String {
         py.detach(|| self.scenario.explain().to_string())
     }
@@ -130,7 +130,7 @@ impl Scenario {
         py.detach(|| serde_json::to_string(&self.scenario.explain())).map_err(other)
     }
 
-    /// Runs it in virtual time to the end.
+    /// Runs it in virtual time, to the end.
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     #[pyo3(signature = (seed=None, duration=None, packets=false, interval=None, capture=None, progress=None, elements=Vec::new()))]
     fn simulate(
@@ -150,7 +150,7 @@ impl Scenario {
         simulation::run(py, &self.scenario, &options, packets, interval, progress, elements)
     }
 
-    /// Runs it in virtual time in a separate thread: tables of packets, each with a fixed number of rows.
+    /// Runs it in virtual time in a thread beside, packet by packet: tables of so many rows.
     #[pyo3(signature = (seed=None, duration=None))]
     fn packets(&self, seed: Option<u64>, duration: Option<&str>) -> PyResult<Packets> {
         Packets::start(self.scenario.clone(), options(seed, duration)?)
@@ -174,7 +174,7 @@ fn options(seed: Option<u64>, duration: Option<&str>) -> PyResult<SimOptions> {
     Ok(SimOptions { seed: seed.map(narrows_core::Seed), duration, ..SimOptions::default() })
 }
 
-/// Parses a duration in the syntax of scenario files.
+/// A time, in the words of files.
 fn span(what: &str, text: &str) -> PyResult<narrows_core::Duration> {
     inner::span_of_time(what, text).map_err(bad_scenario)
 }

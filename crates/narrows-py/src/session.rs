@@ -1,5 +1,5 @@
-//! A network in virtual time that is driven from Python: send packets, advance time, get the results. For senders
-//! written in Python, such as reinforcement-learning environments.
+//! A network in virtual time that Python drives: packets in, time on, what became of them out. For senders that are written in
+//! Python, such as environments of reinforcement learning.
 
 use std::net::IpAddr;
 use std::sync::Mutex;
@@ -11,22 +11,22 @@ use pyo3::prelude::*;
 
 use crate::error::{NarrowsError, ScenarioError, bad_scenario, other};
 
-/// The maximum number of packets in one call; more would be a mistake and would use all memory.
+/// Packets of one call; more are a mistake, and would take all memory.
 const MOST: u64 = 10_000_000;
 /// UDP.
 const TRANSPORT: u8 = 17;
 
-/// A network in virtual time, and the instant it has reached.
+/// A network in virtual time, and where it has come to.
 #[pyclass(module = "narrows._narrows")]
 pub(crate) struct Session {
     scenario: inner::Scenario,
-    /// Never contended: calls have exclusive access. Engines may move between threads but cannot be shared.
+    /// Never waited for: one call at a time has the whole of it. Engines may go to other threads, and are not shared.
     engine: Mutex<Engine<u32>>,
     ports: Vec<(String, PortId, Option<IpAddr>)>,
     now: Time,
 }
 
-/// The results of the packets with one tag in an interval.
+/// What became of packets in an interval, over all of one tag.
 #[pyclass(frozen, get_all, module = "narrows._narrows")]
 #[derive(Clone, Default)]
 pub(crate) struct Interval {
@@ -36,21 +36,21 @@ pub(crate) struct Interval {
     delivered_bytes: u64,
     /// Packets that were dropped.
     dropped: u64,
-    /// Delivered packets that are marked "congestion experienced".
+    /// Delivered packets that are marked with "congestion experienced".
     marked: u64,
-    /// The mean delay of the delivered packets, in seconds; None if there are none.
+    /// The mean delay of those that were delivered, in seconds; None of none.
     delay_mean: Option<f64>,
-    /// The minimum delay.
+    /// The least.
     delay_min: Option<f64>,
-    /// The maximum delay.
+    /// The greatest.
     delay_max: Option<f64>,
-    /// How much the delay grew per second of sending time, by least squares; 0 for fewer than two packets.
+    /// By how much the delay grew in a second of sending, by least squares; 0 for fewer than two packets.
     delay_slope: f64,
     /// When the last of them was delivered, in seconds.
     last: Option<f64>,
 }
 
-/// The sums for least squares.
+/// What least squares need.
 #[derive(Clone, Default)]
 struct Sums {
     n: f64,
@@ -89,7 +89,7 @@ impl Session {
         Ok(Self { scenario, engine: Mutex::new(engine), ports, now: Time::ZERO })
     }
 
-    /// The instant it has reached, in seconds.
+    /// The instant that it has come to, in seconds.
     #[getter]
     fn now(&self) -> f64 {
         seconds(self.now.nanos())
@@ -101,8 +101,8 @@ impl Session {
         Ok(self.engine()?.inside())
     }
 
-    /// Sends `count` packets of `length` bytes from one host or port to another, the first at `start`, at a fixed
-    /// interval in seconds. [`Session::advance`] distinguishes packets by `tag`.
+    /// Sends `count` packets of `length` bytes from a host or port to another, the first at `start`, so many seconds apart. `tag`
+    /// tells them apart from others in [`Session::advance`].
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn send(
         &mut self,
@@ -143,7 +143,7 @@ impl Session {
         Ok(())
     }
 
-    /// Advances to an instant, and returns the results of the packets with these tags on the way.
+    /// Goes on to an instant, and says what became of the packets of these tags on the way.
     fn advance(&mut self, py: Python<'_>, until: f64, tags: Vec<u32>) -> PyResult<Vec<Interval>> {
         let until = instant(until)?;
         if until < self.now {
@@ -185,8 +185,8 @@ impl Session {
         Ok(intervals)
     }
 
-    /// Advances until the last packet with this tag is delivered or dropped, or at the latest to an instant: returns
-    /// the instant in seconds, and whether none is left.
+    /// Goes on until a packet of this tag is delivered or dropped for the last time, or to an instant at the latest: when that
+    /// was, in seconds, and whether none is left.
     fn finish(&mut self, py: Python<'_>, tag: u32, count: u64, latest: f64) -> PyResult<(f64, bool)> {
         let latest = instant(latest)?;
         let mut now = self.now;
@@ -208,7 +208,7 @@ impl Session {
         Ok((self.now(), is_whole))
     }
 
-    /// Changes settings from now on, as `narrows set` does.
+    /// Changes keys from now on, as `narrows set` does.
     fn set(&mut self, assignments: Vec<String>) -> PyResult<()> {
         let changes = self.scenario.assign_all(&assignments).map_err(bad_scenario)?;
         let now = self.now;
@@ -228,7 +228,7 @@ impl Session {
         self.engine.get_mut().map_err(|_| NarrowsError::new_err("this session has failed before"))
     }
 
-    /// A port by name, or by the name of a host that has only one.
+    /// A port by its name, or by that of a host that has one.
     fn port(&self, name: &str) -> PyResult<(PortId, Option<IpAddr>)> {
         let is_meant = |port: &str| port == name || port.split('.').next() == Some(name);
         match &self.ports.iter().filter(|(port, ..)| is_meant(port)).collect::<Vec<_>>()[..] {
@@ -263,7 +263,7 @@ impl Sums {
     }
 }
 
-/// The key of a UDP flow, whose ports distinguish tags.
+/// Of a flow over UDP, whose ports tell tags apart.
 fn key(from: Option<IpAddr>, to: Option<IpAddr>, tag: u32) -> FlowKey {
     let bits = |address: Option<IpAddr>| match address {
         Some(IpAddr::V4(four)) => four.to_ipv6_mapped().octets(),
@@ -280,7 +280,7 @@ fn key(from: Option<IpAddr>, to: Option<IpAddr>, tag: u32) -> FlowKey {
         destination: bits(to),
         network,
         transport: TRANSPORT,
-        // Sixteen bits of the tag.
+        // Sixteen bits of it.
         source_port: 49_152 + (tag % 16_384) as u16,
         destination_port: 9,
         ..FlowKey::default()

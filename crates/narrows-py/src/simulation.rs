@@ -22,15 +22,15 @@ use crate::elements::Elements;
 use crate::error::{failed, other};
 use crate::report::Report;
 
-/// A run calls its watch every fraction of a millisecond; one call in this many goes to Python, to react to Ctrl-C
-/// and report progress. Uses no clock.
+/// Of the looks that a run takes around, each a fraction of a millisecond after the last, one in so many is Python's: to hear
+/// Ctrl-C and tell the progress. Without a clock.
 const LOOKS: u32 = 32;
-/// How often waiting for a table checks for Ctrl-C.
+/// Whoever waits for a table hears Ctrl-C this often.
 const LOOK: Span = Span::from_millis(50);
-/// The maximum number of tables queued for the reader.
+/// Tables that wait for whoever reads them.
 const WAITING: usize = 4;
 
-/// The result of a run.
+/// What came of a run.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Simulation {
     report: Py<Report>,
@@ -46,20 +46,20 @@ impl Simulation {
         self.report.clone_ref(py)
     }
 
-    /// Packet records, if requested.
+    /// Records of packets, if they were asked for.
     #[getter]
     fn packets(&self, py: Python<'_>) -> Option<Py<Table>> {
         self.packets.as_ref().map(|table| table.clone_ref(py))
     }
 
-    /// The series, if requested.
+    /// The series, if it was asked for.
     #[getter]
     fn series(&self, py: Python<'_>) -> Option<Py<Table>> {
         self.series.as_ref().map(|table| table.clone_ref(py))
     }
 }
 
-/// Complete batches, and the columns of the next one.
+/// Batches that are complete, and the columns of the next one.
 #[derive(Default)]
 struct Growing<C> {
     columns: C,
@@ -82,7 +82,7 @@ impl<C: Columns> Growing<C> {
     }
 }
 
-/// Runs a scenario to the end or to Ctrl-C. `progress` is called with the seconds of virtual time so far.
+/// Runs a scenario, to the end or to Ctrl-C. `progress` is called with the seconds of virtual time so far.
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -132,7 +132,7 @@ pub(crate) fn run(
                 }
             }
         });
-        // The observers were dropped with the run.
+        // The observers have gone with the run.
         let packets = packets.map(|growing| growing.take().table());
         let series = series.map(|(_, growing)| growing.take().table());
         match raised.or(broken.take()) {
@@ -157,7 +157,7 @@ fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, at: Time) -> PyResult<()> 
     Ok(())
 }
 
-/// A run in a separate thread: an iterator over tables. The run is stopped when the iterator is closed or dropped.
+/// A run in a thread beside: an iterator of tables. It is broken off when the iterator is closed or goes.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Packets {
     running: Mutex<Option<Running>>,
@@ -169,7 +169,7 @@ struct Running {
     _over: Over,
 }
 
-/// Stops the run when dropped.
+/// Breaks the run off when it goes.
 struct Over(Arc<AtomicBool>);
 
 impl Drop for Over {
@@ -203,7 +203,7 @@ fn produce(
         let mut columns = columns.borrow_mut();
         columns.push(packet);
         if columns.rows() >= BATCH {
-            // The receiver is gone: the run is about to be stopped.
+            // Nobody listens any more: the run is about to be broken off.
             let _ = to.send(columns.take());
         }
     });
@@ -229,7 +229,7 @@ impl Packets {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         loop {
-            // Waiting for a table reacts to Ctrl-C, and does not block other Python threads.
+            // Whoever waits for a table hears Ctrl-C, and keeps no other thread of Python from its work.
             let next = py.detach(|| {
                 let running = self.running.lock().map_err(poisoned)?;
                 PyResult::Ok(running.as_ref().map(|running| running.batches.recv_timeout(LOOK)))
@@ -255,14 +255,14 @@ impl Packets {
         }
     }
 
-    /// Stops the run.
+    /// Breaks the run off.
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
             if let Ok(mut running) = self.running.lock()
                 && let Some(Running { batches, thread, _over: over }) = running.take()
             {
                 drop((batches, over));
-                // Its result is no longer needed.
+                // What it would have said is for nobody.
                 let _ = thread.join();
             }
         });
