@@ -242,7 +242,7 @@ pub(crate) fn print(all: &[ApplicationReport], most_rows: usize, f: &mut Formatt
         write!(f, "{:>10}", count(app.sent_packets))?;
         let part = |number: u64| percent(number as f64 / app.sent_packets.max(1) as f64);
         match (app.retransmitted_segments, app.lost_packets) {
-            (Some(again @ 1..), _) => writeln!(f, ", {} retransmitted", part(again))?,
+            (Some(again @ 1..), _) => writeln!(f, ", {} resent", part(again))?,
             (_, Some(lost @ 1..)) => writeln!(f, ", {} lost", part(lost))?,
             _ => writeln!(f)?,
         }
@@ -314,7 +314,7 @@ time of success         mean       p50       p90       p99       max
 application data             to the server            to the client   packets
   none (dns)              0 B            -         0 B            -         0
   voice (voip)            0 B      0 bit/s         0 B      0 bit/s         3, 33.33 % lost
-  www (web)               0 B      0 bit/s    1.000 MB 1.000 Mbit/s       200, 2.50 % retransmitted
+  www (web)               0 B      0 bit/s    1.000 MB 1.000 Mbit/s       200, 2.50 % resent
 ";
         assert_eq!(text, expected, "{text}");
     }
