@@ -6,12 +6,13 @@
 //! LINK.queue-NUMBER.KEY[.PART]=VALUE
 //! ```
 //!
-//! The second and the third form are for pipes and queues of a link with rules.
-//! KEY is a key of a link's table; without a direction it counts both ways. PART is a key of the table that the value is or
-//! could be (`delay.correlation`, `loss.wire`, `loss.gilbert-elliott.p`, `queue.bound`, `scheduler.quantum`), or of a class
-//! of a scheduler (`scheduler.voip.weight`), which leaves the other parts as they are; a table is a whole value and leaves
-//! nothing. VALUE is what stands in a file, with or without quotes. The same text at the same instant means the same change
-//! of the same scenario and its files, always: it is what the input log keeps.
+//! The second and third forms address pipes and queues of a link with rules. KEY is a key of the link's
+//! table; without a direction it applies to both. PART is a key of the table that the value is or could be
+//! (`delay.correlation`, `loss.wire`, `loss.gilbert-elliott.p`, `queue.bound`, `scheduler.quantum`), or a
+//! class of a scheduler and its key (`scheduler.voip.weight`). Setting a PART leaves the other parts
+//! unchanged; setting a whole table replaces the old value. VALUE is written as in a file, with or without
+//! quotes. The input log stores assignments in this form: the same text at the same instant always makes
+//! the same change to the same scenario and its files.
 
 use std::ops::Range;
 
@@ -22,31 +23,31 @@ use crate::problem::{Found, Problem, one_of};
 use crate::rules_link::{Pipe, PipeQueue};
 use crate::way::Way;
 
-/// One change of one key. Assignments are equal wherever they stand.
+/// One change of one key. Equality ignores the position in the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     pub(crate) link: String,
     pub(crate) of: Of,
     pub(crate) key: String,
-    /// Where the path stands.
+    /// Span of the path in the text.
     pub(crate) place: Range<usize>,
     pub(crate) node: Node,
 }
 
-/// Which part of a link changes.
+/// The part of a link that changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     /// Both directions, or the shared medium.
     Whole,
     Way(Way),
-    /// The pipe of this number.
+    /// The pipe with this number.
     Pipe(u32),
-    /// The queue of this number.
+    /// The queue with this number.
     Queue(u32),
 }
 
 impl Of {
-    /// What this part of a path names.
+    /// The part of a link that this path component names.
     fn read(part: &str) -> Option<Self> {
         match part {
             "up" => Some(Self::Way(Way::Up)),
@@ -58,7 +59,7 @@ impl Of {
         }
     }
 
-    /// With the point before it.
+    /// Its text form, including the leading dot.
     pub(crate) fn text(self) -> String {
         match self {
             Self::Whole => String::new(),
@@ -68,7 +69,7 @@ impl Of {
         }
     }
 
-    /// Whether there is such a key, as far as that can be told without the link.
+    /// Whether this part can have such a key, as far as can be told without the link.
     fn has(self, key: &str) -> bool {
         let of_direction = || KEYS.contains(&key) || PARTS.contains(&key) || direction::is_part(key);
         match self {
@@ -103,7 +104,7 @@ impl PartialEq for Assignment {
 }
 
 impl Assignment {
-    /// Reads the text form; it stands at `start` in a larger text.
+    /// Parses the text form, which starts at offset `start` in a larger text.
     pub(crate) fn parse(text: &str, start: usize) -> Result<Self, Problem> {
         let Some((path, value)) = text.split_once('=') else {
             return Err(Problem::new(format!("{} has no `=`", Found(text)))
@@ -138,7 +139,7 @@ impl Assignment {
         Err(problem.at(&place).help(format!("allowed: {}", one_of(&known))))
     }
 
-    /// Reads a table of assignments, whose keys may be paths or tables within tables.
+    /// Reads a table of assignments. Keys are paths or nested tables.
     pub(crate) fn read_table(table: &Table) -> Result<Vec<Self>, Problem> {
         let mut all = Vec::new();
         collect(table, "", &mut all)?;
@@ -150,12 +151,12 @@ impl Assignment {
         format!("{}={}", self.path(), self.node.typed_text())
     }
 
-    /// What is set: `access.down.rate`.
+    /// The path that is set: `access.down.rate`.
     pub(crate) fn path(&self) -> String {
         format!("{}{}.{}", self.link, self.of.text(), self.key)
     }
 
-    /// To what.
+    /// The new value.
     pub(crate) fn value(&self) -> &Value {
         &self.node.value
     }
@@ -168,7 +169,8 @@ impl Assignment {
 fn collect(table: &Table, prefix: &str, all: &mut Vec<Assignment>) -> Result<(), Problem> {
     for (key, node) in table.iter() {
         let path = if prefix.is_empty() { key.name.clone() } else { format!("{prefix}.{}", key.name) };
-        // A link, or one of its directions, pipes or queues, holds longer paths; from the key on a table is a value.
+        // Tables nest down to a link or one of its directions, pipes or queues. A table below a key is a
+        // value.
         let parts: Vec<&str> = path.split('.').collect();
         let holds_paths = match parts[..] {
             [_] => true,

@@ -1,43 +1,45 @@
-//! The bound of a queue that is given none: one bandwidth-delay product, with a floor.
+//! Default bound of a queue: one bandwidth-delay product, with a floor.
 //!
-//! `⌈rate · RTT / (8 · 1498 bytes)⌉` packets, where RTT is the mean delay of the path that the link lies on,
-//! there and back. 1498 bytes are a UDP datagram of 1470 bytes, which is what iperf sends, as an IP packet. Where the
-//! rate is unlimited or the link is down there is no product: 1000 packets, as Linux gives an interface. Where no delay
-//! is given, a round trip of 100 ms is assumed.
+//! The product is `⌈rate · RTT / (8 · 1498 bytes)⌉` packets. RTT is the mean round-trip delay of the path
+//! that contains the link. 1498 bytes is the IP packet size of a 1470-byte UDP datagram, iperf's default.
+//! If the rate is unlimited or the link is down there is no product, and the bound is 1000 packets, the
+//! Linux default for an interface. If no delay is given, RTT is 100 ms.
 //!
-//! The floor is what the rate sends in 10 ms; or 20 packets, where it sends those within 25 ms, and otherwise what it sends in
-//! 25 ms; and always 4 packets. Senders of a live run share processors with everything else and bunch: on a short path one
-//! product is gone before a sender gets its turn again, and TCP gets half of the rate. `docs/model.md` has the measurements,
-//! and `scripts/queue-floor` makes them. Virtual time has no bunching and the same floor, as its verdicts are the same.
+//! The floor is the number of packets that the rate sends in 10 ms. If that is below 20 packets, the floor
+//! is 20 packets where the rate sends them within 25 ms, and what it sends in 25 ms otherwise. It is never
+//! below 4 packets. Reason: senders of a live run share processors with other work and therefore send in
+//! bursts. On a short path, a queue of one product drains before a sender runs again, and TCP gets half of
+//! the rate. `docs/model.md` has the measurements; `scripts/queue-floor` reproduces them. Virtual time has
+//! no such bursts but uses the same floor, so that both modes give the same verdicts.
 //!
-//! The default is worked out once, from the values in the file or the flags. It is a part of the network, like a router's
-//! memory: a change of rate or delay while the network runs leaves it as it is.
+//! The default is computed once, from the values in the file or the flags. It belongs to the network, like
+//! a router's memory: changing the rate or the delay of a running network does not change it.
 //!
-//! Example: 1.5 Mbit/s and 10 ms each way are 30,000 bits, or 2.5 packets of 1498 bytes: the least of 4 counts. 100 Mbit/s and
-//! 0.5 ms each way are 8.3 packets: the 84 that leave in 10 ms count.
+//! Examples: 1.5 Mbit/s and 10 ms each way give 30,000 bits, or 2.5 packets of 1498 bytes; the minimum of 4
+//! applies. 100 Mbit/s and 0.5 ms each way give 8.3 packets; the 84 packets sent in 10 ms apply.
 
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, LinkConfig, Rate};
 
 use crate::units::MOST_PACKETS;
 
-/// Bytes of a packet in the formula.
+/// Packet size in the formula, in bytes.
 const PACKET: u128 = 1498;
-/// The least number of packets, whatever the rate.
+/// Minimum number of packets at any rate.
 const LEAST: u64 = 4;
-/// How long a sender may have to wait for its turn: the queue lasts as long.
+/// Longest run-queue wait of a sender that the queue must cover.
 const TURN: Duration = Duration::from_millis(10);
-/// Two initial windows of TCP (RFC 6928), or a traceroute's packets.
+/// Burst size in packets: two initial windows of TCP (RFC 6928), or the packets of a traceroute.
 const BURST: u64 = 20;
-/// The longest wait that room for a burst may make.
+/// Longest queueing delay that room for a burst may add.
 const BURST_WAIT: Duration = Duration::from_millis(25);
-/// The round trip where it is not known.
+/// Round-trip time if the path's is unknown.
 const ASSUMED: Duration = Duration::from_millis(100);
 
-/// A default bound, and how it came about.
+/// A default bound and its derivation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultBound {
-    /// Packets.
+    /// The bound in packets.
     packets: u64,
     reason: Reason,
 }
@@ -49,7 +51,7 @@ enum Reason {
 }
 
 impl DefaultBound {
-    /// For a link without a rate to work one out from.
+    /// Default for a link without a finite rate.
     pub(crate) const NO_RATE: Self = Self {
         packets: match LinkConfig::DEFAULT_BOUND {
             Bound::Packets(packets) => packets,
@@ -58,7 +60,7 @@ impl DefaultBound {
         reason: Reason::NoRate,
     };
 
-    /// For a link of this rate on a path with this round trip, if it is known.
+    /// Default for a link with this rate on a path with this round-trip time, if known.
     pub(crate) fn new(rate: Rate, round_trip: Option<Duration>) -> Self {
         if rate == Rate::UNLIMITED || rate == Rate::DOWN {
             return Self::NO_RATE;
@@ -71,7 +73,7 @@ impl DefaultBound {
         Self { packets: product.max(floor).min(MOST_PACKETS), reason }
     }
 
-    /// What it was before it had a floor for senders that bunch.
+    /// The default without the floor for bursty senders, as earlier versions computed it.
     pub(crate) fn without_floor(self) -> Self {
         let Reason::Product { rate, round_trip, assumed, .. } = self.reason else { return self };
         let product = packets_in(rate, round_trip);
@@ -86,14 +88,14 @@ impl DefaultBound {
     }
 }
 
-/// How many packets a rate sends in that time, one that has begun included.
+/// Packets that `rate` sends in `time`, rounded up.
 fn packets_in(rate: Rate, time: Duration) -> u64 {
     // Less than 2^64 · 2^64.
     let bits_e9 = u128::from(rate.bits_per_second()) * u128::from(time.nanos());
     u64::try_from(bits_e9.div_ceil(8 * PACKET * 1_000_000_000)).unwrap_or(MOST_PACKETS)
 }
 
-/// How it came about.
+/// How the bound was derived, in words.
 impl std::fmt::Display for DefaultBound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.reason {

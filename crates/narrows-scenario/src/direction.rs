@@ -1,4 +1,4 @@
-//! One direction of a link, or a medium that both share: what the keys of its table say, and what that becomes.
+//! One direction of a link, or a medium shared by both: the keys of its table, and the effective values.
 
 mod build;
 mod conflict;
@@ -26,46 +26,46 @@ use crate::value::{
     Queue, Reorder, Scheduler, SchedulerKind, Slots, Surroundings, TraceUse,
 };
 
-/// What one direction of a link does. The default does nothing: unlimited, without delay or impairment.
+/// One direction of a link. The default does nothing: unlimited rate, no delay, no impairments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
-    /// Bits a second.
+    /// Rate in bits per second.
     pub rate: Rate,
-    /// Whether the wire is down at present, whatever its rate.
+    /// Whether the wire is currently down, whatever its rate.
     pub outage: bool,
-    /// The propagation delay; nothing where none is given.
+    /// Propagation delay; `None` if not given.
     pub delay: Option<Delay>,
-    /// Makes a constant delay a normal one with this standard deviation.
+    /// Standard deviation that turns a constant delay into a normal distribution.
     pub jitter: Option<Duration>,
-    /// Where packets wait; with a scheduler, where those of a class or flow do that has no queue of its own.
+    /// The queue. With a scheduler, the queue of each class or flow that has none of its own.
     pub queue: Queue,
-    /// What shares the transmitter among classes or flows.
+    /// Scheduler that shares the transmitter among classes or flows.
     pub scheduler: Option<Scheduler>,
-    /// The bound of the queue where none is given, and how it came about.
+    /// The default bound of the queue, used if none is given, and its derivation.
     pub default_bound: DefaultBound,
-    /// How many bits a packet is.
+    /// Framing overhead: how many bits a packet occupies.
     pub overhead: Overhead,
-    /// How long a packet holds the wire beyond its bits.
+    /// Profile of the time a packet occupies the wire beyond its bits.
     pub profile: Option<ProfileUse>,
-    /// The most that may pass at once after the wire was idle.
+    /// Largest burst that may pass at once after the wire was idle.
     pub burst: Bytes,
-    /// Losses other than those of a full queue.
+    /// Loss other than queue overflow.
     pub loss: Loss,
-    /// Packets that are duplicated on the wire.
+    /// Chance that a packet is duplicated on the wire.
     pub duplicate: Chance,
-    /// Bits that are flipped on the wire.
+    /// Bit errors on the wire.
     pub corrupt: Corrupt,
     /// Packets that skip the delay.
     pub reorder: Option<Reorder>,
-    /// Slots in which alone packets leave.
+    /// Time slots; packets leave only within a slot.
     pub slots: Option<Slots>,
-    /// What takes the place of the rate, the delay and others over time.
+    /// A trace that replaces the rate, the delay and other values over time.
     pub trace: Option<TraceUse>,
-    /// NetEm's single queue, exactly, in place of everything else.
+    /// NetEm's single queue, emulated exactly; it replaces everything else.
     pub exact_netem: Option<ExactNetem>,
-    /// What is a plain value in the engine, too: order, line limit, MTU.
+    /// Plain values of the engine: packet order, line limit, MTU.
     pub settings: LinkSettings,
-    /// What holds arriving packets to a rate without a queue.
+    /// Policer: limits arriving packets to a rate without a queue.
     pub policer: Option<PolicerUse>,
 }
 
@@ -96,12 +96,12 @@ impl Default for Direction {
 }
 
 impl Direction {
-    /// Sets what one key, or one part, says.
+    /// Sets one key or one part.
     pub(crate) fn set(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
         self.set_unchecked(key, node, around).map_err(|problem| problem.inside(key))
     }
 
-    /// Sets what a flag of this name says; the caller names the flag in the error.
+    /// Sets the value of the flag with this name. The caller names the flag in the error.
     pub(crate) fn set_flag(
         &mut self,
         key: &str,
@@ -122,7 +122,7 @@ impl Direction {
         }
     }
 
-    /// Sets the keys that NetEm's words mean.
+    /// Sets the keys that a string of NetEm options stands for.
     fn set_netem(&mut self, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
         let place = |problem: Problem| problem.put_at(&node.span);
         for (key, text) in
@@ -133,8 +133,8 @@ impl Direction {
         Ok(())
     }
 
-    /// What counts as the length of a packet: what is given, or for stations that contend what their MAC adds, and for
-    /// opportunities the four bytes that mahimahi's device adds.
+    /// The effective overhead: the given one; else, for contending stations, the MAC overhead; for
+    /// transmission opportunities, the four bytes that mahimahi's device adds.
     pub fn effective_overhead(&self) -> Overhead {
         let kind = self.scheduler.as_ref().map(|scheduler| scheduler.kind);
         let has_opportunities =
@@ -147,7 +147,7 @@ impl Direction {
         }
     }
 
-    /// The delay that packets have without a trace, with the jitter; zero where none is given.
+    /// The effective delay without a trace, jitter included; zero if none is given.
     pub fn effective_delay(&self) -> Delay {
         match (self.delay.clone().unwrap_or(Delay::constant(Duration::ZERO)), self.jitter) {
             (Delay { source: DelaySource::Constant(mean), per_byte }, Some(sd)) => {
@@ -157,7 +157,7 @@ impl Direction {
         }
     }
 
-    /// The mean of the delay that packets have, where it is known: that of the trace where it has one.
+    /// Mean of the effective delay, if known. A delay trace takes precedence.
     pub fn mean_delay(&self) -> Option<Duration> {
         match (&self.exact_netem, &self.trace) {
             (Some(netem), _) => Some(netem.mean_delay()),
@@ -166,7 +166,7 @@ impl Direction {
         }
     }
 
-    /// The longest delay, or that which one packet in a thousand exceeds, where it is known.
+    /// The largest delay, or its p99.9 if it has no maximum; `None` if unknown.
     pub fn longest_delay(&self) -> Option<Duration> {
         match (&self.exact_netem, &self.trace) {
             (Some(_), _) => None,
@@ -175,12 +175,12 @@ impl Direction {
         }
     }
 
-    /// Whether a trace says how long packets propagate.
+    /// Whether a trace sets the propagation delay.
     pub(crate) fn follows_delay_trace(&self) -> bool {
         self.trace.as_ref().is_some_and(|trace| trace.trace.delay().is_some())
     }
 
-    /// Whether it is said how long packets propagate.
+    /// Whether any setting determines the propagation delay.
     pub(crate) fn says_delay(&self) -> bool {
         self.delay.is_some()
             || self.jitter.is_some()
@@ -188,12 +188,12 @@ impl Direction {
             || self.exact_netem.is_some()
     }
 
-    /// NetEm's single queue, where it is all of the link.
+    /// NetEm's single queue, if it is the whole link.
     pub(crate) fn single_netem(&self) -> Option<&ExactNetem> {
         self.exact_netem.as_ref().filter(|_| !self.says_queue())
     }
 
-    /// NetEm's single queue, where another queue or a scheduler is in it.
+    /// NetEm's single queue, if it contains another queue or a scheduler.
     pub(crate) fn netem_around(&self) -> Option<&ExactNetem> {
         self.exact_netem.as_ref().filter(|_| self.says_queue())
     }
@@ -202,7 +202,7 @@ impl Direction {
         self.scheduler.is_some() || self.queue != Queue::default()
     }
 
-    /// The rate over time, for bounds: the mean of the trace where it has one.
+    /// Mean rate over time, used for default bounds: the trace's mean if it has a rate.
     pub(crate) fn mean_rate(&self) -> Rate {
         match (&self.exact_netem, &self.trace) {
             (Some(netem), _) => netem.rate(),
@@ -211,12 +211,12 @@ impl Direction {
         }
     }
 
-    /// The rate that packets have where no trace says it: that of the link, or none while it is down.
+    /// The effective rate without a trace: the link's rate, or zero while the link is down.
     pub fn effective_rate(&self) -> Rate {
         if self.outage { Rate::DOWN } else { self.own_rate() }
     }
 
-    /// The rate that the link has by itself: its own, or where it gives none that of its profile.
+    /// The link's configured rate, or else that of its profile.
     pub(crate) fn own_rate(&self) -> Rate {
         match (self.rate, &self.profile) {
             (Rate::UNLIMITED, Some(profile)) => profile.rate().unwrap_or(Rate::UNLIMITED),
@@ -224,17 +224,18 @@ impl Direction {
         }
     }
 
-    /// Whether the rate is that of the profile.
+    /// Whether the rate comes from the profile.
     pub(crate) fn has_rate_of_profile(&self) -> bool {
         self.rate == Rate::UNLIMITED && self.own_rate() != Rate::UNLIMITED
     }
 
-    /// The bound of the queue, given or default. With a scheduler it is that of each class that has none of its own.
+    /// The bound of the queue, given or default. With a scheduler, the bound of each class that has none of
+    /// its own.
     pub fn bound(&self) -> Bound {
         self.queue.bound.unwrap_or(self.default_bound.bound())
     }
 
-    /// How much may wait in all; nothing where only the classes of a scheduler have bounds.
+    /// The bound on the total backlog; `None` if only the classes of a scheduler have bounds.
     pub fn whole_bound(&self) -> Option<Bound> {
         match &self.scheduler {
             None => Some(self.bound()),
@@ -242,15 +243,15 @@ impl Direction {
         }
     }
 
-    /// The classes of the scheduler, in the order of their numbers in the engine; none where there is no scheduler, or
-    /// where it serves flows.
+    /// The classes of the scheduler, in the order of their numbers in the engine; empty without a scheduler
+    /// or if it schedules flows.
     pub fn classes(&self) -> Vec<DirectionClass> {
         let Some(scheduler) = &self.scheduler else { return Vec::new() };
         scheduler.direction_classes(self.queue, self.default_bound.bound())
     }
 
-    /// The classes of a shaper, those with others below them included, in the order in which the engine tells where they
-    /// stand, each with how many are above it; none without a shaper.
+    /// All classes of a shaper, inner classes included, in the order in which the engine reports their
+    /// state, each with its depth in the tree; empty without a shaper.
     pub fn class_tree(&self) -> Vec<(String, usize)> {
         let Some(scheduler) = self.scheduler.as_ref().filter(|scheduler| scheduler.kind.is_shaper()) else {
             return Vec::new();
@@ -261,12 +262,12 @@ impl Direction {
         }
     }
 
-    /// The same direction with another scheduler, by its name or `none`. Classes, or flows, are kept as far as that
-    /// scheduler can serve them: `sfq`, `fq_codel` and `fq_pie` tell flows apart by themselves, `pfifo_fast` has its own
-    /// bands, and what knows no weights has none.
+    /// Returns this direction with another scheduler, given by name or `none`. Keeps the classes or flows
+    /// as far as the new scheduler supports them: `sfq`, `fq_codel` and `fq_pie` classify flows themselves,
+    /// `pfifo_fast` has fixed bands, and a scheduler without weights drops them.
     ///
     /// # Errors
-    /// When no scheduler has that name, or it does not take these classes or this direction.
+    /// If there is no such scheduler, or it does not support these classes or this direction.
     pub fn with_scheduler(&self, name: &str) -> Result<Self, ScenarioError> {
         let wrong =
             |problem: Problem| ScenarioError::new("scheduler", name, vec![problem.at(&(0..name.len()))]);

@@ -3,41 +3,41 @@
 use narrows_core::rules::PreparedRules;
 use narrows_core::{BuildError, Change, Engine, LinkConfig, RulesChange, Time};
 
-/// One change of a running network, by the engine's names.
+/// One change of a running network, in the engine's names.
 #[derive(Debug)]
 pub enum EngineChange {
-    /// Of a link.
+    /// Changes a link.
     Link {
-        /// Its name.
+        /// Name of the link.
         link: String,
-        /// What changes.
+        /// The change.
         change: Change,
     },
-    /// A link is added, to which nothing leads yet.
+    /// Adds a link that nothing leads to yet.
     AddLink(Box<LinkConfig>),
-    /// Of rules.
+    /// Changes rules.
     Rules {
-        /// Their name.
+        /// Name of the rules.
         rules: String,
-        /// What changes.
+        /// The change.
         change: RulesChange,
     },
-    /// Rules that are ready take the place of others.
+    /// Replaces rules with prepared ones.
     ReplaceRules {
-        /// Their name.
+        /// Name of the rules.
         rules: String,
-        /// What comes in their place.
+        /// The replacement.
         with: Box<PreparedRules>,
     },
 }
 
 impl EngineChange {
-    /// Makes it in the engine at `at`. Where nothing has that name any more, nothing changes. Gives back the rules that
-    /// others have taken the place of: whoever has little time lets another thread drop them.
+    /// Applies the change to the engine at `at`. Does nothing if the named link or rules no longer exist.
+    /// Returns the replaced rules, so that a time-critical caller can drop them in another thread.
     ///
     /// # Errors
-    /// As [`Engine::add_link`] and [`Engine::change_rules`]; a change that comes from a scenario in step with the engine is
-    /// one that it takes.
+    /// As [`Engine::add_link`] and [`Engine::change_rules`]. A change that comes from a scenario in step
+    /// with the engine is always accepted.
     pub fn make<B>(self, engine: &mut Engine<B>, at: Time) -> Result<Option<PreparedRules>, BuildError> {
         match self {
             Self::Link { link, change } => {

@@ -1,8 +1,8 @@
-//! The files that a scenario names: samples, tables, patterns, traces.
+//! Files that a scenario names: samples, tables, patterns, traces.
 //!
-//! Names are relative to the folder of the scenario. A file is read once: for as long as the scenario lives, its name
-//! means the same contents, whatever becomes of the file, so that a change of one part of a value does not bring in
-//! other samples, and a run can be replayed from what was read.
+//! Names are relative to the scenario's folder. Each file is read once. Its name then means the same
+//! contents for the lifetime of the scenario, even if the file changes, so that changing one part of a
+//! value does not load other samples, and a run can be replayed from what was read.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use crate::problem::{Found, Problem, ScenarioError};
 use crate::tables::TableError;
 use crate::trace::{Format, Trace};
 
-/// The largest file: a mistyped name may be that of an image of a disk.
+/// Maximum size of a file. Guards against a mistyped name, for example that of a disk image.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-/// The longest scenario or script: some hundred thousand lines.
+/// Maximum length of a scenario or script: some hundred thousand lines.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
-/// The text of a scenario or script that is given by its name, and that name. It may come through a pipe; `-` is the
+/// Reads a scenario or script by name; returns its text and its name. The file may be a pipe; `-` is the
 /// standard input.
 ///
 /// # Errors
-/// When it cannot be read, is no text, or is longer than [`LONGEST_TEXT`], as a device is that never ends.
+/// If the file cannot be read, is not text, or is longer than [`LONGEST_TEXT`], as an endless device is.
 pub fn read_text(path: &Path, what: &str) -> Result<(String, String), ScenarioError> {
     let file = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
     text_of(path).map(|text| (text, file.clone())).map_err(|why| {
@@ -50,17 +50,17 @@ fn text_of(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
 }
 
-/// Where the files come from that a scenario names, and what has been read of them. Clones share that.
+/// The source of the files that a scenario names, and a cache of those read so far. Clones share both.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// Where names start from; nothing where all contents are given.
+    /// Folder that names are relative to; `None` if all contents are given in memory.
     folder: Option<PathBuf>,
     read: Arc<Mutex<Vec<NamedFile>>>,
     traces: Arc<Mutex<Vec<KnownTrace>>>,
 }
 
-/// A trace that has been made of a file. A long one takes a second to read, which a running link that is to follow it, or
-/// to follow it from another place, cannot wait for.
+/// A parsed trace. A long trace takes a second to parse. A running link that starts to follow the trace, or
+/// follows it from another position, cannot wait that long.
 #[derive(Clone, Debug)]
 struct KnownTrace {
     file: NamedFile,
@@ -68,12 +68,12 @@ struct KnownTrace {
     trace: Arc<Trace>,
 }
 
-/// A file that a scenario names, and what was in it. Cheap to clone.
+/// A file that a scenario names, with its contents. Cheap to clone.
 #[derive(Clone)]
 pub struct NamedFile {
-    /// As the scenario names it.
+    /// The name in the scenario.
     pub name: Arc<str>,
-    /// What is in it.
+    /// The contents.
     pub contents: Arc<[u8]>,
 }
 
@@ -92,7 +92,8 @@ impl std::fmt::Debug for NamedFile {
     }
 }
 
-/// Where files come from is no part of what a scenario says; the values that were made of them compare their contents.
+/// The source of files does not count in comparisons of scenarios; the values made from files compare their
+/// contents.
 impl PartialEq for Files {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -100,13 +101,13 @@ impl PartialEq for Files {
 }
 
 impl Files {
-    /// Files in the folder of this scenario, and wherever a name leads from there.
+    /// Files relative to the folder of this scenario; a name may lead out of the folder.
     pub fn beside(scenario: impl AsRef<Path>) -> Self {
         let folder = scenario.as_ref().parent().unwrap_or(Path::new(""));
         Self { folder: Some(folder.into()), ..Self::default() }
     }
 
-    /// These files and no others: nothing is read from the disk.
+    /// These files only; nothing is read from disk.
     ///
     /// ```
     /// # use narrows_scenario::{Files, Scenario};
@@ -130,7 +131,8 @@ impl Files {
         files
     }
 
-    /// Says what is in a file, as if it had been read now. The first contents of a name stay.
+    /// Sets the contents of a file, as if it had just been read. If the name already has contents, they
+    /// stay.
     pub fn add(&self, name: impl Into<Arc<str>>, contents: impl Into<Arc<[u8]>>) {
         let file = NamedFile { name: name.into(), contents: contents.into() };
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,19 +141,19 @@ impl Files {
         }
     }
 
-    /// All that were read, in the order in which they first were.
+    /// All files read so far, in the order of their first use.
     pub fn all(&self) -> Vec<NamedFile> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether there is a file of this name; of those without contents or that cannot be read, too.
+    /// Whether there is a file with this name, including empty and unreadable files.
     pub(crate) fn has(&self, name: &str) -> bool {
         let on_disk = || self.folder.as_ref().is_some_and(|folder| folder.join(name).is_file());
         let is_read = || self.all().iter().any(|file| *file.name == *name);
         !name.is_empty() && (is_read() || preset_trace(name).is_some() || on_disk())
     }
 
-    /// The file of this name.
+    /// Returns the file with this name.
     fn file(&self, name: &str) -> Result<NamedFile, String> {
         if let Some(file) = self.all().into_iter().find(|file| *file.name == *name) {
             return Ok(file);
@@ -179,7 +181,7 @@ impl Files {
         })
     }
 
-    /// Reads the file that a value names and makes of it what `parse` does, whose error shows both places.
+    /// Reads the file that a value names and parses it with `parse`. Errors show the place in both files.
     pub(crate) fn parse<T>(
         &self,
         node: &Node,
@@ -190,7 +192,7 @@ impl Files {
         Ok((file, parsed))
     }
 
-    /// Reads the trace that a value names; one that has been read is not made again.
+    /// Reads the trace that a value names. A trace that was read before is not parsed again.
     pub(crate) fn trace(
         &self,
         node: &Node,
@@ -208,7 +210,7 @@ impl Files {
         Ok((file, trace))
     }
 
-    /// The same for a file of numbers.
+    /// Same for a file of numbers.
     pub(crate) fn table<T>(
         &self,
         node: &Node,

@@ -1,4 +1,4 @@
-//! A scenario from flags: two hosts, `client` and `server`, and one link called `link` between them.
+//! Scenarios from flags: two hosts, `client` and `server`, and a link named `link` between them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,8 +18,8 @@ use crate::problem::{Problem, Problems, ScenarioError};
 use crate::scenario::{self, Scenario};
 use crate::{units, value};
 
-/// What the user typed after each flag: one value for both directions, or `DOWN/UP`. Down is from the server to the
-/// client. Values are written as in a file, without quotes.
+/// The values typed after each flag: one value for both directions, or `DOWN/UP`. Down is from the server
+/// to the client. Values are written as in a file, without quotes.
 ///
 /// ```
 /// # use narrows_scenario::{LinkFlags, Scenario};
@@ -30,26 +30,26 @@ use crate::{units, value};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkFlags(BTreeMap<String, String>);
 
-/// A flag about a link.
+/// A flag that sets a key of the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFlag {
-    /// Its name, without hyphens.
+    /// Name without hyphens.
     pub name: &'static str,
-    /// What its value is called.
+    /// Placeholder for its value in the help.
     pub value: &'static str,
-    /// What it does.
+    /// Help text.
     pub help: String,
 }
 
 impl LinkFlags {
-    /// The same with this flag: the name of a key of a link, `netem-up`, `netem-down`, `seed` or `duration`.
+    /// Adds this flag: the name of a key of a link, `netem-up`, `netem-down`, `seed` or `duration`.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.0.insert(name.into(), value.into());
         self
     }
 
-    /// The same with this flag, if it is given.
+    /// Adds this flag if it has a value.
     #[must_use]
     pub fn given(self, name: &str, value: Option<String>) -> Self {
         match value {
@@ -58,12 +58,12 @@ impl LinkFlags {
         }
     }
 
-    /// What was typed after this flag.
+    /// The value typed after this flag.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The flags about a link that there are: one for each key, and NetEm's words for each direction.
+    /// All link flags: one for each key, and NetEm options for each direction.
     pub fn known() -> Vec<LinkFlag> {
         let names = format!("Link preset, overridden by other flags: {}", Preset::names().join(", "));
         let mut all = vec![LinkFlag { name: PRESET, value: "NAME", help: names }];
@@ -83,7 +83,7 @@ impl LinkFlags {
     }
 }
 
-/// What a flag does, in one line.
+/// One line of help for a flag.
 fn help(key: &dyn Key) -> String {
     let mut help = plain(key.doc()).trim_end_matches('.').to_string();
     if !key.flag().examples.is_empty() {
@@ -96,7 +96,7 @@ fn help(key: &dyn Key) -> String {
     help
 }
 
-/// The text of a sentence without its links.
+/// The text of a sentence with its links removed.
 fn plain(text: &str) -> String {
     match text.split_once('[').and_then(|(before, rest)| Some((before, rest.split_once("](")?))) {
         Some((before, (shown, rest))) => {
@@ -108,16 +108,16 @@ fn plain(text: &str) -> String {
 
 /// The names of the hosts.
 const HOSTS: [&str; 2] = ["client", "server"];
-/// The flag of presets.
+/// The flag for presets.
 const PRESET: &str = "preset";
 /// The name of the link.
 const LINK: &str = "link";
 
 impl Scenario {
-    /// A scenario of two hosts, `client` and `server`, and one link called `link`.
+    /// Builds a scenario of two hosts, `client` and `server`, and one link named `link`.
     ///
     /// # Errors
-    /// Name the flag, what was found and what is allowed.
+    /// The error names the flag, what was found and what is allowed.
     pub fn from_flags(flags: &LinkFlags) -> Result<Self, ScenarioError> {
         let mut problems = Problems::default();
         let mut line = CommandLine::default();
@@ -183,9 +183,9 @@ impl Scenario {
 const COMMAND_LINE: &str = "command line";
 
 impl LinkFlags {
-    /// Sets what a preset says, which comes before all other flags.
+    /// Applies a preset. All other flags override it.
     fn apply_preset(&self, link: &mut Link, name: &str, start: usize, files: &Files) -> Result<(), Problem> {
-        // A name may look like a number to TOML.
+        // TOML would read some names as numbers.
         let span = start..start + name.len();
         let node = Node { span, value: Value::String(name.into()) };
         let hosts = HOSTS.map(String::from);
@@ -194,7 +194,7 @@ impl LinkFlags {
             .map_err(|problem| problem.inside(&format!("--{PRESET}")))
     }
 
-    /// The keys of one way that flags other than the preset say.
+    /// The keys that flags other than the preset set for one direction.
     fn beside(&self, way: Way) -> Beside {
         let mut beside = Beside::default();
         for (flag, text) in self.link_keys().into_iter().filter(|(flag, _)| *flag != PRESET) {
@@ -207,7 +207,7 @@ impl LinkFlags {
         beside
     }
 
-    /// The flags about the link that are given, in the order of the keys.
+    /// The link flags that are given, in the order of the keys.
     fn link_keys(&self) -> Vec<(&str, &str)> {
         let known = Self::known();
         let place = |name: &str| known.iter().position(|flag| flag.name == name).unwrap_or(known.len());
@@ -218,25 +218,26 @@ impl LinkFlags {
     }
 }
 
-/// The flags of NetEm's words, and the direction of each.
+/// The flags for NetEm options, each with its direction.
 const NETEM: [(&str, Option<Way>); 3] =
     [("netem", None), ("netem-up", Some(Way::Up)), ("netem-down", Some(Way::Down))];
 
 impl LinkFlags {
-    /// The flags of NetEm's words that are given and understood: name, direction and meaning.
+    /// The flags for NetEm options that are given and valid: name, direction and meaning.
     fn netem_flags(&self) -> Vec<(&'static str, Option<Way>, netem::Qdisc)> {
         let given = NETEM.into_iter().filter_map(|flag| Some((flag, self.get(flag.0)?)));
         given.filter_map(|((flag, way), text)| Some((flag, way, netem::parse(text).ok()?))).collect()
     }
 
-    /// The seed that NetEm's words give.
+    /// The seed in the NetEm options.
     fn netem_seed(&self) -> Option<u64> {
         let exact = self.get("exact-netem").and_then(|text| netem::parse(text).ok());
         let all = self.netem_flags().into_iter().map(|(_, _, qdisc)| qdisc).chain(exact);
         all.filter_map(|qdisc| qdisc.seed()).next()
     }
 
-    /// Flags that say what NetEm's words say, too: which of them counts would be up to their order.
+    /// Flags that set what the NetEm options also set. These are errors, as the result would depend on the
+    /// order.
     fn said_twice(&self, places: &BTreeMap<&str, Range<usize>>) -> Vec<Problem> {
         let given = self.netem_flags();
         let mut problems = Vec::new();
@@ -276,10 +277,11 @@ impl LinkFlags {
     }
 }
 
-/// A code point (DSCP) by its name or number, as the value of the flag `--FLAG`: what a file takes for `dscp`.
+/// Parses a code point (DSCP) by name or number, as the value of the flag `--FLAG`. Accepts what a file
+/// accepts for `dscp`.
 ///
 /// # Errors
-/// When there is no such code point: names the flag and what is allowed.
+/// If there is no such code point. The error names the flag and what is allowed.
 pub fn code_point(flag: &str, text: &str) -> Result<u8, ScenarioError> {
     let mut line = CommandLine::default();
     let start = line.add(flag, text);
@@ -288,10 +290,10 @@ pub fn code_point(flag: &str, text: &str) -> Result<u8, ScenarioError> {
     })
 }
 
-/// A span of time such as `50us`, as the value of the flag `--FLAG`.
+/// Parses a duration such as `50us`, as the value of the flag `--FLAG`.
 ///
 /// # Errors
-/// When it is none: names the flag and what is allowed.
+/// If it is not a duration. The error names the flag and what is allowed.
 pub fn span_of_time(flag: &str, text: &str) -> Result<Duration, ScenarioError> {
     let mut line = CommandLine::default();
     let start = line.add(flag, text);
@@ -300,12 +302,12 @@ pub fn span_of_time(flag: &str, text: &str) -> Result<Duration, ScenarioError> {
     })
 }
 
-/// The flags in a row, for errors to point at.
+/// The flags joined into one line, which errors point into.
 #[derive(Default)]
 struct CommandLine(String);
 
 impl CommandLine {
-    /// Adds a flag; gives where its value begins.
+    /// Adds a flag; returns the offset of its value.
     fn add(&mut self, key: &str, value: &str) -> usize {
         if !self.0.is_empty() {
             self.0.push(' ');
@@ -325,7 +327,7 @@ impl CommandLine {
     }
 }
 
-/// A file for both ways, or one for each: a `/` stands between them, and within paths.
+/// Splits file names for one or both directions. A `/` separates them, but also occurs within paths.
 fn of_files<'a>(text: &'a str, files: &Files) -> Vec<&'a str> {
     let is_there = |name: &str| files.has(name.trim());
     let pair = |(at, _)| [&text[..at], &text[at + 1..]];
@@ -338,7 +340,7 @@ fn of_files<'a>(text: &'a str, files: &Files) -> Vec<&'a str> {
 /// Sets one key from `VALUE` or `DOWN/UP`.
 fn set(link: &mut Link, key: &str, text: &str, start: usize, files: &Files) -> Result<(), Problem> {
     let flag = format!("--{key}");
-    // NetEm's words have a flag for each direction, and may name files.
+    // NetEm options have a flag for each direction, and may name files.
     let (key, only) =
         NETEM.iter().find(|(name, _)| *name == key).map_or((key, None), |(_, way)| ("netem", *way));
     let parts: Vec<&str> = match key {

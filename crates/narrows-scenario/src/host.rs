@@ -1,4 +1,4 @@
-//! Hosts: where programs run and traffic comes from.
+//! Hosts: where programs run and traffic starts and ends.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -15,26 +15,26 @@ use crate::problem::{Found, Problem};
 /// A host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// Unique among hosts, junctions and routers.
+    /// Name, unique among hosts, junctions and routers.
     pub name: String,
-    /// Where it is in a live run.
+    /// Network namespace of the host in a live run.
     pub place: Place,
-    /// The addresses that were given; see [`Port::addresses`](crate::Port) for those in force.
+    /// The configured addresses. See [`Port::addresses`](crate::Port) for the effective ones.
     pub addresses: Vec<HostAddress>,
 }
 
 impl Host {
-    /// A host of which no more is known.
+    /// A host with default settings.
     pub(crate) fn plain(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 }
 
-/// Where a host is in a live run. Virtual time takes no notice.
+/// Network namespace of a host in a live run. Ignored in virtual time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// A network namespace of its own, made for the run.
+    /// A new network namespace, created for the run.
     #[default]
     New,
     /// An existing network namespace, by its name under `/run/netns` or its path.
@@ -46,23 +46,23 @@ pub enum Place {
 /// An address of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostAddress {
-    /// On which link; nothing for the only one.
+    /// The link; `None` if the host has only one.
     pub link: Option<String>,
     /// The address.
     pub address: Address,
 }
 
-/// An IP address and the length of its network's prefix.
+/// An IP address and its prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// The address.
     pub ip: IpAddr,
-    /// Bits of the prefix: at most 32, or 128 for IPv6.
+    /// Prefix length in bits: at most 32, or 128 for IPv6.
     pub prefix: u8,
 }
 
 impl Address {
-    /// The network that it is in: the first address and the length of the prefix.
+    /// The network that contains it: its first address and the prefix length.
     pub fn network(self) -> Self {
         let ip = match self.ip {
             IpAddr::V4(ip) => {
@@ -77,7 +77,7 @@ impl Address {
         Self { ip, ..self }
     }
 
-    /// The addresses of its network, as the engine has them.
+    /// The network as the engine's prefix type.
     pub(crate) fn prefix(self) -> Prefix {
         match self.ip {
             IpAddr::V4(ip) => Prefix::new(ip.to_ipv6_mapped().octets(), 96 + self.prefix.min(32)),
@@ -85,7 +85,7 @@ impl Address {
         }
     }
 
-    /// The address alone.
+    /// The address with a full-length prefix.
     pub(crate) fn host(ip: IpAddr) -> Self {
         Self { ip, prefix: if ip.is_ipv4() { 32 } else { 128 } }
     }

@@ -1,4 +1,4 @@
-//! Scenarios of scripts: two hosts, and the rules between them.
+//! Scenarios from ipfw scripts: two hosts, and the rules between them.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -11,34 +11,34 @@ use crate::ipfw::{Context, Script, fits, interface_names};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::scenario::Scenario;
 
-/// What the two hosts and the link between them are called, as in a scenario of flags.
+/// Names of the two hosts, as in a scenario from flags.
 const HOSTS: [&str; 2] = ["client", "server"];
-/// The link at which the rules are, and so the interface that they see.
+/// The link with the rules, which is also the interface name that the rules see.
 const LINK: &str = "net";
 
-/// Which ports are behind the rules of the short form.
+/// Which ports the rules of the short form apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports<'a> {
-    /// The client's programs talk to these ports of others.
+    /// Traffic between the client's programs and these ports of other hosts.
     Client(&'a str),
-    /// Others talk to these ports of the client.
+    /// Traffic between other hosts and these ports of the client.
     Server(&'a str),
 }
 
-/// Whose the interfaces are that rules name.
+/// Which host owns each interface that rules name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interfaces {
-    /// What the client has: what it sends leaves by them.
+    /// The client's interfaces: what the client sends leaves by them.
     pub client: Vec<String>,
-    /// What the server has.
+    /// The server's interfaces.
     pub server: Vec<String>,
 }
 
 impl Interfaces {
-    /// Adds one, as in `em0=client`.
+    /// Adds an interface, as in `em0=client`.
     ///
     /// # Errors
-    /// Says what is allowed.
+    /// The error says what is allowed.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         let (name, host) = text
             .split_once('=')
@@ -63,8 +63,8 @@ impl Interfaces {
 }
 
 impl Script {
-    /// Reads a script for the scenario that [`Script::scenario`] makes of it. In its rules `client` and `server` are the
-    /// addresses of the two hosts, and the only interface is `net`.
+    /// Parses a script for the scenario that [`Script::scenario`] builds from it. In its rules, `client`
+    /// and `server` are the addresses of the two hosts, and the only interface is `net`.
     ///
     /// # Errors
     /// As [`Script::parse`].
@@ -72,11 +72,12 @@ impl Script {
         Self::at_interfaces(text, file, &Interfaces::default())
     }
 
-    /// The same where rules name interfaces. Where `interfaces` says nothing and rules name a single one that is not known,
-    /// it is the client's.
+    /// Same for rules that name interfaces. If `interfaces` is empty and the rules name a single unknown
+    /// interface, it belongs to the client.
     ///
     /// # Errors
-    /// As [`Script::parse`], and where no rule is left that leads to a pipe, as all of them name interfaces that nobody has.
+    /// As [`Script::parse`], and if no remaining rule leads to a pipe because all of them name unknown
+    /// interfaces.
     pub fn at_interfaces(text: &str, file: &str, interfaces: &Interfaces) -> Result<Self, ScenarioError> {
         let plain = Scenario::from_flags(&LinkFlags::default())?;
         let addresses = |host: &&str| {
@@ -126,7 +127,7 @@ impl Script {
         Ok(script)
     }
 
-    /// Whether there are rules that lead to pipes, and none of them holds for any packet.
+    /// Whether there are rules that lead to pipes, but none of them matches any packet.
     fn no_pipe_is_reached(&self) -> bool {
         let mut leading = self
             .rules
@@ -141,24 +142,26 @@ impl Script {
     /// Reads a script from a file.
     ///
     /// # Errors
-    /// When the file cannot be read, and as [`Script::parse`].
+    /// If the file cannot be read, and as [`Script::parse`].
     pub fn load(path: impl AsRef<Path>, interfaces: &Interfaces) -> Result<Self, ScenarioError> {
         let (text, file) = files::read_text(path.as_ref(), "script")?;
         Self::at_interfaces(&text, &file, interfaces)
     }
 
-    /// The scenario of a client and a server with these rules between them: `out` is from the client to the server. Files
-    /// that it names are found from the folder of `file`.
+    /// Builds a scenario of a client and a server with these rules between them: `out` is from the client
+    /// to the server. Files that the script names are relative to the folder of `file`.
     ///
     /// # Errors
-    /// When it names a file that cannot be read or is wrong. The lines are those of the scenario.
+    /// If the script names a file that cannot be read or is invalid. Line numbers refer to the generated
+    /// scenario.
     pub fn scenario(&self, file: &str) -> Result<Scenario, ScenarioError> {
         Scenario::parse(&self.to_toml(LINK, HOSTS), file)
             .map_err(|error| error.of(&format!("{file}, as a scenario")))
     }
 
-    /// The short form of Dummynet's `netconfig`: only packets from or to these ports cross a pipe, one for each way that is
-    /// given. A pipe is a rate, or what follows `pipe N config`: `6mbit`, `bw 6Mbit/s delay 10ms queue 20`.
+    /// The short form of Dummynet's `netconfig`: only packets from or to these ports cross a pipe, one for
+    /// each direction that is given. A pipe is a rate, or what follows `pipe N config`: `6mbit`, `bw
+    /// 6Mbit/s delay 10ms queue 20`.
     ///
     /// # Errors
     /// As [`Script::parse`].

@@ -1,10 +1,12 @@
-//! Keys as data: all that there is to know about a key of a scenario file stands in one [`Row`].
+//! Keys as data: one [`Row`] holds everything that is known about a key of a scenario file.
 //!
-//! The rows of a table say how it is read, with errors that name what is allowed; how it is written, as what differs from
-//! the defaults; which parts `set` can change; what the JSON Schema says of it; what `check` prints; and the tables of
-//! `docs/scenario.md`. A default is that of the struct's `Default`: no row repeats it, nor its unit or range.
+//! The rows of a table define how it is parsed, with errors that name what is allowed; how it is written,
+//! as the keys that differ from their defaults; which parts `set` can change; its JSON Schema; what `check`
+//! prints; and the tables of `docs/scenario.md`. A default is the field's value in the struct's `Default`:
+//! no row repeats the default, nor its unit or range.
 //!
-//! By hand stay checks across keys ([`Keyed::check`]), and what values become in the engine.
+//! Code outside the rows handles checks across keys ([`Keyed::check`]) and the conversion of values to the
+//! engine's.
 
 pub(crate) mod compound;
 pub(crate) mod kind;
@@ -24,18 +26,18 @@ use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::surroundings::Surroundings;
 
-/// A struct that a table of the file becomes, key by key.
+/// A struct that is parsed from a table of the file, key by key.
 pub(crate) trait Keyed: Default + 'static {
-    /// Its keys, in the order in which they are read, written and described.
+    /// Its keys, in the order in which they are parsed, written and documented.
     const ROWS: &'static [Row<Self>];
-    /// Keys of which a table has exactly one; they come before the others.
+    /// Keys of which a table has exactly one. They precede the others.
     const CHOICES: &'static [Row<Self>] = &[];
-    /// What errors say where there is none of them, or several.
+    /// Error texts for a table that has none of them, or several.
     const CHOOSING: Choosing =
         Choosing { none: "a key is missing", several: "too many keys", help: "keep one" };
 
-    /// Makes what follows from several keys, after all of them were read from `table`, and says what is wrong across
-    /// keys; `place` is pointed at where no key is.
+    /// Derives what depends on several keys, after all keys were read from `table`, and checks constraints
+    /// across keys. Errors without a key point at `place`.
     fn finish(
         &mut self,
         table: &Table,
@@ -46,37 +48,38 @@ pub(crate) trait Keyed: Default + 'static {
         self.check(table, place)
     }
 
-    /// What is wrong across keys, after all of them were read from `table`; `place` is pointed at where no key is.
+    /// Checks constraints across keys, after all keys were read from `table`. Errors without a key point at
+    /// `place`.
     fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
         let (_, _) = (table, place);
         Ok(())
     }
 }
 
-/// Gets a value as it stands in a file; nothing where there is none.
+/// Returns a value as written in a file; `None` if unset.
 type Get<T> = fn(&T) -> Option<Value>;
-/// Sets a value from what stands in a file.
+/// Sets a value from a node of a file.
 type Set<T> = fn(&mut T, &Node, Surroundings<'_>) -> Result<(), Problem>;
 
-/// One key of a table that becomes a `T`.
+/// One key of a table that is parsed into a `T`.
 pub(crate) struct Row<T: 'static> {
     name: &'static str,
     aliases: &'static [&'static str],
     doc: &'static str,
     kind: &'static dyn Kind,
     get: Get<T>,
-    /// Nothing where whoever reads the table reads it by itself.
+    /// `None` if the reader of the table parses this key itself.
     set: Option<Set<T>>,
     is_required: bool,
     is_choice: bool,
-    /// What to do where it is missing.
+    /// The help text of the error for a missing key.
     help: Option<&'static str>,
     default: Option<&'static str>,
     flag: Flag,
     is_explained: bool,
 }
 
-/// How the help shows the flag of a key: what its value is called, and examples.
+/// How the help shows the flag of a key: a placeholder for its value, and examples.
 #[derive(Clone, Copy)]
 pub(crate) struct Flag {
     pub(crate) value: &'static str,
@@ -84,7 +87,7 @@ pub(crate) struct Flag {
 }
 
 impl<T> Row<T> {
-    /// A key. `doc` says in one sentence what it does; [`row!`](crate::keys::row) makes one from a field.
+    /// A key. `doc` says in one sentence what it does. [`row!`](crate::keys::row) makes one from a field.
     pub(crate) const fn new(
         name: &'static str,
         kind: &'static dyn Kind,
@@ -95,7 +98,7 @@ impl<T> Row<T> {
         Self { set: Some(set), ..Self::apart(name, kind, doc, get) }
     }
 
-    /// A key whose value whoever reads the table reads apart, as it needs more than a value has around it.
+    /// A key that the reader of the table parses itself, because its value needs more context.
     pub(crate) const fn apart(
         name: &'static str,
         kind: &'static dyn Kind,
@@ -119,47 +122,47 @@ impl<T> Row<T> {
         }
     }
 
-    /// The same, with other names that mean this key.
+    /// Adds other names for this key.
     pub(crate) const fn alias(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
-    /// The same, where a table must have it.
+    /// Makes the key required.
     pub(crate) const fn required(self) -> Self {
         Self { is_required: true, ..self }
     }
 
-    /// The same, as one of several of which a table has one: it has no default.
+    /// Makes this key one of several of which a table has exactly one. It has no default.
     pub(crate) const fn choice(self) -> Self {
         Self { is_choice: true, ..self }
     }
 
-    /// The same, with what the error where it is missing says to do.
+    /// Makes the key required, with a help text for the error when it is missing.
     pub(crate) const fn required_with(self, help: &'static str) -> Self {
         Self { is_required: true, help: Some(help), ..self }
     }
 
-    /// The same, with how the help shows its flag.
+    /// Sets how the help shows its flag.
     pub(crate) const fn flag(self, value: &'static str, examples: &'static str) -> Self {
         Self { flag: Flag { value, examples }, ..self }
     }
 
-    /// The same, where `check` explains its value in words of its own.
+    /// Marks the key as one whose value `check` explains in a sentence of its own.
     pub(crate) const fn explained(self) -> Self {
         Self { is_explained: true, ..self }
     }
 
-    /// Whether it does.
+    /// Whether `check` explains it in a sentence of its own.
     pub(crate) const fn is_explained(&self) -> bool {
         self.is_explained
     }
 
-    /// Gets it as it stands in a file; nothing where there is none.
+    /// Returns its value as written in a file; `None` if unset.
     pub(crate) fn get(&self, of: &T) -> Option<Value> {
         (self.get)(of)
     }
 
-    /// That a table lacks it.
+    /// The error for a table that lacks it.
     pub(crate) fn missing(&self) -> Problem {
         let problem = Problem::new(format!("`{}` is missing", self.name));
         match self.help {
@@ -168,7 +171,7 @@ impl<T> Row<T> {
         }
     }
 
-    /// Sets it in a value. Where a key is missing in its table, the error shows a whole one.
+    /// Sets it in a value. The error for a key missing in its table shows a complete example.
     pub(crate) fn set(&self, of: &mut T, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
         let Some(set) = self.set else { return Ok(()) };
         set(of, node, around).map_err(|problem| match self.kind.compound() {
@@ -179,32 +182,32 @@ impl<T> Row<T> {
         })
     }
 
-    /// The same, with what holds where the key is left out, for people: only for what no value says.
+    /// Sets the text for its default, for defaults that no value expresses.
     pub(crate) const fn default(self, words: &'static str) -> Self {
         Self { default: Some(words), ..self }
     }
 }
 
-/// What is known of a key whatever it is a key of.
+/// What is known of a key, whatever the type of its table.
 pub(crate) trait Key: Sync {
     /// The name.
     fn name(&self) -> &'static str;
-    /// Other names that mean it.
+    /// Other names for it.
     fn aliases(&self) -> &'static [&'static str];
     /// What it does, in one sentence.
     fn doc(&self) -> &'static str;
-    /// What its value may be.
+    /// The kind of its value.
     fn kind(&self) -> &'static dyn Kind;
     /// Whether a table must have it.
     fn is_required(&self) -> bool;
-    /// What holds where it is left out, as it stands in a file.
+    /// The default, as written in a file.
     fn default(&self) -> Option<Value>;
-    /// The same in words, where it is no value.
+    /// The default in words, if no value expresses it.
     fn default_words(&self) -> Option<&'static str>;
     /// How the help shows its flag.
     fn flag(&self) -> Flag;
 
-    /// Whether this is its name, or one of its others.
+    /// Whether this is its name or one of its other names.
     fn is_called(&self, name: &str) -> bool {
         self.name() == name || self.aliases().contains(&name)
     }
@@ -244,7 +247,7 @@ impl<T: Keyed> Key for Row<T> {
     }
 }
 
-/// A row for a field: `row!("mean-packet", mean_packet, PACKET_SIZE, "The mean packet …")`.
+/// Makes a row for a field: `row!("mean-packet", mean_packet, PACKET_SIZE, "The mean packet …")`.
 macro_rules! row {
     ($name:literal, $($field:ident).+, $form:expr, $doc:literal) => {
         $crate::keys::Row::new(
@@ -261,8 +264,9 @@ macro_rules! row {
 }
 pub(crate) use row;
 
-/// Declares an enum of which a table has one, each variant under a key of its own, the rows of these keys, and what all
-/// variants are: `enum Shape: dyn Law, the shape of Distribution { Normal(Normal) = "normal" as Normal::FORM, "…"; … }`.
+/// Declares an enum of which a table has exactly one variant, each under its own key, along with the rows
+/// of these keys and a trait that all variants share: `enum Shape: dyn Law, the shape of Distribution {
+/// Normal(Normal) = "normal" as Normal::FORM, "…"; … }`.
 macro_rules! alternatives {
     (
         $(#[$doc:meta])*
@@ -296,7 +300,7 @@ macro_rules! alternatives {
                 .choice(),
             )+];
 
-            /// What it has in common with the others.
+            /// The shared trait of all variants.
             fn common(&self) -> &dyn $common {
                 match self {
                     $(Self::$variant(value) => value,)+

@@ -1,9 +1,10 @@
-//! Scenario files and flags of narrows: text in, validated values of the engine out.
+//! Reads narrows scenario files and flags, and turns them into validated values for the engine.
 //!
-//! A [`Scenario`] comes from a file ([`Scenario::load`]), from text ([`Scenario::parse`]) or from flags
-//! ([`Scenario::from_flags`]). [`Scenario::network`] is the engine's configuration, [`Scenario::timeline`] and
-//! [`Scenario::assign`] are its changes, [`Scenario::explain`] says in words and numbers what it comes to, and
-//! [`schema`] describes the files for editors. What is wrong is a [`ScenarioError`], which points at the place.
+//! Build a [`Scenario`] from a file ([`Scenario::load`]), from text ([`Scenario::parse`]) or from flags
+//! ([`Scenario::from_flags`]). [`Scenario::network`] returns the engine's configuration;
+//! [`Scenario::timeline`] and [`Scenario::assign`] return changes for a running network;
+//! [`Scenario::explain`] reports the effective settings in words and numbers; [`schema`] describes the file
+//! format for editors. Errors are [`ScenarioError`]s, which point at the offending place in the text.
 #![forbid(unsafe_code)]
 
 mod assign;

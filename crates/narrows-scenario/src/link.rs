@@ -1,4 +1,4 @@
-//! Links: what joins two hosts or junctions, and reading one from a file.
+//! Links between hosts, routers and junctions, and reading them from a file.
 
 mod preset;
 
@@ -28,9 +28,9 @@ pub struct Link {
     pub name: String,
     /// The hosts or junctions that it joins: "up" is from the first to the second.
     pub between: [String; 2],
-    /// What it adds to the length of a path, for routers; 1 if it is not given.
+    /// Routing cost, used by routers. Default: 1.
     pub cost: u32,
-    /// What is in between.
+    /// What the link is made of.
     pub medium: Medium,
 }
 
@@ -44,29 +44,29 @@ pub enum Medium {
         /// From the second to the first.
         down: Box<Direction>,
     },
-    /// One medium that both directions contend for, half duplex: the engine's link `NAME`, with lane 0 up and lane 1
-    /// down.
+    /// One half-duplex medium that both directions contend for: the engine's link `NAME`, with lane 0 up
+    /// and lane 1 down.
     Shared(Box<Direction>),
-    /// Rules that send packets to pipes: the engine's rules `NAME`, and a link `NAME.NUMBER` for each pipe. Up is what
-    /// ipfw calls "out", and down is "in".
+    /// Rules that send packets to pipes: the engine's rules `NAME`, and a link `NAME.NUMBER` for each pipe.
+    /// Up is ipfw's "out", and down is its "in".
     Rules(Box<RulesLink>),
 }
 
-/// One way of one link of the engine.
+/// One direction of one engine link.
 #[derive(Clone, Debug)]
 pub struct Lane<'a> {
-    /// The engine's name of the link.
+    /// The engine's name for the link.
     pub link: String,
     /// Its lane.
     pub lane: u8,
-    /// Which way that is.
+    /// Its direction along the link of the scenario.
     pub way: Way,
-    /// What packets meet there.
+    /// The settings that apply to its packets.
     pub direction: &'a Direction,
 }
 
 impl Link {
-    /// What packets meet on this way. Nothing for a link with rules: that is for those to say.
+    /// The settings for this direction; `None` for a link with rules, where the rules decide.
     pub fn direction(&self, way: Way) -> Option<&Direction> {
         match (&self.medium, way) {
             (Medium::Duplex { up, .. }, Way::Up) => Some(up),
@@ -76,7 +76,7 @@ impl Link {
         }
     }
 
-    /// The rules, where the link has some.
+    /// The rules, if the link has any.
     pub fn rules(&self) -> Option<&RulesLink> {
         match &self.medium {
             Medium::Rules(rules) => Some(rules),
@@ -84,7 +84,7 @@ impl Link {
         }
     }
 
-    /// The engine's name of the link, or of the rules, for this way.
+    /// The engine's name for the link, or for the rules, in this direction.
     pub fn core_name(&self, way: Way) -> String {
         match self.medium {
             Medium::Duplex { .. } => format!("{}.{}", self.name, way.name()),
@@ -92,8 +92,8 @@ impl Link {
         }
     }
 
-    /// The engine's links that this one becomes: name and values. Those of a link with rules are its pipes, in the order of
-    /// their numbers.
+    /// The engine links that this link becomes, each with its name and settings. For a link with rules, its
+    /// pipes in the order of their numbers.
     pub fn directions(&self) -> Vec<(String, &Direction)> {
         match &self.medium {
             Medium::Duplex { up, down } => {
@@ -104,7 +104,7 @@ impl Link {
         }
     }
 
-    /// The lanes of these, those up before those down in each link of the engine.
+    /// The lanes of these engine links; within each link, up before down.
     pub fn lanes(&self) -> Vec<Lane<'_>> {
         let lane = |link: &str, lane, way, direction| Lane { link: link.into(), lane, way, direction };
         match &self.medium {
@@ -121,7 +121,7 @@ impl Link {
         }
     }
 
-    /// Where one comes from and gets to on this way.
+    /// The source end and the destination end in this direction.
     pub fn ends(&self, way: Way) -> [&str; 2] {
         let [first, second] = [self.between[0].as_str(), self.between[1].as_str()];
         match way {
@@ -130,13 +130,13 @@ impl Link {
         }
     }
 
-    /// The largest MTU of its directions, or of one of them.
+    /// The largest MTU of its directions, or that of the given one.
     pub(crate) fn mtu(&self, way: Option<Way>) -> Option<u32> {
         let ways = [Way::Up, Way::Down].into_iter().filter(|of| way.is_none_or(|way| way == *of));
         ways.filter_map(|way| Some(self.direction(way)?.settings.mtu?.bytes)).max()
     }
 
-    /// The directions that `way` stands for, or both; none of a link with rules.
+    /// The directions that `way` selects, `None` for both; empty for a link with rules.
     pub(crate) fn directions_mut(&mut self, way: Option<Way>) -> Vec<&mut Direction> {
         match (&mut self.medium, way) {
             (Medium::Duplex { up, .. }, Some(Way::Up)) => vec![up],
@@ -147,13 +147,13 @@ impl Link {
         }
     }
 
-    /// Where its values do not go together: the way, the key that stands for it, and why.
+    /// Returns the first conflict among its settings: the direction, the key to report, and the problem.
     pub(crate) fn conflict(&self) -> Option<(Way, &'static str, Problem)> {
         let check = |way| self.direction(way)?.conflict().map(|(key, problem)| (way, key, problem));
         [Way::Up, Way::Down].into_iter().find_map(check)
     }
 
-    /// What its values may refer to that come into force at this instant.
+    /// The context for reading values of this link that take effect at this instant.
     pub(crate) fn surroundings<'a>(
         &self,
         hosts: &'a [String],
@@ -181,7 +181,7 @@ const DIRECTION: Described = Described {
 };
 
 impl Default for Link {
-    /// A wire without an end that does nothing.
+    /// A wire without ends that does nothing.
     fn default() -> Self {
         let medium = Medium::Duplex { up: Box::default(), down: Box::default() };
         Self { name: String::new(), between: Default::default(), cost: 1, medium }
@@ -189,7 +189,7 @@ impl Default for Link {
 }
 
 impl Keyed for Link {
-    /// The keys that are neither those of a direction nor those of a link with rules.
+    /// The keys that belong neither to a direction nor to a link with rules.
     const ROWS: &'static [Row<Self>] = &[
         row!(
             "between",
@@ -219,7 +219,7 @@ impl Keyed for Link {
 }
 
 impl Link {
-    /// What both directions say.
+    /// The settings that both directions share.
     fn both(&self) -> Table {
         match &self.medium {
             Medium::Duplex { up, down } => {
@@ -232,7 +232,7 @@ impl Link {
         }
     }
 
-    /// What only this direction says.
+    /// The settings of this direction only.
     fn own(&self, way: Way) -> Option<Value> {
         let Medium::Duplex { .. } = self.medium else { return None };
         let both = self.both();
@@ -241,7 +241,7 @@ impl Link {
         (!own.is_empty()).then_some(Value::Table(own))
     }
 
-    /// As it stands in a file.
+    /// The table as written in a file.
     pub(crate) fn table(&self) -> Table {
         let mut table = keys::written(self);
         table.extend(self.both());
@@ -249,24 +249,24 @@ impl Link {
         table
     }
 
-    /// What the schema says of one.
+    /// The schema of a link.
     pub(crate) fn schema(definitions: &mut Definitions) -> Json {
         schema::define(definitions, "Link", |definitions| {
             let doc = "A wire with a queue for each direction, or one medium that both share. Values here count for both directions.";
             let mut link = schema::object(doc, &all_keys(), definitions);
-            // Rules are those of a link with rules only.
+            // The keys of rules apply to a link with rules only.
             link["required"] = json!(["between"]);
             link
         })
     }
 }
 
-/// Every key of some link.
+/// All keys that any kind of link has.
 fn all_keys() -> Vec<&'static dyn Key> {
     [keys::keys::<Link>(), keys::keys::<Direction>(), keys::keys::<RulesLink>()].concat()
 }
 
-/// Reads `[links.NAME]`. `hosts` are all hosts, and `names` theirs.
+/// Reads `[links.NAME]`. `hosts` are all hosts, and `names` their names.
 pub(crate) fn read(
     key: &node::Key,
     node: &Node,
@@ -300,13 +300,13 @@ pub(crate) fn read(
     if problems.is_empty() { Ok(link) } else { Err(problems) }
 }
 
-/// Where the ends of a link stand that was read from this node.
+/// Where the ends of a link that was read from this node are in the text.
 pub(crate) fn places_of_ends(node: &Node) -> Vec<Range<usize>> {
     let ends = node.table("").ok().and_then(|table| table.get("between")).map(|node| node.list(""));
     ends.into_iter().flatten().flatten().map(|end| end.span.clone()).collect()
 }
 
-/// Reads what the keys say of a wire or a shared medium.
+/// Reads the keys of a wire or a shared medium.
 fn read_wire(
     link: &mut Link,
     key: &node::Key,
@@ -351,7 +351,7 @@ fn read_wire(
     }
 }
 
-/// The keys that a link's table has for one way, whether they stand for both or for this one.
+/// The keys that a link's table sets for one direction, alone or together with the other.
 fn beside(table: &Table, way: Way) -> Beside {
     let own = table.get(way.name()).and_then(|node| node.table("").ok());
     let all = table.iter().chain(own.into_iter().flat_map(Table::iter));
@@ -361,8 +361,8 @@ fn beside(table: &Table, way: Way) -> Beside {
     beside
 }
 
-/// Sets what the keys of a table say for one way, or for both; gives what is wrong. One problem is enough for a key that
-/// stands for both.
+/// Sets the keys of a table for one direction or for both; returns the problems. A key for both directions
+/// reports one problem only.
 fn set_all(link: &mut Link, way: Option<Way>, table: &Table, around: Surroundings<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (key, node) in table.iter().filter(|(key, _)| KEYS.contains(&key.name.as_str())) {
@@ -373,7 +373,7 @@ fn set_all(link: &mut Link, way: Option<Way>, table: &Table, around: Surrounding
     problems
 }
 
-/// Points at the key that does not go with another: the direction's own, or else the one for both.
+/// Points the problem at the conflicting key: the direction's own, or else the one for both.
 fn place_conflict(table: &Table, way: Way, name: &str, problem: Problem) -> Problem {
     let own = table.get(way.name()).and_then(|node| node.table("").ok()).and_then(|inner| inner.key(name));
     match (own, table.key(name)) {

@@ -1,4 +1,4 @@
-//! A TOML document with the place of everything in it, and the reading of tables and names.
+//! A TOML document with the position of every value, and functions that read tables and names.
 //!
 //! Numbers keep their text, so that `0.01` is exactly one hundredth.
 
@@ -9,7 +9,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::problem::{Found, Problem, article, one_of};
 
-/// A value and where it is. Values are equal wherever they stand.
+/// A value and its position. Equality ignores positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
@@ -52,7 +52,7 @@ impl PartialEq for Key {
 }
 
 impl Value {
-    /// The table that it is, if it is one.
+    /// The table, if it is one.
     pub(crate) fn into_table(self) -> Option<Table> {
         match self {
             Self::Table(table) => Some(table),
@@ -68,23 +68,23 @@ impl FromIterator<(Key, Node)> for Table {
 }
 
 impl Node {
-    /// A value that stands nowhere yet.
+    /// A value without a position.
     pub(crate) fn new(value: Value) -> Self {
         Self { span: 0..0, value }
     }
 
-    /// Reads a whole document.
+    /// Parses a whole document.
     pub(crate) fn document(text: &str) -> Result<Table, Problem> {
         let document = DeTable::parse(text).map_err(|error| syntax(&error, text))?;
         Ok(Table::from_toml(document.into_inner(), 0))
     }
 
-    /// Reads what was typed after `=` in an assignment or after a flag: a TOML value, or else bare text. `start` is
-    /// where it stands in a larger text.
+    /// Parses what was typed after `=` in an assignment or after a flag: a TOML value, or else bare text.
+    /// `start` is its offset in a larger text.
     pub(crate) fn typed(text: &str, start: usize) -> Self {
         let span = start..start + text.len();
         match DeValue::parse(text) {
-            // Nobody means a date here; it is a word like others.
+            // A TOML date is treated as a plain word.
             Ok(value) if !matches!(value.get_ref(), DeValue::Datetime(_)) => Self::from_toml(value, start),
             _ => Self { span, value: Value::String(text.into()) },
         }
@@ -106,7 +106,7 @@ impl Node {
         Self { span: shift(span, start), value }
     }
 
-    /// As it is typed after `=`: without quotes where it means the same.
+    /// As typed after `=`: without quotes where the meaning stays the same.
     pub(crate) fn typed_text(&self) -> String {
         match &self.value {
             Value::String(text) if text.trim() == text && Self::typed(text, 0).value == self.value => {
@@ -116,7 +116,7 @@ impl Node {
         }
     }
 
-    /// As it stands in a file, on one line.
+    /// As written in a file, on one line.
     pub(crate) fn toml(&self) -> String {
         match &self.value {
             Value::String(text) => toml_string(text),
@@ -135,7 +135,7 @@ impl Node {
         }
     }
 
-    /// What it is, for "found …".
+    /// Description for "found …" in errors.
     pub(crate) fn found(&self) -> String {
         match &self.value {
             Value::String(text) => Found(text).to_string(),
@@ -146,7 +146,7 @@ impl Node {
         }
     }
 
-    /// That this is of the wrong kind. `allowed` begins a sentence after "expected".
+    /// The error for a value of the wrong kind. `allowed` starts the text after "expected".
     pub(crate) fn expected(&self, allowed: &str) -> Problem {
         Problem::new(format!("found {}, expected {allowed}", self.found())).at(&self.span)
     }
@@ -181,7 +181,7 @@ impl Node {
         }
     }
 
-    /// A whole number without a unit, in a range. `what` is a noun with its article.
+    /// Reads a whole number without a unit, in a range. `what` is a noun with its article.
     pub(crate) fn integer(&self, what: &str, range: Range<i64>) -> Result<i64, Problem> {
         let text = match &self.value {
             Value::Integer(text) | Value::String(text) => text.trim(),
@@ -191,7 +191,7 @@ impl Node {
         value.ok_or_else(|| self.expected(&format!("{what} from {} to {}", range.start, range.end - 1)))
     }
 
-    /// One of several words.
+    /// Reads one of several words.
     pub(crate) fn choice<T: Copy>(&self, what: &str, choices: &[(&str, T)]) -> Result<T, Problem> {
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         let text = self.text(&format!("{what}: {}", one_of(&names)))?;
@@ -236,7 +236,7 @@ impl Table {
         self.0.iter().find(|(k, _)| k.name == key).map(|(k, _)| k)
     }
 
-    /// Sets a key, new or not.
+    /// Sets a key, new or existing.
     pub(crate) fn set(&mut self, key: &str, node: Node) {
         match self.0.iter_mut().find(|(k, _)| k.name == key) {
             Some((_, value)) => *value = node,
@@ -244,12 +244,12 @@ impl Table {
         }
     }
 
-    /// Adds a key at the end, which stands nowhere yet.
+    /// Appends a key without a position.
     pub(crate) fn put(&mut self, key: &str, value: Value) {
         self.0.push((Key { name: key.into(), span: 0..0 }, Node::new(value)));
     }
 
-    /// Sets a key that stands somewhere, new or not.
+    /// Sets a key that has a position, new or existing.
     pub(crate) fn insert(&mut self, key: Key, node: Node) {
         match self.0.iter_mut().find(|(known, _)| *known == key) {
             Some(entry) => *entry = (key, node),
@@ -257,13 +257,13 @@ impl Table {
         }
     }
 
-    /// Takes a key out, with its value.
+    /// Removes a key; returns it with its value.
     pub(crate) fn take(&mut self, name: &str) -> Option<(Key, Node)> {
         let at = self.0.iter().position(|(key, _)| key.name == name)?;
         Some(self.0.remove(at))
     }
 
-    /// The same with this key, where it has none of that name.
+    /// Returns a copy with this key added, unless the name exists.
     pub(crate) fn and(&self, key: &str, value: Value) -> Self {
         let mut table = self.clone();
         if table.get(key).is_none() {
@@ -272,27 +272,27 @@ impl Table {
         table
     }
 
-    /// Adds the keys of another at the end.
+    /// Appends the keys of another table.
     pub(crate) fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// Keeps the keys for which this holds.
+    /// Keeps the keys for which `holds` is true.
     pub(crate) fn retain(&mut self, holds: impl Fn(&str, &Node) -> bool) {
         self.0.retain(|(key, node)| holds(&key.name, node));
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     pub(crate) fn remove(&mut self, name: &str) {
         self.0.retain(|(key, _)| key.name != name);
     }
 
-    /// Keeps the keys that are among these.
+    /// Keeps the keys that are in `known`.
     pub(crate) fn keep(&mut self, known: &[&str]) {
         self.0.retain(|(key, _)| known.contains(&key.name.as_str()));
     }
 
-    /// Reads a key that may be missing.
+    /// Reads an optional key.
     pub(crate) fn optional<'a, T>(
         &'a self,
         key: &str,
@@ -301,7 +301,7 @@ impl Table {
         self.get(key).map(read).transpose().map_err(|problem| problem.inside(key))
     }
 
-    /// Reads a key that must be there. `place` is pointed at when it is not.
+    /// Reads a required key. The error points at `place` if it is missing.
     pub(crate) fn required<'a, T>(
         &'a self,
         key: &str,
@@ -311,7 +311,7 @@ impl Table {
         self.optional(key, read)?.ok_or_else(|| Problem::new(format!("`{key}` is missing")).at(place))
     }
 
-    /// The problem with each key that is not in `known`.
+    /// One problem for each key that is not in `known`.
     pub(crate) fn unknown_keys(&self, known: &[&str]) -> Vec<Problem> {
         let unknown = self.0.iter().filter(|(key, _)| !known.contains(&key.name.as_str()));
         unknown
@@ -322,18 +322,19 @@ impl Table {
             .collect()
     }
 
-    /// Like [`Table::unknown_keys`], for the first one.
+    /// Like [`Table::unknown_keys`], but reports the first one only.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
         self.unknown_keys(known).into_iter().next().map_or(Ok(()), Err)
     }
 }
 
-/// Adds what is allowed, with the nearest first.
+/// Adds the allowed names to a problem, nearest first.
 pub(crate) fn suggest(problem: Problem, found: &str, known: &[&str]) -> Problem {
     problem.did_you_mean(found, known.iter().copied()).help(format!("allowed: {}", one_of(known)))
 }
 
-/// A name of a host, junction, link or source of traffic: it becomes a part of names joined by dots.
+/// Checks the name of a host, junction, link or traffic source. Such names become parts of names joined by
+/// dots.
 pub(crate) fn check_name(key: &Key, what: &str) -> Result<(), Problem> {
     if key.name.len() <= 64 && is_name(&key.name) {
         return Ok(());
@@ -343,7 +344,7 @@ pub(crate) fn check_name(key: &Key, what: &str) -> Result<(), Problem> {
         .help("a name has 1 to 64 characters of a–z, A–Z, 0–9, `-` and `_`"))
 }
 
-/// A name of a class, which may be one that tc gives: `1:10`.
+/// Checks the name of a class, which may be a tc class ID: `1:10`.
 pub(crate) fn check_class_name(key: &Key) -> Result<(), Problem> {
     if key.name.len() <= 64 && is_name(&key.name.replace(':', "")) {
         return Ok(());
@@ -353,12 +354,12 @@ pub(crate) fn check_class_name(key: &Key) -> Result<(), Problem> {
         .help("a name has 1 to 64 characters of a–z, A–Z, 0–9, `-`, `_` and `:`"))
 }
 
-/// A key, in quotes where it must be.
+/// A key, quoted if necessary.
 pub(crate) fn toml_key(name: &str) -> String {
     if is_name(name) { name.into() } else { toml_string(name) }
 }
 
-/// A string with its quotes.
+/// A quoted string.
 pub(crate) fn toml_string(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
 }
@@ -381,7 +382,7 @@ fn shift(span: Range<usize>, by: usize) -> Range<usize> {
     span.start + by..span.end + by
 }
 
-/// What the TOML parser says, in the words of a scenario where it is about one.
+/// Converts the TOML parser's error, rephrased in the scenario's terms where one exists.
 fn syntax(error: &toml::de::Error, text: &str) -> Problem {
     let span = error.span().unwrap_or(0..0);
     let problem = Problem::new(format!("invalid TOML: {}", error.message()));

@@ -1,4 +1,4 @@
-//! What a direction becomes in the engine, and what turns one that runs into another.
+//! Builds the engine's link from a direction, and the changes that turn a running direction into another.
 
 use std::net::IpAddr;
 
@@ -15,18 +15,18 @@ use crate::value::{
     Class, ExactNetem, LossModel, Plan, PolicerUse, Queue, Reorder, Scheduler, Slots, TraceUse,
 };
 
-/// Where a direction is in the engine, and what its queue depends on there.
+/// The engine's context of a direction, on which its queue depends.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'a> {
     pub(crate) seed: Seed,
-    /// The engine's name of the link.
+    /// The engine's name for the link.
     pub(crate) link: &'a str,
-    /// The addresses of a host.
+    /// Looks up the addresses of a host.
     pub(crate) addresses: &'a dyn Fn(&str) -> Vec<IpAddr>,
 }
 
 impl Direction {
-    /// Where packets wait, for the engine.
+    /// Builds the engine's queue.
     pub(crate) fn build_queue(&self, site: Site<'_>) -> Box<dyn queue::Queue> {
         let queue = self.build_inner_queue(site);
         match self.netem_around() {
@@ -44,7 +44,7 @@ impl Direction {
             .unwrap_or_else(|refusal| panic!("{link}: the classes were tried when they were read: {refusal}"))
     }
 
-    /// The engine's link.
+    /// Builds the engine's link.
     pub(crate) fn build(&self, lanes: Vec<Target>, site: Site<'_>) -> LinkConfig {
         let target = lanes.first().cloned().unwrap_or(Target::Port(String::new()));
         LinkConfig {
@@ -85,7 +85,7 @@ impl Direction {
 
     fn build_wire_loss(&self) -> Option<Loss> {
         let own = self.loss.wire.as_ref();
-        // A trace that ends gives way to a loss that is independent, or none.
+        // When a trace ends, it gives way to independent loss or no loss.
         let share = own.and_then(LossModel::independent).map_or(Share::ZERO, |chance| chance.rate);
         match self.trace.as_ref().and_then(|trace| trace.loss(share.probability())) {
             Some(steps) => Some(Loss { selector: Box::new(steps), mark: own.is_some_and(|own| own.ecn) }),
@@ -117,7 +117,7 @@ impl Direction {
         self.trace.as_ref().and_then(|trace| trace.bound(self.bound()))
     }
 
-    /// What turns a running link that is like `before` into this one.
+    /// The changes that turn a running link with the settings `before` into this one.
     pub(crate) fn changes_since(&self, before: &Self, site: Site<'_>) -> Vec<Change> {
         if self.single_netem() == before.single_netem() {
             return self.part_changes(before, site);
@@ -127,7 +127,7 @@ impl Direction {
             changes.extend(self.part_changes(before, site));
             return changes;
         }
-        // A link that becomes NetEm's single queue, or is it no more, begins as a plain one.
+        // A link that starts or stops being NetEm's single queue starts from a plain link.
         if self.single_netem().is_none() {
             changes.push(Change::Queue(self.build_queue(site)));
         }
@@ -136,7 +136,7 @@ impl Direction {
         changes
     }
 
-    /// The changes of all but NetEm's single queue.
+    /// The changes of everything except NetEm's single queue.
     fn part_changes<'a>(&'a self, before: &'a Self, site: Site<'_>) -> Vec<Change> {
         let mut changes = Vec::new();
         let mut differs = |differs: bool, change: &dyn Fn() -> Change| {
@@ -206,7 +206,7 @@ impl Direction {
         changes
     }
 
-    /// Whether a queue that is like `before` becomes this one by another bound of the whole and other weights.
+    /// Whether the queue of `before` can become this one by changing only its total bound and its weights.
     fn waits_like(&self, before: &Self) -> bool {
         match (&self.scheduler, &before.scheduler) {
             (None, None) => self.queue.drop == before.queue.drop && self.queue.policy == before.queue.policy,

@@ -1,4 +1,4 @@
-//! Values of a direction that do not go together.
+//! Conflicting settings of a direction.
 
 use narrows_core::{Duration, Rate};
 
@@ -7,11 +7,11 @@ use crate::problem::Problem;
 use crate::trace::Then;
 use crate::value::{self, Delay, DelaySource, LossModel, Policy, SchedulerKind, TraceUse};
 
-/// The key that stands for a conflict, and why it is one.
+/// The key to report for a conflict, and the problem.
 type Conflict = (&'static str, Problem);
 
 impl Direction {
-    /// Where its values do not go together.
+    /// Returns the first conflict among the settings.
     pub(crate) fn conflict(&self) -> Option<Conflict> {
         self.jitter_twice()
             .or_else(|| self.beside_exact_netem())
@@ -19,7 +19,7 @@ impl Direction {
             .or_else(|| self.scheduler_conflict())
     }
 
-    /// A jitter makes a constant delay vary; one that varies already it leaves alone.
+    /// A jitter applies to a constant delay only. It conflicts with a delay that already varies.
     fn jitter_twice(&self) -> Option<Conflict> {
         let (delay, sd) = (self.delay.as_ref()?, self.jitter?);
         if let DelaySource::Constant(mean) = delay.source {
@@ -33,7 +33,7 @@ impl Direction {
         Some(("jitter", problem.help("`jitter` turns a constant delay into a normal distribution; remove one of the two, or set `jitter = \"0ms\"`")))
     }
 
-    /// NetEm's single queue is all that there is of a link.
+    /// NetEm's single queue replaces everything else on a link.
     fn beside_exact_netem(&self) -> Option<Conflict> {
         self.exact_netem.as_ref()?;
         let beside: &[&str] = if self.netem_around().is_some() {
@@ -49,7 +49,7 @@ impl Direction {
         Some((key, problem.help("use the NetEm option, or `netem` instead, which combines with other keys")))
     }
 
-    /// What a trace gives over time is not given otherwise, but as what holds after its end.
+    /// A value that a trace supplies may be given elsewhere only as the value after the trace ends.
     fn beside_trace(&self) -> Option<Conflict> {
         let used = self.trace.as_ref()?;
         let (trace, name) = (&used.trace, &used.file.name);
@@ -59,7 +59,7 @@ impl Direction {
             Some((key, problem.help(help)))
         };
         if used.then != Then::End {
-            // A delay of zero is none: a running link can get a trace of delays once its own is set to that.
+            // A zero delay counts as none: a running link can get a delay trace once its own delay is 0.
             let says_delay =
                 self.delay.as_ref().is_some_and(|delay| *delay != Delay::constant(Duration::ZERO));
             let delay = if says_delay { "delay" } else { "jitter" };
@@ -85,7 +85,7 @@ impl Direction {
                 () => None,
             };
         }
-        // What holds afterwards is a value, not a model.
+        // The value after the trace must be constant, not a model.
         let simple = |key: &'static str, what: &str| {
             let problem = Problem::new(format!("`{key}` cannot apply after the trace {name}: {what}"));
             Some((key, problem.help("use a plain value, or none")))

@@ -1,10 +1,10 @@
-//! What a direction does, in NetEm's words.
+//! A direction's settings as NetEm options.
 
 use super::Direction;
 use crate::netem::{self, Around, CurrentConfig};
 
 impl Direction {
-    /// What it does, in NetEm's words as far as they go.
+    /// The settings as NetEm options, as far as NetEm can express them.
     pub fn netem(&self) -> CurrentConfig {
         let around = Around { rate: self.rate, overhead: self.overhead, bound: self.bound() };
         netem::current_config(&self.entries(), around)

@@ -1,8 +1,8 @@
-//! Parts of a value that an assignment sets alone: `delay.correlation`, `loss.gilbert-elliott.p`, `queue.target`,
-//! `scheduler.quantum`, `scheduler.voip.weight`, `scheduler.voip.queue.bound`.
+//! Parts of a value that an assignment can set alone: `delay.correlation`, `loss.gilbert-elliott.p`,
+//! `queue.target`, `scheduler.quantum`, `scheduler.voip.weight`, `scheduler.voip.queue.bound`.
 //!
-//! The value in force is taken as the table that stands in a file, the part is put in its place, and the whole is read
-//! again: so nothing is allowed here that is not allowed there.
+//! The current value is converted to its table in a file, the part is replaced, and the whole table is read
+//! again. So an assignment accepts exactly what a file accepts.
 
 use super::Direction;
 use crate::keys::{self, Key};
@@ -10,28 +10,28 @@ use crate::node::{Node, Value};
 use crate::problem::Problem;
 use crate::value::{self, Surroundings};
 
-/// Parts of values that an assignment may set alone, those most often wanted; there are more in all tables.
+/// The most used parts of values that an assignment can set alone. Tables have more.
 pub(crate) const PARTS: &[&str] =
     &["delay.order", "delay.correlation", "queue.bound", "queue.drop", "loss.ingress", "loss.wire"];
 
-/// Whether a path after the link's name is such a part, as far as that can be told without the link.
+/// Whether a path after the link's name is such a part, as far as can be told without the link.
 pub(crate) fn is_part(path: &str) -> bool {
     match path.split('.').collect::<Vec<_>>()[..] {
         ["queue", key] => value::queue_keys().contains(&key),
         ["scheduler", key] => value::scheduler_keys().contains(&key),
         ["scheduler", _, key] => value::class_keys().contains(&key) && key != "name",
         ["scheduler", _, "queue", key] => value::queue_keys().contains(&key),
-        // A scheduler in a class of another.
+        // A scheduler nested in a class of another.
         ["scheduler", _, "scheduler", ref inner @ ..] if !inner.is_empty() => {
             is_part(&format!("scheduler.{}", inner.join(".")))
         }
-        // What may stand deeper is said when the whole is read.
+        // Deeper keys are checked when the whole table is read.
         [key, part, ..] => keys_of(key).is_some_and(|keys| keys.contains(&part)),
         _ => false,
     }
 }
 
-/// The paths like this one that there are, if it is about a queue or a scheduler.
+/// The valid paths similar to this one, if it concerns a queue or a scheduler.
 pub(crate) fn allowed(path: &str) -> Option<Vec<String>> {
     let with = |prefix: &str, keys: &[&str]| keys.iter().map(|key| format!("{prefix}.{key}")).collect();
     let queue_keys = value::queue_keys();
@@ -52,14 +52,14 @@ pub(crate) fn allowed(path: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The keys of the table that a value is or may be, where parts of it can be set.
+/// The keys of the table that a value is or may be, if its parts can be set.
 fn keys_of(key: &str) -> Option<Vec<&'static str>> {
     let compound = keys::named::<Direction>(key)?.kind().compound()?;
     Some(keys::all_names(&compound.keys()))
 }
 
 impl Direction {
-    /// Sets one part of a value and leaves the others.
+    /// Sets one part of a value and leaves the others unchanged.
     pub(super) fn set_part(
         &mut self,
         key: &str,
@@ -82,7 +82,7 @@ impl Direction {
                     .at(&node.span)
                     .help("set the whole, such as scheduler={ type = \"drr\", classes = [ … ] }"));
             }
-            // A model of loss by itself is that on the wire.
+            // A loss model without a place is loss on the wire.
             ("loss", _) if !matches!(parts[0], "ingress" | "wire" | "with-delay") => parts.insert(0, "wire"),
             _ => {}
         }
@@ -100,7 +100,7 @@ impl Direction {
         let whole = Node::new(keys::with_part(kind, Some(Value::Table(table)), &parts, node));
         self.set_unchecked(key, &whole, around).map_err(|problem| problem.put_at(&node.span))?;
         if key == "delay" {
-            // It is in the delay now.
+            // The delay now includes it.
             self.jitter = None;
         }
         Ok(())

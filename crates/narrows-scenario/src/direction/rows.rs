@@ -153,14 +153,14 @@ impl Keyed for Direction {
 }
 
 impl Direction {
-    /// The keys that differ from a link that does nothing, each with its value as it stands in a file.
+    /// The keys that differ from a default link, each with its value as written in a file.
     pub(crate) fn entries(&self) -> Vec<(&'static str, String)> {
         let all = keys::differing(self).into_iter();
         all.map(|(name, value)| (name, Node::new(value).toml())).collect()
     }
 
-    /// The keys that differ from a link that does nothing and that no sentence explains, each with its value, for people:
-    /// `line-limit 1000 packets`.
+    /// The keys that differ from a default link and that no sentence of the explanation covers, each with
+    /// its value for display: `line-limit 1000 packets`.
     pub fn plain_words(&self) -> Vec<String> {
         let explained = |name: &str| Self::ROWS.iter().any(|row| row.name() == name && row.is_explained());
         let all = keys::differing(self).into_iter().filter(|(name, _)| !explained(name));

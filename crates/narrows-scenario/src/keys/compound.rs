@@ -1,4 +1,4 @@
-//! Values that are tables, or short for one, and lists of values.
+//! Values that are tables or shorthand for tables, and lists of values.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::surroundings::Surroundings;
 
 /// A table with keys of its own.
 pub(crate) struct Group<T> {
-    /// What the schema calls it.
+    /// Its name in the schema.
     name: &'static str,
-    /// What it says, for the schema.
+    /// Its description in the schema.
     doc: &'static str,
-    /// A whole one, for errors and the reference.
+    /// A complete example, for errors and the reference.
     pub(crate) example: &'static str,
     of: PhantomData<fn() -> T>,
 }
@@ -78,10 +78,10 @@ impl<T: Tabled> Form<T> for Group<T> {
     }
 }
 
-/// A table, or in short the value of one of its keys.
+/// A table, or as shorthand the value of one of its keys.
 pub(crate) struct Short<T> {
     pub(crate) key: &'static str,
-    /// What the short form is, for the reference.
+    /// The shorthand in words, for the reference.
     pub(crate) words: &'static str,
     pub(crate) table: Group<T>,
 }
@@ -143,7 +143,7 @@ impl<T: Tabled> Form<T> for Short<T> {
     }
 }
 
-/// One of several names for usual values, or a table.
+/// A table, or one of several names for common values.
 pub(crate) struct Named<V: 'static, F> {
     pub(crate) words: &'static str,
     pub(crate) names: Choice<V>,
@@ -195,7 +195,7 @@ impl<V: Copy + PartialEq + Sync, F: Form<V>> Form<V> for Named<V, F> {
     }
 }
 
-/// A value that is kept as another type than the one with the keys.
+/// A value that is stored as another type than the one that has the keys.
 pub(crate) struct As<F, T, V> {
     pub(crate) kind: F,
     pub(crate) into: fn(T) -> V,
@@ -226,7 +226,7 @@ impl<F: Form<T>, T, V> Form<V> for As<F, T, V> {
     }
 }
 
-/// A list of at least one and at most so many values. `what` is a noun with its article and an example.
+/// A list of one value up to a maximum number. `what` is a noun with its article and an example.
 pub(crate) struct List<F> {
     pub(crate) what: &'static str,
     pub(crate) most: usize,
@@ -246,7 +246,7 @@ impl<F: Kind> Kind for List<F> {
     }
 }
 
-/// A list as it stands in a file; nothing where it is empty.
+/// The list as written in a file; `None` if it is empty.
 fn listed<V>(one: &impl Form<V>, values: &[V]) -> Option<Value> {
     let items: Vec<Node> = values.iter().filter_map(|value| one.write(value)).map(Node::new).collect();
     (!items.is_empty()).then_some(Value::Array(items))
@@ -283,7 +283,7 @@ impl<V, F: Form<V>> Form<Arc<[V]>> for List<F> {
 /// A list of values, which may be empty.
 pub(crate) struct Items<F> {
     pub(crate) words: &'static str,
-    /// Begins a sentence after "expected".
+    /// Starts the text after "expected" in errors.
     pub(crate) expected: &'static str,
     pub(crate) of: F,
 }

@@ -1,4 +1,4 @@
-//! What the value of a key may be: how it is read and written, what the schema says of it, and how people call it.
+//! The kind of a key's value: how it is parsed and written, its schema, and its description for people.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -12,37 +12,37 @@ use crate::problem::{Problem, one_of};
 use crate::surroundings::Surroundings;
 use crate::units::Number;
 
-/// What is known of a value whatever it becomes.
+/// What is known of a value, whatever type it becomes.
 pub(crate) trait Kind: Sync {
-    /// What the schema says of it.
+    /// Its schema.
     fn schema(&self, definitions: &mut Definitions) -> Json;
-    /// For a table of the reference, such as `time, 1ms to 10s`.
+    /// Description for a table of the reference, such as `time, 1ms to 10s`.
     fn words(&self) -> String;
-    /// The table that it is or may be, if it may be one.
+    /// The table form, if the value is or may be a table.
     fn compound(&self) -> Option<&dyn Compound> {
         None
     }
 }
 
-/// A kind of value that becomes a `V`.
+/// A kind of value that is parsed into a `V`.
 pub(crate) trait Form<V>: Kind {
-    /// Reads it.
+    /// Parses it.
     fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<V, Problem>;
-    /// As it stands in a file; nothing where there is nothing to say.
+    /// As written in a file; `None` if there is nothing to write.
     fn write(&self, value: &V) -> Option<Value>;
 }
 
-/// A value that is a table, or may be one.
+/// A value that is or may be a table.
 pub(crate) trait Compound {
     /// The keys of the table.
     fn keys(&self) -> Vec<&'static dyn Key>;
-    /// A whole one.
+    /// A complete example.
     fn example(&self) -> &'static str;
-    /// What is expected where it must be a table.
+    /// What the error expects if the value must be a table.
     fn expected(&self) -> Option<String> {
         None
     }
-    /// The table that a value is or is short for; nothing where it is another thing.
+    /// The table that a value is or is shorthand for; `None` otherwise.
     fn table(&self, value: Value) -> Option<Table> {
         value.into_table()
     }
@@ -117,7 +117,7 @@ impl Form<f64> for Decimal {
         Number::within(node, self.0.clone()).map(Number::as_f64)
     }
 
-    /// The shortest digits that are read as the same number.
+    /// Writes the shortest digits that parse to the same number.
     fn write(&self, value: &f64) -> Option<Value> {
         Some(Value::Float(value.to_string()))
     }
@@ -131,7 +131,7 @@ pub(crate) struct Integer {
 }
 
 impl Integer {
-    /// The highest number, where any will do.
+    /// The highest value of an integer without a maximum.
     pub(crate) const NO_END: i64 = i64::MAX - 1;
 }
 
@@ -189,13 +189,13 @@ impl<V: Copy + PartialEq + Sync> Form<V> for Choice<V> {
     }
 }
 
-/// `"tail"` or `"head"`, as code.
+/// Joins names as code: `"tail"` or `"head"`.
 pub(crate) fn words_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
     one_of(&quoted.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// A value that need not be given; what holds then is for others to say.
+/// An optional value. The code that uses it defines the default.
 pub(crate) struct Given<F>(pub(crate) F);
 
 impl<F: Kind> Kind for Given<F> {
@@ -270,7 +270,7 @@ impl<V, F: Form<V>> Form<Option<V>> for Or<F> {
     }
 }
 
-/// One value, or a list of several of which one must hold; none where the key is left out.
+/// One value, or a list of alternatives of which one must match; empty if the key is left out.
 pub(crate) struct Several<F>(pub(crate) F);
 
 impl<F: Kind> Kind for Several<F> {
@@ -308,10 +308,10 @@ impl<V, F: Form<V>> Form<Vec<V>> for Several<F> {
     }
 }
 
-/// Tables by name or number.
+/// Tables keyed by name or number.
 pub(crate) struct Tables {
     pub(crate) words: &'static str,
-    /// What the schema says of each.
+    /// The schema of each.
     pub(crate) of: fn(&mut Definitions) -> Json,
 }
 
@@ -325,7 +325,7 @@ impl Kind for Tables {
     }
 }
 
-/// What one value only is like, by hand.
+/// A value with hand-written parsing, writing and schema.
 pub(crate) struct ByHand<V> {
     pub(crate) words: fn() -> String,
     pub(crate) schema: fn(&mut Definitions) -> Json,
@@ -353,7 +353,7 @@ impl<V> Form<V> for ByHand<V> {
     }
 }
 
-/// What is described as another kind, and read and written by hand.
+/// A value with the description of another kind, but hand-written parsing and writing.
 pub(crate) struct Like<F, V> {
     pub(crate) kind: F,
     pub(crate) read: fn(&Node, Surroundings<'_>) -> Result<V, Problem>,
@@ -384,7 +384,7 @@ impl<F: Kind, V> Form<V> for Like<F, V> {
     }
 }
 
-/// What a value is like that becomes several things at once.
+/// The description of a value that becomes several things at once.
 pub(crate) struct Described {
     pub(crate) words: fn() -> String,
     pub(crate) schema: fn(&mut Definitions) -> Json,

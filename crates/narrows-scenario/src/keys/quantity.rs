@@ -14,7 +14,7 @@ use crate::units::{self, Number, Share};
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
-/// A span of time, both ends included.
+/// A duration in an inclusive range.
 pub(crate) struct Time {
     low: Duration,
     high: Duration,
@@ -67,7 +67,7 @@ impl Form<Duration> for Time {
     }
 }
 
-/// A number of bytes, both ends included. `expected` says so in words.
+/// A number of bytes in an inclusive range. `expected` describes it in errors.
 pub(crate) struct Size {
     pub(crate) low: u64,
     pub(crate) high: u64,
@@ -97,7 +97,7 @@ impl Form<Bytes> for Size {
     }
 }
 
-/// A probability, which the engine has as it was written but for its last bit.
+/// A probability, kept as written except for the last bit of the engine's type.
 pub(crate) struct Percentage;
 
 impl Kind for Percentage {
@@ -120,7 +120,7 @@ impl Form<Probability> for Percentage {
     }
 }
 
-/// The same as the decimal that was written.
+/// The probability as the exact decimal that was written.
 impl Form<Share> for Percentage {
     fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Share, Problem> {
         Share::read(node)
@@ -139,7 +139,7 @@ pub(crate) const PACKET_SIZE: ByHand<Bytes> = ByHand {
     write: |size| Some(text(size)),
 };
 
-/// A rate, or none, or no limit.
+/// A rate: finite, zero or unlimited.
 pub(crate) const ANY_RATE: ByHand<Rate> = ByHand {
     words: || "rate".into(),
     schema: schema::rate,
@@ -147,7 +147,7 @@ pub(crate) const ANY_RATE: ByHand<Rate> = ByHand {
     write: |rate| Some(text(rate)),
 };
 
-/// A rate above zero that has a limit.
+/// A finite rate above zero.
 pub(crate) const FINITE_RATE: ByHand<Rate> = ByHand {
     read: |node, _| match units::rate(node)? {
         Rate::UNLIMITED | Rate::DOWN => Err(node.expected("a rate, such as \"1mbit\"")),
@@ -172,7 +172,7 @@ pub(crate) const PACKETS: ByHand<u64> = ByHand {
     write: |packets| Some(text(Bound::Packets(*packets))),
 };
 
-/// A number of packets that may be zero.
+/// A number of packets, zero included.
 pub(crate) const PACKETS_OR_NONE: ByHand<u64> = ByHand {
     words: || "packets, `\"0 packets\"` too".into(),
     read: |node, _| match node.text("").is_ok_and(|text| text.trim() == "0 packets") {
@@ -182,7 +182,7 @@ pub(crate) const PACKETS_OR_NONE: ByHand<u64> = ByHand {
     ..PACKETS
 };
 
-/// A probability beside others that belong to it, so that a bare 1 can only mean always.
+/// A probability that is one of a group, where a bare 1 can only mean always.
 pub(crate) const ONE_OF_PERCENTAGES: ByHand<Share> = ByHand {
     words: || "probability".into(),
     schema: schema::share,

@@ -1,21 +1,21 @@
-//! Fragments of the JSON Schema, from rows.
+//! Builds fragments of the JSON Schema from rows.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::Key;
 use crate::node::{Node, Value};
 
-/// Schemas that others refer to, by name.
+/// Shared schemas by name, for references.
 pub(crate) type Definitions = Map<String, Json>;
 
-/// Refers to a schema of this name, which is made where there is none.
+/// Returns a reference to the schema with this name, and builds it if it does not exist.
 pub(crate) fn define(
     definitions: &mut Definitions,
     name: &str,
     make: impl FnOnce(&mut Definitions) -> Json,
 ) -> Json {
     if !definitions.contains_key(name) {
-        // It may refer to itself.
+        // The schema may refer to itself.
         definitions.insert(name.into(), Json::Null);
         let schema = make(definitions);
         definitions.insert(name.into(), schema);
@@ -23,7 +23,7 @@ pub(crate) fn define(
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-/// A table of these keys and no others.
+/// A table with exactly these keys.
 pub(crate) fn object(doc: &str, keys: &[&'static dyn Key], definitions: &mut Definitions) -> Json {
     let mut properties = Map::new();
     for key in keys {
@@ -32,7 +32,7 @@ pub(crate) fn object(doc: &str, keys: &[&'static dyn Key], definitions: &mut Def
             properties.insert(name.into(), property.clone());
         }
     }
-    // A key with two names may stand under either.
+    // A key with two names may appear under either.
     let is_required = |key: &&&dyn Key| key.is_required() && key.aliases().is_empty();
     let required: Vec<&str> = keys.iter().filter(is_required).map(|key| key.name()).collect();
     let mut schema = json!({
@@ -44,7 +44,7 @@ pub(crate) fn object(doc: &str, keys: &[&'static dyn Key], definitions: &mut Def
     schema
 }
 
-/// A table whose `type` is this, and which has these keys.
+/// A table with this `type` and these keys.
 pub(crate) fn tagged(
     name: &str,
     doc: &str,
@@ -91,14 +91,14 @@ fn quantity(definitions: &mut Definitions, name: &str, doc: &str, pattern: &str)
     define(definitions, name, |_| json!({ "type": "string", "description": doc, "pattern": pattern }))
 }
 
-/// A span of time.
+/// A duration.
 pub(crate) fn time(definitions: &mut Definitions) -> Json {
     let doc = "A time such as `10ms`. Units: ns, us, ms, s, min, h.";
     let pattern = r"^ *\+?[0-9_.]+([eE][+-]?[0-9]+)? *(ns|us|µs|μs|ms|s|min|h) *$";
     quantity(definitions, "Time", doc, pattern)
 }
 
-/// A number of bits a second.
+/// A rate in bits per second.
 pub(crate) fn rate(definitions: &mut Definitions) -> Json {
     let doc = "A rate such as `1.5mbit`, `unlimited` or `down`. Units: bit, kbit, mbit, gbit, tbit, kibit, mibit, gibit, tibit.";
     let pattern = r"^ *(unlimited|down|\+?[0-9_.]+([eE][+-]?[0-9]+)? *([kKmMgGtT][iI]?)?[bB][iI][tT]) *$";
@@ -142,7 +142,7 @@ pub(crate) fn share(definitions: &mut Definitions) -> Json {
     })
 }
 
-/// A plain number, in quotes or not.
+/// A plain number, quoted or not.
 pub(crate) fn number(definitions: &mut Definitions) -> Json {
     define(definitions, "Number", |_| {
         json!({
@@ -155,7 +155,7 @@ pub(crate) fn number(definitions: &mut Definitions) -> Json {
     })
 }
 
-/// A list of so many texts and numbers.
+/// A list of this many strings and numbers.
 pub(crate) fn tuple(length: usize) -> Json {
     let item = json!({ "anyOf": [{ "type": "string" }, { "type": "number" }] });
     json!({ "type": "array", "items": item, "minItems": length, "maxItems": length })

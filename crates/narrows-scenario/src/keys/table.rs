@@ -1,4 +1,4 @@
-//! Tables of a file by their rows: read, written, and what in them is not known.
+//! Parses and writes tables of a file by their rows, and finds unknown keys.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use crate::node::{self, Node, Table, Value, suggest};
 use crate::problem::{Found, Problem, one_of};
 use crate::surroundings::Surroundings;
 
-/// What a struct with keys can do whatever it is.
+/// What every struct with keys can do.
 pub(crate) trait Parameters {
-    /// Reads its keys from a table that may have others. `place` is pointed at where no key is.
+    /// Reads its keys from a table that may have others. Errors without a key point at `place`.
     fn read(&mut self, table: &Table, place: &Range<usize>, around: Surroundings<'_>) -> Result<(), Problem>;
 
     /// Adds the keys that differ from their defaults to a table.
     fn write(&self, table: &mut Table);
 
-    /// All keys with their values, for people: `target 5ms, interval 100ms, ecn on`. What is off unless it is asked for
-    /// is named only where it is on.
+    /// All keys with their values, for display: `target 5ms, interval 100ms, ecn on`. A switch that is off
+    /// by default appears only when on.
     fn words(&self) -> String;
 }
 
@@ -42,7 +42,7 @@ impl<T: Keyed> Parameters for T {
     }
 }
 
-/// Reads the keys of a value from a table that may have others; gives all that is wrong.
+/// Reads the keys of a value from a table that may have others; returns all problems.
 pub(crate) fn read_all<T: Keyed>(
     value: &mut T,
     table: &Table,
@@ -67,7 +67,7 @@ pub(crate) fn read_all<T: Keyed>(
     problems
 }
 
-/// The value of a key in a table, and the name by which it stands there.
+/// The value of a key in a table, and the name that the table uses for it.
 fn find<'a>(key: &dyn Key, table: &'a Table) -> Result<Option<(&'static str, &'a Node)>, Problem> {
     let names = std::iter::once(key.name()).chain(key.aliases().iter().copied());
     let mut found = names.filter_map(|name| Some((name, table.get(name)?)));
@@ -82,17 +82,17 @@ fn find<'a>(key: &dyn Key, table: &'a Table) -> Result<Option<(&'static str, &'a
     }
 }
 
-/// What errors say of keys of which a table has exactly one.
+/// Error texts for keys of which a table has exactly one.
 pub(crate) struct Choosing {
-    /// That there is none.
+    /// Text for none of them.
     pub(crate) none: &'static str,
-    /// That there are several.
+    /// Text for several of them.
     pub(crate) several: &'static str,
-    /// What to do then.
+    /// Help text for both.
     pub(crate) help: &'static str,
 }
 
-/// The one of these keys that a table has, and its value. `place` is pointed at where there is none.
+/// The key among these that a table has, and its value. The error for none points at `place`.
 pub(crate) fn chosen<'a>(
     table: &'a Table,
     place: &Range<usize>,
@@ -124,7 +124,7 @@ pub(crate) fn keys<T: Keyed>() -> Vec<&'static dyn Key> {
     rows::<T>().map(|row| row as &dyn Key).collect()
 }
 
-/// The keys of a value that differ from their defaults, and those that must be there.
+/// The keys of a value that differ from their defaults, and the required keys.
 pub(crate) fn differing<T: Keyed>(of: &T) -> Vec<(&'static str, Value)> {
     let plain = T::default();
     let differs = |row: &Row<T>| {
@@ -136,14 +136,14 @@ pub(crate) fn differing<T: Keyed>(of: &T) -> Vec<(&'static str, Value)> {
     rows::<T>().filter_map(differs).collect()
 }
 
-/// The same as a table.
+/// Same, as a table.
 pub(crate) fn written<T: Keyed>(of: &T) -> Table {
     let mut table = Table::default();
     Parameters::write(of, &mut table);
     table
 }
 
-/// All keys of a value that have one.
+/// All keys that have a value.
 pub(crate) fn whole<T: Keyed>(value: &T) -> Table {
     let mut table = Table::default();
     for row in rows::<T>() {
@@ -154,30 +154,30 @@ pub(crate) fn whole<T: Keyed>(value: &T) -> Table {
     table
 }
 
-/// The row of this name.
+/// The row with this name.
 pub(crate) fn named<T: Keyed>(name: &str) -> Option<&'static Row<T>> {
     rows::<T>().find(|row| row.is_called(name))
 }
 
-/// The names of the keys of a struct, with what else they are called at the end.
+/// The names of the keys of a struct, other names last.
 pub(crate) fn names<T: Keyed>() -> Vec<&'static str> {
     all_names(&keys::<T>())
 }
 
-/// A value from its keys in a table that may have others; `node` is the table.
+/// Reads a value from its keys in a table that may have others; `node` is the table.
 pub(crate) fn read<T: Keyed>(node: &Node, table: &Table, around: Surroundings<'_>) -> Result<T, Problem> {
     let mut value = T::default();
     Parameters::read(&mut value, table, &node.span, around)?;
     Ok(value)
 }
 
-/// What a table of the file becomes, whether it has the keys of one struct or those of several.
+/// A value parsed from a table of the file, with the keys of one struct or of several.
 pub(crate) trait Tabled: Sized + 'static {
     /// All its keys.
     fn keys() -> Vec<&'static dyn Key>;
-    /// From its keys in a table; `node` is the table.
+    /// Reads it from its keys in a table; `node` is the table.
     fn from_table(node: &Node, table: &Table, around: Surroundings<'_>) -> Result<Self, Problem>;
-    /// The keys that differ from their defaults, and those that must be there.
+    /// The keys that differ from their defaults, and the required keys.
     fn to_table(&self) -> Table;
 }
 
@@ -195,7 +195,7 @@ impl<T: Keyed> Tabled for T {
     }
 }
 
-/// A value from a table that has no keys but its own.
+/// Reads a value from a table that may have no other keys.
 pub(crate) fn read_table<T: Tabled>(
     node: &Node,
     table: &Table,
@@ -205,7 +205,7 @@ pub(crate) fn read_table<T: Tabled>(
     T::from_table(node, table, around)
 }
 
-/// Reads `[SECTION.NAME]`, whose table may be empty, into a value that has its name already.
+/// Reads `[SECTION.NAME]`, whose table may be empty, into a value whose name is already set.
 pub(crate) fn read_named<T: Keyed>(
     mut value: T,
     key: &node::Key,
@@ -218,8 +218,8 @@ pub(crate) fn read_named<T: Keyed>(
     Ok(value)
 }
 
-/// A value of this kind with the part at `path` set to `part`. What is short for a table becomes one on the way, and what
-/// is not there is made.
+/// Returns a value of this kind with the part at `path` set to `part`. Expands shorthand on the way to a
+/// table, and creates missing tables.
 pub(crate) fn with_part(kind: Option<&dyn Kind>, value: Option<Value>, path: &[&str], part: &Node) -> Value {
     let Some((key, rest)) = path.split_first() else { return part.value.clone() };
     let compound = kind.and_then(Kind::compound);
@@ -242,7 +242,7 @@ pub(crate) fn with_part(kind: Option<&dyn Kind>, value: Option<Value>, path: &[&
     Value::Table(table)
 }
 
-/// That a table has no keys but these.
+/// Checks that a table has no keys but these.
 pub(crate) fn only(table: &Table, known: &[&'static dyn Key]) -> Result<(), Problem> {
     match unknown(table, known) {
         Some(key) => {
@@ -253,7 +253,7 @@ pub(crate) fn only(table: &Table, known: &[&'static dyn Key]) -> Result<(), Prob
     }
 }
 
-/// The same for a table whose `type` says which keys it has.
+/// Same for a table whose `type` determines its keys.
 pub(crate) fn only_tagged(table: &Table, known: &[&'static dyn Key]) -> Result<(), Problem> {
     let mut rest = table.clone();
     rest.remove("type");
@@ -267,13 +267,13 @@ pub(crate) fn only_tagged(table: &Table, known: &[&'static dyn Key]) -> Result<(
     }
 }
 
-/// The names of keys, with what else they are called at the end.
+/// The names of keys, other names last.
 pub(crate) fn all_names(keys: &[&'static dyn Key]) -> Vec<&'static str> {
     let others = keys.iter().flat_map(|key| key.aliases()).copied();
     keys.iter().map(|key| key.name()).chain(others).collect()
 }
 
-/// The first key of a table that is none of these.
+/// The first unknown key of a table.
 pub(crate) fn unknown<'a>(table: &'a Table, known: &[&'static dyn Key]) -> Option<&'a node::Key> {
     table.iter().map(|(key, _)| key).find(|key| !known.iter().any(|known| known.is_called(&key.name)))
 }

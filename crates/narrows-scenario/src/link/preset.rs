@@ -1,4 +1,4 @@
-//! A preset on a link: its keys first, those of the link and of its directions over them.
+//! Applies a preset to a link. The keys of the link and of its directions override it.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use crate::surroundings::Surroundings;
 use crate::trace::Then;
 use crate::way::Way;
 
-/// The keys of one way that stand beside a preset, and count for more.
+/// The keys for one direction that stand beside a preset and override it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside(BTreeSet<String>);
 
 impl Beside {
-    /// Adds a key, with its value where NetEm's words mean others.
+    /// Adds a key; for NetEm options, adds the keys that they set.
     pub(crate) fn add(&mut self, key: &str, node: &Node) {
         self.0.insert(key.into());
         if key == "netem"
@@ -32,7 +32,7 @@ impl Beside {
         self.0.contains(key)
     }
 
-    /// The columns of a trace that these keys give.
+    /// The columns of a trace that these keys replace.
     fn columns(&self) -> Vec<&'static str> {
         let keys = [
             ("rate", "rate"),
@@ -46,7 +46,7 @@ impl Beside {
     }
 }
 
-/// Sets what the preset that a value names says, but for the keys beside it.
+/// Applies the preset that a value names, except for the keys beside it.
 pub(crate) fn apply(
     link: &mut Link,
     node: &Node,
@@ -61,7 +61,7 @@ pub(crate) fn apply(
     }
     for way in [Way::Up, Way::Down] {
         let beside = beside(way);
-        // It is all that the direction does.
+        // Exact NetEm replaces everything else in the direction.
         if beside.has("exact-netem") {
             continue;
         }
@@ -75,7 +75,7 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// Takes back what a preset says and a trace beside it gives.
+/// Removes settings of a preset that a trace beside it supplies.
 pub(crate) fn settle(direction: &mut Direction, beside: &Beside) {
     let Some(trace) = direction.trace.as_ref().filter(|used| beside.has("trace") && used.then != Then::End)
     else {
