@@ -254,7 +254,7 @@ impl Link {
         schema::define(definitions, "Link", |definitions| {
             let doc = "A wire with a queue for each direction, or one medium that both share. Values here count for both directions.";
             let mut link = schema::object(doc, &all_keys(), definitions);
-            // The keys of rules apply to a link with rules only.
+            // `rules` is required only in a link with rules.
             link["required"] = json!(["between"]);
             link
         })

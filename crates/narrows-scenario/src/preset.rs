@@ -1,8 +1,8 @@
-//! Presets: links by name, each with the measurements that its values come from.
+//! Presets: named link settings, each with the measurements that its values come from.
 //!
-//! A preset is data: `preset/NAME.toml` has the keys of both directions, what they come to, what of that is measured, the
-//! sources, and what was not measured and how it was chosen. To add one, add that file and a line to [`ALL`]; traces that it names
-//! stand in `embedded.rs`.
+//! A preset is data: `preset/NAME.toml` has the keys of both directions, their summary figures, which of
+//! them were measured, the sources, and for values that were not measured, how they were chosen. To add a
+//! preset, add that file and a line to [`ALL`]; traces that it names go into `embedded.rs`.
 //!
 //! ```
 //! use narrows_scenario::Preset;
@@ -30,48 +30,48 @@ use crate::problem::{Problem, ScenarioError};
 use crate::surroundings::Surroundings;
 use crate::way::Way;
 
-/// A link by name.
+/// Named link settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Preset {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// Short description of the link.
     pub about: String,
-    /// What of it is measured, in a few words.
+    /// Short statement of what was measured.
     pub measured: String,
-    /// What it comes to.
+    /// Summary figures.
     pub figures: PresetFigures,
-    /// Where its values come from.
+    /// Sources of its values.
     pub sources: Vec<PresetSource>,
-    /// What was not measured, and how it was chosen.
+    /// Values that were not measured, and how they were chosen.
     pub chosen: Vec<String>,
     up: Table,
     down: Table,
 }
 
-/// What a preset comes to; nothing where it sets none.
+/// Summary figures of a preset; `None` for those it does not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PresetFigures {
-    /// The rate from the server to the client; where it changes, its mean.
+    /// Rate from the server to the client; the mean if it varies.
     pub down: Option<Rate>,
-    /// The rate from the client to the server.
+    /// Rate from the client to the server.
     pub up: Option<Rate>,
-    /// The round trip of an idle link, typically.
+    /// Typical round-trip time of the idle link.
     pub round_trip: Option<Duration>,
 }
 
 /// A publication.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PresetSource {
-    /// Its title.
+    /// Title.
     pub title: String,
-    /// Who wrote it.
+    /// Authors.
     pub authors: String,
-    /// When, where it has a date.
+    /// Year of publication, if known.
     pub year: Option<u16>,
-    /// Where it is.
+    /// Link to it.
     pub link: String,
-    /// What of it the preset uses.
+    /// What the preset uses from it.
     pub gives: String,
 }
 
@@ -102,21 +102,21 @@ const ALL: &[(&str, &str)] = files![
 ];
 
 impl Preset {
-    /// The names of all presets.
+    /// Names of all presets.
     pub fn names() -> Vec<&'static str> {
         ALL.iter().map(|(name, _)| *name).collect()
     }
 
-    /// The preset of this name.
+    /// Returns the preset with this name.
     ///
     /// # Errors
-    /// When there is none: which there are.
+    /// If there is none. The error lists the presets.
     pub fn named(name: &str) -> Result<Self, ScenarioError> {
         let node = Node { span: 0..name.len(), value: Value::String(name.into()) };
         Self::read(&node).map_err(|problem| ScenarioError::new("preset", name, vec![problem]))
     }
 
-    /// The preset that a value names.
+    /// Reads the preset that a value names.
     pub(crate) fn read(node: &Node) -> Result<Self, Problem> {
         let names = Self::names();
         let name = node.text("the name of a preset")?.trim();
@@ -133,7 +133,7 @@ impl Preset {
         Ok(Self { name, ..preset })
     }
 
-    /// The keys that it sets for one way.
+    /// The keys that it sets for one direction.
     pub(crate) fn table(&self, way: Way) -> &Table {
         match way {
             Way::Up => &self.up,
@@ -141,7 +141,7 @@ impl Preset {
         }
     }
 
-    /// The keys that it sets for one way, each with its value as it stands in a file.
+    /// The keys that it sets for one direction, each with its value as written in a file.
     pub fn keys(&self, way: Way) -> Vec<(String, String)> {
         self.table(way).iter().map(|(key, node)| (key.name.clone(), node.toml())).collect()
     }
@@ -152,7 +152,7 @@ const SOURCES: List<Group<PresetSource>> =
     List { what: "a list of sources", most: 20, one: Group::new("PresetSource", "A publication.", "") };
 const CHOSEN: Items<Text> =
     Items { words: "list of sentences", expected: "a list of sentences", of: Text("a sentence") };
-/// The keys of one way: what they are is checked where they are applied.
+/// The keys of one direction. They are checked where they are applied.
 const DIRECTION: ByHand<Table> = ByHand {
     words: || "table".into(),
     schema: |_| json!({ "type": "object" }),

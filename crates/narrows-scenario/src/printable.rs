@@ -1,14 +1,14 @@
-//! Text that may go to a terminal.
+//! Makes text safe to print to a terminal.
 //!
-//! Names, comments and excerpts come from files, interfaces, containers and other programs. What stands in them is shown to
-//! people and must not steer their terminals. All that narrows prints for people passes through here last, so that no
-//! part of it has to think of that.
+//! Names, comments and excerpts come from files, interfaces, containers and other programs. They are shown
+//! to people and must not control their terminals. All output of narrows for people passes through this
+//! module last, so that no other part has to sanitize it.
 
 use std::borrow::Cow;
 
-/// The same text, with each character that steers a terminal, or turns the order of others round, written as its number:
-/// `\u001b`. Line feeds and tabs stay; the carriage return of a line's end goes. In JSON, and in most strings of TOML, it still
-/// means the same character.
+/// Replaces each character that controls a terminal or changes the direction of text by its code: `\u001b`.
+/// Keeps line feeds and tabs; removes the carriage return at the end of a line. In JSON, and in most TOML
+/// strings, the escape means the same character.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(steers) {
         return Cow::Borrowed(text);
@@ -24,7 +24,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Control characters of both sets, separators of lines and paragraphs, and what changes the direction of writing.
+/// Control characters (C0 and C1), line and paragraph separators, and characters that change the direction
+/// of text.
 fn steers(character: char) -> bool {
     match character {
         '\n' | '\t' => false,

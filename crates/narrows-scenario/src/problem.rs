@@ -1,12 +1,12 @@
-//! What is wrong with a scenario, and where: the errors that people read.
+//! Errors in a scenario, with their place in the text, as people read them.
 
 use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// A scenario that is not understood. It prints as one paragraph for each problem: what was found, in which file, line
-/// and key, and what is allowed.
+/// An invalid scenario. Prints one paragraph for each problem: what was found, in which file, line and key,
+/// and what is allowed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}", self.render())]
 pub struct ScenarioError {
@@ -15,7 +15,7 @@ pub struct ScenarioError {
     problems: Vec<Problem>,
 }
 
-/// Problems that are printed; more scroll the first ones away.
+/// Maximum number of problems printed; more would scroll the first ones away.
 const MOST_SHOWN: usize = 20;
 
 impl ScenarioError {
@@ -23,18 +23,18 @@ impl ScenarioError {
         Self { file: file.into(), text: text.into(), problems }
     }
 
-    /// The same, of a text that has another name.
+    /// Returns the same error for a text with another name.
     pub(crate) fn of(self, file: &str) -> Self {
         Self { file: file.into(), ..self }
     }
 
-    /// The same, about this part of a text.
+    /// Returns the same error for this part of a text.
     pub(crate) fn within(self, file: &str, text: &str, span: &Range<usize>) -> Self {
         let problems = self.problems.into_iter().map(|problem| problem.put_at(span)).collect();
         Self::new(file, text, problems)
     }
 
-    /// How many problems there are; at least one.
+    /// Number of problems; at least one.
     pub fn count(&self) -> usize {
         self.problems.len()
     }
@@ -49,7 +49,7 @@ impl ScenarioError {
         paragraphs.join("\n\n")
     }
 
-    /// The same as a problem of the scenario that names this file: the first problem, with its line.
+    /// The first problem, with its line, as a problem of the scenario that names this file.
     pub(crate) fn into_problem(self) -> Problem {
         let Some(first) = self.problems.first() else {
             return Problem::new(format!("{} is wrong", self.file));
@@ -65,7 +65,7 @@ impl ScenarioError {
         Problem { elsewhere, help: first.help.clone(), ..Problem::new(title) }
     }
 
-    /// The first problem without its place, which is in a text that nobody wrote.
+    /// The first problem without its place, for text that nobody wrote.
     pub(crate) fn without_place(self) -> Problem {
         match self.problems.into_iter().next() {
             Some(Problem { title, help, .. }) => Problem { help, ..Problem::new(title) },
@@ -104,7 +104,7 @@ impl ScenarioError {
         renderer.render(&[group])
     }
 
-    /// A span that lies in the text and on the borders of characters, whatever comes in.
+    /// Clamps any span to the text and to character boundaries.
     fn clamp(&self, span: &Range<usize>) -> Range<usize> {
         let floor = |at: usize| {
             let mut at = at.min(self.text.len());
@@ -118,33 +118,33 @@ impl ScenarioError {
     }
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     title: Box<str>,
     span: Option<Range<usize>>,
-    /// The path of keys that leads there, such as `links.access.delay`.
+    /// The path of keys to the place, such as `links.access.delay`.
     key: String,
     help: Vec<String>,
     also: Vec<(Range<usize>, String)>,
-    /// Where it is in another file, which the scenario names at `span`.
+    /// The place in another file, which the scenario names at `span`.
     elsewhere: Option<Box<Elsewhere>>,
 }
 
-/// A place in a file that a scenario names: its line, or as much of that as a person looks at.
+/// A place in a file that a scenario names: the line, or an excerpt of a long one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Elsewhere {
     file: String,
     line: String,
-    /// The number of the line, from 1.
+    /// Line number, from 1.
     number: usize,
     span: Range<usize>,
 }
 
 impl Elsewhere {
-    /// `span` lies in `text`, on the borders of characters.
+    /// `span` lies in `text`, on character boundaries.
     fn new(file: &str, text: &str, span: Range<usize>) -> Self {
-        /// Bytes of a line that are shown on either side: a whole trace may stand on one.
+        /// Bytes of a line shown on either side of the place: a whole trace may be one line.
         const MOST: usize = 60;
         let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
         let end = text[span.start..].find('\n').map_or(text.len(), |at| span.start + at);
@@ -166,7 +166,7 @@ impl Elsewhere {
 }
 
 impl Problem {
-    /// `title` says what was found and what is wrong with it.
+    /// `title` says what was found and why it is wrong.
     pub(crate) fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into().into_boxed_str(),
@@ -178,13 +178,13 @@ impl Problem {
         }
     }
 
-    /// Says what is allowed, or what to do.
+    /// Adds what is allowed, or what to do.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
     }
 
-    /// Asks whether the one of these was meant that is nearest to what was found, if one is near.
+    /// Asks "did you mean" with the nearest of `known`, if one is near enough.
     pub(crate) fn did_you_mean<'a>(self, found: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         match nearest(found, known) {
             Some(near) => self.help(format!("did you mean `{near}`?")),
@@ -192,13 +192,13 @@ impl Problem {
         }
     }
 
-    /// Where it is, unless that is known more precisely already.
+    /// Sets the place, unless a more precise one is set.
     pub(crate) fn at(mut self, span: &Range<usize>) -> Self {
         self.span.get_or_insert_with(|| span.clone());
         self
     }
 
-    /// The same where the text that it is about begins so many bytes into a larger one.
+    /// Shifts the place for text that starts `by` bytes into a larger one.
     pub(crate) fn moved(mut self, by: usize) -> Self {
         let moved = |span: Range<usize>| span.start + by..span.end + by;
         self.span = self.span.map(moved);
@@ -206,25 +206,25 @@ impl Problem {
         self
     }
 
-    /// Another place that has to do with it.
+    /// Adds another related place.
     pub(crate) fn also(mut self, span: &Range<usize>, label: impl Into<String>) -> Self {
         self.also.push((span.clone(), label.into()));
         self
     }
 
-    /// It is in another file, on the line of this number.
+    /// Sets a place in another file: the line with this number.
     pub(crate) fn on_line(mut self, file: &str, number: usize, line: &str) -> Self {
         let shown = line.trim_end();
         self.elsewhere = Some(Box::new(Elsewhere { number, ..Elsewhere::new(file, shown, 0..shown.len()) }));
         self
     }
 
-    /// Whether it says that a key is missing, in the table that is being read and not in one within it.
+    /// Whether it reports a missing key in the table that is being read, rather than in a nested table.
     pub(crate) fn is_about_a_missing_key(&self) -> bool {
         self.key.is_empty() && self.help.is_empty() && self.title.ends_with("` is missing")
     }
 
-    /// The same where the key was not written, but stands for the value.
+    /// Removes a leading key that was not written but is implied by the value.
     pub(crate) fn outside(mut self, key: &str) -> Self {
         if let Some(rest) = self.key.strip_prefix(key) {
             self.key = rest.trim_start_matches('.').into();
@@ -232,7 +232,7 @@ impl Problem {
         self
     }
 
-    /// The key that it is in, from the inside out: each call puts one more in front.
+    /// Prepends a key to the path. Called from the innermost key outwards.
     pub(crate) fn inside(mut self, key: &str) -> Self {
         if self.key.is_empty() {
             self.key = key.into();
@@ -244,8 +244,7 @@ impl Problem {
 }
 
 impl Problem {
-    /// The same about a value that was put together from others: it is wrong at `span`, and where it stands is for the
-    /// caller to say.
+    /// For a value assembled from other values: the problem is at `span`, and the caller adds the path.
     pub(crate) fn put_at(mut self, span: &Range<usize>) -> Self {
         self.span = Some(span.clone());
         self.key.clear();
@@ -254,12 +253,12 @@ impl Problem {
     }
 }
 
-/// Collects the problems of independent parts, so that all are reported at once.
+/// Collects the problems of independent parts, to report all at once.
 #[derive(Debug, Default)]
 pub(crate) struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Keeps the problem, if it is one.
+    /// Keeps the problem of an `Err`; returns the value of an `Ok`.
     pub(crate) fn catch<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
         result.map_err(|problem| self.0.push(problem)).ok()
     }
@@ -272,7 +271,7 @@ impl Problems {
         self.0.is_empty()
     }
 
-    /// In the order of the file.
+    /// Makes the error, with problems in the order of the file.
     pub(crate) fn into_error(mut self, file: &str, text: &str) -> ScenarioError {
         self.0.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
         ScenarioError::new(file, text, self.0)
@@ -293,12 +292,12 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-/// The nearest of `known` to `found`, if it is near enough to have been meant.
+/// The nearest of `known` to `found`, if it is near enough to be a typo.
 pub(crate) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let found = found.to_lowercase().replace('_', "-");
     let similarity = |name: &str| {
         let name = name.to_lowercase();
-        // A beginning counts as near: `dup` for `duplicate`.
+        // A prefix counts as near: `dup` for `duplicate`.
         let begins = found.len() >= 2 && name.starts_with(&found);
         if begins { 0.95 } else { strsim::jaro_winkler(&found, &name) }
     };

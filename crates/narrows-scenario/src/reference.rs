@@ -1,4 +1,5 @@
-//! What the rows of the keys tell others: the JSON Schema, for editors, and the tables of `docs/scenario.md`.
+//! Output generated from the rows of the keys: the JSON Schema for editors, and the tables of
+//! `docs/scenario.md`.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ pub fn schema() -> String {
     text
 }
 
-/// The tables of the reference, by the names with which its page marks their places: `<!-- keys: pie -->`.
+/// The tables of the reference, by the names in the page's markers: `<!-- keys: pie -->`.
 pub fn reference() -> BTreeMap<&'static str, String> {
     let keys = value::tables().into_iter().chain([
         ("direction", keys::keys::<Direction>()),

@@ -1,4 +1,4 @@
-//! Routers: where any number of links meet, and packets go on by their destination.
+//! Routers: connect any number of links and forward packets by destination.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,33 +17,34 @@ use crate::problem::{Found, Problem, one_of};
 /// A router.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Router {
-    /// Unique among hosts, junctions, routers and links.
+    /// Name, unique among hosts, junctions, routers and links.
     pub name: String,
-    /// The addresses that were given; see [`Interface::addresses`](crate::Interface) for those in force.
+    /// The configured addresses. See [`Interface::addresses`](crate::Interface) for the effective ones.
     pub addresses: Vec<HostAddress>,
-    /// How packets are spread where several paths are shortest; nothing for the path whose link comes first by name.
+    /// How packets are spread over several shortest paths. `None` uses the path whose link name sorts
+    /// first.
     pub multipath: Option<Spread>,
-    /// Routes that count for more than the shortest paths.
+    /// Routes that override the shortest paths.
     pub routes: Vec<ExplicitRoute>,
 }
 
-/// A route that was given.
+/// An explicit route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplicitRoute {
-    /// Where packets are to get.
+    /// Destination of the packets.
     pub to: Destination,
-    /// By which links they leave, and how much weight each has.
+    /// The links by which they leave, each with its weight.
     pub via: Vec<(String, Weight)>,
-    /// How they are spread over several.
+    /// How packets are spread over several links.
     pub spread: Spread,
 }
 
-/// Where packets are to get.
+/// Destination of a route.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Destination {
-    /// To any address of this host or router.
+    /// All addresses of this host or router.
     Node(String),
-    /// To any address of this network.
+    /// All addresses in this network.
     Network(Address),
 }
 
@@ -56,9 +57,9 @@ impl std::fmt::Display for Destination {
     }
 }
 
-/// The most ways of one route.
+/// Maximum number of links of one route.
 const MOST_WAYS: usize = 64;
-/// The greatest weight: all those of a route together fit in 32 bits.
+/// Maximum weight; the weights of a route add up within 32 bits.
 const MOST_WEIGHT: i64 = 1_000_000;
 
 /// The word for a spread.
@@ -157,7 +158,7 @@ impl Keyed for Router {
 }
 
 impl Default for ExplicitRoute {
-    /// To nowhere.
+    /// A route without a destination.
     fn default() -> Self {
         Self { to: Destination::Node(String::new()), via: Vec::new(), spread: Spread::default() }
     }
@@ -228,7 +229,7 @@ fn route_tables(table: &Table) -> impl Iterator<Item = &Table> {
     table.get("routes").into_iter().flat_map(tables)
 }
 
-/// Where the value of a key stands that is there.
+/// The place of the value of an existing key.
 fn place(table: &Table, key: &str) -> Range<usize> {
     table.get(key).map_or(0..0, |node| node.span.clone())
 }
@@ -250,7 +251,7 @@ fn destination(node: &Node) -> Result<Destination, Problem> {
     Ok(Destination::Network(network))
 }
 
-/// One link or several.
+/// Reads one link or several.
 fn via(node: &Node) -> Result<Vec<String>, Problem> {
     const ALLOWED: &str = "a link of this router, or a list of them";
     let items = one_or_several(node);
@@ -279,8 +280,9 @@ fn one_or_several(node: &Node) -> &[Node] {
     }
 }
 
-/// What is wrong with the routes of a router that was read from this table: each leads to a host or another router, by links
-/// of this router. `known` has the name and kind of everything that links may end at, and `here` are the links that end here.
+/// Checks the routes of a router that was read from this table: each must lead to a host or another router,
+/// by links of this router. `known` has the name and kind of every possible end of a link; `here` are the
+/// links that end at this router.
 pub(crate) fn check(router: &Router, table: &Table, known: &[(&str, &str)], here: &[&str]) -> Vec<Problem> {
     let is_node = |(name, kind): &&(&str, &str)| *kind != "junction" && *name != router.name;
     let nodes: Vec<&str> = known.iter().filter(is_node).map(|(name, _)| *name).collect();

@@ -1,10 +1,10 @@
-//! What a direction's table says twice.
+//! Settings that a direction's table makes twice.
 
 use crate::netem;
 use crate::node::Table;
 use crate::problem::Problem;
 
-/// The keys of a direction's table that mean the same thing as another.
+/// Problems with keys of a direction's table that set the same thing.
 pub(crate) fn said_twice(table: &Table) -> Vec<Problem> {
     let mut problems = beside_netem(table);
     let beside = table.key("order");
@@ -21,7 +21,7 @@ pub(crate) fn said_twice(table: &Table) -> Vec<Problem> {
     problems
 }
 
-/// Keys beside `netem` that its words mean: which of the two counts would be up to the order of the file.
+/// Problems with keys beside `netem` that its options also set: the result would depend on their order.
 fn beside_netem(table: &Table) -> Vec<Problem> {
     let Some((words, node)) = table.key("netem").zip(table.get("netem")) else { return Vec::new() };
     let Ok(qdisc) = netem::read(node) else { return Vec::new() };

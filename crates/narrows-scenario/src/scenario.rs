@@ -1,4 +1,4 @@
-//! A scenario: all that a file or the flags say, read and checked.
+//! A scenario: the content of a file or of flags, parsed and checked.
 
 mod assign;
 mod difference;
@@ -28,7 +28,7 @@ use crate::timeline::{Entry, Timeline};
 use crate::topology::{self, Fault, HostRoute, Interface, Port, Topology};
 use crate::traffic::Traffic;
 
-/// Hosts have interfaces of at least this MTU, so that what a smaller one of a link does is seen.
+/// Minimum MTU of hosts' interfaces, so that the effect of a link's smaller MTU is visible.
 const ETHERNET_MTU: u32 = 1500;
 
 pub use difference::{Difference, Differing};
@@ -36,24 +36,24 @@ pub use ipfw::IpfwChange;
 pub use ipfw_commands::CommandsAt;
 pub(crate) use rows::{DEFAULT_SEED, seed};
 
-/// A network and what happens to it.
+/// A network, and the changes and traffic in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// The file that it comes from, for people.
+    /// The file it was read from, for display.
     pub file: String,
-    /// The seed of every random draw.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// How long a run lasts, if that is said.
+    /// Duration of a run, if given.
     pub duration: Option<Duration>,
     /// The hosts, in the order of the file.
     pub hosts: Vec<Host>,
-    /// Where two links are joined in series, by name.
+    /// Names of junctions, where two links are joined in series.
     pub junctions: Vec<String>,
-    /// Where packets go on by their destination, in the order of the file.
+    /// Routers, which forward packets by destination, in the order of the file.
     pub routers: Vec<Router>,
-    /// The links, in the order of the file.
+    /// Links, in the order of the file.
     pub links: Vec<Link>,
-    /// The traffic, in the order of the file.
+    /// Traffic, in the order of the file.
     pub traffic: Vec<Traffic>,
     pub(crate) timeline: Vec<Entry>,
     pub(crate) topology: Topology,
@@ -61,15 +61,15 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads a scenario. `file` is its name, for errors and for finding the files that it names.
+    /// Parses a scenario. `file` is its name, for errors and as the base of relative file names.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with places.
+    /// All problems found, with their places.
     pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
         Self::parse_with(text, file, Files::beside(file))
     }
 
-    /// Reads a scenario whose files come from elsewhere than the folder of `file`.
+    /// Parses a scenario with its files taken from `files`.
     ///
     /// # Errors
     /// As [`Scenario::parse`].
@@ -87,26 +87,27 @@ impl Scenario {
     /// Reads a scenario from a file.
     ///
     /// # Errors
-    /// When the file cannot be read, and as [`Scenario::parse`].
+    /// If the file cannot be read, and as [`Scenario::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
         let (text, file) = files::read_text(path, "scenario")?;
         Self::parse(&text, &file)
     }
 
-    /// The files that its values name and that have been read so far, in the order in which they first were: those of
-    /// the scenario itself and of its timeline, then those that changes brought. A replay needs them, each under its name
-    /// ([`Files::given`], [`Scenario::add_file`]). Captures are not among them: their packets are in the log.
+    /// The files that its values name and that were read so far, in the order of their first use: those of
+    /// the scenario and its timeline, then those of changes. A replay needs all of them, under their names
+    /// ([`Files::given`], [`Scenario::add_file`]). Captures are not included: their packets are in the log.
     pub fn files(&self) -> Vec<NamedFile> {
         self.files.all()
     }
 
-    /// Says what is in a file that a later change may name. Where the name is known already, what it meant stays.
+    /// Sets the contents of a file that a later change may name. If the name already has contents, they
+    /// stay.
     pub fn add_file(&self, name: &str, contents: &[u8]) {
         self.files.add(name, contents);
     }
 
-    /// The folder of its file.
+    /// Folder of its file.
     fn folder(&self) -> &Path {
         Path::new(&self.file).parent().unwrap_or(Path::new(""))
     }
@@ -116,10 +117,10 @@ impl Scenario {
         &self.topology.ports
     }
 
-    /// The engine's configuration, with the links' present values.
+    /// The engine's configuration, with the current values of the links.
     pub fn network(&self) -> NetworkConfig {
         let mut config = NetworkConfig::new(Seed(self.seed));
-        // A packet may take the longest path there is; among routers the hop limit is what ends a loop.
+        // A packet may take the longest path. With routers, the hop limit ends a loop.
         let longest = match self.routers[..] {
             [] => self.ports().iter().map(|port| port.hops.len()).max().unwrap_or(0),
             _ => usize::from(u8::MAX),
@@ -160,15 +161,15 @@ impl Scenario {
         config
     }
 
-    /// The ends of links at routers, in the order of the routers. Each router also has a port of the engine that has its
-    /// name: packets for the router itself leave there, and those that it sends enter.
+    /// The router ends of links, in the order of the routers. Each router also has an engine port with the
+    /// router's name: packets to the router itself leave there, and packets that it sends enter there.
     pub fn interfaces(&self) -> &[Interface] {
         &self.topology.interfaces
     }
 
-    /// The MTU of the host's interface at this port: the smallest of the links up to the peer, the larger of both ways, and at
-    /// least Ethernet's 1500. Links without an MTU take any length, so that where the whole way has none, it is the largest
-    /// of the scenario's.
+    /// The MTU of the host's interface at this port: the smallest MTU of the links up to the peer, the
+    /// larger of both directions, and at least 1500. Links without an MTU accept any length: if no link of
+    /// the path has an MTU, the result is the largest MTU in the scenario.
     pub fn interface_mtu(&self, port: &Port) -> u32 {
         let smallest = |back: bool| {
             let hops = port.hops.iter().map(move |&hop| if back { hop.back() } else { hop });
@@ -178,18 +179,18 @@ impl Scenario {
         smallest(false).max(smallest(true)).or_else(largest).unwrap_or(ETHERNET_MTU).max(ETHERNET_MTU)
     }
 
-    /// The networks that a host reaches by the router at the other end of this port, and not better by another port of its.
-    /// Nothing where the other end is a host.
+    /// The networks that a host reaches by the router at the other end of this port, without those that
+    /// another of its ports reaches better. Empty if the other end is a host.
     pub fn routes(&self, port: &Port) -> Vec<HostRoute> {
         self.topology.host_routes(port)
     }
 
-    /// Whether packets get from one port to another, as far as links go: over one segment, or by routers.
+    /// Whether the links connect one port to another, over one segment or through routers.
     pub fn joins(&self, from: &Port, to: &Port) -> bool {
         self.topology.joins(from, to)
     }
 
-    /// The links that packets pass from one port to another, by any of their ways, each once; nothing where none gets there.
+    /// The links on any path from one port to another, each once; empty if there is no path.
     pub fn links_between(&self, from: &Port, to: &Port) -> Vec<Target> {
         let mut hops: Vec<_> =
             self.topology.arriving(from, to).into_iter().flat_map(|way| way.hops).collect();
@@ -198,8 +199,9 @@ impl Scenario {
         hops.iter().map(|hop| topology::entry(&self.links[hop.link], hop.way)).collect()
     }
 
-    /// The engine's names of the links that packets pass from one port to another, in order, where there is one way only. A
-    /// link with rules is named by these: which of its pipes a packet passes they decide.
+    /// The engine's names for the links on the path from one port to another, in order; `None` if there are
+    /// several paths. For a link with rules this is the name of the rules, which choose the pipe for each
+    /// packet.
     pub fn only_way(&self, from: &Port, to: &Port) -> Option<Vec<String>> {
         let ways = self.topology.arriving(from, to);
         let [way] = ways.as_slice() else { return None };
@@ -210,8 +212,8 @@ impl Scenario {
         way.hops.iter().map(|hop| name(topology::entry(&self.links[hop.link], hop.way))).collect()
     }
 
-    /// The mean delay from one port to another, over all packets that get there; nothing where none does, or where the mean
-    /// of a link on the way is not known.
+    /// The mean delay from one port to another, over all packets that arrive; `None` if none arrives, or if
+    /// the mean of a link on the path is unknown.
     pub fn mean_delay(&self, from: &Port, to: &Port) -> Option<Duration> {
         let ways = self.topology.arriving(from, to);
         let (mut sum, mut shares) = (0.0, 0.0);
@@ -228,20 +230,20 @@ impl Scenario {
         (shares > 0.0).then(|| Duration::from_nanos((sum / shares + 0.5) as u64))
     }
 
-    /// The address that a router has where it sends packets to this address from: what it answers with. Nothing without a
-    /// route, or where the address is its own.
+    /// The address of the interface from which a router sends packets to this address; it is the source of
+    /// the router's replies. `None` without a route, or if the address is the router's own.
     pub fn router_address(&self, router: &str, towards: IpAddr) -> Option<IpAddr> {
         let number = self.routers.iter().position(|other| other.name == router)?;
         self.topology.address_towards(number, towards)
     }
 
-    /// The addresses of a host in force.
+    /// The effective addresses of a host.
     pub(crate) fn addresses(&self, host: &str) -> Vec<IpAddr> {
         let ports = self.ports().iter().filter(|port| port.host == host);
         ports.flat_map(|port| port.addresses.iter().map(|address| address.ip)).collect()
     }
 
-    /// What the rules and pipes of a link depend on besides their own values.
+    /// What the rules and pipes of a link depend on besides their own settings.
     pub(crate) fn site(&self, link: &Link) -> RulesSite {
         let hosts = self.host_names().into_iter().map(|host| (host.clone(), self.addresses(&host)));
         // The first end is a host or a router.
@@ -260,14 +262,15 @@ impl Scenario {
         self.hosts.iter().map(|host| host.name.clone()).collect()
     }
 
-    /// Numbers the automatic addresses anew, leaving out networks that are not free: a run inside the network of another
-    /// must not use that one's. Nothing else changes.
+    /// Reassigns the automatic addresses, skipping networks that are not free: a run nested in the network
+    /// of another must not reuse its network. Changes nothing else.
     pub fn renumber(&mut self, is_free: impl Fn(Address) -> bool) {
         self.topology.number(&self.hosts, &self.routers, &self.links, &is_free);
     }
 
-    /// Changes values before anything runs, by assignments as [`Scenario::assign_all`] takes them. Unlike a change while
-    /// the network runs it is as if the file had said so: default bounds follow. The name of the scenario tells of it.
+    /// Changes settings before a run, by assignments as in [`Scenario::assign_all`]. The result is as if
+    /// the file had these settings: unlike with a change during a run, default bounds are recomputed. The
+    /// scenario's name lists the assignments.
     ///
     /// ```
     /// # use narrows_scenario::{LinkFlags, Scenario};
@@ -279,7 +282,7 @@ impl Scenario {
     /// ```
     ///
     /// # Errors
-    /// As [`Scenario::assign_all`]; then nothing has changed.
+    /// As [`Scenario::assign_all`]; the scenario is then unchanged.
     pub fn set<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<(), ScenarioError> {
         self.assign_all(texts)?;
         self.topology.set_default_bounds(&mut self.links);
@@ -290,8 +293,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Gives queues without a bound the default that they had before that got its floor for senders that bunch: input logs up
-    /// to version 2 were recorded so.
+    /// Recomputes default bounds without the floor for bursty senders, as earlier versions did: needed for
+    /// input logs up to version 2.
     pub fn forget_floor_of_default_bounds(&mut self) {
         for link in &mut self.links {
             for direction in link.directions_mut(None) {
@@ -303,12 +306,12 @@ impl Scenario {
         }
     }
 
-    /// What changes when.
+    /// The scheduled changes.
     pub fn timeline(&self) -> Timeline {
         Timeline::new(self.timeline.clone())
     }
 
-    /// Joins the links and works out default bounds.
+    /// Connects the links and computes default bounds.
     pub(crate) fn wire(&mut self) -> Result<(), Vec<Fault>> {
         self.topology = Topology::new(&self.hosts, &self.junctions, &self.routers, &self.links)?;
         self.topology.set_default_bounds(&mut self.links);

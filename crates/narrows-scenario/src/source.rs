@@ -1,4 +1,4 @@
-//! The text of a trace or a pattern, with the places of its parts.
+//! The text of a trace or a pattern, with positions for errors.
 
 pub(crate) mod number;
 
@@ -7,16 +7,16 @@ use std::ops::Range;
 use crate::problem::{Found, Problem, ScenarioError};
 use number::{Fault, scaled};
 
-/// Points that a trace may have, over all columns, or a pattern: beyond that it is a mistake.
+/// Maximum number of points of a trace, over all columns, or of a pattern; more indicate a mistake.
 pub const MOST_POINTS: usize = 10_000_000;
 
-/// The text that is read.
+/// The text being parsed.
 pub(crate) struct Source<'a> {
     pub(crate) text: &'a str,
 }
 
 impl<'a> Source<'a> {
-    /// Has `read` read a file of this name.
+    /// Parses the file with this name with `read`.
     pub(crate) fn read<T>(
         name: &str,
         bytes: &[u8],
@@ -32,29 +32,30 @@ impl<'a> Source<'a> {
         read(&Source { text: &text }).map_err(fail)
     }
 
-    /// The lines, without what ends them and without a byte order mark.
+    /// The lines, without line endings and byte order mark.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.text.strip_prefix('\u{feff}').unwrap_or(self.text).lines()
     }
 
-    /// Where a part of the text stands.
+    /// The span of a part of the text.
     pub(crate) fn span(&self, part: &str) -> Range<usize> {
         let start = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         start..start + part.len()
     }
 
-    /// That nothing is there.
+    /// The error for an empty text.
     pub(crate) fn empty(&self) -> Problem {
         let problem = Problem::new("the file is empty");
         problem.at(&(0..self.text.len()))
     }
 
-    /// A problem with a part of the text. `allowed` begins a sentence after "expected".
+    /// The error for a part of the text. `allowed` starts the text after "expected".
     pub(crate) fn expected(&self, part: &str, allowed: &str) -> Problem {
         Problem::new(format!("found {}, expected {allowed}", Found(part))).at(&self.span(part))
     }
 
-    /// A number times 10 to the `power`, rounded to the nearest whole; at most `most`. `what` is a noun with its article.
+    /// A number times 10 to the `power`, rounded to the nearest integer; at most `most`. `what` is a noun
+    /// with its article.
     pub(crate) fn number(&self, part: &str, power: i32, most: u64, what: &str) -> Result<u64, Problem> {
         let found = || Found(part).to_string();
         let too_large = || {
@@ -80,7 +81,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// `value · 10^−power`, for people.
+/// `value · 10^−power`, for display.
 struct Scaled {
     value: u64,
     power: i32,

@@ -1,4 +1,4 @@
-//! What is around a value that is read.
+//! The context in which a value is read.
 
 use narrows_core::Time;
 
@@ -11,14 +11,14 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) hosts: &'a [String],
     /// Whether the link is a shared medium.
     pub(crate) shared: bool,
-    /// Where files come from.
+    /// The source of files.
     pub(crate) files: &'a Files,
-    /// The instant at which what is read comes into force.
+    /// The instant at which the value takes effect.
     pub(crate) at: Time,
 }
 
 impl<'a> Surroundings<'a> {
-    /// Those of values that come into force when a run begins and are of no link.
+    /// The context of values that take effect at the start of a run and belong to no link.
     pub(crate) const fn of_files(files: &'a Files) -> Self {
         Self { hosts: &[], shared: false, files, at: Time::ZERO }
     }

@@ -1,4 +1,4 @@
-//! What changes when: `[[timeline]]`.
+//! Scheduled changes: `[[timeline]]`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,12 +21,12 @@ pub(crate) struct Entry {
     pub(crate) at: Duration,
     pub(crate) from: Origin,
     pub(crate) every: Option<Duration>,
-    /// How often in all, where `every` is given; nothing for as long as the run lasts.
+    /// Total number of rounds, if `every` is given; `None` for the rest of the run.
     pub(crate) times: Option<u64>,
     pub(crate) set: Vec<Assignment>,
 }
 
-/// What `at` counts from.
+/// The instant that `at` counts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Origin {
     #[default]
@@ -34,7 +34,8 @@ pub(crate) enum Origin {
     FirstPacket,
 }
 
-/// What changes more often than this is a trace, not a timeline, and would take all the time of a live run.
+/// Minimum time between rounds. Faster changes belong in a trace; as a timeline they would take all the
+/// time of a live run.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 
 const TIMES: Integer = Integer { what: "a number of times", low: 1, high: Integer::NO_END };
@@ -85,23 +86,23 @@ impl Keyed for Entry {
     }
 }
 
-/// What changes when, in order of time; at one instant in the order of the file. Loops without an end are unrolled as
-/// they are taken.
+/// Scheduled changes in order of time; those at one instant in the order of the file. Endless loops are
+/// unrolled on demand.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     entries: Vec<Entry>,
-    /// The next round of each entry whose origin is known: its instant, the entry, and the number of the round.
+    /// The next round of each entry whose origin is known: its instant, the entry, and the round's number.
     due: BinaryHeap<Reverse<(Instant, usize, u64)>>,
-    /// Entries that count from the first packet.
+    /// Entries that count from the first packet, which has not arrived.
     waiting: Vec<usize>,
 }
 
-/// Something changes.
+/// One scheduled change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEvent {
-    /// When.
+    /// Its instant.
     pub at: Instant,
-    /// What, for [`Scenario::assign_all`](crate::Scenario::assign_all).
+    /// The assignments, for [`Scenario::assign_all`](crate::Scenario::assign_all).
     pub set: Vec<String>,
 }
 
@@ -121,25 +122,24 @@ impl Timeline {
         self.due.push(Reverse((origin + self.entries[index].at, index, 1)));
     }
 
-    /// Says that the first packet came at this instant; entries that count from it are due from then on. Later calls
-    /// do nothing.
+    /// Reports the instant of the first packet, from which some entries count. Later calls have no effect.
     pub fn first_packet(&mut self, at: Instant) {
         for index in std::mem::take(&mut self.waiting) {
             self.begin(index, at);
         }
     }
 
-    /// Whether there are entries that count from the first packet, which has not come yet.
+    /// Whether entries still wait for the first packet.
     pub fn awaits_first_packet(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The instant of the next event, so far as it is known.
+    /// The instant of the next event, as far as it is known.
     pub fn peek(&self) -> Option<Instant> {
         self.due.peek().map(|Reverse((at, ..))| *at).filter(|at| *at < Instant::NEVER)
     }
 
-    /// The next event's entry; the entry's next round takes its place.
+    /// Removes and returns the next event's entry, and schedules the entry's next round.
     pub(crate) fn pop(&mut self) -> Option<(Instant, usize)> {
         self.peek()?;
         let Reverse((at, index, round)) = self.due.pop()?;

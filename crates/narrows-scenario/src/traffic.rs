@@ -1,5 +1,5 @@
-//! Traffic that the scenario itself brings: generated packets without a body, a capture that is played, or applications
-//! with transactions between hosts.
+//! Traffic that the scenario itself brings: generated packets without payload data, replayed captures, or
+//! applications with transactions between hosts.
 
 mod app;
 mod key;
@@ -23,85 +23,85 @@ pub(crate) use rows::{TRAFFIC, table, tables};
 /// Packets from one port to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// Unique among the traffic; part of the key of its random draws.
+    /// Name, unique among the traffic; part of the key of its random draws.
     pub name: String,
-    /// The port where it enters.
+    /// Port where its packets enter.
     pub from: String,
-    /// The port where it gets.
+    /// Port where its packets leave.
     pub to: String,
-    /// Where the packets come from.
+    /// Source of the packets.
     pub source: TrafficSource,
-    /// Whether it is for virtual time alone: live runs leave it out.
+    /// Virtual time only: live runs skip it.
     pub sim_only: bool,
 }
 
-/// Where packets come from.
+/// Source of packets.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TrafficSource {
-    /// Made up.
+    /// Generated without feedback.
     Generated {
-        /// When packets come, and how long they are.
+        /// Timing and length of packets.
         config: SourceConfig,
-        /// What tells their flow apart.
+        /// Flow key of the packets.
         key: FlowKey,
     },
-    /// Sent by a sender that responds to congestion, and acknowledged by the other end.
+    /// Sent by a sender that responds to congestion, and acknowledged by the receiver.
     Aimd {
-        /// How it sends.
+        /// Sender configuration.
         config: AimdConfig,
-        /// What tells its flow apart; acknowledgements have the two ends exchanged. Its ECN field is what packets are
-        /// sent with.
+        /// Flow key; acknowledgements have source and destination swapped. Its ECN field is that of the
+        /// packets sent.
         key: FlowKey,
     },
     /// Transactions of an application between a client, where traffic enters, and a server.
     App {
-        /// What it does.
+        /// Application configuration.
         config: Box<AppConfig>,
-        /// What tells the client's first flow apart; each transaction has the next source port. Its transport is TCP or
-        /// UDP.
+        /// Key of the client's first flow; each further transaction uses the next source port. The
+        /// transport is TCP or UDP.
         key: FlowKey,
     },
-    /// Played from a capture, with its gaps.
+    /// Replayed from a capture with the recorded gaps.
     Capture {
-        /// The file, relative to the folder of the scenario's file.
+        /// The capture file, relative to the folder of the scenario's file.
         file: PathBuf,
-        /// The instant of its first packet.
+        /// Instant of its first packet.
         start: Time,
     },
 }
 
-/// A sender whose window grows by a packet a round trip and is reduced when there is congestion.
+/// A sender whose window grows by one packet per round trip and shrinks on congestion (AIMD).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AimdConfig {
-    /// The length of its packets from the network header on.
+    /// Packet length from the network header on.
     pub length: u32,
-    /// How many bytes of such packets are to get across, if there is an end; the last packet may go beyond.
+    /// Number of bytes to transfer in such packets; the last packet may exceed it. `None`: no limit.
     pub size: Option<Bytes>,
-    /// When its first packets come.
+    /// Instant of its first packets.
     pub start: Time,
-    /// No packet comes at or after this instant, but for acknowledgements.
+    /// No packet is sent at or after this instant, except acknowledgements.
     pub stop: Time,
-    /// How many packets it sends at once in the beginning; at least 1.
+    /// Initial window in packets; at least 1.
     pub window: u32,
-    /// What it makes of marks.
+    /// Response to ECN marks.
     pub marks: Marks,
 }
 
-/// What a sender makes of the mark "congestion experienced".
+/// How a sender responds to the ECN mark "congestion experienced".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marks {
-    /// Its packets cannot be marked.
+    /// Not ECN-capable: its packets cannot be marked.
     #[default]
     None,
-    /// A mark is as good as a loss: the window is halved (RFC 3168).
+    /// A mark counts as a loss: the window is halved (RFC 3168).
     Classic,
-    /// The window is reduced by half of the share of packets that are marked (RFC 8257, RFC 9331).
+    /// The window is reduced by half of the share of marked packets (RFC 8257, RFC 9331).
     Scalable,
 }
 
 impl Marks {
-    /// The ECN field of a sender's packets.
+    /// ECN field of the sender's packets.
     pub const fn ecn(self) -> u8 {
         match self {
             Self::None => FlowKey::NOT_ECN_CAPABLE,
@@ -111,7 +111,7 @@ impl Marks {
     }
 }
 
-/// How many bits of IP packets a second come in the long run.
+/// Long-run offered load in bits of IP packets per second.
 pub(crate) fn offered(config: &SourceConfig) -> f64 {
     let mean_length = match &config.lengths {
         Lengths::Fixed(length) => f64::from(*length),

@@ -1,11 +1,12 @@
-//! Scenario files of a client, a server and the link between them: what NetEm's options and scripts of tc come to.
+//! Writes scenario files of a client, a server and the link between them, the result of translating NetEm
+//! options and tc scripts.
 
 use crate::link::Way;
 
-/// The link of such a scenario, and of flags.
+/// Name of the link, also in scenarios from flags.
 pub(crate) const LINK: &str = "link";
 
-/// A scenario file: the keys of both ways, then those of one, each with its value as it stands in a file.
+/// A scenario file: the keys of both directions, then those of each one, with values as written in a file.
 pub(crate) fn text<'a>(
     both: impl IntoIterator<Item = (&'static str, &'a str)>,
     one: impl IntoIterator<Item = (Way, &'static str, &'a str)>,

@@ -1,4 +1,4 @@
-//! Numbers with units by themselves, as they are typed on a command line.
+//! Parses single numbers with units, as typed on a command line.
 //!
 //! ```
 //! use narrows_core::Duration;
@@ -15,10 +15,10 @@ use crate::node::{Node, Value};
 use crate::problem::{Problem, ScenarioError};
 use crate::units::{self, Share};
 
-/// A span of time, such as `100ms`.
+/// A duration, such as `100ms`.
 ///
 /// # Errors
-/// When it is none.
+/// If the text is not a duration.
 pub fn time(text: &str) -> Result<Duration, ScenarioError> {
     read(text, units::time)
 }
@@ -26,7 +26,7 @@ pub fn time(text: &str) -> Result<Duration, ScenarioError> {
 /// A rate, such as `1.5mbit`, `unlimited` or `down`.
 ///
 /// # Errors
-/// When it is none.
+/// If the text is not a rate.
 pub fn rate(text: &str) -> Result<Rate, ScenarioError> {
     read(text, units::rate)
 }
@@ -34,7 +34,7 @@ pub fn rate(text: &str) -> Result<Rate, ScenarioError> {
 /// A share, such as `1%` or `0.01`.
 ///
 /// # Errors
-/// When it is none.
+/// If the text is not a share.
 pub fn share(text: &str) -> Result<Share, ScenarioError> {
     read(text, Share::read)
 }

@@ -1,7 +1,8 @@
 //! Numbers with units, as exact decimals.
 //!
-//! No float is involved: `1.1ms` is 1,100,000 ns and `0.01` is exactly one hundredth. What is not a whole number of the
-//! smallest unit (a nanosecond, a bit a second, a byte) is an error and not rounded.
+//! No floating point is involved: `1.1ms` is 1,100,000 ns and `0.01` is exactly one hundredth. A value that
+//! is not a whole number of the smallest unit (a nanosecond, a bit per second, a byte) is an error; it is
+//! not rounded.
 
 pub(crate) mod decimal;
 
@@ -14,31 +15,31 @@ use crate::node::{Node, Value};
 use crate::problem::{Found, Problem, nearest};
 use decimal::{Decimal, Misfit};
 
-/// A hundred years: sums of several stay within the 584 years that 64 bits of nanoseconds last.
+/// Maximum duration, a hundred years: sums of several fit within the 584 years of 64-bit nanoseconds.
 const LONGEST: u128 = LONGEST_NANOS as u128;
-/// The same, for those who count in 64 bits.
+/// Same in 64 bits.
 pub(crate) const LONGEST_NANOS: u64 = 100 * 365 * 24 * 3600 * 1_000_000_000;
 
-/// The highest rate, in bits a second.
+/// Maximum rate in bits per second.
 pub(crate) const MOST_BITS: u64 = 1_000_000_000_000_000;
 
-/// More packets than fit in any memory.
+/// Maximum number of packets; more than any memory holds.
 pub(crate) const MOST_PACKETS: u64 = 1_000_000_000;
 
-/// What a number with a unit can be.
+/// A kind of number with a unit.
 struct Kind {
-    /// With its article.
+    /// Its name with its article.
     what: &'static str,
-    /// Names and factors of the units; the first few are shown to people.
+    /// Names and factors of the units. Errors show the first few.
     units: &'static [(&'static str, u128)],
     shown: &'static str,
     example: &'static str,
-    /// What the number counts, for numbers that are not whole.
+    /// What is counted, for the error about a number that is not whole.
     counts: &'static str,
     most: u128,
     most_text: &'static str,
     ignore_case: bool,
-    /// Why a spelling that looks like a unit is not accepted.
+    /// Why a spelling that looks like a unit is rejected.
     refuse: fn(&str) -> Option<&'static str>,
 }
 
@@ -96,7 +97,7 @@ const TIME: Kind = Kind {
     refuse: |unit| (unit == "m").then_some("`m` could be minutes or milliseconds: write `min` or `ms`"),
 };
 
-/// Times so short that a nanosecond is long: what a byte more costs.
+/// Durations with picosecond resolution: the cost of one more byte.
 const FINE_TIME: Kind = Kind {
     units: &[
         ("ps", 1),
@@ -109,7 +110,7 @@ const FINE_TIME: Kind = Kind {
     shown: "ps, ns, us, ms",
     example: "\"8ns\" or \"0.8ns\"",
     counts: "picoseconds",
-    // A packet of 64 KiB takes a minute then.
+    // A packet of 64 KiB then takes a minute.
     most: 1_000_000_000,
     most_text: "1ms",
     ..TIME
@@ -155,13 +156,13 @@ pub(crate) fn rate(node: &Node) -> Result<Rate, Problem> {
     }
 }
 
-/// A span of time, such as `10ms`.
+/// A duration, such as `10ms`.
 pub(crate) fn time(node: &Node) -> Result<Duration, Problem> {
-    // At most LONGEST, which is below 2⁶².
+    // At most `LONGEST`, which is below 2⁶².
     quantity(node, &TIME).map(|nanos| Duration::from_nanos(nanos as u64))
 }
 
-/// A span of time forwards or backwards, in nanoseconds, such as `-2ms`.
+/// A positive or negative duration in nanoseconds, such as `-2ms`.
 pub(crate) fn signed_time(node: &Node) -> Result<i64, Problem> {
     let backwards = match &node.value {
         Value::String(text) => text.trim().strip_prefix('-'),
@@ -172,19 +173,19 @@ pub(crate) fn signed_time(node: &Node) -> Result<i64, Problem> {
     Ok(-(span.nanos() as i64))
 }
 
-/// The same as it stands in a file.
+/// Same, as written in a file.
 pub(crate) fn signed_time_text(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     format!("{sign}{}", Duration::from_nanos(nanos.unsigned_abs()))
 }
 
-/// Picoseconds for a byte, such as `0.8ns`.
+/// Picoseconds per byte, such as `0.8ns`.
 pub(crate) fn picoseconds(node: &Node) -> Result<u64, Problem> {
     // At most 10⁹.
     quantity(node, &FINE_TIME).map(|picoseconds| picoseconds as u64)
 }
 
-/// The same as it stands in a file.
+/// Same, as written in a file.
 pub(crate) fn picoseconds_text(picoseconds: u64) -> String {
     let (whole, part) = (picoseconds / 1000, picoseconds % 1000);
     match part {
@@ -193,7 +194,7 @@ pub(crate) fn picoseconds_text(picoseconds: u64) -> String {
     }
 }
 
-/// A span of time that is not zero.
+/// A duration above zero.
 pub(crate) fn positive_time(node: &Node) -> Result<Duration, Problem> {
     match time(node)? {
         Duration::ZERO => Err(node.expected("a time above zero")),
@@ -201,7 +202,7 @@ pub(crate) fn positive_time(node: &Node) -> Result<Duration, Problem> {
     }
 }
 
-/// A span of time in a range, both ends included.
+/// A duration in an inclusive range.
 pub(crate) fn time_between(node: &Node, low: Duration, high: Duration) -> Result<Duration, Problem> {
     match time(node)? {
         time if time < low || time > high => Err(node.expected(&format!("a time from {low} to {high}"))),
@@ -259,7 +260,7 @@ pub(crate) fn bound(node: &Node) -> Result<Bound, Problem> {
         }
         _ => Bound::Bytes(size(node).map_err(|p| p.help("or a number of packets, like \"13 packets\""))?),
     };
-    // Every packet passes through the queue, if only for no time at all: one without room lets nothing through.
+    // Every packet passes through the queue, even if for no time. A queue without room would drop all.
     match bound {
         Bound::Packets(0) => Err(node.expected("one packet or more")),
         Bound::Bytes(bytes) if bytes.get() == 0 => Err(node.expected("one byte or more")),
@@ -270,16 +271,16 @@ pub(crate) fn bound(node: &Node) -> Result<Bound, Problem> {
 /// A share from 0 to 1, kept as the decimal that was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share {
-    /// The share is this many 10⁻¹⁹.
+    /// The share in units of 10⁻¹⁹.
     parts: u64,
 }
 
 impl Share {
     /// 10¹⁹ fits in 64 bits.
     const ONE: u64 = 10_000_000_000_000_000_000;
-    /// Never.
+    /// Zero.
     pub const ZERO: Self = Self { parts: 0 };
-    /// Always.
+    /// One.
     pub const ALWAYS: Self = Self { parts: Self::ONE };
 
     /// Whether it is exactly zero.
@@ -287,17 +288,17 @@ impl Share {
         self.parts == 0
     }
 
-    /// How much is left of one.
+    /// One minus this share.
     pub(crate) const fn complement(self) -> Self {
         Self { parts: Self::ONE - self.parts }
     }
 
-    /// For the engine.
+    /// The engine's type for it.
     pub fn probability(self) -> Probability {
         Probability::from_ratio(self.parts, Self::ONE).expect("a share is at most one")
     }
 
-    /// With the fewest digits that the engine takes for this probability.
+    /// The decimal with the fewest digits that the engine maps to this probability.
     pub(crate) fn shortest(probability: Probability) -> Self {
         // At most 2⁶³ · 10¹⁹ before the division, and 10¹⁹ after it.
         let exact = (u128::from(probability.raw()) * u128::from(Self::ONE) + (1 << 62)) >> 63;
@@ -305,16 +306,16 @@ impl Share {
             let unit = 10_u128.pow(19 - digits);
             Self { parts: ((exact + unit / 2) / unit * unit) as u64 }
         };
-        // 10⁻¹⁹ is finer than 2⁻⁶³: with all its digits it is that probability.
+        // 10⁻¹⁹ is finer than 2⁻⁶³: with all its digits, the decimal maps to that probability.
         (0..19).map(rounded).find(|share| share.probability() == probability).unwrap_or(rounded(19))
     }
 
-    /// As a number, for people and closed forms.
+    /// As a floating-point number, for display and closed forms.
     pub fn as_f64(self) -> f64 {
         self.probability().as_f64()
     }
 
-    /// Reads one of several that belong together, so that a bare 1 can only mean always.
+    /// Reads one share of a group, where a bare 1 can only mean always.
     pub(crate) fn read_of_several(node: &Node) -> Result<Self, Problem> {
         match &node.value {
             Value::Integer(text) | Value::Float(text) | Value::String(text) if text.trim() == "1" => {
@@ -344,7 +345,7 @@ impl Share {
                     .help(HELP));
             }
         };
-        // A bare 1 is one percent to one reader and always to the next.
+        // A bare 1 is ambiguous: one percent, or always.
         if unit.is_empty() && (bare || !text.contains(['.', 'e', 'E'])) && number.is_one() {
             return Err(Problem::new(format!("{} is ambiguous: 1% or 100%", node.found()))
                 .at(&node.span)
@@ -398,7 +399,7 @@ pub struct Number {
 impl Number {
     const ONE: u64 = 1_000_000_000;
 
-    /// The nearest that the engine computes with, for numbers below nine million.
+    /// The nearest floating-point number, for numbers below nine million.
     pub fn as_f64(self) -> f64 {
         self.billionths as f64 / Self::ONE as f64
     }
@@ -419,7 +420,7 @@ impl Number {
         }
     }
 
-    /// Reads one in a range.
+    /// Reads a number in a range.
     pub(crate) fn within(node: &Node, range: RangeInclusive<f64>) -> Result<Self, Problem> {
         match Self::read(node)? {
             number if range.contains(&number.as_f64()) => Ok(number),

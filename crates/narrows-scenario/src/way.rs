@@ -1,11 +1,11 @@
-//! The two ways along a link.
+//! The two directions along a link.
 
-/// Which way along a link.
+/// Direction along a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Way {
-    /// From the first to the second of `between`.
+    /// From the first end in `between` to the second.
     Up,
-    /// From the second to the first.
+    /// From the second end in `between` to the first.
     Down,
 }
 

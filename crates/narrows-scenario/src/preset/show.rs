@@ -1,4 +1,4 @@
-//! Presets for people and programs.
+//! Output of presets for people and programs.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::{Preset, PresetFigures, PresetSource};
 use crate::problem::ScenarioError;
 use crate::way::Way;
 
-/// Characters of a line.
+/// Line width in characters.
 const WIDTH: usize = 98;
 
 impl fmt::Display for PresetFigures {
@@ -26,7 +26,7 @@ impl fmt::Display for PresetFigures {
 }
 
 impl PresetSource {
-    /// Who wrote it, and when.
+    /// Authors and year.
     fn by(&self) -> String {
         match self.year {
             Some(year) => format!("{}, {year}", self.authors),
@@ -35,7 +35,7 @@ impl PresetSource {
     }
 }
 
-/// The whole of it, as `narrows preset show` prints it.
+/// The full description that `narrows preset show` prints.
 impl fmt::Display for Preset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", self.name, self.about)?;
@@ -63,7 +63,8 @@ impl fmt::Display for Preset {
     }
 }
 
-/// A text in lines of at most [`WIDTH`], where words allow, the first behind `before` and the others below it.
+/// Writes text in lines of at most [`WIDTH`] characters where words allow, the first line after `before`,
+/// the others indented to it.
 fn wrapped(f: &mut fmt::Formatter<'_>, before: &str, text: &str) -> fmt::Result {
     let mut line = before.to_string();
     let blank = " ".repeat(before.chars().count().min(4));
@@ -84,7 +85,8 @@ fn wrapped(f: &mut fmt::Formatter<'_>, before: &str, text: &str) -> fmt::Result 
 }
 
 impl Preset {
-    /// For a program: rates in bits a second, times in nanoseconds, and the keys as they stand in a file.
+    /// The preset as JSON: rates in bits per second, times in nanoseconds, and the keys as written in a
+    /// file.
     pub fn json(&self) -> Json {
         let keys =
             |way| -> Json { self.keys(way).into_iter().map(|(key, value)| (key, json!(value))).collect() };
@@ -108,10 +110,10 @@ impl Preset {
     }
 }
 
-/// The part of `docs/presets.md` that is made from the presets: a table of all, and a section for each.
+/// The generated part of `docs/presets.md`: a table of all presets, and a section for each.
 ///
 /// # Errors
-/// When a preset cannot be read.
+/// If a preset cannot be read.
 pub fn presets_page() -> Result<String, ScenarioError> {
     let all: Vec<Preset> = Preset::names().into_iter().map(Preset::named).collect::<Result<_, _>>()?;
     let mut page =
@@ -130,7 +132,7 @@ pub fn presets_page() -> Result<String, ScenarioError> {
 }
 
 impl Preset {
-    /// Its section of the page.
+    /// Its section of that page.
     fn section(&self) -> String {
         let mut text = format!("\n## {}\n{}.\n\n```toml\n", self.name, self.about);
         for way in [Way::Down, Way::Up] {

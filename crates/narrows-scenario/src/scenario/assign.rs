@@ -1,4 +1,4 @@
-//! Assignments to the values of a scenario.
+//! Assignments to the settings of a scenario.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::link::{Link, Medium};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 
 impl Scenario {
-    /// Changes a value while the network runs; the scenario's own values follow. Gives what to tell the engine: names
-    /// of its links, and their changes. Nothing changes where there is an error.
+    /// Changes a setting during a run and updates the scenario. Returns the changes for the engine: names
+    /// of its links, and their changes. Changes nothing on error.
     ///
     /// ```
     /// # use narrows_scenario::{LinkFlags, Scenario};
@@ -24,13 +24,13 @@ impl Scenario {
     /// ```
     ///
     /// # Errors
-    /// When the text names no link or key, or its value is none that a scenario may have.
+    /// If the text names no link or key, or the value is not valid for the key.
     pub fn assign(&mut self, text: &str) -> Result<Vec<(String, Change)>, ScenarioError> {
         self.assign_all(&[text])
     }
 
-    /// Several changes at one instant: all, or none where there is an error. A trace begins with the run, as
-    /// [`Scenario::assign_at`] does at zero.
+    /// Applies several changes at one instant: all of them, or none on error. A trace starts at the start
+    /// of the run, as with [`Scenario::assign_at`] at time zero.
     ///
     /// # Errors
     /// As [`Scenario::assign`].
@@ -38,8 +38,8 @@ impl Scenario {
         self.assign_at(Time::ZERO, texts)
     }
 
-    /// Several changes at this instant of the run: all, or none where there is an error. A trace begins then. Files that
-    /// the values name are read, those that were read before from memory.
+    /// Applies several changes at this instant of the run: all of them, or none on error. A trace starts at
+    /// this instant. Reads the files that the values name; files read before come from memory.
     ///
     /// # Errors
     /// As [`Scenario::assign`].
@@ -65,8 +65,9 @@ impl Scenario {
         })
     }
 
-    /// Applies assignments: all, or none where there is a problem. They are of one instant, so what is right only after
-    /// another of them (a target beyond the old interval, a scheduler for the new rate) comes after it.
+    /// Applies assignments: all of them, or none if there is a problem. As they share one instant, an
+    /// assignment that is valid only after another one (a target above the old interval, a scheduler for
+    /// the new rate) is applied after it.
     pub(crate) fn apply(
         &mut self,
         assignments: &[Assignment],
@@ -114,7 +115,8 @@ impl Scenario {
         Ok(changes)
     }
 
-    /// The number of the link that an assignment is about, and what it makes of it, after what has been changed before.
+    /// The index of the link that an assignment concerns, and the link's new settings, on top of the
+    /// changes so far.
     fn changed(
         &self,
         assignment: &Assignment,

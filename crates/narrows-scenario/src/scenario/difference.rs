@@ -1,4 +1,4 @@
-//! What makes one scenario of another: what a run can be told while it goes on, and what needs another run.
+//! The difference between two scenarios: what a running network can change, and what needs a new run.
 
 use std::fmt;
 
@@ -10,29 +10,29 @@ use crate::keys::{self, Keyed};
 use crate::link::{Link, Medium};
 use crate::node::{Node, Table, Value, toml_key};
 
-/// What makes one scenario of another.
+/// The difference between two scenarios.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Assignments for `narrows set` that make a run of the first like one of the second as far as they go: all at one
-    /// instant.
+    /// Assignments for `narrows set`, all at one instant, that bring a run of the first scenario as close
+    /// as possible to the second.
     pub assignments: Vec<String>,
-    /// What only another run can have.
+    /// Differences that need a new run.
     pub others: Vec<Differing>,
 }
 
 /// A key whose value differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Differing {
-    /// Where it stands in a file: `hosts.client.addresses`.
+    /// Its path in a file: `hosts.client.addresses`.
     pub path: String,
-    /// Its value in the first as it stands in a file; nothing where it has none.
+    /// Its value in the first scenario, as written in a file; `None` if unset.
     pub before: Option<String>,
-    /// Its value in the second.
+    /// Its value in the second scenario.
     pub after: Option<String>,
 }
 
 impl Scenario {
-    /// What makes `to` of this scenario.
+    /// The difference from this scenario to `to`.
     ///
     /// ```
     /// # use narrows_scenario::{LinkFlags, Scenario};
@@ -57,7 +57,7 @@ impl Scenario {
     }
 }
 
-/// Takes out a link whose difference is known.
+/// Removes a link whose difference is already known.
 fn without_link(document: &mut Table, name: &str) {
     if let Some(Value::Table(links)) = document.get_mut("links").map(|node| &mut node.value) {
         links.remove(name);
@@ -65,12 +65,12 @@ fn without_link(document: &mut Table, name: &str) {
 }
 
 impl Difference {
-    /// Whether there is none.
+    /// Whether there is no difference.
     pub fn is_none(&self) -> bool {
         self.assignments.is_empty() && self.others.is_empty()
     }
 
-    /// Takes in the difference of two links of one name, if a run can have all of it.
+    /// Adds the difference of two links with the same name, if a run can change all of it.
     fn of_link(&mut self, before: &Link, after: &Link) -> bool {
         let joins_alike = before.between == after.between && before.cost == after.cost;
         match (&before.medium, &after.medium) {
@@ -95,7 +95,7 @@ impl Difference {
         true
     }
 
-    /// The bound of a queue that is given none is worked out when a run begins, and stays.
+    /// Adds the difference of default bounds, which a running network keeps from its start.
     fn of_default_bounds(&mut self, path: &str, before: &Direction, after: &Direction) {
         let is_default = |direction: &Direction| direction.queue.bound.is_none();
         if is_default(before) && is_default(after) && before.bound() != after.bound() {
@@ -109,7 +109,8 @@ impl Difference {
         self.assignments.extend(all.iter().map(|(key, value)| format!("{link}.{key}={value}")));
     }
 
-    /// What differs between two tables of the same place, key by key. What is in one only is a difference as a whole.
+    /// Adds the differences of two tables at the same path, key by key. A key that only one table has is
+    /// one difference.
     fn of_tables(&mut self, path: &str, before: Option<&Table>, after: Option<&Table>) {
         let names = |table: Option<&Table>| -> Vec<String> {
             table.into_iter().flat_map(Table::iter).map(|(key, _)| key.name.clone()).collect()
@@ -136,15 +137,15 @@ impl Difference {
     }
 }
 
-/// The keys of a direction that differ, each with its new value as it is typed.
+/// The keys of a direction that differ, each with its new value as typed.
 fn assigned(before: &Direction, after: &Direction) -> Vec<(&'static str, String)> {
     let differing = Direction::ROWS.iter().filter(|row| row.get(before) != row.get(after));
-    // Of the delay and its jitter alone "not given" is no value.
+    // Only for delay and jitter does "not given" have no value to assign.
     let typed = |value: Option<Value>| value.map_or("0ms".into(), |value| Node::new(value).typed_text());
     differing.map(|row| (keys::Key::name(row), typed(row.get(after)))).collect()
 }
 
-/// A line for each thing, as a person reads it.
+/// One line for each difference, for people.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_none() {

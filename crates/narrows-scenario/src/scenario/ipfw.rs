@@ -1,4 +1,4 @@
-//! Commands of ipfw that change a link with rules while it runs.
+//! ipfw commands that change a link with rules during a run.
 
 use narrows_core::Time;
 
@@ -12,12 +12,13 @@ use crate::rules_link::{Batch, Done, RulesLink};
 use crate::surroundings::Surroundings;
 
 impl Scenario {
-    /// Does what a command of ipfw asks for at this instant of a run, on the link with rules of this name, or the only one.
-    /// The scenario's own values follow. Gives what to tell the engine, in this order; nothing where the command only prints.
-    /// Nothing changes where there is an error.
+    /// Executes an ipfw command at this instant of a run, on the named link with rules or on the only one.
+    /// Updates the scenario and returns the changes for the engine, in order; empty for a command that only
+    /// prints. Changes nothing on error.
     ///
-    /// A rule may lead to a pipe or queue that is not there, as in ipfw: until it is, its packets are dropped and counted. A
-    /// pipe whose mask changes is made anew. A pipe that is deleted takes its queues with it; what is inside leaves it.
+    /// As in ipfw, a rule may lead to a pipe or queue that does not exist: its packets are dropped and
+    /// counted until it does. A pipe is rebuilt when its mask changes. Deleting a pipe also deletes its
+    /// queues; the packets inside leave it.
     ///
     /// ```
     /// # use narrows_scenario::Scenario;
@@ -33,7 +34,7 @@ impl Scenario {
     /// ```
     ///
     /// # Errors
-    /// When there is no such link, or the command asks for what cannot be.
+    /// If there is no such link, or the command cannot be executed.
     pub fn ipfw_at(
         &mut self,
         at: Time,
@@ -49,12 +50,12 @@ impl Scenario {
         Ok(self.take_up(changed))
     }
 
-    /// Works out what commands come to that are done one after the other at this instant of a run, as
-    /// [`Scenario::ipfw_at`] does each of them. This scenario stays as it is until it [takes that up](Scenario::take_up). It
-    /// may take some time, and needs no engine.
+    /// Computes the result of several commands executed in order at this instant of a run, each as by
+    /// [`Scenario::ipfw_at`]. The scenario itself changes only when it [takes up](Scenario::take_up) the
+    /// result. This may take some time, and needs no engine.
     ///
     /// # Errors
-    /// As [`Scenario::ipfw_at`], with the line of the first command that cannot be done: then none of them is.
+    /// As [`Scenario::ipfw_at`], with the line of the first command that fails; then none is executed.
     pub fn ipfw_change(&self, at: Time, commands: &CommandsAt) -> Result<IpfwChange, ScenarioError> {
         let wrong = |problem| ScenarioError::new(NAME, "", vec![problem]);
         let (index, _) = self.rules_link(Some(&commands.link)).map_err(wrong)?;
@@ -71,8 +72,8 @@ impl Scenario {
         Ok(changed)
     }
 
-    /// Makes what commands come to the scenario's own, and gives what to tell the engine, in this order. Nothing else may
-    /// have changed the link since it was worked out.
+    /// Applies a computed result to the scenario, and returns the changes for the engine, in order. The
+    /// link must not have changed since the result was computed.
     pub fn take_up(&mut self, change: IpfwChange) -> Vec<EngineChange> {
         let Some(done) = change.done else { return Vec::new() };
         let link = self.links.iter_mut().find(|link| link.name == change.link);
@@ -102,7 +103,7 @@ impl Scenario {
         Ok(Box::new(batch.finish()))
     }
 
-    /// The link with rules of this name, or the only one: its index, and the rules.
+    /// The named link with rules, or the only one: its index, and the rules.
     pub(crate) fn rules_link(&self, link: Option<&str>) -> Result<(usize, &RulesLink), Problem> {
         let all = self.links.iter().enumerate().filter_map(|(index, link)| Some((index, link.rules()?)));
         let all: Vec<(usize, &RulesLink)> = all.collect();
@@ -126,13 +127,13 @@ impl Scenario {
     }
 }
 
-/// What errors call the text of a command.
+/// Name of a command's text in errors.
 const NAME: &str = "ipfw";
 
-/// Commands of one request that a note for people shows.
+/// Number of commands of one request that a note for people shows.
 const SHOWN: usize = 16;
 
-/// What commands come to: worked out in one place, such as a thread that can wait, and made in another.
+/// The result of commands: computed in one place, such as a thread that can wait, and applied in another.
 #[derive(Debug)]
 pub struct IpfwChange {
     link: String,
@@ -145,17 +146,17 @@ impl IpfwChange {
         Self { link: link.into(), texts: Vec::new(), done: None }
     }
 
-    /// The link with rules.
+    /// The name of the link with rules.
     pub fn link(&self) -> &str {
         &self.link
     }
 
-    /// The commands that change something, as the input log has them: `ipfw net delete 100`.
+    /// The commands that change something, as written to the input log: `ipfw net delete 100`.
     pub fn texts(&self) -> &[String] {
         &self.texts
     }
 
-    /// The same for people: the first few of them, and how many more there are.
+    /// Summary for people: the first few commands, and how many more there are.
     pub fn summary(&self) -> String {
         let (shown, others) = self.texts.split_at(self.texts.len().min(SHOWN));
         let more = (!others.is_empty()).then(|| format!("and {} more", others.len()));

@@ -1,4 +1,4 @@
-//! Commands for a run: read with what its scenario knows.
+//! Parses commands for a run in the context of its scenario.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,21 +8,21 @@ use super::Scenario;
 use crate::ipfw::{Command, Context, read_all};
 use crate::problem::ScenarioError;
 
-/// Commands, and the link with rules that they are for.
+/// Commands, and the link with rules that they apply to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandsAt {
     /// The link.
     pub link: String,
-    /// The commands in their order, each with its text on one line.
+    /// The commands in order, each with its text on one line.
     pub commands: Vec<(Command, String)>,
     file: String,
     text: String,
-    /// Where each command stands in the text.
+    /// Span of each command in the text.
     spans: Vec<Range<usize>>,
 }
 
 impl CommandsAt {
-    /// What is wrong with doing the command of this number, from 0 on, with its line.
+    /// The error for a command that cannot be executed, with its line. `number` counts commands from 0.
     pub fn refused(&self, number: usize, error: ScenarioError) -> ScenarioError {
         match self.spans.get(number) {
             Some(span) => error.within(&self.file, &self.text, span),
@@ -32,11 +32,12 @@ impl CommandsAt {
 }
 
 impl Scenario {
-    /// Reads commands of ipfw, one a line, for the link of that name, or for the only one that has rules. Names of hosts are
-    /// those of the scenario: a run cannot wait for others to be looked up.
+    /// Parses ipfw commands, one per line, for the named link, or for the only one with rules. Host names
+    /// are those of the scenario: a run cannot wait for a name lookup.
     ///
     /// # Errors
-    /// When there is no such link, and at every line that is not understood. `file` is what the commands are called there.
+    /// If there is no such link, and for every line that does not parse. Errors use `file` as the name of
+    /// the text.
     pub fn ipfw_commands(
         &self,
         link: Option<&str>,

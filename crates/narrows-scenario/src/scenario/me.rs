@@ -1,17 +1,19 @@
-//! What `me` means where a network stands at interfaces that exist already: the addresses of those, not automatic ones.
+//! The meaning of `me` for a network between existing interfaces: their addresses, instead of automatic
+//! ones.
 
 use super::Scenario;
 use crate::host::{Address, HostAddress};
 use crate::rules_link::RulesLink;
 
 impl Scenario {
-    /// The number of a rule that says `me`.
+    /// The number of a rule that uses `me`.
     pub fn rule_with_me(&self) -> Option<u16> {
         self.links.iter().filter_map(|link| link.rules()).find_map(RulesLink::says_me).map(|rule| rule.number)
     }
 
-    /// Lets `me` mean these addresses, if any rule says it and the first host has none given. The other host gets
-    /// neighbours of them, which nothing uses: the scenario's text then says what was meant, so that a replay has the same.
+    /// Makes `me` mean these addresses, if a rule uses it and the first host has no configured addresses.
+    /// The other host gets unused neighbouring addresses. The scenario's text then records the meaning, so
+    /// that a replay uses the same addresses.
     pub fn let_me_be(&mut self, addresses: &[Address]) {
         let is_open = self.hosts.iter().all(|host| host.addresses.is_empty());
         if self.rule_with_me().is_none() || !is_open || addresses.is_empty() {
@@ -27,7 +29,7 @@ impl Scenario {
     }
 }
 
-/// In a network that has another address.
+/// The address, in a network large enough for another one.
 fn with_room(address: Address) -> Address {
     let most = if address.ip.is_ipv4() { 31 } else { 127 };
     Address { prefix: address.prefix.min(most), ..address }

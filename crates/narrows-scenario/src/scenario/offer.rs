@@ -1,4 +1,4 @@
-//! Traffic for a network that flags describe: what a file says in `[[traffic]]`, as it is typed.
+//! Traffic for a network described by flags: the contents of `[[traffic]]` in a file, as typed.
 //!
 //! ```text
 //! constant=9mbit              both ways; likewise poisson, on-off and aimd
@@ -18,15 +18,15 @@ use crate::traffic;
 
 /// The flag, for errors.
 const FLAG: &str = "--traffic";
-/// What is offered both ways where a direction is not said.
+/// Traffic that flows both ways if no direction is given.
 const BOTH_WAYS: &[&str] = &["constant", "poisson", "on-off", "aimd"];
-/// The share of its rate that a link is offered where nobody says what else.
+/// Default load, as a share of the link's rate.
 const SHARE: (u64, u64) = (9, 10);
-/// How long that goes on where nobody says how long.
+/// Default duration of that load.
 const LENGTH: Duration = Duration::from_secs(10);
 
 impl Scenario {
-    /// Adds traffic between the first two hosts, as it is typed after `--traffic`.
+    /// Adds traffic between the first two hosts, as typed after `--traffic`.
     ///
     /// ```
     /// # use narrows_scenario::{LinkFlags, Scenario};
@@ -37,17 +37,17 @@ impl Scenario {
     /// ```
     ///
     /// # Errors
-    /// When it is no traffic; then nothing is added.
+    /// If the text does not describe traffic; then nothing is added.
     pub fn offer<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<(), ScenarioError> {
         self.add_traffic(texts)?;
         self.duration = self.duration.or(Some(LENGTH));
         Ok(())
     }
 
-    /// The same for a live run, whose length is that of its program.
+    /// Same for a live run, which lasts as long as its program.
     ///
     /// # Errors
-    /// As of [`Scenario::offer`].
+    /// As [`Scenario::offer`].
     pub fn add_traffic<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<(), ScenarioError> {
         let mut all = self.clone();
         for text in texts.iter().map(AsRef::as_ref) {
@@ -62,11 +62,11 @@ impl Scenario {
         Ok(())
     }
 
-    /// Adds packets at an even pace each way, at nine tenths of what a link of two hosts carries, for ten seconds if nothing
-    /// else is said. Gives that in words.
+    /// Adds evenly spaced packets each way, at nine tenths of the capacity of the link between two hosts,
+    /// for ten seconds unless a duration is given. Returns a description of this load.
     ///
     /// # Errors
-    /// When no rate says how much that is.
+    /// If no rate determines the load.
     pub fn offer_most(&mut self) -> Result<String, ScenarioError> {
         let mut offered = Vec::new();
         if let [link] = &self.links[..] {
@@ -102,7 +102,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// The tables that a text stands for: one, or one for each way.
+    /// The tables that a text stands for: one, or one for each direction.
     fn typed(&self, text: &str) -> Result<Vec<Node>, Problem> {
         if text.trim_start().starts_with('{') {
             let start = text.len() - text.trim_start().len();
@@ -125,7 +125,7 @@ impl Scenario {
         };
         let (kind, value) = match text[from..].split_once('=') {
             Some((kind, value)) => (kind, Node::typed(value.trim(), from + kind.len() + 1)),
-            // `aimd` needs nothing more; what needs more says so.
+            // `aimd` needs no parameters; other kinds report the missing ones.
             None => (&text[from..], Node { span: 0..text.len(), value: Value::Table(Table::default()) }),
         };
         let ways = if from == 0 && !BOTH_WAYS.contains(&kind.trim()) { &[Way::Up][..] } else { ways };
@@ -139,7 +139,7 @@ impl Scenario {
         Ok(ways.iter().map(table).collect())
     }
 
-    /// Says where it comes from and gets, where a table does not.
+    /// Sets the source and destination that a table leaves out.
     fn ends(&self, table: &mut Table, way: Way) {
         let name = |index: usize| self.hosts.get(index).map_or(String::new(), |host| host.name.clone());
         let (from, to) = match way {
@@ -155,7 +155,7 @@ impl Scenario {
     }
 }
 
-/// What a way of a link is offered; nothing where it has no rate, or one that changes.
+/// The default load of a direction of a link; `None` if its rate is unlimited or varies.
 fn share(link: &Link, way: Way) -> Option<Rate> {
     let (direction, halves) = match (&link.medium, way) {
         (Medium::Duplex { up, .. }, Way::Up) => (up, 1),
@@ -167,7 +167,7 @@ fn share(link: &Link, way: Way) -> Option<Rate> {
     let (part, whole) = SHARE;
     let bits = u128::from(rate.bits_per_second()) * u128::from(part) / u128::from(whole * halves);
     let has_rate = rate != Rate::UNLIMITED && rate != Rate::DOWN && bits > 0;
-    // A share of 64 bits has 64 bits.
+    // A share of a 64-bit number fits in 64 bits.
     has_rate.then(|| Rate::from_bits_per_second(bits as u64))
 }
 

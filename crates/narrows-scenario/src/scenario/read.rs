@@ -1,4 +1,4 @@
-//! Reading a scenario: all that is wrong is found at once, as far as one thing does not hide another.
+//! Parses a scenario. Reports all problems at once, except where one hides another.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,10 +17,11 @@ use crate::timeline::ENTRY;
 use crate::topology::Fault;
 use crate::traffic;
 
-/// Steps of the timeline that are tried when a scenario is read; a longer one repeats itself by then.
+/// Number of timeline steps that are tried while a scenario is read; a longer timeline repeats itself by
+/// then.
 const TRIED_STEPS: usize = 1000;
 
-/// Reads a whole file. Later parts are read only where those that they need are right.
+/// Parses a whole file. Later parts are parsed only if the parts that they need are valid.
 pub(super) fn read(
     table: &Table,
     text: &str,
@@ -61,7 +62,7 @@ pub(super) fn read(
         let router = router.map_err(|p| p.inside(&key.name).inside("routers"));
         routers.extend(problems.catch(router).map(|router| (router, node)));
     }
-    // With those that could not be read: what else names them is not wrong because of that.
+    // Includes hosts that failed to parse: a reference to such a host is not an error of its own.
     let known: BTreeMap<&str, &Host> = hosts.iter().map(|host| (host.name.as_str(), host)).collect();
     let named: Vec<Host> = section(table, "hosts", &mut Problems::default())
         .into_iter()
@@ -75,7 +76,7 @@ pub(super) fn read(
     let mut wrong_ends = false;
     for (key, node) in section(table, "links", problems) {
         problems.catch(check_name(key, "link").map_err(|p| p.inside("links")));
-        // The engine has both by their names.
+        // The engine uses the names of both, so they must differ.
         if places.get(&key.name).is_some_and(|(kind, _)| *kind == "router") {
             problems.catch(place(&mut places, "link", key));
         }
@@ -185,7 +186,7 @@ fn read_timeline(table: &Table, scenario: &mut Scenario, around: Surroundings<'_
     if !all {
         return;
     }
-    // Try it: that a value is right may depend on what was set before.
+    // Try the change: its validity may depend on changes before it.
     let mut copy = scenario.clone();
     let mut steps = scenario.timeline();
     steps.first_packet(narrows_core::Time::ZERO);
@@ -212,7 +213,7 @@ fn list<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> &'a [Node]
     problems.catch(items).flatten().unwrap_or_default()
 }
 
-/// The entries of a table of named things.
+/// The entries of a table of named objects.
 fn section<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> Vec<(&'a Key, &'a Node)> {
     let Some(node) = table.get(name) else { return Vec::new() };
     let one = name.trim_end_matches('s');
@@ -222,10 +223,10 @@ fn section<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> Vec<(&'
     problems.catch(inner).map(|table| table.iter().collect()).unwrap_or_default()
 }
 
-/// What has a name that links may end at: its kind, and where it stands.
+/// Names that links may end at, each with its kind and place.
 type Places = BTreeMap<String, (&'static str, Range<usize>)>;
 
-/// Keeps a name, unless it is taken.
+/// Registers a name, unless it is taken.
 fn place(places: &mut Places, kind: &'static str, key: &Key) -> Result<(), Problem> {
     if let Some((other, span)) = places.get(&key.name) {
         return Err(Problem::new(format!("a {other} and a {kind} share the name `{}`", key.name))
@@ -244,7 +245,7 @@ fn no_such_host(name: &str, places: &Places) -> Problem {
     }
 }
 
-/// The names of the links that end at each host or router, in their order.
+/// The names of the links that end at each host or router, in order.
 type LinksAt<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
 fn links_at<'a>(links: &'a [(Link, &Key, &Node)]) -> LinksAt<'a> {
@@ -259,7 +260,7 @@ fn links_at<'a>(links: &'a [(Link, &Key, &Node)]) -> LinksAt<'a> {
     all
 }
 
-/// Addresses must say on which link they are where a host or router has several.
+/// Checks that addresses name their link if a host or router has several.
 fn check_addresses(
     table: &Table,
     (kind, name, addresses): (&str, &String, &Vec<HostAddress>),

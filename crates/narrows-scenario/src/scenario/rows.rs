@@ -1,4 +1,4 @@
-//! The keys at the top of a file.
+//! The top-level keys of a file.
 
 use serde_json::json;
 
@@ -16,14 +16,14 @@ use crate::timeline::ENTRY;
 use crate::topology::Topology;
 use crate::traffic::{self, TRAFFIC};
 
-/// The seed where none is given.
+/// The default seed.
 pub(crate) const DEFAULT_SEED: u64 = 1;
 
 pub(super) const SEED: ByHand<u64> = ByHand {
     words: || "whole number from 0 to 2⁶⁴ − 1".into(),
     schema: |_| json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "^ *[0-9]+ *$" }] }),
     read: |node, _| seed(node),
-    // TOML promises integers up to 2⁶³ − 1 only.
+    // TOML guarantees integers up to 2⁶³ − 1 only.
     write: |seed| Some(i64::try_from(*seed).map_or(text(seed), |seed| Value::Integer(seed.to_string()))),
 };
 const HOST: Group<Host> =
@@ -48,7 +48,7 @@ const TIMELINE: Described = Described {
 };
 
 impl Default for Scenario {
-    /// A network of nothing.
+    /// An empty network.
     fn default() -> Self {
         Self {
             file: String::new(),

@@ -1,4 +1,4 @@
-//! A scenario as a file: what the input log keeps of a run, whether it came from a file or from flags.
+//! Writes a scenario as a file: the form that the input log stores, whether the run used a file or flags.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use crate::keys::{self, Form};
 use crate::node::{Node, Table, Value, toml_key};
 
 impl Scenario {
-    /// The scenario as a file, with the links' present values. Read again under the same file name it is equal to this
-    /// one, but for default bounds of queues where a rate or delay was changed since it was read: those are worked out
-    /// again.
+    /// The scenario as a file, with the current values of the links. Parsing it under the same file name
+    /// gives an equal scenario, except for default bounds of queues whose rate or delay has changed since
+    /// it was read: these are recomputed.
     pub fn to_toml(&self) -> String {
         let mut file = String::new();
-        // It is said even where it is the usual one.
+        // The seed is written even if it is the default.
         SEED.write(&self.seed).into_iter().for_each(|seed| line(&mut file, "seed", &Node::new(seed)));
         for (name, value) in keys::differing(self).into_iter().filter(|(name, _)| *name != "seed") {
             match &value {
@@ -43,11 +43,11 @@ fn tables(table: &Table) -> impl Iterator<Item = (String, &Table)> {
     table.iter().filter_map(|(key, node)| Some((toml_key(&key.name), node.table("").ok()?)))
 }
 
-/// Tables within the table of a link that are sections of their own, and those that hold such.
+/// Tables within a link's table that become sections of their own, and those that contain such tables.
 const SECTIONS: &[&str] = &["up", "down", "tables"];
 const OF_SECTIONS: &[&str] = &["pipes", "queues"];
 
-/// A section, and behind it those within.
+/// Writes a section, followed by the sections within it.
 fn write_table(file: &mut String, path: &str, table: &Table) {
     write!(file, "\n[{path}]\n").expect(WRITES);
     let mut within = Vec::new();

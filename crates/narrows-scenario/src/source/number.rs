@@ -1,19 +1,20 @@
-//! Decimal numbers of measurements: rounded to whole units, where a scenario's own numbers must be whole.
+//! Decimal numbers of measurements. They are rounded to whole units, whereas a scenario's own numbers must
+//! be whole.
 
 use narrows_core::Probability;
 
-/// Why a text does not become a whole number of units.
+/// Why a text is not a whole number of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// No number, or not one with an end, such as `nan`.
+    /// Not a number, or not a finite one, such as `nan`.
     NoNumber,
     Negative,
     TooLarge,
 }
 
-/// One, in the 10⁻¹⁹ in which shares are read.
+/// One, in the units of 10⁻¹⁹ in which shares are read.
 pub(crate) const SHARE_ONE: u64 = 10_000_000_000_000_000_000;
-/// Digits that are kept; what comes after them is beyond any unit.
+/// Number of digits kept; further digits are below any unit.
 const MOST_DIGITS: u32 = 30;
 
 /// The number times 10 to the `power`, rounded to the nearest whole.
@@ -63,7 +64,7 @@ pub(crate) fn scaled(text: &str, power: i32) -> Result<u128, Fault> {
     }
 }
 
-/// At most five digits: more are out of every range.
+/// Reads at most five digits: more are out of any range.
 fn exponent(text: &str) -> Option<i32> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -73,9 +74,9 @@ fn exponent(text: &str) -> Option<i32> {
     Some(if text.starts_with('-') { -value } else { value })
 }
 
-/// `value · 10^−places`, without zeros at the end.
+/// `value · 10^−places`, without trailing zeros.
 pub(crate) fn decimal(value: u64, places: u32) -> String {
-    // Places are those of units: at most 19.
+    // `places` belongs to a unit: at most 19.
     let one = 10u128.pow(places);
     let (whole, part) = (u128::from(value) / one, u128::from(value) % one);
     if part == 0 {
@@ -85,12 +86,12 @@ pub(crate) fn decimal(value: u64, places: u32) -> String {
     format!("{whole}.{}", digits.trim_end_matches('0'))
 }
 
-/// The shortest decimal that is read as this share again.
+/// The shortest decimal that parses to the same share.
 pub(crate) fn share(value: Probability) -> String {
     for places in 0..=19 {
         let one = 10u64.pow(places);
         let guess = (value.as_f64() * one as f64) as u64;
-        // The float has 53 bits of the 63: near enough but for the last places, where the search below finds it.
+        // The float has 53 of the 63 bits. The search below finds the last digits.
         for parts in guess.saturating_sub(1)..=guess.saturating_add(1).min(one) {
             if Probability::from_ratio(parts, one) == Some(value) {
                 return decimal(parts, places);

@@ -1,4 +1,4 @@
-//! Applications: what they send, when, and how long they wait for it.
+//! Applications: message sizes, timing and timeouts.
 
 pub(super) mod read;
 mod rows;
@@ -8,49 +8,49 @@ pub(crate) use rows::tables;
 use narrows_core::source::{Pace, Period, Sizes};
 use narrows_core::{Bytes, Duration, Protocol, Rate, Time};
 
-/// An application that has transactions between a client and a server.
+/// An application with transactions between a client and a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppConfig {
-    /// What it is called in a scenario.
+    /// Kind of application in a scenario.
     pub kind: AppKind,
-    /// What clients and servers have to say to each other in a transaction.
+    /// What client and server exchange in a transaction.
     pub dialogue: Dialogue,
-    /// When transactions begin.
+    /// When transactions start.
     pub demand: Demand,
-    /// The most that begin, if there is a most.
+    /// Maximum number of transactions, if limited.
     pub transactions: Option<u64>,
-    /// The most that are open at once; at least 1, at most 16,384, which is how many ports clients have.
+    /// Maximum number of concurrent transactions: 1 to 16,384, the number of client ports.
     pub parallel: u32,
-    /// How long a client waits before it gives a transaction up; of a call, for its set-up.
+    /// How long a client waits before it abandons a transaction; for a call, before it abandons the set-up.
     pub patience: Option<Duration>,
-    /// When the first transaction begins, or the first gap.
+    /// Start of the first transaction, or of the gap before it.
     pub start: Time,
-    /// None begins at or after this instant.
+    /// No transaction starts at or after this instant.
     pub stop: Time,
-    /// The hosts' TCP; nothing over UDP.
+    /// TCP settings of the hosts; `None` over UDP.
     pub tcp: Option<TcpConfig>,
 }
 
-/// The applications that scenarios know.
+/// Kinds of applications in scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AppKind {
-    /// Requests and responses, each transaction on a connection of its own.
+    /// Requests and responses, each transaction on its own connection.
     Web,
-    /// A transfer of a file.
+    /// A file transfer.
     File,
-    /// Calls: small messages at even intervals both ways.
+    /// Calls: small messages at regular intervals both ways.
     Voip,
     /// A datagram and its answer.
     Dns,
-    /// Many small exchanges on a connection.
+    /// Many small exchanges on one connection.
     Telnet,
 }
 
 impl AppKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] = [Self::Web, Self::File, Self::Voip, Self::Dns, Self::Telnet];
 
-    /// The key of a scenario, and the name in reports.
+    /// Its key in a scenario, and its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Web => "web",
@@ -61,7 +61,7 @@ impl AppKind {
         }
     }
 
-    /// The server's port, if nothing else is said: HTTP, FTP's data, SIP, DNS, telnet (IANA).
+    /// Default port of the server: HTTP, FTP data, SIP, DNS, telnet (IANA).
     pub(crate) const fn port(self) -> u16 {
         match self {
             Self::Web => 80,
@@ -73,34 +73,35 @@ impl AppKind {
     }
 }
 
-/// When transactions begin.
+/// When transactions start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Demand {
-    /// Whatever becomes of those before.
+    /// Open loop: independent of earlier transactions.
     Open {
-        /// Whether gaps are exponential, or all alike.
+        /// Exponential gaps if `true`, constant gaps otherwise.
         poisson: bool,
-        /// How many in how long, or, as bits, the application data that is offered in the mean: requests and responses
-        /// of both ways, without headers.
+        /// Transactions per time; or, as a rate, the mean offered load of application data: requests and
+        /// responses of both directions, without headers.
         pace: Pace,
     },
-    /// Each of these users begins the next one when the last one has ended and the pause after it has passed.
+    /// Closed loop: each user starts the next transaction after the last one has ended and a pause has
+    /// passed.
     Users {
-        /// How many; at least 1.
+        /// Number of users; at least 1.
         users: u32,
-        /// The pause.
+        /// Pause between transactions.
         think: Period,
     },
 }
 
-/// What clients and servers say to each other in a transaction.
+/// What client and server exchange in a transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Dialogue {
-    /// Over a connection of TCP that the client opens, and the server closes after its last response.
+    /// Messages over a TCP connection that the client opens; the server closes it after its last response.
     Exchanges(Exchanges),
     /// A file, over such a connection.
     Transfer(Transfer),
-    /// A datagram that is answered by one.
+    /// A datagram and its answer.
     Query(Query),
     /// A call, set up by a request and its answer.
     Call(Call),
@@ -109,85 +110,85 @@ pub enum Dialogue {
 /// Requests and responses on a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchanges {
-    /// How many; at least 1.
+    /// Number of exchanges; at least 1.
     pub count: u32,
-    /// What the client sends.
+    /// Size of a request.
     pub request: Sizes,
-    /// What the server sends when it has the whole request.
+    /// Size of a response, sent when the server has the whole request.
     pub response: Sizes,
-    /// From a response to the next request.
+    /// Time from a response to the next request.
     pub pause: Period,
-    /// From a request to its response, at the server.
+    /// Service time at the server, from a request to its response.
     pub service: Period,
 }
 
-/// A file from the server to the client, or the other way. A line of 100 bytes asks for it, or says that it is there.
+/// A file from the server to the client, or the other way. A line of 100 bytes requests or announces it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfer {
-    /// Its size; without an end if nothing is said.
+    /// File size; unlimited if `None`.
     pub size: Option<Sizes>,
-    /// Whether it goes from the client to the server.
+    /// Whether the file goes from the client to the server.
     pub put: bool,
 }
 
 impl Transfer {
-    /// The line that asks for it, or says that it is there.
+    /// Size of the line that requests or announces the file.
     pub const LINE: Bytes = Bytes::new(100);
 }
 
-/// A question and its answer, in UDP.
+/// A question and its answer over UDP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// Payload of the question.
+    /// Payload of the question in bytes.
     pub request: u16,
-    /// Payload of the answer.
+    /// Payload of the answer in bytes.
     pub response: u16,
-    /// How long after the question it is asked again.
+    /// Retransmission timeout of the question.
     pub timeout: Duration,
-    /// How often it is asked in all; at least 1.
+    /// Maximum number of transmissions of the question; at least 1.
     pub tries: u32,
-    /// From the question to its answer, at the server.
+    /// Service time at the server, from the question to its answer.
     pub service: Period,
 }
 
 /// A call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// How long it lasts, from its set-up on.
+    /// Duration of the call after its set-up.
     pub duration: Period,
-    /// Bytes of a message, which is the payload of a datagram or a part of the stream.
+    /// Message size in bytes: the payload of a datagram, or a part of the stream.
     pub payload: u16,
-    /// From a message to the next one; not zero.
+    /// Interval between messages; not zero.
     pub interval: Duration,
-    /// How long somebody talks and is silent in turn; nothing if messages never pause.
+    /// Durations of alternating talk and silence; `None` if messages never pause.
     pub spurts: Option<(Period, Period)>,
-    /// Whether messages go from the client to the server alone.
+    /// Whether only the client sends messages.
     pub one_way: bool,
 }
 
-/// What hosts' TCP does.
+/// TCP settings of the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpConfig {
-    /// What the window of the sender follows.
+    /// Congestion control of the sender.
     pub congestion: Congestion,
-    /// The longest IP packet.
+    /// Maximum length of an IP packet.
     pub mtu: u16,
-    /// Room at each end for what is to be sent, and for what has arrived: the greatest window.
+    /// Size of the send buffer and of the receive buffer at each end; the largest window.
     pub buffer: Bytes,
-    /// How long an acknowledgement may wait for another segment; nothing if each segment has one at once.
+    /// How long an acknowledgement may wait for another segment; `None` acknowledges each segment at once.
     pub delayed_ack: Option<Duration>,
-    /// Whether a small segment waits while others are under way (RFC 896).
+    /// Whether a small segment waits while others are in flight (Nagle, RFC 896).
     pub nagle: bool,
 }
 
-/// What the window of a sender follows.
+/// Congestion control of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Congestion {
-    /// RFC 9438.
+    /// CUBIC (RFC 9438).
     Cubic,
-    /// RFC 5681.
+    /// Reno (RFC 5681).
     Reno,
-    /// Nothing but the receiver's window.
+    /// No congestion control: only the receiver's window applies.
     None,
 }
 
@@ -195,19 +196,19 @@ impl Congestion {
     pub(crate) const NAMES: &[(&str, Self)] =
         &[("cubic", Self::Cubic), ("reno", Self::Reno), ("none", Self::None)];
 
-    /// As it stands in a file.
+    /// Its name in a file.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
     }
 }
 
 impl AppConfig {
-    /// Bytes of application data that a transaction comes to in the mean, both ways together, if it has an end.
+    /// Mean application data of a transaction in bytes, both directions together, if it is finite.
     pub fn mean_bytes(&self) -> Option<f64> {
         self.dialogue.mean_bytes()
     }
 
-    /// How many transactions begin in a second in the mean; nothing where users wait for each other's end.
+    /// Mean number of transactions per second; `None` if users wait for the end of each.
     pub fn transactions_a_second(&self) -> Option<f64> {
         match self.demand {
             Demand::Open { pace: Pace::Packets { count, per }, .. } => Some(count as f64 / per.seconds()),
@@ -218,13 +219,13 @@ impl AppConfig {
         }
     }
 
-    /// The load that its transactions come to, if it does not hang on how they fare.
+    /// Mean offered load, if it does not depend on how transactions fare.
     pub fn offered(&self) -> Option<Rate> {
         let bits = self.transactions_a_second()? * self.mean_bytes()? * 8.0;
         Some(Rate::from_bits_per_second((bits + 0.5) as u64))
     }
 
-    /// The length of its longest packets, from the network header on.
+    /// Length of its longest packets, from the network header on.
     pub fn longest_packet(&self, network: Protocol) -> u16 {
         let header = if network == Protocol::Ipv6 { 48 } else { 28 };
         match (&self.tcp, &self.dialogue) {

@@ -1,4 +1,4 @@
-//! What generated packets have in their headers.
+//! Header fields of generated packets.
 
 use std::net::IpAddr;
 
@@ -14,10 +14,10 @@ use crate::value::protocol_name;
 
 /// The discard service (RFC 863).
 const DISCARD: u16 = 9;
-/// The first dynamic port (RFC 6335); each source of traffic has one of its own.
+/// The first dynamic port (RFC 6335); each traffic source has its own.
 const FIRST_PORT: u16 = 49_152;
 
-/// The flow of the `index`th source of traffic.
+/// Reads the flow key of traffic source number `index`.
 pub(super) fn read(
     index: usize,
     said: &Said,
@@ -26,12 +26,12 @@ pub(super) fn read(
     to: &Port,
     protocol: u8,
 ) -> Result<FlowKey, Problem> {
-    // 16,384 dynamic ports, then they come again.
+    // There are 16,384 dynamic ports; then they repeat.
     let ports = (FIRST_PORT + (index % 16_384) as u16, DISCARD);
     read_with(said, table, from, to, protocol, ports)
 }
 
-/// The first flow of an application's clients, whose packets are not to be cut.
+/// The first flow key of an application's clients. Its packets must not be fragmented.
 pub(super) fn of_app(
     app: AppKind,
     said: &Said,
@@ -66,7 +66,7 @@ pub(super) fn of_app(
     Ok(key)
 }
 
-/// `ports` are what is meant where nothing is said.
+/// `ports` are the defaults.
 fn read_with(
     said: &Said,
     table: &Table,

@@ -1,4 +1,4 @@
-//! Values of traffic: paces, periods, sizes and lengths.
+//! Values of traffic: rates of packets, durations, sizes and lengths.
 
 use narrows_core::source::{Lengths, Pace, Period, Sizes};
 use narrows_core::{Bytes, Duration, Rate};
@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::surroundings::Surroundings;
 use crate::units;
 
-/// How fast packets come: `"1000/s"`, `"1/20ms"` or a rate.
+/// A packet rate: `"1000/s"`, `"1/20ms"` or a bit rate.
 pub(super) const PACE: ByHand<Pace> = ByHand {
     words: || "pace".into(),
     schema: |definitions| {
@@ -31,10 +31,10 @@ pub(super) const PACE: ByHand<Pace> = ByHand {
         })
     },
 };
-/// How long something takes, above zero.
+/// A duration above zero, constant or random.
 pub(super) const PERIOD: ByHand<Period> =
     ByHand { read: |node, around| period(node, &Time::POSITIVE, around), ..PAUSE };
-/// How long something takes, which may be no time at all.
+/// A duration, constant or random; may be zero.
 pub(super) const PAUSE: ByHand<Period> = ByHand {
     words: || "[period](#traffic)".into(),
     schema: |definitions| {
@@ -57,7 +57,7 @@ pub(super) const PAUSE: ByHand<Period> = ByHand {
         }
     },
 };
-/// How many bytes are sent.
+/// A number of bytes to send, constant or random.
 pub(super) const SIZES: ByHand<Sizes> = ByHand {
     words: || "sizes".into(),
     schema: |definitions| {
@@ -77,7 +77,7 @@ pub(super) const SIZES: ByHand<Sizes> = ByHand {
         sizes => RANDOM_SIZES.write(&RandomSizes::of(sizes)),
     },
 };
-/// How long IP packets are.
+/// Lengths of IP packets.
 pub(super) const LENGTHS: ByHand<Lengths> = ByHand {
     words: || "size, 28 to 65535 bytes, `\"imix\"`, or a mix".into(),
     schema: |definitions| {
@@ -107,13 +107,14 @@ pub(super) const LENGTHS: ByHand<Lengths> = ByHand {
         }
     },
 };
-/// The simple Internet mix that vendors of test equipment agree on, IP packets of three lengths at 7 : 4 : 1, 340 bytes in the
-/// mean. The kernel's pktgen has the same figures as the example of its `imix_weights` (Documentation/networking/pktgen.rst).
+/// The simple Internet mix (IMIX) used by vendors of test equipment: IP packets of three lengths at 7 : 4 :
+/// 1, 340 bytes on average. The kernel's pktgen has the same figures as the example of its `imix_weights`
+/// (Documentation/networking/pktgen.rst).
 const IMIX: &str = "imix";
 const IMIX_LENGTHS: &[(u32, u64)] = &[(40, 7), (576, 4), (1500, 1)];
 /// Bytes above zero.
 pub(super) const SIZE: Size = Size { low: 1, high: 1_000_000_000_000, expected: "a size above zero" };
-/// Bytes from the network header on: at least those of IPv4 and UDP without content.
+/// Packet length from the network header on: at least IPv4 and UDP headers without payload.
 const LENGTH: ByHand<u32> = ByHand {
     words: || "size, 28 to 65535 bytes".into(),
     schema: schema::size,
@@ -134,7 +135,7 @@ const SHAPE: ByHand<f64> = ByHand {
 };
 const WEIGHT: Integer = Integer { what: "a weight", low: 1, high: 1_000_000_000 };
 
-/// Values with their weights, 1 to 10,000 of them. `what` is their plural.
+/// Weighted values, 1 to 10,000 of them. `what` is their plural.
 struct Mix<T> {
     what: &'static str,
     one: Group<T>,
@@ -171,7 +172,7 @@ impl<T: Keyed> Form<Vec<T>> for Mix<T> {
     }
 }
 
-/// That exactly one of a table's keys is there.
+/// Checks that a table has exactly one of its keys.
 fn one_of(table: &Table, place: &std::ops::Range<usize>, expected: &str) -> Result<(), Problem> {
     match table.iter().count() {
         1 => Ok(()),
@@ -179,7 +180,7 @@ fn one_of(table: &Table, place: &std::ops::Range<usize>, expected: &str) -> Resu
     }
 }
 
-/// A random period: one of them.
+/// A random duration: one of these distributions.
 #[derive(Default)]
 struct RandomPeriod {
     exponential: Option<Duration>,
@@ -215,7 +216,7 @@ impl Keyed for ParetoPeriod {
     ];
 }
 
-/// Random sizes: one of them.
+/// Random sizes: one of these distributions.
 #[derive(Default)]
 struct RandomSizes {
     exponential: Option<Bytes>,

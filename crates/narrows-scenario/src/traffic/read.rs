@@ -1,4 +1,4 @@
-//! Reading `[[traffic]]`.
+//! Parses `[[traffic]]`.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::topology::{Port, Topology};
 
 const SOURCES: &[&str] =
     &["constant", "poisson", "on-off", "aimd", "web", "file", "voip", "dns", "telnet", "capture"];
-/// Keys that say what generated packets are like.
+/// Keys of generated packets, which a capture does not accept.
 const IN_CAPTURE: &[(&str, &str)] = &[
     ("length", AS_THEY_ARE),
     ("stop", AS_THEY_ARE),
@@ -30,23 +30,23 @@ const IN_CAPTURE: &[(&str, &str)] = &[
     ("ecn", AS_THEY_ARE),
 ];
 const AS_THEY_ARE: &str = "the packets of a capture cannot be changed";
-/// Keys that a sender that responds has in its own table.
+/// Keys that a congestion-responsive sender has in its own table.
 const IN_AIMD: &[(&str, &str)] = &[
     ("packets", "give the amount in bytes: aimd = { size = \"1000000 bytes\" }"),
     ("ecn", "use aimd = { ecn = true }"),
 ];
 
-/// Keys that an application has no use for.
+/// Keys that an application does not accept.
 const NOT_IN_APP: &[(&str, &str)] = &[
     ("length", "set the sizes in the application's table"),
     ("packets", "set `transactions` in the application's table"),
     ("ecn", "hosts' TCP ignores marks"),
 ];
 
-/// What iperf sends by default, as an IP packet.
+/// iperf's default UDP datagram, as an IP packet.
 const LENGTH: u32 = 1498;
 
-/// Reads the `index`th entry.
+/// Parses entry number `index`.
 pub(crate) fn read(
     index: usize,
     node: &Node,
@@ -126,7 +126,7 @@ pub(crate) fn read(
     Ok(Traffic { name, from: from.name.clone(), to: to.name.clone(), source, sim_only })
 }
 
-/// The ports that `from` and `to` stand for, each a host or a port.
+/// The ports that `from` and `to` name; each is a host or a port.
 fn ends<'a>(said: &Said, table: &Table, topology: &'a Topology) -> Result<(&'a Port, &'a Port), Problem> {
     let ports = &topology.ports;
     let is = |port: &Port, name: &str| port.name == name || port.host == name;

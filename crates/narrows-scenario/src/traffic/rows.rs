@@ -20,7 +20,7 @@ use crate::node::{self, Table, Value, check_name};
 use crate::problem::{Found, Problem};
 use crate::value;
 
-/// What a table says, key by key; what it becomes depends on the network.
+/// The values of a table, key by key. Their meaning depends on the network.
 #[derive(Default)]
 pub(super) struct Said {
     pub(super) name: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Said {
     pub(super) sim_only: bool,
 }
 
-/// Evenly spaced packets while on.
+/// Evenly spaced packets during the on periods.
 pub(super) struct OnOff {
     pub(super) pace: Pace,
     pub(super) on: Period,
@@ -60,7 +60,7 @@ impl Default for OnOff {
     }
 }
 
-/// The table of a sender that responds to congestion.
+/// The table of a congestion-responsive sender.
 pub(super) struct Aimd {
     pub(super) marks: Marks,
     pub(super) size: Option<Bytes>,
@@ -208,7 +208,7 @@ impl Keyed for OnOff {
     ];
 }
 
-/// A bound for a mistyped number: a burst of 100 Gbit/s times 100 ms.
+/// Upper limit against typing errors: a burst of 100 Gbit/s times 100 ms.
 const WINDOW: Integer = Integer { what: "a number of packets", low: 1, high: 1_000_000 };
 
 impl Keyed for Aimd {
@@ -258,7 +258,7 @@ impl Keyed for Aimd {
 }
 
 impl Said {
-    /// The keys of a source. `folder` is that of the scenario's file.
+    /// The keys of a traffic source. `folder` is that of the scenario's file.
     fn of(Traffic { name, from, to, source, sim_only }: &Traffic, folder: &Path) -> Self {
         let (name, sim_only) = (Some(name.clone()), *sim_only);
         let said = Self { name, from: from.clone(), to: to.clone(), sim_only, ..Self::default() };
@@ -305,7 +305,7 @@ impl Said {
         Self { start: start.since(Instant::ZERO), stop, ..self }
     }
 
-    /// `protocol` is the one that need not be said.
+    /// `protocol` is the default, which is not written.
     fn with_key(self, key: &FlowKey, protocol: u8) -> Self {
         let address = |bytes| Some(IpAddr::V6(Ipv6Addr::from_octets(bytes)).to_canonical());
         let port = |port| Some(port).filter(|_| has_ports(key.transport));
@@ -326,12 +326,12 @@ impl Said {
     }
 }
 
-/// A source as it stands in a file whose folder this is.
+/// A traffic source as written in a file in this folder.
 pub(crate) fn table(traffic: &Traffic, folder: &Path) -> Table {
     keys::written(&Said::of(traffic, folder))
 }
 
-/// What the schema says of one.
+/// The schema of a traffic source.
 pub(crate) const TRAFFIC: Described = Described {
     words: || "list of tables `[[traffic]]`".into(),
     schema: |definitions| {

@@ -1,6 +1,6 @@
-//! Decimal numbers, exactly.
+//! Exact decimal numbers.
 
-/// `digits · 10^−scale`, perhaps negative.
+/// `digits · 10^−scale`, possibly negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     negative: bool,
@@ -8,7 +8,7 @@ pub(crate) struct Decimal {
     scale: i32,
 }
 
-/// Why a number does not become a whole number of units.
+/// Why a number is not a whole number of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misfit {
     Negative,
@@ -17,7 +17,7 @@ pub(crate) enum Misfit {
 }
 
 impl Decimal {
-    /// Splits a text into the number that it begins with, if it does, and the unit after it.
+    /// Splits a text into the number at its start, if any, and the unit after it.
     pub(crate) fn split(text: &str) -> (Option<Self>, &str) {
         let text = text.trim();
         let (negative, rest) = match text.strip_prefix('-') {
@@ -55,7 +55,7 @@ impl Decimal {
                 self.digits = digits;
                 self.scale = self.scale.saturating_add(i32::from(after_point));
             }
-            // More digits than 128 bits hold: far too large, or far too fine, for any unit.
+            // More digits than 128 bits hold: far too large, or far too precise, for any unit.
             None => (self.digits, self.scale) = (u128::MAX, if after_point { i32::MAX } else { i32::MIN }),
         }
     }
@@ -64,7 +64,7 @@ impl Decimal {
         self.times(1) == Ok(1)
     }
 
-    /// The number times `factor`, if that is whole.
+    /// The number times `factor`, if the result is whole.
     pub(crate) fn times(self, factor: u128) -> Result<u128, Misfit> {
         if self.digits == 0 {
             return Ok(0);
@@ -72,7 +72,7 @@ impl Decimal {
         if self.negative {
             return Err(Misfit::Negative);
         }
-        // What is common to the digits and the divisor goes first, so that the product overflows only when it must.
+        // Cancel common factors first, so that the product overflows only if it must.
         let (mut digits, mut factor, mut scale) = (self.digits, factor, self.scale);
         while scale > 0 && digits.is_multiple_of(10) {
             digits /= 10;
@@ -95,11 +95,11 @@ impl Decimal {
         }
     }
 
-    /// The number times `factor`, without what is left of a whole one.
+    /// The number times `factor`, rounded down.
     pub(crate) fn times_rounded_down(self, factor: u128) -> Result<u128, Misfit> {
         match self.times(factor) {
             Err(Misfit::NotWhole) => {
-                // What is beyond the 38 digits that 128 bits hold is less than one of anything.
+                // Digits beyond the 38 that 128 bits hold amount to less than one unit.
                 let power = 10u128.checked_pow(self.scale.unsigned_abs());
                 power.map_or(Ok(0), |power| {
                     self.digits.checked_mul(factor).map(|product| product / power).ok_or(Misfit::TooLarge)
@@ -119,7 +119,7 @@ fn exponent(text: &str) -> Option<(i32, usize)> {
         _ => (1, rest),
     };
     let length = digits.bytes().take_while(u8::is_ascii_digit).count();
-    // An exponent of five digits is out of every range.
+    // Exponents of five digits are out of any range.
     let value: i32 =
         if length == 0 { return None } else { digits[..length].parse().unwrap_or(99_999).min(99_999) };
     Some((sign * value, text.len() - digits.len() + length))

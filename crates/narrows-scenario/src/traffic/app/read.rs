@@ -1,4 +1,4 @@
-//! Reading `web = { … }` and its like.
+//! Parses `web = { … }` and the tables of other applications.
 
 use narrows_core::source::Pace;
 use narrows_core::{Duration, Time};
@@ -10,10 +10,10 @@ use crate::node::{Node, Table};
 use crate::problem::Problem;
 use crate::surroundings::Surroundings;
 
-/// The most transactions at once where nothing is said.
+/// Default maximum of concurrent transactions.
 const PARALLEL: u32 = 1000;
 
-/// Reads the table under the key of an application; the rest stands beside it.
+/// Parses the table under the key of an application; other keys are next to it.
 pub(in crate::traffic) fn read(
     kind: AppKind,
     node: &Node,

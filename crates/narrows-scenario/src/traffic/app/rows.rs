@@ -17,11 +17,11 @@ use crate::problem::Problem;
 use crate::traffic::quantity::{PACE, PAUSE, PERIOD, SIZES};
 use crate::units;
 
-/// As many ports as clients have (RFC 6335).
+/// Maximum number of concurrent transactions: the number of client ports (RFC 6335).
 const MOST_PARALLEL: i64 = 16_384;
-/// What an IPv4 packet of 1500 bytes holds behind the header of UDP.
+/// Maximum UDP payload of an IPv4 packet of 1500 bytes.
 const MOST_PAYLOAD: u64 = 1472;
-/// What a full-sized message of 20 ms of G.711 takes with its RTP header (RFC 3551).
+/// A 20 ms message of G.711 with its RTP header (RFC 3551).
 const VOICE: u16 = 172;
 pub(super) const NO_TIME: Period = Period::Fixed(Duration::ZERO);
 
@@ -33,7 +33,7 @@ const fn count(what: &'static str) -> Integer {
     Integer { what, low: 1, high: 1_000_000 }
 }
 
-/// When transactions begin, and how many: the keys of every application.
+/// The keys of every application: start and number of transactions.
 #[derive(Default)]
 pub(super) struct Common {
     pub(super) load: Option<Rate>,
@@ -126,7 +126,7 @@ impl Common {
     }
 }
 
-/// What both hosts do beneath an application.
+/// Transport settings of both hosts.
 pub(super) struct Hosts {
     pub(super) patience: Option<Duration>,
     pub(super) tcp: TcpConfig,
@@ -139,7 +139,7 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// Those of an application that says no more.
+    /// The defaults for this kind of application.
     pub(super) fn of(kind: AppKind) -> Self {
         let patience = match kind {
             AppKind::Web | AppKind::Telnet => Some(Duration::from_secs(30)),
@@ -183,7 +183,7 @@ impl Keyed for Hosts {
             |hosts: &mut Self, node, around| {
                 let table = node.table("a table: { congestion = \"reno\" }")?;
                 keys::only(table, &keys::keys::<TcpConfig>())?;
-                // What is left out stays as it is, which hangs on the application.
+                // Keys that are left out keep the defaults of the application.
                 hosts.tcp.read(table, &node.span, around)
             },
         )
@@ -192,7 +192,7 @@ impl Keyed for Hosts {
 }
 
 impl Default for TcpConfig {
-    /// That of `web`.
+    /// The default for `web`.
     fn default() -> Self {
         Hosts::of(AppKind::Web).tcp
     }
@@ -279,7 +279,7 @@ impl Keyed for Telnet {
 const ALLOWED_SIZES: &str = "\"10 kB\", { exponential = \"10 kB\" }, { pareto = { mean = \"10 kB\", shape = 1.5 } } or { mix = [{ size = \"1 kB\", weight = 3 }, …] }";
 
 impl Default for Transfer {
-    /// A file without an end to the client.
+    /// An unlimited file to the client.
     fn default() -> Self {
         Self { size: None, put: false }
     }
@@ -304,7 +304,7 @@ impl Keyed for Transfer {
 
 impl Default for Query {
     fn default() -> Self {
-        // What resolvers do: resolv.conf(5).
+        // The resolver's defaults: resolv.conf(5).
         let (timeout, tries) = (Duration::from_secs(5), 2);
         Self { request: 40, response: 120, timeout, tries, service: NO_TIME }
     }
@@ -379,7 +379,7 @@ impl Keyed for Call {
 }
 
 impl AppKind {
-    /// The keys of its own, but for `patience` and `tcp`.
+    /// The keys of this kind, except `patience` and `tcp`.
     pub(crate) fn own_keys(self) -> Vec<&'static dyn Key> {
         match self {
             Self::Web => keys::keys::<Web>(),
@@ -401,7 +401,7 @@ impl AppKind {
         [keys::keys::<Common>(), self.own_keys(), hosts].concat()
     }
 
-    /// What the schema says of its table.
+    /// The schema of its table.
     pub(in crate::traffic) fn schema(self, definitions: &mut Definitions) -> Json {
         let (name, doc) = match self {
             Self::Web => ("Web", "A connection, a request, a response, and so on."),
@@ -415,7 +415,7 @@ impl AppKind {
 }
 
 impl AppConfig {
-    /// The table under its key, as it stands in a file.
+    /// The table under its key, as written in a file.
     pub(in crate::traffic) fn table(&self) -> Table {
         let mut table = keys::written(&Common::of(self));
         table.extend(match &self.dialogue {
