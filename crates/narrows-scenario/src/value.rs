@@ -1,5 +1,5 @@
-//! The values that a direction of a link is made of: one module for each kind, with what the file says (a plain value
-//! that can be compared and printed back) and what it becomes in the engine.
+//! The settings of a direction of a link, one module per kind: the value in the file (plain, comparable,
+//! printable) and its conversion to the engine's type.
 
 mod chance;
 mod condition;

@@ -1,5 +1,4 @@
-//! Packets that something happens to with a probability, perhaps depending on the one before: `"1%"`, or
-//! `{ rate = "1%", correlation = "25%" }`.
+//! Random selection of packets, optionally correlated: `"1%"`, or `{ rate = "1%", correlation = "25%" }`.
 
 use narrows_core::model::Selector;
 use narrows_core::model::selector::{Correlated, Independent};
@@ -20,7 +19,7 @@ pub(crate) const CHANCE: Short<Chance> = Short {
         "{ rate = \"1%\", correlation = \"25%\" }",
     ),
 };
-/// A rank correlation: what is 100% alike never changes.
+/// A rank correlation, below 100%: at 100% the outcome would never change.
 pub(crate) const CORRELATION: ByHand<Share> = ByHand {
     words: || "probability below 100%".into(),
     schema: schema::share,
@@ -31,12 +30,12 @@ pub(crate) const CORRELATION: ByHand<Share> = ByHand {
     write: |share| Percentage.write(share),
 };
 
-/// How often packets are selected, and how alike neighbours are.
+/// The probability that a packet is selected, and the correlation between consecutive packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chance {
-    /// The probability for each packet.
+    /// Probability per packet.
     pub rate: Share,
-    /// The rank correlation (Spearman's) of the draws of one packet and the next; below 100%.
+    /// Rank correlation (Spearman's) between the draws of consecutive packets; below 100%.
     pub correlation: Share,
 }
 
@@ -53,17 +52,17 @@ impl Keyed for Chance {
 }
 
 impl Chance {
-    /// Of packets independently of one another.
+    /// Independent selection of packets.
     pub(crate) const fn independent(rate: Share) -> Self {
         Self { rate, correlation: Share::ZERO }
     }
 
-    /// Whether it never happens.
+    /// Whether it never selects a packet.
     pub const fn is_never(self) -> bool {
         self.rate.is_zero()
     }
 
-    /// The engine's, if anything is selected.
+    /// The engine's selector; `None` if nothing is selected.
     pub(crate) fn build(self) -> Option<Box<dyn Selector>> {
         match self {
             Self { rate, .. } if rate.is_zero() => None,
@@ -78,7 +77,7 @@ impl Chance {
     }
 }
 
-/// For people: `1%`, `1% (correlation 25%)`.
+/// For display: `1%`, `1% (correlation 25%)`.
 impl std::fmt::Display for Chance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.correlation.is_zero() {

@@ -1,5 +1,5 @@
-//! Flipped bits: `"0.1%"` or `{ rate, correlation }` of the packets have one; `{ bit-errors = "1e-6" }` of all bits;
-//! `{ pattern = { file } }`.
+//! Bit errors: `"0.1%"` or `{ rate, correlation }` for packets with one flipped bit; `{ bit-errors = "1e-6"
+//! }` for single bits; `{ pattern = { file } }`.
 
 use std::ops::Range;
 
@@ -20,11 +20,11 @@ use crate::value::pattern::{PatternOf, PatternUse};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Corrupt {
-    /// One bit, anywhere, of these packets.
+    /// Selected packets get one flipped bit at a random position.
     Packets(Chance),
-    /// Each bit with this probability, independently.
+    /// Each bit is flipped independently with this probability.
     BitErrors(Share),
-    /// As written in a file.
+    /// Bits as listed in a pattern file.
     Pattern(PatternUse),
 }
 
@@ -140,7 +140,7 @@ impl Corrupt {
         }
     }
 
-    /// The engine's, if any bit is flipped.
+    /// The engine's bit errors; `None` if no bit is flipped.
     pub(crate) fn build(&self) -> Option<Corruption> {
         match self {
             _ if self.is_never() => None,
@@ -155,14 +155,14 @@ impl Corrupt {
     }
 }
 
-/// Reads the probability of each bit.
+/// Reads the bit error probability.
 fn bit_errors(node: &Node) -> Result<Share, Problem> {
     let share = Share::read(node)?;
     let checked = BitErrors::new(share.probability());
     checked.map(|_| share).map_err(|error| Problem::new(error.to_string()).at(&node.span))
 }
 
-/// For people: what is flipped.
+/// For display.
 impl std::fmt::Display for Corrupt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

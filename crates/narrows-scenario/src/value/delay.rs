@@ -1,5 +1,5 @@
-//! Propagation delays: `"10ms"`, a distribution such as `{ normal = { mean, sd }, correlation = "20ms" }`, a pattern, a
-//! feed by another process, or classes of packets with a delay each.
+//! Propagation delays: `"10ms"`, a distribution such as `{ normal = { mean, sd }, correlation = "20ms" }`,
+//! a pattern, a feed from another process, or classes of packets with a delay each.
 
 mod classes;
 mod feed;
@@ -26,46 +26,46 @@ use crate::value::condition::Surroundings;
 use crate::value::distribution::{Distribution, Normal, Shape, Uniform};
 use crate::value::pattern::{PatternOf, PatternUse};
 
-/// How long packets propagate.
+/// Propagation delay of packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delay {
-    /// Where delays come from.
+    /// Source of the delays.
     pub source: DelaySource,
-    /// Picoseconds more for each byte of the IP packet.
+    /// Additional picoseconds per byte of the IP packet.
     pub per_byte: u64,
 }
 
-/// Where delays come from.
+/// Source of delays.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DelaySource {
-    /// Always the same.
+    /// A constant delay.
     Constant(Duration),
     /// Drawn from a distribution.
     Drawn {
         /// The distribution.
         distribution: Box<Distribution>,
-        /// How alike neighbours are; nothing where they are independent.
+        /// Correlation between packets; `None` if delays are independent.
         correlation: Option<Correlation>,
     },
-    /// As written in a file.
+    /// Delays as listed in a pattern file.
     Pattern(PatternUse),
-    /// Streamed in by another process.
+    /// Streamed by another process.
     Feed(FeedUse),
-    /// By what a packet is: the first class that takes it, or else none.
+    /// By packet class: the delay of the first class that matches; zero if none does.
     Classes(Vec<DelayClass>),
 }
 
-/// How alike the delays of neighbours are; either way the distribution of each stays as it is.
+/// Correlation between the delays of packets. It does not change the distribution of the single delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correlation {
-    /// The rank correlation (Spearman's) of one packet and the next, whenever that comes.
+    /// Rank correlation (Spearman's) between consecutive packets, whatever the time between them.
     PerPacket(Share),
-    /// Smooth in time, over about this long.
+    /// Smooth over time, with about this correlation time.
     InTime(Duration),
 }
 
-/// What happens when a later packet would arrive first.
+/// Whether later packets may overtake.
 pub(crate) const ORDER: Choice<Order> =
     Choice { what: "order", choices: &[("keep", Order::Keep), ("allow", Order::Allow)] };
 const PATTERN: PatternOf = PatternOf(About::Delay);
@@ -87,7 +87,7 @@ const PER_BYTE: ByHand<u64> = ByHand {
     write: |picoseconds| Some(text(units::picoseconds_text(*picoseconds))),
 };
 
-/// The keys of its table beside those of a distribution and of a feed.
+/// The keys of its table other than those of a distribution or a feed.
 #[derive(Default)]
 struct Beside {
     pattern: Option<PatternUse>,
@@ -118,7 +118,7 @@ impl Keyed for Beside {
     ];
 }
 
-/// The keys that say where delays come from, beside the shapes of distributions.
+/// The keys that select a source of delays, in addition to the shapes of distributions.
 const SOURCES: [&str; 3] = ["pattern", "feed", "classes"];
 const CHOOSING: Choosing = Choosing {
     none: "the delay itself is missing",
@@ -126,7 +126,7 @@ const CHOOSING: Choosing = Choosing {
     help: "keep one; several in one are a `mixture`, or `classes` of packets",
 };
 
-/// A time, or a table with one kind of delay.
+/// A duration, or a table with one source of delays.
 pub(crate) struct TimeOrDelay;
 pub(crate) const DELAY: TimeOrDelay = TimeOrDelay;
 
@@ -135,7 +135,7 @@ impl Kind for TimeOrDelay {
         const DOC: &str = "One shape of a distribution, or one of `pattern`, `feed` and `classes`.";
         let table = schema::define(definitions, "DelayModel", |definitions| {
             let mut table = schema::object(DOC, &self.keys(), definitions);
-            // The name of a feed is, in a feed.
+            // The name of a feed is required only for a feed.
             table["required"] = json!([]);
             table
         });
@@ -151,7 +151,7 @@ impl Kind for TimeOrDelay {
     }
 }
 
-/// The keys that stand beside a kind of delay and change it.
+/// The keys that modify a source of delays.
 pub(crate) fn modifiers() -> Vec<&'static dyn Key> {
     let of_distribution = Distribution::ROWS.iter().map(|row| row as &dyn Key);
     of_distribution.chain(keys::named::<Beside>("per-byte").map(|row| row as &dyn Key)).collect()
@@ -174,7 +174,7 @@ impl Compound for TimeOrDelay {
     }
 }
 
-/// Reads a delay, and the order where it stands beside it.
+/// Reads a delay, and the packet order if it is given with it.
 pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<(Delay, Option<Order>), Problem> {
     let Value::Table(table) = &node.value else {
         return Ok((Delay::constant(units::time(node)?), None));
@@ -216,15 +216,16 @@ pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<(Delay, Opti
 }
 
 impl Delay {
-    /// Always the same.
+    /// A constant delay.
     pub const fn constant(delay: Duration) -> Self {
         Self { source: DelaySource::Constant(delay), per_byte: 0 }
     }
 
-    /// The longest mean and standard deviation of a distribution, 104 days.
+    /// Maximum mean and standard deviation of a distribution, 104 days.
     pub(crate) const LONGEST_DRAWN: Duration = Duration::from_nanos(1 << 53);
 
-    /// Independent draws from a normal distribution, cut off at zero. Either number is [`Self::LONGEST_DRAWN`] at most.
+    /// Independent draws from a normal distribution, negative values set to zero. Both parameters are at
+    /// most [`Self::LONGEST_DRAWN`].
     pub(crate) fn normal(mean: Duration, sd: Duration) -> Self {
         let [mean, sd] = [mean, sd].map(|time| time.min(Self::LONGEST_DRAWN));
         let distribution =
@@ -233,7 +234,7 @@ impl Delay {
         Self { source: DelaySource::Drawn { distribution, correlation: None }, per_byte: 0 }
     }
 
-    /// The engine's model. `addresses` are those of a host.
+    /// The engine's delay model. `addresses` looks up the addresses of a host.
     pub(crate) fn build(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Box<dyn DelayModel> {
         let model: Box<dyn DelayModel> = match &self.source {
             DelaySource::Constant(delay) => Box::new(Constant(*delay)),
@@ -248,11 +249,11 @@ impl Delay {
         }
     }
 
-    /// The mean, where it is known; without what bytes add.
+    /// The mean, if known, without the delay per byte.
     pub fn mean(&self) -> Option<Duration> {
         match &self.source {
             DelaySource::Constant(delay) => Some(*delay),
-            // As it has always been said: before what is below zero becomes zero.
+            // The mean before negative values are set to zero, as in earlier versions.
             DelaySource::Drawn { distribution, .. } => match distribution.shape {
                 Shape::Normal(Normal { mean, .. }) if distribution.is_plain() => Some(mean),
                 _ => distribution.mean(),
@@ -263,13 +264,14 @@ impl Delay {
         }
     }
 
-    /// The longest delay, or that which one packet in a thousand exceeds, where it is known; without what bytes add.
+    /// The largest delay, or the p99.9 if there is no maximum; `None` if unknown. Without the delay per
+    /// byte.
     pub fn longest(&self) -> Option<Duration> {
         match &self.source {
             DelaySource::Constant(delay) => Some(*delay),
             DelaySource::Drawn { distribution, .. } => Some(match distribution.shape {
                 Shape::Uniform(Uniform { high, .. }) if distribution.is_plain() => high,
-                // At most 3.09 hundred years' worth of nanoseconds: 2⁶⁴ holds 584.
+                // At most 3.09 hundred years in nanoseconds; 2⁶⁴ holds 584.
                 Shape::Normal(Normal { mean, sd }) if distribution.is_plain() => {
                     mean + Duration::from_nanos((sd.nanos() as f64 * 3.09) as u64)
                 }
@@ -284,7 +286,7 @@ impl Delay {
         }
     }
 
-    /// The distribution that delays are drawn from, if they are.
+    /// The distribution and the correlation, if delays are drawn.
     pub fn distribution(&self) -> Option<(&Distribution, Option<Correlation>)> {
         match &self.source {
             DelaySource::Drawn { distribution, correlation } => Some((distribution, *correlation)),
@@ -292,7 +294,7 @@ impl Delay {
         }
     }
 
-    /// The feeds that it is from, with those of its classes.
+    /// The feeds that it uses, including those of its classes.
     pub fn feeds(&self) -> Vec<&FeedUse> {
         match &self.source {
             DelaySource::Feed(feed) => vec![feed],
@@ -301,7 +303,7 @@ impl Delay {
         }
     }
 
-    /// As it stands in a file.
+    /// As written in a file.
     pub(crate) fn value(&self) -> Value {
         let mut table = Table::default();
         let mut beside = Beside { per_byte: self.per_byte, ..Beside::default() };
@@ -321,7 +323,7 @@ impl Delay {
     }
 }
 
-/// The engine's model of draws. The plain ones have models of their own, which cost least.
+/// The engine's model for random delays. Plain distributions use the cheapest models.
 fn drawn(distribution: &Distribution, correlation: Option<Correlation>) -> Box<dyn DelayModel> {
     let law = || distribution.engine().clone();
     match (correlation, &distribution.shape) {
@@ -343,7 +345,7 @@ fn drawn(distribution: &Distribution, correlation: Option<Correlation>) -> Box<d
 }
 
 impl Correlation {
-    /// Reads `"20ms"` (in time) or `"25%"` (from packet to packet).
+    /// Reads `"20ms"` (correlation time) or `"25%"` (correlation between packets).
     fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
         const HELP: &str = "write a time, such as \"20ms\", over which delays change, or the rank correlation of one packet and the next, such as \"25%\"";
         let is_share = match &node.value {
@@ -358,7 +360,7 @@ impl Correlation {
     }
 }
 
-/// As it stands in a file.
+/// As written in a file.
 impl std::fmt::Display for Correlation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -368,7 +370,7 @@ impl std::fmt::Display for Correlation {
     }
 }
 
-/// For people.
+/// For display.
 impl std::fmt::Display for Delay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.source {

@@ -1,6 +1,6 @@
-//! Distributions of times: `{ normal = { mean = "10ms", sd = "2ms" }, shift = "1ms" }` and its kin.
+//! Distributions of times, such as `{ normal = { mean = "10ms", sd = "2ms" }, shift = "1ms" }`.
 //!
-//! A table has one shape and, beside it, what changes that: `shift`, `minimum` and `maximum`, `below-zero`.
+//! A table has one shape, and optional modifiers: `shift`, `minimum` and `maximum`, `below-zero`.
 
 mod data;
 mod mixture;
@@ -25,35 +25,35 @@ use crate::problem::Problem;
 use crate::units;
 use crate::value::condition::Surroundings;
 
-/// What a shape is by its parameters.
+/// A shape, given by its parameters.
 trait Law {
     /// The engine's distribution.
     fn engine(&self) -> Result<model::Distribution, model::DistributionError>;
 
-    /// For people, where the engine has no words.
+    /// Text for display, if the engine has none.
     fn words(&self) -> Option<String> {
         None
     }
 }
 
-/// A distribution of times, as the file says it and as the engine draws from it.
+/// A distribution of times, as written in the file and as the engine draws from it.
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    /// What it is like.
+    /// Shape.
     pub shape: Shape,
-    /// Nanoseconds that are added to what the shape gives; perhaps fewer than none.
+    /// Nanoseconds added to each value of the shape; may be negative.
     pub shift: i64,
-    /// Nothing is less: the rest of the distribution keeps its shape.
+    /// Truncates the distribution from below; the rest keeps its shape.
     pub minimum: Option<Duration>,
-    /// Nothing is more: the rest of the distribution keeps its shape.
+    /// Truncates the distribution from above; the rest keeps its shape.
     pub maximum: Option<Duration>,
-    /// What becomes of what is left below zero.
+    /// What happens to remaining negative values.
     pub below_zero: BelowZero,
-    /// The engine's; made when it is read, as that is where its parameters are checked.
+    /// The engine's distribution. It is built while reading, as that checks the parameters.
     engine: Arc<model::Distribution>,
 }
 
-/// Distributions are equal that are written alike and have like contents of files.
+/// Distributions are equal if they are written alike and their files have equal contents.
 impl PartialEq for Distribution {
     fn eq(&self, other: &Self) -> bool {
         let key = |of: &Self| (of.shift, of.minimum, of.maximum, of.below_zero);
@@ -116,7 +116,7 @@ impl Keyed for Distribution {
                 Problem::new(format!("`minimum` is {low}, above `maximum`, which is {high}")).at(&key.span)
             );
         }
-        // The shape alone is tried first, so that what is wrong with it is said there.
+        // Builds the shape alone first, so that errors in it are reported there.
         let (key, parameters) = keys::chosen(table, place, &keys::choices::<Self>(), &Self::CHOOSING)?;
         let engine = self.shape.engine();
         let engine = engine.map_err(|error| refused(&error).at(&parameters.span).inside(&key.name))?;
@@ -130,17 +130,17 @@ impl Keyed for Distribution {
 }
 
 impl Distribution {
-    /// This shape, with nothing beside it.
+    /// This shape without modifiers.
     ///
     /// # Errors
-    /// When its parameters are out of range.
+    /// If its parameters are out of range.
     pub(crate) fn of(shape: Shape) -> Result<Self, Problem> {
         let engine = Arc::new(shape.engine().map_err(|error| refused(&error))?);
         let below_zero = BelowZero::default();
         Ok(Self { shape, shift: 0, minimum: None, maximum: None, below_zero, engine })
     }
 
-    /// The engine's, with what stands beside the shape.
+    /// The engine's distribution with the modifiers applied.
     fn adjusted(
         &self,
         mut engine: model::Distribution,
@@ -154,27 +154,27 @@ impl Distribution {
         engine.below_zero(self.below_zero).map(Arc::new)
     }
 
-    /// The engine's.
+    /// The engine's distribution.
     pub fn engine(&self) -> &model::Distribution {
         &self.engine
     }
 
-    /// Its mean, after what stands beside the shape.
+    /// The mean, with modifiers applied.
     pub fn mean(&self) -> Option<Duration> {
         nanos(self.engine.mean())
     }
 
-    /// Its standard deviation; nothing where it is infinite.
+    /// The standard deviation; `None` if infinite.
     pub fn sd(&self) -> Option<Duration> {
         nanos(self.engine.sd())
     }
 
-    /// What a share `p` of the values does not exceed.
+    /// The `p`-quantile.
     pub fn quantile(&self, p: f64) -> Duration {
         nanos(self.engine.quantile(p)).unwrap_or(Duration::MAX)
     }
 
-    /// Whether nothing stands beside the shape.
+    /// Whether it has no modifiers.
     pub fn is_plain(&self) -> bool {
         self.shift == 0
             && self.minimum.is_none()
@@ -183,17 +183,17 @@ impl Distribution {
     }
 }
 
-/// What the engine says of a distribution that is none.
+/// The problem for a distribution that the engine rejects.
 fn refused(error: &model::DistributionError) -> Problem {
     Problem::new(error.to_string())
 }
 
-/// Rounded to nanoseconds; nothing where there is no such number.
+/// Rounds to nanoseconds; `None` if the value has no such representation.
 fn nanos(value: f64) -> Option<Duration> {
     value.is_finite().then(|| Duration::from_nanos((value + 0.5) as u64))
 }
 
-/// For people.
+/// For display.
 impl std::fmt::Display for Distribution {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let words = match &self.shape {
@@ -205,7 +205,7 @@ impl std::fmt::Display for Distribution {
             }
             shape => shape.words(),
         };
-        // Of numbers in a list the engine knows only that there are some.
+        // For numbers in a list, the engine knows only that they exist.
         let Some(words) = words else { return write!(f, "{}", self.engine()) };
         f.write_str(&words)?;
         if self.shift != 0 {

@@ -1,4 +1,4 @@
-//! NetEm's single queue, exactly: `exact-netem = "delay 100ms 10ms loss 1%"`.
+//! NetEm's single queue, emulated exactly: `exact-netem = "delay 100ms 10ms loss 1%"`.
 
 use narrows_core::queue::Bound;
 use narrows_core::service::{Cells, Overhead};
@@ -9,12 +9,12 @@ use serde_json::json;
 use crate::keys::kind::{ByHand, Or, text};
 use crate::netem::{self, Netem};
 
-/// All that a link does, in NetEm's words.
+/// The complete behaviour of a link, as NetEm options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExactNetem {
     /// The options.
     pub options: Box<Netem>,
-    /// The same in the kernel's terms.
+    /// Same in the kernel's units.
     engine: Box<narrows_core::netem::Netem>,
 }
 
@@ -33,22 +33,22 @@ pub(crate) const EXACT_NETEM: Or<ByHand<ExactNetem>> = Or(
 );
 
 impl ExactNetem {
-    /// The engine's.
+    /// The engine's queue.
     pub(crate) fn build(&self) -> Box<narrows_core::netem::Netem> {
         self.engine.clone()
     }
 
-    /// The rate, or no limit.
+    /// The rate; unlimited if none is given.
     pub fn rate(&self) -> Rate {
         self.options.rate.as_ref().map_or(Rate::UNLIMITED, |rate| rate.rate)
     }
 
-    /// How many packets there may be inside, those in flight among them.
+    /// Maximum number of packets inside, packets in flight included.
     pub fn limit(&self) -> Bound {
         Bound::Packets(self.engine.limit.into())
     }
 
-    /// What its rate counts as the length of a packet: the frame, with what the rate adds.
+    /// What its rate counts as the length of a packet: the frame, plus the overhead of the rate option.
     pub fn overhead(&self) -> Overhead {
         let Some(rate) = self.options.rate else { return Overhead::FRAME };
         let cells = (rate.cell_size > 0).then(|| Cells {
@@ -58,7 +58,7 @@ impl ExactNetem {
         Overhead { extra: rate.packet_overhead, cells, ..Overhead::FRAME }
     }
 
-    /// Whether packets may leave in another order than they came.
+    /// Whether packets may leave in another order than they arrived.
     pub fn overtakes(&self) -> bool {
         self.options.overtakes() || self.options.reordering().is_some()
     }
@@ -69,7 +69,7 @@ impl ExactNetem {
     }
 }
 
-/// For people: tc's words.
+/// For display: as tc options.
 impl std::fmt::Display for ExactNetem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.options.text())

@@ -1,4 +1,4 @@
-//! The name of a file, as the value of a key.
+//! File names as values of keys.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::files::NamedFile;
 use crate::keys::kind::{ByHand, text};
 use crate::node::{Node, Value};
 
-/// A file that is read when its name is.
+/// A file, which is read when its name is parsed.
 pub(crate) const FILE: ByHand<Option<NamedFile>> = ByHand {
     words: || "name of a file".into(),
     schema: |_| json!({ "type": "string" }),
@@ -14,7 +14,7 @@ pub(crate) const FILE: ByHand<Option<NamedFile>> = ByHand {
     write: |file| file.as_ref().map(|file| text(&file.name)),
 };
 
-/// Where the name of the file stands in a value: under `file` in a table, or else the value is the name.
+/// The node with the file name: the value itself, or `file` in a table.
 pub(crate) fn place(node: &Node) -> &Node {
     match &node.value {
         Value::Table(table) => table.get("file").unwrap_or(node),

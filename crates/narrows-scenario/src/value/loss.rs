@@ -1,5 +1,5 @@
-//! Losses that do not come from a full queue: `"1%"` or another model on the wire, `{ ingress = MODEL, wire = MODEL }`,
-//! and beside them `with-delay`, losses that depend on the delay.
+//! Loss other than queue overflow: `"1%"` or another model on the wire, `{ ingress = MODEL, wire = MODEL
+//! }`, and `with-delay` for loss that depends on the delay.
 
 mod model;
 
@@ -21,15 +21,16 @@ use model::MODEL;
 /// Which packets are lost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loss {
-    /// Before the queue.
+    /// Loss before the queue.
     pub ingress: Option<LossModel>,
-    /// After the transmitter.
+    /// Loss after the transmitter.
     pub wire: Option<LossModel>,
-    /// With the delay that a packet drew: the probability at some delays, rising; straight lines between them.
+    /// Loss that depends on the delay drawn for the packet: loss probabilities at increasing delays,
+    /// interpolated linearly.
     pub with_delay: Vec<(Duration, Share)>,
 }
 
-/// A delay, and the probability there.
+/// A delay, and its loss probability.
 type Point = (Duration, Share);
 
 const POINTS: List<ByHand<Point>> = List {
@@ -45,7 +46,7 @@ const POINTS: List<ByHand<Point>> = List {
         write: |(delay, share)| Some(Value::Array([text(delay), text(share)].map(Node::new).into())),
     },
 };
-/// Delays that rise, and the probability there.
+/// Increasing delays with their loss probabilities.
 const CURVE: Like<List<ByHand<Point>>, Vec<Point>> = Like {
     kind: POINTS,
     read: |node, around| {
@@ -82,10 +83,10 @@ impl Loss {
     }
 }
 
-/// A probability, a model on the wire, or a table of places.
+/// A probability, a loss model on the wire, or a table by place.
 pub(crate) struct Losing;
 
-/// All keys of a table: the places, and those of a model on the wire.
+/// All keys of a table: the places, and the keys of a model on the wire.
 fn all_keys() -> Vec<&'static dyn Key> {
     [keys::keys::<Loss>(), keys::keys::<LossModel>()].concat()
 }
@@ -117,7 +118,7 @@ impl Compound for Losing {
         "{ ingress = \"1%\" }"
     }
 
-    /// By place, always.
+    /// Always returns the table by place.
     fn table(&self, value: Value) -> Option<Table> {
         match value {
             Value::Table(table) if keys::keys::<Loss>().iter().any(|key| table.get(key.name()).is_some()) => {
@@ -135,7 +136,7 @@ impl Form<Loss> for Losing {
         };
         keys::only(table, &all_keys())?;
         let loss: Loss = keys::read(node, table, around)?;
-        // A table that says no place is a model of losses on the wire.
+        // A table without a place is a loss model on the wire.
         let is_of_place = |name: &str| keys::named::<Loss>(name).is_some();
         let Some((model, _)) = table.iter().find(|(key, _)| !is_of_place(&key.name)) else { return Ok(loss) };
         if let Some(place) = ["ingress", "wire"].into_iter().find_map(|key| table.key(key)) {

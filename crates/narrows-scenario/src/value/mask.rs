@@ -1,7 +1,7 @@
-//! Flow masks: `"all"`, or `{ src-ip = "0xff", dst-port = "all" }`, and for none `"none"`.
+//! Flow masks: `"all"`, `"none"`, or `{ src-ip = "0xff", dst-port = "all" }`.
 //!
-//! A value is the bits that count, as ipfw has them: a number, hexadecimal or decimal, an address where it is of one, `"/64"`
-//! for the first 64 bits of an IPv6 address, or `"all"`.
+//! A value selects the bits that distinguish flows, as in ipfw: a hexadecimal or decimal number, an address
+//! for address fields, `"/64"` for the first 64 bits of an IPv6 address, or `"all"`.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
 use crate::value::Surroundings;
 
-/// The bits of something that count. `of` is a noun with its article.
+/// The selected bits of a field. `of` is a noun with its article.
 struct Bits {
     of: &'static str,
     most: u32,
@@ -51,7 +51,8 @@ impl Kind for Bits {
 impl<V: TryFrom<u128> + Into<u128> + Copy> Form<V> for Bits {
     fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<V, Problem> {
         let text = node_text(node);
-        // ipfw's `/N` is the lowest N bits elsewhere, and here the first.
+        // In ipfw, `/N` selects the lowest N bits of other fields; for IPv6 addresses it selects the first
+        // N.
         let first = text.strip_prefix('/').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
         let bits = match (self.most, first.map(str::parse)) {
             (32, _) if let Ok(address) = text.parse::<Ipv4Addr>() => address.to_bits().into(),
@@ -62,7 +63,7 @@ impl<V: TryFrom<u128> + Into<u128> + Copy> Form<V> for Bits {
         V::try_from(bits).map_err(|_| node.expected(self.of))
     }
 
-    /// Nothing where no bit counts.
+    /// `None` if no bit is selected.
     fn write(&self, bits: &V) -> Option<Value> {
         match (*bits).into() {
             0 => None,
@@ -101,7 +102,7 @@ const TABLE: Group<FlowMask> = Group::new(
     "{ src-ip = \"0xffffffff\" }",
 );
 
-/// Reads a mask; nothing for `"none"`.
+/// Reads a mask; `None` for `"none"`.
 pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<FlowMask>, Problem> {
     match &node.value {
         Value::Table(_) => TABLE.read(node, around).map(Some),
@@ -112,12 +113,12 @@ pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<FlowM
     }
 }
 
-/// As it stands in a file.
+/// As written in a file.
 pub(crate) fn value(mask: FlowMask) -> Value {
     if mask == FlowMask::ALL { text("all") } else { Value::Table(keys::written(&mask)) }
 }
 
-/// What the schema says of one.
+/// The schema of a mask.
 pub(crate) fn schema(definitions: &mut Definitions) -> Json {
     json!({ "anyOf": [{ "enum": ["all", "none"] }, TABLE.schema(definitions)] })
 }
@@ -129,7 +130,7 @@ fn node_text(node: &Node) -> &str {
     }
 }
 
-/// A number of at most so many bits.
+/// Reads a number with a limited number of bits.
 fn bits(node: &Node, within: &Bits) -> Result<u128, Problem> {
     let (text, all) = (node_text(node), within.all());
     let Bits { of, most } = within;
@@ -137,7 +138,7 @@ fn bits(node: &Node, within: &Bits) -> Result<u128, Problem> {
         return Ok(all);
     }
     let number = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        // Not all that Rust takes for a number: a sign is none here.
+        // Rust's number parser would also accept a sign.
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             let digits = digits.trim_start_matches('0');
             if digits.is_empty() { Ok(0) } else { u128::from_str_radix(digits, 16).map_err(|_| true) }
@@ -163,7 +164,7 @@ fn bits(node: &Node, within: &Bits) -> Result<u128, Problem> {
     }
 }
 
-/// In words: what packets of one flow agree in.
+/// Describes what packets of one flow have in common.
 pub fn words(mask: &FlowMask) -> String {
     if *mask == FlowMask::ALL {
         return "addresses, ports, protocol and flow label".into();

@@ -1,4 +1,4 @@
-//! The longest packet: `1400`, `{ bytes = 1400, policy = "black-hole" }`, or `"none"`.
+//! MTU: `1400`, `{ bytes = 1400, policy = "black-hole" }`, or `"none"`.
 
 use narrows_core::{Mtu, MtuPolicy};
 use serde_json::json;
@@ -60,8 +60,8 @@ pub(crate) const MTU: Or<As<Short<Parts>, Parts, Mtu>> = Or(
     },
 );
 
-/// Every IPv4 link takes 68 bytes (RFC 791), and no IP packet is longer than 65,535. With the unit or, as MTUs are
-/// usually written, without.
+/// Every IPv4 link carries 68 bytes (RFC 791), and no IP packet exceeds 65,535. The unit is optional, as
+/// MTUs are usually written without one.
 fn bytes(node: &Node) -> Result<u32, Problem> {
     let text = match &node.value {
         Value::Integer(text) => text.as_str(),

@@ -1,4 +1,5 @@
-//! What a packet costs on the wire: `"ip"`, `"frame"`, `"ethernet"`, `"atm"`, `"wlan"`, `"ethernet-frame"`, or a table of its parts.
+//! Framing overhead of a packet on the wire: `"ip"`, `"frame"`, `"ethernet"`, `"atm"`, `"wlan"`,
+//! `"ethernet-frame"`, or a table of its parts.
 
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ const NAMES: &[(&str, Overhead)] = &[
 ];
 const BASE: Choice<bool> = Choice { what: "base", choices: &[("ip", false), ("frame", true)] };
 
-/// A number of bytes, at most far more than any link layer adds, and far from overflowing.
+/// A number of bytes. The maximum is far above the overhead of any link layer, and far from overflow.
 const fn bytes(low: i64) -> Integer {
     Integer { what: "a number of bytes", low, high: 65_536 }
 }
@@ -69,7 +70,7 @@ pub(crate) const OVERHEAD: Named<Overhead, As<Group<Parts>, Parts, Overhead>> = 
     },
 };
 
-/// Cells that a packet is cut into.
+/// Cells that packets are segmented into.
 #[derive(Default)]
 pub(crate) struct CellParts {
     payload: u32,
@@ -102,7 +103,7 @@ impl Keyed for CellParts {
     }
 }
 
-/// For people: what counts.
+/// For display: what counts as the packet's length.
 pub(crate) fn words(overhead: Overhead) -> String {
     let name = NAMES.iter().find(|(_, known)| *known == overhead).map(|(name, _)| *name);
     match name {

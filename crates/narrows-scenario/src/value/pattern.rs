@@ -1,4 +1,4 @@
-//! What was laid down beforehand: `{ pattern = { file = "x.pattern" } }`, or `{ pattern = "x.pattern" }`.
+//! Predefined patterns: `{ pattern = { file = "x.pattern" } }`, or `{ pattern = "x.pattern" }`.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use crate::problem::{Found, Problem};
 use crate::value::condition::Surroundings;
 use crate::value::file::{self, FILE};
 
-/// A pattern file, as a link uses it.
+/// A link's use of a pattern file.
 #[derive(Clone, Debug)]
 pub struct PatternUse {
     /// The file.
     pub file: NamedFile,
-    /// What is in it.
+    /// The parsed pattern.
     pub pattern: Arc<Pattern>,
 }
 
-/// Two uses are equal when their files are.
+/// Uses are equal if their files are.
 impl PartialEq for PatternUse {
     fn eq(&self, other: &Self) -> bool {
         self.file == other.file
@@ -51,7 +51,7 @@ const PARTS: Short<Parts> = Short {
     table: Group::new("PatternParts", "A pattern file.", "{ file = \"x.pattern\" }"),
 };
 
-/// A pattern about this.
+/// A pattern of this kind of values.
 pub(crate) struct PatternOf(pub(crate) About);
 
 impl Kind for PatternOf {
@@ -85,19 +85,19 @@ impl Form<PatternUse> for PatternOf {
         Ok(PatternUse { file: found, pattern: Arc::new(pattern) })
     }
 
-    /// Always as a table.
+    /// Always writes a table.
     fn write(&self, pattern: &PatternUse) -> Option<Value> {
         PARTS.table.write(&Parts { file: Some(pattern.file.clone()) })
     }
 }
 
 impl PatternUse {
-    /// The engine's selector of packets: of a pattern of losses.
+    /// The engine's packet selector, for a pattern of losses.
     pub(crate) fn selector(&self) -> Box<dyn Selector> {
         Box::new(self.pattern.selector().expect("a pattern of losses selects packets"))
     }
 
-    /// What flips bits in the engine: of a pattern of bit errors.
+    /// The engine's bit errors, for a pattern of bit errors.
     pub(crate) fn corruption(&self) -> Corruption {
         match self.pattern.bits() {
             Some(bits) => Corruption::Pattern(bits),
@@ -105,18 +105,18 @@ impl PatternUse {
         }
     }
 
-    /// The engine's model: of a pattern of delays.
+    /// The engine's delay model, for a pattern of delays.
     pub(crate) fn delays(&self) -> Box<dyn DelayModel> {
         Box::new(self.pattern.delays().expect("it concerns delays"))
     }
 
-    /// The longest of its delays.
+    /// The largest delay.
     pub(crate) fn longest_delay(&self) -> Option<Duration> {
         self.pattern.delay_changes()?.iter().map(|(_, delay)| *delay).max()
     }
 }
 
-/// For people.
+/// For display.
 impl std::fmt::Display for PatternUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let plural = if self.pattern.length() == 1 { "" } else { "s" };

@@ -1,4 +1,4 @@
-//! A policer at the entrance of a link: `{ rate = "10mbit", burst = "20kB", exceed = "drop" }`.
+//! Policer at the ingress of a link: `{ rate = "10mbit", burst = "20kB", exceed = "drop" }`.
 
 use std::ops::Range;
 
@@ -15,34 +15,34 @@ use crate::problem::Problem;
 use crate::value::overhead::OVERHEAD;
 use crate::value::scheduler::{BURST, below_one_packet};
 
-/// What a link does with packets that come faster than a bucket has tokens.
+/// A token-bucket policer of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicerUse {
-    /// Tokens come at this rate.
+    /// Token rate.
     pub rate: Rate,
-    /// How many bytes of them the bucket holds.
+    /// Bucket size in bytes.
     pub burst: Bytes,
-    /// A second bucket of this rate, which holds a packet.
+    /// Rate of a second bucket that holds one packet.
     pub peakrate: Option<Rate>,
-    /// The longest packet.
+    /// Maximum packet length.
     pub mtu: Bytes,
-    /// What the shortest packet counts.
+    /// Minimum packet length that is charged.
     pub mpu: Bytes,
-    /// What a packet costs; nothing for what it costs the link.
+    /// Framing overhead charged per packet; `None` uses the link's.
     pub overhead: Option<Overhead>,
-    /// What becomes of packets for which there are no tokens.
+    /// Action on packets that exceed the tokens.
     pub exceed: PolicerExceed,
 }
 
-/// What becomes of packets for which a policer has no tokens.
+/// Action on packets that exceed a policer's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicerExceed {
-    /// They are dropped.
+    /// Drop them.
     #[default]
     Drop,
-    /// They are marked with "congestion experienced" where they can be, and dropped where not.
+    /// Mark ECN-capable packets with "congestion experienced"; drop the others.
     Mark,
-    /// They pass, and are counted.
+    /// Pass and count them.
     Pass,
 }
 
@@ -61,7 +61,7 @@ pub(crate) const POLICER: Or<Group<PolicerUse>> = Or(
 );
 
 impl Default for PolicerUse {
-    /// Without the rate and burst, which must be said.
+    /// Has no rate and burst, which are required.
     fn default() -> Self {
         Self {
             rate: Rate::UNLIMITED,
@@ -116,7 +116,7 @@ impl Keyed for PolicerUse {
 }
 
 impl PolicerUse {
-    /// The engine's.
+    /// The engine's policer.
     pub(crate) fn build(self) -> Policer {
         let Self { rate, burst, peakrate, mtu, mpu, overhead, exceed } = self;
         let peak = peakrate.map(|rate| Peak { rate, mtu });
@@ -129,7 +129,7 @@ impl PolicerUse {
             .expect("rates and bursts above zero are read, and a peak rate above the rate")
     }
 
-    /// For people.
+    /// For display.
     pub(crate) fn words(self) -> String {
         let peak = self.peakrate.map_or(String::new(), |peak| format!(", at most {peak}"));
         let exceed = match self.exceed {

@@ -1,4 +1,4 @@
-//! A link's profile: `profile = "802.11b.profile"`, or `"none"`.
+//! Profile of a link: `profile = "802.11b.profile"`, or `"none"`.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::files::NamedFile;
 use crate::keys::kind::{ByHand, Or, text};
 use crate::profile::Profile;
 
-/// A profile, as a link uses it.
+/// A link's use of a profile.
 #[derive(Clone, Debug)]
 pub struct ProfileUse {
     /// The file.
     pub file: NamedFile,
-    /// What is in it.
+    /// The parsed profile.
     pub profile: Arc<Profile>,
 }
 
-/// Two uses are equal when they come from like files.
+/// Uses are equal if their files are.
 impl PartialEq for ProfileUse {
     fn eq(&self, other: &Self) -> bool {
         self.file == other.file
@@ -46,13 +46,13 @@ impl ProfileUse {
         self.profile.rate()
     }
 
-    /// The mean of the extra air time.
+    /// Mean extra air time.
     pub fn mean(&self) -> Duration {
         self.profile.air_time().mean()
     }
 }
 
-/// For people: how long, and how many are lost.
+/// For display: the extra air time and the loss.
 impl std::fmt::Display for ProfileUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let air_time = self.profile.air_time();

@@ -1,7 +1,7 @@
-//! Queues: `"13 packets"`, `"64kB"`, `"default"`, `{ bound = "13 packets", drop = "head" }`, and with queue management
-//! `"codel"` or `{ type = "codel", target = "5ms", bound = "1000 packets" }`.
+//! Queues: `"13 packets"`, `"64kB"`, `"default"`, `{ bound = "13 packets", drop = "head" }`, and with
+//! active queue management (AQM) `"codel"` or `{ type = "codel", target = "5ms", bound = "1000 packets" }`.
 //!
-//! A new type of queue management is a variant of [`Policy`], a line in [`TYPES`] and a file here with the rows of its
+//! To add an AQM, add a variant of [`Policy`], a line in [`TYPES`], and a file here with the rows of its
 //! configuration.
 
 mod codel;
@@ -24,49 +24,50 @@ use crate::node::{Node, Table, Value, suggest};
 use crate::problem::Problem;
 use crate::value::Surroundings;
 
-/// Where packets wait for the transmitter.
+/// A queue in front of the transmitter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
-    /// How much may wait; nothing for the default.
+    /// Bound on the backlog; `None` for the default.
     pub bound: Option<Bound>,
-    /// Which packet goes when it is full.
+    /// Which packet is dropped when the queue is full.
     pub drop: DropAt,
-    /// What drops or marks packets earlier.
+    /// AQM that drops or marks packets before the queue is full.
     pub policy: Policy,
 }
 
-/// Queue management: what drops or marks packets before a queue is full.
+/// Active queue management (AQM): drops or marks packets before a queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Nothing: first in, first out.
+    /// None: first in, first out.
     #[default]
     Fifo,
-    /// Random early detection.
+    /// RED: random early detection.
     Red(Red),
-    /// Controlled delay.
+    /// CoDel: controlled delay.
     Codel(CodelConfig),
-    /// Proportional integral controller, enhanced.
+    /// PIE: proportional integral controller, enhanced.
     Pie(PieConfig),
-    /// Two coupled queues, one of them for packets with ECT(1): a queue of its own, first in, first out in each half.
+    /// DualPI2: two coupled queues, one of them for packets with ECT(1). It is a queue of its own, first
+    /// in, first out in each half.
     DualPi2(DualPi2Config),
 }
 
-/// Makes policies that are alike and share their parameters.
+/// Makes identical AQMs that share their parameters.
 type Maker = Box<dyn Fn() -> Box<dyn Aqm> + Send>;
 
 fn maker(policy: impl Aqm + Clone + 'static) -> Maker {
     Box::new(move || Box::new(policy.clone()) as Box<dyn Aqm>)
 }
 
-/// What manages queues, by its parameters.
+/// An AQM, given by its parameters.
 pub(crate) trait Manages: Parameters {
-    /// Makes the engine's, each for one FIFO; nothing where it is more than that.
+    /// Makes the engine's AQM, one for each FIFO; `None` if it is a complete queue of its own.
     fn maker(&self) -> Option<Maker> {
         None
     }
 
-    /// All values in force, for people.
+    /// All effective settings, for display.
     fn effective(&self) -> String {
         self.words()
     }
@@ -75,14 +76,14 @@ pub(crate) trait Manages: Parameters {
 /// A type of queue.
 struct Type {
     name: &'static str,
-    /// For people, before the parameters.
+    /// Title for display, before the parameters.
     title: &'static str,
     doc: &'static str,
-    /// What the schema calls it.
+    /// Its name in the schema.
     schema: &'static str,
-    /// With every default.
+    /// Makes it with all defaults.
     plain: fn() -> Policy,
-    /// The keys of its own.
+    /// The keys that only this type has.
     keys: fn() -> Vec<&'static dyn Key>,
 }
 
@@ -164,7 +165,7 @@ impl Keyed for Queue {
     ];
 }
 
-/// One of the types.
+/// The name of a type.
 struct TypeName;
 
 impl Kind for TypeName {
@@ -185,7 +186,7 @@ impl Type {
     /// All keys of a queue of this type.
     fn keys(&self) -> Vec<&'static dyn Key> {
         let mut all = keys::keys::<Queue>();
-        // A queue of its own, which drops at the tail.
+        // DualPI2 is a queue of its own, which drops at the tail.
         all.retain(|key| self.name != "dualpi2" || key.name() != "drop");
         all.extend((self.keys)());
         all
@@ -196,7 +197,7 @@ impl Type {
     }
 }
 
-/// Every key that some type of queue has.
+/// All keys that any type of queue has.
 pub(crate) fn all_keys() -> Vec<&'static str> {
     let mut all: Vec<&str> = TYPES.iter().flat_map(Type::keys).map(Key::name).collect();
     all.sort_unstable();
@@ -228,7 +229,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// The engine's queue. `default` is the bound where none is given.
+    /// The engine's queue. `default` is the bound if none is given.
     pub(crate) fn build(self, default: Bound) -> Box<dyn queue::Queue> {
         let bound = self.bound.unwrap_or(default);
         match self.policy {
@@ -240,7 +241,8 @@ impl Queue {
         }
     }
 
-    /// Makes stores alike: how packets wait in a class or flow of a scheduler, which keeps the bound itself.
+    /// Makes identical stores: the storage of packets in a class or flow of a scheduler, which enforces the
+    /// bound itself.
     pub(crate) fn stores(self, default: Bound) -> Box<dyn Fn() -> Store> {
         match (self.policy, self.policy.maker()) {
             (Policy::DualPi2(_), _) => Box::new(move || Store::Queue(self.build(default))),
@@ -249,12 +251,12 @@ impl Queue {
         }
     }
 
-    /// What manages each flow of a set, if anything does.
+    /// The AQM for each flow of a set, if any.
     pub(crate) fn per_flow(self) -> Option<PolicyPerFlow> {
         self.policy.maker().map(PolicyPerFlow::new)
     }
 
-    /// As it stands in a file.
+    /// As written in a file.
     pub(crate) fn value(self) -> Value {
         match (self.drop, self.policy, self.bound) {
             (DropAt::Tail, Policy::Fifo, None) => text("default"),
@@ -263,7 +265,7 @@ impl Queue {
         }
     }
 
-    /// As a table, even where it could be shorter.
+    /// As a table, even if there is a shorter form.
     pub(crate) fn table(self) -> Table {
         let mut table = Table::default();
         self.write(&mut table);
@@ -273,11 +275,11 @@ impl Queue {
         table
     }
 
-    /// The same queue with one key set.
+    /// A copy of the queue with one key set.
     pub(crate) fn with(self, key: &str, value: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
         let mut table = self.table();
         if key == "type" {
-            // What another type has no use for goes.
+            // Keys that the new type does not have are removed.
             let known = type_of(value).map(Type::keys).unwrap_or_default();
             table.keep(&known.into_iter().map(Key::name).collect::<Vec<_>>());
         }
@@ -286,12 +288,12 @@ impl Queue {
         Self::read(&whole, around).map_err(|problem| problem.put_at(&value.span))
     }
 
-    /// Whether `drop` means something.
+    /// Whether `drop` applies to it.
     pub(crate) fn has_place_to_drop(self) -> bool {
         !matches!(self.policy, Policy::DualPi2(_))
     }
 
-    /// What the schema says of one.
+    /// The schema of a queue.
     pub(crate) fn schema(definitions: &mut Definitions) -> Json {
         let of = |kind: &Type, definitions: &mut Definitions| {
             schema::define(definitions, kind.schema, |definitions| {
@@ -310,7 +312,7 @@ impl Queue {
     }
 }
 
-/// The type of a queue that a word names.
+/// The queue type with this name.
 fn type_of(node: &Node) -> Result<&'static Type, Problem> {
     let name = node.text("a type of queue")?.trim();
     TYPES.iter().find(|of| of.name == name).ok_or_else(|| {
@@ -319,7 +321,7 @@ fn type_of(node: &Node) -> Result<&'static Type, Problem> {
     })
 }
 
-/// That a table has only keys of this type; says which type has the one that it should not have.
+/// Checks that a table has only keys of this type. The error names the type that a wrong key belongs to.
 fn only(table: &Table, of: &Type) -> Result<(), Problem> {
     keys::only(table, &of.keys()).map_err(|problem| {
         let Some((key, _)) = table.iter().find(|(key, _)| !of.has(&key.name)) else { return problem };
@@ -352,7 +354,8 @@ impl Policy {
         }
     }
 
-    /// Makes the engine's, each for one FIFO; nothing where there is none, or where it is more than that.
+    /// Makes the engine's AQM, one for each FIFO; `None` if there is no AQM, or if it is a complete queue
+    /// of its own.
     fn maker(self) -> Option<Maker> {
         self.parameters()?.maker()
     }
@@ -362,19 +365,19 @@ impl Policy {
         TYPES.iter().find(is_alike).expect("every policy has a type")
     }
 
-    /// Its type, as it stands in a file.
+    /// Its type, as written in a file.
     pub fn name(self) -> &'static str {
         self.of_type().name
     }
 
-    /// With all values in force, for people; nothing where there is none.
+    /// All effective settings, for display; `None` without AQM.
     pub(crate) fn words(self) -> Option<String> {
         let current = self.parameters()?.effective();
         Some(format!("{}, {current}", self.of_type().title))
     }
 }
 
-/// The keys of queues and of what manages them, by the names of their tables in the reference.
+/// The keys of queues and AQMs, by the names of their tables in the reference.
 pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
     let own = TYPES
         .iter()

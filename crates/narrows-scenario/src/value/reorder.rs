@@ -13,11 +13,11 @@ use crate::problem::Problem;
 use crate::value::chance::{CORRELATION, Chance};
 use crate::value::condition::Surroundings;
 
-/// Of every `gap` packets the first `gap − 1` never skip the delay, and from then on each does with this probability
-/// until one has.
+/// In every `gap` packets, the first `gap − 1` never skip the delay; after them, each packet skips it with
+/// this probability until one has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
-    /// The probability for a candidate.
+    /// Probability for each candidate.
     pub chance: Chance,
     /// At least 1.
     pub gap: u32,
@@ -56,7 +56,7 @@ const SHORT: Short<Reorder> = Short {
     ),
 };
 
-/// A table, or `"1%"`, `"25% gap 5"` or `"none"`; nothing where no packet skips the delay.
+/// A table, or `"1%"`, `"25% gap 5"` or `"none"`; `None` if no packet skips the delay.
 pub(crate) struct ReorderOrNone;
 
 impl Kind for ReorderOrNone {
@@ -92,7 +92,7 @@ impl Form<Option<Reorder>> for ReorderOrNone {
         Ok(Some(reorder).filter(|reorder| !reorder.chance.is_never()))
     }
 
-    /// Always as a table: people look for the keys there.
+    /// Always writes a table, as people look for the keys there.
     fn write(&self, reorder: &Option<Reorder>) -> Option<Value> {
         let Some(reorder) = reorder else { return Some(Value::String("none".into())) };
         SHORT.table.write(reorder)
@@ -100,7 +100,7 @@ impl Form<Option<Reorder>> for ReorderOrNone {
 }
 
 impl Reorder {
-    /// The engine's.
+    /// The engine's reordering.
     pub(crate) fn build(self) -> Option<narrows_core::Reorder> {
         Some(narrows_core::Reorder { selector: self.chance.build()?, gap: self.gap })
     }

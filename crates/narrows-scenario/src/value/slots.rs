@@ -1,4 +1,5 @@
-//! Slots in which alone packets leave the delay line: `{ gap = "10ms", packets = 8, bytes = 9000 }`, or `"none"`.
+//! Transmission slots at the end of the delay line: `{ gap = "10ms", packets = 8, bytes = 9000 }`, or
+//! `"none"`. Packets leave only within a slot.
 
 use narrows_core::{Bytes, Duration, SlotGap};
 
@@ -11,29 +12,29 @@ use crate::node::Value;
 use crate::units;
 use crate::value::distribution::{Distribution, Shape, Uniform};
 
-/// When packets may leave, and how many.
+/// Timing and capacity of slots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slots {
-    /// From when a slot is asked for to when it opens.
+    /// Time from the request for a slot to its start.
     pub gap: Gap,
-    /// The most packets in one; nothing for no limit.
+    /// Maximum number of packets per slot; `None` for no limit.
     pub packets: Option<u32>,
-    /// The most bytes in one; nothing for no limit.
+    /// Maximum number of bytes per slot; `None` for no limit.
     pub bytes: Option<u32>,
 }
 
-/// How long a slot is waited for.
+/// Time until a slot starts.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Gap {
-    /// Always the same.
+    /// Constant.
     Fixed(Duration),
     /// Drawn for each slot.
     Drawn(Distribution),
 }
 
 impl Default for Slots {
-    /// Without the gap, which must be said.
+    /// Has no gap, which is required.
     fn default() -> Self {
         Self { gap: Gap::Fixed(Duration::ZERO), packets: None, bytes: None }
     }
@@ -91,7 +92,7 @@ pub(crate) const SLOTS: Or<Group<Slots>> = Or(
 );
 
 impl Slots {
-    /// The engine's.
+    /// The engine's slots.
     pub(crate) fn build(&self) -> narrows_core::Slots {
         narrows_core::Slots {
             gap: self.gap.build(),
@@ -102,7 +103,7 @@ impl Slots {
 }
 
 impl Gap {
-    /// The engine's.
+    /// The engine's gap.
     fn build(&self) -> SlotGap {
         match self {
             Self::Fixed(gap) => SlotGap::Between(*gap, *gap),
@@ -116,7 +117,7 @@ impl Gap {
     }
 }
 
-/// For people.
+/// For display.
 impl std::fmt::Display for Slots {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.gap {

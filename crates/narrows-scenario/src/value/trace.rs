@@ -1,4 +1,5 @@
-//! Links that follow a trace: `"cell.down"`, or `{ file = "cell.csv", format = "csv", then = "loop", start = "30s" }`.
+//! Traces that a link follows: `"cell.down"`, or `{ file = "cell.csv", format = "csv", then = "loop", start
+//! = "30s" }`.
 
 use std::sync::Arc;
 
@@ -20,27 +21,27 @@ use crate::trace::{Format, OPPORTUNITY, Points, Then, Trace};
 use crate::value::condition::Surroundings;
 use crate::value::file::{self, FILE};
 
-/// A trace, as a link uses it. Its columns take the place of the link's rate, delay, loss on the wire, duplicates and
-/// bound.
+/// A link's use of a trace. Its columns replace the link's rate, delay, loss on the wire, duplication and
+/// queue bound.
 #[derive(Clone, Debug)]
 pub struct TraceUse {
     /// The file.
     pub file: NamedFile,
-    /// What is in it.
+    /// The parsed trace.
     pub trace: Arc<Trace>,
-    /// The format, where it is said.
+    /// The format, if given.
     pub format: Option<Format>,
-    /// What comes after its end.
+    /// What happens after its end.
     pub then: Then,
-    /// How far into the trace the link begins.
+    /// Offset into the trace at which the link starts.
     pub start: Duration,
-    /// The columns that the link follows, where that is said; else all that the file has.
+    /// The columns that the link follows, if given; `None` for all columns of the file.
     pub columns: Option<Vec<&'static str>>,
-    /// The instant of the run at which it does: that at which the trace was set.
+    /// Instant of the run at which the link starts to follow it: when the trace was set.
     pub begins: Instant,
 }
 
-/// Two uses are equal when they come from like files and begin alike.
+/// Uses are equal if their files, offsets and start instants are.
 impl PartialEq for TraceUse {
     fn eq(&self, other: &Self) -> bool {
         let key = |of: &Self| (of.format, of.then, of.start, of.begins);
@@ -117,7 +118,7 @@ const PARTS: Short<Parts> = Short {
     ),
 };
 
-/// The name of a trace, or a table with it.
+/// A trace name, or a table with it.
 pub(crate) const TRACE: Or<Like<Short<Parts>, TraceUse>> = Or(
     "none",
     Like {
@@ -148,7 +149,7 @@ impl TraceUse {
         Ok(Self { file, trace, format, then, start, columns, begins: around.at })
     }
 
-    /// The same without these columns; nothing where none is left.
+    /// A copy without these columns; `None` if no column is left.
     pub(crate) fn without(&self, names: &[&str]) -> Option<Self> {
         let columns = self.trace.columns();
         let left: Vec<_> = columns.iter().copied().filter(|name| !names.contains(name)).collect();
@@ -159,12 +160,13 @@ impl TraceUse {
         Some(Self { trace: Arc::new(trace), columns: Some(left), ..self.clone() })
     }
 
-    /// Whether it says how fast the wire is.
+    /// Whether it has a rate.
     pub fn has_rate(&self) -> bool {
         self.trace.rate().is_some() || self.trace.opportunities().is_some()
     }
 
-    /// How fast the wire is, if it says so; `otherwise` holds after its end where it has one.
+    /// The engine's rate service, if the trace has a rate. `otherwise` is the rate after the end, if it
+    /// ends.
     pub(crate) fn service(&self, otherwise: Rate) -> Option<Box<dyn ServiceCurve>> {
         if let Some(instants) = &self.trace.opportunities {
             let opportunities =
@@ -175,22 +177,22 @@ impl TraceUse {
         Some(Box::new(RateSteps::new(self.steps(self.trace.rate.as_ref()?, otherwise))))
     }
 
-    /// How long packets propagate, if it says so.
+    /// The engine's propagation delays, if the trace has delays.
     pub(crate) fn delay(&self, otherwise: Duration) -> Option<DelaySteps> {
         Some(DelaySteps::new(self.steps(self.trace.delay.as_ref()?, otherwise)))
     }
 
-    /// Which packets are lost on the wire, if it says so.
+    /// The engine's loss on the wire, if the trace has loss.
     pub(crate) fn loss(&self, otherwise: Probability) -> Option<LossSteps> {
         Some(LossSteps::new(self.steps(self.trace.loss.as_ref()?, otherwise)))
     }
 
-    /// Which packets are duplicated, if it says so.
+    /// The engine's duplication, if the trace has it.
     pub(crate) fn duplication(&self, otherwise: Probability) -> Option<Box<dyn Selector>> {
         Some(Box::new(LossSteps::new(self.steps(self.trace.duplicate.as_ref()?, otherwise))))
     }
 
-    /// How much may wait, if it says so.
+    /// The queue bound over time, if the trace has it.
     pub(crate) fn bound(&self, otherwise: Bound) -> Option<Steps<Bound>> {
         Some(self.steps(self.trace.bound.as_ref()?, otherwise))
     }
@@ -208,7 +210,7 @@ impl TraceUse {
         }
     }
 
-    /// The mean rate over the trace, if it says so; nothing where it is without a limit at times.
+    /// Mean rate over the trace; `None` if it has no rate or is unlimited at times.
     pub fn mean_rate(&self) -> Option<Rate> {
         let seconds = self.trace.length().seconds();
         let bits = match (self.trace.opportunities(), self.trace.rate()) {
@@ -221,31 +223,31 @@ impl TraceUse {
         Some(Rate::from_bits_per_second((bits / seconds + 0.5) as u64))
     }
 
-    /// The mean delay over the trace, if it says so.
+    /// Mean delay over the trace, if it has delays.
     pub fn mean_delay(&self) -> Option<Duration> {
         let nanos =
             self.over_time(self.trace.delay()?, |delay| delay.nanos() as f64) / self.trace.length().seconds();
         Some(Duration::from_nanos((nanos + 0.5) as u64))
     }
 
-    /// The longest delay, if it says so.
+    /// Largest delay, if it has delays.
     pub fn longest_delay(&self) -> Option<Duration> {
         self.trace.delay()?.iter().map(|(_, delay)| *delay).max()
     }
 
-    /// The share of packets lost if they come evenly, if it says so.
+    /// Mean loss of evenly spaced packets, if it has loss.
     pub fn mean_loss(&self) -> Option<f64> {
         Some(self.over_time(self.trace.loss()?, |loss| loss.as_f64()) / self.trace.length().seconds())
     }
 
-    /// The integral over the trace, by seconds.
+    /// The integral over the trace, in seconds.
     fn over_time<T>(&self, column: &[(Instant, T)], of: impl Fn(&T) -> f64) -> f64 {
         let end = Instant::ZERO + self.trace.length();
         let ends = column.iter().skip(1).map(|(at, _)| *at).chain([end]);
         column.iter().zip(ends).map(|((at, value), end)| of(value) * end.since(*at).seconds()).sum()
     }
 
-    /// For people: what it gives, how long it is, what comes then.
+    /// For display: its columns, its length, and what happens after its end.
     pub(crate) fn words(&self) -> String {
         let trace = &self.trace;
         let columns: Vec<&str> = [

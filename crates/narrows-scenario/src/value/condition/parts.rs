@@ -13,7 +13,7 @@ use crate::node::{Node, Value};
 use crate::problem::{Found, Problem, nearest, one_of};
 use crate::units;
 
-/// Names of IP protocols, as IANA has them, in small letters.
+/// Names of IP protocols as registered at IANA, in lower case.
 const PROTOCOLS: &[(&str, u8)] = &[
     ("tcp", 6),
     ("udp", 17),
@@ -58,7 +58,7 @@ const CODE_POINTS: &[(&str, u8)] = &[
     ("af43", 38),
 ];
 
-/// A name of a table or a number up to `most`.
+/// Reads a name from a table, or a number up to `most`.
 fn named(node: &Node, what: &str, names: &[(&str, u8)], most: i64) -> Result<u8, Problem> {
     match &node.value {
         Value::String(text) if !text.trim().starts_with(|c: char| c.is_ascii_digit()) => {
@@ -83,7 +83,7 @@ pub(crate) fn protocol(node: &Node) -> Result<u8, Problem> {
     named(node, "protocol", PROTOCOLS, 255)
 }
 
-/// For people, as code.
+/// Protocol names as code, for errors.
 pub(super) fn protocol_names() -> String {
     let quoted = PROTOCOLS.iter().map(|(name, _)| format!("`\"{name}\"`"));
     quoted.collect::<Vec<_>>().join(", ")
@@ -143,7 +143,7 @@ pub(super) fn ports_schema(definitions: &mut Definitions) -> Json {
     })
 }
 
-/// A host of the scenario, an address or a network.
+/// Reads a host of the scenario, an address or a network.
 pub(crate) fn party(node: &Node, hosts: &[String]) -> Result<Party, Problem> {
     const HELP: &str =
         "write an address (\"10.1.2.3\", \"fd00::1\"), a network (\"10.1.0.0/16\") or the name of a host";
@@ -170,7 +170,7 @@ pub(crate) fn party(node: &Node, hosts: &[String]) -> Result<Party, Problem> {
         })?,
     };
     let ip = network(ip, prefix);
-    // Mapped addresses are how the engine keeps IPv4.
+    // The engine stores IPv4 addresses as IPv4-mapped IPv6 addresses.
     if ip.is_ipv6()
         && prefix < 96
         && network(IpAddr::V6(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()), prefix) == ip
@@ -196,7 +196,7 @@ fn network(ip: IpAddr, prefix: u8) -> IpAddr {
     }
 }
 
-/// `"..300 bytes"`, `"301 bytes.."`, `"100..200 bytes"` or `"40 bytes"`; both ends are included.
+/// `"..300 bytes"`, `"301 bytes.."`, `"100..200 bytes"` or `"40 bytes"`; ranges are inclusive.
 pub(super) fn length(node: &Node) -> Result<RangeInclusive<u32>, Problem> {
     const HELP: &str = "write \"..300 bytes\", \"301 bytes..\" or \"100..200 bytes\"; both ends are included";
     let text = node.text("a range of lengths").map_err(|p| p.help(HELP))?.trim();
@@ -208,7 +208,7 @@ pub(super) fn length(node: &Node) -> Result<RangeInclusive<u32>, Problem> {
     let range = match text.split_once("..") {
         None => bytes(text).map(|length| length..=length),
         Some((low, high)) => {
-            // The unit after the second number counts for both.
+            // The unit after the second number applies to both.
             let unit = high.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '_');
             let bare = low.trim().bytes().all(|c| c.is_ascii_digit() || c == b'.' || c == b'_');
             let low = if bare && !low.trim().is_empty() { format!("{low}{unit}") } else { low.into() };

@@ -1,4 +1,4 @@
-//! Delays by what a packet is: `{ classes = [ { match = "udp", delay = "5ms" }, { delay = "10ms" } ] }`.
+//! Delays by packet class: `{ classes = [ { match = "udp", delay = "5ms" }, { delay = "10ms" } ] }`.
 
 use std::net::IpAddr;
 
@@ -12,12 +12,12 @@ use crate::keys::{Form, Keyed, Row, row};
 use crate::problem::Problem;
 use crate::value::condition::Match;
 
-/// Packets of one kind, and their delay.
+/// A class of packets, and its delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DelayClass {
-    /// Which packets; nothing for all that no class before takes.
+    /// Condition of the class; `None` matches every packet that no earlier class takes.
     pub matches: Option<Match>,
-    /// Their delay.
+    /// Its delay.
     pub delay: Delay,
 }
 
@@ -37,7 +37,7 @@ const DELAY_OF_CLASS: Like<TimeOrDelay, Delay> = Like {
 };
 
 impl Default for DelayClass {
-    /// Without the delay, which must be said.
+    /// Has no delay, which is required.
     fn default() -> Self {
         Self { matches: None, delay: Delay::constant(Duration::ZERO) }
     }
@@ -55,7 +55,7 @@ impl Keyed for DelayClass {
     ];
 }
 
-/// Conditions are tried one by one for each packet.
+/// The conditions are tried one by one for each packet, so the list is short.
 const LIST: List<Group<DelayClass>> = List {
     what: "a list of classes, such as [{ match = \"udp\", delay = \"5ms\" }, { delay = \"10ms\" }]",
     most: 1000,
@@ -100,7 +100,7 @@ pub(super) fn build(classes: &[DelayClass], addresses: &dyn Fn(&str) -> Vec<IpAd
     Box::new(ByClass::new(conditions, Box::new(Constant(Duration::ZERO))))
 }
 
-/// How packets divide among the classes is not known: their mean is known where it is the same.
+/// The mean, if it is the same for all classes: how packets divide among the classes is unknown.
 pub(super) fn mean(classes: &[DelayClass]) -> Option<Duration> {
     let rest = classes.last().is_some_and(|class| class.matches.is_some()).then_some(Duration::ZERO);
     let mut means = classes.iter().map(|class| class.delay.mean()).chain(rest.map(Some));
@@ -108,7 +108,7 @@ pub(super) fn mean(classes: &[DelayClass]) -> Option<Duration> {
     means.all(|mean| mean == Some(first)).then_some(first)
 }
 
-/// For people.
+/// For display.
 pub(super) fn words(classes: &[DelayClass]) -> String {
     let class = |class: &DelayClass| match &class.matches {
         Some(matches) => format!("{matches}: {}", class.delay),

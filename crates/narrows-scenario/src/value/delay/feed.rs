@@ -1,4 +1,5 @@
-//! Delays that another process streams in: `{ feed = "radio", on-empty = "last", lead = "4096 values", ask = "2ms" }`.
+//! Delays streamed by another process: `{ feed = "radio", on-empty = "last", lead = "4096 values", ask =
+//! "2ms" }`.
 
 use narrows_core::Duration;
 use narrows_core::model::{DelayModel, Fed, FeedConfig, OnEmpty};
@@ -12,18 +13,19 @@ use crate::node::{Key, Node, Value, check_name};
 use crate::problem::Problem;
 use crate::units;
 
-/// A feed, as a link uses it.
+/// A link's use of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedUse {
-    /// Unique on its link.
+    /// Name, unique on its link.
     pub name: String,
-    /// What becomes of a packet for which there is no value.
+    /// What happens to a packet if there is no value for it.
     pub on_empty: OnEmpty,
-    /// How many values are held at most.
+    /// Maximum number of buffered values.
     pub lead: usize,
-    /// The lead in time, where it is given so: no more values than packets asked for within that time of late.
+    /// The buffer limit as a time, if given so: no more values than there were recent requests by packets
+    /// within this time.
     pub span: Option<Duration>,
-    /// Whether the process is asked for each packet, and how long it may take to answer.
+    /// Answer timeout if the process is asked for each packet; `None` if it is not asked.
     pub ask: Option<Duration>,
 }
 
@@ -46,7 +48,7 @@ const NAME: ByHand<String> = ByHand {
     },
     write: |name| Some(text(name)),
 };
-/// How many values, and how long a time that is, where it is one.
+/// A number of values, and a time if the limit is a time.
 const LEAD: ByHand<(usize, Option<Duration>)> = ByHand {
     words: || "values, such as `\"4096 values\"`, up to 1048576; or a time from 1 ms to 1 h".into(),
     schema: |_| {
@@ -58,16 +60,16 @@ const LEAD: ByHand<(usize, Option<Duration>)> = ByHand {
     write: |(values, span)| Some(span.map_or_else(|| text(format!("{values} values")), text)),
 };
 
-/// More values than that are no feed but a trace: 8 MiB.
+/// Maximum number of values, 8 MiB. More belong in a trace.
 const MOST_LEAD: i64 = 1 << 20;
-/// A lead in time holds no more values than that, and is within these.
+/// Maximum number of values for a limit given as a time.
 const MOST_IN_TIME: usize = 1 << 16;
 const SPANS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(3600));
-/// A packet that waits longer for its answer has no use.
+/// Longer waits for an answer are of no use to a packet.
 const ASK: Time = Time::between(Duration::from_nanos(1), Duration::from_secs(60));
 
 impl Default for FeedUse {
-    /// Without its name, which must be said.
+    /// Has no name, which is required.
     fn default() -> Self {
         let FeedConfig { name, on_empty, lead, ask } = FeedConfig::new("");
         Self { name, on_empty, lead, span: None, ask }
@@ -110,13 +112,13 @@ impl FeedUse {
         Box::new(Fed::new(FeedConfig { name, on_empty, lead, ask }))
     }
 
-    /// What becomes of a packet for which there is no value, in a word.
+    /// A word for what happens to a packet without a value.
     pub fn rule(&self) -> &'static str {
         ON_EMPTY.choices.iter().find(|(_, rule)| *rule == self.on_empty).map_or("zero", |(name, _)| name)
     }
 }
 
-/// Reads `"4096 values"`, or the number alone, or a time.
+/// Reads `"4096 values"`, a bare number, or a time.
 fn lead(node: &Node) -> Result<(usize, Option<Duration>), Problem> {
     let allowed = format!(
         "a number of values from 1 to {MOST_LEAD}, such as \"4096 values\", or a time, such as \"100ms\""
@@ -139,7 +141,7 @@ fn lead(node: &Node) -> Result<(usize, Option<Duration>), Problem> {
     number.map(|number| (number as usize, None)).ok_or_else(|| node.expected(&allowed))
 }
 
-/// For people.
+/// For display.
 impl std::fmt::Display for FeedUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let rule = match self.on_empty {

@@ -1,5 +1,5 @@
-//! Distributions made of numbers: tables, samples, histograms, points of a cumulative distribution; in the scenario
-//! itself or in a file beside it.
+//! Distributions from data: tables, samples, histograms, and points of a cumulative distribution function,
+//! given in the scenario or in a separate file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::units::{self, Number, Share};
 use crate::value::condition::Surroundings;
 use crate::value::file::FILE;
 
-/// The unit of numbers in a file that stand without one.
+/// The default unit of numbers in a file.
 const UNIT: Choice<TimeUnit> = Choice {
     what: "unit",
     choices: &[
@@ -32,12 +32,12 @@ const UNIT: Choice<TimeUnit> = Choice {
     ],
 };
 
-/// A list in the scenario itself: with more, a mistake.
+/// A list in the scenario itself, of limited length.
 const fn list<F>(what: &'static str, one: F) -> List<F> {
     List { what, most: 100_000, one }
 }
 
-/// The file of a table that has one, and must have that or `list`.
+/// The file of a table, if it has one; the table must have either a file or `list`.
 fn file<'a>(table: &'a Keys, place: &Range<usize>, list: &str) -> Result<Option<&'a Node>, Problem> {
     match (table.get("file"), table.get(list)) {
         (Some(file), None) => Ok(Some(file)),
@@ -55,7 +55,7 @@ fn file<'a>(table: &'a Keys, place: &Range<usize>, list: &str) -> Result<Option<
     }
 }
 
-/// What is in a file of numbers.
+/// Parses a file of numbers.
 fn parsed<T>(
     node: &Node,
     around: Surroundings<'_>,
@@ -65,24 +65,24 @@ fn parsed<T>(
     parsed.map(|(_, parsed)| parsed).map_err(|problem| problem.inside("file"))
 }
 
-/// For people.
+/// File name for display.
 fn of_file(file: &Option<NamedFile>) -> String {
     file.as_ref().map_or(String::new(), |file| format!(" of {}", file.name))
 }
 
-/// A table of deviates in steps of 1/8192 of a standard deviation.
+/// A table of deviates in units of 1/8192 of a standard deviation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     file: Option<NamedFile>,
-    /// Of those that are made from their formulas.
+    /// Name of a table that is computed from a formula.
     name: Option<&'static str>,
     mean: Duration,
     sd: Duration,
-    /// Those of the file.
+    /// Deviates from a file.
     deviates: Arc<[i16]>,
 }
 
-/// The tables that are made from their formulas.
+/// The tables that are computed from a formula.
 const NAMED: Choice<&str> = Choice {
     what: "table",
     choices: &[("normal", "normal"), ("pareto", "pareto"), ("paretonormal", "paretonormal")],
@@ -149,7 +149,7 @@ pub struct Samples {
     unit: Option<TimeUnit>,
     column: Option<String>,
     listed: Arc<[Duration]>,
-    /// Those of the list or the file.
+    /// Times from the list or the file.
     times: Arc<[Duration]>,
 }
 
@@ -167,7 +167,7 @@ impl Samples {
     pub(super) const FORM: Group<Self> =
         Group::new("SampleDelay", "One of `file` and `values`.", "{ file = \"rtt.txt\", unit = \"ms\" }");
 
-    /// In the order of the file; at least one.
+    /// The times in the order of the file; at least one.
     pub fn times(&self) -> &[Duration] {
         &self.times
     }
@@ -219,11 +219,11 @@ pub struct Bins {
     file: Option<NamedFile>,
     unit: Option<TimeUnit>,
     listed: Arc<[Bin]>,
-    /// Those of the list or the file.
+    /// Bins from the list or the file.
     bins: Arc<[Bin]>,
 }
 
-/// From, to, weight.
+/// Start, end, weight.
 type Bin = (Duration, Duration, f64);
 
 const BIN: ByHand<Bin> = ByHand {
@@ -240,7 +240,7 @@ impl Bins {
     pub(super) const FORM: Group<Self> =
         Group::new("HistogramDelay", "One of `file` and `bins`.", "{ file = \"h.csv\" }");
 
-    /// From, to, weight of each.
+    /// Start, end and weight of each bin.
     pub fn bins(&self) -> &[(Duration, Duration, f64)] {
         &self.bins
     }
@@ -295,18 +295,18 @@ fn bin(node: &Node) -> Result<Bin, Problem> {
     Ok((low, high, Number::read(weight)?.as_f64()))
 }
 
-/// Points of a cumulative distribution, straight lines between them.
+/// Points of a cumulative distribution function, interpolated linearly.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Points {
     file: Option<NamedFile>,
     unit: Option<TimeUnit>,
-    /// With the probabilities as they were written.
+    /// Points of a list, with probabilities as written.
     listed: Arc<[Point]>,
-    /// Those of the list or the file.
+    /// Points from the list or the file.
     points: Arc<[(Duration, f64)]>,
 }
 
-/// A delay, and the probability that one is no longer.
+/// A delay, and the probability that a delay does not exceed it.
 type Point = (Duration, Share);
 
 const POINT: ByHand<Point> = ByHand {
@@ -315,7 +315,7 @@ const POINT: ByHand<Point> = ByHand {
     read: |node, around| {
         const ALLOWED: &str = "a delay and the probability that one is no longer, such as [\"2ms\", 0.5]";
         let [at, share] = node.list(ALLOWED)? else { return Err(node.expected(ALLOWED)) };
-        // A bare 1 is always: it stands at the end of others.
+        // A bare 1 means always: it ends the list.
         Ok((units::time(at)?, ONE_OF_PERCENTAGES.read(share, around)?))
     },
     write: |(at, share)| Some(Value::Array([text(at), text(share)].map(Node::new).into())),
@@ -328,12 +328,12 @@ impl Points {
         "{ points = [[\"1ms\", 0], [\"2ms\", 0.5], [\"9ms\", 1]] }",
     );
 
-    /// Delays, and the probability that one is no longer.
+    /// Delays, each with the probability that a delay does not exceed it.
     pub fn points(&self) -> &[(Duration, f64)] {
         &self.points
     }
 
-    /// That delays and probabilities of the list rise, to one.
+    /// Checks that the delays and probabilities of a list increase, and that the list ends at one.
     fn check_list(&self, list: &Node) -> Result<(), Problem> {
         let items = list.list("a list")?;
         for (pair, node) in self.listed.windows(2).zip(items.iter().skip(1)) {

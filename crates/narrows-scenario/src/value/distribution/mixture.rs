@@ -15,13 +15,13 @@ use crate::value::condition::Surroundings;
 /// A distribution and its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixturePart {
-    /// Above zero, compared with the others.
+    /// Relative weight, above zero.
     pub weight: Number,
-    /// What is drawn from.
+    /// The distribution of this part.
     pub distribution: Distribution,
 }
 
-/// What a part has beside its distribution.
+/// The keys of a part other than those of its distribution.
 #[derive(Default)]
 struct Weight {
     weight: Number,

@@ -1,5 +1,5 @@
-//! The shapes of distributions: a line in [`Shape`] for each, and its parameters with what they mean to the engine. Those
-//! that are made of numbers in a list or a file are in [`data`](super::data).
+//! The shapes of distributions: each has a line in [`Shape`], and a struct of its parameters that builds
+//! the engine's distribution. Shapes from data in a list or a file are in [`data`](super::data).
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::units::Number;
 
 alternatives! {
-    /// What a distribution is like.
+    /// Shape of a distribution.
     enum Shape: dyn Law, the shape of Distribution {
         Constant(Duration) = "constant" as Time::ANY, "Always the same.";
         Uniform(Uniform) = "uniform" as Uniform::FORM, "Every time from `low` to `high` is equally likely.";
@@ -43,7 +43,7 @@ impl Shape {
         self.common().engine()
     }
 
-    /// For people, where the engine has no words.
+    /// Text for display, if the engine has none.
     pub(super) fn words(&self) -> Option<String> {
         self.common().words()
     }
@@ -59,12 +59,12 @@ impl Law for Duration {
     }
 }
 
-/// Both ends included.
+/// Uniform distribution, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uniform {
-    /// The least.
+    /// Minimum.
     pub low: Duration,
-    /// The most.
+    /// Maximum.
     pub high: Duration,
 }
 
@@ -94,7 +94,7 @@ impl Law for Uniform {
     }
 }
 
-/// Before what is below zero becomes zero.
+/// Normal distribution, before negative values are set to zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Normal {
     /// The mean.
@@ -124,14 +124,15 @@ impl Law for Normal {
     }
 }
 
-/// By its own mean and standard deviation, or by its median and the standard deviation of its logarithm.
+/// Log-normal distribution, given by its mean and standard deviation, or by its median and the standard
+/// deviation of its logarithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogNormal {
     /// The mean.
     pub mean: Option<Duration>,
     /// The standard deviation.
     pub sd: Option<Duration>,
-    /// Half are below.
+    /// The median.
     pub median: Option<Duration>,
     /// The standard deviation of the natural logarithm.
     pub sigma: Option<Number>,
@@ -172,10 +173,10 @@ impl Law for LogNormal {
     }
 }
 
-/// One parameter.
+/// Exponential distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exponential {
-    /// The mean, and the standard deviation.
+    /// Mean, which is also the standard deviation.
     pub mean: Duration,
 }
 
@@ -194,16 +195,17 @@ impl Law for Exponential {
     }
 }
 
-/// By its mean and standard deviation, or by its parameters: the mean is their product.
+/// Gamma distribution, given by its mean and standard deviation, or by shape and scale, whose product is
+/// the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gamma {
     /// The mean.
     pub mean: Option<Duration>,
     /// The standard deviation.
     pub sd: Option<Duration>,
-    /// k.
+    /// Shape k.
     pub shape: Option<Number>,
-    /// θ.
+    /// Scale θ.
     pub scale: Option<Duration>,
 }
 
@@ -237,12 +239,12 @@ impl Law for Gamma {
     }
 }
 
-/// P(X > x) = exp(−(x/scale)^shape).
+/// Weibull distribution: P(X > x) = exp(−(x/scale)^shape).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weibull {
-    /// k.
+    /// Shape k.
     pub shape: Number,
-    /// λ: a share 1 − 1/e is below.
+    /// Scale λ: a share 1 − 1/e of the values is below it.
     pub scale: Duration,
 }
 
@@ -264,12 +266,12 @@ impl Law for Weibull {
     }
 }
 
-/// P(X > x) = (minimum/x)^shape.
+/// Pareto distribution: P(X > x) = (minimum/x)^shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pareto {
-    /// α; the mean is infinite up to 1, the standard deviation up to 2.
+    /// Shape α. The mean is infinite for α ≤ 1, the standard deviation for α ≤ 2.
     pub shape: Number,
-    /// The least.
+    /// Minimum.
     pub minimum: Duration,
 }
 
@@ -297,12 +299,13 @@ impl Law for Pareto {
     }
 }
 
-/// NetEm's: a quarter of a normal and three quarters of a Pareto deviate, scaled and shifted.
+/// NetEm's Pareto-normal distribution: a quarter of a normal deviate plus three quarters of a Pareto
+/// deviate, scaled and shifted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParetoNormal {
-    /// Where a deviate of zero lies.
+    /// Value of a zero deviate.
     pub mean: Duration,
-    /// What a deviate of one adds.
+    /// Increase of the value per unit of deviate.
     pub sd: Duration,
 }
 
@@ -324,7 +327,8 @@ impl Law for ParetoNormal {
     }
 }
 
-/// That a table has one pair of keys or the other; where it has none, the second.
+/// Checks that a table has one pair of keys or the other. Errors for a table with neither ask for the
+/// second pair.
 fn either(table: &Table, place: &Range<usize>, one: [&str; 2], other: [&str; 2]) -> Result<(), Problem> {
     let has_one = one.iter().any(|key| table.get(key).is_some());
     let (these, those) = if has_one { (one, other) } else { (other, one) };

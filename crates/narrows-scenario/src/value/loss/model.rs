@@ -1,5 +1,5 @@
-//! Models of loss: `"1%"`, `{ rate, correlation }`, `{ gilbert-elliott = { … } }`, `{ markov = { … } }`,
-//! `{ conditional = [ … ] }`, `{ pattern = { file } }`; beside each `ecn = true`.
+//! Loss models: `"1%"`, `{ rate, correlation }`, `{ gilbert-elliott = { … } }`, `{ markov = { … } }`, `{
+//! conditional = [ … ] }`, `{ pattern = { file } }`; `ecn = true` may be added to each.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,23 +19,23 @@ use crate::units::Share;
 use crate::value::chance::{CORRELATION, Chance};
 use crate::value::pattern::{PatternOf, PatternUse};
 
-/// What loses packets in one place.
+/// A loss model for one place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LossModel {
-    /// Which packets.
+    /// Selects the packets.
     pub losses: Losses,
-    /// Whether packets that can be marked are marked instead.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
-/// A way to lose packets.
+/// A way to select packets for loss.
 trait Loses: fmt::Display {
-    /// The engine's, if anything is lost.
+    /// The engine's selector; `None` if nothing is lost.
     fn selector(&self) -> Option<Box<dyn Selector>>;
 }
 
 alternatives! {
-    /// Which packets are lost.
+    /// Selects the packets that are lost.
     enum Losses: dyn Loses, the losses of LossModel {
         Chance(Chance) = "rate" as RATE, "Each with the same probability, perhaps depending on the one before.";
         GilbertElliott(GilbertElliott) = "gilbert-elliott" as GilbertElliott::FORM, "Two states, good and bad.";
@@ -45,7 +45,7 @@ alternatives! {
     }
 }
 
-/// The correlation stands beside it.
+/// The loss probability; its correlation is a key of its own.
 const RATE: ByHand<Chance> = ByHand {
     words: || "probability".into(),
     schema: schema::share,
@@ -103,7 +103,7 @@ const SHORT: Short<LossModel> = Short {
     table: Group::new("LossTable", "One model of loss.", "{ gilbert-elliott = { p = \"1%\", r = \"30%\" } }"),
 };
 
-/// A model; nothing where nothing is lost.
+/// A loss model; `None` if nothing is lost.
 pub(super) const MODEL: Like<Short<LossModel>, Option<LossModel>> = Like {
     kind: SHORT,
     read: |node, around| SHORT.read(node, around).map(LossModel::unless_never),
@@ -111,18 +111,18 @@ pub(super) const MODEL: Like<Short<LossModel>, Option<LossModel>> = Like {
 };
 
 impl LossModel {
-    /// Nothing where nothing is lost.
+    /// `None` if nothing is lost.
     pub(super) fn unless_never(self) -> Option<Self> {
         let never = matches!(self.losses, Losses::Chance(chance) if chance.is_never());
         (!never).then_some(self)
     }
 
-    /// As it stands in a file.
+    /// As written in a file.
     pub(crate) fn text(&self) -> String {
         SHORT.write(self).map(|value| Node::new(value).toml()).unwrap_or_default()
     }
 
-    /// Losses that do not depend on one another.
+    /// The loss probability, if losses are random without bursts from a model.
     pub(crate) fn independent(&self) -> Option<Chance> {
         match self.losses {
             Losses::Chance(chance) if chance.correlation.is_zero() => Some(chance),
@@ -130,24 +130,24 @@ impl LossModel {
         }
     }
 
-    /// The engine's.
+    /// The engine's loss model.
     pub(crate) fn build(&self) -> Option<Model> {
         Some(Model { selector: self.losses.common().selector()?, mark: self.ecn })
     }
 
-    /// The share of packets that is lost in the long run, or marked.
+    /// Long-run share of packets that are lost or marked.
     pub fn mean(&self) -> f64 {
         self.losses.common().selector().map_or(0.0, |selector| selector.mean())
     }
 
-    /// How many packets are lost in a row on average, where that has a closed form; while losses go on, other packets
-    /// are not counted.
+    /// Mean number of consecutive losses, if it has a closed form; packets that do not arrive while losses
+    /// continue are not counted.
     pub fn mean_burst(&self) -> Option<f64> {
         self.losses.common().selector()?.mean_burst()
     }
 }
 
-/// For people: `1%`, `Gilbert-Elliott, p 1%, r 30%`.
+/// For display: `1%`, `Gilbert-Elliott, p 1%, r 30%`.
 impl fmt::Display for Losses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.common().fmt(f)
@@ -166,21 +166,21 @@ impl Loses for PatternUse {
     }
 }
 
-/// Two states, good and bad.
+/// Gilbert-Elliott model with a good and a bad state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GilbertElliott {
-    /// From good to bad, at each packet.
+    /// Transition probability from good to bad, per packet.
     pub p: Share,
-    /// From bad to good.
+    /// Transition probability from bad to good, per packet.
     pub r: Share,
-    /// The probability of loss in the bad state, 1 − h.
+    /// Loss probability in the bad state, 1 − h.
     pub loss_bad: Share,
-    /// The probability of loss in the good state, 1 − k.
+    /// Loss probability in the good state, 1 − k.
     pub loss_good: Share,
 }
 
 impl Default for GilbertElliott {
-    /// Without the transitions, which must be said.
+    /// Has no transition probabilities, which are required.
     fn default() -> Self {
         Self { p: Share::ZERO, r: Share::ZERO, loss_bad: Share::ALWAYS, loss_good: Share::ZERO }
     }
@@ -219,18 +219,18 @@ impl fmt::Display for GilbertElliott {
     }
 }
 
-/// NetEm's four states.
+/// NetEm's four-state Markov model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Markov {
-    /// From reception within a gap to losses within a burst.
+    /// From reception in a gap to losses in a burst.
     pub p13: Share,
-    /// Back.
+    /// From losses in a burst to reception in a gap.
     pub p31: Share,
-    /// From losses within a burst to reception within a burst.
+    /// From losses in a burst to reception in a burst.
     pub p32: Share,
-    /// Back.
+    /// From reception in a burst to losses in a burst.
     pub p23: Share,
-    /// From reception within a gap to an isolated loss.
+    /// From reception in a gap to an isolated loss.
     pub p14: Share,
 }
 
@@ -242,7 +242,7 @@ impl Markov {
         Self::EXAMPLE,
     );
 
-    /// The engine's chain.
+    /// The engine's Markov chain.
     fn chain(&self) -> Result<FourState, SelectorError> {
         FourState::new(Transitions {
             p13: self.p13.probability(),
@@ -283,7 +283,7 @@ impl fmt::Display for Markov {
     }
 }
 
-/// The probability after so many losses in a row; the last stays.
+/// Loss probability after 0, 1, 2, … consecutive losses; the last one applies to longer runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct After(Vec<Share>);
 

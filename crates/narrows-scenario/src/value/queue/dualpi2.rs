@@ -125,10 +125,10 @@ impl Keyed for DualPi2Config {
     }
 }
 
-/// It is a queue of its own.
+/// It is a queue of its own, so it has no maker.
 impl Manages for DualPi2Config {}
 
-/// Native marking that rises evenly.
+/// Linear ramp of the native L4S marking.
 #[derive(Clone, Copy, Default)]
 struct Ramp {
     from: Duration,
@@ -150,7 +150,7 @@ impl Keyed for Ramp {
     }
 }
 
-/// The shares of the two queues.
+/// Scheduler weights of the two queues.
 #[derive(Clone, Copy, Default)]
 struct Weights {
     low: u16,

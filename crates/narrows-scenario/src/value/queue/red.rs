@@ -13,14 +13,16 @@ use crate::keys::{Keyed, Parameters, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
 
-/// What is given of RED.
+/// The given settings of RED.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Red {
-    /// The average above which packets are dropped at random, in packets or bytes; a third of `max`, or 5 packets.
+    /// Average backlog above which packets are dropped at random, in packets or bytes. Default: a third of
+    /// `max`, or 5 packets.
     pub min: Option<Bound>,
-    /// The average above which every packet is, or with `gentle` more and more of them are; three times `min`.
+    /// Average backlog above which every packet is dropped, or with `gentle` an increasing share of
+    /// packets. Default: three times `min`.
     pub max: Option<Bound>,
-    /// All but the thresholds.
+    /// All settings other than the thresholds.
     pub config: RedConfig,
 }
 
@@ -120,12 +122,12 @@ impl Keyed for Red {
 }
 
 impl Red {
-    /// The variant whose probability rises gradually above `max`.
+    /// The "gentle" variant: its probability rises gradually above `max`.
     pub(super) fn gentle() -> Self {
         Self { config: RedConfig { gentle: true, ..RedConfig::default() }, ..Self::default() }
     }
 
-    /// `min` and `max` in force.
+    /// The effective `min` and `max`.
     pub(crate) fn thresholds(self) -> (Bound, Bound) {
         let times = |bound, by: u64| match bound {
             Bound::Packets(packets) => Bound::Packets(packets * by),
@@ -146,7 +148,7 @@ impl Red {
         }
     }
 
-    /// With all values in force.
+    /// The effective settings.
     pub(crate) fn config(self) -> RedConfig {
         let (min, max) = self.thresholds();
         let thresholds = match min {
@@ -162,7 +164,7 @@ impl Manages for Red {
         Some(maker(aqm::Red::new(self.config())))
     }
 
-    /// With the thresholds in force.
+    /// Includes the effective thresholds.
     fn effective(&self) -> String {
         let (min, max) = self.thresholds();
         Self { min: Some(min), max: Some(max), ..*self }.words()
