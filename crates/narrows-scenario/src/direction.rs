@@ -166,7 +166,7 @@ impl Direction {
         }
     }
 
-    /// The largest delay, or its p99.9 if it has no maximum; `None` if unknown.
+    /// The largest delay, or for most distributions the p99.9; `None` if unknown.
     pub fn longest_delay(&self) -> Option<Duration> {
         match (&self.exact_netem, &self.trace) {
             (Some(_), _) => None,

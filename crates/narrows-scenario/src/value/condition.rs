@@ -1,4 +1,4 @@
-//! What packets belong to a class: `{ protocol = "udp", dscp = "ef", length = "..300 bytes" }`.
+//! Conditions that assign packets to a class: `{ protocol = "udp", dscp = "ef", length = "..300 bytes" }`.
 
 mod parts;
 
@@ -21,42 +21,42 @@ use crate::link::Way;
 use crate::node::{Table, Value};
 use crate::problem::Problem;
 
-/// A condition on packets: every part that is given must hold, and a part that lists several things holds when one of them
+/// A condition on packets. All given parts must match; a part with several values matches if one of them
 /// does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     /// IP protocol numbers.
     pub protocols: Vec<u8>,
-    /// Where packets come from.
+    /// Sources.
     pub sources: Vec<Party>,
-    /// Where they go.
+    /// Destinations.
     pub destinations: Vec<Party>,
     /// Source ports.
     pub source_ports: Vec<RangeInclusive<u16>>,
     /// Destination ports.
     pub destination_ports: Vec<RangeInclusive<u16>>,
-    /// Ports of which one or the other is one.
+    /// Ports that match as source or destination port.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// Differentiated services code points.
+    /// Differentiated services code points (DSCP).
     pub dscps: Vec<u8>,
     /// Values of the ECN field.
     pub ecns: Vec<u8>,
-    /// Bytes of the IP packet.
+    /// Length of the IP packet in bytes.
     pub length: Option<RangeInclusive<u32>>,
-    /// On a shared medium: which way packets go.
+    /// Direction of the packets, on a shared medium.
     pub from: Option<Way>,
 }
 
-/// Who sends or gets a packet.
+/// Source or destination of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Party {
-    /// A host of the scenario: all its addresses.
+    /// A host of the scenario, with all its addresses.
     Host(String),
-    /// Addresses with the same first bits.
+    /// Addresses with the same prefix.
     Network {
-        /// The address, zero beyond those bits.
+        /// The address, with zero bits after the prefix.
         ip: IpAddr,
-        /// How many bits count.
+        /// Prefix length in bits.
         prefix: u8,
     },
 }
@@ -154,12 +154,12 @@ impl Match {
         "{ protocol = \"udp\", destination-port = 5060 }",
     );
 
-    /// As it stands in a file.
+    /// As written in a file.
     pub(crate) fn value(&self) -> Value {
         Value::Table(self.to_table())
     }
 
-    /// The engine's condition. `addresses` are those of a host.
+    /// The engine's condition. `addresses` looks up the addresses of a host.
     pub(crate) fn condition(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Condition {
         let prefixes =
             |parties: &[Party]| parties.iter().flat_map(|party| party.prefixes(addresses)).collect();
@@ -180,11 +180,12 @@ impl Match {
         }
     }
 
-    /// A condition to compare with others before addresses are known: hosts differ from each other, have addresses of both
-    /// families, and lie in no network but that of all addresses.
+    /// A condition for comparisons before addresses are known: hosts are distinct, have addresses of both
+    /// families, and belong to no network except that of all addresses.
     pub(crate) fn symbolic(&self, hosts: &[String]) -> Condition {
         self.condition(&|name| {
-            // Neither is an address of a host: 240.0.0.0/4 is reserved (RFC 1112), 100::/64 leads nowhere (RFC 6666).
+            // Neither is the address of a host: 240.0.0.0/4 is reserved (RFC 1112), 100::/64 is the discard
+            // prefix (RFC 6666).
             let number = hosts.iter().position(|host| host == name).map_or(0, |at| at as u32 + 1);
             let v6 = (0x0100u128 << 112) | u128::from(number);
             vec![IpAddr::V4((0xf000_0000 | number & 0xff_ffff).into()), IpAddr::V6(v6.into())]
@@ -199,7 +200,7 @@ impl Party {
             Self::Host(name) => {
                 let all = addresses(name);
                 if all.is_empty() {
-                    // Nobody has this address, which no packet can come from: no packet is of a host without a link.
+                    // No packet has this source address, so that a host without a link matches no packet.
                     return vec![Prefix::new([0xff; 16], 128)];
                 }
                 all.into_iter().map(|ip| mapped(ip, if ip.is_ipv4() { 32 } else { 128 })).collect()
@@ -215,7 +216,7 @@ fn mapped(ip: IpAddr, prefix: u8) -> Prefix {
     }
 }
 
-/// As it stands in a file: a name, an address or a network.
+/// As written in a file: a name, an address or a network.
 impl std::fmt::Display for Party {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -226,7 +227,7 @@ impl std::fmt::Display for Party {
     }
 }
 
-/// In one line, for people.
+/// One line, for display.
 impl std::fmt::Display for Match {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut all: Vec<String> = Vec::new();

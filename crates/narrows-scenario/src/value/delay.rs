@@ -264,8 +264,8 @@ impl Delay {
         }
     }
 
-    /// The largest delay, or the p99.9 if there is no maximum; `None` if unknown. Without the delay per
-    /// byte.
+    /// The largest delay, or the p99.9 of a distribution (except a plain uniform one); `None` if unknown.
+    /// Without the delay per byte.
     pub fn longest(&self) -> Option<Duration> {
         match &self.source {
             DelaySource::Constant(delay) => Some(*delay),

@@ -59,51 +59,53 @@ use crate::value::condition::Surroundings;
 use crate::value::queue::Policy;
 use kind::Kind;
 
-/// What shares a link's transmitter among classes or flows.
+/// A scheduler that shares a link's transmitter among classes or flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheduler {
-    /// The algorithm.
+    /// Algorithm.
     pub kind: SchedulerKind,
-    /// What it serves.
+    /// How packets are divided among queues.
     pub serves: Division,
-    /// How much may wait in all; nothing for the default.
+    /// Bound on the total backlog; `None` for the default.
     pub bound: Option<Bound>,
-    /// The quantum of weight 1, where the algorithm has one; nothing for the default.
+    /// Quantum of weight 1, if the algorithm has one; `None` for the default.
     pub quantum: Option<Bytes>,
-    /// What manages the queue of each flow, where the algorithm brings its own.
+    /// AQM of each flow's queue, if the algorithm includes one.
     pub policy: Policy,
-    /// The parameters that this algorithm has and no other.
+    /// Parameters specific to this algorithm.
     pub own: SchedulerParameters,
 }
 
-/// How a scheduler tells packets apart.
+/// How a scheduler divides packets among queues.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Division {
     /// By classes.
     Classes {
         /// The classes, in the order in which their conditions are tried.
         classes: Vec<Class>,
-        /// Which class a packet is in, in the order in which they are tried; none where the classes say it.
+        /// Filters that assign packets to classes, in the order in which they are tried; empty if the
+        /// classes have conditions.
         filters: Vec<Filter>,
-        /// With filters, the class of packets that none of them takes.
+        /// With filters, the class of packets that match none of them.
         default: Option<String>,
-        /// Whether a packet that belongs to none is dropped; else one of the classes takes every packet.
+        /// Whether a packet that matches no class is dropped. If `false`, one of the classes takes every
+        /// packet.
         drops_rest: bool,
     },
-    /// By hashing what makes a flow.
+    /// By hashing a flow identity.
     Flows {
-        /// Into how many.
+        /// Number of flow queues.
         count: u32,
-        /// What makes a flow; nothing for the default.
+        /// The flow identity; `None` for the default.
         by: Option<Identity>,
     },
-    /// Into classes of the algorithm's own: by the TOS byte into three bands, or by DSCP into two colours.
+    /// Into classes fixed by the algorithm: three bands by the TOS byte, or two colours by DSCP.
     Own,
 }
 
-/// The number of flows, as in FQ-CoDel (RFC 8290, 5.2.1) and Linux.
+/// Default number of flow queues, as in FQ-CoDel (RFC 8290, 5.2.1) and Linux.
 const FLOWS: u32 = 1024;
-/// The most, as in Linux.
+/// Maximum number of flow queues, as in Linux.
 const MOST_FLOWS: i64 = 65_536;
 
 pub(crate) const IDENTITIES: &[(&str, Identity)] = &[
@@ -114,19 +116,19 @@ pub(crate) const IDENTITIES: &[(&str, Identity)] = &[
 ];
 
 impl Default for Scheduler {
-    /// One that has all keys of schedulers.
+    /// A scheduler with all keys.
     fn default() -> Self {
         Self::plain(Kind::Drr)
     }
 }
 
 impl Scheduler {
-    /// Reads a scheduler; nothing for `"none"`.
+    /// Reads a scheduler; `None` for `"none"`.
     pub(crate) fn read(node: &Node, surroundings: Surroundings<'_>) -> Result<Option<Self>, Problem> {
         match &node.value {
             Value::Table(table) => {
                 let missing = |p: Problem| p.help(format!("say which scheduler: {}", one_of(&Kind::names())));
-                // Its file says enough.
+                // The file of a plugin implies the type.
                 let by_file = table.key("plugin").map(|_| Kind::Plugin);
                 let kind = table.optional("type", read_kind)?.or(by_file);
                 let Some(kind) = kind else {
@@ -157,7 +159,7 @@ impl Scheduler {
         for own in [scheduler.own.parameters_mut(), scheduler.policy.parameters_mut()].into_iter().flatten() {
             own.read(table, &node.span, surroundings)?;
         }
-        // The algorithm itself has the last word on weights.
+        // The algorithm itself makes the final check of weights.
         match scheduler.try_it() {
             Ok(()) => Ok(scheduler),
             Err(refusal) => Err(classes::refused(table, node, &refusal, kind)),
@@ -168,7 +170,7 @@ impl Scheduler {
         rows::QUANTUM.read(node, around)
     }
 
-    /// Whether the algorithm can serve this, where it was not read.
+    /// Checks that the algorithm supports these settings, for a scheduler that was not read from a file.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let name = self.kind.name();
         match &self.serves {
@@ -194,12 +196,12 @@ impl Scheduler {
         }
     }
 
-    /// The weight of a class in force, where the algorithm knows weights.
+    /// The effective weight of a class, if the algorithm uses weights.
     pub(crate) fn weight(&self, class: &Class) -> Option<Weight> {
         self.kind.about().weights.then_some(class.weight.unwrap_or(Weight::ONE))
     }
 
-    /// Whether packets are sorted into classes alike.
+    /// Whether both classify packets the same way.
     pub(crate) fn sorts_like(&self, other: &Self) -> bool {
         match (&self.serves, &other.serves) {
             (
@@ -213,21 +215,21 @@ impl Scheduler {
         }
     }
 
-    /// Whether only weights, parameters that a class may change while it runs, the conditions of classes, and the bound of the
-    /// whole differ.
+    /// Whether the two differ only in weights, parameters that a class may change during a run, conditions
+    /// of classes, and the total bound.
     pub(crate) fn is_tuned_like(&self, other: &Self) -> bool {
         let plain = |scheduler: &Self| {
             let mut plain = Self { bound: None, ..scheduler.clone() };
             if let Division::Classes { classes, filters, default, drops_rest } = &mut plain.serves {
                 for class in classes {
-                    // Queues are compared with what they inherit.
+                    // Queues are compared after inheritance.
                     (class.weight, class.queue, class.hpd) = (None, None, HpdClass::default());
                     class.matches.clear();
                 }
                 filters.clear();
                 (*default, *drops_rest) = (None, false);
             }
-            // What follows from it is the bound of the whole.
+            // These parameters determine only the total bound.
             if let Some(tbf) = plain.own.get_mut::<Tbf>() {
                 tbf.latency = None;
             }
@@ -236,7 +238,7 @@ impl Scheduler {
         plain(self) == plain(other)
     }
 
-    /// The same classes, as far as another algorithm can serve them.
+    /// The same classes, as far as another algorithm supports them.
     pub(crate) fn converted(&self, kind: Kind) -> Self {
         let about = kind.about();
         let serves = match (&self.serves, about.serves) {
@@ -252,7 +254,7 @@ impl Scheduler {
                     shape: class.shape.filter(|_| kind == self.kind),
                     ..class.clone()
                 };
-                // Of a tree the classes that have packets stay.
+                // In a class tree, the leaf classes stay.
                 let stay = (0..classes.len()).filter(|&at| kind == self.kind || tree::is_leaf(classes, at));
                 Division::Classes {
                     classes: stay.map(|at| class(&classes[at])).collect(),
@@ -276,7 +278,7 @@ impl Scheduler {
         }
     }
 
-    /// With every default.
+    /// This algorithm with all defaults.
     pub(crate) fn plain(kind: Kind) -> Self {
         Self {
             kind,
@@ -288,17 +290,18 @@ impl Scheduler {
         }
     }
 
-    /// The quantum in force, where there is one.
+    /// The effective quantum, if there is one.
     pub fn quantum(&self) -> Option<Bytes> {
         self.quantum.or(self.kind.about().quantum)
     }
 
-    /// How many flows, and by what, where it serves flows.
+    /// Number of flow queues and flow identity, if it schedules flows.
     pub(crate) fn flows(&self) -> Option<(u32, Identity)> {
         self.serves.flows(self.kind)
     }
 
-    /// Whether it, or what stands in its classes, holds packets back whatever the link's rate.
+    /// Whether it, or anything in its classes, delays packets independently of the link's rate (not
+    /// work-conserving).
     pub(crate) fn holds_back(&self) -> bool {
         let inside = |class: &Class| match &class.child {
             Some(Child::Scheduler(inner)) => inner.holds_back(),
@@ -308,17 +311,17 @@ impl Scheduler {
         self.kind.is_shaper() || self.named().iter().any(inside)
     }
 
-    /// Whether what waits is in flows that share one bound.
+    /// Whether the backlog is in flow queues that share one bound.
     pub fn has_flows(&self) -> bool {
         matches!(self.serves, Division::Flows { .. })
     }
 
-    /// As it stands in a file.
+    /// As written in a file.
     pub(crate) fn value(&self) -> Value {
         if *self == Self::plain(self.kind) { text(self.kind.name()) } else { Value::Table(self.table()) }
     }
 
-    /// As a table, even where it could be shorter.
+    /// As a table, even if there is a shorter form.
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::default();
         self.write(&mut table);
@@ -369,11 +372,11 @@ impl Division {
         }
     }
 
-    /// How many flows, and by what, where there are flows.
+    /// Number of flow queues and flow identity, if packets are divided into flows.
     pub(crate) fn flows(&self, kind: Kind) -> Option<(u32, Identity)> {
         match self {
             Self::Flows { count, by } => {
-                // The stations of a medium are those who send.
+                // On a shared medium, flows are the sending stations.
                 let usual = if kind.is_medium_access() { Identity::Source } else { Identity::FiveTuple };
                 Some((*count, by.unwrap_or(usual)))
             }

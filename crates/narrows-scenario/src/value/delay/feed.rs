@@ -22,8 +22,8 @@ pub struct FeedUse {
     pub on_empty: OnEmpty,
     /// Maximum number of buffered values.
     pub lead: usize,
-    /// The buffer limit as a time, if given so: no more values than there were recent requests by packets
-    /// within this time.
+    /// The buffer limit as a time, if given so: at most as many values as packets asked for within the last
+    /// such period.
     pub span: Option<Duration>,
     /// Answer timeout if the process is asked for each packet; `None` if it is not asked.
     pub ask: Option<Duration>,

@@ -122,7 +122,7 @@ impl LossModel {
         SHORT.write(self).map(|value| Node::new(value).toml()).unwrap_or_default()
     }
 
-    /// The loss probability, if losses are random without bursts from a model.
+    /// The probability of uncorrelated random loss; `None` for other models.
     pub(crate) fn independent(&self) -> Option<Chance> {
         match self.losses {
             Losses::Chance(chance) if chance.correlation.is_zero() => Some(chance),

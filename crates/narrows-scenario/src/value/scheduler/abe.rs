@@ -1,4 +1,5 @@
-//! The parameters of alternative best effort: `{ type = "abe", green = ["ef", 44], max-delay = "20ms", bias = "100%" }`.
+//! Parameters of alternative best effort (ABE): `{ type = "abe", green = ["ef", 44], max-delay = "20ms",
+//! bias = "100%" }`.
 
 use narrows_core::sched::AbeConfig;
 use narrows_core::{Duration, Probability};
@@ -9,18 +10,18 @@ use crate::keys::quantity::{Percentage, Time};
 use crate::keys::{Keyed, Row, row};
 use crate::value::condition::CODE_POINT;
 
-/// The parameters of alternative best effort.
+/// Parameters of alternative best effort.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abe {
-    /// The code points of green packets.
+    /// Code points of green packets.
     pub green: Vec<u8>,
-    /// How long a green packet may wait.
+    /// Maximum queueing delay of a green packet.
     pub max_delay: Duration,
-    /// How often green goes first where either could.
+    /// Probability that green goes first if either could.
     pub bias: Probability,
 }
 
-/// Expedited forwarding (RFC 3246): what asks for a low delay.
+/// Expedited forwarding (RFC 3246), the code point for low delay.
 const EF: u8 = 46;
 
 impl Default for Abe {

@@ -9,7 +9,8 @@ use crate::value::condition::Surroundings;
 use crate::value::queue::Queue;
 
 impl Scheduler {
-    /// The scheduler with one key, or one key of a class, set. `queue` is that of classes that have none of their own.
+    /// The scheduler with one key, or one key of a class, set. `queue` is the queue of classes that have
+    /// none of their own.
     pub(crate) fn with(
         &self,
         path: &[&str],
@@ -72,7 +73,7 @@ impl Scheduler {
         let Value::Table(item) = &mut items[index].value else {
             unreachable!("a class is written as a table");
         };
-        // A class waits in one thing: what is set takes the place of the others.
+        // A class has one kind of queue: the new one replaces the others.
         if WAITS_IN.contains(&rest[0]) {
             let mut stays = all_keys();
             stays.retain(|key| *key == rest[0] || !WAITS_IN.contains(key));

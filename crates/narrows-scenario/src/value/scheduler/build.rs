@@ -1,4 +1,4 @@
-//! From what a scenario says to the engine's queue.
+//! Builds the engine's queue from a scheduler's settings.
 
 use std::net::IpAddr;
 
@@ -20,32 +20,32 @@ use crate::value::queue::Queue;
 /// The classes of `pfifo_fast`.
 const BANDS: [&str; 3] = ["band-0", "band-1", "band-2"];
 
-/// A class of a direction's scheduler, with what is in force.
+/// A class of a direction's scheduler, with its effective settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectionClass {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its weight; nothing where the scheduler knows none.
+    /// Weight; `None` if the scheduler has no weights.
     pub weight: Option<Weight>,
-    /// How much may wait in it.
+    /// Bound on its backlog.
     pub bound: Bound,
-    /// What belongs to it, in one line.
+    /// Its condition, in one line.
     pub matches: String,
 }
 
 impl Scheduler {
-    /// More than ever waits.
+    /// A bound that is never reached.
     pub(crate) const NO_BOUND: Bound = Bound::Packets(u64::MAX);
 
-    /// The engine's queue.
+    /// Builds the engine's queue.
     ///
     /// # Errors
-    /// Which class the algorithm does not take, and why.
+    /// The class that the algorithm rejects, and why.
     pub(crate) fn build(&self, plan: Plan<'_>) -> Result<Box<dyn queue::Queue>, Refusal> {
         (self.kind.about().build)(self, plan)
     }
 
-    /// Whether the algorithm takes the classes, with the first that it does not take, and why.
+    /// Checks that the algorithm accepts the classes. The error has the first rejected class, and why.
     pub(super) fn try_it(&self) -> Result<(), Refusal> {
         let plan = Plan {
             seed: Seed(0),
@@ -55,7 +55,7 @@ impl Scheduler {
             addresses: &|_| Vec::new(),
         };
         match self.serves {
-            // All alike, and not what anybody wrote.
+            // These queues are all alike, and not written by anybody.
             Division::Flows { .. } | Division::Own if self.kind != Kind::Plugin => Ok(()),
             _ => self.build(plan).map(|_| ()),
         }
@@ -116,7 +116,7 @@ impl Scheduler {
         Ok(Box::new(scheduled))
     }
 
-    /// What sorts packets into its classes. `addresses` are those of a host.
+    /// The classifier for its classes. `addresses` looks up the addresses of a host.
     pub(crate) fn classifier(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Classifier {
         let classes = self.classes();
         match &self.serves {
@@ -128,12 +128,12 @@ impl Scheduler {
         }
     }
 
-    /// The number of a class among all that are named.
+    /// The index of a class among all named classes.
     fn number_of(&self, name: &str) -> Option<usize> {
         self.named().iter().position(|class| class.name == name)
     }
 
-    /// All classes that are named, those with others below them included.
+    /// All named classes, including inner classes of a tree.
     pub(crate) fn named(&self) -> &[Class] {
         match &self.serves {
             Division::Classes { classes, .. } => classes,
@@ -141,13 +141,13 @@ impl Scheduler {
         }
     }
 
-    /// How much may wait in a class: given, or where the whole of a token bucket has a bound as much as that, or that of
-    /// the direction's queue, or its default. What is in a class with another scheduler or netem is for that to say.
+    /// The bound of a class: the given one; else the total bound of a token bucket, if it has one; else the
+    /// bound of the direction's queue, or its default. A nested scheduler or netem sets its own bound.
     pub(crate) fn class_bound(&self, class: &Class, queue: Queue, default: Bound) -> Bound {
         let own = class.queue.and_then(|queue| queue.bound);
         let whole = (self.kind == Kind::Tbf).then(|| self.whole_bound(queue, default)).flatten();
         match &class.child {
-            // The virtual queue's is that of both colours.
+            // The virtual queue has the bound, for both colours together.
             None if self.kind == Kind::Abe => Self::NO_BOUND,
             None => own.or(whole).or(queue.bound).unwrap_or(default),
             Some(Child::Scheduler(inner)) => inner.whole_bound(queue, default).unwrap_or(Self::NO_BOUND),
@@ -155,7 +155,7 @@ impl Scheduler {
         }
     }
 
-    /// The classes that have packets, with what is in force.
+    /// The leaf classes, with their effective settings.
     pub(crate) fn direction_classes(&self, queue: Queue, default: Bound) -> Vec<DirectionClass> {
         let classes = self.classes();
         let one = |(class, matches): (&Class, String)| DirectionClass {
@@ -167,7 +167,7 @@ impl Scheduler {
         classes.iter().zip(self.class_words()).map(one).collect()
     }
 
-    /// The parameters of its algorithm, which the registry has made.
+    /// The parameters of its algorithm, which the registry created.
     fn own<T: OwnParameters>(&self) -> &T {
         self.own.get().expect("a scheduler has its algorithm's parameters")
     }
@@ -256,7 +256,8 @@ impl Scheduler {
         classes.iter().enumerate().filter_map(one).collect()
     }
 
-    /// The classes in force that have packets, in the order of their numbers in the engine; none where there are flows.
+    /// The effective leaf classes, in the order of their numbers in the engine; empty if packets are
+    /// divided into flows.
     pub(crate) fn classes(&self) -> Vec<Class> {
         match &self.serves {
             Division::Classes { classes, .. } if classes.is_empty() => vec![Class::all()],
@@ -270,7 +271,7 @@ impl Scheduler {
         }
     }
 
-    /// What belongs to each of the classes in force, in one line.
+    /// The condition of each effective class, in one line.
     pub(crate) fn class_words(&self) -> Vec<String> {
         match &self.serves {
             Division::Own if self.kind == Kind::PfifoFast => {
@@ -290,8 +291,9 @@ impl Scheduler {
         }
     }
 
-    /// How much may wait in all: given, or where flows share it, that of the direction's queue if that is given, or the
-    /// algorithm's published default, or that of the direction. Nothing where classes have bounds of their own alone.
+    /// The total bound: the given one; else, if flows share a bound, the bound given for the direction's
+    /// queue, or the algorithm's published default, or the direction's default. `None` if only classes have
+    /// bounds.
     pub(crate) fn whole_bound(&self, queue: Queue, default: Bound) -> Option<Bound> {
         let shared = self.has_flows() || self.kind == Kind::Abe;
         let of_flows = || shared.then(|| queue.bound.or(self.published_bound()).unwrap_or(default));
@@ -299,7 +301,7 @@ impl Scheduler {
         self.bound.or_else(of_latency).or_else(of_flows)
     }
 
-    /// What the algorithm's authors, or its first implementation, have for the whole.
+    /// The default total bound of the algorithm's authors or first implementation.
     pub(crate) fn published_bound(&self) -> Option<Bound> {
         match self.kind {
             Kind::Sfq => Some(sched::SfqConfig::default().bound),
@@ -309,7 +311,7 @@ impl Scheduler {
         }
     }
 
-    /// How many packets the longest flow loses at once.
+    /// Number of packets that the longest flow loses at once.
     pub(crate) fn batch(&self) -> u32 {
         match self.kind {
             Kind::FqCodel => sched::FqCodelConfig::default().batch,
@@ -317,7 +319,7 @@ impl Scheduler {
         }
     }
 
-    /// What manages the queue of a flow.
+    /// The AQM of a flow's queue.
     pub(crate) fn flow_policy(&self, queue: Queue) -> crate::value::queue::Policy {
         match self.kind {
             Kind::FqCodel | Kind::FqPie => self.policy,
@@ -326,7 +328,7 @@ impl Scheduler {
     }
 }
 
-/// The first class whose condition holds, or else the one without.
+/// Returns the first class whose condition matches, or else the class without a condition.
 fn classifier(classes: &[Class], addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Classifier {
     let number = |index: usize| index as u32; // far fewer than 2³² in any file
     let default = classes.iter().position(|class| class.matches.is_empty()).map(number);
@@ -340,7 +342,7 @@ fn classifier(classes: &[Class], addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Cla
     }
 }
 
-/// The class of the first filter whose condition holds, or else the default.
+/// Returns the class of the first filter that matches, or else the default.
 fn filtered(
     classes: &[Class],
     filters: &[Filter],
@@ -355,7 +357,7 @@ fn filtered(
     Classifier::Rules { rules: filters.iter().flat_map(of).collect(), default: default.and_then(number) }
 }
 
-/// What filters send to a class, in one line, for people.
+/// What the filters send to a class, in one line for display.
 fn filtered_words(class: &Class, filters: &[Filter], default: Option<&str>) -> String {
     let to_it = filters.iter().filter(|filter| filter.class == class.name);
     let mut words: Vec<String> =

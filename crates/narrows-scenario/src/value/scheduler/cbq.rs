@@ -1,5 +1,5 @@
-//! Class based queueing: `{ type = "cbq", bandwidth = "10mbit", avpkt = "1000 bytes", classes = [{ name = "web",
-//! parent = "all", rate = "3mbit", priority = 5, bounded = true }, …] }`.
+//! Class-based queueing (CBQ): `{ type = "cbq", bandwidth = "10mbit", avpkt = "1000 bytes", classes = [{
+//! name = "web", parent = "all", rate = "3mbit", priority = 5, bounded = true }, …] }`.
 
 use narrows_core::sched;
 use narrows_core::{Bytes, Duration, Rate};
@@ -15,51 +15,51 @@ use crate::node::Value;
 use crate::problem::Problem;
 use crate::units;
 
-/// The parameters of the whole.
+/// Parameters of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cbq {
-    /// How fast the wire is, by which idle times are reckoned.
+    /// Wire rate, used to compute idle times.
     pub bandwidth: Rate,
-    /// The length of a usual packet.
+    /// Average packet length.
     pub average_packet: Bytes,
 }
 
-/// The parameters of a class.
+/// Parameters of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CbqClass {
-    /// What it may send.
+    /// Allotted rate.
     pub rate: Rate,
-    /// Who is served first: 1 before 8.
+    /// Priority: 1 is served before 8.
     pub priority: u8,
-    /// How much a class of the mean weight sends in its turn; nothing for one and a half of its usual packets.
+    /// Bytes that a class of average weight sends per round; `None` for one and a half average packets.
     pub allot: Option<Bytes>,
-    /// The length of its usual packet; nothing for that of the whole.
+    /// Average packet length of the class; `None` for that of the scheduler.
     pub average_packet: Option<Bytes>,
-    /// Its share in a turn relative to others of its priority; nothing for all alike.
+    /// Weight per round relative to other classes of its priority; `None` for equal weights.
     pub weight: Option<u32>,
-    /// Whether it may not borrow.
+    /// Whether the class may not borrow.
     pub bounded: bool,
-    /// Whether it does not lend.
+    /// Whether the class does not lend.
     pub isolated: bool,
-    /// Whether its rate is not watched.
+    /// Whether its rate is not measured.
     pub exempt: bool,
-    /// How many packets it may send at once after it was idle.
+    /// Maximum burst in packets after an idle period.
     pub maxburst: u32,
-    /// How many packets it sends together once it has waited; nothing for 0, one by one.
+    /// Number of packets sent together after waiting; `None` for 0, one at a time.
     pub minburst: Option<u32>,
-    /// How far below zero the average of its idle time may fall; nothing for any depth.
+    /// Lower limit of its average idle time, below zero; `None` for no limit.
     pub minidle: Option<Duration>,
-    /// The average forgets by 2 to the minus this at each packet.
+    /// The weight of each packet in the average is 2 to the minus this.
     pub ewma: u8,
-    /// What the shortest packet counts.
+    /// Minimum packet length that is charged.
     pub mpu: Bytes,
 }
 
-/// As tc has it for the root.
+/// tc's default for the root.
 const MAXBURST: u32 = 20;
 
 impl Default for Cbq {
-    /// Without what must be said.
+    /// Has no bandwidth, which is required.
     fn default() -> Self {
         Self { bandwidth: Rate::UNLIMITED, average_packet: Bytes::new(0) }
     }
@@ -84,7 +84,7 @@ impl OwnParameters for Cbq {
 }
 
 impl Default for CbqClass {
-    /// Without the rate, which must be said.
+    /// Has no rate, which is required.
     fn default() -> Self {
         Self {
             rate: Rate::UNLIMITED,
@@ -159,18 +159,18 @@ impl Keyed for CbqClass {
 }
 
 impl CbqClass {
-    /// The allotment in force, where a usual packet of the whole is this.
+    /// The effective allotment, where `usual` is the scheduler's average packet length.
     pub fn allot(&self, usual: Bytes) -> Bytes {
         let half_more = self.average_packet(usual).get() * 3 / 2; // at most 98,302
         self.allot.unwrap_or(Bytes::new(half_more.max(1)))
     }
 
-    /// The length of its usual packet in force, where that of the whole is this.
+    /// The effective average packet length, where `usual` is the scheduler's.
     pub fn average_packet(&self, usual: Bytes) -> Bytes {
         self.average_packet.unwrap_or(usual)
     }
 
-    /// How many packets it sends together once it has waited.
+    /// The effective number of packets sent together after waiting.
     pub fn minburst(&self) -> u32 {
         self.minburst.unwrap_or(0)
     }

@@ -1,19 +1,20 @@
-//! What stands in a class in place of its queue: `scheduler = { … }`, or NetEm's single queue with `netem = "delay 10ms"`.
+//! What replaces the queue of a class: `scheduler = { … }`, or NetEm's single queue with `netem = "delay
+//! 10ms"`.
 
 use crate::value::exact_netem::ExactNetem;
 use crate::value::scheduler::Scheduler;
 
-/// What takes the packets of a class.
+/// What replaces the queue of a class.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Child {
     /// Another scheduler.
     Scheduler(Box<Scheduler>),
-    /// NetEm's single queue, exactly.
+    /// NetEm's single queue, emulated exactly.
     Netem(ExactNetem),
 }
 
 impl Child {
-    /// In a few words.
+    /// Short description.
     pub fn words(&self) -> String {
         match self {
             Self::Scheduler(inner) => format!("in `{}`", inner.kind.name()),

@@ -18,26 +18,26 @@ use crate::value::condition::{Match, Surroundings};
 use crate::value::exact_netem::EXACT_NETEM;
 use crate::value::queue::Queue;
 
-/// Packets that share a queue behind a scheduler.
+/// A class of packets with its own queue in a scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// Unique in its scheduler.
+    /// Name, unique in its scheduler.
     pub name: String,
-    /// Its share relative to the others; nothing for 1, or where the algorithm knows no weights.
+    /// Weight relative to the other classes; `None` for 1, or if the algorithm has no weights.
     pub weight: Option<Weight>,
-    /// What belongs to it: packets that fulfil one of these conditions. None for what no class before it takes.
+    /// Its conditions, of which one must match. If empty, it takes packets that no earlier class takes.
     pub matches: Vec<Match>,
-    /// Where its packets wait; nothing for a queue like that of the direction.
+    /// Its queue; `None` for a queue like the direction's.
     pub queue: Option<Queue>,
-    /// The longest packet that is expected; nothing for what the conditions say, or else 1500 bytes.
+    /// Longest expected packet; `None` for the limit in the conditions, or else 1500 bytes.
     pub longest: Option<Bytes>,
-    /// The parameters of hybrid proportional delay.
+    /// Parameters for hybrid proportional delay.
     pub hpd: HpdClass,
-    /// What takes its packets in place of a queue.
+    /// What replaces its queue.
     pub child: Option<Child>,
-    /// The class above it in the tree of a shaper, if there is one.
+    /// Its parent class in the tree of a shaper, if any.
     pub parent: Option<String>,
-    /// What a shaper lets it send.
+    /// Its shaping parameters, in a shaper.
     pub shape: Option<ShapedBy>,
 }
 
@@ -60,7 +60,7 @@ const NAME: ByHand<String> = ByHand {
     },
     write: |name| Some(text(name)),
 };
-/// A condition, or a list of which one must hold.
+/// A condition, or a list of conditions of which one must match.
 pub(super) const MATCHES: ByHand<Vec<Match>> = ByHand {
     words: || "condition, or a list of them".into(),
     schema: |definitions| {
@@ -147,7 +147,7 @@ impl Keyed for Class {
     }
 }
 
-/// What packets of a class wait in: one of these.
+/// The keys for the queue of a class, of which one is given.
 pub(crate) const WAITS_IN: [&str; 3] = ["queue", "scheduler", "netem"];
 
 impl Default for Class {
@@ -156,8 +156,8 @@ impl Default for Class {
     }
 }
 
-/// The keys of a class of this kind of scheduler; of one without parameters of its own those that are told to be of no use,
-/// too.
+/// The keys of a class in this kind of scheduler. For a scheduler without class parameters of its own,
+/// includes the keys that it rejects with an explanation.
 pub(super) fn keys_of(kind: Kind) -> Vec<&'static dyn keys::Key> {
     let own = (kind.about().class_keys)();
     let mut all = keys::keys::<Class>();
@@ -170,7 +170,7 @@ pub(super) fn keys_of(kind: Kind) -> Vec<&'static dyn keys::Key> {
     all
 }
 
-/// Every key that a class of some kind of scheduler has.
+/// All keys that a class of any scheduler has.
 pub(crate) fn all_keys() -> Vec<&'static str> {
     let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(keys_of).map(|key| key.name()).collect();
     all.sort_unstable();
@@ -225,7 +225,7 @@ impl Class {
         only(table, kind)?;
         let mut class = Self { name: String::new(), shape: ShapedBy::plain(kind), ..Self::all() };
         class.read(table, &node.span, surroundings)?;
-        // That of `cbq` is its own.
+        // The `weight` of `cbq` is a parameter of its own.
         class.weight = class.weight.filter(|_| about.weights);
         if kind == Kind::Hpd {
             class.hpd.read(table, &node.span, surroundings)?;
@@ -236,7 +236,7 @@ impl Class {
         Ok(class)
     }
 
-    /// As it stands in a file.
+    /// As written in a file.
     pub(crate) fn value(&self) -> Value {
         let mut table = Table::default();
         self.write(&mut table);
@@ -247,7 +247,7 @@ impl Class {
         Value::Table(table)
     }
 
-    /// The longest packet in force: given, or what the conditions let in, or a full packet.
+    /// The effective longest packet: given, or limited by the conditions, or a full packet.
     pub fn longest(&self) -> Bytes {
         let of = |one: &Match| one.length.as_ref().map(|range| *range.end()).filter(|most| *most < u32::MAX);
         let most = self.matches.iter().map(of).try_fold(0, |most, one| Some(one?.max(most)));
@@ -255,7 +255,7 @@ impl Class {
         self.longest.unwrap_or(Bytes::new(matched.map_or(1500, u64::from)))
     }
 
-    /// What belongs to it when there are others, in one line, for people.
+    /// What belongs to it when there are other classes, in one line for display.
     pub fn describe(&self) -> String {
         match &self.matches[..] {
             [] => "every other packet".into(),
@@ -264,7 +264,8 @@ impl Class {
     }
 }
 
-/// A condition, or a list of which one must hold. `whose` is what it is for, such as "the class `x`".
+/// Reads a condition, or a list of conditions of which one must match. `whose` names the owner, such as
+/// "the class `x`".
 pub(super) fn read_matches(
     node: &Node,
     whose: &str,
@@ -279,7 +280,8 @@ pub(super) fn read_matches(
     }
 }
 
-/// That a class has only keys of this kind of scheduler; says which kind has the one that it should not have.
+/// Checks that a class has only keys for this kind of scheduler. The error names the kind that a wrong key
+/// belongs to.
 fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
     keys::only(table, &keys_of(kind)).map_err(|problem| {
         let Some(key) = keys::unknown(table, &keys_of(kind)) else { return problem };
@@ -291,7 +293,7 @@ fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
     })
 }
 
-/// Where a key of a class stands, or else the class.
+/// The place of a key of a class, or else of the class.
 pub(super) fn place<'a>(node: &'a Node, key: &str) -> &'a Range<usize> {
     let table = match &node.value {
         Value::Table(table) => Some(table),

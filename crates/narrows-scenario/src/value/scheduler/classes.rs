@@ -1,4 +1,4 @@
-//! The classes of a scheduler as a list: which of them get packets, and which take what no other takes.
+//! The list of a scheduler's classes: checks which of them can get packets, and which one takes the rest.
 
 use narrows_core::classify::Condition;
 use narrows_core::sched::Refused;
@@ -12,7 +12,7 @@ use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
 use crate::value::condition::Surroundings;
 
-/// Reads the classes of a scheduler, which stand in its table, and whether there is one for every packet.
+/// Reads the classes in a scheduler's table, and whether one of them takes every packet.
 pub(super) fn read_all(
     kind: Kind,
     list: &Node,
@@ -108,7 +108,7 @@ fn read_list<'a>(
     Ok((classes, nodes))
 }
 
-/// That each class can get a packet.
+/// Checks that each class can get packets.
 fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<(), Problem> {
     let mut earlier: Vec<(usize, Condition)> = Vec::new();
     let leaves: Vec<usize> = (0..classes.len()).filter(|&index| tree::is_leaf(classes, index)).collect();
@@ -148,7 +148,7 @@ fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<()
     Ok(())
 }
 
-/// That the algorithm does not take a class, or none of them.
+/// The problem for a class that the algorithm rejects, or for all of them.
 pub(super) fn refused(table: &Table, node: &Node, refusal: &Refusal, kind: Kind) -> Problem {
     let key = match refusal.why {
         Why::Refused(Refused::Weight { .. } | Refused::Sum { .. } | Refused::NoWeights) => "weight",

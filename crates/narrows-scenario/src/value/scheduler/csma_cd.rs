@@ -1,4 +1,5 @@
-//! The parameters of half-duplex Ethernet: `{ type = "csma-cd", propagation = 20, attempt-limit = 16 }`.
+//! Parameters of half-duplex Ethernet (CSMA/CD): `{ type = "csma-cd", propagation = 20, attempt-limit = 16
+//! }`.
 
 use narrows_core::sched::CsmaCdConfig;
 

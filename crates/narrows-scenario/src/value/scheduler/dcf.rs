@@ -1,4 +1,5 @@
-//! The parameters of a DCF: `{ type = "dcf", preamble = "short", basic-rate = "2mbit", rts-threshold = "500 bytes" }`.
+//! Parameters of 802.11 DCF: `{ type = "dcf", preamble = "short", basic-rate = "2mbit", rts-threshold =
+//! "500 bytes" }`.
 
 use std::ops::Range;
 
@@ -84,7 +85,7 @@ impl OwnParameters for DcfConfig {
     }
 }
 
-/// One less than a power of two.
+/// Reads a contention window: a power of two minus one.
 fn window(node: &Node) -> Result<u32, Problem> {
     let window = node.integer("a contention window", 1..65_536)? as u32;
     if (window + 1).is_power_of_two() {

@@ -1,5 +1,5 @@
-//! Which class a packet is in, said apart from the classes, in an order of its own:
-//! `filters = [{ match = { destination-port = 22 }, class = "low" }, …], default = "rest"`.
+//! Filters that assign packets to classes, separate from the classes and in their own order: `filters = [{
+//! match = { destination-port = 22 }, class = "low" }, …], default = "rest"`.
 
 use super::class::MATCHES;
 use super::{Class, tree};
@@ -9,10 +9,10 @@ use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, one_of};
 use crate::value::condition::{Match, Surroundings};
 
-/// Sends packets to a class.
+/// Sends matching packets to a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Of which one must hold.
+    /// Conditions, of which one must match.
     pub matches: Vec<Match>,
     /// The class.
     pub class: String,
@@ -51,7 +51,7 @@ impl Filter {
         items.iter().map(|node| Self::read(node, classes, surroundings)).collect()
     }
 
-    /// As it stands in a file.
+    /// As written in a file.
     pub(super) fn value(&self) -> Value {
         let mut table = Table::default();
         self.write(&mut table);
@@ -59,7 +59,7 @@ impl Filter {
     }
 }
 
-/// The name of a class that can have packets.
+/// Reads the name of a leaf class.
 pub(super) fn leaf(node: &Node, classes: &[Class]) -> Result<String, Problem> {
     let name = node.text("the name of a class")?;
     let leaves: Vec<&str> = (0..classes.len())
@@ -80,7 +80,7 @@ pub(super) fn leaf(node: &Node, classes: &[Class]) -> Result<String, Problem> {
         .help(format!("classes: {}", one_of(&leaves))))
 }
 
-/// The keys of the table of filters in a scheduler.
+/// The node of the filters in a scheduler's table.
 pub(super) fn key(table: &Table) -> Option<&Node> {
     table.get("filters")
 }

@@ -1,5 +1,6 @@
-//! The parameters of hybrid proportional delay: `{ type = "hpd", bound-order = "earliest-deadline", classes = [
-//! { name = "voip", ddp = 1, gamma = "auto", g = 128, limit = "2ms", estimator = { type = "ewma-r", cycle = "2ms" } }, … ] }`.
+//! Parameters of hybrid proportional delay (HPD): `{ type = "hpd", bound-order = "earliest-deadline",
+//! classes = [ { name = "voip", ddp = 1, gamma = "auto", g = 128, limit = "2ms", estimator = { type =
+//! "ewma-r", cycle = "2ms" } }, … ] }`.
 
 use std::num::NonZero;
 
@@ -18,12 +19,13 @@ use crate::node::{Node, Table, Value, suggest};
 use crate::problem::{Problem, one_of};
 use crate::value::condition::Surroundings;
 
-/// The parameters of the scheduler that are not of a class.
+/// Parameters of the scheduler as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hpd {
-    /// Who goes first among several classes whose bound is at stake.
+    /// Order among several classes whose delay bound counts.
     pub bound_order: BoundOrder,
-    /// When a bound is at stake.
+    /// When the delay bound of a class counts: if its first packet is about to exceed it, or has exceeded
+    /// it.
     pub bound_reading: BoundReading,
 }
 
@@ -120,7 +122,7 @@ impl Keyed for HpdClass {
 }
 
 impl Hpd {
-    /// With these classes, for the engine.
+    /// The engine's configuration with these classes.
     pub(crate) fn config(self, classes: Vec<HpdClass>) -> HpdConfig {
         HpdConfig { classes, bound_order: self.bound_order, bound_reading: self.bound_reading }
     }
@@ -140,7 +142,7 @@ impl OwnParameters for Hpd {
     }
 }
 
-/// The parameters of a class, for people.
+/// The parameters of a class, for display.
 pub(crate) fn class_words(class: &HpdClass) -> String {
     let HpdClass { ddp, gamma, g, limit, estimator } = class;
     let limit = limit.map_or("no limit".into(), |limit| format!("limit {limit}"));
@@ -166,7 +168,7 @@ fn per1024(node: &Node, what: &str) -> Result<Per1024, Problem> {
     Ok(Per1024::new(parts as u16).unwrap_or(Per1024::ONE)) // in range
 }
 
-/// The plain moving average has no parameters.
+/// The plain moving average, which has no parameters.
 #[derive(Default)]
 struct Plain;
 
@@ -174,7 +176,7 @@ impl Keyed for Plain {
     const ROWS: &'static [Row<Self>] = &[];
 }
 
-/// With restart.
+/// Moving average with restart.
 struct Restart {
     threshold: u32,
     cycle: Duration,
@@ -198,7 +200,7 @@ impl Keyed for Restart {
     ];
 }
 
-/// By the proportional error.
+/// Moving average by the proportional error.
 #[derive(Default)]
 struct Proportional {
     steps: Option<u8>,
@@ -227,7 +229,7 @@ impl Keyed for Proportional {
 
 const ESTIMATORS: &[&str] = &["ewma", "ewma-r", "ewma-pe"];
 
-/// The keys of an estimator, beside its `type`.
+/// The keys of an estimator, except its `type`.
 fn estimator_keys(name: &str) -> Vec<&'static dyn Key> {
     match name {
         "ewma-r" => keys::keys::<Restart>(),
@@ -302,7 +304,7 @@ fn estimator_value(estimator: Estimator) -> Value {
     Value::Table(table)
 }
 
-/// The tables of the reference about estimators.
+/// The tables of estimators in the reference.
 pub(super) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
     vec![("ewma-r", estimator_keys("ewma-r")), ("ewma-pe", estimator_keys("ewma-pe"))]
 }

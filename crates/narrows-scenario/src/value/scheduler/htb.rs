@@ -1,5 +1,5 @@
-//! Classes of a hierarchical token bucket:
-//! `{ name = "voice", parent = "all", rate = "1mbit", ceil = "2mbit", priority = 0 }`.
+//! Classes of a hierarchical token bucket (HTB): `{ name = "voice", parent = "all", rate = "1mbit", ceil =
+//! "2mbit", priority = 0 }`.
 
 use std::ops::Range;
 
@@ -12,36 +12,37 @@ use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
 
-/// The parameters of a class.
+/// Parameters of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtbClass {
-    /// What it gets whenever it has packets.
+    /// Guaranteed rate.
     pub rate: Rate,
-    /// What it gets at most, by borrowing; nothing for its rate.
+    /// Maximum rate including borrowing; `None` for the guaranteed rate.
     pub ceil: Option<Rate>,
-    /// How much it may send at once by its rate; nothing for 10 ms of that.
+    /// Burst at the guaranteed rate; `None` for 10 ms of it.
     pub burst: Option<Bytes>,
-    /// The same by its ceiling.
+    /// Burst at the ceiling; `None` for 10 ms of it.
     pub cburst: Option<Bytes>,
-    /// Who is served first of those that may send alike: 0 before 7.
+    /// Priority among classes that may send at the same level: 0 is served before 7.
     pub priority: u8,
-    /// How much it sends in its turn among those of its priority; nothing for a tenth of what its rate is in a second.
+    /// Bytes sent per round among classes of its priority; `None` for a tenth of the bytes of one second at
+    /// its rate.
     pub quantum: Option<Bytes>,
-    /// What the shortest packet counts.
+    /// Minimum packet length that is charged.
     pub mpu: Bytes,
 }
 
-/// The longest packet that a burst must hold.
+/// Longest packet that a burst must hold.
 const PACKET: Bytes = Bytes::new(1500);
-/// The least burst where none is given.
+/// Minimum default burst.
 const LEAST_BURST: u64 = 1600;
-/// tc's `r2q`: the quantum is so small a part of what the rate is in a second.
+/// tc's `r2q`: the default quantum is the bytes of one second at the rate, divided by this.
 const RATE_TO_QUANTUM: u64 = 10;
-/// The kernel's bounds of that.
+/// The kernel's limits of the default quantum.
 const QUANTA: (u64, u64) = (1000, 200_000);
 
 impl Default for HtbClass {
-    /// Without the rate, which must be said.
+    /// Has no rate, which is required.
     fn default() -> Self {
         Self {
             rate: Rate::UNLIMITED,
@@ -98,22 +99,22 @@ impl Keyed for HtbClass {
 }
 
 impl HtbClass {
-    /// The ceiling in force.
+    /// The effective ceiling.
     pub fn ceil(&self) -> Rate {
         self.ceil.unwrap_or(self.rate)
     }
 
-    /// The burst in force.
+    /// The effective burst.
     pub fn burst(&self) -> Bytes {
         self.burst.unwrap_or(usual_burst(self.rate))
     }
 
-    /// The burst of the ceiling in force.
+    /// The effective burst at the ceiling.
     pub fn cburst(&self) -> Bytes {
         self.cburst.unwrap_or(usual_burst(self.ceil()))
     }
 
-    /// The quantum in force.
+    /// The effective quantum.
     pub fn quantum(&self) -> Bytes {
         let usual = self.rate.bits_per_second() / 8 / RATE_TO_QUANTUM;
         self.quantum.unwrap_or(Bytes::new(usual.clamp(QUANTA.0, QUANTA.1)))
@@ -134,7 +135,7 @@ impl HtbClass {
     }
 }
 
-/// Ten milliseconds of a rate, and at least a packet.
+/// The default burst: ten milliseconds at the rate, and at least one packet.
 fn usual_burst(rate: Rate) -> Bytes {
     Bytes::new((rate.bits_per_second() / 800).max(LEAST_BURST))
 }

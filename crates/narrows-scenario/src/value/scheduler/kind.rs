@@ -1,4 +1,5 @@
-//! The registry of schedulers: one line for each says what it is called, what it takes, and how it is made.
+//! The registry of schedulers: one line for each, with its name, what it divides packets into, and how it
+//! is built.
 
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::queue;
@@ -15,46 +16,46 @@ use super::{Hpd, Scheduler, Tbf};
 use crate::keys::{self, Key, Keyed};
 use crate::value::queue::Policy;
 
-/// What a scheduler serves.
+/// What a scheduler divides packets into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Serves {
-    /// Classes that the scenario names.
+    /// Classes named in the scenario.
     Classes,
-    /// Those, or flows by hash.
+    /// Classes named in the scenario, or flows by hash.
     ClassesOrFlows,
     /// Flows by hash.
     Flows,
-    /// Three bands of its own.
+    /// Three fixed bands.
     Bands,
-    /// Two colours of its own.
+    /// Two fixed colours.
     Colours,
 }
 
-/// Makes the engine's queue of what a scenario says.
+/// Builds the engine's queue from a scheduler's settings.
 type Build = fn(&Scheduler, Plan<'_>) -> Result<Box<dyn queue::Queue>, Refusal>;
 
-/// What is to be known of a scheduler.
+/// Properties of a scheduler.
 pub(crate) struct About {
     pub(crate) name: &'static str,
-    /// For people, beginning a line.
+    /// Description that starts a line of output.
     pub(crate) words: &'static str,
     pub(crate) serves: Serves,
     pub(super) build: Build,
-    /// What manages the queue of each flow, where the algorithm brings its own.
+    /// AQM of each flow's queue, if the algorithm includes one.
     pub(super) policy: fn() -> Policy,
-    /// The parameters that it has and no other, with every default.
+    /// Its specific parameters, with all defaults.
     pub(super) own: fn() -> SchedulerParameters,
     /// Whether classes have weights.
     pub(crate) weights: bool,
-    /// Whether it wants to know the longest packet of a class.
+    /// Whether it uses the longest packet of a class.
     pub(crate) longest: bool,
-    /// The quantum of a flow of weight 1, where there is one and none is given.
+    /// Default quantum of a flow of weight 1, if it has a quantum.
     pub(crate) quantum: Option<Bytes>,
-    /// The keys of its own parameters, besides `quantum`.
+    /// The keys of its specific parameters, besides `quantum`.
     pub(crate) keys: fn() -> Vec<&'static dyn Key>,
-    /// The name of the next in the reference.
+    /// Name of the table of class keys in the reference.
     pub(super) class_table: &'static str,
-    /// The keys of its own parameters of a class, besides `weight` and `longest`.
+    /// The keys of its specific class parameters, besides `weight` and `longest`.
     pub(crate) class_keys: fn() -> Vec<&'static dyn Key>,
 }
 
@@ -107,7 +108,7 @@ impl About {
     }
 }
 
-/// Declares the schedulers: `Variant "name" "what it does" Serves, |asked, plan| how it is made, more;`.
+/// Declares the schedulers: `Variant "name" "what it does" Serves, |asked, plan| how it is built, more;`.
 macro_rules! schedulers {
     ($($kind:ident $name:literal $words:literal $serves:ident, $build:expr $(, $more:ident $(::<$of:ty>)? ($($argument:expr)?))*;)+) => {
         /// A scheduling algorithm.
@@ -117,7 +118,7 @@ macro_rules! schedulers {
         }
 
         impl Kind {
-            /// All of them.
+            /// All algorithms.
             pub const ALL: [Self; [$(Self::$kind),+].len()] = [$(Self::$kind),+];
 
             pub(crate) const fn about(self) -> &'static About {
@@ -158,38 +159,38 @@ impl Kind {
         self.about().name
     }
 
-    /// Whether what it serves are stations that contend for a medium.
+    /// Whether it is medium access by contending stations.
     pub(crate) fn is_medium_access(self) -> bool {
         matches!(self, Self::Dcf | Self::CsmaCd)
     }
 
-    /// What it does, for people.
+    /// Description of what it does, for display.
     pub(crate) fn words(self) -> &'static str {
         self.about().words
     }
 
-    /// Whether it wants to know the longest packet of a class.
+    /// Whether it uses the longest packet of a class.
     pub(crate) fn wants_longest(self) -> bool {
         self.about().longest
     }
 
-    /// Whether it holds packets back by rates of its own.
+    /// Whether it shapes: delays packets to rates of its own.
     pub fn is_shaper(self) -> bool {
         matches!(self, Self::Tbf | Self::Htb | Self::Cbq)
     }
 
-    /// Whether its classes must be named, as there is none that it could have by itself.
+    /// Whether classes must be named because it has no default classes.
     pub(crate) fn needs_classes(self) -> bool {
         matches!(self, Self::Prio | Self::Htb | Self::Cbq)
     }
 
-    /// Whether its name alone says enough.
+    /// Whether its name alone is a complete setting.
     pub(crate) fn is_enough_by_name(self) -> bool {
-        // `prio` is, for queues of a pipe.
+        // `prio` is, for the queues of a pipe.
         !matches!(self, Self::Tbf | Self::Htb | Self::Cbq | Self::Plugin)
     }
 
-    /// The names of all.
+    /// All names.
     pub(crate) fn names() -> [&'static str; Self::ALL.len()] {
         Self::ALL.map(Self::name)
     }

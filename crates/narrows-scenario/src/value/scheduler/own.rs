@@ -1,4 +1,4 @@
-//! Parameters that one algorithm has and no other: a struct with rows, which the registry names.
+//! Parameters specific to one algorithm: a struct with rows, listed in the registry.
 
 use std::any::Any;
 use std::fmt;
@@ -6,18 +6,19 @@ use std::fmt;
 use crate::keys::{Keyed, Parameters};
 use crate::problem::Problem;
 
-/// The parameters of one algorithm.
+/// The specific parameters of one algorithm.
 pub(crate) trait OwnParameters: Keyed + Clone + PartialEq + fmt::Debug + Send + Sync {
-    /// How `check` explains them, right after what the algorithm does: it begins with what parts the two, as in ", ".
+    /// Text that `check` appends to the description of the algorithm. It starts with the separator, such as
+    /// ", ".
     fn effective(&self) -> String;
 
-    /// What a scenario must say, where it has not: then these are no parameters yet.
+    /// The problem if required parameters are missing; then these parameters are incomplete.
     fn missing(&self) -> Option<Problem> {
         None
     }
 }
 
-/// The same of any algorithm.
+/// Type-erased parameters of any algorithm.
 trait Erased: Parameters + Any + fmt::Debug + Send + Sync {
     fn boxed(&self) -> Box<dyn Erased>;
     fn equals(&self, other: &dyn Erased) -> bool;
@@ -43,12 +44,12 @@ impl<T: OwnParameters> Erased for T {
     }
 }
 
-/// The parameters of a scheduler's algorithm, if it has any.
+/// The specific parameters of a scheduler's algorithm, if it has any.
 #[derive(Debug, Default)]
 pub struct SchedulerParameters(Option<Box<dyn Erased>>);
 
 impl SchedulerParameters {
-    /// Those of an algorithm, with every default.
+    /// The parameters of an algorithm, with all defaults.
     pub(super) fn plain<T: OwnParameters>() -> Self {
         Self(Some(Box::new(T::default())))
     }
@@ -58,25 +59,25 @@ impl SchedulerParameters {
         self.0.is_some()
     }
 
-    /// Those of type `T`, if they are.
+    /// The parameters as type `T`, if they have that type.
     pub(crate) fn get<T: OwnParameters>(&self) -> Option<&T> {
         let own: &dyn Any = self.0.as_deref()?;
         own.downcast_ref()
     }
 
-    /// The same, to be changed.
+    /// Same, mutable.
     pub(super) fn get_mut<T: OwnParameters>(&mut self) -> Option<&mut T> {
         let own: &mut dyn Any = self.0.as_deref_mut()?;
         own.downcast_mut()
     }
 
-    /// To be written; nothing where a scenario has not said what it must.
+    /// For writing; `None` if required parameters are missing.
     pub(super) fn parameters(&self) -> Option<&dyn Parameters> {
         let own = self.0.as_deref().filter(|own| own.missing().is_none())?;
         Some(own)
     }
 
-    /// To be read.
+    /// For reading.
     pub(super) fn parameters_mut(&mut self) -> Option<&mut dyn Parameters> {
         let own = self.0.as_deref_mut()?;
         Some(own)

@@ -1,4 +1,4 @@
-//! What it takes to make the engine's queue, and why it may not be made.
+//! Inputs for building the engine's queue, and the error if it cannot be built.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,29 +10,29 @@ use narrows_plugin::LoadError;
 
 use crate::value::queue::Queue;
 
-/// What a scheduler's queue depends on besides its own values.
+/// What a scheduler's queue depends on besides its own settings.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan<'a> {
     pub(crate) seed: Seed,
-    /// The engine's name of the link.
+    /// The engine's name for the link.
     pub(crate) link: &'a str,
-    /// The direction's queue: that of classes and flows that have none of their own.
+    /// The direction's queue, used by classes and flows that have none of their own.
     pub(crate) queue: Queue,
-    /// The bound of that where none is given.
+    /// The default bound of that queue.
     pub(crate) default: Bound,
-    /// The addresses of a host.
+    /// Looks up the addresses of a host.
     pub(crate) addresses: &'a dyn Fn(&str) -> Vec<IpAddr>,
 }
 
-/// Why an algorithm does not take what it is to serve.
+/// Why an algorithm rejects its settings.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// The class, by its number among all that are named.
+    /// Index of the class among all named classes.
     pub(crate) class: Option<usize>,
     pub(crate) why: Why,
 }
 
-/// What is wrong.
+/// The reason.
 #[derive(Debug)]
 pub(crate) enum Why {
     Refused(Refused),

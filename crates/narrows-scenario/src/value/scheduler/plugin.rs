@@ -1,4 +1,4 @@
-//! A scheduler that is loaded: `{ plugin = "drr.wasm", parameters = { quantum = "1500 bytes" } }`.
+//! Plugin schedulers: `{ plugin = "drr.wasm", parameters = { quantum = "1500 bytes" } }`.
 
 use std::ops::Range;
 
@@ -16,28 +16,28 @@ use crate::surroundings::Surroundings;
 use crate::units;
 use crate::value::file::FILE;
 
-/// A module and what it is told.
+/// A plugin module and its parameters.
 #[derive(Clone, Debug)]
 pub struct Plugin {
-    /// The file of the module; nothing before it is read.
+    /// The module's file; `None` until it is read.
     pub file: Option<NamedFile>,
-    /// What it has been made into.
+    /// The loaded module.
     module: Option<Module>,
-    /// The values of its parameters.
+    /// Values of its parameters.
     pub parameters: Vec<(String, i64)>,
-    /// How much fuel it has for a call.
+    /// Fuel limit per call.
     pub fuel: u64,
 }
 
 impl PartialEq for Plugin {
-    /// The module is what the file says.
+    /// Modules are compared by file.
     fn eq(&self, other: &Self) -> bool {
         (&self.file, &self.parameters, self.fuel) == (&other.file, &other.parameters, other.fuel)
     }
 }
 
 impl Default for Plugin {
-    /// Without a module, which must be said.
+    /// Has no module, which is required.
     fn default() -> Self {
         Self { file: None, module: None, parameters: Vec::new(), fuel: abi::FUEL }
     }
@@ -66,7 +66,8 @@ const PARAMETERS: ByHand<Vec<(String, i64)>> = ByHand {
     },
 };
 
-/// A whole number as it is, a boolean as 1 or 0, and what has a unit in nanoseconds, bytes or bits a second.
+/// Reads a whole number as it is, a boolean as 1 or 0, and values with units in nanoseconds, bytes or bits
+/// per second.
 fn parameter(node: &Node) -> Result<i64, Problem> {
     let number = |number: u64| i64::try_from(number).ok();
     let read = match &node.value {
@@ -123,7 +124,7 @@ impl Keyed for Plugin {
 }
 
 impl Plugin {
-    /// A scheduler of the module, with a memory of its own.
+    /// A scheduler instance of the module, with its own memory.
     pub(super) fn scheduler(&self) -> Result<Loaded, LoadError> {
         self.module.as_ref().ok_or(LoadError::NoModule)?.scheduler(&self.parameters, self.fuel)
     }

@@ -1,4 +1,5 @@
-//! The keys of schedulers: how they are read and written, which kind has which, their schema and their tables in the reference.
+//! The keys of schedulers: reading and writing, which kind has which key, the schema and the tables of the
+//! reference.
 
 use narrows_core::classify::Identity;
 use serde_json::{Value as Json, json};
@@ -18,7 +19,8 @@ pub(super) const QUANTUM: Size =
 const COUNT: Integer = Integer { what: "a number of flows", low: 1, high: MOST_FLOWS };
 const BY: Choice<Identity> = Choice { what: "way to tell flows apart", choices: IDENTITIES };
 
-/// A key whose value is read together with others: a scheduler's type, which says what keys there are, and its classes.
+/// For keys that are read together with others: a scheduler's type, which determines the keys, and its
+/// classes.
 const TOGETHER: fn(&mut Scheduler, &Node, Surroundings<'_>) -> Result<(), Problem> = |_, _, _| Ok(());
 
 /// A list of tables.
@@ -130,7 +132,7 @@ impl Keyed for Scheduler {
     ];
 }
 
-/// As it stands in a file; nothing for no entries.
+/// The list as written in a file; `None` if empty.
 fn list<T>(items: &[T], value: fn(&T) -> Value) -> Option<Value> {
     let items: Vec<Node> = items.iter().map(value).map(Node::new).collect();
     (!items.is_empty()).then_some(Value::Array(items))
@@ -169,7 +171,7 @@ pub(super) fn keys_of(kind: Kind) -> Vec<&'static dyn Key> {
     all
 }
 
-/// Every key that some kind of scheduler has.
+/// All keys that any kind of scheduler has.
 pub(crate) fn all_keys() -> Vec<&'static str> {
     let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(keys_of).map(|key| key.name()).collect();
     all.sort_unstable();
@@ -178,7 +180,7 @@ pub(crate) fn all_keys() -> Vec<&'static str> {
 }
 
 impl Scheduler {
-    /// What the schema says of one.
+    /// The schema of a scheduler.
     pub(crate) fn schema(definitions: &mut Definitions) -> Json {
         schema::define(definitions, "Scheduler", |definitions| {
             let enough = Kind::ALL.into_iter().filter(|kind| kind.is_enough_by_name()).map(Kind::name);
@@ -190,7 +192,7 @@ impl Scheduler {
     }
 }
 
-/// What the schema says of schedulers of this kind.
+/// The schema of schedulers of this kind.
 fn schema_of(kind: Kind, definitions: &mut Definitions) -> Json {
     let (name, doc) = (kind.name(), kind.words());
     schema::define(definitions, &format!("{name}-scheduler"), |definitions| {
@@ -209,7 +211,7 @@ fn schema_of(kind: Kind, definitions: &mut Definitions) -> Json {
         table
     })
 }
-/// That a table has only keys of this kind; says which kind has the one that it should not have.
+/// Checks that a table has only keys of this kind. The error names the kind that a wrong key belongs to.
 pub(super) fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
     keys::only(table, &keys_of(kind)).map_err(|problem| {
         let Some(key) = keys::unknown(table, &keys_of(kind)) else { return problem };
@@ -230,7 +232,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("match", keys::keys::<Match>()),
     ];
     for about in Kind::ALL.map(Kind::about) {
-        // Those of a queue management policy stand with it.
+        // The keys of an AQM are documented with the AQM.
         if (about.own)().is_some() {
             tables.push((about.name, (about.keys)()));
         }

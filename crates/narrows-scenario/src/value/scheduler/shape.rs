@@ -1,4 +1,4 @@
-//! What a shaper lets a class send.
+//! Shaping parameters of a class.
 
 use narrows_core::Rate;
 
@@ -7,17 +7,17 @@ use super::htb::HtbClass;
 use super::kind::Kind;
 use crate::keys::Parameters;
 
-/// How a class of a shaper is shaped.
+/// Shaping parameters of a class, by shaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapedBy {
-    /// By token buckets.
+    /// Token buckets.
     Htb(HtbClass),
-    /// By its idle times.
+    /// Idle times.
     Cbq(CbqClass),
 }
 
 impl ShapedBy {
-    /// With every default, as far as there are some.
+    /// All defaults, as far as there are any.
     pub(super) fn plain(kind: Kind) -> Option<Self> {
         match kind {
             Kind::Htb => Some(Self::Htb(HtbClass::default())),
@@ -40,7 +40,7 @@ impl ShapedBy {
         }
     }
 
-    /// The rate that is its own.
+    /// The configured rate.
     pub fn rate(&self) -> Rate {
         match self {
             Self::Htb(class) => class.rate,
@@ -48,7 +48,7 @@ impl ShapedBy {
         }
     }
 
-    /// What it may do, in one line.
+    /// The effective settings in one line.
     pub(crate) fn effective(&self, is_leaf: bool) -> String {
         match self {
             Self::Htb(class) => class.effective(is_leaf),

@@ -1,4 +1,5 @@
-//! A token bucket: `{ type = "tbf", rate = "1mbit", burst = "5kB", latency = "70ms", peakrate = "2mbit", mtu = "1540 bytes" }`.
+//! Token bucket filter (TBF): `{ type = "tbf", rate = "1mbit", burst = "5kB", latency = "70ms", peakrate =
+//! "2mbit", mtu = "1540 bytes" }`.
 
 use std::ops::Range;
 
@@ -13,25 +14,26 @@ use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
 
-/// The parameters of a token bucket.
+/// Parameters of a token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tbf {
-    /// Tokens come at this rate.
+    /// Token rate.
     pub rate: Rate,
-    /// How many bytes of them the bucket holds.
+    /// Bucket size in bytes.
     pub burst: Bytes,
-    /// How long a packet may wait for tokens, of which the bound follows; nothing where that is given, or neither.
+    /// Maximum wait for tokens, from which the queue bound is computed; `None` if the bound itself is
+    /// given, or neither.
     pub latency: Option<Duration>,
-    /// No burst is faster than this.
+    /// Peak rate, which limits the rate of bursts.
     pub peakrate: Option<Rate>,
-    /// The longest packet, which the bucket of the peak rate holds.
+    /// Maximum packet length; the size of the peak-rate bucket.
     pub mtu: Bytes,
-    /// What the shortest packet counts.
+    /// Minimum packet length that is charged.
     pub mpu: Bytes,
 }
 
 impl Default for Tbf {
-    /// Without the rate and burst, which must be said.
+    /// Has no rate and burst, which are required.
     fn default() -> Self {
         Self {
             rate: Rate::UNLIMITED,
@@ -80,8 +82,8 @@ impl Keyed for Tbf {
 }
 
 impl Tbf {
-    /// How much may wait where `latency` says it: what the bucket lets through in that time and the bucket itself, or with a
-    /// peak rate what that lets through, if it is less.
+    /// The queue bound from `latency`, if given: the bytes of the rate in that time plus the bucket; with a
+    /// peak rate, at most the bytes of the peak rate in that time plus its bucket.
     pub(crate) fn bound(&self) -> Option<Bound> {
         let latency = u128::from(self.latency?.nanos());
         let within = |rate: Rate, bucket: Bytes| {

@@ -1,4 +1,4 @@
-//! Classes below others, as shapers have them: who is whose parent, and whether that is a tree.
+//! Class trees of shapers: parents, and checks that the classes form a tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,24 @@ use super::class::place;
 use crate::node::Node;
 use crate::problem::{Found, Problem, one_of};
 
-/// The number of the class above this one.
+/// Index of this class's parent.
 pub(crate) fn parent(classes: &[Class], index: usize) -> Option<usize> {
     let name = classes[index].parent.as_ref()?;
     classes.iter().position(|class| class.name == *name)
 }
 
-/// Whether no class is below this one.
+/// Whether the class has no children.
 pub(crate) fn is_leaf(classes: &[Class], index: usize) -> bool {
     let name = &classes[index].name;
     !classes.iter().any(|class| class.parent.as_ref() == Some(name))
 }
 
-/// How many classes are above this one.
+/// Number of ancestors of the class.
 pub(crate) fn depth(classes: &[Class], index: usize) -> usize {
     std::iter::successors(parent(classes, index), |&above| parent(classes, above)).count()
 }
 
-/// That parents are there, stand before their children, and have no packets of their own.
+/// Checks that parents exist, precede their children, and have no packets of their own.
 pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
     let numbers: BTreeMap<&str, usize> =
         classes.iter().enumerate().map(|(number, class)| (class.name.as_str(), number)).collect();
@@ -42,7 +42,7 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
                 one_of(&others)
             )));
         };
-        // Where all stand before their children, none is below itself.
+        // If every parent precedes its children, there is no cycle.
         if above < index {
             continue;
         }
