@@ -1,9 +1,10 @@
-//! NetEm's language, as tc has it: `delay 100ms 20ms 25% loss 1% rate 1mbit limit 50`.
+//! NetEm options in tc syntax: `delay 100ms 20ms 25% loss 1% rate 1mbit limit 50`.
 //!
-//! A text is read ([`parse`]) into a [`Qdisc`], which becomes the keys of a link's direction
-//! ([`Qdisc::assignments`]) and is explained ([`Qdisc::explain`]) or written ([`Qdisc::text`]) again. The keys mean a
-//! **double queue** (Moe, "Implementing rate control in NetEm: untying the NetEm/tc tangle", 2013): `limit` bounds what
-//! waits for the `rate`, and not what is in flight behind it. What is the same and what is not: `docs/netem.md`.
+//! [`parse`] reads a text into a [`Qdisc`], which converts to the keys of a link's direction
+//! ([`Qdisc::assignments`]), to an explanation ([`Qdisc::explain`]), or back to text ([`Qdisc::text`]). The
+//! keys model a **double queue** (Moe, "Implementing rate control in NetEm: untying the NetEm/tc tangle",
+//! 2013): `limit` bounds the packets waiting for the `rate`, not those in flight after it. `docs/netem.md`
+//! lists what matches the kernel and what differs.
 //!
 //! ```
 //! let qdisc = narrows_scenario::netem::parse("delay 100ms loss 1% rate 1mbit limit 50")?;
@@ -59,8 +60,8 @@ use crate::two_hosts;
 
 /// The options, in the order in which tc shows them.
 ///
-/// The grammar is that of iproute2 (`tc/q_netem.c`, 6.9), and takes besides what tc prints: `p13`, `p`, `r`, `1-h`, `1-k`,
-/// `packetoverhead`, `cellsize` and `celloverhead` before their numbers.
+/// The grammar is that of iproute2 (`tc/q_netem.c`, 6.9). It also accepts the labels that tc prints: `p13`,
+/// `p`, `r`, `1-h`, `1-k`, `packetoverhead`, `cellsize` and `celloverhead` before their numbers.
 const OPTIONS: &[Row<Netem>] = &[
     limit::LIMIT,
     delay::DELAY,
@@ -76,51 +77,52 @@ const OPTIONS: &[Row<Netem>] = &[
     chance::GAP,
 ];
 
-/// What stands at the root of a device: a queueing discipline that this program understands.
+/// A root queueing discipline that narrows supports.
 #[derive(Clone, Debug)]
 pub struct Qdisc {
-    /// What it is.
+    /// The kind of qdisc.
     pub kind: Kind,
-    /// The options as they were written.
+    /// The options as written.
     clauses: Vec<Clause>,
 }
 
-/// Qdiscs are equal that mean the same.
+/// Qdiscs are equal if they have the same meaning.
 impl PartialEq for Qdisc {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
     }
 }
 
-/// The kinds of queueing disciplines.
+/// The kinds of qdiscs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// `netem`
     Netem(Box<Netem>),
-    /// `delay`: the emulator of delays that another program hands in (`sch_delay`).
+    /// `delay`: delays supplied by another program (`sch_delay`).
     Delay(FedDelay),
 }
 
-/// Names of texts in errors.
+/// Name of the text in errors.
 const NAME: &str = "netem";
 
-/// Reads options, with or without `root` and `netem` before them.
+/// Parses options, optionally preceded by `root` and `netem`.
 ///
 /// # Errors
-/// Point at the word, and say what is allowed there.
+/// The error points at the word, and says what is allowed there.
 pub fn parse(text: &str) -> Result<Qdisc, ScenarioError> {
     read_text(text).map_err(|problem| ScenarioError::new(NAME, text, vec![problem]))
 }
 
-/// Reads the options that a value of a scenario says.
+/// Parses the options in a value of a scenario.
 pub(crate) fn read(node: &Node) -> Result<Qdisc, Problem> {
     let text = node.text("the options of netem, such as \"delay 100ms 10ms loss 1%\"")?;
-    // Quotes stand around it, but for a text from a flag or an assignment. A text with escapes is pointed at roughly.
+    // The value is quoted, unless it comes from a flag or an assignment. In a string with escapes, the
+    // place in errors is approximate.
     let quote = node.span.len().saturating_sub(text.len()) / 2;
     read_text(text).map_err(|problem| problem.moved(node.span.start + quote))
 }
 
-/// The same for exact NetEm, which has no other kinds.
+/// Same for exact NetEm, which supports `netem` only.
 pub(crate) fn read_exact(node: &Node) -> Result<Netem, Problem> {
     match read(node)?.kind {
         Kind::Netem(netem) => Ok(*netem),
@@ -146,7 +148,7 @@ fn netem(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
     Ok(Qdisc { kind: Kind::Netem(Box::new(netem)), clauses: said.clauses() })
 }
 
-/// What goes together, as tc has it.
+/// Checks combinations of options, as tc does.
 fn check(netem: &Netem, said: &Said<'_>) -> Result<(), Problem> {
     let without_delay = netem.delay == Duration::ZERO;
     let reorders = !netem.reorder.share.is_zero() || netem.gap.is_some();
@@ -175,7 +177,7 @@ fn check(netem: &Netem, said: &Said<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Words that people take for options.
+/// Adds a hint for words that are often mistaken for options.
 fn hint(word: Word<'_>, problem: Problem) -> Problem {
     match word.text {
         "jitter" => word
@@ -191,7 +193,7 @@ fn hint(word: Word<'_>, problem: Problem) -> Problem {
     }
 }
 
-/// Reads the name of a queueing discipline and its options.
+/// Parses the name of a qdisc and its options.
 pub(crate) fn kind(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
     let Some(word) = words.take() else {
         return Err(Problem::new("the queueing discipline is missing")
@@ -204,7 +206,7 @@ pub(crate) fn kind(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
     }
 }
 
-/// A discipline that is not among these, with what stands for it.
+/// The error for another qdisc, with its replacement.
 fn other_kind(word: Word<'_>) -> Problem {
     const INSTEAD: &[(&str, &str)] = &[
         ("tbf", "netem's `rate`, or the keys `rate` and `queue` of a link"),
@@ -239,14 +241,16 @@ fn fed_delay(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
 }
 
 impl Netem {
-    /// The options as tc takes them, in the order in which tc shows them, without `limit` where that is the default.
+    /// The options in tc syntax, in the order in which tc shows them; `limit` only if it is not the
+    /// default.
     pub fn text(&self) -> String {
         row::show(OPTIONS, self)
     }
 }
 
 impl Qdisc {
-    /// The options as tc takes them, in the order in which tc shows them. Read again it is equal to this.
+    /// The options in tc syntax, in the order in which tc shows them. Parsing them again gives an equal
+    /// qdisc.
     pub fn text(&self) -> String {
         match &self.kind {
             Kind::Netem(netem) => netem.text(),
@@ -254,11 +258,11 @@ impl Qdisc {
         }
     }
 
-    /// The keys of a direction that say the same, and their values as they stand in a file. A key that is not among
-    /// them is as in a plain link.
+    /// The equivalent keys of a direction, with their values as written in a file. All other keys have the
+    /// value of a plain link.
     ///
     /// # Errors
-    /// When a scenario cannot say it.
+    /// If a scenario cannot express the options.
     pub fn assignments(&self) -> Result<Vec<Assignment>, ScenarioError> {
         let text = self.text();
         let keys = self.keys();
@@ -267,10 +271,11 @@ impl Qdisc {
         Ok(keys.into_iter().map(|(key, value)| (key, Node::new(value).toml())).collect())
     }
 
-    /// A scenario file of a client, a server and a link between them that does this both ways.
+    /// A scenario file of a client, a server and a link between them with these settings in both
+    /// directions.
     ///
     /// # Errors
-    /// As of [`Qdisc::assignments`].
+    /// As [`Qdisc::assignments`].
     pub fn scenario_text(&self) -> Result<String, ScenarioError> {
         let seed = self.seed().map_or(String::new(), |seed| {
             let quote = if i64::try_from(seed).is_ok() { "" } else { "\"" };
@@ -280,12 +285,12 @@ impl Qdisc {
         Ok(seed + &two_hosts::text(keys.iter().map(|(key, value)| (*key, value.as_str())), []))
     }
 
-    /// Whether both are of one kind: only then can one be changed into the other.
+    /// Whether both are of the same kind: only then can one be changed into the other.
     pub fn is_like(&self, other: &Self) -> bool {
         std::mem::discriminant(&self.kind) == std::mem::discriminant(&other.kind)
     }
 
-    /// The seed, where one is given.
+    /// The seed, if given.
     pub fn seed(&self) -> Option<u64> {
         match &self.kind {
             Kind::Netem(netem) => netem.seed,
@@ -293,7 +298,7 @@ impl Qdisc {
         }
     }
 
-    /// The same as values.
+    /// Same as values.
     pub(crate) fn keys(&self) -> Result<Vec<(&'static str, Value)>, Problem> {
         match &self.kind {
             Kind::Netem(netem) => netem.keys(),

@@ -1,13 +1,14 @@
-//! What `tc qdisc change` keeps of what was there.
+//! What `tc qdisc change` keeps of the previous settings.
 //!
-//! tc sends its options in parts, and sch_netem keeps a part that it is not sent (`netem_change` in `net/sched/sch_netem.c`,
-//! Linux 6.1). But one part is always sent, and with it what is not named in it is set back:
+//! tc sends its options in parts, and sch_netem keeps the parts that are not sent (`netem_change` in
+//! `net/sched/sch_netem.c`, Linux 6.1). One part is always sent, which resets every option in it that the
+//! command does not name:
 //!
 //! | named or not | what is not named |
 //! |---|---|
-//! | `limit`, `delay`, `duplicate`, `loss` of any kind, `reorder`, `gap`, `seed` | is as if nothing had been there: `change loss 1%` also takes the delay away |
+//! | `limit`, `delay`, `duplicate`, `loss` of any kind, `reorder`, `gap`, `seed` | is reset: `change loss 1%` also removes the delay |
 //! | `distribution`, `rate`, `corrupt`, `slot`, `ecn` | stays |
-//! | the correlations of delay, loss and duplication | stay, all three, where none of them is named |
+//! | the correlations of delay, loss and duplication | stay, all three, if none of them is named |
 
 use narrows_core::Duration;
 
@@ -16,7 +17,7 @@ use super::{Kind, Qdisc};
 use crate::units::Share;
 
 impl Qdisc {
-    /// What is there after a change to this: what `before` had and tc does not send again stays.
+    /// The settings after a change to this: settings of `before` that tc does not send stay.
     pub fn changed_from(self, before: &Self) -> Self {
         let kind = match (self.kind, &before.kind) {
             (Kind::Netem(netem), Kind::Netem(before)) => Kind::Netem(Box::new(netem.changed_from(before))),
@@ -39,7 +40,7 @@ impl Netem {
                 chance.correlation = old_loss;
             }
         }
-        // Of what does not vary, or never happens, a correlation is nothing.
+        // A correlation has no effect on a constant value, or on an event that never happens.
         if self.jitter == Duration::ZERO {
             self.delay_correlation = Share::ZERO;
         }
@@ -59,7 +60,7 @@ impl Netem {
     }
 }
 
-/// The correlation of random losses; zero where there are none.
+/// The correlation of random loss; zero without loss.
 fn random_correlation(loss: Option<LossOption>) -> Share {
     match loss {
         Some(LossOption::Random(chance)) => chance.correlation,

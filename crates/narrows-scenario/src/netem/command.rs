@@ -1,38 +1,38 @@
-//! Whole commands: `tc qdisc add dev eth0 root netem delay 100ms`.
+//! Complete commands: `tc qdisc add dev eth0 root netem delay 100ms`.
 
 use super::{NAME, Qdisc};
 use crate::dialect::{Word, Words, keyword};
 use crate::problem::{Found, Problem, ScenarioError};
 
-/// A command of tc about the queueing disciplines of devices.
+/// A `tc qdisc` command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// What to do.
+    /// The action.
     pub verb: Verb,
-    /// `-s`: with the counters.
+    /// `-s`: show statistics.
     pub statistics: bool,
-    /// `dev`: at which device; nothing for all of them.
+    /// `dev`: the device; `None` for all.
     pub device: Option<String>,
-    /// `parent`: where in another discipline; nothing for the root.
+    /// `parent`: the parent class; `None` for the root.
     pub parent: Option<String>,
-    /// `handle`: its own name for it.
+    /// `handle`: the qdisc's own handle.
     pub handle: Option<String>,
-    /// The discipline, where one is given.
+    /// The qdisc, if given.
     pub qdisc: Option<Qdisc>,
 }
 
-/// What a command does.
+/// The action of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Puts one where there is none.
+    /// Adds a qdisc; fails if there is one.
     Add,
-    /// Changes the one that is there.
+    /// Changes the existing qdisc.
     Change,
-    /// Changes the one that is there, or puts one there.
+    /// Changes the existing qdisc, or adds one.
     Replace,
-    /// Takes it away.
+    /// Deletes the qdisc.
     Delete,
-    /// Shows what is there.
+    /// Shows the qdisc.
     Show,
 }
 
@@ -48,15 +48,15 @@ const VERBS: &[(&str, Verb)] = &[
 ];
 
 impl Command {
-    /// Reads a command, with `tc` or without, as it is typed or published: a `#`, `$` or `sudo` before it is passed over.
+    /// Parses a command, with or without `tc`, as typed or published: ignores a leading `#`, `$` or `sudo`.
     ///
     /// # Errors
-    /// Point at the word, and say what is allowed there.
+    /// The error points at the word, and says what is allowed there.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         read(text).map_err(|problem| ScenarioError::new("tc", text, vec![problem]))
     }
 
-    /// Whether a text is meant as a command, and not as options alone.
+    /// Whether a text is a command rather than just options.
     pub fn is_meant(text: &str) -> bool {
         let mut words = Words::new(text);
         skip_prompt(&mut words);
@@ -84,7 +84,7 @@ fn read(text: &str) -> Result<Command, Problem> {
     let verb = match words.take() {
         None => Verb::Show,
         Some(word) => {
-            // `del` and `d` are so common that tc takes them, too.
+            // tc accepts abbreviations such as `del` and `d`.
             let word_is_beginning = VERBS.iter().find(|(name, _)| name.starts_with(word.text));
             match word_is_beginning {
                 Some((_, verb)) => *verb,
@@ -108,13 +108,13 @@ fn read(text: &str) -> Result<Command, Problem> {
     Ok(command)
 }
 
-/// Flags before the object; gives whether `-s` is among them.
+/// Parses flags before the object; returns whether `-s` is among them.
 pub(crate) fn flags(words: &mut Words<'_>) -> Result<bool, Problem> {
     let mut statistics = false;
     while let Some(word) = words.peek().filter(|word| word.text.starts_with('-')) {
         match word.text {
             "-s" | "-stat" | "-stats" | "-statistics" => statistics = true,
-            // How tc prints: of no meaning here.
+            // These flags control tc's output and have no effect here.
             "-d" | "-details" | "-p" | "-pretty" | "-n" => {}
             other => {
                 return Err(word
@@ -127,7 +127,7 @@ pub(crate) fn flags(words: &mut Words<'_>) -> Result<bool, Problem> {
     Ok(statistics)
 }
 
-/// `dev X`, `root`, `parent X`, `handle X`, and then the discipline.
+/// Parses `dev X`, `root`, `parent X`, `handle X`, followed by the qdisc.
 fn place(command: &mut Command, words: &mut Words<'_>) -> Result<(), Problem> {
     let mut at_root = None;
     while let Some(word) = words.peek() {
@@ -152,7 +152,7 @@ fn place(command: &mut Command, words: &mut Words<'_>) -> Result<(), Problem> {
                 command.handle = Some(words.expect(word, "a handle")?.text.into());
             }
             "refcnt" => {
-                // As tc prints it.
+                // As in tc's output.
                 words.take();
                 words.expect(word, "a number")?;
             }
@@ -185,7 +185,7 @@ fn discipline(command: &mut Command, words: &mut Words<'_>, root: Option<Word<'_
             .problem("`root` is missing before `netem`")
             .help("as in: dev access.down root netem delay 10ms"));
     }
-    // `tc qdisc del dev X root netem` may repeat the options, or not.
+    // `tc qdisc del dev X root netem` may repeat the options.
     command.qdisc = Some(super::kind(words)?);
     Ok(())
 }

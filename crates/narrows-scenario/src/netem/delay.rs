@@ -21,7 +21,7 @@ pub(super) const DELAY: Row<Netem> = Row {
             if jitter.text.ends_with('%') { problem.help(help) } else { problem }
         })?;
         let correlation = reader.correlation()?;
-        // What does not vary has none.
+        // A constant delay has no correlation.
         netem.delay_correlation = if netem.jitter > Duration::ZERO { correlation } else { Share::ZERO };
         Ok(())
     },
@@ -113,7 +113,7 @@ pub(super) const DELAY_KEY: Key = Key {
         if table.iter().any(|(key, _)| !known.contains(&key.name.as_str())) {
             return None;
         }
-        // A correlation in time is none of NetEm's.
+        // NetEm has no correlation over time.
         let correlation = table.get("correlation").map_or(Some(Share::ZERO), share)?;
         let (shape, delay, jitter) = distribution_of(table)?;
         (netem.delay, netem.jitter, netem.delay_correlation) = (delay, jitter, correlation);
@@ -122,7 +122,7 @@ pub(super) const DELAY_KEY: Key = Key {
     },
 };
 
-/// That of a constant delay, which is read before.
+/// The jitter of a constant delay, which is read first.
 pub(super) const JITTER: Key = Key {
     name: "jitter",
     plain: "\"0ms\"",

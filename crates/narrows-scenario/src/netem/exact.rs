@@ -1,4 +1,4 @@
-//! NetEm's single queue as the engine has it: every number as tc would hand it to the kernel.
+//! NetEm's single queue for the engine: all numbers as tc passes them to the kernel.
 
 use narrows_core::model::builtin_table;
 use narrows_core::netem as exact;
@@ -11,14 +11,14 @@ use crate::tables;
 use crate::units::Share;
 
 impl Netem {
-    /// The options in the kernel's terms. A rate is in whole bytes a second, as tc has it, and the seed is the
-    /// scenario's. `node` is where the options stand.
+    /// The options in the kernel's units. The rate is in whole bytes per second, as in tc, and the seed is
+    /// the scenario's. `node` is the place of the options.
     ///
     /// # Errors
-    /// Where a table cannot be read, or the kernel would not take a value.
+    /// If a table cannot be read, or the kernel would reject a value.
     pub(crate) fn exact(&self, node: &Node, files: &Files) -> Result<exact::Netem, Problem> {
         let table = |shape: &Shape| table(shape, node, files);
-        // tc forgets a correlation of duplication unless it has another one to send.
+        // tc sends a correlation of duplication only together with another correlation.
         let correlates = !self.delay_correlation.is_zero()
             || !self.reorder.correlation.is_zero()
             || !self.corrupt.correlation.is_zero()
@@ -70,7 +70,7 @@ impl Netem {
     }
 }
 
-/// The table of a distribution; none for a uniform one, which NetEm works out.
+/// The table of a distribution; `None` for a uniform one, which NetEm computes.
 fn table(shape: &Shape, node: &Node, files: &Files) -> Result<Option<exact::Table>, Problem> {
     let values = match shape {
         Shape::Uniform => return Ok(None),
@@ -106,7 +106,7 @@ fn chance(Chance { share: probability, correlation }: Chance) -> exact::Chance {
     exact::Chance { share: share(probability), correlation: share(correlation) }
 }
 
-/// As tc works it out, from the nearest double to the percentage.
+/// Converts as tc does, from the double nearest to the percentage.
 fn share(share: Share) -> exact::Share {
     exact::Share::from_percent(share.as_f64() * 100.0).expect("a share is between 0 and 1")
 }

@@ -1,4 +1,4 @@
-//! What a text means, in words: option by option, with what each bare number was taken as.
+//! Explains NetEm options in words, one by one, including how each number without a unit was interpreted.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use super::row::{Clause, Row};
 use super::words::wrapped;
 use super::{FedDelay, Kind, OPTIONS, Qdisc, fed};
 
-/// The words for a text.
+/// Explanation of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The options in the order in which they were written.
     pub options: Vec<ExplainedOption>,
-    /// What holds because something was not said.
+    /// Notes about defaults that apply.
     pub notes: Vec<String>,
 }
 
-/// The words for an option.
+/// Explanation of one option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedOption {
-    /// As it was written.
+    /// The option as written.
     pub text: String,
-    /// Numbers without a unit, and what each was taken as.
+    /// Numbers without a unit, and how each was interpreted.
     pub bare_numbers: Vec<(String, String)>,
     /// What it does, in sentences.
     pub meaning: Vec<String>,
 }
 
 impl Qdisc {
-    /// Says what each option does.
+    /// Explains each option.
     pub fn explain(&self) -> Explanation {
         let (options, notes) = match &self.kind {
             Kind::Netem(netem) => {
@@ -56,7 +56,7 @@ fn explained<T>(clauses: &[Clause], rows: &[Row<T>], options: &T) -> Vec<Explain
 }
 
 impl Netem {
-    /// What was not said.
+    /// Notes about defaults that apply.
     fn notes(&self, clauses: &[Clause]) -> Vec<String> {
         let said = |option| clauses.iter().any(|clause| clause.option == option);
         let mut notes = Vec::new();
@@ -77,7 +77,7 @@ impl Netem {
     }
 }
 
-/// A paragraph for each option, as a person reads it.
+/// One paragraph for each option, for people.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for option in &self.options {

@@ -1,5 +1,5 @@
-//! `delay [limit N] [reorder true|false]`: the emulator of delays that another program hands in, as the tc of reference
-//! "sch_delay" reads it. Without `reorder` packets keep their order.
+//! `delay [limit N] [reorder true|false]`: delays supplied by another program, in the syntax of the tc of
+//! reference "sch_delay". Without `reorder`, packets keep their order.
 
 use narrows_core::queue::Bound;
 
@@ -12,15 +12,15 @@ use crate::keys::kind::text;
 use crate::node::Value;
 use crate::problem::Found;
 
-/// The feed that takes the place of the device of `sch_delay`.
+/// Name of the feed that replaces the device of `sch_delay`.
 const FEED: &str = "delay";
 
 /// The options of `delay [limit N] [reorder true|false]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FedDelay {
-    /// The most packets that are held.
+    /// Maximum number of packets held.
     pub limit: u64,
-    /// Whether packets leave by their due times, and not in the order in which they came.
+    /// Whether packets leave by their due times instead of in order of arrival.
     pub reorder: bool,
 }
 
@@ -72,7 +72,7 @@ pub(super) const OPTIONS: &[Row<FedDelay>] = &[
 ];
 
 impl FedDelay {
-    /// The keys of a direction that say the same.
+    /// The equivalent keys of a direction.
     pub(super) fn keys(self) -> Vec<(&'static str, Value)> {
         let mut keys = vec![
             ("delay", table([("feed", text(FEED)), ("on-empty", text("zero"))])),

@@ -1,8 +1,9 @@
-//! What the options mean as keys of a link's direction, the double queue, and the way back: what the keys of a direction
-//! are in NetEm's words, for `tc qdisc show`.
+//! Converts NetEm options to the keys of a link's direction (the double queue), and the keys back to NetEm
+//! options for `tc qdisc show`.
 //!
-//! A link need not have been made by these words, and what is in force is nowhere kept but in its keys: whatever changed
-//! them, a file, a timeline, `narrows set` or `narrows tc`, the words that are shown mean what the link does.
+//! The settings of a link are stored only in its keys, which need not come from NetEm options. Whatever
+//! changed them (a file, a timeline, `narrows set` or `narrows tc`), the options shown match the link's
+//! current behaviour.
 
 use narrows_core::Duration;
 
@@ -14,7 +15,7 @@ use crate::node::{Node, Value};
 use crate::problem::Problem;
 use crate::units::Share;
 
-/// A key of a direction, and its value as it stands in a file.
+/// A key of a direction, and its value as written in a file.
 pub type Assignment = (&'static str, String);
 
 const KEYS: &[Key] = &[
@@ -36,10 +37,10 @@ const KEYS: &[Key] = &[
 ];
 
 impl Netem {
-    /// The keys of a direction that say the same, and their values; what has no effect is left out.
+    /// The equivalent keys of a direction with their values, without those that have no effect.
     ///
     /// # Errors
-    /// When a scenario cannot say it: cells that lose bytes on the wire.
+    /// If a scenario cannot express the options: cells that lose bytes on the wire.
     pub(crate) fn keys(&self) -> Result<Vec<(&'static str, Value)>, Problem> {
         let mut keys = Vec::new();
         for key in KEYS {
@@ -48,12 +49,14 @@ impl Netem {
         Ok(keys)
     }
 
-    /// Whether packets overtake one another as their delays have it. With a rate each is due after the one before it.
+    /// Whether packets overtake one another due to their delays. With a rate, each packet is due after the
+    /// one before it.
     pub(crate) fn overtakes(&self) -> bool {
         self.jitter > Duration::ZERO && !self.has_rate()
     }
 
-    /// Which packets skip the delay, of those that the gap leaves: a gap alone means all of them.
+    /// The share of candidates that skip the delay, and the gap. A gap alone means that all candidates skip
+    /// it.
     pub(crate) fn reordering(&self) -> Option<(Chance, u32)> {
         match (self.reorder.share.is_zero(), self.gap.unwrap_or(0)) {
             (true, 0) => None,
@@ -63,27 +66,27 @@ impl Netem {
     }
 }
 
-/// What a direction does, in NetEm's words as far as they go.
+/// The current settings of a direction as NetEm options, as far as NetEm can express them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurrentConfig {
-    /// Nothing for a plain link, or one of which NetEm could say nothing.
+    /// The qdisc; `None` for a plain link, or for one that NetEm cannot express at all.
     pub qdisc: Option<Qdisc>,
     /// Whether it is NetEm's single queue.
     pub exact: bool,
-    /// Keys of the direction whose values NetEm has no words for.
+    /// Keys of the direction whose values NetEm cannot express.
     pub unrepresentable: Vec<&'static str>,
-    /// The keys that NetEm has to do with and that are not as in a plain link: what another qdisc replaces.
+    /// Keys related to NetEm that differ from a plain link: those that another qdisc replaces.
     pub keys: Vec<&'static str>,
 }
 
-/// What the keys of a direction that differ from a plain link say, in NetEm's words.
+/// Converts the keys of a direction that differ from a plain link to NetEm options.
 pub(crate) fn current_config(entries: &[(&'static str, String)], around: Around) -> CurrentConfig {
     let said = |name: &str| entries.iter().find(|(key, _)| *key == name).map(|(_, text)| text);
     let keys: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|key| said(key).is_some()).collect();
     if let Some(text) = said("exact-netem") {
         let mut exact = super::read(&Node::typed(text, 0)).ok();
         if let Some(Qdisc { kind: Kind::Netem(netem), .. }) = &mut exact {
-            // It is in force, as it has no other in its place, and tc shows it always.
+            // The limit applies, as no other key replaces it, and tc always shows it.
             netem.limit.get_or_insert(DEFAULT_LIMIT);
         }
         return CurrentConfig { qdisc: exact, exact: true, unrepresentable: Vec::new(), keys };
@@ -108,7 +111,7 @@ fn finish(
     let shown = |kind| Some(Qdisc { kind, clauses: Vec::new() });
     let qdisc = if fed {
         let limit = netem.limit.unwrap_or(DEFAULT_LIMIT);
-        // All that netem would say, `delay` cannot.
+        // `delay` cannot express any NetEm option.
         if (Netem { limit: None, ..netem }) != Netem::default() {
             unrepresentable
                 .extend(keys.iter().filter(|key| !["delay", "line-limit", "order"].contains(*key)));
@@ -116,7 +119,8 @@ fn finish(
         unrepresentable.dedup();
         shown(Kind::Delay(FedDelay { limit, reorder: allow }))
     } else {
-        // Order is allowed where NetEm has packets overtake, and else it makes no difference to a delay that is constant.
+        // The packet order must be `allow` where NetEm lets packets overtake; for a constant delay it makes
+        // no difference.
         if netem.jitter > Duration::ZERO && netem.overtakes() != allow {
             unrepresentable.push("order");
         }
@@ -125,11 +129,11 @@ fn finish(
     CurrentConfig { qdisc, exact: false, unrepresentable, keys }
 }
 
-/// The assignments that put a qdisc, or a plain link, in the place of what is in force: `keys` are those of [`CurrentConfig`],
-/// and `exact` says whether the qdisc is to be NetEm's single queue.
+/// The assignments that replace the current settings by a qdisc, or by a plain link. `keys` are those of
+/// [`CurrentConfig`]; `exact` makes the qdisc NetEm's single queue.
 ///
 /// # Errors
-/// When a scenario cannot say what the qdisc does.
+/// If a scenario cannot express the qdisc.
 pub fn replacement<T: AsRef<str>>(
     keys: &[T],
     exact: bool,
@@ -140,13 +144,13 @@ pub fn replacement<T: AsRef<str>>(
         Some(qdisc) => qdisc.assignments()?,
         None => Vec::new(),
     };
-    // What schedules stays beside a discipline that says nothing of it, and goes with a plain link.
+    // A scheduler stays if a qdisc does not mention it; a plain link removes it.
     let mut all = reset(keys, &new, qdisc.is_some());
     all.extend(new);
     Ok(all)
 }
 
-/// The assignments that make keys plain which are in force and which `new` says nothing of.
+/// The assignments that reset those current keys that `new` does not set.
 pub(crate) fn reset<T: AsRef<str>>(keys: &[T], new: &[Assignment], keeps_scheduler: bool) -> Vec<Assignment> {
     let replaced = |key: &&Key| {
         let was = keys.iter().any(|name| name.as_ref() == key.name);

@@ -38,7 +38,7 @@ pub(super) const LIMIT: Row<Netem> = Row {
     },
 };
 
-/// Where there is a rate to wait for.
+/// With a rate, the limit bounds the queue.
 pub(super) const QUEUE: Key = Key {
     name: "queue",
     plain: "\"fifo\"",
@@ -59,7 +59,7 @@ pub(super) const QUEUE: Key = Key {
     },
 };
 
-/// Where there is none.
+/// Without a rate, the limit bounds the delay line.
 pub(super) const LINE_LIMIT: Key = Key {
     name: "line-limit",
     plain: "\"unlimited\"",

@@ -18,7 +18,7 @@ pub(super) const LOSS: Row<Netem> = Row {
     },
     show: |netem| {
         Some(match netem.loss? {
-            // A loss of nothing is said, too: `ecn` stands beside it.
+            // A loss of 0% is shown too, as `ecn` requires a loss.
             LossOption::Random(chance) => chance.show().unwrap_or_else(|| chance.share.to_string()),
             LossOption::State { p13, p31, p32, p23, p14 } => format!("state {p13} {p31} {p32} {p23} {p14}"),
             LossOption::GilbertElliott { p, r, loss_bad, loss_good } => {
@@ -69,7 +69,7 @@ fn read(word: Word<'_>, reader: &mut Reader<'_, '_>) -> Result<LossOption, Probl
     }
 }
 
-/// Percentages, each of which may have its name before it, up to the first that is missing.
+/// Percentages, each optionally preceded by its label, up to the first missing one.
 fn labelled<const N: usize>(
     labels: [&str; N],
     reader: &mut Reader<'_, '_>,

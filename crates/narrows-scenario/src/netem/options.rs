@@ -1,36 +1,38 @@
-//! What the options of NetEm come to, as values.
+//! NetEm options as values.
 
 use narrows_core::{Duration, Rate};
 
 use crate::units::Share;
 
-/// What may be held where no `limit` is given.
+/// Default `limit` in packets.
 pub const DEFAULT_LIMIT: u64 = 1000;
 
-/// The options of one `netem`, each as it was given or as tc fills it in.
+/// The options of one `netem`, as given or with tc's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Netem {
-    /// `limit`, in packets; nothing where it is not given ([`DEFAULT_LIMIT`]).
+    /// `limit`, in packets; `None` for [`DEFAULT_LIMIT`].
     pub limit: Option<u64>,
     /// `delay TIME`: the mean.
     pub delay: Duration,
-    /// `delay … JITTER`: half the width of the uniform distribution, or the standard deviation of a named one.
+    /// `delay … JITTER`: half the width of the uniform distribution, or the standard deviation of another
+    /// one.
     pub jitter: Duration,
     /// `delay … … CORRELATION`.
     pub delay_correlation: Share,
-    /// `distribution`: that of the delay; uniform where none is named.
+    /// `distribution` of the delay; uniform if not given.
     pub distribution: Option<Shape>,
     /// `loss`.
     pub loss: Option<LossOption>,
-    /// `ecn`: where a packet can be marked, a loss marks it.
+    /// `ecn`: mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
     /// `duplicate`.
     pub duplicate: Chance,
-    /// `corrupt`: one bit of a packet.
+    /// `corrupt`: flip one bit of a packet.
     pub corrupt: Chance,
-    /// `reorder`: packets that skip the delay. A `gap` without `reorder` is one of 100 %, as it was in older kernels.
+    /// `reorder`: packets that skip the delay. A `gap` without `reorder` implies 100 %, as in older
+    /// kernels.
     pub reorder: Chance,
-    /// `gap`: of so many packets all but the last keep their delay.
+    /// `gap`: of this many packets, all but the last keep their delay.
     pub gap: Option<u32>,
     /// `rate`.
     pub rate: Option<RateOption>,
@@ -40,48 +42,49 @@ pub struct Netem {
     pub seed: Option<u64>,
 }
 
-/// A probability and the correlation of the draws that decide it, as NetEm's `PERCENT [CORRELATION]`.
+/// A probability and the correlation of its draws: NetEm's `PERCENT [CORRELATION]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chance {
-    /// How often.
+    /// Probability.
     pub share: Share,
-    /// Between a draw and the one before it.
+    /// Correlation of each draw with the previous one.
     pub correlation: Share,
 }
 
-/// The models of `loss`.
+/// Models of `loss`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossOption {
     /// `loss [random] PERCENT [CORRELATION]`
     Random(Chance),
-    /// `loss state P13 [P31 [P32 [P23 [P14]]]]`: the Markov chain of 4 states of Salsano, Ludovici and Ordine.
+    /// `loss state P13 [P31 [P32 [P23 [P14]]]]`: the four-state Markov chain of Salsano, Ludovici and
+    /// Ordine.
     State {
-        /// From good to lost in a burst.
+        /// From good to burst loss.
         p13: Share,
-        /// Back; 1 − `p13` where not given.
+        /// From burst loss to good. Default: 1 − `p13`.
         p31: Share,
-        /// From lost to received within a burst; 0 where not given.
+        /// From burst loss to reception in the burst. Default: 0.
         p32: Share,
-        /// Back; 1 where not given.
+        /// From reception in the burst to burst loss. Default: 1.
         p23: Share,
-        /// From good to a single loss; 0 where not given.
+        /// From good to an isolated loss. Default: 0.
         p14: Share,
     },
-    /// `loss gemodel P [R [1-H [1-K]]]`: Gilbert and Elliott's.
+    /// `loss gemodel P [R [1-H [1-K]]]`: the Gilbert-Elliott model.
     GilbertElliott {
         /// From good to bad.
         p: Share,
-        /// From bad to good; 1 − `p` where not given.
+        /// From bad to good. Default: 1 − `p`.
         r: Share,
-        /// `1-H`, the loss in the bad state; 1 where not given.
+        /// `1-H`, the loss probability in the bad state. Default: 1.
         loss_bad: Share,
-        /// `1-K`, the loss in the good state; 0 where not given.
+        /// `1-K`, the loss probability in the good state. Default: 0.
         loss_good: Share,
     },
 }
 
 impl LossOption {
-    /// Whether it never loses a packet, whatever its state.
+    /// Whether it never loses a packet in any state.
     pub fn is_none(self) -> bool {
         match self {
             Self::Random(chance) => chance.share.is_zero(),
@@ -91,7 +94,7 @@ impl LossOption {
     }
 }
 
-/// The shape of a distribution of delays: its mean and standard deviation are said elsewhere.
+/// Shape of a delay distribution; its mean and standard deviation are separate options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// From mean − jitter to mean + jitter.
@@ -102,12 +105,12 @@ pub enum Shape {
     Pareto,
     /// NetEm's table of a quarter normal and three quarters of that Pareto distribution.
     ParetoNormal,
-    /// A table of one's own, by the name of its file.
+    /// A custom table, by its file name.
     File(String),
 }
 
 impl Shape {
-    /// The shapes that have a name.
+    /// The shapes with a name.
     pub(crate) const NAMED: [(&str, Self); 4] = [
         ("uniform", Self::Uniform),
         ("normal", Self::Normal),
@@ -115,7 +118,7 @@ impl Shape {
         ("paretonormal", Self::ParetoNormal),
     ];
 
-    /// As tc is told: a name, or the name of a file.
+    /// The word for tc: a name, or a file name.
     pub fn word(&self) -> &str {
         match self {
             Self::File(name) => name,
@@ -127,51 +130,51 @@ impl Shape {
 /// `rate RATE [PACKETOVERHEAD] [CELLSIZE] [CELLOVERHEAD]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateOption {
-    /// Bits a second.
+    /// Rate in bits per second.
     pub rate: Rate,
-    /// Bytes that each packet has more on the wire; perhaps fewer than none.
+    /// Additional bytes per packet on the wire; may be negative.
     pub packet_overhead: i32,
-    /// Bytes of payload in a cell; none where packets are not cut into cells.
+    /// Payload bytes per cell; 0 if packets are not segmented into cells.
     pub cell_size: u32,
-    /// Bytes that each cell has more on the wire; perhaps fewer than none.
+    /// Additional bytes per cell on the wire; may be negative.
     pub cell_overhead: i32,
 }
 
-/// `slot …`: packets leave together, when a slot opens.
+/// `slot …`: packets leave together, when a slot starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// How long it takes until the next one opens.
+    /// Time to the next slot.
     pub gap: SlotGap,
-    /// The most packets of a slot; 0 is any number.
+    /// Maximum number of packets per slot; 0 for no limit.
     pub packets: u32,
-    /// The most bytes of a slot; 0 is any number.
+    /// Maximum number of bytes per slot; 0 for no limit.
     pub bytes: u32,
 }
 
 impl Slot {
-    /// Whether there are slots at all: with a gap of zero there are none, whatever else is said of them.
+    /// Whether there are slots: a zero gap disables them, whatever the other settings.
     pub fn is_some(&self) -> bool {
         !matches!(self.gap, SlotGap::Between { high: Duration::ZERO, .. })
     }
 }
 
-/// The time from one slot to the next.
+/// Time from one slot to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SlotGap {
     /// `slot MIN [MAX]`: uniform.
     Between {
-        /// The least.
+        /// Minimum.
         low: Duration,
-        /// The most.
+        /// Maximum.
         high: Duration,
     },
     /// `slot distribution SHAPE DELAY JITTER`
     Distribution {
-        /// Its shape.
+        /// Shape.
         shape: Shape,
-        /// Its mean.
+        /// Mean.
         delay: Duration,
-        /// Its standard deviation, or half the width of a uniform one.
+        /// Standard deviation, or half the width of a uniform distribution.
         jitter: Duration,
     },
 }

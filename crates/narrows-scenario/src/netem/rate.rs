@@ -1,4 +1,4 @@
-//! `rate`, and what counts as a packet's length there.
+//! `rate`, and what it counts as the length of a packet.
 
 use narrows_core::Rate;
 use narrows_core::queue::Bound;
@@ -14,7 +14,7 @@ use crate::node::{Table, Value};
 use crate::problem::Problem;
 use crate::units as scenario;
 
-/// The bytes of an Ethernet header, which NetEm counts and `overhead = "ip"` does not.
+/// Size of the Ethernet header, which NetEm counts and `overhead = "ip"` does not.
 const LINK_HEADER: i32 = 14;
 
 pub(super) const RATE: Row<Netem> = Row {
@@ -25,7 +25,7 @@ pub(super) const RATE: Row<Netem> = Row {
     },
     show: |netem| {
         let RateOption { rate, packet_overhead, cell_size, cell_overhead } = netem.rate?;
-        // A scenario's units are tc's, too; it has two words besides.
+        // A scenario's rate units are also tc's. A scenario has two additional words.
         let mut text = if rate == Rate::DOWN { "0bit".into() } else { rate.to_string() };
         let numbers = [i64::from(packet_overhead), cell_size.into(), cell_overhead.into()];
         let said = numbers.iter().rposition(|number| *number != 0).map_or(0, |last| last + 1);
@@ -53,7 +53,7 @@ fn read(word: Word<'_>, reader: &mut Reader<'_, '_>) -> Result<RateOption, Probl
         reader.note(number, taken_as(value));
         Ok(value)
     };
-    /// Far more than any link layer adds, as in a scenario.
+    /// Limit far above the overhead of any link layer, as in a scenario.
     const MOST: i64 = 65_536;
     let packet_overhead =
         bytes("packetoverhead", -MOST, MOST, |bytes| format!("{bytes} bytes more for each packet"))? as i32;
@@ -91,7 +91,7 @@ fn explain(netem: &Netem) -> Vec<String> {
 }
 
 impl Netem {
-    /// The rate, but one of zero, which is none to netem.
+    /// The rate, unless it is zero, which netem treats as none.
     fn real_rate(&self) -> Option<RateOption> {
         self.rate.filter(|rate| rate.rate.bits_per_second() > 0)
     }
@@ -131,7 +131,7 @@ pub(super) const OVERHEAD: Key = Key {
     name: "overhead",
     plain: "\"ip\"",
     write: |netem| netem.real_rate().map(overhead).transpose(),
-    // Said with the rate, or of no effect without one.
+    // Covered by the rate, or without effect if there is none.
     read: |reading, _| (reading.direction.overhead.minimum == 0).then_some(()),
 };
 

@@ -1,7 +1,8 @@
-//! What an option of a queueing discipline is, and what a key of a direction is to NetEm: a row each.
+//! Rows that define the options of a qdisc, and rows that relate the keys of a direction to NetEm.
 //!
-//! From the rows of a discipline's options come its grammar, its text and its explanation; from those of the keys what the
-//! options mean, and the way back from what is in force. Each option has its rows in the file of its name.
+//! The rows of a qdisc's options define its grammar, its text and its explanation. The rows of the keys
+//! define the conversion of options to keys and back. The rows of each option are in the file with its
+//! name.
 
 use narrows_core::Rate;
 use narrows_core::queue::Bound;
@@ -17,19 +18,19 @@ use crate::units::Share;
 pub(super) const PERCENTAGE: &str = "a percentage";
 pub(super) const TIME: &str = "a time";
 
-/// An option of the discipline whose options are `T`.
+/// One option of the qdisc whose options are `T`.
 pub(super) struct Row<T: 'static> {
-    /// Its word, which is the one that is shown, and others that mean the same.
+    /// Its word, which is used in output, followed by synonyms.
     pub(super) words: &'static [&'static str],
-    /// Reads what follows the word.
+    /// Parses what follows the word.
     pub(super) read: fn(&mut T, Word<'_>, &mut Reader<'_, '_>) -> Result<(), Problem>,
-    /// What follows the word as tc takes it; nothing where the option need not be said.
+    /// What follows the word in tc syntax; `None` if the option is not needed.
     pub(super) show: fn(&T) -> Option<String>,
     /// What it does, in sentences.
     pub(super) explain: fn(&T) -> Vec<String>,
 }
 
-/// The options as tc takes them, in the order of the rows.
+/// The options in tc syntax, in the order of the rows.
 pub(super) fn show<T>(rows: &[Row<T>], options: &T) -> String {
     let shown = |row: &Row<T>| {
         let after = (row.show)(options)?;
@@ -38,28 +39,28 @@ pub(super) fn show<T>(rows: &[Row<T>], options: &T) -> String {
     rows.iter().filter_map(shown).collect::<Vec<_>>().join(" ")
 }
 
-/// One option as it was written, for the explanation.
+/// One option as written, for the explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Clause {
     /// The first of its words.
     pub(super) option: &'static str,
-    /// Its words, with one space between them.
+    /// Its words, separated by single spaces.
     pub(super) text: String,
-    /// Numbers that had no unit, each with what it was taken as.
+    /// Numbers without a unit, and how each was interpreted.
     pub(super) bare: Vec<(String, String)>,
 }
 
-/// The words that are left, and what is noted of those that were read.
+/// The remaining words, and notes about those already read.
 pub(super) struct Reader<'w, 't> {
     pub(super) words: &'w mut Words<'t>,
     bare: Vec<(String, String)>,
 }
 
-/// Options that were read, each with the word that named it.
+/// Options already read, each with the word that named it.
 pub(super) struct Said<'t>(Vec<(Clause, Word<'t>)>);
 
 impl<'t> Said<'t> {
-    /// The word that named an option, if it was said.
+    /// The word that named an option, if it was given.
     pub(super) fn word(&self, option: &str) -> Option<Word<'t>> {
         self.0.iter().find(|(clause, _)| clause.option == option).map(|(_, word)| *word)
     }
@@ -69,7 +70,7 @@ impl<'t> Said<'t> {
     }
 }
 
-/// Reads options up to the end of the text. `what` is what one of them is, as in "option of netem".
+/// Parses options up to the end of the text. `what` describes an option, as in "option of netem".
 pub(super) fn read_all<'t, T>(
     rows: &'static [Row<T>],
     what: &str,
@@ -101,13 +102,13 @@ pub(super) fn read_all<'t, T>(
 }
 
 impl<'t> Reader<'_, 't> {
-    /// Takes a value out of what was read, and notes what a bare number was taken as.
+    /// Returns the parsed value, and notes how a number without a unit was interpreted.
     pub(super) fn keep<T>(&mut self, word: Word<'_>, read: Read<T>) -> T {
         self.bare.extend(read.taken_as.map(|taken| (word.text.to_owned(), taken)));
         read.value
     }
 
-    /// Notes what a number that never has a unit was taken as.
+    /// Notes how a number that never has a unit was interpreted.
     pub(super) fn note(&mut self, word: Word<'_>, taken_as: String) {
         self.bare.push((word.text.into(), taken_as));
     }
@@ -121,7 +122,7 @@ impl<'t> Reader<'_, 't> {
         read(word).map(|read| self.keep(word, read))
     }
 
-    /// The value of the next word, which `after` must have. `what` says what it is, with its article.
+    /// The value of the next word, which must follow `after`. `what` describes it, with its article.
     pub(super) fn expect<T>(
         &mut self,
         after: Word<'_>,
@@ -132,56 +133,56 @@ impl<'t> Reader<'_, 't> {
         self.value(word, read)
     }
 
-    /// A percentage that must follow, and the correlation that may.
+    /// A required percentage, and an optional correlation.
     pub(super) fn chance(&mut self, after: Word<'_>) -> Result<Chance, Problem> {
         let number = self.words.expect(after, PERCENTAGE)?;
         self.chance_of(number)
     }
 
-    /// The same, of which the percentage is there already.
+    /// Same, with the percentage already read.
     pub(super) fn chance_of(&mut self, number: Word<'_>) -> Result<Chance, Problem> {
         let share = self.value(number, units::percent)?;
         let correlation = self.correlation()?;
-        // Of what never happens nothing depends on anything.
+        // An event that never happens has no correlation.
         let correlation = if share.is_zero() { Share::ZERO } else { correlation };
         Ok(Chance { share, correlation })
     }
 
-    /// The correlation that may follow.
+    /// An optional correlation.
     pub(super) fn correlation(&mut self) -> Result<Share, Problem> {
         self.words.take_number(false).map_or(Ok(Share::ZERO), |number| self.value(number, units::percent))
     }
 }
 
-/// A key of a direction that NetEm has to do with: what another discipline replaces.
+/// A key of a direction that relates to NetEm, which another qdisc replaces.
 pub(super) struct Key {
     pub(super) name: &'static str,
-    /// Its value in a plain link, as it stands in a file.
+    /// Its value in a plain link, as written in a file.
     pub(super) plain: &'static str,
-    /// What the options say of it; nothing where it stays as in a plain link.
+    /// Its value from the options; `None` for the value of a plain link.
     pub(super) write: fn(&Netem) -> Result<Option<Value>, Problem>,
-    /// What its value says of the options; nothing where NetEm has no words for it.
+    /// Converts its value to options; `None` if NetEm cannot express it.
     pub(super) read: fn(&mut InReading, &Node) -> Option<()>,
 }
 
 impl Key {
-    /// One of which NetEm says nothing.
+    /// A key that NetEm cannot express.
     pub(super) const fn unrepresentable(name: &'static str, plain: &'static str) -> Self {
         Self { name, plain, write: |_| Ok(None), read: |_, _| None }
     }
 }
 
-/// What the keys of a direction have come to so far.
+/// The options converted so far from the keys of a direction.
 pub(super) struct InReading {
     pub(super) netem: Netem,
-    /// Whether delays come from a feed.
+    /// Whether the delays come from a feed.
     pub(super) fed: bool,
     /// Whether packets may overtake one another.
     pub(super) allow: bool,
     pub(super) direction: Around,
 }
 
-/// What a key's words depend on besides its value.
+/// What the options of a key depend on besides its value.
 #[derive(Clone, Copy)]
 pub(crate) struct Around {
     pub(crate) rate: Rate,

@@ -1,4 +1,4 @@
-//! The name of a distribution: one of four, or that of a table's file.
+//! Names of distributions: one of four, or a table's file name.
 
 use super::options::Shape;
 use crate::dialect::{Word, Words};
@@ -9,7 +9,7 @@ pub(super) fn read(after: Word<'_>, words: &mut Words<'_>) -> Result<Shape, Prob
     if let Some((_, shape)) = Shape::NAMED.iter().find(|(known, _)| *known == name.text) {
         return Ok(shape.clone());
     }
-    // tc looks for NAME.dist in its own folder; here a name says which file.
+    // tc searches its own folder for NAME.dist; here the name is that of the file.
     let is_file = name.text.ends_with(".dist") || name.text.contains('/');
     let names = Shape::NAMED.map(|(name, _)| name);
     let close = nearest(name.text, names).filter(|near| strsim::jaro_winkler(near, name.text) > 0.88);

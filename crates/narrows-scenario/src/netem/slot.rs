@@ -16,7 +16,7 @@ pub(super) const SLOT: Row<Netem> = Row {
     words: &["slot"],
     read: |netem, word, reader| {
         let gap = gap(word, reader)?;
-        // tc takes them in this order only; either order says the same.
+        // tc accepts only this order. Here both orders mean the same.
         let mut bytes = most("bytes", reader)?;
         let packets = most("packets", reader)?;
         if bytes == 0 {
@@ -74,7 +74,7 @@ fn gap(word: Word<'_>, reader: &mut Reader<'_, '_>) -> Result<SlotGap, Problem> 
     Ok(SlotGap::Distribution { shape, delay, jitter })
 }
 
-/// `bytes N` or `packets N`, or a beginning of the word; zero where it does not follow.
+/// `bytes N` or `packets N`, or an abbreviation of the word; zero if it does not follow.
 fn most(label: &str, reader: &mut Reader<'_, '_>) -> Result<u32, Problem> {
     let is_label = |word: &Word<'_>| word.text.len() > 1 && label.starts_with(word.text);
     let Some(word) = reader.words.peek().filter(is_label) else { return Ok(0) };

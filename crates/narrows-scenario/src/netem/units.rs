@@ -1,4 +1,5 @@
-//! Numbers as tc reads them: what a bare one means depends on the place, and sizes count in 1024.
+//! Numbers as tc parses them: the meaning of a number without a unit depends on the place, and size
+//! prefixes are powers of 1024.
 
 use narrows_core::{Duration, Rate};
 
@@ -8,7 +9,7 @@ use crate::problem::{Found, Problem};
 use crate::units::Share;
 use crate::units::decimal::{Decimal, Misfit};
 
-/// Units, each in units of the smallest.
+/// Units, as multiples of the smallest one.
 type Units = &'static [(&'static str, u128)];
 
 const TIMES: Units = &[
@@ -26,7 +27,7 @@ const TIMES: Units = &[
     ("nsecs", 1),
 ];
 
-/// In bits a second. `bps` is bytes a second to tc.
+/// In bits per second. In tc, `bps` is bytes per second.
 const RATES: Units = &[
     ("bit", 1),
     ("kbit", 1_000),
@@ -48,7 +49,7 @@ const RATES: Units = &[
     ("tibps", 8 << 40),
 ];
 
-/// In eighths of what is counted: `kbit` is 1024 bits. `k` is 1024, also where packets are counted.
+/// In eighths of what is counted: `kbit` is 1024 bits. `k` is 1024, also for packets.
 const SIZES: Units = &[
     ("b", 8),
     ("k", 8 << 10),
@@ -62,12 +63,12 @@ const SIZES: Units = &[
     ("gbit", 1 << 30),
 ];
 
-/// A year: more would be a slip of the finger, and everything computed with it stays within 64 bits.
+/// A year: longer times are typing errors, and all computations with this limit fit in 64 bits.
 const LONGEST: u128 = 365 * 24 * 3600 * 1_000_000_000;
-/// 1000 Tbit/s, the most that a scenario has.
+/// 1000 Tbit/s, the maximum in a scenario.
 const FASTEST: u128 = 1_000_000_000_000_000;
 
-/// A time: without a unit in nanoseconds, as netem takes it in today's tc.
+/// A time; nanoseconds without a unit, as for netem in current tc.
 pub(crate) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     let read = quantity(word, "a time", TIMES, 1, LONGEST, "a year")?;
     // At most LONGEST.
@@ -80,7 +81,7 @@ pub(crate) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     Ok(read)
 }
 
-/// A time of other qdiscs than netem: without a unit in microseconds.
+/// A time for qdiscs other than netem; microseconds without a unit.
 pub(crate) fn time_in_micros(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     let read = quantity(word, "a time", TIMES, 1000, LONGEST, "a year")?;
     let mut read = read.map(|nanos| Duration::from_nanos(nanos as u64)); // at most LONGEST
@@ -88,14 +89,14 @@ pub(crate) fn time_in_micros(word: Word<'_>) -> Result<Read<Duration>, Problem> 
     Ok(read)
 }
 
-/// A time of `slot`, of which a bare number was in nanoseconds always.
+/// A time of `slot`; nanoseconds without a unit in all versions.
 pub(crate) fn slot_time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     let mut read = time(word)?;
     read.taken_as = read.taken_as.map(|_| format!("{}ns", word.text));
     Ok(read)
 }
 
-/// A rate: without a unit in bits a second.
+/// A rate; bits per second without a unit.
 pub(crate) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
     if word.text.ends_with('%') {
         return Err(word
@@ -112,7 +113,7 @@ pub(crate) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
     Ok(read)
 }
 
-/// A number of bytes, or of packets that tc reads in the same way: `10k` is 10240.
+/// A number of bytes, or of packets, which tc parses the same way: `10k` is 10240.
 pub(crate) fn size(word: Word<'_>, what: &str, counts: &str) -> Result<Read<u32>, Problem> {
     let read = quantity(word, what, SIZES, 8, 8 * u128::from(u32::MAX), "4294967295")?;
     let mut read = read.map(|eighths| (eighths / 8) as u32); // at most u32::MAX
@@ -120,7 +121,7 @@ pub(crate) fn size(word: Word<'_>, what: &str, counts: &str) -> Result<Read<u32>
     Ok(read)
 }
 
-/// A probability, in percent with or without the sign.
+/// A probability in percent, with or without the percent sign.
 pub(crate) fn percent(word: Word<'_>) -> Result<Read<Share>, Problem> {
     let number = word.text.strip_suffix('%').unwrap_or(word.text);
     let text = match Decimal::split(number) {
@@ -137,7 +138,7 @@ pub(crate) fn percent(word: Word<'_>) -> Result<Read<Share>, Problem> {
     Ok(Read { value, taken_as })
 }
 
-/// A whole number, decimal, hexadecimal with `0x`, or as C has it octal with a zero in front.
+/// A whole number: decimal, hexadecimal with `0x`, or octal with a leading zero as in C.
 pub(crate) fn integer(word: Word<'_>, what: &str, low: i64, high: i64) -> Result<i64, Problem> {
     let (negative, digits) = match word.text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,4 +1,4 @@
-//! Values of keys that several options have.
+//! Key values that several options share.
 
 use narrows_core::Duration;
 
@@ -19,14 +19,14 @@ pub(super) fn correlate(table: &mut Table, correlation: Share) {
     }
 }
 
-/// A distribution of times, as the entries of its table.
+/// The table of a distribution of times.
 pub(super) fn distribution(shape: &Shape, mean: Duration, jitter: Duration) -> Table {
     let mut own = Table::default();
     match shape {
         Shape::Uniform if mean >= jitter => {
             own.put("uniform", table([("low", text(mean - jitter)), ("high", text(mean + jitter))]));
         }
-        // Part of it is below zero, and becomes zero.
+        // Values below zero become zero.
         Shape::Uniform => {
             own.put("uniform", table([("low", text("0ns")), ("high", text(jitter + jitter))]));
             own.put("shift", text(format!("-{}", jitter - mean)));
@@ -40,7 +40,7 @@ pub(super) fn distribution(shape: &Shape, mean: Duration, jitter: Duration) -> T
     own
 }
 
-/// The way back: the shape, the mean and the jitter of a distribution that NetEm has.
+/// The inverse: shape, mean and jitter of a distribution that NetEm has.
 pub(super) fn distribution_of(table: &Table) -> Option<(Shape, Duration, Duration)> {
     let shift = table.get("shift").map_or(Some(0), |node| units::signed_time(node).ok())?;
     if let Some(uniform) = table.get("uniform") {
@@ -100,7 +100,7 @@ pub(super) fn chance_of(node: &Node) -> Option<Chance> {
 }
 
 impl Chance {
-    /// As tc takes it.
+    /// In tc syntax.
     pub(super) fn show(self) -> Option<String> {
         match (self.share.is_zero(), self.correlation.is_zero()) {
             (true, _) => None,

@@ -1,10 +1,11 @@
-//! Sentences that several options have, and how a paragraph is set.
+//! Sentences that several options share, and line wrapping.
 
 use std::fmt;
 
 use super::options::Chance;
 
-/// What happens with a chance: `what` are the packets, `more` a sentence about them.
+/// Describes what happens with this probability: `what` names the packets, `more` is a further sentence
+/// about them.
 pub(super) fn chance(Chance { share, correlation }: Chance, what: &str, more: &str) -> Vec<String> {
     if share.is_zero() {
         return vec![format!("{what}: none.")];
@@ -24,7 +25,7 @@ pub(super) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Lines of a hundred characters at most, indented.
+/// Writes indented lines of at most a hundred characters.
 pub(super) fn wrapped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     const WIDTH: usize = 100;
     let mut line = String::from("   ");

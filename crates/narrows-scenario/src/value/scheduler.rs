@@ -229,7 +229,7 @@ impl Scheduler {
                 filters.clear();
                 (*default, *drops_rest) = (None, false);
             }
-            // These parameters determine only the total bound.
+            // The latency determines only the total bound.
             if let Some(tbf) = plain.own.get_mut::<Tbf>() {
                 tbf.latency = None;
             }

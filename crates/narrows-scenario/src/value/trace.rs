@@ -41,7 +41,7 @@ pub struct TraceUse {
     pub begins: Instant,
 }
 
-/// Uses are equal if their files, offsets and start instants are.
+/// Uses are equal if their files, settings and start instants are.
 impl PartialEq for TraceUse {
     fn eq(&self, other: &Self) -> bool {
         let key = |of: &Self| (of.format, of.then, of.start, of.begins);
