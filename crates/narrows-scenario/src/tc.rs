@@ -1,9 +1,9 @@
-//! tc's language: queueing disciplines, their classes and filters, as scripts of `tc` commands have them.
+//! tc scripts: queueing disciplines (qdiscs), their classes and filters, as written in `tc` commands.
 //!
-//! A script is read ([`Script::parse`]) into commands, which build a tree of disciplines and classes for each device
-//! ([`Script::devices`]). What a tree comes to are the keys of a link's direction ([`Device::egress`]), and what its ingress
-//! discipline polices are those of the other one ([`Device::ingress`]). NetEm's own words are those of
-//! [`netem`](crate::netem). What is the same as in the kernel and what is not: `docs/tc.md`.
+//! [`Script::parse`] reads a script into commands, which build a tree of qdiscs and classes for each device
+//! ([`Script::devices`]). A tree converts to the keys of one direction of a link ([`Device::egress`]), and
+//! the policers of its ingress qdisc to keys of the other direction ([`Device::ingress`]). The options of
+//! NetEm are in [`netem`](crate::netem). `docs/tc.md` lists what matches the kernel and what differs.
 //!
 //! ```
 //! let script = narrows_scenario::tc::Script::parse("tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 70ms", "shape.sh")?;

@@ -111,7 +111,7 @@ fn finish(
     let shown = |kind| Some(Qdisc { kind, clauses: Vec::new() });
     let qdisc = if fed {
         let limit = netem.limit.unwrap_or(DEFAULT_LIMIT);
-        // `delay` cannot express any NetEm option.
+        // `delay` cannot express NetEm options other than the limit.
         if (Netem { limit: None, ..netem }) != Netem::default() {
             unrepresentable
                 .extend(keys.iter().filter(|key| !["delay", "line-limit", "order"].contains(*key)));

@@ -1,8 +1,8 @@
-//! Conditions that hold together.
+//! Conjunction of conditions.
 
 use crate::value::{Match, Party};
 
-/// A condition that holds where both do; nothing where that is never.
+/// A condition that matches where both do; `None` if they exclude each other.
 pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
     fn part<T: Clone + PartialEq>(one: &[T], other: &[T]) -> Option<Vec<T>> {
         match (one, other) {
@@ -73,7 +73,7 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
     })
 }
 
-/// Whether an address lies in a network.
+/// Whether an address is in a network.
 fn within(ip: std::net::IpAddr, network: std::net::IpAddr, prefix: u8) -> bool {
     use std::net::IpAddr::{V4, V6};
     match (ip, network) {

@@ -1,5 +1,5 @@
-//! Token buckets: `tbf rate 1mbit burst 5kb latency 70ms`, and `police rate 1mbit burst 10k drop`, which says what a filter
-//! does with packets beyond a rate.
+//! Token buckets: `tbf rate 1mbit burst 5kb latency 70ms`, and `police rate 1mbit burst 10k drop`, the
+//! action of a filter on packets above a rate.
 
 use narrows_core::Bytes;
 
@@ -9,7 +9,7 @@ use crate::keys::kind::text;
 use crate::node::{Table, Value};
 use crate::problem::{Found, Problem};
 
-/// What both have.
+/// The options that both have.
 const BUCKET: &[Opt] = &[
     Opt::value(&["rate"], "rate", RATE),
     Opt::value(&["burst", "buffer", "maxburst"], "burst", SIZE),
@@ -20,9 +20,9 @@ const BUCKET: &[Opt] = &[
     Opt::value(&["linklayer"], LINK_LAYER, LAYER),
 ];
 
-/// What each packet costs more, in bytes: of a scenario's buckets that is a matter of the link.
+/// Additional bytes per packet. In a scenario this is a setting of the link, not of the bucket.
 pub(super) const OVERHEAD: &str = "extra";
-/// Whether it is cut into cells.
+/// Whether packets are segmented into cells.
 pub(super) const LINK_LAYER: &str = "layer";
 
 const LAYER: Unit = Unit {
@@ -37,7 +37,7 @@ const LAYER: Unit = Unit {
     show: |_| None,
 };
 
-/// What counts as the length of a packet, of which `base` is what counts without a word: as the value of `overhead`.
+/// The value of `overhead`: what counts as the length of a packet. `base` counts if no option changes it.
 pub(super) fn overhead(keys: &Table, base: &str) -> Value {
     let extra: i64 = number_of(keys, OVERHEAD).unwrap_or(0);
     let is_atm = text_of(keys, LINK_LAYER) == "atm";
@@ -67,11 +67,11 @@ const POLICE: Options = Options(&[
     ],
 ]);
 
-/// Packets beyond the rate are dropped, or, otherwise, pass. One that is to be classified again comes to the same policer,
-/// until the kernel has had enough of that and drops it.
+/// Actions that drop packets above the rate; any other passes them. `reclassify` returns a packet to the
+/// same policer until the kernel's limit is reached, and the kernel then drops it.
 const DROPS: &[&str] = &["drop", "shot", "reclassify"];
 
-/// Whether packets beyond the rate pass.
+/// Whether packets above the rate pass.
 const VERDICT: Unit = Unit {
     what: "the action for packets above the rate",
     read: |word, _| {
@@ -87,7 +87,7 @@ const VERDICT: Unit = Unit {
     show: |_| None,
 };
 
-/// The keys of a token bucket.
+/// Parses the options of a token bucket into keys.
 pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
     const EXAMPLE: &str = "tbf rate 1mbit burst 5kb latency 70ms";
     let mut keys = TBF.read_all("tbf", words)?;
@@ -120,16 +120,16 @@ pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Proble
     Ok(keys)
 }
 
-/// The keys of a policer.
+/// Parses the options of a policer into keys.
 pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
     let mut keys = POLICE.read_some(words, &mut Vec::new())?;
     let passes = keys.take("exceed").is_some_and(|(_, node)| node.value == Value::Boolean(true));
     enough(name, &keys, "police rate 1mbit burst 10k drop", "pass")?;
-    // A peak rate needs an `mtu`; without one, tc prints an `mtu` nobody asked for, which is passed over.
+    // A peak rate needs an `mtu`. Without a peak rate, tc prints an `mtu` that nobody set; it is ignored.
     if keys.get("peakrate").is_none() {
         keys.remove("mtu");
     }
-    // What has arrived has left its link header behind when the kernel counts it.
+    // Arriving packets no longer have a link header when the kernel counts them.
     let overhead = overhead(&keys, "ip");
     [OVERHEAD, LINK_LAYER].iter().for_each(|key| keys.remove(key));
     keys.put("overhead", overhead);
@@ -139,7 +139,8 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Pro
     Ok(keys)
 }
 
-/// That there is a rate, and a burst of one packet at least, which would never `go` otherwise.
+/// Checks that there is a rate, and a burst of at least one packet. `go` completes the error about a
+/// smaller one, which no packet could ever pass.
 fn enough(name: Word<'_>, keys: &Table, example: &str, go: &str) -> Result<(), Problem> {
     if keys.get("rate").is_none() {
         return Err(missing(name, "rate", example));

@@ -12,19 +12,19 @@ use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, one_of};
 
-/// A class, as its discipline has it.
+/// A class of a qdisc.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Kind {
     pub(super) of: Of,
-    /// The keys of a class of a scenario.
+    /// Its keys as a class in a scenario.
     pub(super) keys: Table,
-    /// Of hybrid proportional delay: its number.
+    /// For `hpd`: its number.
     pub(super) num: Option<u16>,
-    /// Of that, too: whether packets that belong to no class are in it.
+    /// For `hpd`: whether it is the class of unclassified packets.
     pub(super) is_default: bool,
 }
 
-/// The disciplines that have classes of their own.
+/// The qdiscs that have classes with options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     Htb,
@@ -44,7 +44,7 @@ pub(super) const HTB: Options = Options(&[&[
     Opt::value(&["cburst", "cbuffer"], "cburst", SIZE),
     Opt::value(&["mpu"], "mpu", SIZE).zero_is_none(),
     Opt::nothing(&["mtu", "overhead", "linklayer"], Follows::One("a value")),
-    // As tc prints it.
+    // As in tc's output.
     Opt::nothing(&["level"], Follows::One("a number")),
 ]]);
 
@@ -62,11 +62,12 @@ pub(super) const CBQ: Options = Options(&[&[
     Opt::switch(&["isolated"], &[], "isolated"),
     Opt::switch(&["exempt"], &[], "exempt"),
     Opt::value(&["mpu"], "mpu", SIZE).zero_is_none(),
-    // Of the wire, which the discipline says; the granularity of a table that there is none of.
+    // Properties of the wire, which belong to the qdisc; and the resolution of a rate table that does not
+    // exist here.
     Opt::nothing(&["bandwidth", "cell", "split", "defmap", "estimator"], Follows::One("a value")),
 ]]);
 
-/// Its number and default are tc's alone, and those of the estimator are keys in a table of their own.
+/// `num` and `default` exist in tc only; the options of the estimator are keys of a nested table.
 pub(super) const HPD: Options = Options(&[&[
     Opt::value(&["num"], "num", whole::<1, 32>()),
     Opt::switch(&["default"], &[], "default"),
@@ -105,7 +106,8 @@ fn htb(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
         let title = format!("`ceil` is {ceil}, below `rate`, which is {own}");
         return Err(Problem::new(title).at(&key.span));
     }
-    // Below a packet the kernel lets a class into debt; so a burst as small as tc makes one by itself is a packet's.
+    // Below one packet, the kernel lets a class go into debt. So a burst as small as tc's own default
+    // becomes one packet.
     for key in ["burst", "cburst"] {
         if let Some(burst) = size_of(&keys, key) {
             keys.set(key, Node::new(text(burst.max(Bytes::new(1500)))));

@@ -10,17 +10,17 @@ use crate::problem::Problem;
 /// A command that shows the classes of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassShow {
-    /// `-s`: with the counters.
+    /// `-s`: show statistics.
     pub statistics: bool,
-    /// `dev`: at which device; nothing for all of them.
+    /// `dev`: the device; `None` for all.
     pub device: Option<String>,
 }
 
 impl ClassShow {
-    /// Reads a command that shows classes; nothing where it is another one.
+    /// Parses a command that shows classes; `None` for any other command.
     ///
     /// # Errors
-    /// When it is not understood.
+    /// If the command is invalid.
     pub fn parse(text: &str) -> Result<Option<Self>, ScenarioError> {
         read(text).map_err(|problem| ScenarioError::new("tc", text, vec![problem]))
     }

@@ -1,4 +1,4 @@
-//! One command: `tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit`.
+//! Single commands: `tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit`.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::problem::{Found, Problem};
 /// A command.
 #[derive(Clone, Debug)]
 pub(super) struct Command {
-    /// Where it stands in the script.
+    /// Its span in the script.
     pub(super) span: Range<usize>,
     pub(super) verb: Verb,
     pub(super) device: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Command {
     pub(super) body: Body,
 }
 
-/// Where something is put.
+/// Where an object is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parent {
     Root,
@@ -29,7 +29,7 @@ pub(super) enum Parent {
     Of(Handle),
 }
 
-/// What a command is about.
+/// The object of a command.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     Qdisc(Option<qdisc::Kind>),
@@ -50,11 +50,11 @@ const VERBS: &[(&str, Verb)] = &[
 
 const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
 
-/// The names of the kernel for the place where ingress policers stand.
+/// The kernel's handle for the place of ingress policers.
 const INGRESS: Handle = Handle { major: 0xffff, minor: 0 };
 
 impl Command {
-    /// Reads the words of a command; `tc` itself stands before them, or not.
+    /// Parses the words of a command, with or without `tc`.
     pub(super) fn read(words: &mut Words<'_>, span: Range<usize>) -> Result<Self, Problem> {
         let wrong = |problem: Problem| problem.put_at(&span);
         while words.peek().is_some_and(|word| word.text.starts_with('-')) {
@@ -90,7 +90,7 @@ impl Command {
         Ok(command)
     }
 
-    /// `dev X`, `root`, `parent X` and so on, and then the kind with its options.
+    /// Parses `dev X`, `root`, `parent X` and so on, followed by the kind and its options.
     fn place(&mut self, object: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
         while let Some(word) = words.peek() {
             if self.printed(words)? {
@@ -158,9 +158,9 @@ impl Command {
         Ok(())
     }
 
-    /// As tc prints a command, the name stands behind its kind, and the place before the options:
-    /// `qdisc htb 1: dev eth0 root refcnt 2 default 0x10`, `class htb 1:10 parent 1:1 leaf 20: rate 1Mbit`. Puts the words in
-    /// the order in which they are typed.
+    /// tc prints the handle after the kind, and the place before the options: `qdisc htb 1: dev eth0 root
+    /// refcnt 2 default 0x10`, `class htb 1:10 parent 1:1 leaf 20: rate 1Mbit`. Reorders such words into
+    /// the order of a typed command.
     fn printed(&mut self, words: &mut Words<'_>) -> Result<bool, Problem> {
         let kinds = match self.body {
             Body::Qdisc(_) => qdisc::names(),
@@ -227,7 +227,7 @@ impl Command {
         Ok(())
     }
 
-    /// What must be said.
+    /// Checks for required words.
     fn check(&self, object: Word<'_>) -> Result<(), Problem> {
         if matches!(self.verb, Verb::Delete | Verb::Show) {
             return Ok(());

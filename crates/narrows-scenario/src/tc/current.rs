@@ -1,7 +1,7 @@
-//! The way back: what a direction's scheduler is in tc's words, for `tc qdisc show` and `tc class show`.
+//! Converts a direction's scheduler back to tc objects, for `tc qdisc show` and `tc class show`.
 //!
-//! As with [`netem`](crate::netem), it is made from the values in force, whatever brought them about, and read again it
-//! means the same.
+//! As in [`netem`](crate::netem), the output is computed from the current settings, whatever made them, and
+//! parsing it gives the same meaning.
 
 mod options;
 mod points;
@@ -23,55 +23,55 @@ use crate::value::{
     Child, Class, Division, Hpd, Match, Policy, Queue, Scheduler, SchedulerKind, ShapedBy, Tbf,
 };
 
-/// The disciplines and classes of a direction.
+/// The current qdiscs, classes and filters of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentConfig {
-    /// The disciplines, each before those in its classes.
+    /// The qdiscs, each before those in its classes.
     pub qdiscs: Vec<CurrentQdisc>,
-    /// The classes of all of them.
+    /// The classes of all qdiscs.
     pub classes: Vec<CurrentClass>,
-    /// The filters, in the order in which those of a discipline are tried.
+    /// The filters; those of one qdisc in the order in which they are tried.
     #[serde(default)]
     pub filters: Vec<CurrentFilter>,
-    /// What tc has no words for, or `show` does not show.
+    /// What tc cannot express, or `show` does not show.
     pub unrepresentable: Vec<String>,
 }
 
-/// A filter: which packets a class gets.
+/// A filter that sends packets to a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentFilter {
-    /// The discipline that it is of.
+    /// Its qdisc.
     pub parent: String,
-    /// Its place among those of the discipline, from 1: what tc calls its preference.
+    /// Its position among the filters of the qdisc, from 1: tc's preference.
     pub pref: u32,
     /// The class.
     pub class: String,
-    /// The condition in words of tc's `flower`; nothing where tc has none, as for a list.
+    /// The condition in the syntax of tc's `flower`; `None` if tc cannot express it, as for a list.
     pub words: Option<String>,
-    /// The condition as it stands in a scenario.
+    /// The condition as written in a scenario.
     pub condition: String,
     #[serde(skip)]
     pub(super) matches: Match,
 }
 
-/// A discipline.
+/// A qdisc.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentQdisc {
-    /// What tc calls it.
+    /// Its kind in tc.
     pub kind: String,
-    /// `1:`.
+    /// Its handle: `1:`.
     pub handle: String,
-    /// The class that it is in; nothing for the root.
+    /// The class that contains it; `None` for the root.
     pub parent: Option<String>,
     /// Its options.
     pub options: String,
-    /// Of hybrid proportional delay the numbers of the classes of the 64 code points; empty for others, and where more than
-    /// the code point counts.
+    /// For `hpd`, the class number of each of the 64 code points; empty for other kinds, and if classes
+    /// depend on more than the code point.
     pub points: Vec<Option<u16>>,
 }
 
 impl CurrentClass {
-    /// Whether it is a class of this discipline.
+    /// Whether it is a class of this qdisc.
     pub fn is_of(&self, qdisc: &CurrentQdisc) -> bool {
         let major = |handle: &str| handle.split(':').next().map(str::to_owned);
         major(&self.handle) == major(&qdisc.handle)
@@ -81,25 +81,26 @@ impl CurrentClass {
 /// A class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentClass {
-    /// What tc calls its discipline.
+    /// The kind of its qdisc in tc.
     pub kind: String,
-    /// `1:10`.
+    /// Its handle: `1:10`.
     pub handle: String,
-    /// The class above it; nothing for one right below its discipline.
+    /// Its parent class; `None` if its parent is the qdisc.
     pub parent: Option<String>,
-    /// The discipline in it, where one is shown.
+    /// The qdisc in it, if one is shown.
     pub leaf: Option<String>,
     /// Its options.
     pub options: String,
     /// Its name in the scenario and in reports.
     pub name: String,
-    /// Whether it is one of the direction's own scheduler, of which reports tell, and not of one in a class.
+    /// Whether it is a class of the direction's own scheduler, which reports cover, rather than of a nested
+    /// one.
     pub outermost: bool,
 }
 
 impl Direction {
-    /// Its scheduler as disciplines and classes of tc; nothing where there is none, or one without classes of tc's.
-    /// `first` is the first handle that is given to a discipline without its own.
+    /// The scheduler as tc qdiscs and classes; `None` without a scheduler, or if it has no classes in tc.
+    /// `first` is the first handle for qdiscs that have none.
     pub fn tc(&self, first: u16) -> Option<CurrentConfig> {
         let scheduler = self.scheduler.as_ref().filter(|scheduler| is_tree(scheduler.kind))?;
         let around = self.around();
@@ -125,7 +126,7 @@ impl Direction {
             }
         });
         match netem {
-            // What waits for the bucket is in netem's queue.
+            // Packets that wait for the bucket are in netem's queue.
             Some(("netem", options))
                 if !around.exact && scheduler.kind == SchedulerKind::Tbf && !has_room(scheduler) =>
             {
@@ -155,7 +156,7 @@ impl Direction {
         Some(walk.found)
     }
 
-    /// What is around the scheduler, in NetEm's words. What follows from there being one is no matter of NetEm's.
+    /// The settings around the scheduler as NetEm options, without those that follow from the scheduler.
     fn around(&self) -> crate::netem::CurrentConfig {
         let mut plain = Self { scheduler: None, ..self.clone() };
         if self.rate == Rate::UNLIMITED {
@@ -168,16 +169,16 @@ impl Direction {
     }
 }
 
-/// The bytes of a usual frame.
+/// Size of a full Ethernet frame in bytes.
 const FRAME: u64 = 1514;
 
-/// Whether a token bucket has a limit of its own that tc can say: one in bytes, or by a time.
+/// Whether a token bucket has its own limit that tc can express: in bytes, or as a latency.
 fn has_room(scheduler: &Scheduler) -> bool {
     matches!(scheduler.bound, Some(Bound::Bytes(_)))
         || scheduler.own.get::<Tbf>().is_some_and(|tbf| tbf.latency.is_some())
 }
 
-/// Whether it is one that tc has with classes, or with a discipline in it.
+/// Whether this kind has classes in tc, or can contain a qdisc.
 fn is_tree(kind: SchedulerKind) -> bool {
     matches!(
         kind,
@@ -189,14 +190,14 @@ fn is_tree(kind: SchedulerKind) -> bool {
     )
 }
 
-/// The handle that a class has as its name.
+/// The handle that is a class's name.
 fn named_handle(class: &Class) -> Option<Handle> {
     Handle::from_text(&class.name).filter(|handle| {
         handle.major > 0 && handle.major < 0xffff && handle.minor > 0 && handle.to_string() == class.name
     })
 }
 
-/// The numbers of disciplines that names of classes have, at any depth.
+/// The major numbers in the names of classes at any depth.
 fn majors(scheduler: &Scheduler) -> Vec<u16> {
     let inside = scheduler.named().iter().filter_map(|class| match &class.child {
         Some(Child::Scheduler(inner)) => Some(majors(inner)),
@@ -206,7 +207,7 @@ fn majors(scheduler: &Scheduler) -> Vec<u16> {
     own.collect::<Vec<_>>().into_iter().chain(inside.flatten()).collect()
 }
 
-/// The class of packets that no condition takes.
+/// The class of packets that match no condition.
 fn default_of(scheduler: &Scheduler) -> Option<usize> {
     let Division::Classes { classes, default, filters, drops_rest } = &scheduler.serves else { return None };
     if let Some(name) = default {
@@ -220,7 +221,7 @@ fn is_leaf(classes: &[Class], at: usize) -> bool {
     !classes.iter().any(|class| class.parent.as_ref() == Some(&classes[at].name))
 }
 
-/// Whether a class is what a script's rest became, which the discipline means by itself.
+/// Whether a class was added for the rest of a script's packets, which the qdisc implies.
 fn is_implied(scheduler: &Scheduler, at: usize) -> bool {
     let class = &scheduler.named()[at];
     let name = match scheduler.kind {
@@ -237,17 +238,17 @@ fn is_implied(scheduler: &Scheduler, at: usize) -> bool {
 
 struct Walk<'a> {
     direction: &'a Direction,
-    /// Numbers of disciplines that are in use, or will be.
+    /// Major numbers in use, or reserved.
     taken: Vec<u16>,
-    /// The next number that is given.
+    /// The next free number.
     free: u16,
-    /// Whether NetEm is what is in a token bucket at the root.
+    /// Whether the token bucket at the root contains NetEm.
     netem_within: bool,
     found: CurrentConfig,
 }
 
 impl Walk<'_> {
-    /// A number for a discipline that has none.
+    /// A new handle for a qdisc that has none.
     fn handle(&mut self) -> Handle {
         while self.taken.contains(&self.free) {
             self.free = self.free.wrapping_add(1).max(1);
@@ -270,7 +271,7 @@ impl Walk<'_> {
         self.found.unrepresentable.push(format!("{what} of {of}"));
     }
 
-    /// The filters of a scheduler, in their order.
+    /// The filters of a scheduler, in order.
     fn filters(&mut self, scheduler: &Scheduler, handle: Handle, ids: &[Handle]) {
         for (pref, (class, matches)) in (1..).zip(points::rules(scheduler)) {
             self.found.filters.push(CurrentFilter {
@@ -284,7 +285,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A scheduler, its classes and what is in them.
+    /// A scheduler, its classes and what they contain.
     fn scheduler(&mut self, scheduler: &Scheduler, parent: Option<Handle>, outermost: bool) -> Handle {
         let classes = scheduler.named();
         let own = classes.iter().find_map(named_handle).map(|handle| Handle { minor: 0, ..handle });
@@ -314,7 +315,7 @@ impl Walk<'_> {
             let above = above.and_then(|name| classes.iter().position(|class| class.name == *name));
             let place = self.found.classes.len();
             let options = self.options(scheduler, at, ids[at], is_leaf);
-            // The bands of `prio` are below the discipline, and not at a root.
+            // The parent of the bands of `prio` is the qdisc, not a root class.
             let bands = (scheduler.kind == SchedulerKind::Prio).then_some(handle);
             self.found.classes.push(CurrentClass {
                 kind: scheduler.kind.name().into(),
@@ -333,7 +334,7 @@ impl Walk<'_> {
         handle
     }
 
-    /// The line of a scheduler itself.
+    /// The scheduler's own line.
     fn head(&mut self, scheduler: &Scheduler, handle: Handle, parent: Option<Handle>, ids: &[Handle]) {
         let default = default_of(scheduler);
         let by_points = points::of(scheduler);
@@ -346,7 +347,7 @@ impl Walk<'_> {
             SchedulerKind::Prio => format!("bands {}", ids.len()),
             SchedulerKind::Tbf => {
                 let tbf = scheduler.own.get();
-                // Where another discipline is in it, its own limit is of no effect, but tc does not go without one.
+                // Its own limit has no effect if it contains another qdisc, but tc requires one.
                 let bound = scheduler.bound.filter(|_| has_room(scheduler));
                 let within =
                     || match self.bound(scheduler, scheduler.named().first().unwrap_or(&Class::all())) {
@@ -388,7 +389,7 @@ impl Walk<'_> {
                 }
                 None => self.filters(scheduler, handle, ids),
             },
-            // Packets of a token bucket have one way only.
+            // A token bucket has one class only.
             _ => {}
         }
         if scheduler.kind != SchedulerKind::Tbf && scheduler.bound.is_some() {
@@ -439,7 +440,7 @@ impl Walk<'_> {
         scheduler.class_bound(class, self.direction.queue, self.direction.default_bound.bound())
     }
 
-    /// What is in a class, where that is another discipline or a queue that is not tc's usual one.
+    /// The content of a class, if it is another qdisc or not tc's default queue.
     fn leaf(&mut self, scheduler: &Scheduler, class: &Class, id: Handle, outermost: bool) -> Option<Handle> {
         match &class.child {
             Some(Child::Scheduler(inner)) if is_tree(inner.kind) => {
@@ -477,7 +478,7 @@ impl Walk<'_> {
         }
         let bound = self.bound(scheduler, class);
         let implied = match scheduler.kind {
-            // Netem is in it, which is around all.
+            // It contains netem, which is around everything.
             SchedulerKind::Tbf => has_room(scheduler) || outermost && self.netem_within,
             SchedulerKind::Hpd => matches!(bound, Bound::Packets(_)),
             _ => bound == USUAL_LIMIT,
@@ -499,7 +500,7 @@ impl Walk<'_> {
     }
 }
 
-/// What the classes are called: by their names where those are handles of this discipline, else by the next free number.
+/// The handles of the classes: their names if these are handles of this qdisc, else the next free numbers.
 fn handles(scheduler: &Scheduler, of: Handle) -> Vec<Handle> {
     let classes = scheduler.named();
     let own = |class: &Class| named_handle(class).filter(|handle| handle.major == of.major);

@@ -1,4 +1,4 @@
-//! What a command does, in words.
+//! Explains commands in words.
 
 use super::command::{Body, Command, Parent};
 use super::filter::Filter;
@@ -40,7 +40,7 @@ pub(super) fn command(command: &Command) -> Vec<String> {
                 command.handle.map_or(String::new(), |handle| format!(", called {}", handle.qdisc()));
             let mut words = vec![format!("{verb} `{}` at {place}{handle}.", kind.name())];
             match (kind, command.parent) {
-                // What is said of a double queue may not hold there.
+                // The explanation of a double queue may not apply there.
                 (qdisc::Kind::Netem(_), Some(Parent::Of(_))) => words.push(
                     "In a class it is the kernel's single queue, exactly; with `tbf` alone it becomes a link of two queues.".into(),
                 ),

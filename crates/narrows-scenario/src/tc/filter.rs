@@ -1,4 +1,4 @@
-//! Filters: which packets, and which class they are in.
+//! Filters: which packets go to which class.
 
 use super::Handle;
 use super::bucket;
@@ -11,20 +11,20 @@ use crate::value::Match;
 /// A filter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Filter {
-    /// Filters of lower ones are tried first.
+    /// Filters with a lower priority number are tried first.
     pub(super) prio: u32,
-    /// What packets must be like; nothing for all of them.
+    /// The condition; `None` for all packets.
     pub(super) matches: Option<Match>,
-    /// The class of such packets.
+    /// The class of matching packets.
     pub(super) class: Option<Handle>,
     /// The keys of a policer.
     pub(super) police: Option<Table>,
 }
 
-/// The kinds that are understood.
+/// The supported kinds.
 const NAMES: &[&str] = &["u32", "flower", "matchall", "basic"];
 
-/// What the others go by.
+/// What the unsupported kinds match on.
 const OTHERS: &[(&str, &str)] = &[
     ("fw", "it uses firewall marks, and there is no firewall here"),
     ("route", "it uses realms of the routing table, and there is no routing table here"),
@@ -36,7 +36,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("bpf", "it runs a program: match with u32 or flower"),
 ];
 
-/// Reads what follows the device and the parent: `protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10`.
+/// Parses what follows the device and the parent: `protocol ip prio 1 u32 match ip dport 80 0xffff flowid
+/// 1:10`.
 pub(super) fn read(
     object: Word<'_>,
     words: &mut Words<'_>,
@@ -86,7 +87,7 @@ pub(super) fn read(
                     }
                 }
             }
-            // As tc prints them, or of no meaning to the result.
+            // As in tc's output, or without effect on the result.
             "fh" | "ht" | "order" | "bkt" | "link" | "divisor" | "handle" | "key" | "hashkey" | "offset" => {
                 if matches!(word.text, "link" | "divisor" | "hashkey" | "offset") {
                     return Err(word

@@ -9,15 +9,15 @@ use crate::netem::command::{flags, skip_prompt};
 /// A command that shows the filters of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterShow {
-    /// `dev`: at which device; nothing for all of them.
+    /// `dev`: the device; `None` for all.
     pub device: Option<String>,
 }
 
 impl FilterShow {
-    /// Reads a command that shows filters; nothing where it is another one.
+    /// Parses a command that shows filters; `None` for any other command.
     ///
     /// # Errors
-    /// When it is not understood.
+    /// If the command is invalid.
     pub fn parse(text: &str) -> Result<Option<Self>, ScenarioError> {
         let mut words = Words::new(text);
         skip_prompt(&mut words);

@@ -1,25 +1,25 @@
-//! Names of disciplines and classes: `1:`, `1:10`, in hexadecimal.
+//! Handles of qdiscs and classes: `1:`, `1:10`, in hexadecimal.
 
 use std::fmt;
 
 use crate::dialect::Word;
 use crate::problem::{Found, Problem};
 
-/// The name of a discipline (`1:`) or of a class in it (`1:10`).
+/// The handle of a qdisc (`1:`) or of a class in it (`1:10`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
-    /// That of the discipline; 0 where it is to be understood.
+    /// Major number, of the qdisc; 0 if implied.
     pub major: u16,
-    /// That of the class; 0 for the discipline itself.
+    /// Minor number, of the class; 0 for the qdisc itself.
     pub minor: u16,
 }
 
 impl Handle {
-    /// The first number that tc gives by itself to a discipline without one.
+    /// The first major number that tc assigns to a qdisc without one.
     pub const FIRST: u16 = 0x8001;
     pub(super) const ROOT: Self = Self { major: 0, minor: 0 };
 
-    /// The discipline that this is, or is in.
+    /// The handle of the qdisc that this is or belongs to.
     pub(super) const fn qdisc(self) -> Self {
         Self { major: self.major, minor: 0 }
     }
@@ -31,7 +31,7 @@ impl Handle {
         })
     }
 
-    /// What a text names.
+    /// Parses a handle.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let number = |text: &str| match text.strip_prefix("0x").unwrap_or(text) {
             "" => Some(0),

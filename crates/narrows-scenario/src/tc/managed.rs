@@ -1,6 +1,6 @@
-//! Disciplines that are one value of a link or class: queues with and without management, and flows by a hash.
+//! Qdiscs that are a single value of a link or class: queues with and without AQM, and flow schedulers.
 //!
-//! A new one is a line in [`DISCIPLINES`] and its table of options.
+//! To add one, add a line in [`DISCIPLINES`] and its table of options.
 
 mod dualpi2;
 
@@ -15,42 +15,42 @@ use crate::keys::kind::text;
 use crate::node::{Key, Node, Table, Value};
 use crate::problem::Problem;
 
-/// A discipline of a script.
+/// A qdisc of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Managed {
     pub(super) of: &'static Discipline,
     /// Its keys.
     document: Table,
-    /// Those that a word said, and did not follow.
+    /// The keys that options gave explicitly, rather than derived ones.
     said: Table,
-    /// What a person is to know of what was said.
+    /// Remarks about the options, for people.
     pub(super) remarks: Vec<String>,
 }
 
-/// What is to be known of one.
+/// Properties of a qdisc.
 pub(super) struct Discipline {
     pub(super) name: &'static str,
     becomes: Becomes,
     options: Options,
-    /// What a change leaves of what it does not name.
+    /// What a change keeps of the options that it does not name.
     keeps: Keeps,
-    /// What the kernel has where nothing is said, and narrows has not.
+    /// The kernel's defaults, where narrows has others.
     usual: &'static [(&'static str, &'static str)],
-    /// Settles what several options say together. The word is the name of the discipline.
+    /// Combines options that interact. The word is the name of the qdisc.
     settle: fn(Word<'_>, &mut Table) -> Result<(), Problem>,
 }
 
-/// What the `change` function of a discipline in the kernel leaves of what it is not told.
+/// What the qdisc's `change` function in the kernel keeps of the options that it does not get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keeps {
     Everything,
-    /// It is told everything.
+    /// Nothing: it gets all options.
     Nothing,
-    /// There is no such function.
+    /// The kernel has no `change` function for it.
     NoChange,
 }
 
-/// Which key it is a value of.
+/// The key that gets it as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Becomes {
     /// `queue`, without a type.
@@ -62,7 +62,7 @@ enum Becomes {
 }
 
 const fn discipline(name: &'static str, becomes: Becomes, options: Options) -> Discipline {
-    // A queue without management has one option.
+    // A queue without AQM has one option.
     let keeps = match becomes {
         Becomes::Fifo => Keeps::Nothing,
         _ => Keeps::Everything,
@@ -71,7 +71,7 @@ const fn discipline(name: &'static str, becomes: Becomes, options: Options) -> D
 }
 
 impl Discipline {
-    /// All of the keys that what was said comes to, with the kernel's own where nothing is.
+    /// All keys that result from the options, with the kernel's defaults for the others.
     fn settled(&self, name: Word<'_>, mut document: Table) -> Result<Table, Problem> {
         for (key, value) in self.usual {
             document = document.and(key, Node::typed(value, 0).value);
@@ -88,7 +88,7 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
         ..discipline("pfifo", Becomes::Fifo, Options(&[&[Opt::value(&["limit"], "bound", PFIFO_LIMIT)]]))
     },
     Discipline {
-        // As many frames of the usual MTU as the device says.
+        // The device's queue length in frames of the default MTU.
         usual: &[("bound", "1514000 bytes")],
         ..discipline("bfifo", Becomes::Fifo, Options(&[&[Opt::value(&["limit"], "bound", BFIFO_LIMIT)]]))
     },
@@ -129,10 +129,10 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
     },
 ];
 
-/// The `txqueuelen` of a usual device, which the kernel takes where a limit is not said.
+/// The default `txqueuelen` of a device, which the kernel uses if no limit is given.
 const PACKETS_OF_DEVICE: (&str, &str) = ("bound", "1000 packets");
 
-/// As tc prints it.
+/// As in tc's output.
 const PFIFO_FAST: Options = Options(&[&[Opt::nothing(&["bands", "priomap"], Follows::Numbers)]]);
 
 const RED: Options = Options(&[&[
@@ -186,11 +186,11 @@ const PIE: &[Opt] = &[
     Opt::switch(&["ecn"], &["noecn"], "ecn"),
 ];
 
-/// What the kernel's PIE always has, beyond the RFC's base.
+/// Extensions to the RFC's base that the kernel's PIE always has.
 const PIE_USUAL: &[(&str, &str)] =
     &[("bound", "1000 packets"), PIE_BASE[0], PIE_BASE[1], PIE_BASE[2], PIE_BASE[3], PIE_BASE[4]];
 
-/// The same of each of its flows.
+/// Same, for each flow.
 const FQ_PIE_USUAL: &[(&str, &str)] =
     &[("bound", "10240 packets"), PIE_BASE[0], PIE_BASE[1], PIE_BASE[2], PIE_BASE[3], PIE_BASE[4]];
 
@@ -237,7 +237,7 @@ impl PartialEq for Discipline {
 }
 
 impl Managed {
-    /// Reads the options of a discipline, whose name was read; nothing for another one.
+    /// Parses the options of a qdisc after its name; `None` for other qdiscs.
     pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Option<Self>, Problem> {
         let Some(of) = DISCIPLINES.iter().find(|of| of.name == name.text) else { return Ok(None) };
         let mut remarks = Vec::new();
@@ -246,11 +246,11 @@ impl Managed {
         Ok(Some(Self { of, document, said, remarks }))
     }
 
-    /// What is there after a change to this: of most disciplines the kernel keeps what is not said. RED and the queues without
-    /// management are told all of it anew.
+    /// The settings after a change to this: for most qdiscs, the kernel keeps options that are not given.
+    /// RED and the queues without AQM get all options each time.
     ///
     /// # Errors
-    /// What the kernel does not change.
+    /// Changes that the kernel rejects.
     pub(super) fn changed_from(mut self, before: &Self) -> Result<Self, Problem> {
         if let (Some(flows), "fq_codel" | "fq_pie") = (self.said.key("flows"), self.of.name) {
             return Err(Problem::new("the number of flows cannot be changed, nor can it in the kernel")
@@ -260,8 +260,8 @@ impl Managed {
         if self.of.keeps == Keeps::Everything || self.said.is_empty() {
             let mut said = before.said.clone();
             self.said.iter().for_each(|(key, node)| said.set(&key.name, node.clone()));
-            // Each of the two was taken by itself, and both were settled: so are they together, but where they exclude one
-            // another, of which the new one holds.
+            // Each of the two was valid alone, so they are valid together unless they exclude each other;
+            // then the new options apply.
             if let Ok(document) = self.of.settled(Word::new(self.of.name, &(0..0)), said.clone()) {
                 (self.document, self.said) = (document, said);
             }
@@ -269,7 +269,7 @@ impl Managed {
         Ok(self)
     }
 
-    /// Whether it has queues of its own for bands, each of which holds what the device says.
+    /// Whether it has a queue for each band, each with the device's queue length.
     pub(super) fn has_bands(&self) -> bool {
         self.of.name == "pfifo_fast"
     }
@@ -279,12 +279,12 @@ impl Managed {
         self.of.keeps != Keeps::NoChange
     }
 
-    /// The key of a link or class that it becomes a value of.
+    /// The key of a link or class that gets it as a value.
     pub(super) fn key(&self) -> &'static str {
         if self.of.becomes == Becomes::Scheduler { "scheduler" } else { "queue" }
     }
 
-    /// The value; nothing for a queue that says nothing.
+    /// The value; `None` for a queue without options.
     pub(super) fn value(&self) -> Option<Value> {
         let typed = (self.of.becomes != Becomes::Fifo).then(|| text(self.of.name));
         let mut entries = self.document.iter();
@@ -301,7 +301,7 @@ impl Managed {
         }
     }
 
-    /// What it does, for people.
+    /// What it does, for display.
     pub(super) fn words(&self) -> String {
         if let (Some(value), true) = (self.value(), self.of.becomes != Becomes::Fifo) {
             let value = Node::new(value);
@@ -316,7 +316,7 @@ impl Managed {
     }
 }
 
-/// The name of the discipline that a value of `queue` or `scheduler` is.
+/// The name of the qdisc that a value of `queue` or `scheduler` stands for.
 pub(super) fn name_of(value: &Value) -> Option<&'static str> {
     let name = match value {
         Value::String(name) => name.clone(),
@@ -326,7 +326,8 @@ pub(super) fn name_of(value: &Value) -> Option<&'static str> {
     DISCIPLINES.iter().find(|of| of.name == name).map(|of| of.name)
 }
 
-/// The options of a value of `queue` or `scheduler` as tc prints them; nothing where it has no words for all of it.
+/// The options of a value of `queue` or `scheduler` as tc prints them; `None` if tc cannot express all of
+/// it.
 pub(super) fn shown(value: &Value) -> Option<String> {
     let name = name_of(value)?;
     let of = DISCIPLINES.iter().find(|of| of.name == name)?;
@@ -340,7 +341,7 @@ pub(super) fn shown(value: &Value) -> Option<String> {
         match keys.get(key) {
             Some(node) if *node == usual => keys.remove(key),
             Some(_) => {}
-            // What the algorithm's authors have for the whole is what the kernel has.
+            // The published default of the algorithm is also the kernel's.
             None if *key == "bound" && of.becomes == Becomes::Scheduler => {}
             None => return None,
         }
@@ -349,7 +350,7 @@ pub(super) fn shown(value: &Value) -> Option<String> {
     if keys.iter().all(|(key, _)| said(key)) { of.options.show(&keys) } else { None }
 }
 
-/// The limit of a discipline without management, as tc prints it.
+/// The limit of a queue without AQM, as tc prints it.
 pub(super) fn fifo_limit(name: &str, bound: Bound) -> String {
     let mut keys = Table::default();
     keys.put("bound", text(bound));
@@ -359,7 +360,7 @@ pub(super) fn fifo_limit(name: &str, bound: Bound) -> String {
 
 const EXAMPLE: &str = "red limit 60000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.02";
 
-/// The packets of `avpkt` and the `burst` of them say how much an arrival counts in the average.
+/// Computes the weight of an arrival in the average from `avpkt` and `burst`.
 fn red(name: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
     let place = |keys: &Table, key: &str| keys.key(key).map(|key| key.span.clone()).unwrap_or_default();
     let min = size_of(keys, "min").ok_or_else(|| missing(name, "min", EXAMPLE))?;
@@ -374,7 +375,7 @@ fn red(name: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
     keys.remove("burst");
     let Some(packet) = packet else { return Ok(()) };
     keys.put("typical-packet", text(packet));
-    // The kernel's probability is the same for packets of any length; here it is for this one.
+    // The kernel's drop probability does not depend on the packet length; here it refers to this length.
     keys.put("longest-packet", text(packet));
     let burst = given.unwrap_or((2 * min.get() + max.get()) / (3 * packet.get().max(1)));
     let weight = red_weight(min, burst, packet).ok_or_else(|| {
@@ -386,8 +387,9 @@ fn red(name: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
     Ok(())
 }
 
-/// How much an arrival counts in the average, as tc has it (`tc_red_eval_ewma`): the greatest power of two with which `burst`
-/// packets can come at once into an empty queue before the average is at `min`. Nothing where they never could.
+/// The weight of an arrival in the average, as tc computes it (`tc_red_eval_ewma`): the largest power of
+/// two with which `burst` packets can arrive at once at an empty queue before the average reaches `min`.
+/// `None` if no weight allows it.
 fn red_weight(min: Bytes, burst: u64, packet: Bytes) -> Option<f64> {
     let above = burst as f64 + 1.0 - min.get() as f64 / packet.get() as f64;
     let weight = |log: i32| 1.0 / f64::from(1u32 << log);

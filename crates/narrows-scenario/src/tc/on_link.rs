@@ -1,7 +1,8 @@
-//! Commands at work on links that exist: what is there as a tree, which the commands change, and back as keys of the link.
+//! Applies commands to existing links: converts the current settings to a tree, applies the commands, and
+//! converts the tree back to keys of the link.
 //!
-//! Nothing of a script is kept in a run: what is there is worked out from the values in force, as `show` prints it. Filters
-//! are numbered by the order in which they are tried; classes keep their names.
+//! A run stores nothing of a script: the tree is computed from the current settings, as `show` prints them.
+//! Filters are numbered in the order in which they are tried; classes keep their names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,7 +18,7 @@ use crate::problem::{Found, Problem};
 use crate::value::SchedulerKind;
 use crate::{Scenario, ScenarioError};
 
-/// A link that commands are about.
+/// A link that commands change.
 struct Link<'a> {
     name: &'a str,
     direction: &'a Direction,
@@ -26,11 +27,11 @@ struct Link<'a> {
 }
 
 impl Script {
-    /// The assignments for [`Scenario::set`] that do to links what the commands say. `links` has the direction of a link for
-    /// each device of the script, as in `access.up`.
+    /// The assignments for [`Scenario::set`] that apply the commands to links. `links` has the direction of
+    /// a link for each device of the script, as in `access.up`.
     ///
     /// # Errors
-    /// Name the command that cannot be carried out, or what is there that tc has no words for.
+    /// The error names the command that cannot be executed, or the current setting that tc cannot express.
     pub fn changes(
         &self,
         scenario: &Scenario,
@@ -38,7 +39,7 @@ impl Script {
     ) -> Result<Vec<String>, ScenarioError> {
         let wrong = |problem| ScenarioError::new(&self.name, &self.text, vec![problem]);
         let mut there: Vec<Link<'_>> = Vec::new();
-        // What is there stands behind the commands, so that errors point into both.
+        // The current settings are appended to the commands, so that errors can point into both.
         let mut text = self.text.clone();
         for device in self.names() {
             let Some(name) = links.get(device) else {
@@ -113,7 +114,7 @@ impl<'a> Link<'a> {
         Ok(Self { name, direction, current, tree: Tree::default() })
     }
 
-    /// The commands that would make what is there, but for filters.
+    /// The commands that would create the current settings, without filters.
     fn text(&self) -> String {
         let mut text = String::new();
         let CurrentConfig { qdiscs, classes, .. } = &self.current;
@@ -125,7 +126,7 @@ impl<'a> Link<'a> {
                 "qdisc add dev {name} {place} handle {} {kind} {}",
                 qdisc.handle, qdisc.options
             );
-            // Bands, and the class of a bucket, are there by themselves.
+            // Bands, and the class of a bucket, exist by themselves.
             let own = classes.iter().filter(|class| class.is_of(qdisc));
             for class in own.filter(|class| !matches!(class.kind.as_str(), "prio" | "tbf")) {
                 let parent = class.parent.as_ref().unwrap_or(&qdisc.handle);
@@ -158,7 +159,8 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// What a scenario keeps in the names of classes alone must have one: the handle of a discipline, and the default class.
+    /// Checks settings that a scenario stores in class names only: the handle of a qdisc, and the default
+    /// class.
     fn check(&self) -> Result<(), Problem> {
         for qdisc in &self.tree.qdiscs {
             let shaper = matches!(qdisc.kind, Kind::Htb(_) | Kind::Cbq(_) | Kind::Hpd(_));
@@ -190,7 +192,7 @@ impl<'a> Link<'a> {
     }
 }
 
-/// What is there where no discipline has classes.
+/// The current settings if no qdisc has classes.
 fn around(direction: &Direction, handle: Handle) -> CurrentConfig {
     let mut found = CurrentConfig::default();
     let mut put = |kind: &str, options: String| {

@@ -1,4 +1,4 @@
-//! Queueing disciplines and their options.
+//! Qdiscs and their options.
 
 use narrows_core::queue::Bound;
 
@@ -11,7 +11,7 @@ use crate::netem::{self};
 use crate::node::{Table, suggest};
 use crate::problem::{Found, Problem, one_of};
 
-/// A discipline. Tables are keys of a scheduler of a scenario.
+/// A qdisc. Tables are keys of a scheduler in a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Tbf(Table),
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Cbq(Table),
     Prio(Prio),
     Hpd(Hpd),
-    /// What a key of a link, or of a class, says as a whole.
+    /// A single value of a link's or class's key.
     Managed(Managed),
     Netem(Box<netem::Qdisc>),
     Ingress,
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// The word of tc.
+    /// Its name in tc.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Tbf(_) => "tbf",
@@ -55,7 +55,7 @@ impl Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Htb {
-    /// The minor number of the class for packets that no filter takes.
+    /// The minor number of the class of packets that no filter matches.
     pub(super) default: u16,
     pub(super) rate_to_quantum: u64,
 }
@@ -67,27 +67,27 @@ pub(super) struct Prio {
 }
 
 impl Prio {
-    /// tc's.
+    /// tc's default.
     pub(super) const MAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
-    /// The priority, a place of the map, that the kernel gives packets by the bits of their code points for low delay and
-    /// high throughput (`ip_tos2prio` in net/ipv4/route.c).
+    /// The priority, an index into the map, that the kernel assigns to packets by the low-delay and
+    /// high-throughput bits of their code points (`ip_tos2prio` in net/ipv4/route.c).
     pub(super) const OF_POINTS: [(u8, usize); 4] = [(0b000, 0), (0b010, 2), (0b100, 6), (0b110, 4)];
 
-    /// The code points that have these bits for low delay and high throughput.
+    /// The code points with these low-delay and high-throughput bits.
     pub(super) fn points(bits: u8) -> impl Iterator<Item = u8> {
         (0..64).filter(move |point| point & 0b110 == bits)
     }
 }
 
-/// Hybrid proportional delay.
+/// Hybrid proportional delay (HPD).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hpd {
-    /// Which class packets of a code point are in.
+    /// The class of packets by code point.
     pub(super) dscps: Vec<(u8, u16)>,
 }
 
 impl Hpd {
-    /// As the kernel module takes them, entries of the table are changed one by one; the class 0 takes an entry away.
+    /// As in the kernel module, a change sets single entries of the table; class 0 removes an entry.
     pub(super) fn changed_from(self, before: &Self) -> Self {
         let mut dscps = before.dscps.clone();
         for (point, class) in self.dscps {
@@ -98,10 +98,10 @@ impl Hpd {
     }
 }
 
-/// What tc lets wait in a queue or class that says nothing else.
+/// Default limit of a queue or class in tc.
 pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 
-/// The names of the disciplines that are understood.
+/// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
     ["tbf", "htb", "cbq", "prio", "hpd"]
@@ -111,7 +111,7 @@ pub(super) fn names() -> Vec<&'static str> {
         .collect()
 }
 
-/// What does the work of the others.
+/// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
     ("hfsc", "htb, for rates; hpd, for delays"),
     ("drr", "the key `scheduler` of a link, of type `drr`"),
@@ -133,7 +133,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("noqueue", "nothing: a link has what no discipline has"),
 ];
 
-/// Reads the name of a discipline, and its options up to the end of the command.
+/// Parses the name of a qdisc, and its options up to the end of the command.
 pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
     let word = words.peek().expect("the caller looked");
     match word.text {
@@ -174,7 +174,7 @@ pub(super) fn number(after: Word<'_>, words: &mut Words<'_>, low: i64, high: i64
     units::integer(word, "a number", low, high)
 }
 
-/// A word that is no option of this.
+/// The error for an unknown option.
 pub(super) fn unknown(word: Word<'_>, of: &str, known: &[&str]) -> Problem {
     let problem = word.problem(format!("{} is not an option of `{of}`", Found(word.text)));
     if known.is_empty() { problem } else { suggest(problem, word.text, known) }
@@ -183,7 +183,7 @@ pub(super) fn unknown(word: Word<'_>, of: &str, known: &[&str]) -> Problem {
 const HTB: Options = Options(&[&[
     Opt::value(&["default"], "default", CLASS),
     Opt::value(&["r2q"], "r2q", whole::<1, { 1 << 20 }>()),
-    // As tc prints them, or of no meaning here.
+    // As in tc's output, or without effect here.
     Opt::nothing(&["direct_packets_stat", "ver", "direct_qlen", "debug"], Follows::One("a number")),
     Opt::nothing(&["offload"], Follows::Nothing),
 ]]);
@@ -197,7 +197,7 @@ fn htb(words: &mut Words<'_>) -> Result<Kind, Problem> {
 pub(super) const CBQ: Options = Options(&[&[
     Opt::value(&["bandwidth", "rate"], "bandwidth", RATE),
     Opt::value(&["avpkt"], "avpkt", SIZE),
-    // The granularity of a table that there is none of; the averages of classes have their own `ewma`.
+    // The resolution of a rate table that does not exist here; the class averages have their own `ewma`.
     Opt::nothing(&["cell", "mpu", "ewma", "allot"], Follows::One("a number")),
 ]]);
 
@@ -247,7 +247,7 @@ fn prio(words: &mut Words<'_>) -> Result<Kind, Problem> {
         (Some(band), Some(place)) => Err(place
             .problem(format!("the band {band} is none of {}", prio.bands))
             .help("bands count from 0")),
-        // Fewer bands than tc's map has.
+        // Fewer bands than tc's default map uses.
         (Some(_), None) => {
             prio.map = prio.map.map(|band| band.min(prio.bands - 1));
             Ok(Kind::Prio(prio))

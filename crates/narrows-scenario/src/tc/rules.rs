@@ -1,4 +1,4 @@
-//! Filters, those of inner classes included, as one list of rules for the classes that have packets.
+//! Flattens filters, including those of inner classes, into one list of rules for the leaf classes.
 
 use super::both::both;
 use super::tree::{Placed, Tree};
@@ -8,19 +8,19 @@ use crate::value::Match;
 /// Sends packets to a class.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rule {
-    /// What packets must be like; nothing for all packets.
+    /// The condition; `None` for all packets.
     pub(super) matches: Option<Match>,
     pub(super) class: Handle,
 }
 
-/// The rules of a discipline in their order, and the class of packets that none of them takes.
+/// The rules of a qdisc in order, and the class of packets that match none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rules {
     pub(super) rules: Vec<Rule>,
     pub(super) default: Option<Handle>,
 }
 
-/// How deep filters of inner classes may lead.
+/// Maximum nesting depth of filters of inner classes.
 const DEEPEST: usize = 16;
 
 impl Rules {
@@ -53,7 +53,7 @@ impl Rules {
             |id: Handle| tree.classes.iter().find(|class| class.id == id).map_or(id, |class| class.name());
         rules.rules.iter_mut().for_each(|rule| rule.class = name(rule.class));
         rules.default = rules.default.map(name);
-        // One that takes every packet is the default, and what comes after it never gets one.
+        // A rule that matches all packets is the default; later rules never apply.
         if let Some(all) = rules.rules.iter().position(|rule| rule.matches.is_none()) {
             rules.default = Some(rules.rules[all].class);
             rules.rules.truncate(all);
@@ -61,7 +61,7 @@ impl Rules {
         rules.joined()
     }
 
-    /// Adds what the map of priorities means for the TOS byte; gives the class of all other packets.
+    /// Adds rules for the priority map and the TOS byte; returns the class of all other packets.
     fn by_priority(&mut self, handle: Handle, prio: &qdisc::Prio) -> Handle {
         let band = |priority: usize| Handle { minor: u16::from(prio.map[priority]) + 1, ..handle };
         let rest = band(0);
@@ -75,7 +75,7 @@ impl Rules {
         rest
     }
 
-    /// Code points that lead to one class one after the other are one rule.
+    /// Merges consecutive code points of one class into one rule.
     fn joined(mut self) -> Self {
         let only_dscps = |rule: &Rule| {
             rule.matches.as_ref().is_some_and(|one| {
@@ -100,7 +100,7 @@ impl Rules {
     }
 }
 
-/// The filters at a discipline or class, with what those before them asked for.
+/// Collects the filters at a qdisc or class, combined with the conditions that lead there.
 fn collect(tree: &Tree, at: Handle, before: Option<&Match>, depth: usize, rules: &mut Vec<Rule>) {
     if depth > DEEPEST {
         return;

@@ -1,4 +1,4 @@
-//! Scenarios of scripts: two hosts, and between them a link that does what the script says.
+//! Scenarios from scripts: two hosts, and a link between them with the settings of the script.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use crate::link::Way;
 use crate::problem::{Found, Problem, one_of};
 use crate::two_hosts::{self, LINK};
 
-/// A device of a script and the way that it stands for.
+/// A device of a script, and its direction on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// What commands made of it.
+    /// The device's settings from the commands.
     pub device: Device,
-    /// The way of packets that leave there; those that arrive come the other way.
+    /// The direction of packets that leave by the device; arriving packets have the other direction.
     pub way: Way,
 }
 
 impl Placed {
-    /// The keys of the link, each with its way.
+    /// The keys of the link, each with its direction.
     pub fn keys(&self) -> impl Iterator<Item = (Way, &'static str, &str)> {
         let egress = self.device.egress.keys.iter().map(|(key, value)| (self.way, *key, value.as_str()));
         let back = match self.way {
@@ -29,7 +29,7 @@ impl Placed {
         egress.chain(self.device.ingress.keys.iter().map(move |(key, value)| (back, *key, value.as_str())))
     }
 
-    /// How the device is taken, for people.
+    /// Describes how the device is mapped, for people.
     pub fn words(&self) -> String {
         let (from, to) = match self.way {
             Way::Up => ("client", "server"),
@@ -47,19 +47,20 @@ impl Script {
     /// Reads a script from a file.
     ///
     /// # Errors
-    /// When the file cannot be read, and as [`Script::parse`].
+    /// If the file cannot be read, and as [`Script::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let (text, file) = files::read_text(path.as_ref(), "script")?;
         Self::parse(&text, &file)
     }
 
-    /// Its devices on a link between a client and a server. `client`, `link.up` and `up` are the client's; `server`,
-    /// `link.down` and `down` are the server's, unless [`Script::with_devices`] says otherwise; of other names the first is the client's, and the second the server's.
+    /// Maps its devices to a link between a client and a server. `client`, `link.up` and `up` belong to the
+    /// client; `server`, `link.down` and `down` to the server. [`Script::with_devices`] overrides this. Of
+    /// devices with other names, the first belongs to the client, the second to the server.
     ///
     /// # Errors
-    /// As of [`Script::devices`], and when there are more devices than ends.
+    /// As [`Script::devices`], and if there are more devices than ends.
     pub fn placed(&self, exact: bool) -> Result<Vec<Placed>, ScenarioError> {
-        // First, as what each of thousands is like would take its time.
+        // Mapped first, as computing the settings of thousands of devices would take long.
         let mut ways: Vec<(&str, Way)> = Vec::new();
         for name in self.names() {
             let known = self.known.iter().find(|(known, _)| known == name).map(|(_, way)| *way);
@@ -87,10 +88,10 @@ impl Script {
         Ok(devices.zip(ways).map(|(device, (_, way))| Placed { device, way }).collect())
     }
 
-    /// What sets the keys of a link called `link`, as [`Scenario::set`](crate::Scenario::set) takes it.
+    /// The assignments for a link named `link`, as accepted by [`Scenario::set`](crate::Scenario::set).
     ///
     /// # Errors
-    /// As of [`Script::placed`].
+    /// As [`Script::placed`].
     pub fn assignments(&self, exact: bool) -> Result<Vec<String>, ScenarioError> {
         let placed = self.placed(exact)?;
         let text = |(way, key, value): (Way, &str, &str)| {
@@ -99,10 +100,10 @@ impl Script {
         Ok(placed.iter().flat_map(|placed| placed.keys().map(text).collect::<Vec<_>>()).collect())
     }
 
-    /// The scenario file that does the same.
+    /// The equivalent scenario file.
     ///
     /// # Errors
-    /// As of [`Script::placed`].
+    /// As [`Script::placed`].
     pub fn scenario_text(&self, exact: bool) -> Result<String, ScenarioError> {
         let placed = self.placed(exact)?;
         Ok(two_hosts::text([], placed.iter().flat_map(Placed::keys)))

@@ -1,4 +1,4 @@
-//! Scripts of commands, one to a line.
+//! Scripts of commands, one per line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,43 +13,43 @@ use crate::netem::{Verb, skip_prompt};
 use crate::problem::{Found, Problem};
 use crate::two_hosts;
 
-/// Commands of tc, as they are typed or published.
+/// tc commands, as typed or published.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub(super) name: String,
     pub(super) text: String,
     pub(super) commands: Vec<Command>,
-    /// Devices of which it is known which way what leaves there goes.
+    /// Devices for which the direction of outgoing packets is known.
     pub(super) known: Vec<(String, Way)>,
 }
 
-/// What commands made of a device.
+/// The settings of a device after the commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Its name in the script.
     pub name: String,
-    /// What packets meet that leave there.
+    /// Keys for packets that leave by the device.
     pub egress: Keys,
-    /// What packets meet that arrive there.
+    /// Keys for packets that arrive at the device.
     pub ingress: Keys,
 }
 
-/// What a command does, for people.
+/// Explanation of a command, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// The number of its first line.
+    /// Number of its first line.
     pub line: usize,
     /// The command, on one line.
     pub command: String,
-    /// Sentences about it.
+    /// Sentences that explain it.
     pub words: Vec<String>,
 }
 
 impl Script {
-    /// Reads a script. `name` is that of its file, for errors.
+    /// Parses a script. `name` is that of its file, for errors.
     ///
     /// # Errors
-    /// Say which word is not understood, at which line and column, and what is allowed there.
+    /// The error says which word is invalid, at which line and column, and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
         let mut problems = Vec::new();
         let mut commands = Vec::new();
@@ -76,7 +76,7 @@ impl Script {
         ScenarioError::new(&self.name, &self.text, vec![problem])
     }
 
-    /// Whether a text is more than options of NetEm: commands.
+    /// Whether a text has commands rather than only NetEm options.
     pub fn is_meant(text: &str) -> bool {
         shell::pieces(text).unwrap_or_default().into_iter().any(|piece| {
             let mut words = text[piece.span].split_whitespace();
@@ -85,13 +85,14 @@ impl Script {
         })
     }
 
-    /// Whether a text has several commands of tc.
+    /// Whether a text has several tc commands.
     pub fn is_several(text: &str) -> bool {
         let pieces = shell::pieces(text).unwrap_or_default();
         pieces.into_iter().filter(|piece| Self::is_meant(&text[piece.span.clone()])).count() > 1
     }
 
-    /// Where the script is for a network that stands at interfaces of the host: which way what leaves at each of these goes.
+    /// For a network between interfaces of the host: sets the direction of outgoing packets for each of
+    /// these devices.
     #[must_use]
     pub fn with_devices<'a>(mut self, known: impl IntoIterator<Item = (&'a str, Way)>) -> Self {
         self.known = known.into_iter().map(|(name, way)| (name.to_owned(), way)).collect();
@@ -105,11 +106,11 @@ impl Script {
         changing.filter_map(|command| command.device.as_deref()).filter(|name| known.insert(*name)).collect()
     }
 
-    /// What each device is like once all commands have been given, in the order in which they are named. With `exact`, NetEm
-    /// is its single queue.
+    /// The settings of each device after all commands, in the order in which the devices are named. With
+    /// `exact`, NetEm is its single queue.
     ///
     /// # Errors
-    /// Name the command that cannot be carried out, or that a link cannot do.
+    /// The error names the command that cannot be executed, or that a link cannot express.
     pub fn devices(&self, exact: bool) -> Result<Vec<Device>, ScenarioError> {
         let mut trees = Trees::default();
         let wrong = |problem| ScenarioError::new(&self.name, &self.text, vec![problem]);
@@ -126,7 +127,7 @@ impl Script {
                     ingress: tree.policed().map_err(wrong)?,
                     name,
                 };
-                // What a scenario would refuse is said here, at the command that stands for the whole.
+                // What a scenario would reject is reported here, at the command that stands for the whole.
                 device.check().map_err(|problem| {
                     wrong(match tree.root() {
                         Some(root) => problem.put_at(&root.span),
@@ -138,10 +139,10 @@ impl Script {
             .collect()
     }
 
-    /// What each command does, in words.
+    /// Explains each command in words.
     ///
     /// # Errors
-    /// As of [`Script::devices`].
+    /// As [`Script::devices`].
     pub fn explain(&self) -> Result<Vec<Explained>, ScenarioError> {
         let mut trees = Trees::default();
         let (mut line, mut counted) = (1, 0);
@@ -167,15 +168,15 @@ impl Script {
 }
 
 impl Device {
-    /// All sentences about it; `says_rate` when something else says the rate of the link.
+    /// All remarks about it; `says_rate` if something else sets the rate of the link.
     pub fn remarks(&self, says_rate: bool) -> impl Iterator<Item = &str> {
         self.egress.remarks(says_rate).chain(self.ingress.remarks(says_rate))
     }
 
-    /// That a scenario takes it.
+    /// Checks that a scenario accepts it.
     fn check(&self) -> Result<(), Problem> {
         let keys = || self.egress.keys.iter().chain(&self.ingress.keys);
-        // Tables of distributions lie in files, which are looked for when a scenario is read.
+        // Distribution tables are in files, which are looked up when a scenario is read.
         if keys().any(|(_, value)| value.contains("file = ") || value.contains(".dist")) {
             return Ok(());
         }
@@ -184,7 +185,7 @@ impl Device {
     }
 }
 
-/// What stands at each device, in the order in which they are named.
+/// The tree of each device, in the order in which the devices are named.
 #[derive(Default)]
 struct Trees {
     all: Vec<(String, Tree)>,
@@ -202,7 +203,7 @@ impl Trees {
     }
 }
 
-/// Reads one command; nothing where there is none that matters.
+/// Parses one command; `None` if it has no effect on the network.
 fn command(text: &str, piece: &Piece) -> Result<Option<Command>, Problem> {
     let span = piece.span.clone();
     let parts = shell::words(text, span.clone())?;
@@ -212,7 +213,7 @@ fn command(text: &str, piece: &Piece) -> Result<Option<Command>, Problem> {
     let is_tc = first.text == "tc" || first.text.ends_with("/tc");
     match piece.joined {
         Joined::After => {}
-        // What a shell does with the output, or after a failure, is no matter of the network.
+        // Commands that process output, or handle a failure, do not affect the network.
         Joined::OnFailure | Joined::Piped if !is_tc => return Ok(None),
         Joined::OnFailure => {
             return Err(first

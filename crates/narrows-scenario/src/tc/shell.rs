@@ -1,4 +1,4 @@
-//! A script as a shell divides it: commands, and words with quotes. Nothing is run, and nothing is expanded.
+//! Splits a script as a shell does: into commands, and words with quotes. Nothing is executed or expanded.
 
 use std::ops::Range;
 
@@ -11,28 +11,28 @@ pub(super) struct Piece {
     pub(super) joined: Joined,
 }
 
-/// How it hangs together with the one before.
+/// How a command is connected to the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joined {
-    /// It comes after it: a new line, `;`, `&&` or `&`.
+    /// Sequentially: a new line, `;`, `&&` or `&`.
     After,
-    /// It comes where that one fails: `||`.
+    /// On failure of the one before: `||`.
     OnFailure,
-    /// It reads what that one prints: `|`.
+    /// It reads the output of the one before: `|`.
     Piped,
 }
 
-/// The commands of a text. A backslash before the end of a line goes on with the next. Where every line that matters begins
-/// with the prompt of a root shell, `#` is no comment.
+/// The commands of a text. A backslash at the end of a line continues it. If every relevant line starts
+/// with the prompt of a root shell, `#` does not start a comment.
 ///
 /// # Errors
-/// When a quote is not closed.
+/// If a quote is not closed.
 pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, Problem> {
     let all = divided(text, false)?;
     if all.is_empty() { divided(text, true) } else { Ok(all) }
 }
 
-/// `prompts` where `# tc` at the beginning of a line is a command.
+/// With `prompts`, `# tc` at the start of a line is a command.
 fn divided(text: &str, prompts: bool) -> Result<Vec<Piece>, Problem> {
     let bytes = text.as_bytes();
     let at = |index: usize| bytes.get(index).copied().unwrap_or(b'\n');
@@ -42,7 +42,8 @@ fn divided(text: &str, prompts: bool) -> Result<Vec<Piece>, Problem> {
     let mut in_word = false;
     let mut index = 0;
     while index < bytes.len() {
-        // How many bytes this is, and whether it is part of a word, or ends the command and how the next hangs on it.
+        // The length in bytes, and whether this is part of a word, or ends the command and how it connects
+        // the next one.
         let (length, what) = match at(index) {
             quote @ (b'"' | b'\'') => {
                 let close = text[index + 1..]
@@ -94,8 +95,8 @@ enum Part {
     End(Joined),
 }
 
-/// The bytes up to the end of the line and with it, where nothing but white space is before it. What comes last ends a line,
-/// too.
+/// The number of bytes through the end of the line, if only white space precedes it. The end of the text
+/// also ends a line.
 fn line_end(text: &str) -> Option<usize> {
     let blank = text.len() - text.trim_start_matches([' ', '\t', '\r']).len();
     match text.as_bytes().get(blank) {
@@ -105,10 +106,10 @@ fn line_end(text: &str) -> Option<usize> {
     }
 }
 
-/// The places of the words of a command, without quotes around them and without where its output goes.
+/// The spans of the words of a command, without surrounding quotes and without redirections.
 ///
 /// # Errors
-/// When quotes stand within a word.
+/// If there are quotes within a word.
 pub(super) fn words(text: &str, command: Range<usize>) -> Result<Vec<Range<usize>>, Problem> {
     let mut all = Vec::new();
     let mut rest = command;
@@ -116,7 +117,7 @@ pub(super) fn words(text: &str, command: Range<usize>) -> Result<Vec<Range<usize
     loop {
         let left = &text[rest.clone()];
         let blank = left.len() - left.trim_start().len();
-        // A backslash that goes on with the next line.
+        // A backslash that continues the line.
         let gap = match left[blank..].strip_prefix('\\').map(line_end) {
             Some(Some(length)) => blank + 1 + length,
             _ => blank,
@@ -147,7 +148,7 @@ pub(super) fn words(text: &str, command: Range<usize>) -> Result<Vec<Range<usize
     }
 }
 
-/// The word at the beginning of a range, with its quotes.
+/// The word at the start of a range, with its quotes.
 fn word(text: &str, range: Range<usize>) -> Result<Range<usize>, Problem> {
     let left = &text[range.clone()];
     let ends = |c: char| c.is_whitespace();
@@ -164,7 +165,7 @@ fn word(text: &str, range: Range<usize>) -> Result<Range<usize>, Problem> {
             .help("write them around the whole word, or leave them out"));
     }
     let end = range.start + length;
-    // What a backslash at its end goes on with is no part of it.
+    // A line continuation at its end is not part of the word.
     let trimmed =
         if quoted { end } else { range.start + text[range.start..end].trim_end_matches('\\').len().max(1) };
     Ok(range.start..trimmed)

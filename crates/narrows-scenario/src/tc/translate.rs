@@ -1,4 +1,4 @@
-//! What stands at a device as keys of a link's direction.
+//! Converts the tree of a device to keys of a link's direction.
 
 use narrows_core::Bytes;
 use narrows_core::queue::Bound;
@@ -15,18 +15,18 @@ use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::value::Match;
 
-/// Keys of a direction, each with its value as it stands in a file, and what is to be said about them.
+/// Keys of a direction, with values as written in a file, and remarks about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys {
     /// The keys.
     pub keys: Vec<(&'static str, String)>,
-    /// Sentences for a person.
+    /// Remarks for people.
     pub notes: Vec<String>,
-    /// One for where nothing else says the rate of the link.
+    /// A remark for the case that nothing else sets the rate of the link.
     pub without_rate: Option<String>,
 }
 
-/// The same while they are made.
+/// Same, under construction.
 #[derive(Default)]
 struct Draft {
     keys: Vec<(&'static str, Value)>,
@@ -34,13 +34,13 @@ struct Draft {
     without_rate: Option<String>,
 }
 
-/// The class for packets that `htb` would let go unshaped.
+/// The class for packets that `htb` would send unshaped.
 pub(super) const DIRECT: &str = "direct";
 /// The class for packets that `cbq` would keep at its root.
 pub(super) const UNCLASSIFIED: &str = "unclassified";
 
 impl Tree {
-    /// The keys for packets that leave at the device.
+    /// The keys for packets that leave by the device.
     pub(super) fn egress(&self, exact: bool) -> Result<Keys, Problem> {
         let mut draft = Draft::default();
         if let Some(root) = self.root() {
@@ -96,7 +96,8 @@ impl Tree {
                     let inside = child.map_or(Handle::ROOT, |child| child.handle);
                     keys.notes.push(double_queue(&qdisc.kind, qdisc.handle, inside));
                     if let netem::Kind::Netem(options) = &netem.kind {
-                        // What waits for the bucket is in netem's queue, in the kernel, and bounded by its limit alone.
+                        // In the kernel, packets that wait for the bucket are in netem's queue, bounded by
+                        // its limit only.
                         let limit = options.limit.unwrap_or(netem::DEFAULT_LIMIT);
                         keys.keys.retain(|(key, _)| *key != "line-limit");
                         keys.put("queue", text(Bound::Packets(limit)));
@@ -139,7 +140,7 @@ impl Tree {
         }
     }
 
-    /// A discipline as the value of `scheduler`.
+    /// A qdisc as the value of `scheduler`.
     fn scheduler(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
         match &qdisc.kind {
             qdisc::Kind::Tbf(keys) => {
@@ -173,7 +174,7 @@ impl Tree {
         Ok(Value::Table(table))
     }
 
-    /// What a discipline in a class is there: `queue`, `scheduler` or `netem`.
+    /// The key of a class for the qdisc in it: `queue`, `scheduler` or `netem`.
     fn body(&self, child: &Qdisc, class: &mut Table, notes: &mut Vec<String>) -> Result<(), Problem> {
         match &child.kind {
             qdisc::Kind::Managed(managed) => {
@@ -202,7 +203,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Classes and the rules that send packets to them.
+    /// Classes, and the rules that send packets to them.
     fn classful(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
         if let qdisc::Kind::Hpd(hpd) = &qdisc.kind {
             let lost = hpd.dscps.iter().find(|(_, num)| self.numbered(qdisc.handle, *num).is_none());
@@ -219,7 +220,7 @@ impl Tree {
             }
         }
         let mut rules = Rules::of(self, qdisc);
-        // With the names of those that have packets.
+        // With the names of the leaf classes.
         let mut classes: Vec<Table> = Vec::new();
         let mut names: Vec<String> = Vec::new();
         let mut table = Table::default();
@@ -295,7 +296,7 @@ impl Tree {
                 default = Some(name.into());
             }
         }
-        // Of the default the rules before all others' say nothing.
+        // Trailing rules that lead to the default class are redundant.
         if let Some(default) = &default {
             while rules.rules.last().is_some_and(|rule| self.called(rule.class) == *default) {
                 rules.rules.pop();
@@ -321,7 +322,7 @@ impl Tree {
         Ok(Value::Table(table))
     }
 
-    /// The classes of a discipline, each behind the one above it; those of hybrid proportional delay by number.
+    /// The classes of a qdisc, each after its parent; those of HPD by number.
     fn in_order(&self, qdisc: &Qdisc) -> Vec<&Class> {
         let mut all: Vec<&Class> =
             self.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle).collect();
@@ -360,14 +361,14 @@ fn of_type(name: &str) -> Table {
     table
 }
 
-/// The keys of a bucket in which another discipline has taken the place of its queue, which the limit was of.
+/// The keys of a bucket whose queue, and thus its limit, is replaced by another qdisc.
 fn without_limit(bucket: &Table) -> Table {
     let mut keys = bucket.clone();
     ["bound", "latency"].iter().for_each(|key| keys.remove(key));
     bucket_keys(&keys)
 }
 
-/// The keys of a bucket as a scheduler has them: what a packet costs is the link's.
+/// The keys of a bucket as a scheduler; the overhead belongs to the link.
 fn bucket_keys(bucket: &Table) -> Table {
     let mut keys = bucket.clone();
     [bucket::OVERHEAD, bucket::LINK_LAYER].iter().for_each(|key| keys.remove(key));
@@ -379,7 +380,7 @@ fn no_limit(bucket: &Table, inside: Handle) -> String {
     format!("`{said}` of tbf has no effect, as in the kernel: its inner {inside} bounds the backlog.")
 }
 
-/// A class or the like with a name.
+/// A table with a name, such as a class.
 fn named(name: impl std::fmt::Display) -> Table {
     let mut table = Table::default();
     table.put("name", text(name));
@@ -401,7 +402,7 @@ impl Draft {
         Keys { keys, notes: self.notes, without_rate: self.without_rate }
     }
 
-    /// Adds the keys of a `netem` or `delay`, which may stand in another one.
+    /// Adds the keys of a `netem` or `delay`, which may be in another qdisc.
     fn add_netem(&mut self, qdisc: &Qdisc, keys: Vec<(&'static str, Value)>) -> Result<(), Problem> {
         let both = keys.iter().find(|(key, _)| self.keys.iter().any(|(known, _)| known == key));
         if let Some((key, _)) = both {
@@ -416,10 +417,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Sets a key, which may be there already.
+    /// Sets a key, which may exist.
     fn put(&mut self, key: &'static str, value: Value) {
         match self.keys.iter_mut().find(|(known, _)| *known == key) {
-            // What netem's rate counts is what it says.
+            // The overhead of netem's rate takes precedence.
             Some(_) if key == "overhead" => {}
             Some((_, old)) => *old = value,
             None => self.keys.push((key, value)),
@@ -435,7 +436,8 @@ impl Draft {
     }
 }
 
-/// A value as it stands in a file, where classes and filters have a line each; the only class of a bucket has none.
+/// A value as written in a file, with one line for each class and filter; the only class of a bucket gets
+/// none.
 fn in_lines(value: Value) -> String {
     let Value::Table(table) = &value else { return Node::new(value).toml() };
     let item = |node: &Node| match &node.value {
@@ -451,7 +453,7 @@ fn in_lines(value: Value) -> String {
 }
 
 impl Keys {
-    /// All sentences about them, where something else says the rate of the link or nothing does.
+    /// All remarks, depending on whether something else sets the rate of the link.
     pub fn remarks(&self, says_rate: bool) -> impl Iterator<Item = &str> {
         let rest = self.without_rate.as_deref().filter(|_| !says_rate);
         self.notes.iter().map(String::as_str).chain(rest)
@@ -465,8 +467,8 @@ fn double_queue(kind: &qdisc::Kind, outer: Handle, inner: Handle) -> String {
     )
 }
 
-/// What each class matches, where that says the same as the rules: the classes stand in the order of their rules, and the
-/// default last.
+/// The condition of each class, if conditions can replace the rules: the classes are in the order of their
+/// rules, and the default is last.
 fn by_classes(
     rules: &Rules,
     called: &impl Fn(Handle) -> String,

@@ -1,4 +1,4 @@
-//! What stands at a device: disciplines, classes and filters, and what commands make of them.
+//! The tree of a device: qdiscs, classes and filters, and the effect of commands on it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,15 +9,15 @@ use super::{Handle, class, qdisc};
 use crate::netem::Verb;
 use crate::problem::{Problem, one_of};
 
-/// All that stands at a device.
+/// The whole tree of a device.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     pub(super) qdiscs: Vec<Qdisc>,
     pub(super) classes: Vec<Class>,
     pub(super) filters: Vec<Placed>,
-    /// What classes that have a name of their own are called in the scenario.
+    /// Names in the scenario of classes that have one.
     pub(super) names: BTreeMap<Handle, String>,
-    /// What polices packets that arrive at the device.
+    /// The span of the qdisc that polices arriving packets.
     pub(super) ingress: Option<Range<usize>>,
     pub(super) police: Vec<Placed>,
 }
@@ -25,7 +25,7 @@ pub(super) struct Tree {
 #[derive(Clone, Debug)]
 pub(super) struct Qdisc {
     pub(super) handle: Handle,
-    /// The class that it is for; nothing for the root.
+    /// The class that contains it; `None` for the root.
     pub(super) parent: Option<Handle>,
     pub(super) kind: qdisc::Kind,
     pub(super) span: Range<usize>,
@@ -34,19 +34,19 @@ pub(super) struct Qdisc {
 #[derive(Clone, Debug)]
 pub(super) struct Class {
     pub(super) id: Handle,
-    /// The class above it, or its discipline.
+    /// The parent class or qdisc.
     pub(super) parent: Handle,
     pub(super) kind: class::Kind,
     pub(super) span: Range<usize>,
 }
 
 impl Class {
-    /// Of hybrid proportional delay.
+    /// The number, for HPD.
     fn num(&self) -> u16 {
         self.kind.num.unwrap_or(self.id.minor)
     }
 
-    /// What it is called in a scenario: of hybrid proportional delay by its `num`, by which it is shown.
+    /// Its name in a scenario: for HPD its `num`, under which it is also shown.
     pub(super) fn name(&self) -> Handle {
         match self.kind.num {
             Some(num) => Handle { minor: num, ..self.id },
@@ -55,22 +55,22 @@ impl Class {
     }
 }
 
-/// A filter and where it is.
+/// A filter and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
-    /// The discipline or class whose packets it looks at.
+    /// The qdisc or class whose packets it examines.
     pub(super) parent: Handle,
     pub(super) filter: Filter,
     pub(super) span: Range<usize>,
 }
 
-/// Disciplines that may stand in one another, that at the root among them.
+/// Maximum nesting of qdiscs, including the one at the root.
 const MOST_NESTED: usize = 16;
-/// Filters that say no priority come one before the other, the last first, as in the kernel.
+/// Filters without a priority precede one another, the last one first, as in the kernel.
 const FIRST_PRIO: u32 = 49152;
 
 impl Tree {
-    /// What a class is called in the scenario: by its handle, unless it has a name of its own.
+    /// The name of a class in the scenario: its handle, unless it has a name.
     pub(super) fn called(&self, class: Handle) -> String {
         self.names.get(&class).cloned().unwrap_or_else(|| class.to_string())
     }
@@ -83,29 +83,29 @@ impl Tree {
         self.qdiscs.iter().find(|qdisc| qdisc.handle == handle.qdisc())
     }
 
-    /// The discipline in a class. That of a `tbf` or `netem` has one class, whatever it is called.
+    /// The qdisc in a class. `tbf` and `netem` have one class, whatever its handle.
     pub(super) fn child(&self, class: Handle) -> Option<&Qdisc> {
         self.qdiscs.iter().find(|qdisc| qdisc.parent == Some(class))
     }
 
-    /// The one in the only class of a discipline.
+    /// The qdisc in the only class of a qdisc.
     pub(super) fn only_child(&self, of: Handle) -> Option<&Qdisc> {
         self.qdiscs.iter().find(|qdisc| qdisc.parent.is_some_and(|parent| parent.qdisc() == of))
     }
 
-    /// The class of hybrid proportional delay with this `num`, which may be another than the number in its handle; where it
-    /// was given none, its handle's counts.
+    /// The HPD class with this `num`, which may differ from the number in its handle. Without a `num`, the
+    /// handle's number applies.
     pub(super) fn numbered(&self, qdisc: Handle, num: u16) -> Option<&Class> {
         let of = |class: &&Class| class.id.qdisc() == qdisc && class.num() == num;
         self.classes.iter().find(of)
     }
 
-    /// The classes right below a discipline or class.
+    /// The direct children of a qdisc or class.
     pub(super) fn below(&self, parent: Handle) -> impl Iterator<Item = &Class> {
         self.classes.iter().filter(move |class| class.parent == parent)
     }
 
-    /// Does what a command says; gives a word about it where one is due.
+    /// Executes a command; returns a remark about it, if any.
     pub(super) fn apply(&mut self, command: &Command) -> Result<Option<String>, Problem> {
         let at = |problem: Problem| problem.put_at(&command.span);
         match &command.body {
@@ -170,7 +170,7 @@ impl Tree {
                         .also(&there.span.clone(), "put there")
                         .help("use `replace`"));
                 }
-                // It has no `change` in the kernel, which `replace` comes to, too.
+                // The kernel has no `change` for it, and `replace` would be a `change` here.
                 _ if alike
                     && !kind.changes()
                     && (command.verb == Verb::Change
@@ -222,13 +222,13 @@ impl Tree {
         Ok(None)
     }
 
-    /// A class that a discipline can be put into.
+    /// A class that may get a qdisc.
     fn class_for_qdisc(&self, class: Handle) -> Result<Handle, Problem> {
         let Some(qdisc) = self.qdisc(class) else {
             return Err(self.no_qdisc(class));
         };
         match &qdisc.kind {
-            // Their one class goes by several names.
+            // Their only class has several names.
             qdisc::Kind::Tbf(_) | qdisc::Kind::Netem(_) => Ok(Handle { minor: 1, ..class }),
             qdisc::Kind::Prio(prio) if (1..=u16::from(prio.bands)).contains(&class.minor) => Ok(class),
             qdisc::Kind::Prio(prio) => Err(Problem::new(format!("there is no class {class}"))
@@ -268,7 +268,7 @@ impl Tree {
         if names.is_empty() { problem } else { problem.help(format!("there is {}", one_of(&names))) }
     }
 
-    /// Takes a discipline away, and all that is in it: no deeper than [`MOST_NESTED`].
+    /// Removes a qdisc and everything in it, no deeper than [`MOST_NESTED`].
     fn remove(&mut self, handle: Handle) {
         self.qdiscs.retain(|qdisc| qdisc.handle != handle);
         self.classes.retain(|class| class.id.qdisc() != handle);
@@ -293,7 +293,7 @@ impl Tree {
         let parent = match command.parent {
             Some(Parent::Of(parent)) => Some(parent),
             Some(Parent::Ingress) => return Err(Problem::new("the ingress discipline has no classes")),
-            // `parent root` means the discipline there, as in older scripts.
+            // `parent root` means the qdisc there, as in older scripts.
             Some(Parent::Root) => id.map(Handle::qdisc).filter(|qdisc| qdisc.major > 0).or_else(root),
             None => id.map(Handle::qdisc),
         };
@@ -382,7 +382,7 @@ impl Tree {
         }
     }
 
-    /// Where a class becomes the default of hybrid proportional delay, no other is it any more.
+    /// When a class becomes the HPD default, the previous default loses that role.
     fn one_default(&mut self, id: Handle, kind: &class::Kind) {
         if kind.is_default {
             let beside = self.classes.iter_mut().filter(|class| class.id.major == id.major);
@@ -484,7 +484,7 @@ fn nothing_there() -> String {
     "There is nothing to delete: tc would report an error and the script would continue.".into()
 }
 
-/// Which filters there are.
+/// Lists the existing filters.
 fn known_filters(filters: &[Placed], parent: Handle) -> String {
     let here = filters.iter().filter(|placed| placed.parent == parent);
     let known: Vec<String> = here.map(|placed| placed.filter.prio.to_string()).collect();

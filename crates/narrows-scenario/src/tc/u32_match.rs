@@ -1,4 +1,4 @@
-//! The selectors of filters: `u32 match ip dport 80 0xffff`, and `flower dst_port 80`.
+//! Selectors of filters: `u32 match ip dport 80 0xffff`, and `flower dst_port 80`.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
@@ -10,7 +10,8 @@ use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::value::{Match, Party, protocol, protocol_name};
 
-/// A value of so many bits, as C has it, and its mask: in base 16, as tc reads masks, with `0x` or without.
+/// A value of this many bits, as in C, and its mask in hexadecimal with or without `0x`, as tc parses
+/// masks.
 fn value_and_mask(after: Word<'_>, words: &mut Words<'_>, bits: u32) -> Result<(u32, u32), Problem> {
     let most = (1_i64 << bits) - 1;
     let value = units::integer(words.expect(after, "a number")?, "a number", 0, most)? as u32;
@@ -26,7 +27,7 @@ fn mask(word: Word<'_>, text: &str, bits: u32) -> Result<u32, Problem> {
     })
 }
 
-/// The values of a field of 16 bits that a value and a mask mean; nothing for all.
+/// The values of a 16-bit field that match a value and a mask; `None` for all.
 fn range(word: Word<'_>, value: u32, mask: u32) -> Result<Option<RangeInclusive<u16>>, Problem> {
     let (value, mask) = (value as u16, mask as u16);
     let rest = !mask;
@@ -39,10 +40,10 @@ fn range(word: Word<'_>, value: u32, mask: u32) -> Result<Option<RangeInclusive<
     }
 }
 
-/// What a value of the TOS byte and a mask mean: its code points and its values of the two bits of ECN.
+/// The code points and ECN values that match a TOS value and a mask.
 fn tos(value: u32, mask: u32) -> Match {
     let (value, mask) = (value as u8, mask as u8);
-    // Nothing where the mask has none of these bits: then all are meant.
+    // Empty if the mask has none of these bits: then all match.
     let having = |bits: u8, shift: u32, all: u8| -> Vec<u8> {
         let mask = mask & bits;
         (0..all).filter(|number| mask != 0 && (number << shift) & mask == value & mask).collect()
@@ -50,7 +51,7 @@ fn tos(value: u32, mask: u32) -> Match {
     Match { dscps: having(0xfc, 2, 64), ecns: having(0x03, 0, 4), ..Match::default() }
 }
 
-/// The network that a word means; none for all.
+/// The network that a word names; empty for all.
 fn network(after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<Party>, Problem> {
     let word = words.expect(after, "an address")?;
     if matches!(word.text, "any" | "all" | "default" | "0/0" | "0.0.0.0/0" | "::/0") {
@@ -60,7 +61,7 @@ fn network(after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<Party>, Problem
     Ok(vec![crate::value::party(&node, &[])?])
 }
 
-/// Adds to what packets must be like.
+/// Adds a condition.
 fn also(word: Word<'_>, all: &mut Match, new: Match) -> Result<(), Problem> {
     *all =
         both(all, &new).ok_or_else(|| word.problem("no packet matches: it contradicts an earlier match"))?;
@@ -87,7 +88,7 @@ fn to_ports(range: Option<RangeInclusive<u16>>) -> Match {
     Match { destination_ports: range.into_iter().collect(), ..Match::default() }
 }
 
-/// `match ip dport 80 0xffff`, after the word `match`.
+/// Parses `match ip dport 80 0xffff`, after the word `match`.
 pub(super) fn selector(after: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Result<(), Problem> {
     let layer = words.expect(after, "what to match")?;
     match layer.text {
@@ -137,7 +138,7 @@ pub(super) fn selector(after: Word<'_>, words: &mut Words<'_>, all: &mut Match) 
     offset(words)
 }
 
-/// `at OFFSET` may repeat where a field lies.
+/// `at OFFSET` may repeat the position of a field.
 fn offset(words: &mut Words<'_>) -> Result<(), Problem> {
     if let Some(word) = words.peek().filter(|word| word.text == "at") {
         words.take();
@@ -153,7 +154,7 @@ fn ports(field: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Result<(), 
     also(field, all, if is_source { from_ports(range) } else { to_ports(range) })
 }
 
-/// `match u8 0x06 0xff at 9`: bytes of the IPv4 header, and of the ports behind one without options.
+/// `match u8 0x06 0xff at 9`: bytes of the IPv4 header, and of the ports after a header without options.
 fn raw_selector(layer: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Result<(), Problem> {
     let bits = match layer.text {
         "u32" => 32,
@@ -186,7 +187,7 @@ fn raw_selector(layer: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Resu
         })
     };
     let new = match (bits, at) {
-        // The version and the length of the header: all packets that are looked at have them.
+        // The version and header length: true for all packets examined.
         (8, 0) => Match::default(),
         (8, 1) => tos(value, mask),
         (8, 9) if mask == 0xff => of_protocol(value as u8),
@@ -215,7 +216,7 @@ fn raw_selector(layer: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Resu
     also(layer, all, new)
 }
 
-/// `ip_proto tcp dst_port 80 …`: one key of flower; whether it is one.
+/// Parses one key of flower, `ip_proto tcp dst_port 80 …`; returns whether it is one.
 pub(super) fn flower(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Result<bool, Problem> {
     match word.text {
         "ip_proto" => {
@@ -241,7 +242,7 @@ pub(super) fn flower(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> 
         "ip_tos" => {
             let text = words.expect(word, "a value of the TOS byte")?;
             let (value, of) = text.text.split_once('/').unwrap_or((text.text, "ff"));
-            // Decimal where that is possible, or hexadecimal, as tc has it.
+            // Decimal if possible, else hexadecimal, as in tc.
             let digits = value.strip_prefix("0x").unwrap_or(value);
             let value = value.parse().ok().or_else(|| u8::from_str_radix(digits, 16).ok());
             let value = value.ok_or_else(|| {
@@ -258,7 +259,7 @@ pub(super) fn flower(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> 
     Ok(true)
 }
 
-/// The words of `flower` for a condition; nothing where it has none: for lists, hosts by name, lengths.
+/// The condition in the syntax of `flower`; `None` if it cannot express it: lists, hosts by name, lengths.
 pub(super) fn flower_words(all: &Match) -> Option<String> {
     let one = |parties: &[Party]| match parties {
         [] => Some(None),

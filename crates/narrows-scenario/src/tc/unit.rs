@@ -1,4 +1,5 @@
-//! What follows the options of tc, other than netem's: bare times are microseconds, and sizes count in 1024.
+//! Arguments of tc options, except netem's: times without a unit are microseconds, and size prefixes are
+//! powers of 1024.
 
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Rate};
@@ -14,7 +15,7 @@ use crate::units as scenario;
 pub(super) const TIME: Unit =
     Unit { what: "a time", read: |word, _| Ok(units::time_in_micros(word)?.map(text)), show: shown_as_is };
 
-/// A time, printed as a bare number of microseconds where it is one.
+/// A time, printed as a number of microseconds without a unit if whole.
 pub(super) const MICROS: Unit = Unit {
     show: |node| {
         let time = scenario::time(node).ok()?;
@@ -36,7 +37,7 @@ pub(super) const RATE: Unit = Unit {
     show: |node| Some(rate_letters(scenario::rate(node).ok()?)),
 };
 
-/// A rate of which the bytes a second are a share.
+/// A weight written as a rate: the weight is its bytes per second.
 pub(super) const WEIGHT: Unit = Unit {
     read: |word, _| {
         let bytes = units::rate(word)?.value.bits_per_second() / 8;
@@ -49,7 +50,7 @@ pub(super) const WEIGHT: Unit = Unit {
     ..RATE
 };
 
-/// A size, perhaps with a cell behind a slash as in `burst 5kb/8`, which is no matter here.
+/// A size, optionally with a cell size after a slash as in `burst 5kb/8`, which is ignored.
 pub(super) const SIZE: Unit = Unit {
     what: "a size",
     read: |mut word, _| {
@@ -59,11 +60,11 @@ pub(super) const SIZE: Unit = Unit {
     show: |node| Some(size_letters(scenario::size(node).ok()?)),
 };
 
-/// A size, printed as a bare number of bytes.
+/// A size, printed as a number of bytes without a unit.
 pub(super) const BYTES: Unit =
     Unit { show: |node| Some(scenario::size(node).ok()?.get().to_string()), ..SIZE };
 
-/// A limit of packets; tc prints `limit 100p`.
+/// A limit in packets; tc prints `limit 100p`.
 pub(super) const LIMIT: Unit = Unit {
     what: "a number of packets",
     read: |mut word, _| {
@@ -73,7 +74,7 @@ pub(super) const LIMIT: Unit = Unit {
     show: |node| Some(format!("{}p", packets_of(node)?)),
 };
 
-/// A number of packets without a letter.
+/// A number of packets without a suffix.
 pub(super) const PACKETS: Unit = Unit {
     what: "a number",
     read: |word, _| packets(units::integer(word, "a number", 1, 1 << 30)?),
@@ -93,7 +94,7 @@ pub(super) const PFIFO_LIMIT: Unit = Unit {
     },
 };
 
-/// That of `bfifo`.
+/// The limit of `bfifo`.
 pub(super) const BFIFO_LIMIT: Unit = Unit {
     what: "a number",
     read: |word, _| Ok(Read::plain(text(Bytes::new(above_zero(word, "bytes")?.into())))),
@@ -112,7 +113,7 @@ pub(super) const fn whole<const LOW: i64, const HIGH: i64>() -> Unit {
     }
 }
 
-/// A number of 1024ths.
+/// A number of 1/1024 parts.
 pub(super) const SHARE_OF_1024: Unit = Unit {
     read: |word, option| {
         (whole::<0, 1024>().read)(word, option).map_err(|problem| problem.help("in 1024ths: 512 is a half"))
@@ -120,7 +121,7 @@ pub(super) const SHARE_OF_1024: Unit = Unit {
     ..whole::<0, 1024>()
 };
 
-/// The same, or what goes by the backlog.
+/// Same, or "by backlog".
 pub(super) const GAMMA: Unit = Unit {
     read: |word, option| match word.text {
         "auto" => Ok(Read::plain(text("auto"))),
@@ -129,7 +130,7 @@ pub(super) const GAMMA: Unit = Unit {
     ..SHARE_OF_1024
 };
 
-/// A whole number of per cent.
+/// A whole number of percent.
 pub(super) const PER_CENT: Unit = Unit {
     what: "a number",
     read: |word, _| Ok(Read::plain(text(format!("{}%", units::integer(word, "a number", 0, 100)?)))),
@@ -157,7 +158,7 @@ pub(super) const PROBABILITY: Unit = Unit {
             word.problem(format!("{} is not a probability", Found(word.text)))
                 .help("from 0 to 1, such as 0.02")
         })?;
-        // A scenario refuses a bare 1, which might be one percent.
+        // A scenario rejects a bare 1, which might mean one percent.
         Ok(Read::plain(if number < 1.0 {
             Value::Float(number.to_string())
         } else {
@@ -167,7 +168,7 @@ pub(super) const PROBABILITY: Unit = Unit {
     show: shown_as_is,
 };
 
-/// The number of a class, of which a name may be given.
+/// The number of a class, which may be given a name.
 pub(super) const CLASS: Unit = Unit {
     what: "the number of a class",
     read: |word, _| {
@@ -186,7 +187,7 @@ pub(super) const CLASS: Unit = Unit {
     show: shown_as_is,
 };
 
-/// How averages are estimated: the names of tc first, those that are printed, and what a scenario calls them.
+/// Estimators of averages: tc's names, those that are printed first, and the scenario's names.
 const ESTIMATORS: &[(&str, &str)] = &[
     ("ewma", "ewma"),
     ("ewmar", "ewma-r"),
@@ -228,22 +229,22 @@ fn above_zero(word: Word<'_>, counts: &str) -> Result<u32, Problem> {
     }
 }
 
-/// The rate that a key has.
+/// The rate of a key.
 pub(super) fn rate_of(table: &Table, key: &str) -> Option<Rate> {
     scenario::rate(table.get(key)?).ok()
 }
 
-/// The size that a key has.
+/// The size of a key.
 pub(super) fn size_of(table: &Table, key: &str) -> Option<Bytes> {
     scenario::size(table.get(key)?).ok()
 }
 
-/// The time that a key has.
+/// The time of a key.
 pub(super) fn time_of(table: &Table, key: &str) -> Option<Duration> {
     scenario::time(table.get(key)?).ok()
 }
 
-/// A rate in tc's letters, `10Mbit`, exactly.
+/// A rate with tc's units, `10Mbit`, exactly.
 fn rate_letters(rate: Rate) -> String {
     let bits = rate.bits_per_second();
     let units = [(1_000_000_000_000, "Tbit"), (1_000_000_000, "Gbit"), (1_000_000, "Mbit"), (1_000, "Kbit")];
@@ -253,7 +254,7 @@ fn rate_letters(rate: Rate) -> String {
     }
 }
 
-/// A size in tc's letters, `5Kb` for 5120 bytes, exactly.
+/// A size with tc's units, `5Kb` for 5120 bytes, exactly.
 fn size_letters(size: Bytes) -> String {
     let bytes = size.get();
     match [(1 << 20, "Mb"), (1 << 10, "Kb")]
@@ -265,7 +266,7 @@ fn size_letters(size: Bytes) -> String {
     }
 }
 
-/// That a discipline lacks an option that it must have.
+/// The error for a missing required option.
 pub(super) fn missing(word: Word<'_>, what: &str, example: &str) -> Problem {
     word.problem(format!("`{}` without `{what}`", word.text)).help(format!("as in: {example}"))
 }

@@ -1,4 +1,5 @@
-//! Schedulers and classes in the words of tc: what is in force as a document, printed by the tables that read it.
+//! Schedulers and classes as tc options: the current settings are converted to a document and printed with
+//! the tables that parse the options.
 
 use narrows_core::Duration;
 use narrows_core::queue::Bound;
@@ -19,7 +20,7 @@ fn document(of: &dyn Parameters) -> Table {
     keys
 }
 
-/// `bound` is the scheduler's.
+/// `bound` is that of the scheduler.
 pub(super) fn tbf(tbf: &Tbf, bound: Option<Bound>) -> String {
     let mut keys = document(tbf);
     match tbf.peakrate {
@@ -36,7 +37,7 @@ pub(super) fn cbq(cbq: &Cbq) -> String {
     qdisc::CBQ.show(&document(cbq)).unwrap_or_default()
 }
 
-/// With the bursts in force. Of a class with others below it the priority and the quantum are of no use.
+/// Includes the effective bursts. The priority and the quantum of an inner class have no effect.
 pub(super) fn htb_class(class: &HtbClass, is_leaf: bool) -> String {
     let mut keys = document(class);
     if is_leaf {
@@ -56,7 +57,8 @@ pub(super) fn cbq_class(class: &CbqClass) -> String {
     class::CBQ.show(&document(class)).unwrap_or_default()
 }
 
-/// As the published implementation prints it, and whether that says all. What the estimator has no use for is printed, too.
+/// As the published implementation prints it, and whether that is complete. Includes options that the
+/// estimator does not use.
 pub(super) fn hpd_class(
     class: &HpdClass,
     num: u16,
@@ -64,7 +66,7 @@ pub(super) fn hpd_class(
     packets: Option<u64>,
 ) -> (String, bool) {
     let mut keys = Table::default();
-    // tc's language has 32 numbers.
+    // tc supports 32 numbers.
     if num <= 32 {
         keys.put("num", number(num));
     }

@@ -1,9 +1,9 @@
-//! What conditions mean where they are about code points alone.
+//! Conditions that depend on code points only.
 
 use crate::tc::qdisc::Prio;
 use crate::value::{Division, Match, Scheduler};
 
-/// The conditions that lead to classes, in the order in which they are tried, with the number of the class.
+/// The conditions in the order in which they are tried, each with the index of its class.
 pub(super) fn rules(scheduler: &Scheduler) -> impl Iterator<Item = (usize, &Match)> {
     let (classes, filters) = match &scheduler.serves {
         Division::Classes { classes, filters, .. } => (&classes[..], &filters[..]),
@@ -18,7 +18,8 @@ pub(super) fn rules(scheduler: &Scheduler) -> impl Iterator<Item = (usize, &Matc
     of_classes.chain(of_filters)
 }
 
-/// The number of the class for each of 64 code points, without the default; nothing where another thing counts, too.
+/// The index of the class for each of the 64 code points, without the default; `None` if anything other
+/// than the code point counts.
 pub(super) fn of(scheduler: &Scheduler) -> Option<[Option<usize>; 64]> {
     let mut points = [None; 64];
     for (class, one) in rules(scheduler) {
@@ -33,8 +34,8 @@ pub(super) fn of(scheduler: &Scheduler) -> Option<[Option<usize>; 64]> {
     Some(points)
 }
 
-/// The `priomap` that means the same; nothing where there is none. Of its places those count that packets get by the bits
-/// of their TOS byte for low delay and high throughput.
+/// The equivalent `priomap`; `None` if there is none. Only those entries count that packets get by the
+/// low-delay and high-throughput bits of their TOS byte.
 pub(super) fn priorities(
     points: &[Option<usize>; 64],
     default: Option<usize>,

@@ -32,7 +32,7 @@ pub(super) const OPTIONS: Options = Options(&[&[
     Opt::refused(&["any_ect"], NOT_UNDERSTOOD, "here ECT(0) goes to the classic queue, as in RFC 9331"),
 ]]);
 
-/// What the kernel has where nothing is said, and narrows has other values.
+/// The kernel's defaults, where narrows has others.
 pub(super) const USUAL: &[(&str, &str)] = &[
     ("bound", "10000 packets"),
     ("step", "1ms"),
@@ -41,15 +41,15 @@ pub(super) const USUAL: &[(&str, &str)] = &[
 ];
 
 const NOT_UNDERSTOOD: &str = "is not understood";
-/// Round trips, of which the controller follows.
+/// Round-trip times, from which tc derives the controller's parameters.
 const LONGEST: &str = "max_rtt";
 const USUAL_RTT: &str = "typical_rtt";
-/// Gains are told to the kernel in these parts of a hertz.
+/// The kernel gets gains in these parts of a hertz.
 const PARTS: f64 = 256.0;
-/// What the longest round trip is, in the usual ones, where tc is told one of the two.
+/// Ratio of the maximum to the typical round-trip time, if only one of them is given.
 const USUAL_TO_LONGEST: u64 = 6;
 
-/// A time that narrows takes, which is not as short as the kernel does.
+/// A time within narrows' range, whose minimum is longer than the kernel's.
 const fn span<const LEAST_NANOS: u64>() -> Unit {
     Unit {
         read: |word, option| {
@@ -69,7 +69,7 @@ const ALPHA: Unit =
     Unit { what: "a number", read: |word, _| gain(word, *DualPi2Config::ALPHA.start()), show: shown_as_is };
 const BETA: Unit = Unit { read: |word, _| gain(word, *DualPi2Config::BETA.start()), ..ALPHA };
 
-/// In whole parts, as tc tells it.
+/// Rounded to whole parts, as tc passes it.
 fn gain(word: Word<'_>, least: f64) -> Result<Read<Value>, Problem> {
     let most = *DualPi2Config::ALPHA.end();
     let told = word.text.parse::<f64>().ok().map(in_parts);
@@ -96,7 +96,7 @@ const STEP: Unit = Unit {
     ..TIME
 };
 
-/// Here none is a number, too.
+/// Zero packets are allowed here.
 const LEAST: Unit = Unit {
     read: |word, _| {
         let packets = units::integer(word, "a number", 0, 1 << 30)?;
@@ -105,7 +105,7 @@ const LEAST: Unit = Unit {
     ..PACKETS
 };
 
-/// The share of the classic queue, in per cent. Without any, or with all, one of the two could starve.
+/// The share of the classic queue in percent. With 0 or 100, one of the queues could starve.
 const PROTECTION: Unit = Unit {
     what: "a share",
     read: |word, _| {
@@ -125,7 +125,7 @@ const PROTECTION: Unit = Unit {
     },
 };
 
-/// Round trips stand for what the controller does, whatever else is said of that.
+/// Round-trip times override the controller's own options.
 pub(super) fn settle(_: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
     let (longest, usual) = (time_of(keys, LONGEST), time_of(keys, USUAL_RTT));
     let place = keys.key(LONGEST).or(keys.key(USUAL_RTT)).map(|key| key.span.clone());
@@ -139,8 +139,8 @@ pub(super) fn settle(_: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What tc makes of round trips (`dualpi2_parse_opt`), in microseconds: RFC 9332's gains, of which it has the factors in
-/// single precision.
+/// Computes the controller's parameters from round-trip times in microseconds, as tc does
+/// (`dualpi2_parse_opt`): the gains of RFC 9332, with factors in single precision.
 fn by_round_trips(keys: &mut Table, longest: Option<u64>, usual: Option<u64>) -> Result<(), Problem> {
     let (longest, usual) = match (longest, usual) {
         (Some(longest), Some(usual)) if usual > longest => {
