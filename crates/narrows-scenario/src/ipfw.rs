@@ -1,10 +1,11 @@
-//! ipfw's language, as FreeBSD's firewall and Dummynet have it: `add pipe 1 ip from any to any`,
-//! `pipe 1 config bw 3Mbit/s delay 32ms`.
+//! ipfw commands of FreeBSD's firewall and Dummynet: `add pipe 1 ip from any to any`, `pipe 1 config bw
+//! 3Mbit/s delay 32ms`.
 //!
-//! A script is read ([`Script::parse`]) into what it comes to, which is explained line by line ([`Script::lines`]) and is a
-//! scenario ([`Script::to_toml`]). A rule is read by [`rule`] and written by [`rule_text`], a command by
-//! [`Command::parse`]; [`rule_lines`] and its like print in ipfw's layout. What is the same and what is not:
-//! `docs/ipfw.md`. Sources: ipfw(8), and for the layouts `ipfw/ipfw2.c` and `ipfw/dummynet.c` of Dummynet.
+//! [`Script::parse`] reads a script and computes its final state. [`Script::lines`] explains it line by
+//! line, and [`Script::to_toml`] converts it to a scenario. [`rule`] parses a rule and [`rule_text`] writes
+//! one; [`Command::parse`] parses a command; [`rule_lines`] and similar functions print in ipfw's layout.
+//! `docs/ipfw.md` lists what matches ipfw and what differs. Sources: ipfw(8), and for the layouts
+//! `ipfw/ipfw2.c` and `ipfw/dummynet.c` of Dummynet.
 //!
 //! ```
 //! use narrows_scenario::ipfw::{self, Context};
@@ -55,20 +56,20 @@ use narrows_core::rules::Rule;
 
 use crate::problem::{Problem, ScenarioError};
 
-/// Names of texts in errors.
+/// Name of the text in errors.
 const NAME: &str = "ipfw";
 
-/// Reads a rule, with or without `add` before it. Its number is 0 where none is given.
+/// Parses a rule, with or without a leading `add`. Its number is 0 if none is given.
 ///
 /// # Errors
-/// Point at the word, and say what is allowed there.
+/// The error points at the word, and says what is allowed there.
 pub fn rule(text: &str, context: &Context<'_>) -> Result<Rule, ScenarioError> {
     read_rule(text, context)
         .map(|(rule, _)| rule)
         .map_err(|problem| ScenarioError::new(NAME, text, vec![problem]))
 }
 
-/// The same with what was assumed, and with the problem by itself: its place counts from the beginning of the text.
+/// Same, with the assumptions made, and with a bare problem whose place counts from the start of the text.
 pub(crate) fn read_rule(text: &str, context: &Context<'_>) -> Result<(Rule, Vec<String>), Problem> {
     let mut lines = lexer::lines(text, |_| true);
     let line = match (lines.pop(), lines.pop()) {
@@ -85,7 +86,7 @@ pub(crate) fn read_rule(text: &str, context: &Context<'_>) -> Result<(Rule, Vec<
     Ok((rule, remarks))
 }
 
-/// The interfaces that rules of a script name, each with its place and the number of its line. Patterns are among them.
+/// The interfaces named in a script's rules, patterns included, each with its place and line number.
 pub(crate) fn interface_names(text: &str) -> Vec<(String, Range<usize>, usize)> {
     let is_name = |text: &str| {
         !matches!(text, "any" | "none") && !text.starts_with("table(") && text.parse::<IpAddr>().is_err()
@@ -108,10 +109,10 @@ pub(crate) fn interface_names(text: &str) -> Vec<(String, Range<usize>, usize)> 
 }
 
 impl Command {
-    /// Reads one command, with `ipfw` before it or not, and what was assumed.
+    /// Parses one command, with or without a leading `ipfw`; also returns the assumptions made.
     ///
     /// # Errors
-    /// Point at the word, and say what is allowed there.
+    /// The error points at the word, and says what is allowed there.
     pub fn parse(text: &str, context: &Context<'_>) -> Result<(Self, Vec<String>), ScenarioError> {
         let read = || {
             let mut lines = lexer::lines(text, |_| true);
@@ -129,7 +130,7 @@ impl Command {
         read().map_err(|problem| ScenarioError::new(NAME, text, vec![problem]))
     }
 
-    /// What it does, in words.
+    /// Explains the command in words.
     pub fn explain(&self) -> String {
         words::command(self)
     }

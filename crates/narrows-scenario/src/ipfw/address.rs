@@ -1,5 +1,5 @@
-//! Addresses in rules: `any`, `me`, hosts, `a/len`, `a:mask`, `a/24{1,5-9}`, lists of them, `table(N,value)`, and those of the
-//! link layer.
+//! Addresses in rules: `any`, `me`, hosts, `a/len`, `a:mask`, `a/24{1,5-9}`, lists of them,
+//! `table(N,value)`, and link-layer addresses.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
@@ -10,21 +10,21 @@ use super::lexer::Word;
 use super::numbers;
 use crate::problem::{Found, Problem};
 
-/// What rules may name besides what is in them.
+/// External names that rules may use.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The interfaces at which the rules are, for `recv`, `xmit` and `via`: those of the host that is their inside.
+    /// The interfaces at the rules' inside, for `recv`, `xmit` and `via`.
     pub interfaces: &'a [&'a str],
-    /// The interfaces at the other end: those of the host that is their outside.
+    /// The interfaces at the rules' outside, the other end.
     pub outside: &'a [&'a str],
-    /// Hosts that are known by name, each with its addresses: those of a scenario.
+    /// Hosts known by name with their addresses, from a scenario.
     pub hosts: &'a [(String, Vec<IpAddr>)],
-    /// Finds the addresses of any other name.
+    /// Resolves any other name.
     pub resolve: fn(&str) -> io::Result<Vec<IpAddr>>,
 }
 
 impl Default for Context<'_> {
-    /// No interfaces, no hosts, and names by the system's resolver.
+    /// No interfaces, no hosts; names use the system's resolver.
     fn default() -> Self {
         Self { interfaces: &[], outside: &[], hosts: &[], resolve }
     }
@@ -34,29 +34,29 @@ fn resolve(name: &str) -> io::Result<Vec<IpAddr>> {
     Ok((name, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
 }
 
-/// Which address of a name counts; the other family's where it has none of this.
+/// Preferred address family of a name; the other family is the fallback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     V4,
     V6,
 }
 
-/// The upper 96 bits, which IPv4 addresses share: ::ffff:0:0.
+/// The prefix of IPv4-mapped addresses: ::ffff:0:0.
 const MAPPED: u128 = 0xffff_0000_0000;
-/// The mask of an IPv4 network of no bits.
+/// The 128-bit mask of an IPv4 network with prefix length 0.
 const V4: u128 = u128::MAX << 32;
 
-/// What a word of addresses says.
+/// Meaning of an address word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// No address is asked for.
+    /// Any address.
     Any,
     /// `me6`.
     Me6,
     These(Addresses),
 }
 
-/// Reads addresses. What was looked up is remarked.
+/// Parses addresses. Adds a remark for each name that was looked up.
 pub(super) fn addresses(
     word: &Word,
     family: Family,
@@ -89,7 +89,7 @@ pub(super) fn addresses(
     Ok(Said::These(Addresses::In(list)))
 }
 
-/// The parts between commas, but for those inside of braces.
+/// Splits at commas outside braces.
 fn items(text: &str) -> Vec<&str> {
     let mut depth = 0_u32;
     let at_top = |c: char| match c {
@@ -106,7 +106,7 @@ fn items(text: &str) -> Vec<&str> {
     text.split(at_top).collect()
 }
 
-/// A table, with a value behind `separator` where only that one counts.
+/// Parses a table, optionally with a required value after `separator`.
 pub(super) fn table(word: &Word, separator: char) -> Result<TableTest, Problem> {
     let (name, value) = match word.text.split_once(separator) {
         Some((name, value)) => (name, Some(numbers::integer(&word.part(value), "a value", u32::MAX)?)),
@@ -115,7 +115,7 @@ pub(super) fn table(word: &Word, separator: char) -> Result<TableTest, Problem> 
     Ok(TableTest { table: table_name(&word.part(name))?, value })
 }
 
-/// The name of a table; of a number without zeros in front.
+/// Parses the name of a table; numbers lose leading zeros.
 pub(super) fn table_name(word: &Word) -> Result<String, Problem> {
     const MOST: usize = 63;
     let name = word.text.as_str();
@@ -133,7 +133,7 @@ pub(super) fn table_name(word: &Word) -> Result<String, Problem> {
     }
 }
 
-/// One entry of a list: a network, or the addresses of a set.
+/// Parses one entry of a list: a network, or a set of addresses.
 fn networks(
     item: &Word,
     family: Family,
@@ -181,7 +181,7 @@ fn masked(address: IpAddr, mask: u128) -> Masked {
     Masked { address: mapped(address) & mask, mask }
 }
 
-/// As 128 bits.
+/// The address as 128 bits.
 pub(super) fn mapped(address: IpAddr) -> u128 {
     let v6 = match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped(),
@@ -190,7 +190,7 @@ pub(super) fn mapped(address: IpAddr) -> u128 {
     u128::from(v6)
 }
 
-/// The mask of the first bits, of 32.
+/// The 128-bit mask of an IPv4 prefix of `bits` bits.
 fn v4_mask(bits: u32) -> u128 {
     u128::MAX.checked_shl(32 - bits).unwrap_or(0)
 }
@@ -208,7 +208,7 @@ fn prefix(address: IpAddr, bits: &Word) -> Result<Masked, Problem> {
     Ok(masked(address, mask))
 }
 
-/// An address, or that of a host of this name.
+/// Parses an address, or the name of a host.
 pub(super) fn host_address(
     word: &Word,
     family: Family,
@@ -243,7 +243,7 @@ pub(super) fn host_address(
     Ok(address)
 }
 
-/// The members of a set in a network of 24 to 31 bits, by the last byte of their addresses.
+/// The members of a set in a network with prefix length 24 to 31, by their last byte.
 fn members(network: &Word, masked: Masked, set: &Word) -> Result<Vec<Masked>, Problem> {
     let bits = masked.mask.count_ones().saturating_sub(96);
     let contiguous = masked.mask == v4_mask(bits.min(32)) && masked.address & V4 == MAPPED & V4;
@@ -275,10 +275,10 @@ fn members(network: &Word, masked: Masked, set: &Word) -> Result<Vec<Masked>, Pr
     Ok(members.into_iter().map(|last| Masked { address: base | u128::from(last), mask: u128::MAX }).collect())
 }
 
-/// An address of the link layer and the bits of it that count.
+/// A link-layer address and its mask.
 pub(super) type LinkAddress = ([u8; 6], [u8; 6]);
 
-/// An address of the link layer and its mask; nothing for `any`.
+/// Parses a link-layer address and its mask; `None` for `any`.
 pub(super) fn link_address(word: &Word) -> Result<Option<LinkAddress>, Problem> {
     if word.text == "any" {
         return Ok(None);

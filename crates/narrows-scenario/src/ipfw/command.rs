@@ -1,4 +1,4 @@
-//! Commands: what a line asks for.
+//! Commands: the meaning of one line.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -17,19 +17,19 @@ use crate::problem::{Found, Problem, Problems};
 /// A command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// `add`: one more rule, of number 0 where the next one is meant.
+    /// `add`: adds a rule; number 0 means the next one.
     Add(Rule),
-    /// `delete N …`, of a set where one is named.
+    /// `delete N …`, optionally limited to a set.
     Delete(Rules),
-    /// `delete set N …`: all rules of these sets.
+    /// `delete set N …`: deletes all rules of these sets.
     DeleteSets(Vec<u8>),
     /// `list`, `show` or `print`.
     List(Listing),
-    /// `zero`: counters begin anew.
+    /// `zero`: resets counters.
     Zero(Rules),
-    /// `resetlog`: the counts of logged packets begin anew.
+    /// `resetlog`: resets the counts of logged packets.
     ResetLog(Rules),
-    /// `flush`: all rules go, or those of a set; those of set 31 stay unless it is named.
+    /// `flush`: deletes all rules, or those of a set; rules of set 31 stay unless it is named.
     Flush(Option<u8>),
     /// `set enable`, `disable`, `move`, `swap` or `show`.
     Sets(SetCommand),
@@ -37,23 +37,23 @@ pub enum Command {
     Configure(Box<Config>),
     /// `pipe | queue | sched delete N …`
     DeleteObjects(Object, Vec<RangeInclusive<u32>>),
-    /// `pipe | queue | sched list | show [N …]`; none for all.
+    /// `pipe | queue | sched list | show [N …]`; empty for all.
     ListObjects(Object, Vec<RangeInclusive<u32>>),
-    /// `pipe flush`: all pipes, queues and schedulers go.
+    /// `pipe flush`: deletes all pipes, queues and schedulers.
     FlushObjects,
     /// `table …`
     Table(TableCommand),
-    /// `enable one_pass`, `disable one_pass`, or the sysctl: whether a packet passes when it comes out of a pipe, or
-    /// goes on at the next rule.
+    /// `enable one_pass`, `disable one_pass`, or the sysctl: whether a packet that leaves a pipe is
+    /// accepted, or continues at the next rule.
     OnePass(bool),
     /// `sysctl NAME`: prints the settings with this name, or below it.
     Settings(Vec<&'static str>),
-    /// What has no effect in narrows, and is no harm.
+    /// A harmless command that has no effect in narrows.
     Nothing,
 }
 
 impl Command {
-    /// Whether it prints something and changes nothing.
+    /// Whether it only prints.
     pub const fn prints(&self) -> bool {
         matches!(
             self,
@@ -66,54 +66,54 @@ impl Command {
     }
 }
 
-/// Which rules.
+/// A selection of rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// By their numbers; none for all.
+    /// Rule numbers; empty for all.
     pub numbers: Vec<RangeInclusive<u16>>,
-    /// Only those of this set.
+    /// The set, if the selection is limited to one.
     pub set: Option<u8>,
 }
 
 impl Rules {
-    /// Whether a rule is among them.
+    /// Whether a rule is selected.
     pub fn include(&self, rule: &Rule) -> bool {
         self.set.is_none_or(|set| set == rule.set)
             && (self.numbers.is_empty() || self.numbers.iter().any(|range| range.contains(&rule.number)))
     }
 }
 
-/// What is listed, and how.
+/// What to list, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Which rules.
+    /// The rules to list.
     pub rules: Rules,
-    /// `show`, or `-a`: with counters.
+    /// `show`, or `-a`: include counters.
     pub counters: bool,
-    /// `-t`: when each last matched; `-T` in seconds.
+    /// `-t`: include the time of the last match; `-T` in seconds.
     pub times: Option<Times>,
-    /// `-d`: dynamic rules, too.
+    /// `-d`: include dynamic rules.
     pub dynamic: bool,
-    /// `-S`: with the set of each, and rules of disabled sets, too.
+    /// `-S`: include the set of each rule, and rules of disabled sets.
     pub sets: bool,
 }
 
-/// How instants are printed.
+/// Format of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
-    /// For people.
+    /// Date and time.
     Text,
     /// A number of seconds.
     Seconds,
 }
 
-/// What begins a command.
+/// First words of commands.
 const VERBS: &[&str] = &[
     "add", "delete", "list", "show", "print", "zero", "resetlog", "flush", "set", "pipe", "queue", "sched",
     "table", "enable", "disable", "sysctl", "link", "flowset",
 ];
 
-/// Commands that ipfw has and narrows does not, and why.
+/// ipfw commands that narrows rejects, and why.
 const REFUSED: &[(&str, &str)] = &[
     ("nat", "narrows does not change addresses"),
     ("nat64lsn", "narrows does not change addresses"),
@@ -125,20 +125,20 @@ const REFUSED: &[(&str, &str)] = &[
     ("insmod", "narrows needs no kernel modules"),
 ];
 
-/// Whether the words of an indented line are a command by themselves, and not the rest of the one before.
+/// Whether the words of an indented line are a command of their own, rather than a continuation.
 pub(super) fn is_command(words: &[Word]) -> bool {
     let is =
         |at: usize, texts: &[&str]| words.get(at).is_some_and(|word| texts.contains(&word.text.as_str()));
     let number =
         |at: usize| words.get(at).is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit()));
     match words.first().map(|word| word.text.as_str()) {
-        // `queue 20` and `pipe 5` may go on with a line that configures.
+        // `queue 20` and `pipe 5` may continue a configuration line.
         Some("pipe" | "queue" | "sched" | "link" | "flowset") => {
             let verbs = ["config", "delete", "list", "show", "flush"];
             is(1, &verbs) || number(1) && is(2, &verbs)
         }
         Some("set") => is(1, &["enable", "disable", "move", "swap", "show"]) || number(1) && is(2, VERBS),
-        // A number before `add` is ipfw's old way.
+        // ipfw's old syntax has a number before `add`.
         Some(_) if number(0) => is(1, &["add", "delete"]),
         Some(text) => VERBS.contains(&text) || is_program(text) || matches!(text, "sudo"),
         None => false,
@@ -149,7 +149,7 @@ fn is_program(text: &str) -> bool {
     matches!(text.rsplit('/').next(), Some("ipfw" | "dnctl")) && !text.ends_with('/')
 }
 
-/// What stands before a command.
+/// Flags before a command.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flags {
     counters: bool,
@@ -158,7 +158,7 @@ struct Flags {
     sets: bool,
 }
 
-/// Reads commands, one a line: each with its text on one line, and where it stands.
+/// Parses commands, one per line: each with its text on one line, and its span.
 pub(crate) fn read_all(
     text: &str,
     context: &Context<'_>,
@@ -175,7 +175,7 @@ pub(crate) fn read_all(
     if problems.is_empty() { Ok(commands) } else { Err(problems) }
 }
 
-/// Reads a line.
+/// Parses a line.
 pub(super) fn read(
     line: &Line,
     context: &Context<'_>,
@@ -188,7 +188,7 @@ pub(super) fn read(
         program = words.take();
     }
     let flags = flags(&mut words)?;
-    // ipfw's old way: `100 add …`.
+    // ipfw's old syntax: `100 add …`.
     let number = words
         .peek()
         .filter(|word| word.text.starts_with(|c: char| c.is_ascii_digit()))
@@ -228,7 +228,7 @@ pub(super) fn read(
     Ok(command)
 }
 
-/// A verb that is written out, or of which at least three letters are there.
+/// Expands a verb abbreviated to at least three letters.
 fn full<'a>(word: &'a Word, known: &[&'a str]) -> &'a str {
     let text = word.text.as_str();
     if known.contains(&text) || text.len() < 3 {
@@ -248,7 +248,7 @@ fn flags(words: &mut Words<'_>) -> Result<Flags, Problem> {
                 'T' => flags.times = Some(Times::Seconds),
                 'd' => flags.dynamic = true,
                 'S' => flags.sets = true,
-                // Quiet, by force, compact, verbose, with expired ones, with names: of no meaning here.
+                // Quiet, force, compact, verbose, expired rules, names: no effect here.
                 'q' | 'f' | 'c' | 'v' | 'e' | 'N' | 'i' => {}
                 _ => {
                     return Err(word.problem(format!("unknown flag {}", Found(&word.text))).help(
@@ -261,7 +261,7 @@ fn flags(words: &mut Words<'_>) -> Result<Flags, Problem> {
     Ok(flags)
 }
 
-/// Commands about rules, perhaps of one set.
+/// Parses commands about rules, optionally of one set.
 fn about_rules(
     verb: &Word,
     words: &mut Words<'_>,
@@ -298,7 +298,7 @@ fn about_rules(
     })
 }
 
-/// Numbers of rules and ranges of them, to the end of the line.
+/// Parses rule numbers and ranges up to the end of the line.
 fn rule_numbers(words: &mut Words<'_>) -> Result<Vec<RangeInclusive<u16>>, Problem> {
     let mut numbers = Vec::new();
     while let Some(word) = words.take() {
@@ -323,7 +323,7 @@ fn ranges(word: &Word, what: &str, most: u32) -> Result<Vec<RangeInclusive<u32>>
     word.text.split(',').map(range).collect()
 }
 
-/// Commands about pipes, queues and schedulers: the number may stand before the verb or behind it.
+/// Parses commands about pipes, queues and schedulers. The number may precede or follow the verb.
 fn object(object: Object, words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, Problem> {
     const KNOWN: &[&str] = &["config", "delete", "list", "show", "flush"];
     let what = format!("the number of a {}", object.word());
@@ -382,7 +382,7 @@ fn switch(words: &mut Words<'_>, on: bool, remarks: &mut Vec<String>) -> Result<
     }
 }
 
-/// Settings of FreeBSD's that may be set without any effect here, each with the reason.
+/// FreeBSD settings that are accepted without effect, each with the reason.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("net.inet.ip.fw.enable", "rules are always active: `flush` removes them"),
     ("net.inet.ip.fw.verbose", "narrows writes no log"),

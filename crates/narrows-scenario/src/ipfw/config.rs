@@ -1,4 +1,4 @@
-//! `pipe | queue | sched N config …`: what a line says of links, queues and schedulers, as keys of a scenario.
+//! `pipe | queue | sched N config …`: the settings of pipes, queues and schedulers, as keys of a scenario.
 
 mod options;
 mod read;
@@ -15,14 +15,14 @@ use crate::dialect::{number_of, text_of};
 use crate::node::{Node, Table, Value};
 use crate::units;
 
-/// What can be configured.
+/// What `config` configures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Object {
     /// `pipe`, or `link`: a link.
     Pipe,
-    /// `queue`, or `flowset`: a set of flows at a scheduler.
+    /// `queue`, or `flowset`: a set of flows of a scheduler.
     Queue,
-    /// `sched`: what shares the link of its number among its queues.
+    /// `sched`: shares the link with the same number among its queues.
     Scheduler,
 }
 
@@ -37,35 +37,35 @@ impl Object {
     }
 }
 
-/// What a line configures: what it does not say is nothing here.
+/// The settings in one line. What the line does not mention is unset.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// What it is.
+    /// The kind of object.
     pub object: Object,
     /// Its number, 1 to 65,534.
     pub number: u32,
-    /// `mask`: one for each value of these bits.
+    /// `mask`: one instance for each value of these bits.
     pub mask: Option<FlowMask>,
-    /// What it says as keys of a pipe or queue; but the `bound` of a queue stands by itself beside `queue`, what manages it,
-    /// and thresholds of RED have no unit, as they count what the bound counts.
+    /// The settings as keys of a pipe or queue, with two exceptions: the `bound` of a queue is separate
+    /// from `queue`, its AQM; and RED thresholds have no unit, as they use the unit of the bound.
     pub(crate) keys: Table,
 }
 
-/// What may wait in a queue of which nothing is said.
+/// Default bound of a queue.
 pub(super) const DEFAULT_BOUND: Bound = Bound::Packets(50);
 
 impl Config {
-    /// One that says nothing.
+    /// An object without settings.
     pub(crate) fn new(object: Object, number: u32) -> Self {
         Self { object, number, mask: None, keys: Table::default() }
     }
 
-    /// The scheduler that a queue is at.
+    /// The scheduler of a queue.
     pub fn parent(&self) -> Option<u32> {
         number_of(&self.keys, "pipe")
     }
 
-    /// Whether it says this key.
+    /// Whether it sets this key.
     pub(crate) fn says(&self, key: &str) -> bool {
         self.keys.get(key).is_some()
     }
@@ -78,7 +78,7 @@ impl Config {
         units::bound(self.keys.get("bound")?).ok()
     }
 
-    /// What manages the queue, and its keys; nothing where packets are dropped that find no room.
+    /// The AQM of the queue, and its keys; `None` for drop tail.
     pub(super) fn managed(&self) -> Option<&Table> {
         self.keys.get("queue")?.table("").ok()
     }
@@ -91,7 +91,7 @@ impl Config {
     }
 }
 
-/// The same keys, with these where they say nothing.
+/// Adds these defaults for keys that are not set.
 pub(super) fn or_usual(keys: &Table, usual: &[&[(&str, &str)]]) -> Table {
     let all = usual.iter().copied().flatten();
     all.fold(keys.clone(), |keys, (key, value)| keys.and(key, Node::typed(value, 0).value))

@@ -1,16 +1,16 @@
-//! Scripts as the words that ipfw would get, each with its place.
+//! Splits scripts into the words that ipfw would receive, each with its position.
 //!
-//! A line is a command. `#` begins a comment anywhere, a word that begins with `//` begins one, too, which a rule keeps. A
-//! backslash at the end of a line goes on with the next, and so does a next line that begins with white space and is no
-//! command by itself. White space at a comma does not count; braces and parentheses stand by themselves where they hold
-//! several words together.
+//! Each line is one command. `#` starts a comment anywhere. A word that starts with `//` also starts a
+//! comment, which a rule keeps. A backslash at the end of a line continues it; so does a following indented
+//! line that is not a command of its own. White space next to a comma is ignored. Braces and parentheses
+//! are words of their own if they group several words.
 
 use std::ops::Range;
 
 use crate::dialect;
 use crate::problem::{Found, Problem};
 
-/// A word, and where it stands in the text.
+/// A word and its span in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) text: String,
@@ -18,41 +18,42 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// A problem with this word.
+    /// A problem at this word.
     pub(super) fn problem(&self, title: impl Into<String>) -> Problem {
         Problem::new(title).at(&self.span)
     }
 
-    /// That this is not what belongs here. `expected` begins a sentence after "expected".
+    /// The error for an unexpected word. `expected` starts the text after "expected".
     pub(super) fn expected(&self, expected: &str) -> Problem {
         self.problem(format!("found {}, expected {expected}", Found(&self.text)))
     }
 
-    /// A part of it as a word, which must be a slice of its text. Points at the whole where white space was taken out.
+    /// Part of it as a word; must be a slice of its text. The span is the whole word if white space was
+    /// removed.
     pub(super) fn part(&self, part: &str) -> Self {
         let part = dialect::Word::from(self).part(part);
         Self { text: part.text.into(), span: part.span() }
     }
 }
 
-/// A command of a script, or a line that has only a comment.
+/// A command of a script, or a line with only a comment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) words: Vec<Word>,
-    /// What stands behind `//`, with one space between words.
+    /// The text after `//`, with single spaces between words.
     pub(super) comment: Option<String>,
-    /// From the first word to the end of the last, or of the comment.
+    /// From the first word to the end of the last word or of the comment.
     pub(super) span: Range<usize>,
-    /// The number of the line that it begins on, from 1.
+    /// Number of its first line, from 1.
     pub(super) number: usize,
-    /// Whether it begins with white space.
+    /// Whether it starts with white space.
     indented: bool,
 }
 
-/// The commands of a script. `is_command` says whether an indented line stands by itself.
+/// The commands of a script. `is_command` tells whether an indented line is a command of its own.
 pub(super) fn lines(text: &str, is_command: impl Fn(&[Word]) -> bool) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
-    // Whether the line before ends with a backslash, and whether it is one that an indented line may go on with.
+    // Whether the previous line ends with a backslash, and whether an indented line may continue it.
     let (mut joined, mut open) = (false, false);
     let mut start = 0;
     for (index, raw) in text.split_inclusive('\n').enumerate() {
@@ -90,10 +91,10 @@ impl Line {
     }
 }
 
-/// Splits one line of the file. `start` is where it begins in the text.
+/// Splits one line of the file, which starts at offset `start` of the text.
 fn physical(raw: &str, start: usize, number: usize) -> Line {
     let line = raw.find('#').map_or(raw, |at| &raw[..at]);
-    // What joins lines belongs to no word of theirs.
+    // A line continuation is not part of a word.
     let line = line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace());
     let mut found = Line {
         indented: line.starts_with(char::is_whitespace),
@@ -124,7 +125,7 @@ fn physical(raw: &str, start: usize, number: usize) -> Line {
     found
 }
 
-/// Adds a word: to the one before it at a comma, and in several where braces hold on to it.
+/// Adds a word: joins it to the previous one at a comma, and splits off braces.
 fn push(words: &mut Vec<Word>, text: &str, span: Range<usize>) {
     if let Some(last) = words.last_mut()
         && (last.text.ends_with(',') || text.starts_with(','))
@@ -133,7 +134,7 @@ fn push(words: &mut Vec<Word>, text: &str, span: Range<usize>) {
         last.text.push_str(text);
         last.span.end = span.end;
         let (text, span) = (last.text.clone(), last.span.clone());
-        // What stood at the end of the first half alone belongs to the whole now.
+        // The trailing part of the first half becomes part of the joined word.
         words.pop();
         return split(words, &text, span);
     }
@@ -151,7 +152,7 @@ fn split(words: &mut Vec<Word>, text: &str, span: Range<usize>) {
         words.push(Word { text: text.into(), span });
     };
     let (mut from, mut to) = (0, text.len());
-    // As a shell needs it: `\{`.
+    // `\{`, as escaped for a shell.
     let escaped = usize::from(text.starts_with("\\{") || text.starts_with("\\("));
     if text[escaped..].starts_with(['{', '(']) {
         part(&text[escaped..=escaped], 0, escaped + 1);
@@ -193,12 +194,12 @@ impl<'a> dialect::Source<'a> for Words<'a> {
     }
 }
 
-/// The words that are left to read.
+/// The remaining words.
 #[derive(Clone, Debug)]
 pub(super) struct Words<'a> {
     all: &'a [Word],
     next: usize,
-    /// Where what is missing would stand.
+    /// Position for errors about missing words.
     end: usize,
 }
 
@@ -226,17 +227,17 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    /// Takes the next word if it is one of these.
+    /// Takes the next word if it is in `texts`.
     pub(super) fn take_if(&mut self, texts: &[&str]) -> Option<&'a Word> {
         if self.next_is(texts) { self.take() } else { None }
     }
 
-    /// The next word, which must be there. `what` says what it is, with its article.
+    /// Takes the next word, which is required. `what` describes it, with its article.
     pub(super) fn expect(&mut self, what: &str) -> Result<&'a Word, Problem> {
         self.take().ok_or_else(|| self.missing(what))
     }
 
-    /// That the line ends where this should follow.
+    /// The error for a line that ends where `what` should follow.
     pub(super) fn missing(&self, what: &str) -> Problem {
         let before = self.next.checked_sub(1).and_then(|last| self.all.get(last));
         let title = match before {
@@ -246,7 +247,7 @@ impl<'a> Words<'a> {
         Problem::new(title).at(&(self.end..self.end))
     }
 
-    /// That nothing more is left.
+    /// Checks that no words remain.
     pub(super) fn end(&self) -> Result<(), Problem> {
         match self.peek() {
             None => Ok(()),
@@ -254,17 +255,17 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// How many words have been taken.
+    /// Number of words taken.
     pub(super) fn position(&self) -> usize {
         self.next
     }
 
-    /// Goes back to where it was.
+    /// Returns to an earlier position.
     pub(super) fn back_to(&mut self, position: usize) {
         self.next = position;
     }
 
-    /// The words that are left.
+    /// The remaining words.
     pub(super) fn rest(&self) -> &'a [Word] {
         self.all.get(self.next..).unwrap_or_default()
     }

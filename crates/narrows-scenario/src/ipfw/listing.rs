@@ -1,4 +1,5 @@
-//! What `list`, `show`, `pipe show`, `queue show`, `sched show`, `table list` and `set show` print, in ipfw's layout.
+//! Output of `list`, `show`, `pipe show`, `queue show`, `sched show`, `table list` and `set show` in ipfw's
+//! layout.
 
 mod objects;
 mod time;
@@ -15,56 +16,56 @@ use super::command::{Listing, Times};
 use super::table::Network;
 use super::text::{body_text, protocol};
 
-/// A rule and what it has counted.
+/// A rule and its counters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ListedRule<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// Packets that matched.
+    /// Matched packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Matched bytes.
     pub bytes: u64,
-    /// Seconds from 1970 to the last match; nothing before the first.
+    /// Unix time of the last match in seconds; `None` if there was none.
     pub last: Option<u64>,
-    /// Whether its set counts.
+    /// Whether its set is enabled.
     pub enabled: bool,
 }
 
-/// A dynamic rule.
+/// A dynamic rule and its counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedState {
-    /// The number of the rule that made it.
+    /// Number of the rule that created it.
     pub rule: u16,
-    /// The set of that rule.
+    /// Set of that rule.
     pub set: u8,
-    /// Packets that matched.
+    /// Matched packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Matched bytes.
     pub bytes: u64,
-    /// Seconds that it has left.
+    /// Remaining lifetime in seconds.
     pub seconds: u64,
-    /// What it is.
+    /// Kind of dynamic rule.
     pub kind: StateKind,
     /// The IP protocol.
     pub protocol: u8,
-    /// The first packet's source address and port.
+    /// Source address and port of the first packet.
     pub source: (IpAddr, u16),
-    /// The first packet's destination address and port.
+    /// Destination address and port of the first packet.
     pub destination: (IpAddr, u16),
 }
 
 /// Kinds of dynamic rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateKind {
-    /// Of `keep-state`.
+    /// From `keep-state`.
     State,
-    /// Of `limit`.
+    /// From `limit`.
     Limit,
-    /// What counts those of a `limit`: so many.
+    /// The counter of a `limit`, with its current count.
     Parent(u32),
 }
 
-/// The lines of `list` or `show`, each with its end. Rules of disabled sets are there with `-S` only.
+/// The lines of `list` or `show`, with line ends. Rules of disabled sets appear only with `-S`.
 pub fn rule_lines(rules: &[ListedRule<'_>], states: &[ListedState], listing: &Listing) -> String {
     let rules = rules.iter().filter(|listed| listing.rules.include(listed.rule));
     let shown: Vec<_> = rules.filter(|listed| listed.enabled || listing.sets).collect();
@@ -140,7 +141,7 @@ fn state_line(text: &mut String, state: &ListedState, widths: Option<(usize, usi
     *text += &format!(" {kind} {protocol} {from} {from_port} <-> {to} {to_port}\n");
 }
 
-/// The lines of `table N list`; of `table all list` with the name before each.
+/// The lines of `table N list`; for `table all list`, the name precedes each table.
 pub fn table_lines(tables: &BTreeMap<String, BTreeMap<Network, u32>>, table: Option<&str>) -> String {
     let mut text = String::new();
     for (name, rows) in tables.iter().filter(|(name, _)| table.is_none_or(|table| table == *name)) {
@@ -166,7 +167,7 @@ pub fn table_info(tables: &BTreeMap<String, BTreeMap<Network, u32>>, table: Opti
     wanted.map(info).collect()
 }
 
-/// The line of `set show`. Set 31 is not in it, as it always counts.
+/// The line of `set show`. Omits set 31, which is always enabled.
 pub fn sets_line(disabled: u32) -> String {
     let of = |wanted: bool, word: &str| {
         let sets: Vec<String> =
@@ -178,7 +179,7 @@ pub fn sets_line(disabled: u32) -> String {
     format!("{}\n", lines.join(" "))
 }
 
-/// An address of 128 bits; that of IPv4 as such.
+/// Converts 128 bits to an address; IPv4-mapped addresses become IPv4.
 fn address(address: u128) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from(address)).to_canonical()
 }

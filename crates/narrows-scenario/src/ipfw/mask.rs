@@ -1,6 +1,6 @@
 //! Flow masks: `mask src-ip 0x000000ff dst-port 0xffff`.
 //!
-//! A mask of `/n` is the *low* n bits, but for IPv6 addresses the first n, as in ipfw.
+//! As in ipfw, a mask `/n` selects the *low* n bits; for IPv6 addresses, the first n.
 
 use narrows_core::classify::FlowMask;
 
@@ -8,11 +8,11 @@ use super::lexer::{Word, Words};
 use super::numbers;
 use crate::problem::{Found, Problem, nearest};
 
-/// The parts, in the order in which they are written.
+/// The fields, in the order in which they are written.
 pub(super) const PARTS: &[&str] =
     &["proto", "src-ip", "src-port", "dst-ip", "dst-port", "src-ip6", "dst-ip6", "flow-id"];
 
-/// Reads parts and their bits, until a word that is no part.
+/// Parses fields with their bits, up to a word that is not a field.
 pub(super) fn read(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<FlowMask, Problem> {
     let mut mask = FlowMask::NONE;
     let mut seen: Vec<&str> = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn read(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<F
                 words.take();
                 mask = mask.or(FlowMask::ALL);
             }
-            // With a number behind it, it is the queue's length.
+            // A number after `queue` makes it the queue's length instead.
             "queue"
                 if words
                     .peek_second()
@@ -66,7 +66,7 @@ pub(super) fn read(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<F
     }
 }
 
-/// Sets one part of a mask.
+/// Sets one field of a mask.
 pub(super) fn part(
     mask: &mut FlowMask,
     name: &str,
@@ -86,7 +86,7 @@ pub(super) fn part(
     Ok(())
 }
 
-/// That a mask tells nothing apart.
+/// The error for a mask that distinguishes nothing.
 fn nothing(word: &Word) -> Problem {
     word.problem(format!("{} is an empty mask, which does not separate flows", Found(&word.text)))
         .help("remove it, or give the bits that count")
@@ -150,7 +150,7 @@ fn first_bits(word: &Word, remarks: &mut Vec<String>) -> Result<u128, Problem> {
     Ok(u128::MAX << (128 - count))
 }
 
-/// The parts that a mask has, each with its bits as they are written.
+/// The fields of a mask, each with its bits as written.
 pub(super) fn written(mask: &FlowMask) -> Vec<(&'static str, String)> {
     let hexadecimal = |value: u32, digits: usize| (value > 0).then(|| format!("0x{value:0digits$x}"));
     let v6 = |value: u128| (value > 0).then(|| format!("/{}", value.leading_ones()));

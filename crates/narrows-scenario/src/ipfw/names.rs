@@ -1,9 +1,10 @@
-//! Names of protocols, ports, ether types, code points and header bits, and what ipfw has that narrows does not.
+//! Names of protocols, ports, EtherTypes, code points and header bits; and ipfw features that narrows
+//! rejects.
 
-/// Names of numbers; the first name of a number is the one that is written.
+/// Names of numbers. The first name of a number is used in output.
 pub(super) type Names<T> = &'static [(&'static str, T)];
 
-/// The number of a name, in small letters or not.
+/// The number of a name, ignoring case.
 pub(super) fn number<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
     names.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, number)| *number)
 }
@@ -13,7 +14,7 @@ pub(super) fn name<T: PartialEq>(names: &[(&'static str, T)], number: T) -> Opti
     names.iter().find(|(_, known)| *known == number).map(|(name, _)| *name)
 }
 
-/// IP protocols, as `/etc/protocols` has them. `ip`, `ip4`, `ip6` and `all` are no protocols in a rule.
+/// IP protocols, as in `/etc/protocols`. `ip`, `ip4`, `ip6` and `all` are not protocols in a rule.
 pub(super) const PROTOCOLS: Names<u8> = &[
     ("tcp", 6),
     ("udp", 17),
@@ -45,7 +46,7 @@ pub(super) const PROTOCOLS: Names<u8> = &[
     ("udplite", 136),
 ];
 
-/// Ports of services that scripts name.
+/// Well-known ports of services.
 pub(super) const SERVICES: Names<u16> = &[
     ("echo", 7),
     ("discard", 9),
@@ -106,7 +107,7 @@ pub(super) const SERVICES: Names<u16> = &[
     ("iperf", 5001),
 ];
 
-/// What a frame carries, as ipfw names it.
+/// EtherTypes, with ipfw's names.
 pub(super) const ETHER_TYPES: Names<u16> = &[
     ("ip", 0x0800),
     ("ipv4", 0x0800),
@@ -125,7 +126,7 @@ pub(super) const ETHER_TYPES: Names<u16> = &[
     ("ns", 0x0600),
 ];
 
-/// Differentiated services code points.
+/// Differentiated services code points (DSCP).
 pub(super) const CODE_POINTS: Names<u8> = &[
     ("be", 0),
     ("cs0", 0),
@@ -156,7 +157,7 @@ pub(super) const CODE_POINTS: Names<u8> = &[
 pub(super) const TCP_FLAGS: Names<u8> =
     &[("syn", 0x02), ("fin", 0x01), ("ack", 0x10), ("psh", 0x08), ("rst", 0x04), ("urg", 0x20)];
 
-/// Bits of the TOS byte. Of several that fit, the first is written.
+/// Bits of the TOS byte. Output uses the first name that fits.
 pub(super) const TOS: Names<u8> = &[
     ("lowdelay", 0x10),
     ("throughput", 0x08),
@@ -243,7 +244,7 @@ const NO_REWRITE: &str = "narrows does not change addresses or routes of packets
 const NOT_READ: &str = "narrows does not read that part of the header";
 const NO_DEFER: &str = "narrows makes dynamic rules with `keep-state` and `limit` only";
 
-/// Options that ipfw has and narrows does not, and why.
+/// ipfw options that narrows rejects, and why.
 pub(super) const REFUSED_OPTIONS: Names<&str> = &[
     ("uid", NO_SOCKETS),
     ("gid", NO_SOCKETS),
@@ -277,7 +278,7 @@ pub(super) const REFUSED_OPTIONS: Names<&str> = &[
     ("dst-mac", "write `MAC ADDRESS any`"),
 ];
 
-/// Actions that ipfw has and narrows does not, and why.
+/// ipfw actions that narrows rejects, and why.
 pub(super) const REFUSED_ACTIONS: Names<&str> = &[
     ("divert", NO_DIVERT),
     ("tee", NO_DIVERT),
@@ -303,5 +304,5 @@ pub(super) const REFUSED_ACTIONS: Names<&str> = &[
     ("setmark", "narrows has tags, but no marks"),
 ];
 
-/// Which parts of a flow a limit counts by, as they are written.
+/// The flow fields that a limit may count by, as written.
 pub(super) const LIMITS: &[&str] = &["src-addr", "src-port", "dst-addr", "dst-port"];

@@ -10,7 +10,7 @@ use crate::dialect;
 use crate::problem::{Found, Problem, article, nearest, one_of};
 use crate::units::decimal::Decimal;
 
-/// A whole number in decimal digits, as rules and pipes are numbered. Zeros in front do not count.
+/// A whole decimal number, such as that of a rule or pipe. Leading zeros are ignored.
 pub(super) fn decimal<'a>(
     word: impl Into<dialect::Word<'a>>,
     what: &str,
@@ -23,8 +23,8 @@ pub(super) fn decimal<'a>(
     value.ok_or_else(|| word.expected(&format!("{what} from {} to {}", range.start(), range.end())))
 }
 
-/// A whole number as C reads it: decimal, or hexadecimal with `0x`. A zero in front means octal to C and nothing to
-/// people: it is refused.
+/// A whole number in C syntax: decimal, or hexadecimal with `0x`. A leading zero is rejected, as it would
+/// mean octal in C but not to people.
 pub(super) fn integer<T>(word: &Word, what: &str, most: T) -> Result<T, Problem>
 where
     T: TryFrom<u128> + Copy + PartialOrd + std::fmt::Display,
@@ -46,10 +46,10 @@ where
     value.ok_or_else(|| word.expected(&format!("{what} from 0 to {most}")))
 }
 
-/// What numbers a list has, and which names they go by.
+/// The numbers in a list, and their names.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers {
-    /// With its article.
+    /// Description with its article.
     pub(super) what: &'static str,
     pub(super) names: Names<u16>,
     pub(super) least: u16,
@@ -63,13 +63,13 @@ pub(super) const LENGTHS: Numbers = Numbers { what: "a length", names: &[], leas
 pub(super) const HOP_LIMITS: Numbers = Numbers { what: "a time to live", names: &[], least: 0, most: 255 };
 pub(super) const TAGS: Numbers = Numbers { what: "a tag", names: &[], least: 1, most: 65_534 };
 
-/// A list of numbers and ranges, such as `22,80,6000-6010`.
+/// Parses a list of numbers and ranges, such as `22,80,6000-6010`.
 pub(super) fn ranges(word: &Word, numbers: Numbers) -> Result<Vec<RangeInclusive<u16>>, Problem> {
     word.text.split(',').map(|item| range(&word.part(item), numbers)).collect()
 }
 
 fn range(item: &Word, numbers: Numbers) -> Result<RangeInclusive<u16>, Problem> {
-    // A hyphen that belongs to a name may have a backslash before it.
+    // A hyphen within a name may be escaped with a backslash.
     let name = item.text.replace('\\', "");
     if let Some(number) = names::number(numbers.names, &name) {
         return Ok(number..=number);
@@ -109,7 +109,7 @@ fn one(word: &Word, numbers: Numbers) -> Result<u16, Problem> {
     })
 }
 
-/// Whether a word begins like a port or a range of them.
+/// Whether a word starts like a port or a range of ports.
 pub(super) fn is_port(word: &Word) -> bool {
     let text = word.text.as_str();
     text.starts_with(|c: char| c.is_ascii_digit())
@@ -117,7 +117,7 @@ pub(super) fn is_port(word: &Word) -> bool {
         || names::number(names::SERVICES, &text.replace('\\', "")).is_some()
 }
 
-/// A set of types up to `most`, as bits.
+/// Parses a set of types up to `most` into bits.
 pub(super) fn types(word: &Word, what: &str) -> Result<[u64; 4], Problem> {
     let mut set = [0; 4];
     for item in word.text.split(',') {
@@ -130,7 +130,7 @@ pub(super) fn types(word: &Word, what: &str) -> Result<[u64; 4], Problem> {
 /// A probability above 0, at most 1.
 pub(super) fn probability(word: &Word) -> Result<Probability, Problem> {
     const EXPECTED: &str = "a probability above 0 and at most 1, such as 0.25";
-    /// Digits after the point that a probability keeps.
+    /// One in fixed-point units: 19 digits after the decimal point are kept.
     const ONE: u64 = 10_000_000_000_000_000_000;
     let (Some(number), "") = Decimal::split(&word.text) else { return Err(word.expected(EXPECTED)) };
     let parts = number.times_rounded_down(u128::from(ONE)).ok().and_then(|parts| u64::try_from(parts).ok());
@@ -138,7 +138,7 @@ pub(super) fn probability(word: &Word) -> Result<Probability, Problem> {
     probability.filter(|probability| !probability.is_zero()).ok_or_else(|| word.expected(EXPECTED))
 }
 
-/// Flags that must be set, and with `!` those that must not: `syn,!ack`, or as numbers.
+/// Flags that must be set or, with `!`, clear: `syn,!ack`, or numbers.
 pub(super) fn flags(word: &Word, what: &str, known: Names<u8>) -> Result<(u8, u8), Problem> {
     let (mut set, mut clear) = (0, 0);
     for item in word.text.split(',') {

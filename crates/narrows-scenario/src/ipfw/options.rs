@@ -1,4 +1,4 @@
-//! The options of a rule: what a packet must be like besides the body.
+//! The options of a rule: conditions in addition to the body.
 
 use narrows_core::rules::{Addresses, By, Keep, Test, Tos};
 
@@ -9,10 +9,10 @@ use super::numbers::{self, ETHER_TYPES, HOP_LIMITS, LENGTHS, PORTS, TAGS};
 use super::reader::{LAST, Reader, field, protocol_test, unknown};
 use crate::problem::{Found, Problem, one_of};
 
-/// What a word and its arguments come to.
+/// The condition that a word and its arguments make.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Made {
-    /// Nothing that a packet must be.
+    /// No condition.
     Nothing,
     One(Test),
     Both(Test, Test),
@@ -20,7 +20,7 @@ pub(super) enum Made {
 }
 
 impl Reader<'_> {
-    /// An address of the body or of an option.
+    /// A source or destination address of the body or of an option.
     pub(super) fn party(
         &mut self,
         word: &Word,
@@ -34,7 +34,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads what follows the name of an option.
+    /// Parses the arguments of an option.
     pub(super) fn option(&mut self, word: &Word) -> Result<Made, Problem> {
         Ok(Made::One(match word.text.as_str() {
             "in" => Test::In,
@@ -146,7 +146,7 @@ impl Reader<'_> {
             word.text.split(',').all(is_flag)
         });
         match spec {
-            // What `frag` by itself means.
+            // The default of `frag`.
             Some(word) if word.text == "offset" => self.words.take(),
             Some(word) => {
                 return Err(word
@@ -172,8 +172,8 @@ impl Reader<'_> {
         })
     }
 
-    /// What an interface comes to at the rules of a link: packets that are sent leave by it, those that are received come
-    /// by it.
+    /// The meaning of an interface for the rules of a link: sent packets leave by it, received packets
+    /// arrive by it.
     fn interface(&mut self, word: &Word) -> Result<Made, Problem> {
         let name = self.words.expect("the name of an interface")?;
         let pattern = name.text.as_str();
@@ -198,7 +198,7 @@ impl Reader<'_> {
                 _ => Test::Any,
             }));
         }
-        // What the other end sends comes in here.
+        // What the other end sends arrives here.
         if self.context.outside.iter().any(|known| fits(pattern, known)) {
             return Ok(Made::One(match word.text.as_str() {
                 "recv" => Test::Out,
@@ -256,7 +256,7 @@ impl Reader<'_> {
     }
 }
 
-/// Checks the name of a set of dynamic rules: there is one set.
+/// Checks the name of a set of dynamic rules. There is only one set.
 pub(super) fn state_name(word: &Word) -> Result<(), Problem> {
     match word.text.as_str() {
         ":default" | ":any" => Ok(()),
@@ -266,9 +266,9 @@ pub(super) fn state_name(word: &Word) -> Result<(), Problem> {
     }
 }
 
-/// Whether a name fits a pattern, in which `*` stands for anything and `?` for one character.
+/// Whether a name matches a pattern in which `*` stands for any text and `?` for one character.
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
-    // Those places in the pattern that the name may have got to.
+    // The set of positions in the pattern that the name so far can match.
     let pattern: Vec<char> = pattern.chars().collect();
     let past_stars = |places: &mut Vec<bool>| {
         for at in 0..pattern.len() {

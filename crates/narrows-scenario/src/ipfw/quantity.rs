@@ -1,4 +1,4 @@
-//! Quantities with the units of ipfw: rates, times, sizes and queues.
+//! Quantities with ipfw's units: rates, times, sizes and queue lengths.
 
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Rate};
@@ -8,10 +8,10 @@ use crate::problem::{Found, Problem};
 use crate::units::decimal::{Decimal, Misfit};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
 
-/// The most bytes of a burst, in the reference, and of a queue.
+/// Maximum size of a burst (as in the reference) and of a queue, in bytes.
 const MOST_BYTES: u128 = (1 << 48) - 1;
 
-/// A number and its unit.
+/// Splits a number and its unit.
 fn split<'a>(word: Word<'a>, expected: &str) -> Result<(Decimal, &'a str), Problem> {
     match Decimal::split(word.text) {
         (Some(number), unit) => Ok((number, unit)),
@@ -53,7 +53,7 @@ pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
         Some('G' | 'g') => (1_000_000_000, &unit[1..]),
         _ => (1, unit),
     };
-    // A large B is bytes to ipfw, unless it begins `Bit`.
+    // In ipfw, an upper-case B means bytes, unless it starts `Bit`.
     let bytes = match rest {
         "" | "bit/s" | "Bit/s" | "bits/s" | "Bits/s" | "bit" | "bits" | "Bit" | "Bits" | "b/s" | "bps"
         | "b" => 1,
@@ -80,7 +80,7 @@ pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
     Ok(Read { value, taken_as })
 }
 
-/// A time: without a unit in milliseconds.
+/// A time; milliseconds without a unit.
 pub(super) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     const EXPECTED: &str = "a time such as 32ms, or 32, which is in ms";
     let (number, unit) = split(word, EXPECTED)?;
@@ -100,7 +100,7 @@ pub(super) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     Ok(Read { value, taken_as: (unit.is_empty() && nanos > 0).then(|| format!("in milliseconds: {value}")) })
 }
 
-/// Steps of 1024.
+/// Prefixes are powers of 1024.
 fn binary(unit: &str) -> Option<(u128, &str)> {
     let scale = match unit.chars().next()? {
         'K' | 'k' => 1 << 10,
@@ -115,7 +115,7 @@ fn is_bytes(unit: &str) -> bool {
     matches!(unit, "B" | "byte" | "bytes" | "Byte" | "Bytes")
 }
 
-/// A number of bytes, in steps of 1024: `15K`.
+/// A number of bytes, with prefixes as powers of 1024: `15K`.
 pub(super) fn size(word: Word<'_>) -> Result<Read<Bytes>, Problem> {
     let (number, unit) = split(word, "a size such as 15000 or 15K")?;
     let (scale, rest) = binary(unit).unwrap_or((1, unit));
@@ -129,7 +129,7 @@ pub(super) fn size(word: Word<'_>) -> Result<Read<Bytes>, Problem> {
     Ok(Read { value, taken_as: (scale > 1 || unit.is_empty()).then(|| value.to_string()) })
 }
 
-/// How much may wait: `N` slots, `NK`, `Nbytes`.
+/// A queue bound: `N` slots, `NK`, `Nbytes`.
 pub(super) fn bound(word: Word<'_>) -> Result<Read<Bound>, Problem> {
     const EXPECTED: &str = "a number of slots such as 50, or of bytes such as 30Kbytes";
     let (number, unit) = split(word, EXPECTED)?;
@@ -157,7 +157,7 @@ pub(super) fn bound(word: Word<'_>) -> Result<Read<Bound>, Problem> {
     }
 }
 
-/// A number that `K` multiplies by 1024.
+/// A number, where `K` multiplies by 1024.
 pub(super) fn kilo(word: Word<'_>, what: &str) -> Result<u64, Problem> {
     let expected = format!("{what}, a whole number, in slots or bytes as the queue counts");
     let (number, unit) = split(word, &expected)?;

@@ -1,4 +1,4 @@
-//! What reads a rule, and what its parts have in common with other commands.
+//! The parser of rules, and functions that it shares with other commands.
 
 use narrows_core::rules::{Field, Test};
 
@@ -8,10 +8,10 @@ use super::names::{self, REFUSED_OPTIONS};
 use super::numbers;
 use crate::problem::{Found, Problem, nearest};
 
-/// The highest number that a rule can have; 65,535 is the default rule's.
+/// The highest rule number; 65,535 is the default rule.
 pub(super) const LAST: u32 = 65_534;
 
-/// What reads a rule.
+/// Parser of a rule.
 pub(super) struct Reader<'a> {
     pub(super) words: Words<'a>,
     pub(super) context: &'a Context<'a>,
@@ -23,7 +23,7 @@ pub(super) fn set_number(word: &Word) -> Result<u8, Problem> {
     numbers::decimal(word, "the number of a set", 0..=31).map(|set| set as u8) // at most 31
 }
 
-/// A word that is none of those which belong here.
+/// The error for an unknown word.
 pub(super) fn unknown(
     word: &Word,
     name: &str,
@@ -45,7 +45,7 @@ pub(super) fn unknown(
     }
 }
 
-/// What a protocol of the body asks for; nothing where any will do.
+/// The condition of a protocol in the body; `None` for any protocol.
 pub(super) fn protocol_test(word: &Word) -> Result<Option<Test>, Problem> {
     Ok(match word.text.as_str() {
         "ip" | "all" => None,
@@ -55,7 +55,7 @@ pub(super) fn protocol_test(word: &Word) -> Result<Option<Test>, Problem> {
     })
 }
 
-/// A field of a look-up.
+/// The field of a lookup.
 pub(super) fn field(word: &Word) -> Result<Field, Problem> {
     const FIELDS: &[(&str, Field)] = &[
         ("src-ip", Field::Source),

@@ -11,7 +11,7 @@ use super::options::{self, Made};
 use super::reader::{LAST, Reader, protocol_test, set_number, unknown};
 use crate::problem::{Found, Problem};
 
-/// Reads a rule, without `add`. Its number is 0 where none is given.
+/// Parses a rule without `add`. Its number is 0 if none is given.
 pub(super) fn read(
     words: Words<'_>,
     comment: Option<&str>,
@@ -24,7 +24,7 @@ pub(super) fn read(
     Ok(rule)
 }
 
-/// The same from a line by itself, which may begin with `add`.
+/// Same for a whole line, which may start with `add`.
 pub(super) fn read_line(
     line: &Line,
     context: &Context<'_>,
@@ -61,7 +61,7 @@ impl Reader<'_> {
             rule.probability = Some(numbers::probability(word)?).filter(|p| *p != Probability::ONE);
         }
         let action = match self.words.peek() {
-            // As ipfw has it: a comment alone is a rule that counts.
+            // As in ipfw, a comment alone is a `count` rule.
             None if rule.comment.is_some() => return Ok(rule),
             _ => self.words.expect("the action of the rule")?,
         };
@@ -120,7 +120,7 @@ impl Reader<'_> {
         read.map_err(|problem| problem.help("or `tablearg`, for the value that a look-up in a table found"))
     }
 
-    /// `log`, `tag`, `untag`.
+    /// Parses `log`, `tag`, `untag`.
     fn parameters(&mut self, rule: &mut Rule) -> Result<(), Problem> {
         while let Some(word) = self.words.take_if(&["log", "tag", "untag", "altq"]) {
             match word.text.as_str() {
@@ -159,10 +159,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `proto from SRC [ports] to DST [ports]`, if it is there.
+    /// Parses `proto from SRC [ports] to DST [ports]`, if present.
     fn body(&mut self, rule: &mut Rule) -> Result<(), Problem> {
         let start = self.words.position();
-        // What looks like a protocol is one if `from` follows: `ip6` is an option, too.
+        // A protocol name is a protocol only if `from` follows: `ip6` is an option, too.
         let skipped = self.words.rest().iter().take_while(|word| word.text != "from").count();
         let has_from = skipped < self.words.rest().len();
         let first =
@@ -209,7 +209,7 @@ impl Reader<'_> {
         Err(word.expected(&format!("`{keyword}`")).help(format!("`{keyword}` stands {place}")))
     }
 
-    /// Ports of the body: anything before `to`, and behind the destination what looks like ports.
+    /// Ports of the body: anything before `to`, and after the destination whatever looks like ports.
     fn body_ports(
         &mut self,
         test: fn(Vec<std::ops::RangeInclusive<u16>>) -> Test,
@@ -261,7 +261,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// One thing, or several with `or` in braces, each with or without `not`.
+    /// One condition, or several joined by `or` in braces, each with or without `not`.
     fn block(
         &mut self,
         what: &str,
@@ -295,7 +295,7 @@ impl Reader<'_> {
                     literals.push(Literal { not, test: Test::Any })
                 }
                 (Made::One(test), ..) => literals.push(Literal { not, test }),
-                // Not both: the one is not so or the other.
+                // Not both: one of the two does not match.
                 (Made::Both(a, b), _, true) => {
                     literals.extend([Literal { not, test: a }, Literal { not, test: b }]);
                 }
@@ -329,12 +329,12 @@ impl Reader<'_> {
     }
 }
 
-/// That no packet is like this.
+/// The error for a condition that no packet matches.
 fn never(word: &Word) -> Problem {
     word.problem(format!("`not {}` matches no packet", word.text))
 }
 
-/// That a rule would go backwards.
+/// The error for a rule that jumps backwards.
 pub(super) fn backwards(to: u32, number: u16) -> Problem {
     let way = if to == u32::from(number) { "to itself" } else { "backwards" };
     Problem::new(format!("`skipto {to}` in rule {number} leads {way}"))

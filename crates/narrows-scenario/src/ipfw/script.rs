@@ -1,4 +1,4 @@
-//! What a script comes to: its commands, one after the other, and what is there at the end.
+//! Executes a script: its commands in order, and the resulting state.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,37 +16,37 @@ use super::table::{Network, TableCommand};
 use super::words;
 use crate::problem::{Problem, Problems, ScenarioError};
 
-/// The rules, tables, pipes, queues and schedulers that a script comes to.
+/// The rules, tables, pipes, queues and schedulers that a script creates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    /// In the order in which they are tried.
+    /// The rules, in the order in which they are tried.
     pub rules: Vec<Rule>,
-    /// Sets whose rules do not count, one bit for each.
+    /// Disabled sets, one bit for each.
     pub disabled_sets: u32,
-    /// By name: the value of each network.
+    /// Tables by name, with the value of each network.
     pub tables: BTreeMap<String, BTreeMap<Network, u32>>,
-    /// Whether a packet passes that comes out of a pipe; else it goes on at the next rule.
+    /// Whether a packet that leaves a pipe is accepted; otherwise it continues at the next rule.
     pub one_pass: bool,
-    /// Pipes, queues and schedulers by number.
+    /// Pipes, queues and schedulers by kind and number.
     pub objects: BTreeMap<(Object, u32), Config>,
-    /// The lines, each with what it means.
+    /// The lines with their explanations.
     pub lines: Vec<ExplainedLine>,
 }
 
-/// A line, and what it means.
+/// A line with its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedLine {
-    /// Its number in the file, from 1.
+    /// Line number in the file, from 1.
     pub number: usize,
-    /// As it was written, on one line.
+    /// The text, on one line.
     pub text: String,
     /// What it does, in words.
     pub meaning: String,
-    /// What was assumed.
+    /// Assumptions made.
     pub remarks: Vec<String>,
 }
 
-/// A line and its remarks, with marks that tell them apart.
+/// The line and its remarks, with distinguishing marks.
 impl std::fmt::Display for ExplainedLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:>4}  {}\n      {}", self.number, self.text, self.meaning)?;
@@ -55,7 +55,7 @@ impl std::fmt::Display for ExplainedLine {
 }
 
 impl Default for Script {
-    /// No rules, and what ipfw begins with: packets pass behind a pipe.
+    /// No rules, and ipfw's initial setting that packets are accepted after a pipe.
     fn default() -> Self {
         Self {
             rules: Vec::new(),
@@ -69,10 +69,12 @@ impl Default for Script {
 }
 
 impl Script {
-    /// Reads a script and checks that everything is there that its rules and queues name. `file` is its name in errors.
+    /// Parses and executes a script, and checks that everything exists that its rules and queues name.
+    /// `file` is its name in errors.
     ///
     /// # Errors
-    /// Point at every line that is not understood, or at every one that names what is not there.
+    /// The error points at every invalid line or, if all lines are valid, at every line that names a
+    /// missing object.
     pub fn parse(text: &str, file: &str, context: &Context<'_>) -> Result<Self, ScenarioError> {
         let mut script = Self::default();
         let mut problems = Problems::default();
@@ -116,17 +118,17 @@ impl Script {
         Ok(())
     }
 
-    /// Does what a command asks for. Commands that only print do nothing.
+    /// Executes a command. Commands that only print have no effect.
     ///
     /// # Errors
-    /// When a rule would lead backwards. Nothing has changed then.
+    /// If a rule would jump backwards. The script is then unchanged.
     pub fn apply(&mut self, command: Command) -> Result<(), ScenarioError> {
         self.apply_noting(command, &mut Vec::new())
             .map(|_| ())
             .map_err(|problem| ScenarioError::new(super::NAME, "", vec![problem]))
     }
 
-    /// The same; gives the command back, with the number that its rule got.
+    /// Same; returns the command, with the number that its rule got.
     fn apply_noting(&mut self, mut command: Command, remarks: &mut Vec<String>) -> Result<Command, Problem> {
         match &mut command {
             Command::Add(rule) => self.add(rule, remarks)?,
@@ -165,7 +167,7 @@ impl Script {
         Ok(command)
     }
 
-    /// Puts a rule in its place: after those of the same number. One without a number is 100 after the last.
+    /// Inserts a rule after those with the same number. A rule without a number gets the last one plus 100.
     fn add(&mut self, rule: &mut Rule, remarks: &mut Vec<String>) -> Result<(), Problem> {
         const STEP: u16 = 100;
         if rule.number == 0 {
@@ -213,8 +215,8 @@ impl Script {
         }
     }
 
-    /// A pipe that is configured again has what the line says, and else its defaults, as in ipfw; a queue and a scheduler
-    /// keep what makes them one.
+    /// As in ipfw, configuring an object again resets what the line does not mention. A queue keeps its
+    /// pipe, weight, priority and longest packet, and a scheduler its type.
     fn configure(&mut self, config: &mut Config, remarks: &mut Vec<String>) {
         let key = (config.object, config.number);
         if let Some(before) = self.objects.get(&key) {
@@ -269,12 +271,12 @@ impl Script {
         }
     }
 
-    /// Whether a pipe or scheduler of this number has a link.
+    /// Whether a pipe or scheduler with this number has a link.
     fn has_link(&self, number: u32) -> bool {
         [Object::Pipe, Object::Scheduler].iter().any(|object| self.objects.contains_key(&(*object, number)))
     }
 
-    /// What rules and queues name that is not there.
+    /// Problems with rules and queues that name missing objects.
     fn missing(&self, places: &Places) -> Vec<Problem> {
         let mut problems = Vec::new();
         for rule in &self.rules {
@@ -338,10 +340,10 @@ impl Script {
     }
 }
 
-/// Where things are named.
+/// The places at which objects are named.
 #[derive(Default)]
 struct Places {
-    /// Numbers of pipes and queues behind actions of rules.
+    /// Pipes and queues in the actions of rules.
     rules: BTreeMap<(Object, u32), Range<usize>>,
     /// Lines that configure queues.
     queues: BTreeMap<u32, Range<usize>>,

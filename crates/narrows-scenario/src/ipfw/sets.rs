@@ -10,23 +10,23 @@ use crate::problem::Problem;
 pub enum SetCommand {
     /// One bit for each set.
     Enable {
-        /// Those whose rules count from now on.
+        /// Sets to enable.
         enable: u32,
-        /// Those whose rules no longer count.
+        /// Sets to disable.
         disable: u32,
     },
     /// `set move rule N to S`
     MoveRule {
         /// The number of the rules.
         rule: u16,
-        /// Where they go.
+        /// The new set.
         to: u8,
     },
     /// `set move A to B`
     Move {
-        /// The set.
+        /// The old set.
         from: u8,
-        /// Where its rules go.
+        /// The new set.
         to: u8,
     },
     /// `set swap A B`
@@ -35,7 +35,7 @@ pub enum SetCommand {
     Show,
 }
 
-/// Reads what follows `set`.
+/// Parses what follows `set`.
 pub(super) fn read(words: &mut Words<'_>) -> Result<SetCommand, Problem> {
     const KNOWN: &[&str] = &["enable", "disable", "move", "swap", "show"];
     let verb = words.expect("a command about sets")?;

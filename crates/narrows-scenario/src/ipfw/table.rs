@@ -1,4 +1,4 @@
-//! `table N add | delete | list | flush`, and `create`, `destroy` and `info` of newer ipfw.
+//! `table N add | delete | list | flush`, and newer ipfw's `create`, `destroy` and `info`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,16 +8,16 @@ use super::numbers;
 use super::reader::unknown;
 use crate::problem::{Found, Problem};
 
-/// A network in a table. IPv4 is mapped into IPv6.
+/// A network in a table. IPv4 is stored as IPv4-mapped IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Network {
-    /// The address, zero beyond its bits.
+    /// The address, with zero bits after the prefix.
     pub address: u128,
-    /// How many bits count, of 128.
+    /// Prefix length, of 128 bits.
     pub bits: u8,
 }
 
-/// As it is written: `10.0.0.0/8`.
+/// As written: `10.0.0.0/8`.
 impl std::fmt::Display for Network {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let v6 = std::net::Ipv6Addr::from(self.address);
@@ -28,36 +28,36 @@ impl std::fmt::Display for Network {
     }
 }
 
-/// What is done with a table, or with all of them.
+/// A command for one table or for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableCommand {
-    /// One more entry, or another value for the one that is there.
+    /// Adds entries, or changes the values of existing ones.
     Add {
         /// The table.
         table: String,
         /// The entries with their values, 0 where none is given.
         entries: Vec<(Network, u32)>,
     },
-    /// Entries go.
+    /// Deletes entries.
     Delete {
         /// The table.
         table: String,
         /// The entries.
         entries: Vec<Network>,
     },
-    /// All entries go: of this table, or of all.
+    /// Deletes all entries of this table, or of all tables.
     Flush(Option<String>),
-    /// Prints the entries: of this table, or of all.
+    /// Prints the entries of this table, or of all tables.
     List(Option<String>),
-    /// An empty table. Tables need not be made.
+    /// Creates an empty table. Tables are also created on first use.
     Create(String),
-    /// The table and its entries go.
+    /// Deletes the table and its entries.
     Destroy(String),
-    /// Prints how large it is.
+    /// Prints the size of the table.
     Info(Option<String>),
 }
 
-/// Reads what follows `table`.
+/// Parses what follows `table`.
 pub(super) fn read(
     words: &mut Words<'_>,
     context: &Context<'_>,
@@ -115,7 +115,7 @@ pub(super) fn read(
     })
 }
 
-/// What `create` may say: tables have addresses and one value.
+/// Parses the arguments of `create`: keys are addresses, and entries have one value.
 fn create(words: &mut Words<'_>) -> Result<(), Problem> {
     while let Some(word) = words.take() {
         match word.text.as_str() {
@@ -150,7 +150,7 @@ fn entry(
 ) -> Result<(Network, u32), Problem> {
     let key = network(words.expect("an address or a number")?, context, remarks)?;
     let value = match words.peek() {
-        // The next word is a value, unless it is one more address.
+        // The next word is a value, unless it is another address.
         Some(word) if !word.text.contains(['/', ':']) => {
             words.take();
             value(word)?
@@ -160,7 +160,7 @@ fn entry(
     Ok((key, value))
 }
 
-/// A number, or an IPv4 address that stands for one.
+/// Parses a number, or an IPv4 address as a number.
 fn value(word: &Word) -> Result<u32, Problem> {
     match word.text.parse::<Ipv4Addr>() {
         Ok(address) => Ok(address.into()),
@@ -168,8 +168,8 @@ fn value(word: &Word) -> Result<u32, Problem> {
     }
 }
 
-/// `a`, or `a/len`; or a number, which is the address of these bits, as in C's inet_aton: what `lookup` finds a port or a code
-/// point by.
+/// Parses `a`, or `a/len`; or a number as an address with these bits, as in C's inet_aton: `lookup` uses
+/// such keys for ports and code points.
 pub(super) fn network(
     word: &Word,
     context: &Context<'_>,

@@ -1,8 +1,9 @@
-//! Rules in the layout of `ipfw list`, which reads back as the same rules.
+//! Rules in the layout of `ipfw list`, which parses back to the same rules.
 //!
-//! As ipfw prints them: the body first, with `ip`, `from any` and `to any` where the rule does not say; then what does not
-//! fit there as options. Numbers are printed as such, and addresses of 24 bits and more in lists as sets. Interfaces are
-//! what they came to: `via any` is every one, `via none` one that there is not.
+//! As in ipfw, the body comes first, with `ip`, `from any` and `to any` where the rule has no condition;
+//! conditions that do not fit there follow as options. Numbers are printed without names, and lists of
+//! addresses in a network of 24 or more bits as sets. Interfaces are printed by their effect: `via any`
+//! matches always, `via none` never.
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -14,7 +15,8 @@ use narrows_core::rules::{
 
 use super::names;
 
-/// A rule as `ipfw list` prints it, without the number's zeros in front: what `add` may stand before.
+/// A rule as `ipfw list` prints it, without leading zeros of the number. With `add` before it, it is a
+/// command.
 pub fn rule_text(rule: &Rule) -> String {
     let mut text = String::new();
     if rule.number > 0 {
@@ -26,7 +28,7 @@ pub fn rule_text(rule: &Rule) -> String {
     text + &body_text(rule)
 }
 
-/// What stands behind the number, the counters and the set.
+/// The text after the number, the counters and the set.
 pub(super) fn body_text(rule: &Rule) -> String {
     let mut text = String::new();
     if let Some(probability) = rule.probability {
@@ -75,12 +77,12 @@ fn action(action: Action) -> String {
     }
 }
 
-/// The decimal with the fewest digits, but at least six, that reads as this probability.
+/// The shortest decimal with at least six digits that parses to this probability.
 pub(super) fn decimal(probability: Probability) -> String {
-    // 19 digits tell all probabilities apart.
+    // 19 digits distinguish all probabilities.
     for digits in [6, 9, 12, 15, 18, 19] {
         let one = 10_u64.pow(digits);
-        // The first whose probability is not below.
+        // Finds the first decimal whose probability is not below.
         let (mut low, mut high) = (0, one);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -159,7 +161,7 @@ fn take<'a>(terms: &mut &'a [Term], is: impl Fn(&Literal) -> bool) -> Option<&'a
 }
 
 fn party(text: &mut String, terms: &mut &[Term], address: impl Fn(&Test) -> Option<String>) {
-    // `any` by itself is no condition in the body, and one that holds for IP packets as an option.
+    // A bare `any` is no condition in the body; as an option, it matches IP packets only.
     let is = |literal: &Literal| address(&literal.test).is_some_and(|address| address != "any");
     match take(terms, is) {
         Some(term) => block(text, term, |literal| address(&literal.test).unwrap_or_default()),
@@ -167,7 +169,7 @@ fn party(text: &mut String, terms: &mut &[Term], address: impl Fn(&Test) -> Opti
     }
 }
 
-/// A term: one condition, or several in braces.
+/// Writes a term: one condition, or several in braces.
 fn block(text: &mut String, term: &Term, condition: impl Fn(&Literal) -> String) {
     let several = term.0.len() > 1;
     for (index, literal) in term.0.iter().enumerate() {
@@ -250,7 +252,7 @@ fn option(test: &Test) -> String {
     }
 }
 
-/// The name of a field that is looked up.
+/// The name of a lookup field.
 pub(super) fn field_name(field: Field) -> &'static str {
     match field {
         Field::Source => "src-ip",
@@ -261,7 +263,7 @@ pub(super) fn field_name(field: Field) -> &'static str {
     }
 }
 
-/// `6` for options that take addresses of IPv6.
+/// `6` for options with IPv6 addresses.
 fn suffix(addresses: &Addresses) -> &'static str {
     match addresses {
         Addresses::In(list) if list.iter().any(|masked| v4(masked).is_none()) => "6",
@@ -269,7 +271,7 @@ fn suffix(addresses: &Addresses) -> &'static str {
     }
 }
 
-/// Addresses as they stand in a rule.
+/// Addresses as written in a rule.
 pub(super) fn addresses_text(addresses: &Addresses) -> String {
     match addresses {
         Addresses::Any => "any".into(),
@@ -288,7 +290,7 @@ fn table_text(table: &TableTest) -> String {
     }
 }
 
-/// Three or more addresses of one network of 24 bits, in order, as a set.
+/// Three or more addresses of one 24-bit network in increasing order, as a set.
 fn set(list: &[Masked]) -> Option<String> {
     let (first, last) = (list.first()?, list.last()?);
     let single = |masked: &Masked| masked.mask == u128::MAX && v4(masked).is_some();
@@ -316,14 +318,14 @@ fn set(list: &[Masked]) -> Option<String> {
     Some(text)
 }
 
-/// The address and the mask of IPv4, where it is one.
+/// The IPv4 address and mask, if it is IPv4.
 pub(super) fn v4(masked: &Masked) -> Option<(u32, u32)> {
     let upper = u128::MAX << 32;
     let is = masked.mask & upper == upper && masked.address & upper == 0xffff_0000_0000;
     is.then_some((masked.address as u32, masked.mask as u32))
 }
 
-/// An address, and its mask where not every bit counts.
+/// An address, and its mask if not all bits count.
 pub(super) fn masked(masked: &Masked) -> String {
     match v4(masked) {
         Some((address, mask)) => {
@@ -345,7 +347,7 @@ pub(super) fn masked(masked: &Masked) -> String {
     }
 }
 
-/// Numbers and ranges with commas between them.
+/// Numbers and ranges, separated by commas.
 pub(super) fn ranges(ranges: &Ranges) -> String {
     let mut text = String::new();
     for (index, range) in ranges.iter().enumerate() {
@@ -357,7 +359,7 @@ pub(super) fn ranges(ranges: &Ranges) -> String {
     text
 }
 
-/// Bits that are set, and those that are not, by name as far as they have one.
+/// Bits that must be set and bits that must be clear, by name if they have one.
 pub(super) fn flags(set: u8, clear: u8, known: names::Names<u8>) -> String {
     let mut items = Vec::new();
     for (mut bits, sign) in [(set, ""), (clear, "!")] {
@@ -374,13 +376,13 @@ pub(super) fn flags(set: u8, clear: u8, known: names::Names<u8>) -> String {
     if items.is_empty() { "0x00".into() } else { items.join(",") }
 }
 
-/// The numbers of a set.
+/// The numbers in a set.
 pub(super) fn types(set: &[u64; 4]) -> String {
     let number = |number: &u32| set[(number / 64) as usize] >> (number % 64) & 1 == 1;
     (0..256).filter(number).map(|number| number.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// The parts of a term that asks for one address of the link layer.
+/// The address and mask of a term with a single link-layer address.
 fn link_part(term: &Term, destination: bool) -> Option<[[u8; 6]; 2]> {
     match (term.0.as_slice(), destination) {
         ([Literal { not: false, test: Test::LinkDestination { address, mask } }], true)
@@ -391,7 +393,7 @@ fn link_part(term: &Term, destination: bool) -> Option<[[u8; 6]; 2]> {
     }
 }
 
-/// An address of the link layer, and its mask.
+/// A link-layer address and its mask.
 pub(super) fn link_address(address: [u8; 6], mask: [u8; 6]) -> String {
     let hexadecimal = |bytes: [u8; 6]| bytes.map(|byte| format!("{byte:02x}")).join(":");
     let [a, b, c, d, e, f] = mask;

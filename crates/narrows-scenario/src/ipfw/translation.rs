@@ -1,4 +1,4 @@
-//! What a script comes to as a scenario.
+//! Converts a script to a scenario.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,8 @@ use crate::node::{Node, Table, Value, toml_string};
 type Keys = Vec<(&'static str, Value)>;
 
 impl Script {
-    /// The scenario that the script equals: a link of this name between these two hosts, on which packets meet the rules,
-    /// `out` from the first to the second and `in` back.
+    /// The equivalent scenario: a link with this name between these two hosts, whose packets pass the
+    /// rules, `out` from the first host to the second and `in` the other way.
     pub fn to_toml(&self, link: &str, between: [&str; 2]) -> String {
         let mut file = between.map(|host| format!("[hosts.{host}]\n\n")).concat();
         file += &format!("[links.{link}]\nbetween = [\"{}\", \"{}\"]\n", between[0], between[1]);
@@ -43,7 +43,7 @@ impl Script {
         for (name, rows) in &self.tables {
             let rows: Vec<String> =
                 rows.iter().map(|(network, value)| format!("\"{network} {value}\"")).collect();
-            // A name may have a point in it.
+            // A name may contain a dot.
             let name = if name.contains('.') { toml_string(name) } else { name.clone() };
             file += &format!("{name} = [{}]\n", rows.join(", "));
         }
@@ -71,7 +71,7 @@ impl Script {
         file
     }
 
-    /// What shares a pipe among its queues, if it has any or a line says it.
+    /// The scheduler of a pipe, if the pipe has queues or a line configures one.
     fn scheduler_of(&self, number: u32, has_queues: bool) -> Option<(&'static SchedulerType, Value)> {
         let said = self.objects.get(&(Object::Scheduler, number));
         let needed = said.is_some() || has_queues;
@@ -83,7 +83,7 @@ impl Script {
         })
     }
 
-    /// What one configuration says by itself, as keys of a pipe or queue of a scenario.
+    /// The keys of a pipe or queue from one configuration alone.
     pub(crate) fn keys_of(config: &Config) -> Keys {
         if config.object == Object::Queue {
             return queue_keys(config);
@@ -92,13 +92,13 @@ impl Script {
         Self { objects, ..Self::default() }.pipe_keys(config.number, false).0
     }
 
-    /// The keys of a pipe, with those of the scheduler of its number, and whether what manages its queue is left out.
+    /// The keys of a pipe, including the scheduler with its number, and whether its AQM is left out.
     fn pipe_keys(&self, number: u32, has_queues: bool) -> (Keys, bool) {
         let nothing = Config::new(Object::Pipe, number);
         let config = self.objects.get(&(Object::Pipe, number)).unwrap_or(&nothing);
         let scheduler = self.objects.get(&(Object::Scheduler, number));
         let kind = self.scheduler_of(number, has_queues);
-        // The scheduler manages its queues itself.
+        // The scheduler includes its own AQM.
         let is_left_out = kind.as_ref().is_some_and(|(kind, _)| kind.manages()) && config.managed().is_some();
         let mut keys = said(config, &["rate", "delay", "burst", "profile"]);
         keys.retain(|(key, value)| match *key {
@@ -109,14 +109,14 @@ impl Script {
         keys.push(("queue", queue(config, config.managed().filter(|_| !is_left_out))));
         keys.extend(said(config, &["loss"]));
         keys.extend(kind.map(|(_, value)| ("scheduler", value)));
-        // One mask stands for both, as in ipfw: the scheduler's, where it says one.
+        // As in ipfw, one mask applies to both: the scheduler's, if it has one.
         let mask = scheduler.and_then(|scheduler| scheduler.mask).or(config.mask);
         keys.extend(mask.map(|mask| ("mask", mask_value(&mask))));
         (keys, is_left_out)
     }
 }
 
-/// A table of the file. A comment says that management is left out.
+/// A table of the file. A comment notes an AQM that is left out.
 fn section(title: &str, keys: Keys, is_left_out: bool) -> String {
     let line = |(key, value): (&str, Value)| {
         let note = match key {
@@ -130,7 +130,7 @@ fn section(title: &str, keys: Keys, is_left_out: bool) -> String {
     format!("\n[{title}]\n{}", keys.into_iter().map(line).collect::<String>())
 }
 
-/// Those of these keys that a configuration says.
+/// Those of these keys that a configuration sets.
 fn said(config: &Config, keys: &[&'static str]) -> Keys {
     keys.iter().filter_map(|key| Some((*key, config.keys.get(key)?.value.clone()))).collect()
 }
@@ -143,11 +143,11 @@ fn queue_keys(config: &Config) -> Keys {
     keys
 }
 
-/// Whether a scheduler makes use of a key of its queues. ipfw takes all of them.
+/// Whether a scheduler uses this key of its queues. ipfw accepts all of them.
 fn is_used(key: &str, kind: &SchedulerType) -> bool {
     match (key, kind.name) {
         ("pipe", _) => true,
-        // They tell flows apart by themselves.
+        // These schedulers classify flows themselves.
         _ if kind.manages() => false,
         ("weight", name) => !matches!(name, "fifo" | "prio"),
         ("priority", name) => name == "prio",
@@ -156,7 +156,7 @@ fn is_used(key: &str, kind: &SchedulerType) -> bool {
     }
 }
 
-/// The queue of a pipe or of a set of flows.
+/// The queue of a pipe or of a flow set.
 fn queue(config: &Config, managed: Option<&Table>) -> Value {
     let bound = config.bound().unwrap_or(DEFAULT_BOUND);
     let Some(managed) = managed else { return kind::text(bound) };

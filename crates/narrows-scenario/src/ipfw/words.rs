@@ -1,4 +1,4 @@
-//! What commands mean, in words.
+//! Explains commands in words.
 
 use std::ops::RangeInclusive;
 
@@ -17,7 +17,7 @@ use super::table::TableCommand;
 use super::text::{addresses_text, decimal, flags, link_address, protocol, ranges, types};
 use crate::dialect::{is_zero, shown_as_is, text_of};
 
-/// A sentence or two about a command.
+/// Explains a command in a sentence or two.
 pub(super) fn command(command: &Command) -> String {
     match command {
         Command::Add(rule) => self::rule(rule),
@@ -126,7 +126,7 @@ fn table(change: &TableCommand) -> String {
     }
 }
 
-/// What a rule does.
+/// Explains a rule.
 pub(super) fn rule(rule: &Rule) -> String {
     let mut words = format!("Rule {}", rule.number);
     if rule.set > 0 {
@@ -165,8 +165,7 @@ pub(super) fn rule(rule: &Rule) -> String {
     words
 }
 
-/// With a space behind each comma.
-/// Values of which one is enough, from a list with commas.
+/// Turns a list with commas into alternatives, with a space after each comma.
 fn either(values: &str) -> String {
     let values: Vec<String> = values.split(',').map(Into::into).collect();
     list(&values, "or")
@@ -176,7 +175,7 @@ fn spaced(list: &str) -> String {
     list.replace(',', ", ")
 }
 
-/// A decimal without zeros at its end.
+/// A decimal without trailing zeros.
 fn short(decimal: &str) -> &str {
     decimal.trim_end_matches('0').trim_end_matches('.')
 }
@@ -221,7 +220,7 @@ fn code_point(point: u8) -> String {
     names::name(names::CODE_POINTS, point).map_or(point.to_string(), |name| format!("{name} ({point})"))
 }
 
-/// Which packets.
+/// Describes which packets match.
 fn packets(terms: &[Term]) -> String {
     if terms.is_empty() {
         return "all packets".into();
@@ -340,7 +339,7 @@ fn noun(object: Object) -> &'static str {
     }
 }
 
-/// What a pipe, queue or scheduler is.
+/// Describes a pipe, queue or scheduler.
 fn configured(config: &Config) -> String {
     let number = config.number;
     let mut words = match config.object {
@@ -450,7 +449,7 @@ fn waiting(config: &Config) -> String {
     format!("{bound}, managed by {managed}")
 }
 
-/// Which bits tell flows apart.
+/// Describes which bits distinguish flows.
 fn mask_words(mask: &FlowMask) -> String {
     if mask.or(FlowMask { queue: false, ..FlowMask::NONE }) == FlowMask::ALL {
         return "addresses, ports, protocol and flow label".into();

@@ -1,4 +1,5 @@
-//! The options of pipes, queues and schedulers, and what they are as keys. Printed as `ipfw pipe show` and its like print them.
+//! The options of pipes, queues and schedulers, and their keys. Values are printed as in `ipfw pipe show`
+//! and similar commands.
 
 use narrows_core::queue::Bound;
 
@@ -10,7 +11,8 @@ use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::units::{self, Number, Share};
 
-/// The options of an object that are a word and a value. Those with options of their own, and masks, are read by hand.
+/// The options of an object that consist of a word and a value. Masks and options with sub-options are
+/// parsed by hand.
 pub(super) const fn of(object: Object) -> Options {
     match object {
         Object::Pipe => Options(&[PIPE, COMMON_ROWS, BUCKETS]),
@@ -19,7 +21,7 @@ pub(super) const fn of(object: Object) -> Options {
     }
 }
 
-/// What pipes and queues have both.
+/// Options of both pipes and queues.
 pub(in crate::ipfw) const COMMON: Options = Options(&[COMMON_ROWS]);
 
 const PIPE: &[Opt] = &[
@@ -122,7 +124,7 @@ const PIE: &[Opt] = &[
     ),
 ];
 const PIE_SWITCHES: &[Opt] = &[
-    // `TS` is always so: delays are measured by time stamps.
+    // `TS` is always on: delays are measured with timestamps.
     Opt::switch(&["capdrop"], &["nocapdrop"], "cap-drop").both("CapDrop TS", "NoCapDrop TS"),
     Opt::switch(&["derand"], &["noderand"], "derandomize").both("Derand", "NoDerand"),
     Opt::nothing(&["dre"], Follows::Nothing)
@@ -136,7 +138,7 @@ const PIE_SWITCHES: &[Opt] = &[
     ),
 ];
 
-/// Of flows that are told apart by a hash.
+/// Options for flows distinguished by hash.
 const HASHED: &[Opt] = &[
     Opt::value(
         &["quantum"],
@@ -167,18 +169,18 @@ const HASHED: &[Opt] = &[
     ),
 ];
 
-/// Values of keys where nothing is said.
+/// Default values of keys.
 type Usual = &'static [(&'static str, &'static str)];
 
-/// What manages a queue, other than RED.
+/// An AQM other than RED.
 pub(in crate::ipfw) struct Aqm {
     /// Its word, and its type in a scenario.
     pub(in crate::ipfw) name: &'static str,
     pub(in crate::ipfw) printed: &'static str,
     pub(in crate::ipfw) options: Options,
-    /// What FreeBSD has and narrows has, too.
+    /// FreeBSD's defaults that are also narrows'.
     pub(in crate::ipfw) usual: Usual,
-    /// What FreeBSD has and narrows has not.
+    /// FreeBSD's defaults that differ from narrows'.
     pub(in crate::ipfw) own: Usual,
 }
 
@@ -212,17 +214,17 @@ const HASHED_USUAL: Usual = &[("quantum", "1514 bytes"), ("flows", "1024")];
 
 /// A type of scheduler.
 pub(in crate::ipfw) struct SchedulerType {
-    /// Its word behind `type`.
+    /// Its word after `type`.
     pub(super) word: &'static str,
     /// Its type in a scenario.
     pub(in crate::ipfw) name: &'static str,
     pub(in crate::ipfw) printed: &'static str,
-    /// For people.
+    /// Description for display.
     pub(in crate::ipfw) words: &'static str,
     pub(in crate::ipfw) options: Options,
-    /// What FreeBSD has and narrows has, too.
+    /// FreeBSD's defaults that are also narrows'.
     pub(in crate::ipfw) usual: &'static [Usual],
-    /// What FreeBSD has and narrows has not.
+    /// FreeBSD's defaults that differ from narrows'.
     pub(in crate::ipfw) own: Usual,
 }
 
@@ -231,13 +233,13 @@ impl SchedulerType {
         Self { word, name, printed, words, options: Options(&[]), usual: &[], own: &[] }
     }
 
-    /// Whether it manages its queues itself.
+    /// Whether it includes an AQM.
     pub(in crate::ipfw) const fn manages(&self) -> bool {
         !self.own.is_empty()
     }
 }
 
-/// All types. That of a scheduler of which nothing is said is the second.
+/// All types. The second one is the default.
 pub(in crate::ipfw) static SCHEDULERS: &[SchedulerType] = &[
     SchedulerType::new("fifo", "fifo", "FIFO", "first in, first out"),
     SchedulerType::new("wf2q+", "wf2q+", "WF2Q+", "WF2Q+, fair by weights"),
@@ -264,7 +266,7 @@ fn whole(word: Word<'_>, what: &str, low: u32, high: u32) -> Result<Read<Value>,
     numbers::decimal(word, what, low..=high).map(|value| Read::plain(number(value)))
 }
 
-/// A whole number above zero of things that are counted.
+/// A count above zero, without a unit.
 fn counted(word: Word<'_>, what: &str, most: u32, counts: &str) -> Result<Read<Value>, Problem> {
     numbers::decimal(word, what, 1..=most).map(|value| Read::plain(text(format!("{value} {counts}"))))
 }
@@ -294,7 +296,8 @@ pub(super) fn plain(word: Word<'_>, what: &str) -> Result<Value, Problem> {
     Ok(Value::Float(read.to_string()))
 }
 
-/// `P`, or `K,p,H,r`: K and H are losses in the good and the bad state, p and r changes to bad and back.
+/// `P`, or `K,p,H,r`: K and H are the loss probabilities in the good and the bad state, p and r the
+/// transition probabilities to bad and back.
 const STATES: [&str; 4] = ["loss-good", "p", "loss-bad", "r"];
 
 fn loss(word: Word<'_>) -> Result<Read<Value>, Problem> {
@@ -310,7 +313,7 @@ fn loss(word: Word<'_>) -> Result<Read<Value>, Problem> {
     Ok(Read::plain(Value::Table(table)))
 }
 
-/// The model of two states, of `p`, `r`, `loss-bad` and `loss-good`.
+/// The Gilbert-Elliott model from `p`, `r`, `loss-bad` and `loss-good`.
 pub(crate) fn gilbert_elliott(shares: [Share; 4]) -> Value {
     let mut states = Table::default();
     for (key, share) in ["p", "r", "loss-bad", "loss-good"].into_iter().zip(shares) {
@@ -321,7 +324,7 @@ pub(crate) fn gilbert_elliott(shares: [Share; 4]) -> Value {
     Value::Table(model)
 }
 
-/// The shares of losses: one, or those of two states in the order of ipfw.
+/// The loss parameters: one probability, or those of two states in ipfw's order.
 pub(in crate::ipfw) fn shares(loss: &Node) -> Option<Vec<Share>> {
     let model = loss.table("").ok()?.get("ingress")?;
     match &model.value {
@@ -338,7 +341,7 @@ fn show_loss(node: &Node) -> Option<String> {
     Some(shares.iter().map(|share| format!("{:.6}", share.as_f64())).collect::<Vec<_>>().join(","))
 }
 
-/// The number that a threshold of RED has, in packets or bytes.
+/// The number of a RED threshold, in packets or bytes.
 pub(in crate::ipfw) fn threshold(keys: &Table, key: &str) -> u64 {
     number_of(keys, key).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Reading what stands behind `config`.
+//! Parses what follows `config`.
 
 use super::options::{self, AQMS, SCHEDULERS, plain, share};
 use super::{Config, Object, of_type};
@@ -11,12 +11,12 @@ use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
 use crate::units::Share;
 
-/// The numbers of pipes, queues and schedulers.
+/// Parses the number of a pipe, queue or scheduler.
 pub(in crate::ipfw) fn object_number(word: &Word, object: Object) -> Result<u32, Problem> {
     numbers::decimal(word, &format!("the number of a {}", object.word()), 1..=LAST)
 }
 
-/// The words of an object that have more behind them than a value, each with the one by which it is told apart.
+/// Options of an object with more than a plain value as arguments, each with the word that identifies it.
 fn others(object: Object) -> impl Iterator<Item = (&'static str, &'static str)> {
     const MANAGED: &[(&str, &str)] =
         &[("red", "red"), ("gred", "red"), ("codel", "red"), ("pie", "red"), ("droptail", "red")];
@@ -34,13 +34,13 @@ fn others(object: Object) -> impl Iterator<Item = (&'static str, &'static str)> 
     managed.iter().chain(own).copied()
 }
 
-/// What tells an option of an object apart; nothing for a word that is none.
+/// The name that identifies an option of an object; `None` for an unknown word.
 fn name(object: Object, word: &str) -> Option<&'static str> {
     let other = others(object).find(|(known, _)| *known == word).map(|(_, name)| name);
     other.or_else(|| options::of(object).find(word).map(|option| option.name()))
 }
 
-/// What another object takes, and which.
+/// Names the object that accepts this option instead.
 fn elsewhere(word: &str) -> Option<&'static str> {
     let has = |object| name(object, word).is_some();
     match (has(Object::Pipe), has(Object::Queue), has(Object::Scheduler)) {
@@ -52,7 +52,7 @@ fn elsewhere(word: &str) -> Option<&'static str> {
     }
 }
 
-/// Reads what follows `config`.
+/// Parses what follows `config`.
 pub(in crate::ipfw) fn read(
     object: Object,
     number: u32,
@@ -188,7 +188,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Keys behind the `type` that they are of.
+/// Prepends the `type` to its keys.
 fn typed(name: &str, keys: Table) -> Table {
     let mut table = of_type(name);
     keys.iter().for_each(|(key, node)| table.set(&key.name, Node::new(node.value.clone())));

@@ -1,4 +1,4 @@
-//! `pipe show`, `queue show` and `sched show`.
+//! Output of `pipe show`, `queue show` and `sched show`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,26 +15,27 @@ use crate::ipfw::text::protocol;
 use crate::node::Table;
 use crate::units::{self, Share};
 
-/// A flow of a mask, and what it has counted.
+/// A flow of a mask, with its counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedFlow {
-    /// What the mask left of its packets.
+    /// The packet fields that the mask keeps.
     pub flow: Flow,
-    /// Whether the mask counts the queue.
+    /// Whether the mask distinguishes queues.
     pub by_queue: bool,
-    /// Packets that came.
+    /// Arrived packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Arrived bytes.
     pub bytes: u64,
-    /// Packets that wait.
+    /// Backlog in packets.
     pub waiting: u64,
-    /// Their bytes.
+    /// Backlog in bytes.
     pub waiting_bytes: u64,
-    /// Packets that were dropped.
+    /// Dropped packets.
     pub dropped: u64,
 }
 
-/// The lines of `pipe show`, `queue show` or `sched show`, for these numbers or for all. `flows` gives the flows of one.
+/// The lines of `pipe show`, `queue show` or `sched show`, for these numbers or for all. `flows` returns
+/// the flows of an object.
 pub fn object_lines(
     objects: &BTreeMap<(Object, u32), Config>,
     object: Object,
@@ -49,7 +50,7 @@ pub fn object_lines(
         match object {
             Object::Pipe => {
                 link_line(&mut text, config);
-                // What a pipe has inside is numbered beyond its own numbers.
+                // The internal objects of a pipe have numbers above its own.
                 const BEYOND: u32 = 65_536;
                 queue_line(&mut text, config, config.number + 2 * BEYOND, config.number + BEYOND, own.len());
                 let inside = (&SCHEDULERS[0], &Table::default());
@@ -109,7 +110,7 @@ fn link_line(text: &mut String, config: &Config) {
     }
 }
 
-/// Without zeros at the end.
+/// Milliseconds without trailing zeros.
 fn milliseconds(time: Duration) -> String {
     let (whole, part) = (time.nanos() / 1_000_000, time.nanos() % 1_000_000);
     match part {
@@ -136,7 +137,7 @@ fn queue_line(text: &mut String, config: &Config, number: u32, scheduler: u32, f
     );
 }
 
-/// What manages a queue.
+/// The AQM of a queue.
 fn managed(keys: &Table) -> String {
     let name = text_of(keys, "type");
     if let Some(aqm) = AQMS.iter().find(|aqm| aqm.name == name) {
@@ -215,7 +216,7 @@ fn flow_header(flow: &ListedFlow) -> &'static str {
 fn flow_line(text: &mut String, index: usize, listed: &ListedFlow) {
     let flow = &listed.flow;
     let mark = if listed.by_queue { '*' } else { ' ' };
-    // As a mask that leaves nothing of it: ipfw calls protocol 0 `ip`.
+    // The mask keeps nothing of it: ipfw calls protocol 0 `ip`.
     let name = if flow.protocol == 0 { "ip".into() } else { protocol(flow.protocol) };
     write!(text, "{:>3}{mark}", index & 0xff).expect("writing to a string does not fail");
     let v4 = |bits: u128| std::net::Ipv4Addr::from(bits as u32); // the last four bytes

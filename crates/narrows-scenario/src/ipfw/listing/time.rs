@@ -1,16 +1,16 @@
-//! Instants as C's `ctime` prints them, in UTC: `Thu Jan  1 00:00:00 1970`.
+//! Times in the format of C's `ctime`, in UTC: `Thu Jan  1 00:00:00 1970`.
 
-/// Characters of an instant.
+/// Length in characters.
 pub(super) const WIDTH: usize = 24;
 
-/// An instant, so many seconds after 1970 began.
+/// Formats a Unix time in seconds.
 pub(super) fn text(seconds: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (mut days, rest) = (seconds / 86_400, seconds % 86_400);
     let day_of_week = DAYS[(days % 7) as usize];
-    // 400 years have 146,097 days; the loops below run 400 and 12 times at most.
+    // 400 years have 146,097 days; the loops below run at most 400 and 12 times.
     let mut year = 1970 + 400 * (days / 146_097);
     days %= 146_097;
     let is_leap = |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
