@@ -1,4 +1,4 @@
-//! Links with rules: numbered rules send packets to pipes and queues, as ipfw and Dummynet do.
+//! Links with rules: numbered rules send packets to pipes and queues, as in ipfw and Dummynet.
 //!
 //! ```toml
 //! [links.net]
@@ -14,9 +14,9 @@
 //! weight = 20
 //! ```
 //!
-//! Each packet meets the rules once: from the link's first end to its second as ipfw's "out", the other way as its "in". A
-//! pipe is a link of the engine with a lane for either; a pipe with queues has a queue of flow sets; a pipe with a mask is
-//! one link for each flow, made on first use.
+//! Each packet passes the rules once: from the link's first end to its second as ipfw's "out", the other
+//! way as its "in". A pipe is an engine link with one lane per direction. A pipe with queues has a queue of
+//! flow sets. A pipe with a mask is one link per flow, created on first use.
 
 mod assign;
 mod batch;
@@ -50,37 +50,37 @@ use narrows_core::rules::{Rule, RuleBook, Table};
 
 use crate::direction::Direction;
 
-/// Rules, and what they send packets to.
+/// Rules, and the pipes and queues that they send packets to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RulesLink {
-    /// What rules call the interface that they are at; nothing for the name of the link.
+    /// Name of the interface in the rules; `None` for the name of the link.
     pub interface: Option<String>,
-    /// Whether a packet has passed when it leaves a pipe; else it goes on at the next rule.
+    /// Whether a packet that leaves a pipe is accepted; otherwise it continues at the next rule.
     pub one_pass: bool,
-    /// A bit for each set of rules that is disabled.
+    /// Disabled sets of rules, one bit for each.
     pub disabled_sets: u32,
-    /// The rules, in the order of their numbers.
+    /// Rules, in the order of their numbers.
     pub rules: Vec<Rule>,
-    /// The tables, by name.
+    /// Tables by name.
     pub tables: BTreeMap<String, Table>,
-    /// The pipes, by number.
+    /// Pipes by number.
     pub pipes: BTreeMap<u32, Pipe>,
-    /// The queues, by number.
+    /// Queues by number.
     pub queues: Queues,
     pub(crate) memory: Memory,
 }
 
-/// What a run remembers of a link with rules and no file says. Two are equal whatever they are.
+/// State of a link with rules that only exists during a run. All values compare equal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
-    /// How often pipes of each number have been made anew, beyond the first time.
+    /// How often the pipe with each number was rebuilt.
     generations: BTreeMap<u32, u32>,
-    /// The rules as the engine tells them apart, once a command has changed them.
+    /// The engine's rules, once a command has changed them.
     book: Option<Arc<RuleBook>>,
 }
 
 impl Memory {
-    /// That of a pipe that is made now.
+    /// The generation of a pipe that is built now.
     fn next_generation(&self, pipe: u32) -> u32 {
         self.generations.get(&pipe).map_or(0, |last| last + 1)
     }
@@ -112,11 +112,11 @@ impl Default for RulesLink {
     }
 }
 
-/// The least and the highest number of a pipe or queue.
+/// The valid numbers of pipes and queues.
 pub(crate) const NUMBERS: std::ops::RangeInclusive<u32> = 1..=65_534;
 
 impl RulesLink {
-    /// The engine's links of the pipes of the rules `name`: their names and values.
+    /// The engine links of the pipes of the rules `name`, with their settings.
     pub fn directions(&self, name: &str) -> Vec<(String, &Direction)> {
         let one = |(number, pipe): (&u32, &'_ Pipe)| pipe.core_name(name, *number);
         self.pipes.iter().map(|entry| (one(entry), &entry.1.direction)).collect()
@@ -132,8 +132,8 @@ impl RulesLink {
         self.pipes.values_mut().map(|pipe| &mut pipe.direction.default_bound)
     }
 
-    /// Works out the bounds of queues that are given none. `beside` is the round trip over the links that lie in a row with
-    /// this one. A packet's way back is taken to be as long as the pipe.
+    /// Computes the default bounds of queues. `beside` is the round-trip time over the links in series with
+    /// this one. A packet's return path is assumed to have the same delay as the pipe.
     pub(crate) fn set_default_bounds(&mut self, beside: Option<Duration>) {
         for pipe in self.pipes.values_mut() {
             pipe.set_default_bound(beside);

@@ -1,16 +1,18 @@
-//! Commands of one request, done one after the other on a copy of a link with rules, and what the engine does for them.
+//! Executes the commands of one request in order on a copy of a link with rules, and collects the changes
+//! for the engine.
 //!
-//! The engine is told what it would be told if each command came by itself at the same instant, but for what cannot be told
-//! apart from that:
+//! The engine gets the same changes as if each command came alone at the same instant, except where the
+//! result is the same:
 //!
-//! - Rules come as one change at the end ([`EngineChange::ReplaceRules`]), whose trees are built here.
-//! - Of many queues in turn that a pipe is to have, as more and more are configured, the last one comes. (But for one case:
-//!   packets that came to different queues at one instant change places when one of these is deleted or gets another mask.
-//!   The first few queues in turn come all, so it takes a request with many of those, too.)
-//! - So are the entries of a table, where they are many.
+//! - Rules are one change at the end ([`EngineChange::ReplaceRules`]), whose trees are built here.
+//! - When a pipe gets many queues in turn, as more and more are configured, the engine gets the last one
+//!   only. (One case differs: packets that arrived at different queues at one instant change places if one
+//!   of these queues is deleted or gets another mask. As the first few queues in turn are all sent, only a
+//!   request with many such changes is affected.)
+//! - The same applies to the entries of a table, if there are many.
 //!
-//! Only packets could tell, and none moves between two changes at one instant unless a change lets it go: before each that
-//! may, all that came before it is told.
+//! Only packets could reveal a difference, and no packet moves between two changes at one instant unless a
+//! change releases it. So all pending changes are sent before each change that may release packets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,49 +28,49 @@ use crate::ipfw::Command;
 use crate::problem::Problem;
 use crate::value::Surroundings;
 
-/// More changes than this of one table are told as its new entries.
+/// Maximum number of single changes of a table; beyond it, the engine gets the table's new entries.
 const MANY_ENTRIES: usize = 64;
 
-/// So many queues of one pipe in turn are told of.
+/// Number of successive queues of one pipe that are all sent to the engine.
 const FEW_QUEUES: usize = 16;
 
 pub(crate) struct Batch<'a> {
-    /// As it was.
+    /// The link before the batch.
     pub(crate) before: &'a RulesLink,
-    /// The link's.
+    /// Name of the link.
     pub(crate) name: &'a str,
     pub(crate) site: RulesSite,
     pub(crate) around: Surroundings<'a>,
-    /// As it is, but for rules and tables.
+    /// The link so far, except its rules and tables.
     pub(crate) link: RulesLink,
-    /// The rules, once they have changed.
+    /// The rules, once changed.
     book: Option<Arc<RuleBook>>,
-    /// The tables, once they have changed.
+    /// The tables, once changed.
     tables: Option<BTreeMap<String, Table>>,
-    /// What the engine is told, in this order.
+    /// The changes for the engine, in order.
     changes: Vec<EngineChange>,
-    /// What it has not been told yet of rules and tables.
+    /// Pending changes of rules and tables.
     untold: Vec<RuleChange>,
-    /// The same of pipes that are to have another queue.
+    /// Pipes with a pending new queue.
     requeued: BTreeMap<u32, Requeued>,
-    /// How many queues in turn the engine has been told of, by pipe.
+    /// Number of successive queues sent to the engine, by pipe.
     told_queues: BTreeMap<u32, usize>,
 }
 
-/// A pipe that is to have another queue.
+/// A pipe with a pending new queue.
 #[derive(Default)]
 struct Requeued {
-    /// Weights that were others when it was last to have one.
+    /// Weights that have changed since its last queue.
     weights: BTreeMap<u32, Option<Weight>>,
-    /// What has changed them since.
+    /// Changes since then.
     then: Vec<Change>,
 }
 
-/// A link with rules after a batch, where it is other than before.
+/// The parts of a link with rules that differ after a batch.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) link: RulesLink,
-    /// Nothing where they are as they were.
+    /// `None` if unchanged.
     pub(crate) rules: Option<Vec<Rule>>,
     pub(crate) tables: Option<BTreeMap<String, Table>>,
     pub(crate) changes: Vec<EngineChange>,
@@ -106,10 +108,10 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Does what a command asks for. Commands that only print do nothing.
+    /// Executes a command. Commands that only print have no effect.
     ///
     /// # Errors
-    /// When it asks for what cannot be; then nothing must come of the whole batch.
+    /// If the command cannot be executed; the caller must then discard the whole batch.
     pub(crate) fn command(&mut self, command: &Command) -> Result<(), Problem> {
         match command {
             Command::Add(rule) => self.add(rule.clone()),
@@ -143,7 +145,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The rules as they are.
+    /// The rules so far.
     pub(crate) fn book(&mut self) -> Result<&mut RuleBook, Problem> {
         if self.book.is_none() {
             let known = self.before.memory.book.clone();
@@ -163,27 +165,27 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// The tables as they are.
+    /// The tables so far.
     pub(crate) fn tables(&mut self) -> &mut BTreeMap<String, Table> {
         self.tables.get_or_insert_with(|| self.before.tables.clone())
     }
 
-    /// A table has changed.
+    /// Records a change of a table.
     pub(crate) fn tell_of_table(&mut self, change: RuleChange) {
         self.untold.push(change);
     }
 
-    /// What the numbers of pipes and queues stand for has changed.
+    /// Records that the number of a pipe or queue has a new target.
     pub(crate) fn tell(&mut self, change: RulesChange) {
         self.changes.push(EngineChange::Rules { rules: self.name.into(), change });
     }
 
-    /// A link is new.
+    /// Records a new link.
     pub(crate) fn tell_of_link(&mut self, link: narrows_core::LinkConfig) {
         self.changes.push(EngineChange::AddLink(Box::new(link)));
     }
 
-    /// The link of a pipe changes.
+    /// Records a change of a pipe's link.
     pub(crate) fn tell_link(&mut self, link: &str, change: Change) {
         if may_let_go(&change) {
             self.tell_rules();
@@ -192,7 +194,7 @@ impl<'a> Batch<'a> {
         self.changes.push(EngineChange::Link { link: link.into(), change });
     }
 
-    /// A pipe is to have another queue.
+    /// Marks a pipe for a new queue.
     pub(crate) fn requeue(&mut self, pipe: u32) {
         self.requeued.insert(pipe, Requeued::default());
         let told = self.told_queues.entry(pipe).or_default();
@@ -202,7 +204,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// A queue of a pipe, which has this place and had this weight, gets another weight.
+    /// Records a new weight for a queue of a pipe, which has this place and had this weight.
     pub(crate) fn reweigh(&mut self, pipe: u32, number: u32, before: Option<Weight>, change: Change) {
         if let Some(requeued) = self.requeued.get_mut(&pipe) {
             requeued.weights.entry(number).or_insert(before);
@@ -212,7 +214,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Tells of the queue of a pipe, if it is to have another.
+    /// Sends the pending new queue of a pipe, if any.
     pub(crate) fn tell_queue(&mut self, pipe: u32) {
         let Some(requeued) = self.requeued.remove(&pipe) else { return };
         let Some(mut plan) = self.link.plan(self.name, pipe) else { return };
@@ -233,14 +235,15 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Tells of rules and tables, one change after the other: what is prepared at the end is for later packets.
+    /// Sends pending changes of rules and tables one by one, because the rules prepared at the end apply to
+    /// later packets only.
     fn tell_rules(&mut self) {
         for change in std::mem::take(&mut self.untold) {
             self.tell(RulesChange::Rules(change));
         }
     }
 
-    /// What came of all commands.
+    /// The result of all commands.
     pub(crate) fn finish(mut self) -> Done {
         self.tell_queues();
         self.tell_tables();
@@ -256,7 +259,7 @@ impl<'a> Batch<'a> {
         Done { rules, tables: self.tables, changes: self.changes, link: self.link }
     }
 
-    /// Tells of tables what has not been told: each change, or where there are many, what has come of them.
+    /// Sends pending changes of tables: single changes, or the new entries if there are many.
     fn tell_tables(&mut self) {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for table in self.untold.iter().filter_map(table_of) {
@@ -275,7 +278,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The table that a change is about.
+/// The table of a change.
 fn table_of(change: &RuleChange) -> Option<&str> {
     match change {
         RuleChange::Table { table, .. }
@@ -286,8 +289,8 @@ fn table_of(change: &RuleChange) -> Option<&str> {
     }
 }
 
-/// Whether a change of a link may let packets go at its own instant. These are for packets that come later, and leave the
-/// instants of the others.
+/// Whether a change of a link may release packets at its own instant. Other changes affect later packets
+/// only.
 fn may_let_go(change: &Change) -> bool {
     !matches!(
         change,

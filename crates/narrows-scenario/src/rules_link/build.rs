@@ -1,4 +1,4 @@
-//! From rules and pipes to the engine's.
+//! Builds the engine's rules and links from rules and pipes.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,23 +19,23 @@ use crate::direction::Site;
 use crate::problem::Problem;
 use crate::value::{LossModel, SchedulerKind};
 
-/// What the rules and pipes of a link depend on besides their own values.
+/// What the rules and pipes of a link depend on besides their own settings.
 #[derive(Clone, Debug)]
 pub(crate) struct RulesSite {
     pub(crate) seed: Seed,
     /// The addresses of each host.
     pub(crate) addresses: Arc<BTreeMap<String, Vec<IpAddr>>>,
-    /// The addresses of the host that the rules are at.
+    /// The addresses of the host at the rules.
     pub(crate) me: Vec<IpAddr>,
 }
 
 impl RulesSite {
-    /// A place where nothing has an address.
+    /// A site without any addresses.
     fn nowhere() -> Self {
         Self { seed: Seed(0), addresses: Arc::default(), me: Vec::new() }
     }
 
-    /// What `me` means.
+    /// The meaning of `me`.
     pub(crate) fn me(&self) -> Vec<Masked> {
         let bits = |ip: &IpAddr| match ip {
             IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
@@ -45,18 +45,19 @@ impl RulesSite {
     }
 }
 
-/// A pipe with its queues: all that its link in the engine is made of.
+/// A pipe with its queues: the input for its engine link.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) pipe: Pipe,
-    /// The engine's name of the link.
+    /// The engine's name for the link.
     pub(super) name: String,
-    /// The sets of its queue behind the first one: the number of the queue, and what it is like.
+    /// The flow sets of its queue after the first one: the number and settings of each queue.
     pub(super) sets: Vec<(u32, PipeQueue)>,
 }
 
 impl RulesLink {
-    /// The engine's rules `name`, and the links of the pipes. `exits` are where packets go that have passed, up and down.
+    /// Builds the engine's rules `name`, and the links of the pipes. `exits` are the targets of accepted
+    /// packets, up and down.
     pub(crate) fn build(
         &self,
         name: &str,
@@ -86,7 +87,7 @@ impl RulesLink {
         (rules, links.collect())
     }
 
-    /// The engine's rules without their tables.
+    /// The engine's rules without tables.
     pub(super) fn rules_alone(&self, site: &RulesSite) -> RuleSetConfig {
         RuleSetConfig {
             rules: self.rules.clone(),
@@ -96,13 +97,13 @@ impl RulesLink {
         }
     }
 
-    /// What the number of a pipe stands for.
+    /// The target of a pipe number.
     pub(super) fn pipe_target(&self, name: &str, number: u32) -> Option<PipeConfig> {
-        // The first set of its queue, if that has sets, takes what the rules send to the pipe itself.
+        // The first set of its queue, if it has sets, takes packets that rules send to the pipe itself.
         Some(PipeConfig { link: self.pipes.get(&number)?.core_name(name, number), mark: 0 })
     }
 
-    /// What the number of a queue stands for.
+    /// The target of a queue number.
     pub(super) fn queue_target(&self, name: &str, number: u32) -> Option<PipeConfig> {
         let of = self.queues.get(&number)?.pipe;
         let pipe = self.pipes.get(&of)?;
@@ -114,14 +115,15 @@ impl RulesLink {
         Some(PipeConfig { mark, ..self.pipe_target(name, of)? })
     }
 
-    /// The flow sets of a pipe's queue behind the first one: those of queues that have gone only serve what waits in them.
+    /// The flow sets of a pipe's queue after the first one. Sets of deleted queues only drain their
+    /// backlog.
     fn sets(&self, pipe: u32) -> Vec<(u32, PipeQueue)> {
         let places = self.pipes.get(&pipe).into_iter().flat_map(|pipe| pipe.run.places.iter());
         let numbers = places.map(|(number, _)| number).chain(self.queues_without_place(pipe));
         numbers.filter_map(|number| Some((number, self.set_of(pipe, number)?))).collect()
     }
 
-    /// The flow set of a queue of this pipe, or of one that has gone.
+    /// The flow set of a queue of this pipe, existing or deleted.
     pub(super) fn set_of(&self, pipe: u32, number: u32) -> Option<PipeQueue> {
         if let Some(gone) = self.pipes.get(&pipe)?.run.places.gone(number) {
             return Some(PipeQueue { mask: Some(gone.mask.unwrap_or(ONE_ON_FIRST_USE)), ..gone.clone() });
@@ -129,7 +131,7 @@ impl RulesLink {
         self.queues.get(&number).filter(|queue| queue.pipe == pipe).cloned()
     }
 
-    /// Queues of a pipe that have no place yet: they come behind the others, in the order of their numbers.
+    /// Queues of a pipe without a place: they follow the others in the order of their numbers.
     fn queues_without_place(&self, pipe: u32) -> impl Iterator<Item = u32> {
         let places = self.pipes.get(&pipe).map(|pipe| &pipe.run.places);
         let all_have = places.is_some_and(|places| places.present() == self.queues.count_of(pipe));
@@ -139,7 +141,7 @@ impl RulesLink {
             .filter(move |number| places.is_none_or(|places| places.of(*number).is_none()))
     }
 
-    /// Gives every queue of a pipe its place.
+    /// Assigns a place to every queue of a pipe.
     pub(super) fn settle_places(&mut self, pipe: u32) {
         let new: Vec<u32> = self.queues_without_place(pipe).collect();
         if let Some(pipe) = self.pipes.get_mut(&pipe) {
@@ -157,7 +159,7 @@ impl RulesLink {
         Some(Plan { pipe: pipe.clone(), name: pipe.core_name(name, number), sets })
     }
 
-    /// Takes from the queues of a pipe what it has no use for.
+    /// Removes settings that a pipe does not use from its queues.
     pub(super) fn tidy_queues(&mut self, number: u32, pipe: &Pipe) {
         let all: Vec<_> = self.queues_of(number).map(|(number, queue)| (number, queue.clone())).collect();
         for (number, queue) in all {
@@ -165,7 +167,7 @@ impl RulesLink {
         }
     }
 
-    /// The first queue that the scheduler of this pipe does not take, and why.
+    /// The first queue that this pipe's scheduler rejects, and why.
     pub(crate) fn refused_queue(&self, pipe: u32) -> Option<(u32, Problem)> {
         let plan = self.plan("", pipe).filter(Plan::has_sets)?;
         if plan.pipe.direction.exact_netem.is_some() {
@@ -176,10 +178,10 @@ impl RulesLink {
         plan.refused(pipe)
     }
 
-    /// The same for one queue that is new, or other than before, where the others were taken.
+    /// Same for one new or changed queue, if the others were accepted.
     pub(super) fn refused_change(&self, pipe: u32, number: u32) -> Option<Problem> {
         let of = self.pipes.get(&pipe)?;
-        // These bound the sum of all weights, the others only what each queue is like.
+        // These schedulers limit the sum of all weights, the others each queue separately.
         let bounds_all = of
             .shares_by()
             .is_none_or(|by| matches!(by.kind, SchedulerKind::Qfq | SchedulerKind::Gfq | SchedulerKind::Kps));
@@ -193,26 +195,27 @@ impl RulesLink {
     }
 }
 
-/// Everything is one flow, which is there when it has packets.
+/// A single flow, which exists while it has packets.
 const ONE_ON_FIRST_USE: FlowMask = FlowMask { queue: true, ..FlowMask::NONE };
 
 impl Plan {
-    /// Whether packets wait in flow sets.
+    /// Whether packets are queued in flow sets.
     pub(super) fn has_sets(&self) -> bool {
         !self.sets.is_empty()
     }
 
-    /// The first set that the scheduler does not take: the number of its queue, and why. `pipe` is that of the pipe.
+    /// The first set that the scheduler rejects: the number of its queue, and why. `pipe` is the number of
+    /// the pipe.
     fn refused(&self, pipe: u32) -> Option<(u32, Problem)> {
         let sharing = self.pipe.shares_by()?;
         let (place, refused) = self.try_queue(&RulesSite::nowhere()).err()?;
-        // The first set, of weight 1, is one that every scheduler takes.
+        // Every scheduler accepts the first set, which has weight 1.
         let queue = self.sets[place.saturating_sub(1)].0;
         let name = sharing.kind.name();
         Some((queue, Problem::new(format!("`{name}` of pipe {pipe} does not take this queue: {refused}"))))
     }
 
-    /// The engine's link, whose packets go back to the rules.
+    /// The engine's link, whose packets return to the rules.
     pub(super) fn link(&self, rules: &str, site: &RulesSite) -> LinkConfig {
         let mut config = self.plain_link(site);
         config.lanes =
@@ -224,12 +227,12 @@ impl Plan {
         config
     }
 
-    /// What its links are like that are made on first use, and what the ones that there are were like.
+    /// The template of links created on first use, and that of the existing ones.
     pub(super) fn template(&self, before: Option<Self>, site: &RulesSite) -> Template {
         Template { plan: self.clone(), before, site: site.clone() }
     }
 
-    /// The same without lanes and instances.
+    /// The link without lanes and instances.
     fn plain_link(&self, site: &RulesSite) -> LinkConfig {
         let addresses = |host: &str| site.addresses_of(host);
         let place = Site { seed: site.seed, link: &self.name, addresses: &addresses };
@@ -240,7 +243,7 @@ impl Plan {
         config
     }
 
-    /// Where packets wait, if in flow sets.
+    /// The engine's queue, if packets are queued in flow sets.
     pub(super) fn queue(&self, site: &RulesSite) -> Box<dyn queue::Queue> {
         self.try_queue(site).unwrap_or_else(|(place, refused)| {
             panic!("{}: queue {place} was tried when it was read: {refused}", self.name)
@@ -269,7 +272,7 @@ impl Plan {
         site: &RulesSite,
     ) -> Result<Box<dyn queue::Queue>, (usize, Refused)> {
         let mut sets = FlowSets::new(algorithm, self.pipe.idle, site.seed, &self.name);
-        // What rules send to the pipe itself: as one more queue, of weight 1 and behind all priorities.
+        // Packets that rules send to the pipe itself: one more queue of weight 1, after all priorities.
         let direct =
             PipeQueue { priority: PipeQueue::LAST + 1, mask: Some(ONE_ON_FIRST_USE), ..PipeQueue::of(0) };
         let all = std::iter::once(&(0, direct)).chain(&self.sets).enumerate().try_for_each(
@@ -304,7 +307,7 @@ impl RulesSite {
     }
 }
 
-/// What links of a pipe with a mask are like.
+/// Template for the links of a pipe with a mask.
 #[derive(Debug)]
 pub(super) struct Template {
     plan: Plan,

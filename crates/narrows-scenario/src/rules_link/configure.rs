@@ -1,4 +1,4 @@
-//! Commands of ipfw for pipes, queues and schedulers.
+//! ipfw commands for pipes, queues and schedulers.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -13,24 +13,25 @@ use crate::ipfw::{Config, Object, Script};
 use crate::node::Node;
 use crate::problem::Problem;
 
-/// What queues were like before they changed.
+/// The state of queues before a change.
 struct Before {
-    /// By number, what each stood for.
+    /// The target of each number.
     targets: BTreeMap<u32, Option<PipeConfig>>,
-    /// By the number of the pipe.
+    /// By pipe number.
     pipes: BTreeMap<u32, OfPipe>,
 }
 
-/// What a pipe was like before its queues changed.
+/// The state of a pipe before its queues changed.
 enum OfPipe {
-    /// With a mask: all of it.
+    /// With a mask: the whole pipe.
     Masked(Box<Plan>),
-    /// Without one: the sets of these queues.
+    /// Without a mask: the sets of these queues.
     Sets(Vec<(u32, Option<PipeQueue>)>),
 }
 
 impl Batch<'_> {
-    /// As in ipfw: what a line does not say is what it is by default, but for what makes a queue or scheduler one.
+    /// As in ipfw, options that a line does not give get their defaults, except those that define the queue
+    /// or scheduler.
     pub(super) fn configure(&mut self, config: &Config) -> Result<(), Problem> {
         match config.object {
             Object::Queue => self.configure_queue(config),
@@ -71,7 +72,7 @@ impl Batch<'_> {
                 let mut pipe = Pipe { sharing: before.sharing, most: before.most, ..Pipe::default() };
                 pipe.direction.scheduler.clone_from(&before.direction.scheduler);
                 pipe.idle = before.idle;
-                // A mask of a pipe whose link is shared by queues is that of the scheduler.
+                // If queues share the link of a pipe, the pipe's mask is that of the scheduler.
                 pipe.mask = before.mask.filter(|_| has_queues);
                 pipe
             }
@@ -93,7 +94,7 @@ impl Batch<'_> {
         self.link.refused_queue(number).map_or(Ok(()), |(_, problem)| Err(problem))
     }
 
-    /// A pipe that begins or ceases to have another mask is made anew, and what was in the former one leaves it.
+    /// Rebuilds a pipe whose mask changes; the packets inside leave the old one.
     fn set_pipe(&mut self, number: u32, mut pipe: Pipe) {
         self.tell_queue(number);
         let then = self.link.plan(self.name, number);
@@ -124,7 +125,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Puts queues in the place of those that have their numbers, or takes them out.
+    /// Replaces the queues with these numbers, or removes them.
     fn set_queues(&mut self, queues: Vec<(u32, Option<PipeQueue>)>) {
         let before = self.before_queues(&queues);
         for (number, queue) in queues {
@@ -181,7 +182,7 @@ impl Batch<'_> {
         before
     }
 
-    /// Tells of the flow set of a queue at a pipe without a mask.
+    /// Records the flow set of a queue in a pipe without a mask.
     fn tell_set(&mut self, pipe: u32, number: u32, then: Option<PipeQueue>) {
         let Some(of) = self.link.pipes.get(&pipe).filter(|of| of.shares_by().is_some()) else { return };
         let now = self.link.set_of(pipe, number);
@@ -198,7 +199,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Tells what the number of a queue stands for, where that is something else than before.
+    /// Records the target of a queue number, if it has changed.
     fn tell_target(&mut self, number: u32, then: Option<&PipeConfig>) {
         let now = self.link.queue_target(self.name, number);
         if now.as_ref() != then {
@@ -206,7 +207,7 @@ impl Batch<'_> {
         }
     }
 
-    /// A pipe goes with its queues, and so does a scheduler with its pipe.
+    /// Deleting a pipe deletes its queues; deleting a scheduler deletes its pipe.
     pub(super) fn delete_objects(
         &mut self,
         object: Object,
@@ -238,7 +239,7 @@ impl Batch<'_> {
         self.delete_pipes(&NUMBERS);
     }
 
-    /// Whether there is any of them.
+    /// Returns whether any of them existed.
     fn delete_pipes(&mut self, numbers: &RangeInclusive<u32>) -> bool {
         let pipes: Vec<u32> = self.link.pipes.range(numbers.clone()).map(|(number, _)| *number).collect();
         let mut queues = BTreeMap::new();

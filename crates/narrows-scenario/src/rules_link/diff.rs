@@ -1,4 +1,4 @@
-//! What turns running rules and pipes into others.
+//! Computes the changes between two states of running rules and pipes.
 
 use narrows_core::Change;
 
@@ -8,7 +8,7 @@ use crate::direction::{Direction, Site};
 use crate::value::Queue;
 
 impl Plan {
-    /// What turns a running link that is like `before` into this one. Masks are not looked at.
+    /// The changes that turn a running link with the settings `before` into this one, ignoring masks.
     pub(super) fn changes_since(&self, before: &Self, site: &RulesSite) -> Vec<Change> {
         let addresses = |host: &str| site.addresses_of(host);
         let place = Site { seed: site.seed, link: &self.name, addresses: &addresses };
@@ -16,7 +16,7 @@ impl Plan {
         if !self.has_sets() && !before.has_sets() {
             return now.changes_since(then, place);
         }
-        // Where packets wait is compared below.
+        // The queues are compared below.
         let alike = Direction {
             queue: now.queue,
             scheduler: now.scheduler.clone(),
@@ -39,7 +39,7 @@ impl Plan {
         changes
     }
 
-    /// Whether a queue that is like `before` becomes this one by other weights.
+    /// Whether the queue of `before` can become this one by changing only weights.
     fn waits_like(&self, before: &Self) -> bool {
         let whole = |plan: &Self| {
             (plan.pipe.sharing.unwrap_or_default(), plan.pipe.idle, plan.pipe.direction.bound())
@@ -58,7 +58,7 @@ impl Plan {
 }
 
 impl RulesLink {
-    /// What the engine does so that its pipes are these, which are the same ones as before. `name` is that of the link.
+    /// The changes for the engine that give the same pipes these settings. `name` is that of the link.
     pub(crate) fn changes_since(&self, before: &Self, name: &str, site: &RulesSite) -> Vec<(String, Change)> {
         let pipes = self.pipes.keys().filter_map(|pipe| self.plan(name, *pipe).zip(before.plan(name, *pipe)));
         pipes
@@ -71,7 +71,8 @@ impl RulesLink {
 }
 
 impl Plan {
-    /// What turns a running link that is like `before` into this one, with those that are made in its place.
+    /// The changes that turn a running link with the settings `before` into this one, including its
+    /// instances.
     pub(super) fn link_changes(&self, before: &Self, site: &RulesSite) -> Vec<Change> {
         let parts = self.changes_since(before, site);
         if self.pipe.mask.is_none() || parts.is_empty() {

@@ -14,12 +14,12 @@ pub(super) const MASK: ByHand<Option<FlowMask>> = ByHand {
     write: |mask| Some(mask.map_or(text("none"), value::mask_value)),
 };
 
-/// A number of links or flows that a mask makes.
+/// Maximum number of links or flows that a mask creates.
 pub(super) const fn most(what: &'static str) -> Integer {
     Integer { what, low: 1, high: 1 << 20 }
 }
 
-/// That `most` of a table bounds nothing.
+/// The problem with a `most` without a mask.
 pub(super) fn without_mask(most: &Key, what: &str) -> Problem {
     Problem::new(format!("`most` without a mask, which creates {what}"))
         .at(&most.span)

@@ -1,4 +1,4 @@
-//! Pipes, queues and schedulers as far as ipfw has words for them: for its `pipe show` and the like.
+//! Pipes, queues and schedulers as ipfw objects, for `pipe show` and similar commands.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::node::{Node, Table, Value};
 use crate::value::{Division, GilbertElliott, LossModel, Losses, Policy, Queue};
 
 impl RulesLink {
-    /// What ipfw would list: a pipe for each, and a scheduler where queues share it.
+    /// The objects that ipfw would list: all pipes, and a scheduler for each pipe shared by queues.
     pub fn objects(&self) -> BTreeMap<(Object, u32), Config> {
         let mut objects = BTreeMap::new();
         for (&number, pipe) in &self.pipes {
@@ -45,7 +45,7 @@ impl RulesLink {
         self.tables.iter().map(|(name, table)| (name.clone(), entries(table))).collect()
     }
 
-    /// The engine's link of a pipe of the rules `name`.
+    /// The engine's link for a pipe of the rules `name`.
     pub fn link_of_pipe(&self, name: &str, number: u32) -> Option<String> {
         Some(self.pipes.get(&number)?.core_name(name, number))
     }
@@ -109,7 +109,7 @@ fn loss(model: &LossModel) -> Option<Value> {
     Some(Value::Table(table))
 }
 
-/// What manages a queue, with all its keys.
+/// The AQM of a queue, with all its keys.
 fn managed(policy: Policy) -> Option<Table> {
     let keys = match &policy {
         Policy::Codel(own) => keys::whole(own),

@@ -19,28 +19,28 @@ use crate::said_twice::said_twice;
 use crate::surroundings::Surroundings;
 use crate::value::Scheduler;
 
-/// A link to which rules send packets, outgoing ones by its first lane and incoming ones by its second.
+/// A link to which rules send packets: outgoing packets use its first lane, incoming ones its second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipe {
-    /// What packets meet there.
+    /// The settings that apply to its packets.
     pub direction: Direction,
-    /// How its queues share the transmitter; nothing for the default, `wf2q+`.
+    /// The scheduler that shares the transmitter among its queues; `None` for the default, `wf2q+`.
     pub sharing: Option<Sharing>,
-    /// Makes a link of its own for each flow that this tells apart.
+    /// Mask that creates a separate link for each flow.
     pub mask: Option<FlowMask>,
-    /// The most links at a time that a mask makes.
+    /// Maximum number of links that exist at a time due to the mask.
     pub most: u32,
-    /// Links and flows that were made on first use are given up when nothing has been in them for so long.
+    /// Links and flows created on first use are removed after being empty for this long.
     pub idle: Duration,
     pub(crate) run: Run,
 }
 
-/// What a run remembers of a pipe and no file says. Two are equal whatever they are.
+/// State of a pipe that exists only during a run. All values compare equal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
-    /// How often a pipe of this number was made anew.
+    /// How often a pipe with this number was rebuilt.
     pub(crate) generation: u32,
-    /// Which flow set of the pipe's queue is which queue.
+    /// The flow set of each queue.
     pub(crate) places: Places,
 }
 
@@ -80,12 +80,12 @@ impl Keyed for Pipe {
 }
 
 impl Pipe {
-    /// The most links that a mask makes, where it is not said.
+    /// Default maximum number of links that a mask creates.
     pub const MOST: u32 = 4096;
-    /// How long links and flows stay idle, where it is not said.
+    /// Default time until empty links and flows are removed.
     pub const IDLE: Duration = Duration::from_secs(1);
 
-    /// The engine's name of its link.
+    /// The engine's name for its link.
     pub(crate) fn core_name(&self, rules: &str, number: u32) -> String {
         match self.run.generation {
             0 => format!("{rules}.{number}"),
@@ -93,14 +93,14 @@ impl Pipe {
         }
     }
 
-    /// The same pipe in no run.
+    /// The pipe without the state of a run.
     pub(super) fn without_memory(&self) -> Self {
         let Self { direction, sharing, mask, most, idle, run: _ } = self;
         let (direction, run) = (direction.clone(), Run::default());
         Self { direction, sharing: *sharing, mask: *mask, most: *most, idle: *idle, run }
     }
 
-    /// Whether links are made on first use for the same flows, and as many.
+    /// Whether both create links on first use for the same flows, and the same maximum number.
     pub(super) fn is_instanced_like(&self, other: &Self) -> bool {
         let of = |pipe: &Self| pipe.mask.map(|mask| (mask, pipe.most, pipe.idle));
         of(self) == of(other)
@@ -130,7 +130,7 @@ impl Pipe {
         if problems.is_empty() { Ok(pipe) } else { Err(problems) }
     }
 
-    /// As it stands in a file.
+    /// As written in a file.
     pub(crate) fn table(&self) -> Table {
         let mut table = keys::written(&self.direction);
         if let Some(sharing) = self.sharing {
@@ -140,7 +140,7 @@ impl Pipe {
         table
     }
 
-    /// What the schema says of one.
+    /// The schema of a pipe.
     pub(crate) fn schema(definitions: &mut Definitions) -> Json {
         schema::define(definitions, "Pipe", |definitions| {
             let all = [keys::keys::<Direction>(), keys::keys::<Self>()].concat();
@@ -149,7 +149,7 @@ impl Pipe {
         })
     }
 
-    /// Sets what one key, or one part, says.
+    /// Sets one key, or one part.
     pub(crate) fn set(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
         let inside = |problem: Problem| problem.inside(key);
         match key {
@@ -180,7 +180,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Where its values do not go together: the key that stands for it, and why.
+    /// Returns the first conflict among its settings: the key to report, and the problem.
     pub(crate) fn conflict(&self) -> Option<(&'static str, Problem)> {
         if let Some(conflict) = self.direction.conflict() {
             return Some(conflict);
@@ -197,7 +197,7 @@ impl Pipe {
         None
     }
 
-    /// The scheduler that its queues share it by; nothing where it tells flows apart by itself.
+    /// The scheduler that its queues share it by; `None` for a scheduler that classifies flows itself.
     pub(crate) fn shares_by(&self) -> Option<Sharing> {
         match &self.direction.scheduler {
             None => Some(self.sharing.unwrap_or_default()),
@@ -215,7 +215,7 @@ impl Pipe {
         direction.default_bound = DefaultBound::new(direction.mean_rate(), round_trip);
     }
 
-    /// The number that a key names, of a pipe or queue.
+    /// Parses a key as the number of a pipe or queue.
     pub(crate) fn number(name: &str) -> Option<u32> {
         let plain = !name.starts_with('0') && name.bytes().all(|byte| byte.is_ascii_digit());
         name.parse().ok().filter(|number| plain && super::NUMBERS.contains(number))

@@ -18,29 +18,29 @@ use crate::said_twice::said_twice;
 use crate::surroundings::Surroundings;
 use crate::value::{Losing, Loss, LossModel, Policy, Queue, SchedulerKind};
 
-/// A queue to which rules send packets, or with a mask one for each flow.
+/// A queue to which rules send packets; with a mask, one queue for each flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipeQueue {
-    /// The number of the pipe.
+    /// Number of its pipe.
     pub pipe: u32,
-    /// Its share relative to the other queues; nothing for 1, or where the scheduler knows no weights.
+    /// Weight relative to the other queues; `None` for 1, or if the scheduler has no weights.
     pub weight: Option<Weight>,
-    /// Its band where the scheduler knows bands: lower ones go first.
+    /// Priority band, if the scheduler has bands: lower numbers go first.
     pub priority: u32,
-    /// The longest packet that is expected; nothing for 1500 bytes.
+    /// Longest expected packet; `None` for 1500 bytes.
     pub longest: Option<Bytes>,
-    /// Makes a queue of its own for each flow that this tells apart.
+    /// Mask that creates a separate queue for each flow.
     pub mask: Option<FlowMask>,
-    /// How packets wait, in each flow; nothing for a queue like that of the pipe.
+    /// The queue of each flow; `None` for a queue like the pipe's.
     pub queue: Option<Queue>,
-    /// Packets that are lost before they come to their flow.
+    /// Loss of packets before they enter their flow.
     pub loss: Option<LossModel>,
-    /// The most flows at a time that a mask makes.
+    /// Maximum number of flows that exist at a time due to the mask.
     pub most: u32,
 }
 
 impl Default for PipeQueue {
-    /// A queue of no pipe yet.
+    /// A queue without a pipe.
     fn default() -> Self {
         Self {
             pipe: 0,
@@ -123,14 +123,14 @@ impl Keyed for PipeQueue {
 }
 
 impl PipeQueue {
-    /// The most flows that a mask makes, where it is not said.
+    /// Default maximum number of flows that a mask creates.
     pub const MOST: u32 = 65_536;
-    /// The length of a packet that schedulers expect at most, where it is not said.
+    /// Default of the longest packet that a scheduler expects.
     pub const LONGEST: Bytes = Bytes::new(1500);
-    /// The highest priority, which goes last.
+    /// The highest priority number, which goes last.
     pub(crate) const LAST: u32 = 65_535;
 
-    /// A queue of this pipe that says no more.
+    /// A queue of this pipe with default settings.
     pub fn of(pipe: u32) -> Self {
         Self { pipe, ..Self::default() }
     }
@@ -159,7 +159,7 @@ impl PipeQueue {
         if problems.is_empty() { Ok(queue) } else { Err(problems) }
     }
 
-    /// Sets what one key, or one part, says.
+    /// Sets one key, or one part.
     pub(crate) fn set(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
         self.set_unchecked(key, node, around).map_err(|problem| problem.inside(key))
     }
@@ -175,7 +175,8 @@ impl PipeQueue {
         Ok(())
     }
 
-    /// What it says that this scheduler, or one that tells flows apart by itself, has no use for: the key, and why.
+    /// The settings that this scheduler, or with `None` one that classifies flows itself, does not use: the
+    /// key, and why.
     pub(crate) fn unused(&self, sharing: Option<Sharing>) -> Vec<(&'static str, Problem)> {
         let has = |is: bool, key| is.then_some(key);
         let given = [
@@ -217,7 +218,7 @@ impl PipeQueue {
         }
     }
 
-    /// Without what its pipe has no use for.
+    /// The queue without settings that its pipe does not use.
     pub(crate) fn tidied(mut self, sharing: Option<Sharing>) -> Self {
         for (key, _) in self.clone().unused(sharing) {
             match key {
@@ -232,18 +233,18 @@ impl PipeQueue {
         self
     }
 
-    /// All of it but the weight, where the pipe's queue is like this.
+    /// Everything except the weight, where the pipe's queue is `of_pipe`.
     pub(super) fn as_it_waits(&self, of_pipe: Queue) -> Self {
         Self { weight: None, queue: Some(self.queue.unwrap_or(of_pipe)), ..self.clone() }
     }
 
-    /// The weight in force.
+    /// The effective weight.
     pub fn weight(&self) -> Weight {
         self.weight.unwrap_or(Weight::ONE)
     }
 }
 
-/// A model by itself, or that at `ingress`, which means the same here.
+/// A loss model, alone or under `ingress`, which means the same here.
 fn read_loss(node: &Node, around: Surroundings<'_>) -> Result<Option<LossModel>, Problem> {
     if let Value::Table(table) = &node.value
         && let Some(key) = ["wire", "with-delay"].into_iter().find_map(|key| table.key(key))
@@ -259,7 +260,7 @@ fn read_loss(node: &Node, around: Surroundings<'_>) -> Result<Option<LossModel>,
     Ok(loss.ingress.or(loss.wire))
 }
 
-/// A queue of its own kind serves no flows.
+/// Rejects queues that are complete queues of their own, which cannot serve flows.
 fn check_queue(queue: Queue, node: &Node) -> Result<Queue, Problem> {
     match queue.policy {
         Policy::DualPi2(_) => Err(Problem::new("`dualpi2` is the whole queue of a link, not one of several")
@@ -271,7 +272,7 @@ fn check_queue(queue: Queue, node: &Node) -> Result<Queue, Problem> {
     }
 }
 
-/// Where a queue's table names its pipe.
+/// The place where a queue's table names its pipe.
 pub(crate) fn place_of_pipe<'a>(table: &'a Table, otherwise: &'a Range<usize>) -> &'a Range<usize> {
     table.get("pipe").map_or(otherwise, |node| &node.span)
 }

@@ -1,11 +1,11 @@
-//! The queues of a link with rules, and which flow set of its pipe each of them is.
+//! The queues of a link with rules, and the flow set of each in its pipe.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use super::PipeQueue;
 
-/// Queues by their numbers; of each pipe it is known which are there.
+/// Queues by number, indexed by pipe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Queues {
     all: BTreeMap<u32, PipeQueue>,
@@ -19,12 +19,12 @@ impl Queues {
         numbers.filter_map(|number| Some((*number, self.all.get(number)?)))
     }
 
-    /// How many a pipe has.
+    /// The number of queues of a pipe.
     pub(super) fn count_of(&self, pipe: u32) -> usize {
         self.by_pipe.get(&pipe).map_or(0, BTreeSet::len)
     }
 
-    /// Puts a queue in the place of the one that has its number, which it returns.
+    /// Inserts a queue; returns the replaced one.
     pub fn insert(&mut self, number: u32, queue: PipeQueue) -> Option<PipeQueue> {
         let before = self.remove(number);
         self.by_pipe.entry(queue.pipe).or_default().insert(number);
@@ -32,7 +32,7 @@ impl Queues {
         before
     }
 
-    /// Takes a queue out.
+    /// Removes a queue.
     pub fn remove(&mut self, number: u32) -> Option<PipeQueue> {
         let queue = self.all.remove(&number)?;
         if let Some(others) = self.by_pipe.get_mut(&queue.pipe) {
@@ -62,13 +62,14 @@ impl<'a> IntoIterator for &'a Queues {
     }
 }
 
-/// Which flow set of a pipe's queue, behind the first one, is which queue: a set that has packets keeps its place.
+/// Assigns the flow sets of a pipe's queue, after the first one, to queues: a set with packets keeps its
+/// place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
-    /// The number of each set's queue.
+    /// The queue number of each set.
     numbers: Vec<u32>,
     places: BTreeMap<u32, usize>,
-    /// Queues that have gone, as they were last.
+    /// Deleted queues, with their last settings.
     gone: BTreeMap<u32, PipeQueue>,
 }
 
@@ -78,22 +79,22 @@ impl Places {
         self.places.get(&number).copied()
     }
 
-    /// The numbers of the queues, and what those were like last that have gone.
+    /// The numbers of the queues, and the last settings of those that are deleted.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, Option<&PipeQueue>)> {
         self.numbers.iter().map(|number| (*number, self.gone.get(number)))
     }
 
-    /// What a queue was like last that has gone.
+    /// The last settings of a deleted queue.
     pub(super) fn gone(&self, number: u32) -> Option<&PipeQueue> {
         self.gone.get(&number)
     }
 
-    /// How many queues there are, without those that have gone.
+    /// The number of existing queues.
     pub(super) fn present(&self) -> usize {
         self.numbers.len() - self.gone.len()
     }
 
-    /// A queue is there now.
+    /// Adds a queue.
     pub(super) fn join(&mut self, number: u32) {
         self.gone.remove(&number);
         self.places.entry(number).or_insert_with(|| {
@@ -102,7 +103,7 @@ impl Places {
         });
     }
 
-    /// A queue has gone, which was like this.
+    /// Marks a queue as deleted, with its last settings.
     pub(super) fn leave(&mut self, number: u32, queue: PipeQueue) {
         self.gone.insert(number, queue);
     }

@@ -1,4 +1,4 @@
-//! Reading `[links.NAME]` with rules.
+//! Parses `[links.NAME]` with rules.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -18,7 +18,8 @@ use crate::node::{Key, Node, Table, suggest};
 use crate::problem::{Found, Problem, one_of};
 use crate::surroundings::Surroundings;
 
-/// The problem with each key that a link with rules does not have. `with` is one that only such a link has.
+/// One problem for each key that a link with rules does not have. `with` is a key that only such a link
+/// has.
 pub(crate) fn unknown_keys(table: &Table, known: &[&str], with: &Key) -> Vec<Problem> {
     let unknown = table.iter().filter(|(key, _)| !known.contains(&key.name.as_str()));
     unknown
@@ -50,16 +51,16 @@ pub(crate) fn unknown_keys(table: &Table, known: &[&str], with: &Key) -> Vec<Pro
         .collect()
 }
 
-/// What is read.
+/// Parser state.
 struct Reader<'a> {
     link: RulesLink,
     around: Surroundings<'a>,
-    /// Where each rule stands, in the order of the rules.
+    /// The place of each rule, in the order of the rules.
     places: Vec<Range<usize>>,
     problems: Vec<Problem>,
 }
 
-/// Reads a link with rules. `hosts` are all hosts.
+/// Parses a link with rules. `hosts` are all hosts.
 pub(crate) fn read(
     table: &Table,
     key: &Key,
@@ -138,7 +139,7 @@ impl Reader<'_> {
             match Pipe::read(node, self.around) {
                 Ok(pipe) => drop(self.link.pipes.insert(number, pipe)),
                 Err(problems) => {
-                    // What else names it is not wrong because of that.
+                    // A reference to this pipe is not an error of its own.
                     self.link.pipes.insert(number, Pipe::default());
                     self.keep_all(problems, &["pipes", &key.name]);
                 }
@@ -228,7 +229,7 @@ impl Reader<'_> {
         self.check_rules();
     }
 
-    /// That rules lead where something is.
+    /// Checks that rules lead to existing objects.
     fn check_rules(&mut self) {
         let mut problems = Vec::new();
         for (rule, place) in self.link.rules.iter().zip(&self.places) {
@@ -241,7 +242,7 @@ impl Reader<'_> {
         self.problems.extend(problems);
     }
 
-    /// What the engine does not take.
+    /// The problem with what the engine rejects.
     fn refused(&self) -> Option<Problem> {
         let config = RuleSetConfig { disabled_sets: self.link.disabled_sets, ..RuleSetConfig::default() };
         let wrong = |error| Problem::new(format!("{error}"));
@@ -256,7 +257,7 @@ impl Reader<'_> {
     }
 }
 
-/// The number of a rule that says none, behind the last one: ipfw's step is 100.
+/// The number of a rule without one, after the rule `last`: ipfw's step is 100.
 pub(super) fn next_number(last: u16) -> u16 {
     match last.checked_add(100) {
         Some(next) if next < u16::MAX => next,
@@ -265,12 +266,12 @@ pub(super) fn next_number(last: u16) -> u16 {
 }
 
 impl RulesLink {
-    /// A rule that names the addresses of the host that the rules are at.
+    /// A rule that uses `me`, the addresses of the host at the rules.
     pub(crate) fn says_me(&self) -> Option<&Rule> {
         self.rules.iter().find(|rule| says_me(rule))
     }
 
-    /// That a rule leads to a pipe or queue that there is not.
+    /// The problem with a rule that leads to a missing pipe or queue.
     pub(crate) fn leads_nowhere(&self, rule: &Rule) -> Option<Problem> {
         let (what, number, known): (_, _, Vec<String>) = match rule.action {
             Action::Pipe(Argument::Number(number)) if !self.pipes.contains_key(&number) => {
@@ -291,15 +292,15 @@ impl RulesLink {
     }
 }
 
-/// Whether a rule names the addresses of the host that it is at.
+/// Whether a rule uses `me`.
 fn says_me(rule: &Rule) -> bool {
     let mut tests = rule.terms.iter().flat_map(|term| &term.0).map(|literal| &literal.test);
     tests.any(|test| matches!(test, Test::Source(Addresses::Me) | Test::Destination(Addresses::Me)))
 }
 
-/// A problem of a text that stands in a file as a string.
+/// Places a problem of a text that is a string in a file.
 fn placed(problem: Problem, node: &Node, text: &str) -> Problem {
-    // Between quotes, and without anything escaped.
+    // Quoted, and without escapes.
     let is_plain = node.span.len() == text.len() + 2;
     if is_plain { problem.moved(node.span.start + 1) } else { problem.put_at(&node.span) }
 }

@@ -44,7 +44,7 @@ const SETS: ByHand<u32> = ByHand {
     },
 };
 
-/// A table by names or numbers.
+/// A table keyed by names or numbers.
 fn by_name<K: ToString, V>(
     entries: impl IntoIterator<Item = (K, V)>,
     value: fn(V) -> Value,

@@ -1,4 +1,4 @@
-//! Commands of ipfw for rules, sets and tables.
+//! ipfw commands for rules, sets and tables.
 
 use narrows_core::classify::Prefix;
 use narrows_core::rules::{Rule, RuleChange, Which};
@@ -8,7 +8,7 @@ use super::read::next_number;
 use crate::ipfw::{Network, Rules, SetCommand, TableCommand};
 use crate::problem::Problem;
 
-/// The set whose rules a flush leaves, and which cannot be disabled.
+/// The set whose rules a flush keeps, and which cannot be disabled.
 const ALWAYS: u8 = 31;
 
 impl Batch<'_> {
@@ -37,7 +37,7 @@ impl Batch<'_> {
         })
     }
 
-    /// That numbers that are asked for are those of some rule.
+    /// Checks that the given numbers are those of existing rules.
     fn find(&mut self, which: &Which) -> Result<(), Problem> {
         let Some(numbers) = &which.numbers else { return Ok(()) };
         if self.book()?.has(which) {
@@ -124,7 +124,7 @@ impl Batch<'_> {
     }
 }
 
-/// As the engine is asked for them.
+/// The selection in the engine's type.
 fn these(rules: &Rules) -> Vec<Which> {
     if rules.numbers.is_empty() {
         return vec![Which { numbers: None, set: rules.set }];

@@ -1,4 +1,4 @@
-//! How queues share a pipe.
+//! Schedulers that share a pipe among queues.
 
 use narrows_core::Bytes;
 
@@ -8,24 +8,24 @@ use crate::problem::Problem;
 use crate::surroundings::Surroundings;
 use crate::value::{Scheduler, SchedulerKind};
 
-/// How queues share the transmitter of their pipe.
+/// The scheduler that shares the transmitter of a pipe among its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
     /// The algorithm: one of [`Sharing::KINDS`].
     pub kind: SchedulerKind,
-    /// The quantum of weight 1, where the algorithm has one; nothing for the default.
+    /// Quantum of weight 1, if the algorithm has one; `None` for the default.
     pub quantum: Option<Bytes>,
 }
 
 impl Default for Sharing {
-    /// As ipfw has it.
+    /// ipfw's default.
     fn default() -> Self {
         Self { kind: SchedulerKind::Wf2q, quantum: None }
     }
 }
 
 impl Sharing {
-    /// The schedulers that queues can share a pipe by.
+    /// The schedulers that can share a pipe among queues.
     pub const KINDS: [SchedulerKind; 7] = [
         SchedulerKind::Fifo,
         SchedulerKind::Prio,
@@ -36,7 +36,8 @@ impl Sharing {
         SchedulerKind::Kps,
     ];
 
-    /// Reads what says no more than the algorithm and its quantum; nothing for what says more, or names another algorithm.
+    /// Reads a scheduler with only an algorithm and a quantum; `None` for one with other settings or
+    /// another algorithm.
     pub(super) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<Self>, Problem> {
         let kind_of = |node: &Node| match &node.value {
             Value::String(text) => {
@@ -59,7 +60,7 @@ impl Sharing {
         }
     }
 
-    /// The quantum in force, where there is one.
+    /// The effective quantum, if there is one.
     pub fn quantum(self) -> Option<Bytes> {
         self.quantum.or(self.kind.about().quantum)
     }
@@ -69,7 +70,7 @@ impl Sharing {
         self.kind.about().weights
     }
 
-    /// As it stands in a file.
+    /// As written in a file.
     pub(crate) fn value(self) -> Value {
         let name = text(self.kind.name());
         let Some(quantum) = self.quantum else { return name };

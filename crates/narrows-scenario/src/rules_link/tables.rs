@@ -52,7 +52,7 @@ fn check_name(key: &Key) -> Result<(), Problem> {
         .help("a table has a number, or a name of 1 to 63 of the characters a–z, A–Z, 0–9, `-`, `_` and `.`"))
 }
 
-/// `ADDRESS[/BITS] [VALUE]`, or a number as the address.
+/// Parses `ADDRESS[/BITS] [VALUE]`, or a number as the address.
 fn entry(text: &str) -> Option<(Prefix, u32)> {
     let mut words = text.split_whitespace();
     let (what, value) = (words.next()?, words.next());
@@ -88,7 +88,7 @@ fn prefix(address: IpAddr, bits: u8) -> Prefix {
     }
 }
 
-/// As it stands in a file.
+/// As written in a file.
 pub(super) fn value(table: &Table) -> Value {
     let entry = |(prefix, value): (Prefix, u32)| {
         let value = if value == 0 { String::new() } else { format!(" {value}") };
