@@ -1,9 +1,10 @@
-//! Languages of other tools: options, word by word, and the documents of keys that they become.
+//! Option languages of other tools: parses options word by word into documents of keys.
 //!
-//! An option is one row ([`Opt`]): its word, what follows it ([`Unit`]), and the key that it sets. [`Options`], a table of
-//! rows, read words into a document with errors that name what is allowed, and print a document in the language's words.
-//! The disciplines and classes of `tc` have such tables, and so has ipfw's `config`; NetEm's grammar has code of its own.
-//! This module knows no scenario. By hand stay relations across options.
+//! An option is one row ([`Opt`]): its word, its argument ([`Unit`]), and the key that it sets.
+//! [`Options`], a table of rows, parses words into a document, with errors that name what is allowed, and
+//! prints a document in the language. The qdiscs and classes of `tc`, and ipfw's `config`, use such tables;
+//! NetEm's grammar has its own code. This module does not depend on scenarios. Relations between options
+//! are checked elsewhere.
 
 mod options;
 mod words;
@@ -11,7 +12,7 @@ mod words;
 pub(crate) use options::{Follows, Opt, Options, Unit, is_zero, number, number_of, shown_as_is, text_of};
 pub(crate) use words::{Source, Word, Words, keyword};
 
-/// A value, and what it was taken as where that is not plain, such as a number without a unit.
+/// A value, and how it was interpreted if that is not obvious, as for a number without a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Read<T> {
     pub(crate) value: T,

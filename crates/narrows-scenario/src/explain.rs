@@ -1,4 +1,4 @@
-//! What a scenario comes to: for `narrows check`, and as the "asked" part of reports.
+//! The effective settings of a scenario: output of `narrows check`, and the "asked" part of reports.
 
 mod about;
 mod app;
@@ -29,125 +29,125 @@ use crate::link::{Lane, Link, Medium};
 use crate::scenario::Scenario;
 use crate::value::{self, ExactNetem, ProfileUse, Scheduler, TraceUse};
 
-/// What a scenario comes to. It prints for people; its fields are for programs.
+/// The effective settings of a scenario. `Display` prints them for people; the fields are for programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
-    /// The file, or the flags.
+    /// The file name, or the flags.
     pub scenario: String,
-    /// The seed of every random draw.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// How long a run lasts, in nanoseconds, if that is said.
+    /// Duration of a run in nanoseconds, if given.
     pub duration_ns: Option<u64>,
-    /// The hosts: name and place.
+    /// Hosts: name and network namespace.
     pub hosts: Vec<String>,
-    /// The links of the engine.
+    /// The engine's links.
     pub links: Vec<LinkExplanation>,
-    /// The routers: name, links and routes.
+    /// Routers: name, links and routes.
     pub routers: Vec<String>,
-    /// The rules of links that have some.
+    /// Links with rules.
     pub rules: Vec<RulesExplanation>,
-    /// The paths between two hosts, each once.
+    /// Paths between pairs of hosts, each once.
     pub paths: Vec<PathExplanation>,
-    /// How many more paths there are.
+    /// Number of further paths that are not listed.
     pub paths_left_out: usize,
-    /// The traffic that the scenario brings.
+    /// Traffic of the scenario.
     pub traffic: Vec<String>,
-    /// What changes when.
+    /// Scheduled changes.
     pub timeline: Vec<String>,
-    /// What may not be meant.
+    /// Settings that are valid but probably unintended.
     pub warnings: Vec<String>,
 }
 
-/// What one link of the engine comes to: a direction of a link, or a shared medium.
+/// The effective settings of one engine link: a direction of a link, or a shared medium.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkExplanation {
-    /// Its name in the engine.
+    /// The engine's name for the link.
     pub name: String,
-    /// Where it comes from.
+    /// Source end.
     pub from: String,
-    /// Where it leads.
+    /// Destination end.
     pub to: String,
     /// Whether both directions share it.
     pub shared: bool,
-    /// The rate, as it stands in a file.
+    /// Rate as written in a file.
     pub rate: String,
-    /// Bits a second; nothing where it is unlimited, zero while it is down.
+    /// Rate in bits per second; `None` if unlimited, zero while the link is down.
     pub rate_bps: Option<u64>,
-    /// What counts as the length of a packet.
+    /// Framing overhead: what counts as the length of a packet.
     pub overhead: String,
-    /// The delay and its distribution.
+    /// Delay and its distribution.
     pub delay: String,
-    /// Its mean, in nanoseconds.
+    /// Mean delay in nanoseconds.
     pub mean_delay_ns: Option<u64>,
-    /// The distribution that it is drawn from, if it is.
+    /// Distribution of random delays, if any.
     pub distribution: Option<DelayExplanation>,
-    /// Of packets close together, the share that is held back behind the one before where order is kept and delays are
-    /// drawn.
+    /// Share of closely spaced packets that are delayed to keep order, for random delays with kept order.
     pub held_back: Option<f64>,
     /// `keep` or `allow`.
     pub order: String,
-    /// The options of NetEm's single queue, where that is all that the link does.
+    /// Options of NetEm's single queue, if that is the whole link.
     pub exact_netem: Option<String>,
-    /// The bound of the queue; with a scheduler of each class that says nothing else, or of all flows together.
+    /// Bound of the queue; with a scheduler, the bound of each class that has none of its own, or of all
+    /// flows together.
     pub queue: String,
-    /// The same in packets, where it is in packets.
+    /// The bound in packets, if it counts packets.
     pub queue_packets: Option<u64>,
-    /// The same in bytes, where it is in bytes.
+    /// The bound in bytes, if it counts bytes.
     pub queue_bytes: Option<u64>,
-    /// Where the bound comes from.
+    /// Origin of the bound.
     pub queue_reason: String,
-    /// `tail`, `head`, `longest flow`, or nothing where the queue says itself which packet goes.
+    /// `tail`, `head`, `longest flow`, or `None` if the queue decides itself which packet to drop.
     pub drop: Option<String>,
-    /// What manages the queue, with the parameters in force.
+    /// AQM of the queue, with its effective parameters.
     pub management: Option<String>,
-    /// What shares the transmitter.
+    /// Scheduler of the transmitter.
     pub scheduler: Option<SchedulerExplanation>,
-    /// Of a pipe: what tells the flows apart that have a link each, and how many there may be.
+    /// For a pipe with a mask: what distinguishes the flows that get a link each, and their maximum number.
     pub per_flow: Option<String>,
-    /// Of a pipe with queues: the scheduler that they share it by.
+    /// For a pipe with queues: the scheduler that shares it.
     pub shared_by: Option<String>,
-    /// Of a pipe: its queues.
+    /// For a pipe: its queues.
     pub queues: Vec<QueueExplanation>,
-    /// Losses in each place where there are any by chance.
+    /// Random loss by place.
     pub losses: Vec<LossExplanation>,
-    /// Losses and other impairments and limits.
+    /// Loss, other impairments and limits.
     pub impairments: Vec<String>,
-    /// What it follows over time, if it does.
+    /// Trace that it follows, if any.
     pub trace: Option<TraceExplanation>,
-    /// The feeds that another process is to fill.
+    /// Feeds that another process must fill.
     pub feeds: Vec<FeedExplanation>,
-    /// What is expected of a small packet, 64 bytes.
+    /// Expected values for small packets of 64 bytes.
     pub small: Expected,
-    /// What is expected of a full packet, 1500 bytes or the MTU if that is less.
+    /// Expected values for full packets: 1500 bytes, or the MTU if smaller.
     pub full: Expected,
 }
 
-/// What is expected of packets of one length on one link.
+/// Expected values for packets of one length on one link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Expected {
-    /// Bytes of the IP packet.
+    /// Length of the IP packet in bytes.
     pub bytes: u32,
-    /// How long it is on the wire, on average where a profile makes that vary; nothing while the link is down.
+    /// Transmission time (the mean if a profile makes it vary); `None` while the link is down.
     pub transmission_ns: Option<u64>,
-    /// Transmission and mean delay, without waiting.
+    /// Transmission time plus mean delay, without queueing.
     pub one_way_ns: Option<u64>,
-    /// The longest time that one takes: behind a queue full of its like, with one more on the wire, and with the longest
-    /// delay (of a normal delay, the one that one packet in a thousand exceeds). Nothing with a scheduler, where it is not
-    /// the same for all, or with a trace of the rate.
+    /// Maximum time of a packet: behind a queue full of equal packets, with another one on the wire, and
+    /// with the maximum delay (for a normal distribution, its p99.9). `None` with a scheduler, where it
+    /// differs between packets, or with a rate trace.
     pub max_ns: Option<u64>,
-    /// How many a second the link carries; nothing where it is unlimited, or where stations contend for it.
+    /// Capacity in packets per second; `None` if unlimited, or if stations contend for the link.
     pub packets_per_second: Option<f64>,
 }
 
-/// Bytes of a small IP packet.
+/// Length of a small IP packet in bytes.
 pub(crate) const SMALL: u32 = 64;
-/// Bytes of a full IP packet.
+/// Length of a full IP packet in bytes.
 pub(crate) const FULL: u32 = 1500;
-/// Bytes of an Ethernet header, which counts where the overhead says so.
+/// Length of an Ethernet header in bytes, which counts if the overhead includes it.
 const LINK_HEADER: u8 = 14;
 
 impl Scenario {
-    /// What the scenario comes to, with the links' present values.
+    /// The effective settings, with the current values of the links.
     pub fn explain(&self) -> Explanation {
         let (paths, paths_left_out) = self.paths();
         let warnings = warnings::all(self, &paths);
@@ -240,7 +240,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
     }
 }
 
-/// The rate now, and over time the mean of a trace.
+/// The current rate; with a trace, its mean.
 fn present_rate(direction: &Direction) -> Rate {
     if direction.outage { Rate::DOWN } else { direction.mean_rate() }
 }
@@ -276,7 +276,7 @@ fn counted(direction: &Direction) -> Overhead {
     direction.single_netem().map_or(direction.effective_overhead(), ExactNetem::overhead)
 }
 
-/// To a microsecond, where it is a millisecond or more.
+/// Rounds times of a millisecond or more to microseconds.
 fn rounded(time: Duration) -> Duration {
     match time.nanos() {
         nanos @ 0..1_000_000 => Duration::from_nanos(nanos),
@@ -284,7 +284,7 @@ fn rounded(time: Duration) -> Duration {
     }
 }
 
-/// In percent, with as many digits as a person would want.
+/// In percent, with a readable number of digits.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.2} %") }
@@ -298,7 +298,7 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
         direction.scheduler.is_none() && !direction.trace.as_ref().is_some_and(TraceUse::has_rate);
     let rate = present_rate(direction);
     let contends = direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind.is_medium_access());
-    // What contention leaves of the rate depends on who contends.
+    // The capacity left by contention depends on the contending stations.
     let has_limit = rate != Rate::UNLIMITED || air_time.is_some_and(|air| air.longest() > Duration::ZERO);
     let per_second = (has_limit && !contends).then(|| {
         let bits = counted(direction).bits(bytes, LINK_HEADER).max(1);
@@ -317,7 +317,7 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
                 Bound::Packets(packets) => packets,
                 Bound::Bytes(room) => room.get() / u64::from(bytes),
             };
-            // Those that wait, the packet itself among them, and the one on the wire.
+            // The packets in the queue, including this one, and the one on the wire.
             let queueing = one.nanos().saturating_mul(waiting.saturating_add(1));
             Some((Duration::from_nanos(queueing) + direction.longest_delay()?).nanos())
         }),
@@ -325,18 +325,18 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
     }
 }
 
-/// Transmission and mean delay.
+/// Transmission time plus mean delay.
 fn one_way(direction: &Direction, bytes: u32) -> Option<Duration> {
     Some(mean_transmission(direction, bytes)? + direction.mean_delay()?)
 }
 
-/// How long a packet is on the wire on average; nothing while the link is down.
+/// Mean transmission time; `None` while the link is down.
 fn mean_transmission(direction: &Direction, bytes: u32) -> Option<Duration> {
     let air_time = direction.profile.as_ref().map(ProfileUse::mean);
     transmission(direction, bytes, air_time.unwrap_or_default())
 }
 
-/// How long a packet with this air time is on the wire, rounded up; nothing while the link is down.
+/// Transmission time with this air time, rounded up; `None` while the link is down.
 fn transmission(direction: &Direction, bytes: u32, air_time: Duration) -> Option<Duration> {
     let bits_e9 = u128::from(counted(direction).bits(bytes, LINK_HEADER)) * 1_000_000_000;
     match present_rate(direction) {

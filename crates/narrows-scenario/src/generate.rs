@@ -1,7 +1,7 @@
-//! Scenarios of common topologies, and of networks in files of other tools.
+//! Generates scenarios of common topologies, and imports networks from files of other tools.
 //!
-//! What comes out is the text of a scenario, to be read, changed and run like any other. Packets take shortest paths; shapes
-//! with several of them spread over all by flow (equal-cost multipath).
+//! The result is the text of a scenario, to be read, edited and run like any other. Packets take shortest
+//! paths; shapes with several shortest paths spread flows over all of them (equal-cost multipath, ECMP).
 //!
 //! ```
 //! use narrows_scenario::{NetworkPlan, NetworkShape, Scenario};
@@ -23,52 +23,52 @@ mod shapes;
 use crate::problem::{Problem, ScenarioError};
 use crate::scenario::Scenario;
 
-/// More hosts than a machine has room for.
+/// Maximum number of hosts, more than fit on one machine.
 const MOST_HOSTS: usize = 10_000;
-/// More links than that would take.
+/// Maximum number of links, more than these hosts need.
 const MOST_LINKS: usize = 50_000;
 
-/// How routers are joined.
+/// How routers are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkShape {
     /// One router in the middle.
     Star,
     /// Routers in a row.
     Line,
-    /// Routers in a circle.
+    /// Routers in a ring.
     Ring,
-    /// Each router joined with each other.
+    /// Every pair of routers connected.
     Mesh,
-    /// Two routers with a bottleneck between them; hosts left and right in turn.
+    /// Two routers with a bottleneck between them; hosts alternate between left and right.
     Dumbbell,
-    /// Routers in rows and columns, each joined with its neighbours.
+    /// Routers in rows and columns, each connected to its neighbours.
     Grid,
-    /// Two layers: each leaf is joined with each spine, and hosts are at leaves.
+    /// Two layers: each leaf is connected to each spine, and hosts are at leaves.
     LeafSpine,
     /// Three layers of switches with k ports (Al-Fares, Loukissas, Vahdat 2008).
     FatTree,
-    /// Routers at random places, joined at random, near ones more likely (Waxman 1988).
+    /// Routers at random positions, connected at random, with higher probability if near (Waxman 1988).
     Waxman,
 }
 
-/// Values of links. For networks from files: where the file has none.
+/// Settings of links. For imported networks: defaults for what the file does not give.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkValues {
-    /// The rate of links between routers; of a star, those of its hosts.
+    /// Rate of links between routers; in a star, of links to hosts.
     pub rate: Option<String>,
-    /// Their delay, one way; of a Waxman network, from one corner to the opposite one.
+    /// One-way delay of these links; in a Waxman network, the delay from corner to opposite corner.
     pub delay: Option<String>,
-    /// Their loss.
+    /// Loss of these links.
     pub loss: Option<String>,
-    /// Their queue.
+    /// Queue of these links.
     pub queue: Option<String>,
-    /// The rate of links to hosts.
+    /// Rate of links to hosts.
     pub edge_rate: Option<String>,
-    /// Their delay.
+    /// Delay of links to hosts.
     pub edge_delay: Option<String>,
-    /// How routers use several shortest paths: `none`, `flow` or `packet`.
+    /// Multipath mode of routers: `none`, `flow` or `packet`.
     pub multipath: Option<String>,
-    /// The seed of the scenario, and of a Waxman network.
+    /// Seed of the scenario, and of a Waxman network.
     pub seed: u64,
 }
 
@@ -79,7 +79,7 @@ impl LinkValues {
         known.into_iter().find(|(name, _)| *name == key).and_then(|(_, value)| value.as_ref())
     }
 
-    /// Values are tried on one link, so that what is wrong is said once.
+    /// Tries the settings on one link, so that each error is reported once.
     fn check(&self) -> Result<(), ScenarioError> {
         let values = [
             ("--rate", "rate", &self.rate),
@@ -98,22 +98,22 @@ impl LinkValues {
     }
 }
 
-/// What a scenario is to be made of.
+/// Plan of a generated network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkPlan {
-    /// How routers are joined.
+    /// How routers are connected.
     pub shape: NetworkShape,
-    /// How many routers (line, ring, mesh, Waxman); or columns and rows; leaves and spines; or the ports of a fat tree's
-    /// switches.
+    /// Number of routers (line, ring, mesh, Waxman); columns and rows; leaves and spines; or ports of a fat
+    /// tree's switches.
     pub size: Option<(usize, Option<usize>)>,
-    /// How many hosts in all.
+    /// Total number of hosts.
     pub hosts: Option<usize>,
-    /// The values of links.
+    /// Settings of links.
     pub values: LinkValues,
 }
 
 impl NetworkPlan {
-    /// With all defaults.
+    /// A plan with all defaults.
     pub fn new(shape: NetworkShape) -> Self {
         Self { shape, size: None, hosts: None, values: LinkValues { seed: 1, ..LinkValues::default() } }
     }
@@ -121,7 +121,7 @@ impl NetworkPlan {
     /// The text of the scenario.
     ///
     /// # Errors
-    /// When there is no such network, or a value is none.
+    /// If the plan is impossible, or a setting is invalid.
     pub fn scenario(&self) -> Result<String, ScenarioError> {
         let values = &self.values;
         values.check()?;
@@ -136,7 +136,7 @@ impl NetworkPlan {
         for router in &core.routers {
             text.router(router, multipath);
         }
-        // The links of a star are those of its hosts.
+        // A star has links to hosts only.
         let is_star = core.links.is_empty();
         let edge_rate = values.edge_rate.as_ref().or(values.rate.as_ref().filter(|_| is_star));
         let edge_delay = values.edge_delay.as_ref().or(values.delay.as_ref().filter(|_| is_star));
@@ -158,24 +158,24 @@ impl NetworkPlan {
     }
 }
 
-/// A format that networks are read from.
+/// File format of a network to import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkFormat {
     /// A list of links as CSV, with columns `a,b` and keys of a link.
     Csv,
-    /// GraphML, as of the Internet Topology Zoo.
+    /// GraphML, as published by the Internet Topology Zoo.
     GraphMl,
-    /// A topology file of containerlab.
+    /// A containerlab topology file.
     Containerlab,
-    /// A file of Mininet's editor, MiniEdit.
+    /// A file of MiniEdit, Mininet's editor.
     Mininet,
 }
 
 impl NetworkFormat {
-    /// The text of the scenario that a file becomes, which begins with remarks on what it leaves out.
+    /// The text of the scenario for a file. It starts with remarks on what is left out.
     ///
     /// # Errors
-    /// What is wrong with the file, with its place, or with a value.
+    /// If the file or a setting is invalid; errors have their place in the file.
     pub fn scenario(self, text: &str, file: &str, values: &LinkValues) -> Result<String, ScenarioError> {
         values.check()?;
         let graph = match self {
@@ -189,20 +189,20 @@ impl NetworkFormat {
     }
 }
 
-/// Routers and what joins them.
+/// Routers and the links between them.
 struct Core {
     routers: Vec<String>,
-    /// Links between them, some with a delay of their own.
+    /// Links between routers, some with their own delay.
     links: Vec<(usize, usize, Option<String>)>,
-    /// Those that hosts are at, in the order in which they get them.
+    /// Routers with hosts, in the order in which they get them.
     edges: Vec<usize>,
-    /// How many hosts there are if nothing is said.
+    /// Default number of hosts.
     hosts: usize,
-    /// There are several shortest paths by design.
+    /// Whether the shape has several shortest paths by design.
     spreads: bool,
 }
 
-/// A link with this value alone.
+/// Checks this setting alone on a link.
 fn try_alone(key: &str, value: &str, file: &str) -> Result<(), ScenarioError> {
     let text = format!("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n{key} = {value:?}\n");
     Scenario::parse(&text, file).map(drop)
@@ -219,7 +219,7 @@ fn wrong(title: String) -> ScenarioError {
     ScenarioError::new("topology", "", vec![Problem::new(title)])
 }
 
-/// A scenario that grows.
+/// The text of a scenario under construction.
 struct Text(String);
 
 impl Text {

@@ -1,43 +1,43 @@
-//! Tables of options: the reading of words into documents, and the printing of documents in words.
+//! Tables of options: parse words into documents, and print documents in the language.
 
 use super::{Read, Source, Word};
 use crate::node::{Key, Node, Table, Value, suggest};
 use crate::problem::{Found, Problem};
 use crate::units::decimal::Decimal;
 
-/// What follows the word of an option, and becomes the value of a key.
+/// The argument of an option, which becomes the value of a key.
 #[derive(Clone, Copy)]
 pub(crate) struct Unit {
-    /// What it is, with its article.
+    /// Description with its article.
     pub(crate) what: &'static str,
-    /// Reads the word; the second one is that of the option.
+    /// Parses the argument; the second word is that of the option.
     pub(crate) read: fn(Word<'_>, Word<'_>) -> Result<Read<Value>, Problem>,
-    /// As the language prints it; nothing where it has no words for the value.
+    /// The argument as the language prints it; `None` if it cannot express the value.
     pub(crate) show: fn(&Node) -> Option<String>,
 }
 
 /// An option of a language.
 pub(crate) struct Opt {
-    /// Its word, and others that mean the same.
+    /// Its word, followed by synonyms.
     words: &'static [&'static str],
-    /// The word as it is printed.
+    /// The word in output.
     printed: &'static str,
     /// The key that it sets.
     key: &'static str,
     takes: Takes,
     zero_is_none: bool,
-    /// What a person is to know where it is said.
+    /// A remark for people, added when the option is used.
     remark: &'static str,
 }
 
 enum Takes {
     Value(Unit),
-    /// The word means `true`; these mean `false`, of which one may be printed.
+    /// The word means `true`. `off` words mean `false`, one of which may be printed.
     Switch {
         off: &'static [&'static str],
         printed_off: Option<&'static str>,
     },
-    /// It means nothing here.
+    /// Ignored.
     Nothing(Follows),
     Refused {
         title: &'static str,
@@ -45,12 +45,12 @@ enum Takes {
     },
 }
 
-/// What stands behind an option that means nothing.
+/// The arguments of an ignored option.
 #[derive(Clone, Copy)]
 pub(crate) enum Follows {
-    /// No word.
+    /// None.
     Nothing,
-    /// One, which is this, with its article.
+    /// One, described with its article.
     One(&'static str),
     /// Any number of numbers.
     Numbers,
@@ -61,13 +61,13 @@ impl Opt {
         Self { words, printed: words[0], key, takes, zero_is_none: false, remark: "" }
     }
 
-    /// An option with a value. The first of its words is the one that is named and printed. Without a key it is read and
-    /// means nothing.
+    /// An option with a value. The first of its words is used in errors and output. Without a key it is
+    /// parsed and ignored.
     pub(crate) const fn value(words: &'static [&'static str], key: &'static str, unit: Unit) -> Self {
         Self::new(words, key, Takes::Value(unit))
     }
 
-    /// A word that means `true`, and words that mean `false`.
+    /// A word that means `true`, with words that mean `false`.
     pub(crate) const fn switch(
         words: &'static [&'static str],
         off: &'static [&'static str],
@@ -76,12 +76,12 @@ impl Opt {
         Self::new(words, key, Takes::Switch { off, printed_off: None })
     }
 
-    /// One that means nothing here.
+    /// An ignored option.
     pub(crate) const fn nothing(words: &'static [&'static str], follows: Follows) -> Self {
         Self::new(words, "", Takes::Nothing(follows))
     }
 
-    /// One that is an error; `title` follows the word.
+    /// An option that is an error; `title` follows the word.
     pub(crate) const fn refused(
         words: &'static [&'static str],
         title: &'static str,
@@ -90,28 +90,28 @@ impl Opt {
         Self::new(words, "", Takes::Refused { title, help })
     }
 
-    /// The same, printed otherwise than it is named.
+    /// Sets a different word for output.
     pub(crate) const fn printed(self, printed: &'static str) -> Self {
         Self { printed, ..self }
     }
 
-    /// The same switch, of which both positions are printed.
+    /// Makes a switch print both positions.
     pub(crate) const fn both(self, printed: &'static str, printed_off: &'static str) -> Self {
         let Takes::Switch { off, .. } = self.takes else { panic!("only a switch can be on or off") };
         Self { printed, takes: Takes::Switch { off, printed_off: Some(printed_off) }, ..self }
     }
 
-    /// The same, of which a person is told something.
+    /// Adds a remark for people.
     pub(crate) const fn remark(self, remark: &'static str) -> Self {
         Self { remark, ..self }
     }
 
-    /// The same, which sets nothing where its value is zero.
+    /// Makes zero mean that no key is set.
     pub(crate) const fn zero_is_none(self) -> Self {
         Self { zero_is_none: true, ..self }
     }
 
-    /// The word that it is named by.
+    /// The word used in errors.
     pub(crate) const fn name(&self) -> &'static str {
         self.words[0]
     }
@@ -127,7 +127,7 @@ impl Opt {
         self.words.contains(&text) || self.off().contains(&text)
     }
 
-    /// Reads what follows the word.
+    /// Parses the arguments.
     fn read<'a>(
         &self,
         word: Word<'_>,
@@ -176,7 +176,7 @@ impl Opt {
         into.insert(Key { name: self.key.into(), span: word.span() }, node);
     }
 
-    /// As it is printed; an empty text for a switch whose position goes without saying.
+    /// Its output; empty for a switch in its default position.
     fn show(&self, node: &Node) -> Option<String> {
         match (&self.takes, &node.value) {
             (Takes::Value(unit), _) => Some(format!("{} {}", self.printed, (unit.show)(node)?)),
@@ -187,7 +187,7 @@ impl Opt {
     }
 }
 
-/// The options of a thing, in groups that several may share.
+/// The options of an object, in groups that several objects may share.
 #[derive(Clone, Copy)]
 pub(crate) struct Options(pub(crate) &'static [&'static [Opt]]);
 
@@ -196,19 +196,19 @@ impl Options {
         self.0.iter().copied().flatten()
     }
 
-    /// The option of a word.
+    /// The option with this word.
     pub(crate) fn find(self, text: &str) -> Option<&'static Opt> {
         self.rows().find(|option| option.has(text))
     }
 
-    /// The words that mean something, as errors name them.
+    /// The words with an effect, for errors.
     pub(crate) fn known(self) -> Vec<&'static str> {
         let means = |option: &&Opt| matches!(option.takes, Takes::Value(_) | Takes::Switch { .. });
         let words = |option: &'static Opt| option.words.iter().take(1).chain(option.off().iter().take(1));
         self.rows().filter(means).flat_map(words).copied().collect()
     }
 
-    /// Reads the next word and what follows it, if it is an option.
+    /// Parses the next word and its arguments, if it is an option.
     pub(crate) fn read_one<'a>(
         self,
         words: &mut impl Source<'a>,
@@ -222,7 +222,7 @@ impl Options {
         Ok(true)
     }
 
-    /// Reads options up to the first word that is none. Of one that is said twice the last counts.
+    /// Parses options up to the first other word. If an option is repeated, the last one counts.
     pub(crate) fn read_some<'a>(
         self,
         words: &mut impl Source<'a>,
@@ -233,12 +233,12 @@ impl Options {
         Ok(table)
     }
 
-    /// Reads options up to the end; `of` is what they are options of.
+    /// Parses options up to the end; `of` names their object.
     pub(crate) fn read_all<'a>(self, of: &str, words: &mut impl Source<'a>) -> Result<Table, Problem> {
         self.read_all_remarking(of, words, &mut Vec::new())
     }
 
-    /// The same, with what a person is to know of what was said.
+    /// Same, with remarks for people.
     pub(crate) fn read_all_remarking<'a>(
         self,
         of: &str,
@@ -261,14 +261,14 @@ impl Options {
         self.rows().any(|option| option.key == key)
     }
 
-    /// What the options say of a document, in the order of the rows; nothing where a value has no words.
+    /// The options for a document, in the order of the rows; `None` if the language cannot express a value.
     pub(crate) fn show(self, table: &Table) -> Option<String> {
         let shown = |option: &'static Opt| table.get(option.key).map(|node| option.show(node));
         let words: Vec<String> = self.rows().filter_map(shown).collect::<Option<_>>()?;
         Some(words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" "))
     }
 
-    /// The same document with its keys in the order of the rows.
+    /// The document with its keys in the order of the rows.
     pub(crate) fn arranged(self, table: &Table) -> Table {
         let place = |key: &Key| self.rows().position(|option| option.key == key.name);
         let mut entries: Vec<_> = table.iter().map(|(key, node)| (key.clone(), node.clone())).collect();
@@ -277,7 +277,7 @@ impl Options {
     }
 }
 
-/// Whether a number is zero, whatever its unit.
+/// Whether a number is zero in any unit.
 pub(crate) fn is_zero(value: &Value) -> bool {
     match value {
         Value::String(text) | Value::Integer(text) | Value::Float(text) => {
@@ -287,7 +287,7 @@ pub(crate) fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// A value as a document has it, without quotes.
+/// A value as in a document, without quotes.
 pub(crate) fn shown_as_is(node: &Node) -> Option<String> {
     Some(match &node.value {
         Value::String(text) => text.clone(),
@@ -295,7 +295,7 @@ pub(crate) fn shown_as_is(node: &Node) -> Option<String> {
     })
 }
 
-/// The value of a key as a document has it, without quotes; an empty text where there is none.
+/// The value of a key as in a document, without quotes; empty if unset.
 pub(crate) fn text_of(table: &Table, key: &str) -> String {
     table.get(key).and_then(shown_as_is).unwrap_or_default()
 }
@@ -305,7 +305,7 @@ pub(crate) fn number(value: impl std::fmt::Display) -> Value {
     Value::Integer(value.to_string())
 }
 
-/// The whole number that a key has, with or without a unit behind it.
+/// The whole number of a key, ignoring its unit.
 pub(crate) fn number_of<T: std::str::FromStr>(table: &Table, key: &str) -> Option<T> {
     text_of(table, key).split(' ').next()?.parse().ok()
 }

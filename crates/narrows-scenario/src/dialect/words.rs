@@ -1,4 +1,4 @@
-//! A text as the words that another tool would get, each with its place.
+//! Splits a text into the words that another tool would receive, with their positions.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::problem::{Found, Problem, article, one_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
-    /// Where it begins and ends in the text.
+    /// Start and end in the text.
     start: usize,
     end: usize,
 }
@@ -23,20 +23,20 @@ impl<'a> Word<'a> {
         self.start..self.end
     }
 
-    /// A problem with this word.
+    /// A problem at this word.
     pub(crate) fn problem(self, title: impl Into<String>) -> Problem {
         Problem::new(title).at(&self.span())
     }
 
-    /// That this is not what belongs here. `expected` begins a sentence after "expected".
+    /// The error for an unexpected word. `expected` starts the text after "expected".
     pub(crate) fn expected(self, expected: &str) -> Problem {
         self.problem(format!("found {}, expected {expected}", Found(self.text)))
     }
 }
 
 impl<'a> Word<'a> {
-    /// A part of it as a word, which must be a slice of its text. Points at the whole where its text is not that of the
-    /// place.
+    /// Part of it as a word; must be a slice of its text. The span is the whole word if its text differs
+    /// from the source.
     pub(crate) fn part(self, part: &'a str) -> Self {
         let at = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
         match at {
@@ -48,29 +48,29 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Words that are left to read, of any language.
+/// The remaining words, in any language.
 pub(crate) trait Source<'a> {
     /// The next word.
     fn next_word(&self) -> Option<Word<'a>>;
 
-    /// Passes over it.
+    /// Skips it.
     fn advance(&mut self);
 
-    /// That something must follow a word, but the text ends. `what` is a noun with its article.
+    /// The error for a text that ends where an argument must follow. `what` is a noun with its article.
     fn without(&self, after: Word<'_>, what: &str) -> Problem;
 }
 
-/// The words that are left to read.
+/// The remaining words.
 #[derive(Clone, Debug)]
 pub(crate) struct Words<'a> {
     all: Vec<Word<'a>>,
     next: usize,
-    /// The length of the text: where what is missing would stand.
+    /// Length of the text: the position for errors about missing words.
     end: usize,
 }
 
 impl<'a> Words<'a> {
-    /// Splits at white space; a backslash before the end of a line goes on with the next.
+    /// Splits at white space; a backslash at the end of a line continues it.
     pub(crate) fn new(text: &'a str) -> Self {
         let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
         let all = text
@@ -92,14 +92,15 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    /// Takes the next word if it is this one.
+    /// Takes the next word if it is `text`.
     pub(crate) fn take_if(&mut self, text: &str) -> bool {
         let is = self.peek().is_some_and(|word| word.text == text);
         self.next += usize::from(is);
         is
     }
 
-    /// Takes the next word if it begins like a number. To tc a word is an optional number by its first letter alone.
+    /// Takes the next word if it starts like a number: tc decides by the first letter whether an optional
+    /// number follows.
     pub(crate) fn take_number(&mut self, signed: bool) -> Option<Word<'a>> {
         let number = |word: &Word<'_>| {
             let text = word.text.strip_prefix('-').filter(|_| signed).unwrap_or(word.text);
@@ -111,17 +112,17 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    /// The next word, which `after` must have. `what` says what it is, with its article.
+    /// Takes the next word, which must follow `after`. `what` describes it, with its article.
     pub(crate) fn expect(&mut self, after: Word<'_>, what: &str) -> Result<Word<'a>, Problem> {
         self.take().ok_or_else(|| self.missing(after, what))
     }
 
-    /// That something must follow, but the text ends.
+    /// The error for a text that ends where an argument must follow.
     pub(crate) fn missing(&self, after: Word<'_>, what: &str) -> Problem {
         Problem::new(format!("`{}` lacks {what}", after.text)).at(&(self.end..self.end))
     }
 
-    /// Lets the next word stand behind the `count` words that follow it.
+    /// Moves the next word behind the `count` words that follow it.
     pub(crate) fn put_behind(&mut self, count: usize) {
         let end = (self.next + count + 1).min(self.all.len());
         if let Some(words) = self.all.get_mut(self.next..end).filter(|words| !words.is_empty()) {
@@ -129,12 +130,12 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// How many words have been taken.
+    /// Number of words taken.
     pub(crate) fn position(&self) -> usize {
         self.next
     }
 
-    /// The words taken since then, with one space between them.
+    /// The words taken since `position`, separated by single spaces.
     pub(crate) fn since(&self, position: usize) -> String {
         let words: Vec<&str> = self.all[position..self.next].iter().map(|word| word.text).collect();
         words.join(" ")
@@ -142,7 +143,7 @@ impl<'a> Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// These parts of a text, which ends at `end`.
+    /// These parts of a text that ends at `end`.
     pub(crate) fn of_parts(text: &'a str, parts: &[Range<usize>], end: usize) -> Self {
         let word = |part: &Range<usize>| Word::new(&text[part.clone()], part);
         Self { all: parts.iter().map(word).collect(), next: 0, end }
@@ -163,8 +164,8 @@ impl<'a> Source<'a> for Words<'a> {
     }
 }
 
-/// What a keyword stands for: the whole word, or a beginning of it that no other begins with. Beginnings are taken as tc
-/// takes them, but where one fits several tc takes the first in its own order, silently, and here that is an error.
+/// The value of a keyword: the whole word, or an unambiguous prefix. tc also accepts prefixes, but resolves
+/// an ambiguous one silently to the first in its own order; here it is an error.
 pub(crate) fn keyword<T: Copy + PartialEq>(
     word: Word<'_>,
     what: &str,

@@ -1,6 +1,6 @@
-//! Rates in round numbers.
+//! Rounded rates.
 
-/// A rate in bits a second, to three digits or so.
+/// A rate in bits per second, rounded to about three digits.
 pub(crate) fn about(rate: f64) -> String {
     let (unit, factor) = match rate {
         ..1e3 => ("bit", 1.0),

@@ -1,4 +1,4 @@
-//! Applications in words, for `check`.
+//! Describes applications in words, for `check`.
 
 use narrows_core::source::{Pace, Period, Sizes};
 use narrows_core::{Duration, Time};
@@ -6,7 +6,7 @@ use narrows_core::{Duration, Time};
 use super::about::about;
 use crate::traffic::{AppConfig, Call, Demand, Dialogue, Exchanges, Query, Transfer};
 
-/// What it does, and what that comes to.
+/// What the application does, and its offered load.
 pub(super) fn sentence(config: &AppConfig) -> String {
     let mut what = dialogue(&config.dialogue);
     what += &match config.demand {

@@ -1,4 +1,5 @@
-//! What delays come to: their distribution in numbers, and how often order, where it is kept, decides in its place.
+//! Delay statistics: percentiles of the distribution, and how often kept order determines the delay
+//! instead.
 
 use narrows_core::model::{Correlated, cumulative, quantile};
 use narrows_core::{Duration, Order};
@@ -8,27 +9,27 @@ use super::{full_bytes, transmission};
 use crate::direction::Direction;
 use crate::value::{Correlation, Distribution, Normal, Shape, Uniform};
 
-/// A distribution of delays in numbers, all in nanoseconds.
+/// Statistics of a delay distribution, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DelayExplanation {
-    /// The mean; nothing where it is infinite.
+    /// Mean; `None` if infinite.
     pub mean_ns: Option<u64>,
-    /// The standard deviation; nothing where it is infinite.
+    /// Standard deviation; `None` if infinite.
     pub sd_ns: Option<u64>,
-    /// One packet in a hundred has less.
+    /// 1st percentile.
     pub p1_ns: u64,
-    /// Half of the packets have less.
+    /// Median (p50).
     pub p50_ns: u64,
-    /// Nine packets in ten have less.
+    /// 90th percentile.
     pub p90_ns: u64,
-    /// 99 packets in a hundred have less.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// 999 packets in a thousand have less.
+    /// 99.9th percentile.
     pub p999_ns: u64,
 }
 
 impl DelayExplanation {
-    /// Of the distribution that this direction draws from, if it draws.
+    /// Statistics of the distribution that this direction draws from, if any.
     pub(super) fn of(direction: &Direction) -> Option<Self> {
         if direction.follows_delay_trace() {
             return None;
@@ -48,9 +49,9 @@ impl DelayExplanation {
     }
 }
 
-/// The share of packets that is held back behind the one before, where order is kept and delays are drawn; of those that
-/// follow one another closely, so that it is the most that there can be. With it: how far apart such packets are; nothing
-/// where it does not matter.
+/// The share of packets that are delayed to keep order, for random delays with kept order. It is computed
+/// for packets that follow one another closely, and so is the maximum. Also returns the spacing of such
+/// packets; `None` if it does not matter.
 pub(super) fn held_back(direction: &Direction) -> Option<(f64, Option<Duration>)> {
     if direction.settings.order == Order::Allow || direction.follows_delay_trace() {
         return None;
@@ -70,8 +71,8 @@ pub(super) fn held_back(direction: &Direction) -> Option<(f64, Option<Duration>)
     Some((overtakes(distribution, rank, gap), Some(gap)))
 }
 
-/// P(D₁ − D₂ > g) for the delays of two packets a time g apart, with Spearman's rank correlation `rank` in a Gaussian
-/// copula.
+/// P(D₁ − D₂ > g) for the delays of two packets sent g apart, with Spearman's rank correlation `rank` in a
+/// Gaussian copula.
 fn overtakes(distribution: &Distribution, rank: f64, gap: Duration) -> f64 {
     let apart = gap.nanos() as f64;
     if rank == 0.0 && distribution.is_plain() {
@@ -80,7 +81,7 @@ fn overtakes(distribution: &Distribution, rank: f64, gap: Duration) -> f64 {
             Shape::Normal(Normal { sd, .. }) if sd.nanos() > 0 => {
                 return cumulative(-apart / (std::f64::consts::SQRT_2 * sd.nanos() as f64));
             }
-            // It is triangular on ± the width.
+            // D₁ − D₂ has a triangular distribution on ± the width.
             Shape::Uniform(Uniform { low, high }) if high > low => {
                 let part = (1.0 - apart / (high - low).nanos() as f64).max(0.0);
                 return part * part / 2.0;
@@ -97,7 +98,7 @@ fn overtakes(distribution: &Distribution, rank: f64, gap: Duration) -> f64 {
     let sum: f64 = (0..STEPS)
         .map(|step| (f64::from(step) + 0.5) / f64::from(STEPS))
         .map(|u| {
-            // Below by more than rounding: the same delay does not overtake.
+            // Subtract more than the rounding error: equal delays do not overtake.
             let below = engine.cdf(engine.quantile(u) - apart - 0.5);
             match below {
                 ..=0.0 => 0.0,

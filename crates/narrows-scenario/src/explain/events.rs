@@ -1,4 +1,4 @@
-//! Impairments, traffic and the timeline in words.
+//! Describes impairments, traffic and the timeline in words.
 
 use narrows_core::source::{Arrivals, Lengths, Pace, Period};
 use narrows_core::{Duration, MtuPolicy, Time};
@@ -71,7 +71,7 @@ pub(super) fn impairments(direction: &Direction) -> Vec<String> {
     all
 }
 
-/// A model of loss, and what it comes to where that is not plain.
+/// Describes a loss model, with its long-run loss if that is not obvious.
 fn losses(model: &LossModel, place: &str) -> String {
     let verb = if model.ecn { "marks (where it can, else loses)" } else { "loses" };
     if let Some(chance) = model.independent() {

@@ -1,4 +1,4 @@
-//! Losses by chance, traces and feeds in numbers.
+//! Statistics of random loss, traces and feeds.
 
 use narrows_core::{Duration, Rate};
 use serde::Serialize;
@@ -6,52 +6,52 @@ use serde::Serialize;
 use crate::direction::Direction;
 use crate::value::{FeedUse, TraceUse};
 
-/// Losses by chance in one place.
+/// Random loss in one place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LossExplanation {
     /// `ingress` or `wire`.
     pub place: &'static str,
     /// The model, in words.
     pub model: String,
-    /// The share of packets in the long run.
+    /// Long-run share of lost packets.
     pub share: f64,
-    /// How many are lost in a row on average, where that is known.
+    /// Mean number of consecutive losses, if known.
     pub mean_burst: Option<f64>,
-    /// Whether packets that can be marked are marked instead.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
-/// A trace, in numbers.
+/// Statistics of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceExplanation {
-    /// The file.
+    /// File name.
     pub file: String,
-    /// What it gives, how long it is, and what comes then.
+    /// Columns, length, and what happens after the end, in words.
     pub words: String,
-    /// How long it is.
+    /// Length.
     pub length_ns: u64,
-    /// What comes after its end: `loop`, `hold` or `end`.
+    /// What happens after its end: `loop`, `hold` or `end`.
     pub then: &'static str,
-    /// The mean rate, where it gives one that has a limit always.
+    /// Mean rate, if it has a rate that is never unlimited.
     pub mean_rate_bps: Option<u64>,
-    /// The mean delay, where it gives one.
+    /// Mean delay, if it has delays.
     pub mean_delay_ns: Option<u64>,
-    /// The share of packets lost, where it gives one.
+    /// Mean loss, if it has loss.
     pub mean_loss: Option<f64>,
 }
 
-/// A feed, as `narrows check` tells of it.
+/// A feed, as shown by `narrows check`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FeedExplanation {
-    /// Its name, unique on the link.
+    /// Name, unique on the link.
     pub name: String,
-    /// What becomes of a packet for which there is no value: `zero`, `last`, `repeat` or `drop`.
+    /// What happens to a packet without a value: `zero`, `last`, `repeat` or `drop`.
     pub on_empty: &'static str,
-    /// How many values are held at most.
+    /// Maximum number of buffered values.
     pub lead: usize,
-    /// In the two-way form, how long a packet waits for its answer.
+    /// In the two-way form, the answer timeout.
     pub ask_ns: Option<u64>,
-    /// All that in words.
+    /// Description in words.
     pub words: String,
 }
 

@@ -1,4 +1,4 @@
-//! The paths between hosts: round trips, and with routers every way that packets may take.
+//! Paths between hosts: round-trip times and, with routers, all ways that packets may take.
 
 use narrows_core::sched::Weight;
 use narrows_core::{Duration, Rate};
@@ -11,67 +11,67 @@ use crate::router::{ExplicitRoute, Router, spread_name};
 use crate::scenario::Scenario;
 use crate::topology::{Hop, MOST_WAYS, Outcome, Port, WayThrough};
 
-/// What is expected of a path between two hosts.
+/// Expected values of a path between two hosts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathExplanation {
     /// The port at one end.
     pub from: String,
     /// The port at the other.
     pub to: String,
-    /// The links on the first way there, by their names in the file.
+    /// Names in the file of the links on the first way there.
     pub links: Vec<String>,
     /// With routers on the path: the ways there.
     pub there: Vec<WayExplanation>,
-    /// And those back.
+    /// With routers on the path: the ways back.
     pub back: Vec<WayExplanation>,
-    /// There and back, for 64 bytes, without waiting, by the ways on which that is shortest.
+    /// Round-trip time of 64 bytes without queueing, on the shortest ways.
     pub round_trip_small_ns: Option<u64>,
-    /// There and back, for full packets both ways, without waiting, by the ways on which that is shortest.
+    /// Round-trip time of full packets both ways without queueing, on the shortest ways.
     pub round_trip_full_ns: Option<u64>,
-    /// By those on which it is longest, for 64 bytes.
+    /// Round-trip time of 64 bytes on the longest ways.
     pub longest_round_trip_small_ns: Option<u64>,
-    /// And for full packets.
+    /// Round-trip time of full packets on the longest ways.
     pub longest_round_trip_full_ns: Option<u64>,
-    /// The bytes of those full packets: the least of 1500 and the MTUs on the way.
+    /// Length of the full packets in bytes: the minimum of 1500 and the MTUs of the path.
     pub full_bytes: u32,
-    /// Whether a link on the way is down.
+    /// Whether a link of the path is down.
     pub is_down: bool,
-    /// Whether rules say by which pipes each packet goes: then no time is known.
+    /// Whether rules choose the pipes of each packet; then no times are known.
     pub by_rules: bool,
 }
 
-/// One way of packets from a host by routers to another.
+/// One way of packets through routers from one host to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WayExplanation {
-    /// The share that takes it: of flows, or of packets.
+    /// Share of flows, or of packets, that take it.
     pub share: f64,
-    /// What routers choose by where there are several ways: `flow`, `packet` or nothing.
+    /// How routers choose among several ways: `flow`, `packet` or `None`.
     pub by: Option<String>,
-    /// The host, the link by which packets leave it, the router where they get, and so on.
+    /// The host, the link by which packets leave it, the next router, and so on.
     pub hops: Vec<String>,
-    /// The mean time that 64 bytes take, without waiting.
+    /// Mean time of 64 bytes without queueing.
     pub one_way_small_ns: Option<u64>,
-    /// Why packets do not get there this way, if so.
+    /// Why packets do not arrive on this way, if they do not.
     pub fault: Option<String>,
-    /// Whether that is because they go round in a circle.
+    /// Whether the reason is a routing loop.
     pub goes_round: bool,
 }
 
-/// The most paths that are told; a pair of hosts has one.
+/// Maximum number of paths listed; each pair of hosts has one.
 const MOST_PATHS: usize = 1000;
-/// A way of more links is shown without its middle.
+/// Maximum number of links of a way that is shown in full.
 const MOST_LINKS_SHOWN: usize = 16;
-/// So many links are shown at each end of it.
+/// Number of links shown at each end of a longer way.
 const LINKS_AT_AN_END: usize = 4;
-/// The hop limit that programs send with by default.
+/// The default hop limit of programs.
 const USUAL_HOP_LIMIT: u32 = 64;
 
 impl Scenario {
-    /// The paths between each pair of hosts, and how many more there are than are told.
+    /// The paths between all pairs of hosts, and the number of those not listed.
     pub(super) fn paths(&self) -> (Vec<PathExplanation>, usize) {
         let ports = self.ports();
         let (mut paths, mut left_out) = (Vec::new(), 0);
-        // Each pair once, at the port whose name comes first among the two.
+        // Each pair once, at the port whose name sorts first.
         for (port, other) in self.topology.joined_behind() {
             let (port, other) = (&ports[port], &ports[other]);
             if port.peer != other.name && port.host == other.host {
@@ -85,7 +85,7 @@ impl Scenario {
         (paths, left_out)
     }
 
-    /// A router in a line: what it joins, and how it chooses where it has a choice.
+    /// A router in one line: what it connects, and how it chooses among several paths.
     pub(super) fn router_words(&self, router: &Router) -> String {
         let here = self.interfaces().iter().filter(|interface| interface.router == router.name);
         let links: Vec<&str> = here.map(|interface| interface.link.as_str()).collect();
@@ -127,7 +127,7 @@ impl Scenario {
         let lines = [lines(&there, other, &port.hops), lines(&back, port, &other.hops)];
         let all = || lines.iter().flatten().flat_map(|hops| directions(hops));
         let full_bytes = all().flatten().map(full_bytes).min().unwrap_or(FULL);
-        // Of all ways in one direction the shortest and the longest; nothing where one of them is not known.
+        // The shortest and the longest of all ways in one direction; `None` if one is unknown.
         let extremes = |lines: &[Vec<Hop>], bytes| {
             let times: Option<Vec<_>> = lines.iter().map(|hops| travel(&directions(hops), bytes)).collect();
             let times = times?;
@@ -156,7 +156,7 @@ impl Scenario {
     }
 }
 
-/// Transmissions and mean delays, one after the other; nothing where rules say by which pipes.
+/// The sum of transmission times and mean delays; `None` if rules choose the pipes.
 fn travel(directions: &[Option<&Direction>], bytes: u32) -> Option<Duration> {
     directions.iter().try_fold(Duration::ZERO, |sum, direction| Some(sum + one_way((*direction)?, bytes)?))
 }
@@ -189,7 +189,7 @@ fn explain(way: &WayThrough, to: &Port, links: &[Link]) -> WayExplanation {
 }
 
 impl PathExplanation {
-    /// The ways there and back, for people.
+    /// Prints the ways there and back, for people.
     pub(super) fn print_ways(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (title, ways) in [("there", &self.there), ("back ", &self.back)] {
             for (at, way) in ways.iter().enumerate() {
@@ -209,7 +209,7 @@ impl std::fmt::Display for WayExplanation {
         if let Some(by) = &self.by {
             write!(f, "{} of {by}s: ", super::percent(self.share))?;
         }
-        // Of a long way its beginning and its end; both begin and end with a node.
+        // Shows the start and the end of a long way; both start and end with a node.
         let links = self.hops.len() / 2;
         let left_out = match links > MOST_LINKS_SHOWN {
             true => 2 * LINKS_AT_AN_END + 1..self.hops.len() - 2 * LINKS_AT_AN_END - 1,

@@ -1,4 +1,4 @@
-//! An explanation, for people.
+//! Prints an explanation for people.
 
 mod rules;
 
@@ -110,7 +110,7 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
             "            mean {mean}, sd {sd}; p1 {p1}, p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p999}"
         )?;
     }
-    // What would print as 0.00 % is none to a person.
+    // Skip what would print as 0.00 %.
     if let Some(share) = link.held_back.filter(|share| *share >= 0.00005) {
         writeln!(f, "            at most {} of back-to-back packets delayed to keep order", percent(share))?;
     }
@@ -228,7 +228,7 @@ fn print_class(class: &ClassExplanation, level: usize, f: &mut fmt::Formatter<'_
     Ok(())
 }
 
-/// Never on a link that is down; elsewhere a delay without a mean is one that another process feeds, or infinite.
+/// "Never" for a link that is down. Otherwise a delay without a mean comes from a feed, or is infinite.
 fn one_way(expected: &Expected) -> String {
     match (expected.one_way_ns, expected.transmission_ns) {
         (None, Some(_)) => "unknown mean".into(),
@@ -236,7 +236,7 @@ fn one_way(expected: &Expected) -> String {
     }
 }
 
-/// In microseconds, or exactly where it is shorter.
+/// In microseconds, or exactly if shorter.
 pub(super) fn span(nanos: Option<u64>) -> String {
     match nanos {
         None => "never".into(),

@@ -1,4 +1,4 @@
-//! What rules, and the pipes and queues behind them, come to.
+//! The effective settings of rules and their pipes and queues.
 
 use narrows_core::Rate;
 use narrows_core::rules::{Action, Argument};
@@ -16,17 +16,17 @@ use crate::value;
 pub struct RulesExplanation {
     /// The link.
     pub name: String,
-    /// Where outgoing packets come from.
+    /// Source of outgoing packets.
     pub from: String,
-    /// Where they lead.
+    /// Destination of outgoing packets.
     pub to: String,
-    /// What rules call the interface that they are at.
+    /// Name of the interface in the rules.
     pub interface: String,
-    /// Whether a packet has passed when it leaves a pipe.
+    /// Whether a packet that leaves a pipe is accepted.
     pub one_pass: bool,
-    /// The rules in their order.
+    /// The rules in order.
     pub rules: Vec<RuleExplanation>,
-    /// The tables, each with how many entries it has.
+    /// The tables, each with its number of entries.
     pub tables: Vec<(String, usize)>,
 }
 
@@ -37,7 +37,7 @@ pub struct RuleExplanation {
     pub rule: String,
     /// In words.
     pub words: String,
-    /// Whether its set is disabled, so that it does nothing.
+    /// Whether its set is disabled, so that it has no effect.
     pub disabled: bool,
 }
 
@@ -46,30 +46,30 @@ pub struct RuleExplanation {
 pub struct QueueExplanation {
     /// Its number.
     pub number: u32,
-    /// Its weight, where the scheduler knows weights; with a mask that of each flow.
+    /// Weight, if the scheduler has weights; with a mask, the weight of each flow.
     pub weight: Option<u32>,
-    /// Its band, where the scheduler knows bands.
+    /// Priority band, if the scheduler has bands.
     pub priority: Option<u32>,
-    /// The longest packet that is expected, in bytes, where the scheduler wants to know.
+    /// Longest expected packet in bytes, if the scheduler uses it.
     pub longest_bytes: Option<u64>,
-    /// What tells its flows apart, where it has a mask.
+    /// What distinguishes its flows, if it has a mask.
     pub mask: Option<String>,
-    /// The most flows that the mask makes.
+    /// Maximum number of flows due to the mask.
     pub most: Option<u32>,
-    /// How much may wait in it, or in each flow.
+    /// Bound on the backlog of the queue, or of each flow.
     pub bound: String,
-    /// Which packet goes when that is reached.
+    /// Which packet is dropped when the queue is full.
     pub drop: &'static str,
-    /// What manages it.
+    /// AQM of the queue.
     pub management: Option<String>,
-    /// The share of packets that are lost before they get to it.
+    /// Share of packets lost before they enter the queue.
     pub loss: Option<f64>,
-    /// The share of the rate that it has, or each flow of it, while all queues have packets, and where there is a mask, one
-    /// flow; in bits a second.
+    /// Its share of the rate in bits per second, or that of each flow, while all queues are backlogged
+    /// (those with a mask with one flow).
     pub rate_bps: Option<u64>,
 }
 
-/// The rules of a link, if it has some.
+/// The rules of a link, if it has any.
 pub(super) fn of(link: &Link) -> Option<RulesExplanation> {
     let rules = link.rules()?;
     let one = |rule: &narrows_core::rules::Rule| RuleExplanation {
@@ -92,7 +92,7 @@ fn words(rule: &narrows_core::rules::Rule) -> String {
     ipfw::Command::Add(rule.clone()).explain()
 }
 
-/// What pipes have besides what a link has.
+/// Adds the settings that pipes have and plain links do not.
 pub(super) fn of_pipes(rules: &RulesLink, links: &mut [LinkExplanation]) {
     for ((number, pipe), link) in rules.pipes.iter().zip(links) {
         link.per_flow = pipe.mask.map(|mask| {
@@ -107,7 +107,7 @@ pub(super) fn of_pipes(rules: &RulesLink, links: &mut [LinkExplanation]) {
         if let (Some(sharing), false) = (sharing, queues.is_empty()) {
             let quantum = sharing.quantum().map_or(String::new(), |quantum| format!(", quantum {quantum}"));
             link.shared_by = Some(format!("{}: {}{quantum}", sharing.kind.name(), sharing.kind.words()));
-            // What a full queue costs depends on the others.
+            // The delay of a full queue depends on the other queues.
             (link.small.max_ns, link.full.max_ns) = (None, None);
         }
         link.queues = queues.iter().map(|(number, queue)| one(*number, queue, pipe, &queues)).collect();
@@ -143,7 +143,7 @@ fn one(number: u32, queue: &PipeQueue, pipe: &Pipe, all: &[(u32, &PipeQueue)]) -
     }
 }
 
-/// What of a link with rules may not be meant.
+/// Settings of a link with rules that are probably unintended.
 pub(super) fn warnings(link: &Link) -> Vec<String> {
     let Some(rules) = link.rules() else { return Vec::new() };
     let mut all = Vec::new();
@@ -175,7 +175,7 @@ pub(super) fn warnings(link: &Link) -> Vec<String> {
         }
     }
     for (number, pipe) in &rules.pipes {
-        // A queue that waits for nothing shares nothing.
+        // An unlimited rate never queues packets, so there is nothing to share.
         let waits_never = present_rate(&pipe.direction) == Rate::UNLIMITED;
         if waits_never && rules.queues_of(*number).next().is_some() {
             all.push(format!("pipe {number} has no rate: its queues stay empty"));

@@ -1,4 +1,4 @@
-//! What a scheduler and its classes come to.
+//! The effective settings of a scheduler and its classes.
 
 use narrows_core::Rate;
 use narrows_core::queue::{Bound, DropAt};
@@ -9,59 +9,59 @@ use crate::value::{
     self, Child, Class, DirectionClass, Division, Queue, Scheduler, SchedulerKind, identity_name,
 };
 
-/// What shares a link's transmitter.
+/// The scheduler of a link's transmitter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SchedulerExplanation {
-    /// Its type, as it stands in a file.
+    /// Type, as written in a file.
     pub name: String,
-    /// What that is, with the parameters in force.
+    /// Description with the effective parameters.
     pub words: String,
-    /// How much may wait in all; nothing where only classes have bounds.
+    /// Bound on the total backlog; `None` if only classes have bounds.
     pub bound: Option<String>,
-    /// Into how many flows packets are hashed, where it serves flows.
+    /// Number of flow queues, if it schedules flows.
     pub flows: Option<u32>,
-    /// What makes a flow there.
+    /// The flow identity, if it schedules flows.
     pub by: Option<String>,
-    /// What manages the queue of each flow there.
+    /// AQM of each flow's queue, if it schedules flows.
     pub management: Option<String>,
-    /// Its classes, where it serves classes.
+    /// Its classes, if it schedules classes.
     pub classes: Vec<ClassExplanation>,
-    /// Whether packets of no class are dropped.
+    /// Whether packets that match no class are dropped.
     pub drops_rest: bool,
 }
 
-/// What a class of a scheduler comes to.
+/// The effective settings of a class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClassExplanation {
     /// Its name.
     pub name: String,
     /// What belongs to it.
     pub matches: String,
-    /// Its weight, where the scheduler knows weights.
+    /// Weight, if the scheduler has weights.
     pub weight: Option<u32>,
-    /// The sum of all weights.
+    /// Sum of all weights.
     pub weights: Option<u64>,
-    /// Its share of the link's rate while all classes have packets, in bits a second.
+    /// Its share of the link's rate in bits per second while all classes are backlogged.
     pub rate_bps: Option<u64>,
-    /// The longest packet that is expected, in bytes, where the scheduler wants to know.
+    /// Longest expected packet in bytes, if the scheduler uses it.
     pub longest_bytes: Option<u64>,
-    /// Its parameters that only such a scheduler knows.
+    /// Parameters specific to its scheduler.
     pub parameters: Option<String>,
-    /// How much may wait in it.
+    /// Bound on its backlog.
     pub bound: String,
-    /// `tail`, `head`, or nothing where its queue says itself which packet goes.
+    /// `tail`, `head`, or `None` if its queue decides itself which packet to drop.
     pub drop: Option<String>,
-    /// What manages its queue.
+    /// AQM of its queue.
     pub management: Option<String>,
-    /// How many classes are above it.
+    /// Depth in the class tree.
     pub depth: usize,
-    /// What it may send, where it is shaped.
+    /// Shaping parameters, if it is shaped.
     pub shaped: Option<String>,
-    /// Whether classes are below it, which have its packets.
+    /// Whether it is an inner class, whose packets are in the classes below it.
     pub inner: bool,
-    /// NetEm's options, where that is in it.
+    /// NetEm options, if it contains NetEm.
     pub netem: Option<String>,
-    /// The scheduler in it.
+    /// Nested scheduler.
     pub scheduler: Option<Box<SchedulerExplanation>>,
 }
 
@@ -90,7 +90,7 @@ fn words(scheduler: &Scheduler) -> String {
     words
 }
 
-/// Each class, those above others before them.
+/// All classes, parents before their children.
 fn classes(direction: &Direction, scheduler: &Scheduler) -> Vec<ClassExplanation> {
     let (named, current) = (scheduler.named(), scheduler.classes());
     let leaves = scheduler.direction_classes(direction.queue, direction.default_bound.bound());
@@ -132,7 +132,7 @@ fn explained(
     asked: &Class,
 ) -> ClassExplanation {
     let sum: u64 = all.iter().filter_map(|class| class.weight).map(|weight| u64::from(weight.get())).sum();
-    // What a scheduler in another one gets of the rate is that one's to say.
+    // The rate of a nested scheduler depends on the outer one.
     let outermost = direction.scheduler.as_ref().is_some_and(|outer| std::ptr::eq(outer, scheduler));
     let rate = Some(direction.effective_rate())
         .filter(|rate| outermost && ![Rate::UNLIMITED, Rate::DOWN].contains(rate))
@@ -176,7 +176,7 @@ pub(super) fn drop_word(drop: DropAt) -> &'static str {
     }
 }
 
-/// How much may wait, and why that much: in each class, or in all flows, or in the one queue.
+/// The bound and its origin: of each class, of all flows, or of the single queue.
 pub(super) fn bound(direction: &Direction) -> (Bound, String) {
     if let Some(netem) = direction.single_netem() {
         return (netem.limit(), "single queue: waiting packets and packets in flight together".into());

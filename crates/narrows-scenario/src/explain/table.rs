@@ -1,17 +1,18 @@
-//! An explanation of many links, for people: a row for each link, and the round trips of all pairs of hosts in a line.
+//! Table of many links for people: one row per link, and the round-trip times of all pairs of hosts in one
+//! line.
 
 use std::fmt::{self, Write};
 
 use super::print::span;
 use super::{Explanation, LinkExplanation};
 
-/// Rows that are printed; there may be thousands of links.
+/// Maximum number of rows printed; there may be thousands of links.
 const MOST_ROWS: usize = 60;
-/// The widest cell: a delay may be a whole mixture of distributions.
+/// Maximum width of a cell; a delay may be a mixture of many distributions.
 const WIDEST: usize = 28;
 
 impl Explanation {
-    /// The same in a table: a row for each link, or for each direction where these differ.
+    /// The explanation as a table: one row per link, or per direction if they differ.
     pub fn table(&self) -> impl fmt::Display + '_ {
         Table(self)
     }
@@ -80,7 +81,7 @@ impl Table<'_> {
     }
 }
 
-/// A row for each link, both directions in one where they are alike.
+/// One row per link, or per direction if they differ.
 fn rows(links: &[LinkExplanation]) -> Vec<[String; 8]> {
     let mut rows: Vec<[String; 8]> = Vec::new();
     let mut directions = links.iter().peekable();

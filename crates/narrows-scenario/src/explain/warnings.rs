@@ -1,4 +1,4 @@
-//! What is legal and may not be meant.
+//! Warnings about settings that are valid but probably unintended.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,13 +17,13 @@ use crate::value::{
     self, Child, Class, LossModel, Policy, Queue, Scheduler, SchedulerKind, Shape, ShapedBy, TraceUse,
 };
 
-/// A profile whose times may be in another unit than was meant.
+/// A profile whose times probably have another unit than intended.
 fn slowed(direction: &Direction) -> Option<String> {
     let used = direction.profile.as_ref()?;
     used.profile.slows(direction.mean_rate()).filter(|_| direction.mean_rate() != Rate::UNLIMITED)
 }
 
-/// A share of packets that is worth a word.
+/// Smallest share of packets worth a warning.
 const NOTICEABLE: f64 = 0.001;
 
 pub(super) fn all(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String> {
@@ -93,7 +93,7 @@ pub(super) fn all(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String>
     all
 }
 
-/// Routers that join nothing, circles, and ways that do not get there.
+/// Routers that connect nothing, routing loops, and paths that do not reach their destination.
 fn routes(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String> {
     let mut all = Vec::new();
     for router in &scenario.routers {
@@ -116,7 +116,7 @@ fn routes(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String> {
     }
     for path in paths {
         for (from, to, ways) in [(&path.from, &path.to, &path.there), (&path.to, &path.from, &path.back)] {
-            // What goes round has been told.
+            // Loops were reported before.
             let astray = ways.iter().filter(|way| way.fault.is_some() && !way.goes_round);
             all.extend(astray.map(|way| format!("{from}: not all packets reach {to}: {way}")));
         }
@@ -124,10 +124,10 @@ fn routes(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String> {
     all
 }
 
-/// Destinations that are named in one warning.
+/// Maximum number of destinations named in one warning.
 const MOST_NAMED: usize = 8;
 
-/// Packets that routers will not bring to where they are said to get.
+/// Traffic whose destination routers do not reach.
 fn misdirected(scenario: &Scenario, traffic: &Traffic) -> Option<String> {
     let (key, answers) = match &traffic.source {
         TrafficSource::Generated { key, .. } => (key, false),
@@ -150,7 +150,7 @@ fn misdirected(scenario: &Scenario, traffic: &Traffic) -> Option<String> {
     ))
 }
 
-/// Packets of an application, which are not to be cut, on a path with a smaller MTU.
+/// Application packets, which must not be fragmented, on a path with a smaller MTU.
 fn too_long(scenario: &Scenario, paths: &[PathExplanation], traffic: &Traffic) -> Option<String> {
     let TrafficSource::App { config, key } = &traffic.source else { return None };
     let longest = u32::from(config.longest_packet(key.network));
@@ -169,7 +169,7 @@ fn too_long(scenario: &Scenario, paths: &[PathExplanation], traffic: &Traffic) -
     ))
 }
 
-/// A delay that is drawn is cut off at zero.
+/// A random delay that is truncated at zero.
 fn below_zero(direction: &Direction) -> Option<String> {
     let delay = direction.effective_delay();
     let (distribution, _) = delay.distribution()?;
@@ -187,7 +187,7 @@ fn below_zero(direction: &Direction) -> Option<String> {
     })
 }
 
-/// Order kept: a packet that drew less than the one before it waits for that one.
+/// Kept order: a packet with a smaller delay than its predecessor waits for it.
 fn held_back(direction: &Direction) -> Option<String> {
     let (share, gap) = delay::held_back(direction)?;
     let packets = match gap {
@@ -206,14 +206,14 @@ fn held_back(direction: &Direction) -> Option<String> {
     })
 }
 
-/// Where nothing waits, nothing is to be shared or managed.
+/// A scheduler or an AQM on a link that never queues packets.
 fn nothing_waits(direction: &Direction) -> Option<String> {
     if present_rate(direction) != Rate::UNLIMITED || direction.trace.as_ref().is_some_and(TraceUse::has_rate)
     {
         return None;
     }
     let who = match (&direction.scheduler, direction.queue.policy) {
-        // Packets wait for a shaper, or for netem, whatever the link's rate.
+        // A shaper or netem queues packets at any link rate.
         (Some(scheduler), _) if scheduler.holds_back() => return None,
         (Some(scheduler), _) => scheduler.kind.name(),
         (None, Policy::Fifo) => return None,
@@ -222,7 +222,7 @@ fn nothing_waits(direction: &Direction) -> Option<String> {
     Some(format!("a link without a rate has no backlog, so `{who}` has no effect"))
 }
 
-/// Queues, of the direction or of classes, that cannot do what they are for.
+/// Queues, of the direction or of classes, that cannot work as intended.
 fn queues(direction: &Direction) -> Vec<String> {
     let Some(scheduler) = &direction.scheduler else {
         return below_threshold("", direction.queue, direction.bound()).into_iter().collect();
@@ -247,7 +247,7 @@ fn queues(direction: &Direction) -> Vec<String> {
     all
 }
 
-/// A delay that is bounded by less than a packet that is on the wire takes.
+/// A delay bound shorter than the transmission time of one packet.
 fn limits_too_short(direction: &Direction, scheduler: &Scheduler) -> Vec<String> {
     let rate = present_rate(direction);
     let classes = scheduler.classes();
@@ -269,8 +269,8 @@ fn limits_too_short(direction: &Direction, scheduler: &Scheduler) -> Vec<String>
     classes.iter().filter_map(short).map(words).collect()
 }
 
-/// Guarantees that add up to more than there is to share, as tc's manual warns, and ceilings above those of parents. The
-/// same for schedulers in classes.
+/// Guaranteed rates that exceed the parent's rate in total, as tc's manual warns, and ceilings above the
+/// parent's. Includes nested schedulers.
 fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
     let classes = scheduler.named();
     let mut all = Vec::new();
@@ -319,9 +319,9 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
     all
 }
 
-/// One class may take all the room that there is, and leave none to the others.
+/// One class may fill the total bound and leave no room to the others.
 fn fills_the_whole(direction: &Direction) -> Option<String> {
-    // The colours of `abe` share one bound, as they would share one queue.
+    // The colours of `abe` share one bound by design, as in one queue.
     direction.scheduler.as_ref().filter(|scheduler| scheduler.kind != SchedulerKind::Abe)?;
     let (classes, whole) = (direction.classes(), direction.whole_bound()?);
     let reaches = |bound: Bound| match (bound, whole) {
@@ -336,7 +336,7 @@ fn fills_the_whole(direction: &Direction) -> Option<String> {
     ))
 }
 
-/// The average of RED cannot get to where it drops every packet.
+/// RED's average cannot reach the threshold at which every packet is dropped.
 fn below_threshold(whose: &str, queue: Queue, bound: Bound) -> Option<String> {
     let Policy::Red(red) = queue.policy else { return None };
     let (_, max) = red.thresholds();
@@ -352,7 +352,7 @@ fn below_threshold(whose: &str, queue: Queue, bound: Bound) -> Option<String> {
     })
 }
 
-/// A medium access protocol for each direction of a wire.
+/// A medium access protocol on separate directions of a wire.
 fn contend_apart(link: &Link) -> bool {
     let contends = |(_, direction): &(String, &Direction)| {
         direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind.is_medium_access())
@@ -360,7 +360,7 @@ fn contend_apart(link: &Link) -> bool {
     matches!(link.medium, Medium::Duplex { .. }) && link.directions().iter().any(contends)
 }
 
-/// A queue too small for a packet never lets it through.
+/// A queue too small for a packet, which therefore never passes.
 fn never_fits(direction: &Direction) -> Option<String> {
     if direction.scheduler.as_ref().is_some_and(|scheduler| !scheduler.has_flows()) {
         return None;

@@ -1,7 +1,9 @@
-//! Topology files of containerlab (`*.clab.yml`): nodes and links. Images, kinds and configurations of nodes are theirs.
+//! Imports containerlab topology files (`*.clab.yml`): nodes and links. Images, kinds and configurations of
+//! nodes are ignored.
 //!
-//! A node at the end of one link becomes a host, of several a router; a bridge becomes a router. Keys of a link under
-//! `vars: narrows:` are those of the scenario: `rate`, `delay`, `jitter`, `loss`, `queue`, `mtu`.
+//! A node with one link becomes a host, one with several a router; a bridge becomes a router. Keys of a
+//! link under `vars: narrows:` are those of the scenario: `rate`, `delay`, `jitter`, `loss`, `queue`,
+//! `mtu`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +12,7 @@ use saphyr::{LoadableYamlNode, Yaml};
 use super::graph::{Graph, KEYS, Role};
 use crate::problem::{Problem, ScenarioError};
 
-/// Ends of links that are no nodes.
+/// Link ends that are not nodes.
 const OUTSIDE: [&str; 4] = ["host", "mgmt-net", "macvlan", "dummy"];
 
 pub(super) fn read(text: &str, file: &str) -> Result<Graph, ScenarioError> {
@@ -99,7 +101,7 @@ fn ends(link: &Yaml<'_>) -> Vec<String> {
         None => end.as_mapping_get("node").and_then(Yaml::as_str).unwrap_or_default().to_owned(),
     };
     let kind = link.as_mapping_get("type").and_then(Yaml::as_str).unwrap_or_default();
-    // Links of one end lead outside.
+    // Links with one end lead outside.
     let outside = (single.is_some() && OUTSIDE.contains(&kind)).then(|| kind.to_owned());
     list.iter().chain(single).map(node).chain(outside).collect()
 }

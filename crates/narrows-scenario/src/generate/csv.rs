@@ -1,6 +1,7 @@
-//! A list of links as CSV: `a,b` and, if they are there, `rate`, `delay`, `jitter`, `loss`, `queue` and `mtu`, in any order.
+//! Imports lists of links in CSV: columns `a,b` and optionally `rate`, `delay`, `jitter`, `loss`, `queue`
+//! and `mtu`, in any order.
 //!
-//! A name at the end of one link is a host, at the end of several a router.
+//! A name with one link is a host, one with several is a router.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -89,7 +90,7 @@ fn link<'a>(columns: &[&'static str], fields: &[(&'a str, Range<usize>)]) -> Res
     Ok(Link { ends, keys })
 }
 
-/// The fields of each line, with their places; empty lines and those that begin with # are left out.
+/// The fields of each line, with their places; skips empty lines and lines that start with #.
 fn lines(list: &str) -> impl Iterator<Item = Vec<(&str, Range<usize>)>> {
     let offset = |part: &str| part.as_ptr() as usize - list.as_ptr() as usize;
     list.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(move |line| {

@@ -1,4 +1,4 @@
-//! Nodes and links that were read from a file of another tool, and the scenario that they become.
+//! A graph of nodes and links imported from another tool, and its conversion to a scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use crate::problem::ScenarioError;
 pub(super) enum Role {
     Host,
     Router,
-    /// A router, with a host of its own.
+    /// A router with its own host.
     Site,
-    /// A host at the end of one link, a router at the end of several.
+    /// A host if it has one link, a router if it has several.
     ByLinks,
 }
 
@@ -29,7 +29,7 @@ struct Link {
     keys: Vec<(&'static str, String)>,
 }
 
-/// Keys that files give to links.
+/// Keys of links that files may give.
 pub(super) const KEYS: [&str; 6] = ["rate", "delay", "jitter", "loss", "queue", "mtu"];
 
 #[derive(Debug, Default)]
@@ -37,13 +37,13 @@ pub(super) struct Graph {
     nodes: Vec<Node>,
     links: Vec<Link>,
     names: BTreeSet<String>,
-    /// What the file says and the scenario cannot.
+    /// Content of the file that the scenario cannot express.
     pub(super) remarks: Vec<String>,
 }
 
 impl Graph {
-    /// Adds a node, by a name that a scenario can have: characters other than a–z, A–Z, 0–9, `-` and `_` become `-`, and a
-    /// second node of that name gets a number.
+    /// Adds a node under a valid name: characters other than a–z, A–Z, 0–9, `-` and `_` become `-`, and a
+    /// second node with that name gets a number.
     pub(super) fn node(&mut self, label: &str, role: Role) -> usize {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
         let words: String = label.chars().map(plain).take(50).collect();
@@ -65,7 +65,7 @@ impl Graph {
         self.remarks.push(text.into());
     }
 
-    /// The text of the scenario. What a link's file does not give comes from `values`.
+    /// The text of the scenario. `values` has the defaults for links.
     pub(super) fn text(&self, values: &LinkValues) -> Result<String, ScenarioError> {
         let mut ends = vec![0usize; self.nodes.len()];
         for link in &self.links {
@@ -78,7 +78,7 @@ impl Graph {
         };
         let (hosts, routers): (Vec<_>, Vec<_>) =
             (0..self.nodes.len()).filter(|&at| ends[at] > 0).partition(|&at| is_host(at));
-        // Traffic needs two ends.
+        // Traffic needs two hosts.
         let too_few = hosts.len() < 2;
         let with_host: Vec<_> =
             routers.iter().filter(|&&at| too_few || self.nodes[at].role == Role::Site).copied().collect();
@@ -109,7 +109,7 @@ impl Graph {
         Ok(text.0)
     }
 
-    /// A name for the host of a router, which nothing else has.
+    /// A unique name for the host of a router.
     fn host_name(&self, router: &str) -> String {
         let mut names = (1..).map(|more: usize| format!("{}-{router}", "h".repeat(more)));
         names.find(|name| !self.names.contains(name)).unwrap_or_default()

@@ -1,8 +1,9 @@
-//! GraphML, as the Internet Topology Zoo publishes networks (Knight and others, "The Internet Topology Zoo", IEEE JSAC
-//! 29(9), 2011).
+//! Imports GraphML networks as published by the Internet Topology Zoo (Knight and others, "The Internet
+//! Topology Zoo", IEEE JSAC 29(9), 2011).
 //!
-//! Each node becomes a router with a host. The delay of a link is that of light in fibre along the great circle between
-//! the places of its ends, [`METRES_PER_SECOND`]; fibre in the ground is longer than that. Its rate is `LinkSpeedRaw`.
+//! Each node becomes a router with a host. The delay of a link is that of light in fibre along the great
+//! circle between its ends, [`METRES_PER_SECOND`]; real fibre routes are longer. The rate is
+//! `LinkSpeedRaw`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use roxmltree::{Document, Node};
 use super::graph::{Graph, Role};
 use crate::problem::{Problem, ScenarioError};
 
-/// Light in fibre: c over the group index 1.468 of single-mode fibre at 1550 nm (Corning SMF-28, data sheet).
+/// Speed of light in fibre: c over the group index 1.468 of single-mode fibre at 1550 nm (Corning SMF-28,
+/// data sheet).
 const METRES_PER_SECOND: f64 = 299_792_458.0 / 1.468;
 /// Latitude and longitude, in degrees.
 type Place = (f64, f64);
@@ -36,7 +38,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Graph, ScenarioError> {
         return Err(failed(format!("found <{found}>, expected <graphml>"), line(root)));
     }
     let named = |node: &Node<'_, '_>, name: &str| node.tag_name().name() == name;
-    // Which data are called what.
+    // The names of the data keys.
     let keys: BTreeMap<&str, &str> = root
         .children()
         .filter(|node| named(node, "key"))
@@ -105,12 +107,12 @@ pub(super) fn read(text: &str, file: &str) -> Result<Graph, ScenarioError> {
     Ok(graph)
 }
 
-/// The text of an error of the XML parser, which ends with a place of its own.
+/// An error of the XML parser without its position at the end.
 fn without_place(text: &str) -> &str {
     text.rsplit_once(" at ").map_or(text, |(what, _)| what)
 }
 
-/// Along the great circle, to the microsecond (haversine formula).
+/// Delay along the great circle (haversine formula), to the microsecond.
 fn delay(from: Place, to: Place) -> String {
     let ((a, east), (b, west)) = (from, to);
     let half = |degrees: f64| libm::sin(degrees.to_radians() / 2.0);

@@ -1,8 +1,8 @@
-//! Topologies of Mininet's editor (MiniEdit, `.mn` files), which are JSON.
+//! Imports topologies of Mininet's editor (MiniEdit, `.mn` files), which are JSON.
 //!
-//! A switch becomes a router: every link is a network of its own here, and there is no learning or OpenFlow. Options of a
-//! link are those of Mininet's `TCLink`: `bw` in Mbit/s, `delay` one way as a time, `jitter`, `loss` in percent,
-//! `max_queue_size` in packets.
+//! A switch becomes a router: here, every link is a separate network, without learning or OpenFlow. Link
+//! options are those of Mininet's `TCLink`: `bw` in Mbit/s, `delay` one way as a time, `jitter`, `loss` in
+//! percent, `max_queue_size` in packets.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Graph, ScenarioError> {
             ("max_queue_size", "queue", " packets"),
         ] {
             if let Some(value) = text_of(name) {
-                // tc takes a bare number as microseconds.
+                // tc reads a number without a unit as microseconds.
                 let bare = matches!(key, "delay" | "jitter") && value.parse::<f64>().is_ok();
                 keys.push((key, format!("{value}{}", if bare { "us" } else { unit })));
             }

@@ -1,4 +1,4 @@
-//! The shapes: which routers there are, and which of them are joined.
+//! The shapes: routers, and the links between them.
 
 use narrows_core::{Duration, Seed, Stream};
 
@@ -6,8 +6,8 @@ use super::{Core, MOST_LINKS, NetworkPlan, NetworkShape, limited, wrong};
 use crate::flags::span_of_time;
 use crate::problem::ScenarioError;
 
-/// Waxman's parameters: a pair of routers at the distance d of the greatest L is joined with the probability
-/// BETA·exp(−d/(ALPHA·L)).
+/// Waxman's parameters: two routers at distance d are connected with probability BETA·exp(−d/(ALPHA·L)),
+/// where L is the maximum distance.
 const ALPHA: f64 = 0.4;
 const BETA: f64 = 0.4;
 
@@ -118,7 +118,7 @@ impl NetworkPlan {
         Ok(core)
     }
 
-    /// Parts that nothing joins are joined where they are nearest.
+    /// Connects separate components where they are nearest.
     fn waxman(&self) -> Result<Core, ScenarioError> {
         let count = self.one_size(10, 2, 500)?;
         let longest = match &self.values.delay {

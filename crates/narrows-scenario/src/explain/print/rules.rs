@@ -1,4 +1,4 @@
-//! Rules and queues, for people.
+//! Prints rules and queues for people.
 
 use std::fmt;
 
