@@ -1,6 +1,6 @@
-//! Patterns: what happens to which packet, or in which millisecond, laid down beforehand, so that it is the same in every
-//! run. The idea is KauNet's (Garcia, Hurtig, Brunstrom: "KauNet: Design and Usage", Karlstad University Studies 2008:59);
-//! the file format is ours.
+//! Patterns: predefined events per packet, bit or millisecond, identical in every run. The idea is KauNet's
+//! (Garcia, Hurtig, Brunstrom: "KauNet: Design and Usage", Karlstad University Studies 2008:59); the file
+//! format is our own.
 //!
 //! ```text
 //! # The 11th to the 15th packet of every thousand, and the 400th.
@@ -10,9 +10,10 @@
 //! 11-15
 //! 400
 //! ```
-//! `pattern` is `loss`, `bit-errors`, `delay` or `rate`; `per` is `packet`, `millisecond` or, for bit errors, `bit`.
-//! Places count from 1. Of losses and bit errors the file lists the places that are hit, as numbers and ranges, in order.
-//! Of delays and rates it lists changes, a place and what holds from there on, the first at place 1:
+//! `pattern` is `loss`, `bit-errors`, `delay` or `rate`; `per` is `packet`, `millisecond` or, for bit
+//! errors, `bit`. Places count from 1. For losses and bit errors, the file lists the places that are hit,
+//! as numbers and ranges in increasing order. For delays and rates, it lists changes: a place and the value
+//! from there on, the first one at place 1:
 //!
 //! ```text
 //! pattern delay
@@ -21,9 +22,9 @@
 //! 1 20ms
 //! 30001 35ms
 //! ```
-//! After its length a pattern begins anew. Bits are counted from the network header on through all packets; a packet or a
-//! millisecond with a bit error has one flipped bit in that packet, or in each packet then, at a random place. A rate is
-//! per millisecond: what it was when a packet before this one was sent is nothing that a wire can go by.
+//! A pattern repeats after its length. Bits are counted across all packets, from the network header on. A
+//! packet with a bit error has one flipped bit at a random place; in a millisecond with a bit error, each
+//! packet has one. Rates are per millisecond only: a wire's rate cannot depend on the packet sent.
 
 mod info;
 mod make;
@@ -39,7 +40,7 @@ pub use info::{Hits, PatternInfo, Values};
 pub use make::{CannotMake, Random};
 pub(crate) use read::parse;
 
-/// What happens where.
+/// A pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     per: Per,
@@ -47,31 +48,31 @@ pub struct Pattern {
     content: Content,
 }
 
-/// What a place of a pattern is.
+/// The unit of a pattern's places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
-    /// A packet, as they come by.
+    /// A packet, in order of arrival.
     Packet,
-    /// A millisecond, from the start of the run on.
+    /// A millisecond, from the start of the run.
     Millisecond,
-    /// A bit, through all packets that come by.
+    /// A bit, across all packets in order of arrival.
     Bit,
 }
 
-/// What a pattern is about.
+/// The property that a pattern controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
-    /// Packets that are lost.
+    /// Packet loss.
     Loss,
-    /// Bits that are flipped.
+    /// Bit errors.
     BitErrors,
     /// Propagation delays.
     Delay,
-    /// How fast the wire takes bits.
+    /// Rate of the wire.
     Rate,
 }
 
-/// What is where. Places count from 0 here.
+/// The events by place. Here, places count from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Loss(Vec<Range<u64>>),
@@ -80,13 +81,13 @@ pub(crate) enum Content {
     Rate(Vec<(u64, Rate)>),
 }
 
-/// The longest pattern. Milliseconds of a hundred years are below it.
+/// Maximum length. A hundred years have fewer milliseconds.
 pub const LONGEST: u64 = 10_000_000_000_000;
 
 const CHECKED: &str = "a pattern is checked when it is made";
 
 impl Pattern {
-    /// What it is about.
+    /// The property that it controls.
     pub const fn about(&self) -> About {
         match self.content {
             Content::Loss(_) => About::Loss,
@@ -96,17 +97,17 @@ impl Pattern {
         }
     }
 
-    /// What its places are.
+    /// The unit of its places.
     pub const fn per(&self) -> Per {
         self.per
     }
 
-    /// How many places it has until it begins anew.
+    /// Number of places until it repeats.
     pub const fn length(&self) -> u64 {
         self.length
     }
 
-    /// The places that are hit, from 0 on, in ascending ranges; nothing for delays and rates.
+    /// The places that are hit, counted from 0, in ascending ranges; `None` for delays and rates.
     pub fn hits(&self) -> Option<&[Range<u64>]> {
         match &self.content {
             Content::Loss(hits) | Content::BitErrors(hits) => Some(hits),
@@ -114,7 +115,7 @@ impl Pattern {
         }
     }
 
-    /// Where delays change, from place 0 on; nothing if it is about something else.
+    /// The delay changes, counted from place 0; `None` for other patterns.
     pub fn delay_changes(&self) -> Option<&[(u64, Duration)]> {
         match &self.content {
             Content::Delay(changes) => Some(changes),
@@ -122,7 +123,7 @@ impl Pattern {
         }
     }
 
-    /// In which milliseconds the rate changes, from 0 on; nothing if it is about something else.
+    /// The rate changes by millisecond, counted from 0; `None` for other patterns.
     pub fn rate_changes(&self) -> Option<&[(u64, Rate)]> {
         match &self.content {
             Content::Rate(changes) => Some(changes),
@@ -130,31 +131,31 @@ impl Pattern {
         }
     }
 
-    /// The engine's selector of packets that are lost, or have a flipped bit; nothing where the pattern does not select
-    /// packets.
+    /// The engine's selector of packets that are lost, or have a flipped bit; `None` if the pattern does
+    /// not select packets.
     pub fn selector(&self) -> Option<selector::Pattern> {
         let pattern =
             selector::Pattern::new(self.per.of_packets()?, self.length, self.hits()?.iter().cloned());
         Some(pattern.expect(CHECKED))
     }
 
-    /// The engine's pattern of flipped bits; nothing where the pattern does not count bits.
+    /// The engine's pattern of flipped bits; `None` if the pattern does not count bits.
     pub fn bits(&self) -> Option<selector::BitPattern> {
         let hits = self.hits().filter(|_| self.per == Per::Bit)?;
         Some(selector::BitPattern::new(self.length, hits.iter().cloned()).expect(CHECKED))
     }
 
-    /// The engine's model of delays; nothing if it is about something else.
+    /// The engine's delay model; `None` for other patterns.
     pub fn delays(&self) -> Option<DelayPattern> {
         let pattern = DelayPattern::new(self.per.of_packets()?, self.length, self.delay_changes()?);
         Some(pattern.expect(CHECKED))
     }
 
-    /// The file.
+    /// The contents of its file.
     pub fn text(&self) -> String {
         use std::fmt::Write;
         let mut text = format!("pattern {}\nper {}\nlength {}\n", self.about(), self.per, self.length);
-        // A String takes all that is written to it.
+        // Writing to a String cannot fail.
         let _ = match &self.content {
             Content::Loss(hits) | Content::BitErrors(hits) => {
                 hits.iter().try_for_each(|range| match (range.start + 1, range.end) {
@@ -174,7 +175,7 @@ impl Pattern {
 }
 
 impl Per {
-    /// As it stands in a file.
+    /// Its name in a file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Packet => "packet",
@@ -183,7 +184,7 @@ impl Per {
         }
     }
 
-    /// For the engine; nothing for bits.
+    /// The engine's type; `None` for bits.
     const fn of_packets(self) -> Option<selector::Per> {
         match self {
             Self::Packet => Some(selector::Per::Packet),
@@ -203,7 +204,7 @@ impl About {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Loss, Self::BitErrors, Self::Delay, Self::Rate];
 
-    /// As it stands in a file.
+    /// Its name in a file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Loss => "loss",
@@ -213,7 +214,7 @@ impl About {
         }
     }
 
-    /// What its places can be.
+    /// The units that its places can have.
     pub const fn places(self) -> &'static [Per] {
         match self {
             Self::Loss | Self::Delay => &[Per::Packet, Per::Millisecond],

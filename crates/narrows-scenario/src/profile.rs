@@ -1,7 +1,8 @@
-//! Link profiles: how long packets hold a medium beyond their bits, in Dummynet's file format.
+//! Link profiles in Dummynet's file format: how long a packet occupies the medium beyond its bits.
 //!
-//! A profile is a distribution function, a polyline of probabilities and times; [`AirTime`] says what a link does with it.
-//! Source: ipfw's manual and `ipfw/dummynet.c`; Carbone and Rizzo, "Dummynet revisited", ACM CCR 40(2), 2010, section 3.7.
+//! A profile is a distribution function, given as a polyline of probabilities and times; [`AirTime`]
+//! defines its effect on a link. Source: ipfw's manual and `ipfw/dummynet.c`; Carbone and Rizzo, "Dummynet
+//! revisited", ACM CCR 40(2), 2010, section 3.7.
 //!
 //! ```text
 //! name       lossy-radio
@@ -15,10 +16,10 @@
 //! 1          4ms
 //! ```
 //!
-//! Points may stand in any order. Those of a smaller probability have no longer time, or the file is refused. Where it has
-//! as many points as `samples` says, that is the number of corners, as in the paper, and the resolution is 100. What the
-//! reference does otherwise (whole milliseconds, at most 1022 samples, at least three points, no check of the order) is
-//! in `docs/profiles.md`.
+//! Points may be in any order, but a point with a smaller probability must not have a longer time. If there
+//! are as many points as `samples` says, that is the number of points, as in the paper, and the resolution
+//! is 100. `docs/profiles.md` lists differences from the reference (whole milliseconds, at most 1022
+//! samples, at least three points, no check of the order).
 //!
 //! ```
 //! use narrows_scenario::Profile;
@@ -43,7 +44,7 @@ use narrows_core::{AirTime, Duration, Probability, Rate};
 use crate::problem::ScenarioError;
 use crate::source::Source;
 
-/// A profile, as its file says it.
+/// A profile, as given in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     name: Option<String>,
@@ -55,56 +56,56 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Points that a profile may have.
+    /// Maximum number of points of a profile.
     pub const MOST_POINTS: usize = 10_000;
-    /// The longest extra air time.
+    /// Maximum extra air time.
     pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-    /// Reads a file; `file` is its name, for errors.
+    /// Parses a file; `file` is its name, for errors.
     ///
     /// # Errors
-    /// With line and column, where a line is none of a profile, a value is out of its range or said twice, there are fewer
-    /// than two points, or a longer time has a smaller probability.
+    /// The error has line and column: if a line is invalid, a value is out of range or repeated, there are
+    /// fewer than two points, or a longer time has a smaller probability.
     pub fn read(file: &str, bytes: &[u8]) -> Result<Self, ScenarioError> {
         Source::read(file, bytes, read::read)
     }
 
-    /// What it is called, if it says so.
+    /// Name, if given.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Bits a second, if it says so.
+    /// Rate in bits per second, if given.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }
 
-    /// The probability from which on packets are lost; one where none is.
+    /// The probability above which packets are lost; one for no loss.
     pub fn loss_level(&self) -> Probability {
         self.loss_level
     }
 
-    /// The corners of the curve, in order.
+    /// The points of the polyline, in order.
     pub fn points(&self) -> &[(Probability, Duration)] {
         &self.points
     }
 
-    /// What a link does with it.
+    /// The air time distribution for a link.
     pub fn air_time(&self) -> &AirTime {
         &self.air_time
     }
 
-    /// What was taken for granted.
+    /// Assumptions made.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// The share of packets that are lost.
+    /// Share of packets lost.
     pub fn loss(&self) -> f64 {
         self.air_time.lost() as f64 / self.air_time.times().len() as f64
     }
 
-    /// The mean time of a packet in seconds, those lost among them.
+    /// Mean time of a packet in seconds, including lost ones.
     pub fn mean_seconds(&self) -> f64 {
         let times = self.air_time.times();
         times.iter().map(|time| time.seconds()).sum::<f64>() / times.len() as f64

@@ -1,15 +1,15 @@
-//! Files of numbers that describe delays: NetEm's distribution tables, measured samples, histograms, cumulative
-//! distributions.
+//! Data files that describe delays: NetEm's distribution tables, measured samples, histograms, cumulative
+//! distribution functions.
 //!
-//! | file | what it is | read by |
+//! | file | content | read by |
 //! |---|---|---|
-//! | `.dist` | NetEm's table: whole numbers, 8192 for one standard deviation, the inverse of a distribution function | [`read_dist`] |
+//! | `.dist` | NetEm's table: whole numbers, 8192 per standard deviation, the inverse of a distribution function | [`read_dist`] |
 //! | samples | a number a line, or a column of a CSV file | [`read_samples`] |
 //! | histogram | `lower bound,count,unit` a row, as for `sch_delay`; the last row ends the last bin and has count 0 | [`read_histogram`] |
-//! | distribution function | `delay,probability` a row, both rising, up to 1 | [`read_cdf`] |
+//! | distribution function | `delay,probability` a row, both increasing, up to 1 | [`read_cdf`] |
 //!
-//! Lines that are empty or begin with `#` say nothing, in all of them. What a line gets wrong is a [`TableError`] with
-//! its number.
+//! In all of them, empty lines and lines that start with `#` are skipped. Errors are [`TableError`]s with
+//! the line number.
 //!
 //! ```
 //! use narrows_scenario::tables::{SampleColumn, read_samples};

@@ -1,7 +1,8 @@
-//! How links are joined: ports at the hosts, ends at the routers, and what lies between them.
+//! How links are connected: ports at the hosts, interfaces at the routers, and the links between them.
 //!
-//! A junction joins exactly two links, so that packets go straight through. What is between two ends at hosts or routers is a
-//! *segment*: one link, or several in series; each is a network of its own. Every link lies on exactly one segment.
+//! A junction connects exactly two links, so that packets pass straight through. The links between two ends
+//! at hosts or routers form a *segment*: one link, or several in series. Each segment is a network of its
+//! own, and every link belongs to exactly one segment.
 
 mod addresses;
 mod bounds;
@@ -36,19 +37,20 @@ pub struct Port {
     pub host: String,
     /// The link.
     pub link: String,
-    /// The other end of the segment: a port, where packets get that enter here, or an [`Interface`] of a router.
+    /// The other end of the segment: a port, where packets that enter here leave, or an [`Interface`] of a
+    /// router.
     pub peer: String,
-    /// The host's addresses here: those given, or else one of IPv4 and one of IPv6, in a network that only the two
-    /// ends of this segment share.
+    /// The host's addresses here: the configured ones, or else one IPv4 and one IPv6 address in a network
+    /// shared only by the two ends of this segment.
     pub addresses: Vec<Address>,
-    /// What packets pass on the way to the peer, in order: the engine's names, and lanes or directions.
+    /// The path to the peer, in order: the engine's names, and lanes or directions.
     pub path: Vec<Target>,
     pub(crate) hops: Vec<Hop>,
     /// Its index among the ends.
     end: usize,
 }
 
-/// A network that a host reaches by a router.
+/// A network that a host reaches through a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRoute {
     /// The network.
@@ -57,8 +59,8 @@ pub struct HostRoute {
     pub via: IpAddr,
 }
 
-/// The end of a link at a router. A router has a port in the engine, which has its own name, for what is sent to itself and
-/// what it sends itself; its interfaces are where packets pass.
+/// The end of a link at a router. Packets pass through interfaces; packets to or from the router itself use
+/// its own engine port, which has the router's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// `ROUTER.LINK`.
@@ -69,9 +71,9 @@ pub struct Interface {
     pub link: String,
     /// The other end of the segment: a port or an interface.
     pub peer: String,
-    /// The router's addresses here: as those of a [`Port`].
+    /// The router's addresses here, as for a [`Port`].
     pub addresses: Vec<Address>,
-    /// What packets pass on the way to the peer, in order.
+    /// The path to the peer, in order.
     pub path: Vec<Target>,
 }
 
@@ -84,7 +86,7 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
-    /// The same link the other way.
+    /// The same link in the other direction.
     pub(crate) const fn back(self) -> Self {
         let way = match self.way {
             Way::Up => Way::Down,
@@ -94,7 +96,7 @@ impl Hop {
     }
 }
 
-/// All segments, and the routes over them.
+/// All segments, and the routes between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Topology {
     pub(crate) ports: Vec<Port>,
@@ -103,7 +105,7 @@ pub(crate) struct Topology {
     routing: Arc<Routing>,
 }
 
-/// What is wrong with how links are joined, and at which link, junction or router.
+/// An error in how links are connected, and the link, junction or router concerned.
 pub(crate) enum Fault {
     Junction(String, Problem),
     Router(String, Problem),
@@ -111,8 +113,8 @@ pub(crate) enum Fault {
 }
 
 impl Topology {
-    /// Joins the links. Every end of a link is a host, junction or router; routes lead to what there is, by links that there
-    /// are.
+    /// Connects the links. Every end of a link must be a host, junction or router; routes must use existing
+    /// objects and links.
     pub(crate) fn new(
         hosts: &[Host],
         junctions: &[String],
@@ -127,7 +129,7 @@ impl Topology {
         if faults.is_empty() { Ok(topology) } else { Err(faults) }
     }
 
-    /// Gives every end its addresses, and works out the routes to them.
+    /// Assigns the addresses of all ends, and computes the routes.
     pub(crate) fn number(
         &mut self,
         hosts: &[Host],
@@ -165,7 +167,7 @@ impl Topology {
         }
     }
 
-    /// Where packets go that leave this link this way.
+    /// The target of packets that leave this link in this direction.
     pub(crate) fn exits(&self, links: &[Link], routers: &[Router]) -> BTreeMap<(usize, Way), Target> {
         let mut exits = BTreeMap::new();
         for end in &self.ends {
@@ -186,7 +188,8 @@ impl Topology {
         exits
     }
 
-    /// The networks behind a router at the other end of a port, as far as the port is on its host's shortest way there.
+    /// The networks behind a router at the other end of a port, if the port is on the host's shortest path
+    /// to them.
     pub(crate) fn host_routes(&self, port: &Port) -> Vec<HostRoute> {
         self.routing.host_routes(port.end, &self.ends)
     }
@@ -204,7 +207,7 @@ impl Topology {
     }
 }
 
-/// Into a link, this way.
+/// The entry to a link in this direction.
 pub(crate) fn entry(link: &Link, way: Way) -> Target {
     let name = link.core_name(way);
     match (&link.medium, way) {

@@ -1,11 +1,13 @@
-//! Traces: what a link does over time, as it was measured or made up.
+//! Traces: the behaviour of a link over time, measured or synthetic.
 //!
-//! A [`Trace`] has columns (rate, delay, loss, duplicates, queue bound), each a list of instants and values: a value
-//! holds from its instant to the next one of its column. Or it has opportunities in place of a rate: the instants at
-//! which a mahimahi trace lets 1504 bytes go. Instants count from the trace's own beginning, in nanoseconds; each column
-//! has a value there. The length says when the trace is over, and [`Then`] what comes after that.
+//! A [`Trace`] has columns (rate, delay, loss, duplicates, queue bound). Each is a list of instants and
+//! values; a value holds from its instant to the next one of its column. Instead of a rate, a trace may
+//! have opportunities: the instants at which a mahimahi trace lets 1504 bytes pass. Instants count from the
+//! start of the trace in nanoseconds; each column has a value at the start. The length is the end of the
+//! trace, and [`Then`] what happens after it.
 //!
-//! Formats: see [`Format`] and `docs/traces.md`. What a file says that a trace cannot is told by [`Trace::remarks`].
+//! Formats: see [`Format`] and `docs/traces.md`. [`Trace::remarks`] lists what a file has and a trace
+//! cannot express.
 //!
 //! ```
 //! use narrows_scenario::trace::Trace;
@@ -45,16 +47,16 @@ use crate::source::Source;
 /// A millisecond in nanoseconds.
 const MILLISECOND: u64 = 1_000_000;
 
-/// Bytes of one opportunity of a mahimahi trace.
+/// Bytes per opportunity of a mahimahi trace.
 pub const OPPORTUNITY: u64 = 1504;
 
-/// The instants at which a value begins to hold, and the values. Instants go up; the first one is zero.
+/// Values, each with the instant at which it takes effect. Instants increase; the first one is zero.
 pub type Column<T> = Vec<(Time, T)>;
 
-/// The same where nothing is added to them any more: all links that follow the trace share them.
+/// A complete column, shared by all links that follow the trace.
 pub(crate) type Points<T> = Arc<[(Time, T)]>;
 
-/// What a link does over time.
+/// The behaviour of a link over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     format: Format,
@@ -69,26 +71,26 @@ pub struct Trace {
     remarks: Vec<String>,
 }
 
-/// What comes after the end of a trace.
+/// What happens after the end of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
-    /// The trace from its beginning, again and again.
+    /// The trace repeats.
     Loop,
     /// The last values stay.
     #[default]
     Hold,
-    /// What held without the trace.
+    /// The link's settings without the trace apply.
     End,
 }
 
 impl Trace {
-    /// The names of the columns that there are; `rate` stands for opportunities, too.
+    /// The names of all columns; `rate` includes opportunities.
     pub const COLUMNS: [&str; 5] = ["rate", "delay", "loss", "duplicate", "queue"];
 
-    /// Reads a trace. `name` is the file's, for errors and for guessing the format where none is given.
+    /// Parses a trace. `name` is that of the file, for errors and to guess the format if none is given.
     ///
     /// # Errors
-    /// What is wrong with the file: the line, what was found there and what is allowed.
+    /// If the file is invalid: the error has the line, what was found there, and what is allowed.
     pub fn read(name: &str, bytes: &[u8], format: Option<Format>) -> Result<Self, ScenarioError> {
         Source::read(name, bytes, |source| {
             let format = match format {
@@ -99,7 +101,7 @@ impl Trace {
         })
     }
 
-    /// An empty trace, to put columns into.
+    /// An empty trace, to which columns are added.
     fn new(format: Format, length: Duration) -> Self {
         Self {
             format,
@@ -115,8 +117,8 @@ impl Trace {
         }
     }
 
-    /// A trace of measurements: a delay and a probability of loss in each interval, the first of them at the beginning.
-    /// Nothing where there is no interval or the length is zero.
+    /// A trace from measurements: a delay and a loss probability for each interval, starting at zero.
+    /// `None` if there are no intervals or the length is zero.
     pub fn measured(
         delay: Column<Duration>,
         loss: Column<Probability>,
@@ -132,7 +134,7 @@ impl Trace {
         (whole && length > Duration::ZERO).then_some(trace)
     }
 
-    /// The names of the columns that it has, of [`Trace::COLUMNS`].
+    /// The names of its columns, out of [`Trace::COLUMNS`].
     pub fn columns(&self) -> Vec<&'static str> {
         let there = [
             self.rate.is_some() || self.opportunities.is_some(),
@@ -144,10 +146,10 @@ impl Trace {
         Self::COLUMNS.into_iter().zip(there).filter_map(|(name, is_there)| is_there.then_some(name)).collect()
     }
 
-    /// The same with these columns only.
+    /// The trace with these columns only.
     ///
     /// # Errors
-    /// Which name is none of [`Trace::COLUMNS`], or of nothing that the trace has.
+    /// If a name is not in [`Trace::COLUMNS`], or the trace does not have that column.
     pub fn only(&self, names: &[&str]) -> Result<Self, String> {
         let there = self.columns();
         for name in names {
@@ -170,29 +172,29 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The format that it was read from.
+    /// The format of its file.
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// When it is over, or one period where it repeats. Above zero.
+    /// Its length, or its period if it repeats. Above zero.
     pub const fn length(&self) -> Duration {
         self.length
     }
 
-    /// What comes after its end unless a scenario says otherwise: mahimahi traces and endless patterns repeat, all others
-    /// hold their last values.
+    /// Default for what happens after its end: mahimahi traces and endless patterns repeat, all others hold
+    /// their last values.
     pub const fn then(&self) -> Then {
         self.then
     }
 
-    /// Bits a second.
+    /// Rate in bits per second.
     pub fn rate(&self) -> Option<&[(Time, Rate)]> {
         self.rate.as_deref()
     }
 
-    /// When [`OPPORTUNITY`] bytes may go, in place of a rate. What is not used is lost. Several may be at one instant;
-    /// the last is at [`Trace::length`].
+    /// The instants at which [`OPPORTUNITY`] bytes may pass, instead of a rate. Unused ones are lost.
+    /// Several may be at one instant; the last one is at [`Trace::length`].
     pub fn opportunities(&self) -> Option<&[Time]> {
         self.opportunities.as_deref()
     }
@@ -202,29 +204,29 @@ impl Trace {
         self.delay.as_deref()
     }
 
-    /// The share of packets that is lost on the wire.
+    /// Share of packets lost on the wire.
     pub fn loss(&self) -> Option<&[(Time, Probability)]> {
         self.loss.as_deref()
     }
 
-    /// The share of packets that arrive twice.
+    /// Share of packets duplicated.
     pub fn duplicate(&self) -> Option<&[(Time, Probability)]> {
         self.duplicate.as_deref()
     }
 
-    /// How much may wait for the wire.
+    /// Queue bound.
     pub fn bound(&self) -> Option<&[(Time, Bound)]> {
         self.bound.as_deref()
     }
 
-    /// What the file says that this trace cannot, and what was taken for granted.
+    /// Content of the file that a trace cannot express, and assumptions made.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 }
 
 impl Then {
-    /// As it is named in scenarios.
+    /// Its name in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Loop => "loop",

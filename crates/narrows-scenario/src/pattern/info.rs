@@ -1,4 +1,4 @@
-//! What a pattern comes to, in numbers.
+//! Statistics of a pattern.
 
 use std::fmt;
 
@@ -7,55 +7,55 @@ use serde::Serialize;
 
 use crate::pattern::{Content, Pattern};
 
-/// What a pattern comes to.
+/// Statistics of a pattern.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PatternInfo {
     /// `loss`, `bit-errors`, `delay` or `rate`.
     pub about: &'static str,
     /// `packet`, `millisecond` or `bit`.
     pub per: &'static str,
-    /// How many places it has until it begins anew.
+    /// Number of places until it repeats.
     pub length: u64,
-    /// Of losses and bit errors.
+    /// For losses and bit errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hits: Option<Hits>,
-    /// Of delays, in seconds, and rates, in bits a second.
+    /// For delays in seconds, and rates in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Values>,
 }
 
-/// The places that are hit.
+/// Statistics of the places that are hit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Hits {
-    /// How many.
+    /// Number of places.
     pub places: u64,
-    /// Of all places.
+    /// Share of all places.
     pub share: f64,
-    /// Rows of them; what reaches over the end into the beginning is two.
+    /// Number of bursts: runs of consecutive hits; a run from the end on into the start counts as two.
     pub bursts: u64,
-    /// Their mean length.
+    /// Mean burst length.
     pub mean_burst: Option<f64>,
-    /// The longest.
+    /// Longest burst.
     pub longest_burst: u64,
-    /// The longest row that is not hit.
+    /// Longest run of places that are not hit.
     pub longest_gap: u64,
 }
 
-/// Values that hold for a while.
+/// Statistics of values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Values {
-    /// How many there are, one after the other.
+    /// Number of values, including the first.
     pub changes: usize,
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// Over all places; nothing where one is without a limit.
+    /// Mean over all places; `None` if one is unlimited.
     pub mean: Option<f64>,
-    /// The greatest; nothing where one is without a limit.
+    /// Maximum; `None` if one is unlimited.
     pub max: Option<f64>,
 }
 
 impl Pattern {
-    /// What it comes to.
+    /// Statistics of the pattern.
     pub fn info(&self) -> PatternInfo {
         let (mut hits, mut values) = (None, None);
         match &self.content {

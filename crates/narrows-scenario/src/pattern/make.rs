@@ -1,4 +1,4 @@
-//! Patterns, made.
+//! Generates patterns.
 
 use std::ops::Range;
 
@@ -10,61 +10,62 @@ use crate::problem::{Problem, ScenarioError};
 use crate::source::{MOST_POINTS, Source};
 use crate::units::{self, Share};
 
-/// Places of a random pattern: each is drawn for.
+/// Maximum number of places of a random pattern, as each needs a draw.
 const MOST_DRAWN: u64 = 1_000_000_000;
 
-/// Why a pattern cannot be made.
+/// Why a pattern cannot be generated.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CannotMake {
-    /// What it is about has no such places.
+    /// The property has no places of this unit.
     #[error("a pattern of {about} is not per {per}")]
     Places {
-        /// What it is about.
+        /// The property.
         about: About,
-        /// What its places would be.
+        /// The unit of places.
         per: Per,
     },
-    /// It has no places, or too many.
+    /// There are no places, or too many.
     #[error("a length of {0} places: from 1 to {LONGEST}, or {MOST_DRAWN} where places are drawn")]
     Length(u64),
-    /// Only hits are drawn.
+    /// Only hits can be random.
     #[error("only losses and bit errors are drawn at random: give a pattern of {0} as runs or a list")]
     NoHits(About),
-    /// The rate is one, or the mean burst shorter than it can be.
+    /// The rate is one, or the mean burst is shorter than possible.
     #[error(
         "bursts of mean length {burst} cannot cover {rate} of all places: the mean must be at least {least:.3}"
     )]
     Burst {
         /// The share of places.
         rate: Share,
-        /// The mean burst that was asked for.
+        /// The requested mean burst length.
         burst: f64,
-        /// The shortest mean burst at this rate.
+        /// The minimum mean burst length at this rate.
         least: f64,
     },
-    /// A share that is no share, and the like.
+    /// An invalid share, or another error in a text.
     #[error(transparent)]
     Text(#[from] ScenarioError),
 }
 
-/// Places hit at random.
+/// Parameters of random hits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Random {
-    /// The share of places that are hit, in the long run.
+    /// Long-run share of places that are hit.
     pub rate: Share,
-    /// How many are hit in a row in the mean, geometrically distributed; nothing for independent ones, which come to
-    /// 1/(1 − rate).
+    /// Mean burst length, with a geometric distribution; `None` for independent hits, whose mean is 1/(1 −
+    /// rate).
     pub burst: Option<f64>,
-    /// The seed of the draws.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
 impl Pattern {
-    /// Places hit at random: a chain of two states, of which the one is hit. With mean burst b and share r it is left with
-    /// probability 1/b and entered with r/(b·(1 − r)), and begins in its long-run law.
+    /// A pattern of random hits: a two-state Markov chain in which one state is hit. With mean burst b and
+    /// share r, it leaves that state with probability 1/b and enters it with r/(b·(1 − r)). It starts in
+    /// its stationary distribution.
     ///
     /// # Errors
-    /// When there can be no such pattern.
+    /// If such a pattern is impossible.
     pub fn random(about: About, per: Per, length: u64, random: &Random) -> Result<Self, CannotMake> {
         check(about, per, length)?;
         if length > MOST_DRAWN {
@@ -86,7 +87,7 @@ impl Pattern {
         let mut hits: Vec<Range<u64>> = Vec::new();
         for place in 0..length {
             if place > 0 {
-                // A draw of its own for each block of 2²⁰ places: a draw's words are numbered in 23 bits.
+                // Each block of 2²⁰ places has its own draw, as the words of a draw have 23-bit numbers.
                 if place.is_multiple_of(1 << 20) {
                     draw = Stream::new(Seed(random.seed), "pattern", about.name()).nth(place >> 20);
                 }
@@ -102,10 +103,10 @@ impl Pattern {
         Self::of_hits(about, per, length, hits)
     }
 
-    /// Of places, as they stand in a file: `11-15, 400`, or `1 10ms, 51 30ms`.
+    /// A pattern from places, written as in a file: `11-15, 400`, or `1 10ms, 51 30ms`.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// If the places are invalid.
     pub fn at(about: About, per: Per, length: u64, places: &str) -> Result<Self, CannotMake> {
         check(about, per, length)?;
         let read = |source: &Source<'_>| {
@@ -121,11 +122,11 @@ impl Pattern {
         Ok(Self { per, length, content: Source::read("the places", places.as_bytes(), read)? })
     }
 
-    /// Of runs, each a number of places and what happens there: `100 pass, 5 hit`, or `50 10ms, 50 30ms`. Its length is
-    /// all of them together.
+    /// A pattern from runs, each a number of places and the event there: `100 pass, 5 hit`, or `50 10ms, 50
+    /// 30ms`. Its length is their sum.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// If the runs are invalid.
     pub fn runs(about: About, per: Per, runs: &str) -> Result<Self, CannotMake> {
         check(about, per, 1)?;
         let spans = |source: &Source<'_>| {
@@ -144,11 +145,11 @@ impl Pattern {
         Ok(Self { per, length, content })
     }
 
-    /// Of a list with a line for each place: `0` or `pass`, `1` or `hit`, or a delay or a rate with its unit. Lines that are
-    /// empty or begin with `#` are none.
+    /// A pattern from a list with one line per place: `0` or `pass`, `1` or `hit`, or a delay or rate with
+    /// its unit. Empty lines and lines that start with `#` are skipped.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the list is invalid.
     pub fn list(about: About, per: Per, name: &str, bytes: &[u8]) -> Result<Self, CannotMake> {
         check(about, per, 1)?;
         let spans = |source: &Source<'_>| {
@@ -180,7 +181,7 @@ fn check(about: About, per: Per, length: u64) -> Result<(), CannotMake> {
     }
 }
 
-/// What spans of places come to, and their length together.
+/// The content for spans of places, and their total length.
 fn content(source: &Source<'_>, about: About, spans: &[(u64, &str)]) -> Result<(u64, Content), Problem> {
     if spans.is_empty() {
         return Err(source.empty());
@@ -225,7 +226,7 @@ fn content(source: &Source<'_>, about: About, spans: &[(u64, &str)]) -> Result<(
     ))
 }
 
-/// Only a value that is another than before is a change.
+/// Adds a change only if the value differs from the previous one.
 fn push<T: PartialEq>(changes: &mut Vec<(u64, T)>, place: u64, end: u64, value: T) {
     if end > place && changes.last().is_none_or(|last| last.1 != value) {
         changes.push((place, value));

@@ -1,4 +1,4 @@
-//! Pattern files, read.
+//! Parses pattern files.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use crate::source::{MOST_POINTS, Source};
 use crate::units;
 
 impl Pattern {
-    /// Reads a pattern. `name` is the file's, for errors.
+    /// Parses a pattern. `name` is that of the file, for errors.
     ///
     /// # Errors
-    /// What is wrong with the file: the line, what was found there and what is allowed.
+    /// If the file is invalid: the error has the line, what was found there, and what is allowed.
     pub fn read(name: &str, bytes: &[u8]) -> Result<Self, ScenarioError> {
         Source::read(name, bytes, parse)
     }
 }
 
-/// What the lines before the places say, with where they say it.
+/// The header lines, with their positions.
 #[derive(Default)]
 struct Head<'a> {
     about: Option<(About, &'a str)>,
@@ -48,7 +48,7 @@ pub(crate) fn parse(source: &Source<'_>) -> Result<Pattern, Problem> {
     }
     let content = match content {
         Some(content) => content,
-        // Of losses there may be none.
+        // A loss pattern may have no places.
         None => head.content(source, source.text.get(..0).unwrap_or_default())?,
     };
     let (Some((_, _)), Some((per, _)), Some(length)) = (head.about, head.per, head.length) else {
@@ -63,7 +63,7 @@ pub(crate) fn parse(source: &Source<'_>) -> Result<Pattern, Problem> {
 }
 
 impl<'a> Head<'a> {
-    /// A line that begins with a word.
+    /// Parses a line that starts with a word.
     fn line(&mut self, source: &Source<'_>, line: &'a str) -> Result<(), Problem> {
         let (word, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let value = value.trim();
@@ -99,7 +99,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// What the places will be in, now that all is known. `at` is where something is missing if it is.
+    /// The empty content of the type that the header declares. Errors about missing lines point at `at`.
     fn content(&self, source: &Source<'_>, at: &str) -> Result<Content, Problem> {
         let missing = |line: &str| {
             let problem = Problem::new(format!("the line `{line}` is missing")).at(&source.span(at));
@@ -119,7 +119,7 @@ impl<'a> Head<'a> {
 }
 
 impl Content {
-    /// Without a place.
+    /// No places.
     pub(super) const fn empty(about: About) -> Self {
         match about {
             About::Loss => Self::Loss(Vec::new()),
@@ -129,7 +129,7 @@ impl Content {
         }
     }
 
-    /// Whether it lacks what holds from the beginning on. Of losses and bit errors there may be none.
+    /// Whether the value at the start is missing. Losses and bit errors may be empty.
     pub(super) fn says_nothing(&self) -> bool {
         match self {
             Self::Loss(_) | Self::BitErrors(_) => false,
@@ -138,7 +138,7 @@ impl Content {
         }
     }
 
-    /// A line that begins with a place.
+    /// Parses a line that starts with a place.
     pub(super) fn line(&mut self, source: &Source<'_>, line: &str, length: u64) -> Result<(), Problem> {
         let count = match self {
             Self::Loss(hits) | Self::BitErrors(hits) => {
@@ -212,7 +212,7 @@ fn push_change<T>(
     Ok(changes.len())
 }
 
-/// A place, from 0 on.
+/// Parses a place, counted from 0.
 fn place(source: &Source<'_>, text: &str, length: u64) -> Result<u64, Problem> {
     match source.whole(text, LONGEST, "the number of a place")? {
         0 => Err(source.expected(text, "a place: they count from 1")),

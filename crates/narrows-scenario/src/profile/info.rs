@@ -1,4 +1,4 @@
-//! What a profile comes to, in numbers.
+//! Statistics of a profile.
 
 use std::fmt;
 
@@ -7,48 +7,48 @@ use serde::Serialize;
 
 use super::Profile;
 
-/// What a profile comes to.
+/// Statistics of a profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProfileInfo {
-    /// What it is called, if it says so.
+    /// Name, if given.
     pub name: Option<String>,
-    /// Bits a second, if it says so.
+    /// Rate in bits per second, if given.
     pub rate_bps: Option<u64>,
-    /// The corners of the curve.
+    /// Number of points of the polyline.
     pub points: usize,
-    /// At how many probabilities the curve is looked up.
+    /// Number of probabilities at which the polyline is sampled.
     pub samples: usize,
-    /// The shortest extra air time, in nanoseconds.
+    /// Minimum extra air time in nanoseconds.
     pub min_ns: u64,
-    /// The mean over all packets.
+    /// Mean extra air time over all packets, in nanoseconds.
     pub mean_ns: f64,
-    /// The longest.
+    /// Maximum extra air time in nanoseconds.
     pub max_ns: u64,
-    /// The probability from which on packets are lost.
+    /// The probability above which packets are lost.
     pub loss_level: f64,
-    /// The share of packets that are lost, after their time.
+    /// Share of packets lost, after their air time.
     pub loss: f64,
-    /// What a backlogged link of this rate carries, where the profile has one.
+    /// Capacity of a backlogged link with the profile's rate, if the profile has a rate.
     pub throughput: Vec<ProfileThroughput>,
-    /// What was taken for granted.
+    /// Assumptions made.
     pub remarks: Vec<String>,
 }
 
-/// What a backlogged link carries of packets of one length.
+/// Capacity of a backlogged link for packets of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProfileThroughput {
-    /// Bytes of a packet, as the link counts them.
+    /// Packet length in bytes, as the link counts it.
     pub bytes: u32,
-    /// For how long it holds the link on average, in nanoseconds.
+    /// Mean time on the link in nanoseconds.
     pub each_ns: f64,
-    /// Packets a second, those lost left out.
+    /// Packets per second, without lost ones.
     pub packets_per_second: f64,
-    /// Their bits a second.
+    /// Rate of these packets in bits per second.
     pub rate_bps: f64,
 }
 
 impl Profile {
-    /// What it comes to.
+    /// Statistics of the profile.
     pub fn info(&self) -> ProfileInfo {
         let times = self.air_time.times();
         ProfileInfo {
@@ -66,7 +66,7 @@ impl Profile {
         }
     }
 
-    /// A sentence where packets hold a link of this rate for longer than their bits by orders of magnitude.
+    /// A warning, if packets occupy a link with this rate for orders of magnitude longer than their bits.
     pub(crate) fn slows(&self, rate: Rate) -> Option<String> {
         const MUCH: f64 = 100.0;
         let bits = 1500.0 * 8.0 / rate.bits_per_second() as f64;
@@ -81,8 +81,8 @@ impl Profile {
         })
     }
 
-    /// What a backlogged link of the profile's rate carries of packets of this length, as the link counts it; nothing where
-    /// the profile has no rate.
+    /// Capacity of a backlogged link with the profile's rate for packets of this length, as the link counts
+    /// it; `None` if the profile has no rate.
     pub fn throughput(&self, bytes: u32) -> Option<ProfileThroughput> {
         let bits = f64::from(bytes) * 8.0;
         let each = self.mean_seconds() + bits / self.rate?.bits_per_second() as f64;

@@ -1,4 +1,4 @@
-//! The file of a profile, line by line.
+//! Parses profile files line by line.
 
 use narrows_core::{AirTime, Duration, Probability, Rate};
 
@@ -8,16 +8,16 @@ use crate::problem::{Found, Problem};
 use crate::source::Source;
 use crate::units::MOST_BITS;
 
-/// What stands before the points, and the word for the rate that the paper has.
+/// Words before the points; `bandwidth` is the paper's word for the rate.
 const KEYS: [&str; 5] = ["name", "bw", "loss-level", "samples", "bandwidth"];
 
-/// A probability is read as so many 10⁻¹⁹.
+/// Probabilities are in units of 10⁻¹⁹.
 const ONE: u64 = 10_000_000_000_000_000_000;
 
-/// Units of times, each as a power of ten of a nanosecond; `s` comes last, as others end with it.
+/// Units of time, as powers of ten of a nanosecond. `s` is last, as other units end with it.
 const UNITS: [(&str, i32); 6] = [("ns", 0), ("us", 3), ("µs", 3), ("μs", 3), ("ms", 6), ("s", 9)];
 
-/// What has been read, each with the word that says it.
+/// The values read so far, each with its word in the text.
 struct Reader<'s, 't> {
     source: &'s Source<'t>,
     name: Option<&'t str>,
@@ -27,20 +27,20 @@ struct Reader<'s, 't> {
     /// Whether the probability comes first.
     order: Option<(&'t str, bool)>,
     points: Vec<Point<'t>>,
-    /// The unit of times without one, where the line with the names of the columns says it in a comment, as the paper's own
-    /// file does (`prob delay # delay in us`).
+    /// The unit of times without one, if the line with the column names gives it in a comment, as in the
+    /// paper's own file (`prob delay # delay in us`).
     unit: Option<(&'static str, i32)>,
-    /// Whether a time has none.
+    /// Whether some time has no unit.
     has_bare: bool,
 }
 
-/// The power of ten of a nanosecond that a time without a unit counts in: milliseconds, as in Dummynet.
+/// Default unit of times, as a power of ten of a nanosecond: milliseconds, as in Dummynet.
 const BARE: i32 = 6;
 
 struct Point<'t> {
     probability: Probability,
     time: Duration,
-    /// The probability as it is written.
+    /// The probability as written.
     word: &'t str,
 }
 
@@ -157,7 +157,7 @@ impl<'t> Reader<'_, 't> {
         Ok(Duration::from_nanos(nanos))
     }
 
-    /// A rate as ipfw has it: bits or bytes a second, with K, M or G; 0 is without a limit.
+    /// A rate in ipfw's format: bits or bytes per second, with K, M or G; 0 is unlimited.
     fn rate(&self, word: &'t str) -> Result<Rate, Problem> {
         const WHAT: &str = "a rate such as 2Mbit/s, 5.5Mbit/s or 250KByte/s";
         let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
@@ -246,7 +246,8 @@ impl<'t> Reader<'_, 't> {
         Ok(profile)
     }
 
-    /// The problem with a point of a larger probability whose time is shorter; it is shown where the later of the two is.
+    /// The problem with a point that has a larger probability but a shorter time, shown at the later point
+    /// in the file.
     fn goes_down(&self, low: &Point<'_>, high: &Point<'_>) -> Problem {
         let place = |point: &Point<'_>| self.source.span(point.word);
         let later = if place(low).start > place(high).start { low } else { high };
@@ -259,7 +260,7 @@ impl<'t> Reader<'_, 't> {
     }
 }
 
-/// Keeps a value that may be said once.
+/// Stores a value that may be given once.
 fn once<T>(source: &Source<'_>, place: &mut Option<T>, key: &str, value: T) -> Result<(), Problem> {
     match place.replace(value) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Distribution functions as points: `delay,probability` a row, straight lines between them.
+//! Distribution functions as points: one `delay,probability` per row, interpolated linearly.
 
 use narrows_core::Duration;
 
@@ -7,11 +7,12 @@ use super::histogram::time;
 use super::quantity::{self, TimeUnit, is_name};
 use super::rows::{self, Separator};
 
-/// Reads the points of a distribution function, the last of which has probability 1. `file` is its name, for errors,
-/// and `unit` that of delays that stand without one. Probabilities are from 0 to 1, or in percent with `%`.
+/// Reads the points of a distribution function, the last of which has probability 1. `file` is its name,
+/// for errors, and `unit` the default unit of delays. Probabilities are from 0 to 1, or in percent with
+/// `%`.
 ///
 /// # Errors
-/// Where a row is none, where delays or probabilities fall, and where the last probability is not 1.
+/// If a row is invalid, delays or probabilities decrease, or the last probability is not 1.
 pub fn read_cdf(
     file: &str,
     bytes: &[u8],

@@ -1,23 +1,24 @@
-//! NetEm's distribution table: iproute2's `.dist` files, as `tc` reads them (`tc/q_netem.c`, `get_distribution`) and
-//! `maketable` writes them (`netem/maketable.c`).
+//! NetEm's distribution tables: iproute2's `.dist` files, as `tc` reads them (`tc/q_netem.c`,
+//! `get_distribution`) and `maketable` writes them (`netem/maketable.c`).
 //!
-//! Whole numbers from −32768 to 32767 with white space between them; 8192 stands for one standard deviation. The kernel
-//! takes up to 16,384 of them and draws each with the same probability, so a table that is sorted is the inverse of a
-//! distribution function. `tc` drops the rest of a line from the first word that is no number; here that is an error.
+//! Whole numbers from −32768 to 32767, separated by white space; 8192 stands for one standard deviation.
+//! The kernel accepts up to 16,384 numbers and draws each with equal probability, so a sorted table is the
+//! inverse of a distribution function. `tc` ignores the rest of a line after the first word that is not a
+//! number; here that is an error.
 
 use super::error::TableError;
 use super::rows;
 
-/// The kernel takes no longer table (`sch_netem.c`, `NETEM_DIST_MAX`).
+/// Maximum length of a table in the kernel (`sch_netem.c`, `NETEM_DIST_MAX`).
 pub const MOST_ENTRIES: usize = 16_384;
 
-/// How many numbers `maketable` prints on a line.
+/// Numbers per line in the output of `maketable`.
 const ON_A_LINE: usize = 8;
 
 /// Reads a `.dist` file. `file` is its name, for errors.
 ///
 /// # Errors
-/// Where a word is no whole number of 16 bits, and where there is no number or more than [`MOST_ENTRIES`].
+/// If a word is not a whole number of 16 bits, or there is no number or more than [`MOST_ENTRIES`].
 pub fn read_dist(file: &str, bytes: &[u8]) -> Result<Vec<i16>, TableError> {
     let mut table = Vec::new();
     for (line, text) in rows::lines(rows::text(file, bytes)?) {
@@ -43,7 +44,7 @@ pub fn read_dist(file: &str, bytes: &[u8]) -> Result<Vec<i16>, TableError> {
     }
 }
 
-/// The file for a table, laid out as `maketable` does: a comment, then eight numbers a line.
+/// The file for a table in the layout of `maketable`: a comment, then eight numbers per line.
 pub fn write_dist(comment: &str, table: &[i16]) -> String {
     let mut text: String = comment.lines().map(|line| format!("# {line}\n")).collect();
     for row in table.chunks(ON_A_LINE) {

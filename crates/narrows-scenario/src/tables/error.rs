@@ -1,8 +1,8 @@
-//! What is wrong with a file of numbers.
+//! Errors in data files.
 
 use crate::problem::Found;
 
-/// A file of numbers that is not understood. It prints on one line: file, line, what was found there, what is allowed.
+/// An error in a data file. Prints one line: file, line, what was found there, what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: {what}", line.map_or(String::new(), |line| format!(":{line}")))]
 pub struct TableError {
@@ -12,12 +12,12 @@ pub struct TableError {
 }
 
 impl TableError {
-    /// The line that is wrong, counted from 1; none where the file as a whole is.
+    /// Line number, from 1; `None` if the error concerns the whole file.
     pub fn line(&self) -> Option<usize> {
         self.line
     }
 
-    /// What is wrong, without the place.
+    /// The error without its place.
     pub fn what(&self) -> &str {
         &self.what
     }

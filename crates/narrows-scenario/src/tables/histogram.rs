@@ -1,8 +1,9 @@
-//! Histograms as users of `sch_delay` have them (DETERMINISTIC6G's NetworkDelayEmulator, `userspace_delay/histograms`).
+//! Histograms in the format of `sch_delay` (DETERMINISTIC6G's NetworkDelayEmulator,
+//! `userspace_delay/histograms`).
 //!
-//! A row is `lower bound,count,unit`, without names at the head; a bin ends where the next begins. So the last row only
-//! ends the one before it, and its count is 0. The unit is `ns` there; any of ours is taken, and a row may leave it out
-//! where it is given for the file.
+//! A row is `lower bound,count,unit`, without a header; a bin ends where the next one starts. So the last
+//! row only ends the bin before it, and has count 0. The original unit is `ns`; here any unit is accepted,
+//! and a row may omit it if the file has a default.
 
 use narrows_core::Duration;
 
@@ -11,11 +12,11 @@ use super::quantity::{self, TimeUnit, is_name};
 use super::rows::{self, Separator};
 use crate::problem::Found;
 
-/// Reads a histogram: (from, to, weight) of each bin, in rising order, without gaps. `file` is its name, for errors,
-/// and `unit` that of bounds that stand without one.
+/// Reads a histogram: (start, end, weight) of each bin, in increasing order, without gaps. `file` is its
+/// name, for errors, and `unit` the default unit of bounds.
 ///
 /// # Errors
-/// Where a row is none, where bounds do not rise, where the last count is not 0, and where all are.
+/// If a row is invalid, bounds do not increase, the last count is not 0, or all counts are 0.
 pub fn read_histogram(
     file: &str,
     bytes: &[u8],
@@ -61,7 +62,7 @@ pub fn read_histogram(
     Ok(rows.windows(2).map(|pair| (pair[0].1, pair[1].1, pair[0].2)).collect())
 }
 
-/// A delay with a unit of its own or of the file's, rounded to a nanosecond.
+/// A delay with its own unit or the file's, rounded to a nanosecond.
 pub(super) fn time(
     file: &str,
     line: usize,

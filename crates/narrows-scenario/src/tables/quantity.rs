@@ -1,4 +1,4 @@
-//! Numbers of such files, and their units.
+//! Numbers and units of data files.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ const UNITS: [(&str, TimeUnit); 6] = [
 ];
 
 impl TimeUnit {
-    /// How many nanoseconds it is.
+    /// The unit in nanoseconds.
     pub fn nanoseconds(self) -> f64 {
         match self {
             Self::Nanoseconds => 1.0,
@@ -56,8 +56,8 @@ impl FromStr for TimeUnit {
     }
 }
 
-/// The number that a text begins with, as the nearest `f64`, and what follows it without spaces around. `nan` and `inf`
-/// are no numbers.
+/// Splits off the number at the start of a text, as the nearest `f64`, from the trimmed rest. `nan` and
+/// `inf` are not numbers.
 pub(super) fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let bytes = text.as_bytes();
@@ -77,7 +77,7 @@ pub(super) fn split(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then(|| (number, text[end..].trim()))
 }
 
-/// Whether a text can be the head of a column: a word that somebody may have meant for a number is none.
+/// Whether a text can be a column name. A word that may be meant as a number cannot.
 pub(super) fn is_name(text: &str) -> bool {
     let word = text.trim().to_lowercase();
     word.starts_with(|c: char| c.is_alphabetic() || c == '_')

@@ -1,4 +1,4 @@
-//! Lines that say something, with their numbers, and their fields.
+//! Lines with content, with their numbers, and their fields.
 
 use super::error::TableError;
 use super::quantity::is_name;
@@ -6,7 +6,7 @@ use super::quantity::is_name;
 /// A line's number, from 1, and its text.
 pub(super) type Line<'a> = (usize, &'a str);
 
-/// The file's text. A byte order mark at its beginning, as spreadsheets write it, is left out.
+/// The file's text, without the byte order mark that spreadsheets write at its start.
 pub(super) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, TableError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
@@ -15,13 +15,13 @@ pub(super) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, TableErro
     })
 }
 
-/// Lines that are neither empty nor begin with `#`.
+/// Lines that are not empty and do not start with `#`.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// What stands between the fields of a file: the same in all its lines.
+/// The field separator of a file, the same in all its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separator {
     Character(char),
@@ -29,12 +29,13 @@ pub(super) enum Separator {
 }
 
 impl Separator {
-    /// The one that this line has.
+    /// The separator that this line uses.
     pub(super) fn of(line: &str) -> Self {
         [',', ';', '\t'].into_iter().find(|c| line.contains(*c)).map_or(Self::Space, Self::Character)
     }
 
-    /// The fields of a line, without quotes. A blank between a number and its unit is none between fields.
+    /// The fields of a line, without quotes. A space between a number and its unit does not separate
+    /// fields.
     pub(super) fn fields(self, line: &str) -> Vec<&str> {
         match self {
             Self::Character(separator) => {

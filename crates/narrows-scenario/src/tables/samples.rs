@@ -1,4 +1,4 @@
-//! Measured values: a number a line, or a column of a file with columns.
+//! Measured samples: one number per line, or a column of a file with columns.
 
 use narrows_core::Duration;
 
@@ -7,54 +7,54 @@ use super::quantity::{self, TimeUnit, is_name};
 use super::rows::{self, Separator};
 use crate::problem::{Found, nearest, one_of};
 
-/// No delay is longer than a day; a file that says so has another unit.
+/// Maximum delay, a day; longer ones indicate a wrong unit.
 pub(super) const LONGEST: f64 = 86_400e9;
 
-/// Which numbers of a file are meant, and in which unit they are.
+/// Selects the numbers of a file, and their unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleColumn {
-    /// The unit of numbers that stand without one. `None`: each number has its own, as in `1.5ms`.
+    /// Unit of numbers without one. `None`: each number has its own, as in `1.5ms`.
     pub unit: Option<TimeUnit>,
-    /// The name at the head of the column, or its number from 1. `None`: the only one.
+    /// The name of the column, or its number from 1. `None`: the only column.
     pub name: Option<String>,
-    /// The numbers are no delays but bare ones of any sign and scale, of which the shape of their distribution is
-    /// wanted.
+    /// Whether the numbers are not delays but plain numbers of any sign and scale, used for the shape of
+    /// their distribution.
     pub plain: bool,
 }
 
 /// Values in the order of the file; at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
-    /// As in the file, or in nanoseconds where each had a unit of its own.
+    /// The numbers as in the file, or in nanoseconds if each has its own unit.
     pub values: Vec<f64>,
-    /// The unit of `values`; none for plain numbers.
+    /// Unit of `values`; `None` for plain numbers.
     pub unit: Option<TimeUnit>,
-    /// The line on which each stands, from 1.
+    /// The line number of each value, from 1.
     pub lines: Vec<usize>,
 }
 
 impl Samples {
-    /// In nanoseconds; plain numbers as they are.
+    /// The values in nanoseconds; plain numbers unchanged.
     pub fn nanoseconds(&self) -> Vec<f64> {
         let scale = self.unit.map_or(1.0, TimeUnit::nanoseconds);
         self.values.iter().map(|value| value * scale).collect()
     }
 
-    /// Rounded to nanoseconds.
+    /// The values rounded to nanoseconds.
     pub fn durations(&self) -> Vec<Duration> {
-        // Delays are checked to lie from 0 to a day; the cast keeps plain numbers in the range.
+        // Delays are checked to be from 0 to a day; the cast clamps plain numbers.
         self.nanoseconds().into_iter().map(|value| Duration::from_nanos(value.round() as u64)).collect()
     }
 }
 
 /// Reads a file of samples. `file` is its name, for errors.
 ///
-/// Columns are separated by commas, semicolons, tabs or blanks. A first line of names is left out; a column is chosen
-/// by name or number, and has to be where there are several.
+/// Columns are separated by commas, semicolons, tabs or spaces. A first line of names is skipped. If there
+/// are several columns, one must be chosen by name or number.
 ///
 /// # Errors
-/// Where a line has no number there, or one that is not finite, below zero or longer than a day; where a number has no
-/// unit, or two; where lines have different numbers of columns; where there is no line.
+/// If a line has no number there, or one that is not finite, is negative or longer than a day; if a number
+/// has no unit, or two; if lines have different numbers of columns; if there are no lines.
 pub fn read_samples(file: &str, bytes: &[u8], column: &SampleColumn) -> Result<Samples, TableError> {
     let mut reader = Reader { file, column, shape: None, own_units: None };
     let mut samples = Samples { values: Vec::new(), unit: None, lines: Vec::new() };
@@ -75,11 +75,11 @@ pub fn read_samples(file: &str, bytes: &[u8], column: &SampleColumn) -> Result<S
     Ok(samples)
 }
 
-/// The layout of a file, which its first line settles.
+/// The layout of a file, as determined by its first line.
 struct Shape {
     separator: Separator,
     fields: usize,
-    /// The one that is read.
+    /// The column that is read.
     chosen: usize,
     line: usize,
 }
@@ -88,12 +88,12 @@ struct Reader<'a> {
     file: &'a str,
     column: &'a SampleColumn,
     shape: Option<Shape>,
-    /// Whether numbers have units of their own, and the line that settled it.
+    /// Whether numbers have their own units, and the line that determined it.
     own_units: Option<(usize, bool)>,
 }
 
 impl Reader<'_> {
-    /// The value of a line; none on a line of names.
+    /// The value of a line; `None` for a line of names.
     fn row(&mut self, line: usize, text: &str) -> Result<Option<f64>, TableError> {
         let shape = match &self.shape {
             Some(shape) => shape,

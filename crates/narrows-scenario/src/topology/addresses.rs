@@ -1,4 +1,4 @@
-//! The addresses of the ends: those that were given, or automatic ones that are free.
+//! Addresses of the ends: the configured ones, or free automatic ones.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,7 +9,7 @@ use crate::host::{Address, Host, HostAddress};
 use crate::problem::Problem;
 use crate::router::Router;
 
-/// Gives every end its addresses.
+/// Assigns the addresses of every end.
 pub(super) fn give(ends: &mut [End], hosts: &[Host], routers: &[Router], is_free: &dyn Fn(Address) -> bool) {
     let mut networks: BTreeMap<usize, u16> = BTreeMap::new();
     let mut count = 0u16;
@@ -36,8 +36,8 @@ pub(super) fn give(ends: &mut [End], hosts: &[Host], routers: &[Router], is_free
     }
 }
 
-/// The addresses of one end of a segment. Beyond 10,752 segments IPv4 networks come again; IPv6 has room for the 65,535
-/// ports of a network.
+/// The automatic addresses of one end of a segment. Beyond 10,752 segments, IPv4 networks repeat; IPv6 has
+/// room for the 65,535 ports of a network.
 fn automatic(network: u16, end: u8) -> [Address; 2] {
     let [high, low] = network.to_be_bytes();
     let v4 = Ipv4Addr::new(10, 213 + high % 42, low, end);
@@ -46,23 +46,24 @@ fn automatic(network: u16, end: u8) -> [Address; 2] {
     [Address { ip: IpAddr::V4(v4), prefix: 24 }, Address { ip: IpAddr::V6(v6), prefix: 64 }]
 }
 
-/// Whether the two reach each other without a router.
+/// Whether two addresses reach each other without a router.
 pub(super) fn are_neighbours(a: &Address, b: &Address) -> bool {
     a.network() == b.network() && a.ip != b.ip
 }
 
-/// What is wrong with the addresses.
+/// Checks the addresses.
 pub(super) fn check(ends: &[End], routers: &[Router]) -> Vec<Fault> {
     let faults = strangers(ends);
     if faults.is_empty() && !routers.is_empty() { overlaps(ends) } else { faults }
 }
 
-/// Addresses with which the two ends of a segment cannot reach each other: each must have one in a network of the other's.
+/// Finds segments whose ends cannot reach each other: each end must have an address in a network of the
+/// other.
 fn strangers(ends: &[End]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for end in ends {
         let peer = &ends[end.peer];
-        // Each pair once.
+        // Check each pair once.
         if peer.name <= end.name {
             continue;
         }
@@ -84,18 +85,19 @@ fn strangers(ends: &[End]) -> Vec<Fault> {
     faults
 }
 
-/// Networks of two segments that share addresses: no route could tell them apart. Those that no router touches may.
+/// Finds overlapping networks of two segments, which no route could distinguish. Networks without a router
+/// may overlap.
 fn overlaps(ends: &[End]) -> Vec<Fault> {
     let mut networks: Vec<(Address, usize)> = Vec::new();
     for (index, end) in ends.iter().enumerate() {
         let is_routed = [end, &ends[end.peer]].iter().any(|end| matches!(end.owner, Owner::Router(_)));
         if is_routed {
-            // Both ends of a segment stand for it.
+            // The segment's number, from both of its ends.
             let segment = index.min(end.peer);
             networks.extend(end.addresses.iter().map(|address| (address.network(), segment)));
         }
     }
-    // Sorted so, a network comes right before those within it, but for others within it too.
+    // In this order, a network directly precedes the networks within it, except for others within it.
     networks.sort_by_key(|(network, segment)| (network.ip, network.prefix, *segment));
     networks.dedup();
     let mut faults = Vec::new();
@@ -118,7 +120,7 @@ fn overlaps(ends: &[End]) -> Vec<Fault> {
     faults
 }
 
-/// Whether all addresses of one network are in the other.
+/// Whether one network contains all addresses of the other.
 fn contains(outer: &Address, inner: &Address) -> bool {
     outer.ip.is_ipv4() == inner.ip.is_ipv4()
         && outer.prefix <= inner.prefix

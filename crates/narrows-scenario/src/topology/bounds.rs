@@ -1,7 +1,7 @@
-//! The default bounds of queues: one product of a link's rate and a round trip over it.
+//! Default bounds of queues: one product of a link's rate and a round-trip time.
 //!
-//! The round trip is that of the segment between two hosts; with routers, the longest among those of all pairs of hosts whose
-//! packets pass the link, or where none do, that of the link's own segment.
+//! The round-trip time is that of the segment between two hosts. With routers, it is the longest one of all
+//! pairs of hosts whose packets pass the link or, if there are none, that of the link's own segment.
 
 use super::longest::Line;
 use super::{Hop, Topology};
@@ -9,7 +9,7 @@ use crate::bound::DefaultBound;
 use crate::link::{Link, Medium, Way};
 
 impl Topology {
-    /// Works out the bounds of queues that are given none.
+    /// Computes default bounds.
     pub(crate) fn set_default_bounds(&self, links: &mut [Link]) {
         let longest = self.longest_round_trips(links);
         for end in &self.ends {
@@ -20,7 +20,7 @@ impl Topology {
                 for direction in link.directions_mut(Some(hop.way)) {
                     direction.default_bound = DefaultBound::new(direction.mean_rate(), round_trip);
                 }
-                // Pipes are the same both ways: one way stands for both.
+                // Pipes are the same in both directions, so one direction suffices.
                 if let (Medium::Rules(rules), Way::Up) = (&mut link.medium, hop.way) {
                     rules.set_default_bounds(round_trip);
                 }

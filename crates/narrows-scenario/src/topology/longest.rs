@@ -1,9 +1,10 @@
-//! The longest round trips over each link, for networks with routers.
+//! The longest round-trip times over each link, for networks with routers.
 //!
-//! A fat tree has some thousand times as many paths as links, so that they are not looked at one by one. The routes to one
-//! port form a graph. Where it has no cycle, two passes over it suffice: against the routes, how far each router is from the
-//! port by the longest path; along them, how far packets have come to each router at most. The two and the link between them
-//! make the longest path over that link. Where given routes lead in cycles, the paths to the port are looked at one by one.
+//! A fat tree has about a thousand times as many paths as links, so paths are not enumerated. The routes to
+//! one port form a graph. If it has no cycle, two passes suffice: against the routes, the longest path from
+//! each router to the port; along the routes, the longest path that packets can have taken to each router.
+//! Together with the link between them, they give the longest path over that link. If configured routes
+//! form cycles, the paths to the port are enumerated.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +14,12 @@ use super::segments::Owner;
 use super::{Hop, Port, Topology};
 use crate::link::{Link, Way};
 
-/// For each link and way that routed packets take: the longest round trip, where its delay is known.
+/// The longest round-trip time of each link and direction that routed packets take; `None` if the delay is
+/// unknown.
 pub(super) type RoundTrips = BTreeMap<(usize, Way), Option<Duration>>;
 
-/// The delay along some links: the sum of their means, if all are known, and whether any is given. Of two, the greater is the
-/// longer; one that is unknown counts as shorter than any other.
+/// The delay along some links: the sum of their means, if all are known, and whether any is given. In
+/// comparisons the greater is the longer; an unknown delay counts as shorter than any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Line {
     delay: Option<Duration>,
@@ -30,7 +32,7 @@ impl Line {
 
     pub(super) fn of(hops: &[Hop], links: &[Link]) -> Self {
         hops.iter().fold(Self::NONE, |line, hop| {
-            // What pipes add is for rules to say.
+            // The delay of pipes depends on the rules.
             let Some(direction) = links[hop.link].direction(hop.way) else { return line };
             line.then(Self { delay: direction.mean_delay(), given: direction.says_delay() })
         })
@@ -43,22 +45,22 @@ impl Line {
         }
     }
 
-    /// The sum, if any of it is given and all of it known.
+    /// The sum, if all of it is known and some of it is given.
     pub(super) fn round_trip(self) -> Option<Duration> {
         self.delay.filter(|_| self.given)
     }
 }
 
 impl Topology {
-    /// For each link and way that packets take from one host by routers to another.
+    /// For each link and direction that packets take from one host through routers to another.
     pub(super) fn longest_round_trips(&self, links: &[Link]) -> RoundTrips {
         let lines = self.ends.iter().map(|end| Line::of(&end.hops, links)).collect();
         let ports = self.ports.iter().filter(|port| self.is_routed(port)).collect();
         let mut search = Search { topology: self, links, lines, ports, longest: RoundTrips::new() };
-        // By port that packets go to, and port that they come from: the longest path, if any gets there.
+        // By destination port and source port: the longest path, if any arrives.
         let far: Vec<Vec<Option<Line>>> = search.ports.iter().map(|to| search.far(to)).collect();
         for to in 0..far.len() {
-            // What each source adds: the longest path back to it.
+            // The longest path back to each source.
             let back = |from: usize| far[from][to].unwrap_or(Line::UNKNOWN);
             let sources = (0..far.len()).filter(|&from| far[to][from].is_some());
             search.note_all(to, sources.map(|from| (from, back(from))).collect());
@@ -70,14 +72,14 @@ impl Topology {
 struct Search<'a> {
     topology: &'a Topology,
     links: &'a [Link],
-    /// By end: the delay to its peer.
+    /// The delay from each end to its peer.
     lines: Vec<Line>,
     ports: Vec<&'a Port>,
     longest: RoundTrips,
 }
 
 impl Search<'_> {
-    /// The longest path from each port to this one, if any gets there.
+    /// The longest path from each port to this one, if any arrives.
     fn far(&self, to: &Port) -> Vec<Option<Line>> {
         let graph = Graph::new(self, to);
         let from = |from: &&Port| match &graph {
@@ -88,8 +90,8 @@ impl Search<'_> {
         self.ports.iter().map(from).collect()
     }
 
-    /// Notes the round trips over all links on paths to a port. Each source comes with its path back. The graph is made again:
-    /// those of all ports at once would take as much memory as all routes.
+    /// Records the round-trip times over all links on paths to a port. Each source comes with its path
+    /// back. The graph is rebuilt: storing those of all ports would take as much memory as all routes.
     fn note_all(&mut self, to: usize, sources: Vec<(usize, Line)>) {
         let to = self.ports[to];
         let Ok(graph) = Graph::new(self, to) else {
@@ -100,7 +102,8 @@ impl Search<'_> {
             }
             return;
         };
-        // By router: the longest path back to a source, and from there to the router.
+        // By router: the longest path from the destination back to a source, plus that from the source to
+        // the router.
         let mut come: Vec<Option<Line>> = vec![None; graph.far.len()];
         let pass = |search: &mut Self, come: &mut [Option<Line>], end: usize, line: Line, rest: Line| {
             if let Some(router) = search.router_after(end) {
@@ -114,7 +117,7 @@ impl Search<'_> {
             let line = back.then(self.lines[end]);
             rest.into_iter().for_each(|rest| pass(self, &mut come, end, line, rest));
         }
-        // A router comes after all those that it sends to; so in reverse.
+        // A router comes after all routers that it sends to, so go in reverse.
         for (router, next) in graph.routers.iter().rev() {
             let Some(line) = come[*router] else { continue };
             for &(end, rest) in next {
@@ -131,7 +134,7 @@ impl Search<'_> {
         }
     }
 
-    /// The paths from one port that get to another, one by one, each with its delay.
+    /// All paths from one port that arrive at another, each with its delay.
     fn paths(&self, from: &Port, to: &Port) -> Vec<(Vec<Hop>, Line)> {
         let line = |hops: Vec<Hop>| {
             let line = Line::of(&hops, self.links);
@@ -152,21 +155,21 @@ impl Search<'_> {
 
 /// The routes to one port.
 struct Graph {
-    /// The routers from which packets get there, each with the ends by which it sends and the rest of the path from their
-    /// peers. A router comes after all those that it sends to.
+    /// The routers whose packets arrive there, each with the ends by which it sends and the rest of the
+    /// path from their peers. A router comes after all routers that it sends to.
     routers: Vec<(usize, Vec<(usize, Line)>)>,
-    /// By router: the longest path from there, if any gets there.
+    /// By router: the longest path from there, if any arrives.
     far: Vec<Option<Line>>,
 }
 
-/// Routes lead back to a router that packets passed before.
+/// The routes form a cycle.
 struct Cycle;
 
-/// How far the search is with a router.
+/// Search state of a router.
 #[derive(Clone, Copy, PartialEq)]
 enum Mark {
     New,
-    /// On the path that is being followed.
+    /// On the current path.
     Open,
     Done,
 }
@@ -182,7 +185,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Follows the routes of a router: its longest path, if any gets to the port.
+    /// Follows the routes of a router; returns its longest path, if any reaches the port.
     fn follow(
         &mut self,
         router: usize,

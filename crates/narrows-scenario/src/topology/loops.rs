@@ -1,4 +1,4 @@
-//! Circles: where routes that were given lead packets round and round.
+//! Routing loops, which only configured routes can cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -7,19 +7,19 @@ use super::Topology;
 use super::segments::Owner;
 use crate::router::{Destination, Router};
 
-/// Routers that send packets for some destinations round.
+/// Routers that form a loop for some destinations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Circle {
-    /// The routers, in order; from the last packets go to the first.
+    /// The routers in order; the last one sends to the first.
     pub(crate) routers: Vec<String>,
-    /// Whom the packets are for: hosts, routers and networks.
+    /// The destinations concerned: hosts, routers and networks.
     pub(crate) destinations: BTreeSet<String>,
 }
 
 impl Topology {
-    /// All circles, one for each destination that has any.
+    /// All loops, one for each destination that has any.
     pub(crate) fn circles(&self, routers: &[Router]) -> Vec<Circle> {
-        // Shortest paths have none.
+        // Shortest paths have no loops.
         if routers.iter().all(|router| router.routes.is_empty()) {
             return Vec::new();
         }
@@ -45,7 +45,7 @@ impl Topology {
             .collect()
     }
 
-    /// The routers to which one sends packets for this address.
+    /// The next routers for packets to this address.
     fn next(&self, router: usize, destination: IpAddr) -> Vec<usize> {
         let entry = self.routing.find(router, destination);
         let ways = entry.map_or(&[][..], |entry| &entry.ways).iter();
@@ -56,11 +56,11 @@ impl Topology {
         next.collect()
     }
 
-    /// The first circle for this destination, from its router with the least number on.
+    /// The first loop for this destination, starting at its router with the lowest number.
     fn circle(&self, routers: usize, destination: IpAddr) -> Option<Vec<usize>> {
         let mut done = vec![false; routers];
         for start in 0..routers {
-            // The way from the start to where we are, each with those that are still to be tried from there.
+            // The path so far, each router with the next routers still to be tried.
             let mut way = vec![(start, self.next(start, destination))];
             while let Some((router, open)) = way.last_mut() {
                 let here = *router;

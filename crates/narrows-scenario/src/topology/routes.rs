@@ -1,9 +1,10 @@
-//! Routes: the shortest ways to every segment, and those that were given.
+//! Routes: the shortest paths to every segment, and configured routes.
 //!
-//! The length of a way is the sum of the costs of its links. A router that is an end of a segment sends there directly;
-//! others send towards the nearer end, over the link by which the rest is shortest. Of several such links the first by name
-//! counts, or all with the same weight where the router spreads packets. Every step leads nearer, so that shortest ways have
-//! no loops; routes that were given may. All of it is fixed when the scenario is read: an outage moves no route.
+//! The length of a path is the sum of the costs of its links. A router at an end of a segment sends there
+//! directly; others send towards the nearer end, over the link with the shortest remaining path. If several
+//! links tie, the one whose name sorts first is used, or all of them with equal weight if the router uses
+//! multipath. Every hop reduces the distance, so shortest paths have no loops; configured routes may.
+//! Routes are fixed when the scenario is read: an outage does not change them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -24,30 +25,30 @@ use crate::router::{Destination, Router};
 /// All routes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Routing {
-    /// By router.
+    /// The table of each router.
     tables: Vec<Table>,
-    /// How far each router is from each; nothing where no way leads there.
+    /// The distance from each router to each other; `None` if unreachable.
     distances: Vec<Vec<Option<u64>>>,
     segments: Vec<Segment>,
 }
 
-/// The routes of one router.
+/// The routing table of one router.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Table {
     routes: BTreeMap<Prefix, Entry>,
-    /// The lengths of the prefixes, the longest first.
+    /// The prefix lengths, longest first.
     lengths: Vec<u8>,
 }
 
-/// Where packets of one prefix go.
+/// The next hops of one prefix.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
-    /// The router's ends by which they leave; none where they are for the router itself.
+    /// The router's ends by which packets leave; empty if they are for the router itself.
     pub(super) ways: Vec<(usize, Weight)>,
     pub(super) spread: Spread,
 }
 
-/// A segment with a router at one end or both.
+/// A segment with a router at one or both ends.
 #[derive(Clone, Debug, PartialEq)]
 struct Segment {
     ends: [usize; 2],
@@ -56,12 +57,12 @@ struct Segment {
     networks: BTreeSet<Address>,
 }
 
-/// The most routes of all routers together.
+/// Maximum number of routes of all routers together.
 const MOST_ROUTES: usize = 1_000_000;
-/// The most ends of links at hosts that routers join: every pair of them has a path to look at.
+/// Maximum number of host ends of links to routers: every pair of them is a path to examine.
 const MOST_PORTS: usize = 1000;
 
-/// Refuses networks whose routes nobody would wait for.
+/// Rejects networks whose routes would take too long to compute.
 pub(super) fn check_size(ends: &[End], routers: &[Router]) -> Result<(), Vec<Fault>> {
     let Some(first) = routers.first() else { return Ok(()) };
     let is_router = |end: &End| matches!(end.owner, Owner::Router(_));
@@ -84,7 +85,7 @@ impl Routing {
         if routers.is_empty() {
             return Self::default();
         }
-        // By router: the ends by which it reaches others, in the order of the links' names.
+        // By router: the ends that lead to other routers, in the order of the links' names.
         let mut edges: Vec<Vec<(usize, usize)>> = vec![Vec::new(); routers.len()];
         for (index, end) in ends.iter().enumerate() {
             if let (Owner::Router(from), Owner::Router(to)) = (end.owner, ends[end.peer].owner) {
@@ -106,17 +107,17 @@ impl Routing {
         routing
     }
 
-    /// How many routers there are.
+    /// The number of routers.
     pub(super) fn routers(&self) -> usize {
         self.tables.len()
     }
 
-    /// How far a router is from a segment.
+    /// The distance of a router from a segment.
     fn distance(&self, router: usize, segment: &Segment) -> Option<u64> {
         segment.routers.iter().filter_map(|&end| self.distances[router][end]).min()
     }
 
-    /// The shortest ways of a router to every segment.
+    /// The shortest paths of a router to every segment.
     fn shortest(
         &self,
         router: usize,
@@ -136,7 +137,8 @@ impl Routing {
                         let networks = segment.networks.iter().map(|network| network.prefix());
                         routes.extend(networks.map(|prefix| (prefix, entry.clone())));
                     }
-                    // Behind that end is only what it has itself: nothing goes to and fro between the two.
+                    // Only the router's own segments are behind that end, so packets cannot bounce between
+                    // the two.
                     Owner::Router(_) => {
                         let addresses =
                             peer.addresses.iter().map(|address| Address::host(address.ip).prefix());
@@ -159,7 +161,7 @@ impl Routing {
         routes
     }
 
-    /// The networks that a host reaches best by this end of its.
+    /// The networks that a host reaches best through this end.
     pub(super) fn host_routes(&self, end: usize, ends: &[End]) -> Vec<HostRoute> {
         let here = &ends[end];
         let via = |index: usize| match (ends[index].owner, ends[ends[index].peer].owner) {
@@ -192,7 +194,7 @@ impl Routing {
         routes
     }
 
-    /// Whether packets get from one end to the other, as far as links go.
+    /// Whether the links connect one end to the other.
     pub(super) fn joins(&self, from: &End, to: &End, ends: &[End]) -> bool {
         match (ends[from.peer].owner, ends[to.peer].owner) {
             (Owner::Router(a), Owner::Router(b)) => self.distances[a][b].is_some(),
@@ -200,7 +202,7 @@ impl Routing {
         }
     }
 
-    /// Where a router sends packets to this address.
+    /// Finds the route of a router to this address.
     pub(super) fn find(&self, router: usize, destination: IpAddr) -> Option<&Entry> {
         let Table { routes, lengths } = &self.tables[router];
         let whole = Address::host(destination).prefix();
@@ -230,13 +232,13 @@ impl Routing {
     }
 }
 
-/// Adds the routes that were given, and the router's own addresses, which count for more than anything.
+/// Adds the configured routes, and the router's own addresses, which take precedence over everything.
 fn given(routes: &mut BTreeMap<Prefix, Entry>, number: usize, router: &Router, ends: &[End]) {
     let is_own = |end: &&(usize, &End)| end.1.owner == Owner::Router(number);
     let own: Vec<(usize, &End)> = ends.iter().enumerate().filter(|end| is_own(&end)).collect();
     let addresses =
         |end: &End| end.addresses.clone().into_iter().map(|address| Address::host(address.ip).prefix());
-    // A network that is given counts for more than a name, also where it is one address.
+    // A network takes precedence over a name, even if it is a single address.
     let names_first = |network: bool| {
         router.routes.iter().filter(move |route| matches!(route.to, Destination::Network(_)) == network)
     };
@@ -257,7 +259,7 @@ fn given(routes: &mut BTreeMap<Prefix, Entry>, number: usize, router: &Router, e
     routes.extend(own.iter().flat_map(|(_, end)| addresses(end)).map(|prefix| (prefix, local.clone())));
 }
 
-/// How far a router is from each (Dijkstra).
+/// The distance from a router to each other (Dijkstra).
 fn distances(from: usize, edges: &[Vec<(usize, usize)>], ends: &[End]) -> Vec<Option<u64>> {
     let mut all = vec![None; edges.len()];
     let mut open = BinaryHeap::from([Reverse((0u64, from))]);
@@ -266,13 +268,13 @@ fn distances(from: usize, edges: &[Vec<(usize, usize)>], ends: &[End]) -> Vec<Op
             continue;
         }
         all[router] = Some(distance);
-        // A cost is at most 65,535 for each link, so that no sum comes near 2⁶⁴.
+        // The cost of a link is at most 65,535, so no sum approaches 2⁶⁴.
         open.extend(edges[router].iter().map(|&(end, next)| Reverse((distance + ends[end].cost, next))));
     }
     all
 }
 
-/// The segments that routers are at.
+/// The segments with a router.
 fn segments(ends: &[End]) -> Vec<Segment> {
     let segment = |(index, end): (usize, &End)| {
         let both = [index, end.peer];

@@ -1,4 +1,4 @@
-//! Segments: the ends of links at hosts and routers, and what packets pass from one end to the other.
+//! Segments: the ends of links at hosts and routers, and the path from one end to the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::link::{Link, Way};
 use crate::problem::Problem;
 use crate::router::Router;
 
-/// Whose end it is: its index among the scenario's hosts or routers.
+/// The owner of an end: index among the scenario's hosts or routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     Host(usize),
@@ -24,16 +24,16 @@ pub(crate) struct End {
     pub(crate) owner_name: String,
     /// The first link from here.
     pub(crate) link: String,
-    /// From here to the other end.
+    /// The path to the other end.
     pub(crate) hops: Vec<Hop>,
     /// The index of the other end.
     pub(crate) peer: usize,
-    /// What the links on the way cost together.
+    /// Total cost of the links on the path.
     pub(crate) cost: u64,
     pub(crate) addresses: Vec<Address>,
 }
 
-/// The most links in a row: the most that the engine lets a packet visit.
+/// Maximum number of links in series, the engine's maximum for one packet.
 const LONGEST: usize = 255;
 
 /// Both ends of every segment: those at hosts first, in the order of the hosts, then those at routers.
@@ -45,7 +45,7 @@ pub(crate) fn join(
 ) -> Result<Vec<End>, Vec<Fault>> {
     let mut joined: BTreeMap<&str, Vec<Hop>> = BTreeMap::new();
     for (link, config) in links.iter().enumerate() {
-        // At each end: the hop that leaves from there.
+        // The hop that leaves from each end.
         joined.entry(&config.between[0]).or_default().push(Hop { link, way: Way::Up });
         joined.entry(&config.between[1]).or_default().push(Hop { link, way: Way::Down });
     }
@@ -77,8 +77,8 @@ pub(crate) fn join(
                 if !junction_names.contains(end) {
                     break end;
                 }
-                // A junction joins two links: the next is the one that we did not come by. Both ends of a link
-                // differ, so the two hops are on different links.
+                // A junction connects two links: the next one is the other. The two ends of a link differ,
+                // so the two hops are on different links.
                 let next = joined[end].iter().find(|hop| hop.link != last.link);
                 let Some(&next) = next else { break end };
                 hops.push(next);
@@ -113,7 +113,7 @@ pub(crate) fn join(
     let numbers: BTreeMap<String, usize> =
         ends.iter().enumerate().map(|(index, end)| (end.name.clone(), index)).collect();
     for (end, peer) in ends.iter_mut().zip(peers) {
-        // The walk from there comes here.
+        // The walk from the peer ends here.
         end.peer = numbers[&peer];
     }
     Ok(ends)

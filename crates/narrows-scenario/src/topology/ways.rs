@@ -1,4 +1,4 @@
-//! The ways that packets take from one host to another, hop by hop, and what becomes of them.
+//! The paths that packets take from one host to another, hop by hop, and their outcome.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,51 +8,51 @@ use narrows_core::Spread;
 use super::segments::Owner;
 use super::{Hop, Port, Topology};
 
-/// One way of several.
+/// One of several paths.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WayThrough {
-    /// The share of packets that take it, as far as weights go.
+    /// Share of packets that take it, according to weights.
     pub(crate) share: f64,
-    /// The names of the host and routers, and of the links between them, in turn.
+    /// The names of the host and routers, alternating with those of the links between them.
     pub(crate) names: Vec<String>,
     pub(crate) hops: Vec<Hop>,
-    /// The routers that it passes.
+    /// Number of routers on it.
     pub(crate) routers: u32,
-    /// Whether a router chooses among several ways by flow, or one by packet.
+    /// Whether a router chooses by flow rather than by packet.
     pub(crate) by_flow: bool,
     pub(crate) by_packet: bool,
     pub(crate) outcome: Outcome,
 }
 
-/// Where a way ends.
+/// Outcome of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// At this port.
+    /// Arrives at this port.
     Port(String),
-    /// At a router that it is for.
+    /// Arrives at a router that is the destination.
     Router(String),
-    /// At a router that has no route.
+    /// Ends at a router without a route.
     NoRoute(String),
-    /// At a router where it has been before: it goes round until its hop limit is used up.
+    /// Returns to a router: loops until the hop limit is used up.
     Loop(String),
 }
 
-/// The most ways from one host to another that are told apart.
+/// Maximum number of paths from one host to another that are enumerated.
 pub(crate) const MOST_WAYS: usize = 64;
 
 impl Topology {
-    /// Whether packets get from one port to another, as far as links go.
+    /// Whether the links connect one port to another.
     pub(crate) fn joins(&self, from: &Port, to: &Port) -> bool {
         let [a, b] = [from, to].map(|port| &self.ends[port.end]);
         from.peer == to.name || (from.end != to.end && self.routing.joins(a, b, &self.ends))
     }
 
-    /// Whether a router is at the other end of the segment. Other ports get to their peer and nowhere else.
+    /// Whether a router is at the other end of the segment. Other ports reach only their peer.
     pub(crate) fn is_routed(&self, port: &Port) -> bool {
         matches!(self.ends[self.ends[port.end].peer].owner, Owner::Router(_))
     }
 
-    /// The indices of the ports behind a port in their order that packets get to from there, as far as links go.
+    /// The indices of pairs of ports that links connect, the second after the first in order.
     pub(crate) fn joined_behind(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let numbers: BTreeMap<&str, usize> =
             self.ports.iter().enumerate().map(|(number, port)| (port.name.as_str(), number)).collect();
@@ -68,7 +68,7 @@ impl Topology {
         })
     }
 
-    /// The ways from one port to another on which packets get there.
+    /// The paths on which packets from one port arrive at another.
     pub(crate) fn arriving(&self, from: &Port, to: &Port) -> Vec<WayThrough> {
         let address = match self.joins(from, to) {
             true => to.addresses.first(),
@@ -79,7 +79,7 @@ impl Topology {
         ways
     }
 
-    /// The ways of packets from a port to an address, up to [`MOST_WAYS`].
+    /// The paths of packets from a port to an address, up to [`MOST_WAYS`].
     pub(crate) fn ways(&self, from: &Port, destination: IpAddr) -> Vec<WayThrough> {
         let way = WayThrough {
             share: 1.0,
@@ -125,7 +125,7 @@ impl Topology {
             let several = entry.ways.len() > 1;
             way.by_flow |= several && entry.spread == Spread::Flow;
             way.by_packet |= several && entry.spread == Spread::Packet;
-            // The first is taken up next.
+            // The first one is continued next.
             for &(next, weight) in entry.ways.iter().rev() {
                 let share = way.share * f64::from(weight.get()) / sum;
                 open.push((WayThrough { share, ..way.clone() }, next, passed.clone()));

@@ -1,10 +1,10 @@
-//! Columns of a trace: filled when it is read, and gone through when it is written.
+//! Columns of a trace: built while reading, iterated while writing.
 
 use narrows_core::Time;
 
 use super::{Column, Points, Trace};
 
-/// A later value of the same instant takes the place of the earlier one.
+/// Adds a value. It replaces an earlier one at the same instant.
 pub(super) fn put<T>(column: &mut Column<T>, time: Time, value: T) {
     match column.last_mut() {
         Some(last) if last.0 == time => last.1 = value,
@@ -12,13 +12,13 @@ pub(super) fn put<T>(column: &mut Column<T>, time: Time, value: T) {
     }
 }
 
-/// A column, if it has anything.
+/// The complete column; `None` if empty.
 pub(super) fn filled<T>(column: Column<T>) -> Option<Points<T>> {
     (!column.is_empty()).then(|| column.into())
 }
 
 impl Trace {
-    /// The instants at which any column has a point, in order.
+    /// All instants at which a column has a point, in order.
     pub(super) fn instants(&self) -> Vec<Time> {
         fn add<T>(instants: &mut Vec<Time>, column: &Option<Points<T>>) {
             instants.extend(column.iter().flat_map(|points| points.iter()).map(|point| point.0));
@@ -34,7 +34,7 @@ impl Trace {
         instants
     }
 
-    /// Tells which of the columns for delay, loss, duplicates and bound are not in the file.
+    /// Adds a remark for each column among delay, loss, duplicates and bound that the file does not have.
     pub(super) fn left_out(&self, remarks: &mut Vec<String>, there: &[bool; 4]) {
         let names = ["delay", "loss", "duplicates", "queue bound"];
         let left: Vec<&str> =
@@ -45,7 +45,7 @@ impl Trace {
     }
 }
 
-/// Goes through a column in the order of time.
+/// Iterates over a column in order of time.
 pub(super) struct Cells<'a, T> {
     column: Option<&'a Points<T>>,
     next: usize,
@@ -56,7 +56,8 @@ impl<'a, T: Copy> Cells<'a, T> {
         Self { column: column.as_ref(), next: 0 }
     }
 
-    /// Writes the value that begins to hold at `time`, or an empty cell; nothing where there is no such column.
+    /// Writes the value that takes effect at `time`, or an empty cell; writes nothing if there is no such
+    /// column.
     pub(super) fn cell(&mut self, text: &mut String, time: Time, value: impl Fn(T) -> String) {
         let Some(column) = self.column else { return };
         text.push(',');
@@ -66,7 +67,7 @@ impl<'a, T: Copy> Cells<'a, T> {
         }
     }
 
-    /// The value that holds at `time`.
+    /// The current value at `time`.
     pub(super) fn held(&mut self, time: Time) -> Option<T> {
         let column = self.column?;
         while column.get(self.next).is_some_and(|point| point.0 <= time) {

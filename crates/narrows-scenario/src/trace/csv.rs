@@ -1,4 +1,4 @@
-//! Plain CSV: a header that names columns and their units, then a row for each instant at which something changes.
+//! Plain CSV: a header with column names and units, then one row per instant at which something changes.
 //!
 //! ```text
 //! # comments and empty lines anywhere
@@ -7,11 +7,11 @@
 //! 0.5,2.5,80,,
 //! 2
 //! ```
-//! An empty cell leaves the value as it was. Times count from the first row's, so that instants of a clock do, too. The
-//! last row holds for as long as the one before it, or for a second if it is the only one, unless it has a time and
-//! nothing else: then it says where the trace ends, and the values before it hold until then.
+//! An empty cell keeps the previous value. Times are relative to the first row, so clock times work, too.
+//! The last row holds for as long as the one before it, or for a second if it is the only one. If the last
+//! row has a time only, that is the end of the trace, and the values before it hold until then.
 //!
-//! Numbers are rounded to nanoseconds, bits a second, packets or bytes, and 10⁻¹⁹ of a share.
+//! Numbers are rounded to nanoseconds, bits per second, packets or bytes, and to 10⁻¹⁹ of a share.
 
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Probability, Rate, Time};
@@ -24,7 +24,7 @@ use crate::trace::format::Entry;
 use crate::trace::{Column, Format, MOST_POINTS, Trace};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
 
-/// What a column has, and by which power of ten its numbers become whole units of ours.
+/// The quantity of a column, and the power of ten that converts its numbers to our units.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Time(i32),
@@ -36,7 +36,7 @@ enum Kind {
     Bytes,
 }
 
-/// The columns that there are. In rates, `bps` are bits a second, as the rest of the world has them; tc's are bytes.
+/// All columns. In rates, `bps` means bits per second, as usual; in tc it means bytes.
 const COLUMNS: &[(&str, Kind)] = &[
     ("time_s", Kind::Time(9)),
     ("time_ms", Kind::Time(6)),
@@ -66,14 +66,15 @@ const ALLOWED: &str = "columns: `time_s`, and any of `rate_mbit`, `delay_ms`, `l
     `duplicate_percent`, `queue_packets`, `queue_bytes`; times and delays in _s, _ms, _us or _ns, rates in _bit, _kbit, \
     _mbit or _gbit a second";
 
-/// Shares are read in 10⁻¹⁹: each of the engine's probabilities, multiples of 2⁻⁶³, is the nearest to one of these.
+/// Shares are parsed in units of 10⁻¹⁹: each of the engine's probabilities, which are multiples of 2⁻⁶³, is
+/// the nearest to one of these.
 const SHARE: i32 = 19;
-/// What a single row holds for.
+/// Duration of a single row.
 const LONE: Duration = Duration::from_secs(1);
 
-/// A header that names columns comes first.
+/// Files start with a header of column names.
 impl Format {
-    /// A header that names columns and units, then rows.
+    /// A header with column names and units, then rows.
     pub const CSV: Self = Self(&FORMAT);
 }
 
@@ -88,7 +89,7 @@ const FORMAT: Entry = Entry {
     says_loop: false,
 };
 
-/// Reads it.
+/// Parses a file.
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut lines = source.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let head = lines.next().ok_or_else(|| source.empty())?;
@@ -97,7 +98,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut ended = None;
     for line in lines {
         if let Some(end) = ended {
-            // The row before had a time only and was not the last.
+            // The previous row had a time only, but was not the last.
             rows.times.push(end);
             ended = None;
         }
@@ -114,7 +115,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     Ok(rows.into_trace(ended))
 }
 
-/// What each cell of a row is.
+/// Parses the header into the kinds of the columns.
 fn header(source: &Source<'_>, head: &str) -> Result<Vec<Kind>, Problem> {
     let mut kinds: Vec<Kind> = Vec::new();
     for cell in head.split(',') {
@@ -143,7 +144,7 @@ fn header(source: &Source<'_>, head: &str) -> Result<Vec<Kind>, Problem> {
 }
 
 impl Kind {
-    /// Whether two columns are about the same thing.
+    /// Whether two columns have the same quantity.
     fn same(self, other: Self) -> bool {
         let class = |kind| match kind {
             Self::Time(_) => 0,
@@ -157,13 +158,13 @@ impl Kind {
     }
 }
 
-/// What is read so far.
+/// The rows read so far.
 #[derive(Default)]
 struct Rows {
-    /// When the first row was, by the file's clock.
+    /// The time of the first row on the file's clock.
     origin: Option<u64>,
     times: Vec<Time>,
-    /// Rows at the instant of the row before.
+    /// Number of rows at the instant of the previous row.
     together: usize,
     points: usize,
     rate: Column<Rate>,
@@ -173,10 +174,10 @@ struct Rows {
     bound: Column<Bound>,
 }
 
-/// Reads a row: its instant, and whether it has no value.
+/// Parses a row; returns its instant, and whether it has no values.
 fn row(source: &Source<'_>, line: &str, kinds: &[Kind], rows: &mut Rows) -> Result<(Time, bool), Problem> {
     let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-    // What ends the trace may be a time alone.
+    // The row that ends the trace may be a time alone.
     let alone = cells.len() == 1 && matches!(kinds.first(), Some(Kind::Time(_)));
     if cells.len() != kinds.len() && !alone {
         let problem = Problem::new(format!("found {} cells, expected {}", cells.len(), kinds.len()));
@@ -212,7 +213,7 @@ fn row(source: &Source<'_>, line: &str, kinds: &[Kind], rows: &mut Rows) -> Resu
 }
 
 impl Rows {
-    /// When a row is, from the first one on.
+    /// The time of a row, relative to the first one.
     fn time(&mut self, source: &Source<'_>, cell: &str, kind: Kind) -> Result<Time, Problem> {
         let Kind::Time(power) = kind else { unreachable!("it is the time's column") };
         let nanos = source.number(cell, power, LONGEST_NANOS, "a time")?;
@@ -229,7 +230,7 @@ impl Rows {
         Ok(time)
     }
 
-    /// Keeps a value.
+    /// Stores a value.
     fn put(&mut self, source: &Source<'_>, cell: &str, kind: Kind, time: Time) -> Result<(), Problem> {
         match kind {
             Kind::Time(_) => {}
@@ -305,7 +306,7 @@ fn share(source: &Source<'_>, cell: &str, power: i32) -> Result<Probability, Pro
 }
 
 impl Trace {
-    /// Times in seconds, rates in Mbit/s, delays in ms, shares as they are; the last row says when it ends.
+    /// Times in seconds, rates in Mbit/s, delays in ms, shares as fractions; the last row is the end.
     pub(super) fn csv(&self) -> String {
         let bytes = self.bound.as_ref().is_some_and(|column| matches!(column[0].1, Bound::Bytes(_)));
         let columns = [

@@ -1,4 +1,4 @@
-//! Formats, and what is to be known of one.
+//! Trace formats and their properties.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::problem::Problem;
 use crate::source::Source;
 use narrows_core::Duration;
 
-/// How a trace is written down. The file of each format has its constant.
+/// A file format of traces. The source file of each format defines its constant.
 #[derive(Clone, Copy)]
 pub struct Format(pub(super) &'static Entry);
 
@@ -32,7 +32,7 @@ impl fmt::Display for Format {
 }
 
 impl Format {
-    /// As it is named on the command line and in scenarios.
+    /// Its name on the command line and in scenarios.
     pub const fn name(self) -> &'static str {
         self.0.name
     }
@@ -41,49 +41,49 @@ impl Format {
 /// Why a trace cannot be written in a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotWrite {
-    /// It has nothing that the format can say.
+    /// The trace has nothing that the format can express.
     #[error("a {format} file holds {says}, which this trace lacks")]
     Nothing {
         /// The format.
         format: Format,
-        /// What it has columns for.
+        /// The columns that the format has.
         says: &'static str,
     },
     /// The format is for reading only.
     #[error("a pattern is not written from a trace: `narrows pattern make` makes patterns")]
     ReadOnly,
-    /// It would be too long.
+    /// The file would be too long.
     #[error("more than {MOST_POINTS} points; reduce them with --resample")]
     TooLong,
-    /// No opportunity comes up.
+    /// There would be no opportunity.
     #[error(
         "the rate passes no packet of {OPPORTUNITY} bytes in the trace's {0}: a mahimahi file needs at least one"
     )]
     NoOpportunity(Duration),
 }
 
-/// What is to be known of a format.
+/// Properties of a format.
 pub(super) struct Entry {
     pub(super) name: &'static str,
-    /// Whether a file that begins like this is one.
+    /// Whether a file that starts like this has the format.
     pub(super) begins: fn(Beginning<'_>) -> bool,
-    /// The extensions of files that are always read so.
+    /// File extensions that always mean this format.
     pub(super) always: &'static [&'static str],
-    /// The extensions of files that are written so.
+    /// File extensions for which this format is written.
     pub(super) extensions: &'static [&'static str],
     pub(super) read: fn(&Source<'_>) -> Result<Trace, Problem>,
-    /// Writes it, with remarks about what the file does not say.
+    /// Writes a trace, and adds remarks about what the file leaves out.
     pub(super) write: fn(&Trace, &mut Vec<String>) -> Result<String, CannotWrite>,
-    /// Whether it has opportunities where others have a rate.
+    /// Whether it has opportunities instead of a rate.
     pub(super) has_opportunities: bool,
-    /// Whether a file says that the trace repeats.
+    /// Whether a file can state that the trace repeats.
     pub(super) says_loop: bool,
 }
 
-/// The first line of a file that says something.
+/// The first line with content of a file.
 #[derive(Clone, Copy)]
 pub(super) struct Beginning<'a> {
     pub(super) line: &'a str,
-    /// Its first character that is not blank.
+    /// Its first non-blank character.
     pub(super) first: char,
 }

@@ -1,4 +1,4 @@
-//! What a trace comes to, in numbers.
+//! Statistics of a trace.
 
 use std::fmt;
 
@@ -8,60 +8,61 @@ use serde::Serialize;
 
 use crate::trace::{OPPORTUNITY, Then, Trace};
 
-/// What a trace comes to. Means are over time.
+/// Statistics of a trace. Means are over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceInfo {
-    /// The format of the file.
+    /// Format of the file.
     pub format: &'static str,
-    /// How long it is.
+    /// Length.
     pub length_ns: u64,
-    /// Values in all columns, opportunities included.
+    /// Number of values in all columns, opportunities included.
     pub points: usize,
-    /// What comes after its end: `loop` or `hold`, unless a scenario says otherwise.
+    /// What happens after its end unless a scenario overrides it: `loop` or `hold`.
     pub then: &'static str,
-    /// Each column that it has.
+    /// Statistics of each column.
     pub columns: Vec<ColumnInfo>,
-    /// When the link sends nothing: its rate is zero, or all is lost. Of opportunities, gaps of a second or more.
+    /// Periods in which the link sends nothing: its rate is zero, or its loss 100%. For opportunities, gaps
+    /// of a second or more.
     pub outages: Vec<Outage>,
-    /// What the file says that the trace cannot, and what was taken for granted.
+    /// Content of the file that a trace cannot express, and assumptions made.
     pub remarks: Vec<String>,
 }
 
-/// What a column comes to.
+/// Statistics of a column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ColumnInfo {
     /// `rate`, `delay`, `loss`, `duplicate`, `queue`, or `opportunities`.
     pub name: &'static str,
-    /// What the numbers count: bits a second, seconds, packets, bytes, or nothing for a share.
+    /// Unit of the numbers: bits per second, seconds, packets, bytes, or empty for a share.
     pub unit: &'static str,
-    /// Its points.
+    /// Number of points.
     pub points: usize,
-    /// Over the trace's time; without the time in which there is no limit.
+    /// Mean over time, without unlimited periods.
     pub mean: Option<f64>,
-    /// Nothing where there is never a limit.
+    /// Minimum; `None` if always unlimited.
     pub min: Option<f64>,
-    /// Nothing where there is never a limit.
+    /// Maximum; `None` if always unlimited.
     pub max: Option<f64>,
-    /// The share of time without a limit.
+    /// Share of time that is unlimited.
     pub unlimited: f64,
 }
 
-/// A time in which nothing gets through.
+/// A period in which no packet passes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Outage {
-    /// When it begins, from the beginning of the trace.
+    /// Start, from the start of the trace.
     pub start_ns: u64,
-    /// How long it lasts.
+    /// Duration.
     pub length_ns: u64,
 }
 
-/// A gap between opportunities that counts as an outage.
+/// Minimum gap between opportunities that counts as an outage.
 const GAP: Duration = Duration::from_secs(1);
-/// Outages that are printed.
+/// Maximum number of outages printed.
 const MOST_SHOWN: usize = 10;
 
 impl Trace {
-    /// What it comes to.
+    /// Statistics of the trace.
     pub fn info(&self) -> TraceInfo {
         let mut columns = Vec::new();
         let mut outages: Vec<Spell> = Vec::new();
@@ -107,7 +108,7 @@ impl Trace {
         }
     }
 
-    /// A column's points with how long each holds.
+    /// The points of a column, each with the time for which it holds.
     fn spans<'a, T: Copy>(
         &self,
         column: &'a [(Time, T)],
@@ -146,11 +147,11 @@ impl Trace {
         }
     }
 
-    /// The rate that opportunities come to, and of the least and most in a second of the trace.
+    /// The mean rate of opportunities, and the minimum and maximum over the trace's seconds.
     fn rate_of(&self, opportunities: &[Time]) -> ColumnInfo {
         let bits = |count: usize| count as f64 * OPPORTUNITY as f64 * 8.0;
         let seconds = self.resample(Duration::from_secs(1)).and_then(|trace| trace.rate).unwrap_or_default();
-        // A last second that is not whole says little.
+        // A last incomplete second is skipped.
         let whole = (self.length.nanos() / 1_000_000_000) as usize;
         let rates = || seconds.iter().take(whole).map(|point| point.1.bits_per_second() as f64);
         let mean = bits(opportunities.len()) / self.length.seconds();
@@ -165,7 +166,7 @@ impl Trace {
         }
     }
 
-    /// Adds the times in which a column's value is one of these; neighbours become one.
+    /// Adds the periods in which `is_one` holds for the column's value; adjacent periods are merged.
     fn spells<T: Copy>(&self, column: &[(Time, T)], is_one: impl Fn(T) -> bool, outages: &mut Vec<Spell>) {
         let mut open: Option<Spell> = None;
         for (at, lasts, value) in self.spans(column) {
@@ -180,11 +181,11 @@ impl Trace {
     }
 }
 
-/// A time in which nothing gets through.
+/// A period in which no packet passes.
 struct Spell {
     start: Time,
     end: Time,
-    /// Whether it lies between two opportunities: at its ends something is sent.
+    /// Whether it is between two opportunities, so that something is sent at its ends.
     is_gap: bool,
 }
 
@@ -194,7 +195,7 @@ impl Spell {
     }
 }
 
-/// Spells in order, those that overlap as one, and those that touch where nothing is sent in between.
+/// Sorts the periods and merges those that overlap, and those that touch without a packet sent in between.
 fn joined(mut spells: Vec<Spell>) -> Vec<Spell> {
     spells.sort_by_key(|spell| spell.start);
     let mut joined: Vec<Spell> = Vec::new();
@@ -257,7 +258,7 @@ impl fmt::Display for TraceInfo {
     }
 }
 
-/// A number for people: three or four digits, with a prefix where the unit has one; shares in percent.
+/// A number for display: three or four digits, with a prefix if the unit has one; shares in percent.
 struct Number(Option<f64>, &'static str);
 
 fn seconds(nanos: u64) -> Number {

@@ -1,13 +1,13 @@
-//! JSON with the place of everything in it, as the tree that TOML files are read into.
+//! Parses JSON with positions into the same tree as TOML files.
 
 use serde::de::IgnoredAny;
 
 use crate::node::{Key, Node, Table, Value};
 use crate::problem::{Found, Problem};
 
-/// Reads a document.
+/// Parses a document.
 pub(super) fn document(text: &str) -> Result<Node, Problem> {
-    // What is not JSON, or nested beyond all measure, ends here; below, all is as it should be.
+    // Invalid JSON and excessive nesting are rejected here. The code below relies on valid JSON.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
         let start: usize =
             text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
@@ -19,14 +19,14 @@ pub(super) fn document(text: &str) -> Result<Node, Problem> {
     Reader { text, at: 0 }.value()
 }
 
-/// Goes through a text that is known to be JSON.
+/// Reads a text that is known to be valid JSON.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl Reader<'_> {
-    /// The next character that is no white space, which stays.
+    /// Returns the next non-blank character without taking it.
     fn peek(&mut self) -> u8 {
         let bytes = self.text.as_bytes();
         while bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
@@ -35,7 +35,7 @@ impl Reader<'_> {
         bytes.get(self.at).copied().unwrap_or_default()
     }
 
-    /// Goes over the next character if it is this one.
+    /// Takes the next character if it is this one.
     fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == byte;
         self.at += usize::from(found);
@@ -91,7 +91,7 @@ impl Reader<'_> {
         self.text.get(start..self.at).and_then(|token| serde_json::from_str(token).ok()).unwrap_or_default()
     }
 
-    /// A number, `true`, `false` or `null`.
+    /// Parses a number, `true`, `false` or `null`.
     fn word(&mut self) -> Value {
         let start = self.at;
         let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}');
@@ -100,7 +100,7 @@ impl Reader<'_> {
         match &self.text[start..self.at] {
             "true" => Value::Boolean(true),
             "false" => Value::Boolean(false),
-            // There is no such word in TOML: it is nothing that a key of ours takes.
+            // TOML has no `null`. Represent it by a value that no key accepts.
             "null" => Value::Datetime("null".into()),
             number if number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') => {
                 Value::Integer(number.into())

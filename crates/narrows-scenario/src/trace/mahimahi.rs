@@ -1,8 +1,8 @@
 //! mahimahi's packet-delivery traces.
 //!
-//! One whole number a line: the milliseconds at which 1504 bytes may go, from the beginning on, in order. Several equal
-//! ones are several opportunities. At the last one the trace begins again. An empty line and a trace that lasts no time
-//! are refused, as mahimahi's own `mm-link` does.
+//! One whole number per line, in increasing order: a millisecond, counted from the start, at which 1504
+//! bytes may pass. Equal numbers are several opportunities. After the last one the trace repeats. As in
+//! mahimahi's own `mm-link`, empty lines and traces of zero length are rejected.
 
 use std::fmt::Write;
 
@@ -14,9 +14,9 @@ use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Format, MILLISECOND, MOST_POINTS, OPPORTUNITY, Then, Trace};
 use crate::units::LONGEST_NANOS;
 
-/// A number stands alone on its line.
+/// Files have a single number on the first line.
 impl Format {
-    /// One opportunity a line, in whole milliseconds.
+    /// One opportunity per line, in whole milliseconds.
     pub const MAHIMAHI: Self = Self(&FORMAT);
 }
 
@@ -31,7 +31,7 @@ const FORMAT: Entry = Entry {
     says_loop: true,
 };
 
-/// Reads it.
+/// Parses a file.
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut opportunities: Vec<Time> = Vec::new();
     for line in source.lines() {
@@ -69,7 +69,8 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
 }
 
 impl Trace {
-    /// At each millisecond, as many opportunities as the rate has let through whole packets since the one before.
+    /// At each millisecond, one opportunity for each whole packet that the rate has passed since the
+    /// previous one.
     pub(super) fn mahimahi(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
         const SAYS: &str = "when packets may go";
         let nothing = CannotWrite::Nothing { format: Format::MAHIMAHI, says: SAYS };
@@ -79,7 +80,7 @@ impl Trace {
         );
         let mut text = String::new();
         let mut line = |millis: u64| {
-            // A String takes all that is written to it.
+            // Writing to a String cannot fail.
             let _ = writeln!(text, "{millis}");
         };
         if let Some(opportunities) = &self.opportunities {
@@ -88,7 +89,7 @@ impl Trace {
         }
         let Some(rates) = &self.rate else { return Err(nothing) };
         let millis = self.length.nanos() / MILLISECOND;
-        // As many steps and as many lines at most.
+        // Limits both steps and lines.
         if millis > MOST_POINTS as u64 {
             return Err(CannotWrite::TooLong);
         }
@@ -99,7 +100,7 @@ impl Trace {
             });
         }
         let (mut next, mut now, mut served, mut used, mut last) = (0, Rate::DOWN, 0u128, 0u128, 0);
-        /// Of bits a second times nanoseconds, for one opportunity.
+        /// One opportunity, in bits per second times nanoseconds.
         const ONE: u128 = OPPORTUNITY as u128 * 8 * 1_000_000_000;
         for milli in 1..=millis {
             let (mut at, end) = ((milli - 1) * MILLISECOND, milli * MILLISECOND);
@@ -109,7 +110,7 @@ impl Trace {
                     next += 1;
                 }
                 let until = rates.get(next).map_or(end, |point| point.0.nanos().min(end));
-                // At most 10¹⁵ bits a second for 2⁶² ns.
+                // At most 10¹⁵ bits per second for 2⁶² ns.
                 served += u128::from(now.bits_per_second()) * u128::from(until - at);
                 at = until;
             }

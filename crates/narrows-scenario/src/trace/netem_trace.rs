@@ -1,24 +1,25 @@
-//! The traces of the netem-trace crate, which rattan reads and writes: JSON or TOML with a tag for each model.
+//! Traces of the netem-trace crate, which rattan uses: JSON or TOML with a tag for each model.
 //!
 //! ```json
 //! {"RepeatedBwPatternConfig":{"pattern":[{"StaticBwConfig":{"bw":"12Mbps","duration":"1s"}}],"count":0}}
 //! ```
-//! | model | what it does |
+//! | model | behaviour |
 //! |---|---|
-//! | `StaticBwConfig` {bw, duration} | one rate |
+//! | `StaticBwConfig` {bw, duration} | constant rate |
 //! | `NormalizedBwConfig` {mean, std_dev, lower_bound, upper_bound, duration, step, seed} | a normal draw for each step |
 //! | `SawtoothBwConfig` {bottom, top, interval, duty_ratio, duration, step, std_dev, …_noise_bound, seed} | up and down |
 //! | `TraceBwConfig` {pattern: [[duration, [bw, …]], …]} | each rate of a list for a duration |
-//! | `RepeatedBwPatternConfig` {pattern, count} | models one after the other; count 0 is for ever |
-//! | `StaticDelayConfig`, `StaticLossConfig`, `StaticDuplicateConfig`, `Repeated…PatternConfig` | the same for others |
+//! | `RepeatedBwPatternConfig` {pattern, count} | models in sequence; count 0 repeats forever |
+//! | `StaticDelayConfig`, `StaticLossConfig`, `StaticDuplicateConfig`, `Repeated…PatternConfig` | the same for other quantities |
 //!
-//! A key that is left out has the crate's default. Values have units ("12Mbps", "1s 500ms") or are the tables that the
-//! crate writes without its `human` feature ({gbps, bps}, {secs, nanos}). A file is about one of rate, delay, loss and
-//! duplicates.
+//! Missing keys get the crate's defaults. Values have units ("12Mbps", "1s 500ms") or are the tables that
+//! the crate writes without its `human` feature ({gbps, bps}, {secs, nanos}). A file has one of rate,
+//! delay, loss and duplicates.
 //!
-//! Where we depart from it, each with a remark: random values are drawn anew, as the crate's generator is promised to be
-//! the same from one release to the next by nobody; and a loss pattern (element i is the probability after i losses in a
-//! row) becomes its share in the long run: with q_k = p_0 ⋯ p_{k−1} and q_0 = 1, Σ_{k≥1} q_k ⁄ Σ_{k≥0} q_k.
+//! Two differences, each with a remark: random values are drawn anew, because the output of the crate's
+//! generator may change from one release to the next; and a loss pattern (element i is the probability
+//! after i consecutive losses) becomes its long-run share: with q_k = p_0 ⋯ p_{k−1} and q_0 = 1, Σ_{k≥1}
+//! q_k ⁄ Σ_{k≥0} q_k.
 
 mod models;
 mod values;
@@ -36,9 +37,9 @@ use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Column, Format, MOST_POINTS, Then, Trace, json};
 use crate::units::LONGEST_NANOS;
 
-/// JSON, or TOML with the name of a model.
+/// Files are JSON, or TOML with the name of a model.
 impl Format {
-    /// JSON or TOML with a tag for each model, as the netem-trace crate and rattan read and write it.
+    /// JSON or TOML with a tag for each model, as read and written by the netem-trace crate and rattan.
     pub const NETEM_TRACE: Self = Self(&FORMAT);
 }
 
@@ -53,14 +54,14 @@ const FORMAT: Entry = Entry {
     says_loop: true,
 };
 
-/// Reads it.
+/// Parses a file.
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let text = source.text;
     if text.trim().is_empty() {
         return Err(source.empty());
     }
     let begin = text.trim_start();
-    // A table's header in TOML begins like a list in JSON, in which no bare word comes first.
+    // A TOML table header starts like a JSON list, but a JSON list does not start with a bare word.
     let is_header = |list: &str| list.trim_start().starts_with(|first: char| first.is_ascii_alphabetic());
     let is_toml = match begin.strip_prefix('[') {
         Some(list) => is_header(list),
@@ -72,14 +73,14 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     };
     let mut steps = Steps::default();
     match &root.value {
-        // The pattern of a TraceBw by itself.
+        // A bare pattern of a TraceBw.
         Value::Array(_) => models::trace_rates(&root, &mut steps)?,
         _ => models::model(&root, &mut steps, 0)?,
     }
     steps.into_trace(&root)
 }
 
-/// What the values are of.
+/// The quantity of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantity {
     Rate,
@@ -96,9 +97,9 @@ struct Steps {
     quantity: Option<Quantity>,
     rate: Column<Rate>,
     delay: Column<Duration>,
-    /// Of losses or of duplicates.
+    /// For losses or duplicates.
     share: Column<Probability>,
-    /// Whether an endless pattern is the whole of it.
+    /// Whether the whole trace is an endless pattern.
     endless: bool,
     drawn: bool,
     patterns: bool,
@@ -113,7 +114,7 @@ enum Step {
 }
 
 impl Steps {
-    /// That the file is about this, too; `tag` is what says so.
+    /// Sets the quantity of the file, or checks that it is the same; `tag` is the key that implies it.
     fn about(&mut self, quantity: Quantity, tag: &Node) -> Result<(), Problem> {
         match self.quantity.replace(quantity) {
             Some(other) if other != quantity => {
@@ -124,7 +125,7 @@ impl Steps {
         }
     }
 
-    /// The next value, for so long; none where that is no time.
+    /// Adds the next value with its duration, unless that is zero.
     fn push(&mut self, step: Step, lasts: Duration, place: &Node) -> Result<(), Problem> {
         if lasts == Duration::ZERO {
             return Ok(());
@@ -172,13 +173,13 @@ impl Steps {
     }
 }
 
-/// That a trace has too many points or lasts too long.
+/// The error for a trace with too many points or too long.
 fn too_long(place: &Node) -> Problem {
     let problem = Problem::new("the trace is too long").at(&place.span);
     problem.help(format!("at most 876000h and {MOST_POINTS} points"))
 }
 
-/// The one key of a table that says which model it is, and what is in it.
+/// The only key of a table, which names the model, and its content.
 fn tagged(node: &Node) -> Result<(&str, Node, &Node), Problem> {
     const ALLOWED: &str = "a table with one key that names a model, such as `StaticBwConfig`";
     let table = node.table(ALLOWED)?;
@@ -195,7 +196,7 @@ fn tagged(node: &Node) -> Result<(&str, Node, &Node), Problem> {
     }
 }
 
-/// That no model is called so.
+/// The error for an unknown model.
 fn unknown(tag: &Node, name: &str, known: &[&str]) -> Problem {
     if name.contains("PerPacket") {
         return Problem::new(format!("{} is a delay for each packet, not over time", Found(name)))
@@ -212,7 +213,7 @@ fn unknown(tag: &Node, name: &str, known: &[&str]) -> Problem {
 }
 
 impl Trace {
-    /// The first column there is, in this order: rate, delay, loss, duplicates.
+    /// Writes the first column that exists of rate, delay, loss, duplicates.
     pub(super) fn netem_trace(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
         const SAYS: &str = "one of rate, delay, loss and duplicates";
         let models: Vec<(Duration, String)>;
@@ -255,7 +256,7 @@ impl Trace {
         for (index, (lasts, value)) in models.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
             let nanos = lasts.nanos();
-            // A String takes all that is written to it.
+            // Writing to a String cannot fail.
             let _ =
                 write!(text, "{comma}\n{{\"Static{kind}Config\":{{{value},\"duration\":\"{nanos}ns\"}}}}");
         }
@@ -263,7 +264,7 @@ impl Trace {
         Ok(text)
     }
 
-    /// How long each value lasts, and the value.
+    /// Each value with its duration.
     fn steps<T: Copy>(&self, column: &[(Time, T)], value: impl Fn(T) -> String) -> Vec<(Duration, String)> {
         let end = Time::ZERO + self.length;
         let ends = column.iter().skip(1).map(|point| point.0).chain([end]);

@@ -1,4 +1,4 @@
-//! Patterns per millisecond, as traces: rates, delays, and losses that are all or nothing.
+//! Patterns per millisecond as traces: rates, delays, and losses of 0 or 100%.
 
 use narrows_core::{Duration, Probability, Time};
 
@@ -9,9 +9,9 @@ use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Column, Format, MILLISECOND, Then, Trace};
 use crate::units::LONGEST_NANOS;
 
-/// A header of words.
+/// Files start with a header of words.
 impl Format {
-    /// A pattern per millisecond of narrows' own: see [`crate::pattern`]. Read only.
+    /// narrows' own patterns per millisecond: see [`crate::pattern`]. Read only.
     pub const PATTERN: Self = Self(&FORMAT);
 }
 
@@ -26,7 +26,7 @@ const FORMAT: Entry = Entry {
     says_loop: false,
 };
 
-/// Reads it.
+/// Parses a file.
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let pattern = crate::pattern::parse(source)?;
     let whole = 0..source.text.len();

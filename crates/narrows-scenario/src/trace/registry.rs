@@ -1,5 +1,5 @@
-//! The registry of formats: a line for each, and a file that says what it is called, what its files look like, and how it is
-//! read and written.
+//! The registry of formats: one line for each. The source file of a format defines its name, how to
+//! recognize its files, and how to read and write them.
 
 use std::str::FromStr;
 
@@ -15,19 +15,19 @@ use crate::source::Source;
 pub struct Written {
     /// The file.
     pub text: String,
-    /// What of the trace the file does not say, or not exactly.
+    /// Content of the trace that the file leaves out, or has only approximately.
     pub remarks: Vec<String>,
 }
 
-/// The step in which opportunities become a rate where none is given.
+/// Default step for converting opportunities to a rate.
 const FINEST: Duration = Duration::from_millis(1);
 
 impl Format {
-    /// All of them. The later ones are asked first whether a file is theirs.
+    /// All formats. To recognize a file, they are tried from last to first.
     pub const ALL: &'static [Self] =
         &[Self::CSV, Self::MAHIMAHI, Self::NETEM_TRACE, Self::THEATERQ, Self::PATTERN];
 
-    /// By the extension where that decides, else by the first line that says something.
+    /// Guesses the format by the extension if that is unambiguous, else by the first line with content.
     pub(super) fn guess(name: &str, source: &Source<'_>) -> Result<Self, Problem> {
         let extension = extension(name);
         if let Some(format) = Self::ALL.iter().copied().find(|format| has(format.0.always, &extension)) {
@@ -49,7 +49,7 @@ impl Format {
         Self::ALL.iter().map(|format| format.name()).collect()
     }
 
-    /// The format that a file of this name is written in.
+    /// The format to write for a file with this name.
     pub fn of_file(name: &str) -> Option<Self> {
         let extension = extension(name);
         Self::ALL.iter().copied().find(|format| has(format.0.extensions, &extension))
@@ -79,10 +79,11 @@ impl FromStr for Format {
 }
 
 impl Trace {
-    /// Writes the trace. CSV is read again as the same trace; what others leave out is told.
+    /// Writes the trace. CSV reads back as the same trace; for other formats, remarks list what is left
+    /// out.
     ///
     /// # Errors
-    /// When nothing would be left, or too much.
+    /// If nothing would be left, or the file would be too long.
     pub fn write(&self, format: Format) -> Result<Written, CannotWrite> {
         let mut remarks = Vec::new();
         // A mahimahi file has opportunities, all others a rate.

@@ -1,9 +1,10 @@
-//! A trace in equal steps.
+//! Resamples a trace in equal steps.
 //!
-//! A step has the mean over its time of rate, delay, loss and duplicates, so that as many bits can go in it as before; a
-//! rate that is unlimited somewhere in a step is unlimited in all of it. A bound has no mean: it is the one that holds
-//! when the step begins. Opportunities become a rate: those in (a, b] are the bits that go from a to b, since an
-//! opportunity is for what waits before it; those at the very beginning come round again at the end, and count there.
+//! Each step has the mean over its time of rate, delay, loss and duplicates, so that the same number of
+//! bits can pass in it. A rate that is unlimited anywhere in a step is unlimited in all of it. A queue
+//! bound has no mean: the value at the start of the step is used. Opportunities become a rate: those in (a,
+//! b] are the bits that pass from a to b, since an opportunity serves what waits before it; those at the
+//! very start recur at the end, and count there.
 
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Probability, Rate, Time};
@@ -14,8 +15,8 @@ use crate::trace::{Column, MOST_POINTS, OPPORTUNITY, Trace};
 const BITS: u128 = OPPORTUNITY as u128 * 8;
 
 impl Trace {
-    /// The trace in steps of this length; the last one may be shorter. Nothing for a step of no time, or for more steps than
-    /// a trace may have.
+    /// The trace in steps of this length; the last one may be shorter. `None` for a step of zero, or for
+    /// more steps than a trace may have.
     pub fn resample(&self, step: Duration) -> Option<Self> {
         if step == Duration::ZERO || self.length.nanos().div_ceil(step.nanos()) > MOST_POINTS as u64 {
             return None;
@@ -44,22 +45,22 @@ impl Trace {
     }
 }
 
-/// Equal steps of a length, the last one perhaps shorter.
+/// Equal steps; the last one may be shorter.
 struct Steps {
     step: u64,
     length: u64,
 }
 
 impl Steps {
-    /// Where the steps begin and end.
+    /// Start and end of each step.
     fn each(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
         let (step, length) = (self.step, self.length);
-        // Above zero and at most the points of a trace.
+        // Above zero, and at most the maximum number of points of a trace.
         (0..length.div_ceil(step))
             .map(move |number| (number * step, number.saturating_add(1).saturating_mul(step).min(length)))
     }
 
-    /// The mean of what `value` says of each of the column's values, rounded to the nearest.
+    /// The mean of `value` over the column's values in each step, rounded to the nearest integer.
     fn means<T: Copy>(
         &self,
         column: &[(Time, T)],
@@ -100,7 +101,7 @@ impl Steps {
 
     fn shares(&self, column: &[(Time, Probability)]) -> Column<Probability> {
         const ONE: u64 = 1 << 63;
-        // Probabilities are multiples of 2⁻⁶³; a float has 53 of its bits, which is finer than any measurement.
+        // Probabilities are multiples of 2⁻⁶³; a float keeps 53 bits, more precise than any measurement.
         let value = |share: Probability| (share.as_f64() * ONE as f64) as u128;
         let back =
             |parts: u128| Probability::from_ratio((parts as u64).min(ONE), ONE).expect("it is at most one");

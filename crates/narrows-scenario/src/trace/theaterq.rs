@@ -4,12 +4,14 @@
 //! KEEP,LATENCY,RATE,LOSS,LIMIT
 //! KEEP,LATENCY,JITTER,RATE,LOSS,LIMIT,DUP_PROB,DUP_DELAY,ROUTE_ID,QUEUE_ID
 //! ```
-//! Whole numbers: µs, ns, ns, bits a second, 2⁻³² or so of a share (4294967295 is always), packets. A row holds for KEEP.
-//! RATE is −1 for a link without a limit, and 0 for one that sends nothing until the next row. LIMIT 0 is no limit. Lines
-//! that do not begin with a digit are skipped. Which of the two kinds of row it is TheaterQ is told beside the file; here
-//! the number of cells says it. Extended rows of 8 and 9 cells, which older versions had, lack the last columns.
+//! Whole numbers: µs, ns, ns, bits per second, shares in units of about 2⁻³² (4294967295 means always),
+//! packets. A row holds for KEEP. RATE is −1 for an unlimited link, and 0 for a link that sends nothing
+//! until the next row. LIMIT 0 means no limit. Lines that do not start with a digit are skipped. TheaterQ
+//! gets the kind of row as a separate option; here the number of cells determines it. Extended rows of
+//! older versions have 8 or 9 cells and lack the last columns.
 //!
-//! What a trace does not have is told in a remark where it is not zero: jitter, the delay of duplicates, routes, queues.
+//! Content that a trace cannot express is reported in a remark if it is not zero: jitter, the delay of
+//! duplicates, routes, queues.
 
 use std::fmt::Write;
 
@@ -23,14 +25,14 @@ use crate::trace::format::Entry;
 use crate::trace::{Column, Format, MOST_POINTS, Trace};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
 
-/// The whole of a share.
+/// A share of 100%.
 const ALWAYS: u64 = u32::MAX as u64;
-/// Nanoseconds in the unit of KEEP.
+/// Nanoseconds per unit of KEEP.
 const MICROSECOND: u64 = 1_000;
 
-/// Numbers in a row, or the word that keeps a delay.
+/// Files have numbers in rows, or the word for a kept delay.
 impl Format {
-    /// Rows of five or ten whole numbers, as TheaterQ's character device takes them.
+    /// Rows of five or ten whole numbers, as TheaterQ's character device accepts them.
     pub const THEATERQ: Self = Self(&FORMAT);
 }
 
@@ -48,7 +50,7 @@ const FORMAT: Entry = Entry {
     says_loop: false,
 };
 
-/// Reads it.
+/// Parses a file.
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut rows = Rows::default();
     for line in source.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())) {
@@ -95,7 +97,7 @@ impl Rows {
         if self.rate.len() >= MOST_POINTS / 5 {
             return Err(Problem::new(format!("more than {} rows", MOST_POINTS / 5)).at(&source.span(line)));
         }
-        // The position in a row of ten of what stands in one of five.
+        // Column positions in rows of ten and of five cells.
         let place = |long: usize, short: usize| cells[if count == 5 { short } else { long }];
         let keep = source.whole(cells[0], LONGEST_NANOS / MICROSECOND, "microseconds")? * MICROSECOND;
         if keep == 0 {
@@ -130,7 +132,7 @@ impl Rows {
         Ok(())
     }
 
-    /// What only extended rows have.
+    /// Columns of extended rows only.
     fn rest(&mut self, source: &Source<'_>, cells: &[&str]) -> Result<(), Problem> {
         let some = |cell: &str, what| source.whole(cell, LONGEST_NANOS, what).map(|value| value > 0);
         put(&mut self.duplicate, self.now, share(source, cells[6])?);
@@ -160,7 +162,7 @@ impl Rows {
         trace.rate = filled(self.rate);
         trace.delay = filled(self.delay);
         trace.loss = filled(self.loss);
-        // Duplicates that never are need no column.
+        // A duplication of zero needs no column.
         let some = self.duplicate.iter().any(|(_, share)| !share.is_zero());
         trace.duplicate = filled(self.duplicate).filter(|_| some);
         trace.bound = filled(self.bound);
@@ -173,13 +175,13 @@ fn share(source: &Source<'_>, cell: &str) -> Result<Probability, Problem> {
     Ok(Probability::from_ratio(parts, ALWAYS).expect("it is at most the whole"))
 }
 
-/// A share as TheaterQ has it, rounded.
+/// A share in TheaterQ's units, rounded.
 fn of_always(share: Option<Probability>) -> u64 {
     (share.unwrap_or_default().as_f64() * ALWAYS as f64 + 0.5) as u64
 }
 
 impl Trace {
-    /// Simple rows where that is enough, or else extended ones.
+    /// Writes simple rows if they suffice, else extended ones.
     pub(super) fn theaterq(&self, remarks: &mut Vec<String>) -> String {
         let mut instants = self.instants();
         if instants.is_empty() {
@@ -216,7 +218,7 @@ impl Trace {
             if keep == 0 {
                 continue; // less than half a microsecond
             }
-            // A String takes all that is written to it.
+            // Writing to a String cannot fail.
             let _ = match extended {
                 false => writeln!(text, "{keep},{delay},{rate},{loss},{limit}"),
                 true => {

@@ -1,4 +1,4 @@
-//! The crate's models, unrolled into values and how long each lasts.
+//! The crate's models, unrolled into values with durations.
 
 use narrows_core::model::quantile;
 use narrows_core::{Duration, Rate, Seed, Stream};
@@ -31,10 +31,10 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(1);
 const DEFAULT_STEP: Duration = Duration::from_millis(1);
 const DEFAULT_SEED: u64 = 42;
 
-/// Patterns within patterns.
+/// Maximum nesting of patterns.
 const DEEPEST: u32 = 64;
 
-/// Unrolls a model. `depth` is how many patterns it is in.
+/// Unrolls a model. `depth` is its nesting depth in patterns.
 pub(super) fn model(node: &Node, steps: &mut Steps, depth: u32) -> Result<(), Problem> {
     let (name, tag, inner) = tagged(node)?;
     let quantity = match name {
@@ -68,7 +68,7 @@ fn step(table: &Table) -> Result<Duration, Problem> {
     Ok(table.optional("step", positive)?.unwrap_or(DEFAULT_STEP))
 }
 
-/// One value for all the time.
+/// One constant value.
 fn fixed(node: &Node, table: &Table, steps: &mut Steps, quantity: Quantity) -> Result<(), Problem> {
     let key = match quantity {
         Quantity::Rate => "bw",
@@ -82,7 +82,7 @@ fn fixed(node: &Node, table: &Table, steps: &mut Steps, quantity: Quantity) -> R
         Quantity::Delay => Step::Delay(table.optional(key, time)?.unwrap_or(DEFAULT_DELAY)),
         Quantity::Loss | Quantity::Duplicate => {
             let list = table.get(key).ok_or_else(|| {
-                // The crate's default, [0.1, 0.2], is nothing that anybody means who leaves it out.
+                // The key is required here: the crate's default, [0.1, 0.2], is unlikely to be intended.
                 Problem::new(format!("`{key}` is missing")).at(&node.span).help("such as [0.01]")
             })?;
             steps.patterns |= list.list("a list of probabilities")?.len() > 1;
@@ -105,14 +105,16 @@ fn normalized(node: &Node, table: &Table, steps: &mut Steps) -> Result<(), Probl
     steps.drawn |= sd > 0.0;
     in_steps(node, table, |number, _, lasts| {
         let drawn = mean + sd * quantile(draws.nth(number).uniform());
-        // The crate takes the whole part of it, zero where it is negative, then the bounds, the upper one last.
+        // As in the crate: truncate to a whole number (zero if negative), then apply the bounds, the upper
+        // one last.
         let value = whole_part(drawn).max(low);
         let value = high.map_or(value, |high| value.min(high));
         steps.push(Step::Rate(Rate::from_bits_per_second(value as u64)), lasts, node)
     })
 }
 
-/// Up from the bottom to the top for a part of the interval, then down, with normal noise within bounds.
+/// Rises from the bottom to the top for a part of the interval, then falls, with normal noise within
+/// bounds.
 fn sawtooth(node: &Node, table: &Table, steps: &mut Steps) -> Result<(), Problem> {
     const KEYS: &[&str] = &[
         "bottom",
@@ -155,7 +157,7 @@ fn sawtooth(node: &Node, table: &Table, steps: &mut Steps) -> Result<(), Problem
     })
 }
 
-/// Calls `value` with the number of each step, when it begins, and how long it lasts.
+/// Calls `value` with the number, start and duration of each step.
 fn in_steps(
     node: &Node,
     table: &Table,
@@ -194,7 +196,7 @@ pub(super) fn trace_rates(list: &Node, steps: &mut Steps) -> Result<(), Problem>
     Ok(())
 }
 
-/// Models one after the other, so many times.
+/// Models in sequence, repeated this many times.
 fn repeated(node: &Node, table: &Table, steps: &mut Steps, depth: u32) -> Result<(), Problem> {
     table.only(&["pattern", "count"])?;
     if depth >= DEEPEST {
@@ -221,7 +223,8 @@ fn repeated(node: &Node, table: &Table, steps: &mut Steps, depth: u32) -> Result
         }
     }
     if count == 0 && steps.now > start {
-        // An endless pattern is all there is, or else what stands before it would be repeated, too.
+        // An endless pattern must be the whole trace; otherwise the values before it would be repeated,
+        // too.
         if points > 0 {
             return Err(Problem::new("an endless pattern that is not the first").at(&node.span).help(
                 "a trace repeats as a whole or not at all: give the pattern a `count`, or remove what precedes it",
@@ -242,7 +245,7 @@ fn as_f64(rate: Rate) -> f64 {
     rate.bits_per_second() as f64
 }
 
-/// Without what comes after the point; zero where it is negative, and no more than any rate.
+/// Truncates to a whole number; zero if negative, and at most the maximum rate.
 fn whole_part(value: f64) -> f64 {
     (value as u64).min(MOST_BITS) as f64
 }

@@ -1,4 +1,5 @@
-//! Values of the crate's models: with units, or as the tables that it writes without its `human` feature.
+//! Values of the crate's models: with units, or as the tables that the crate writes without its `human`
+//! feature.
 
 use narrows_core::{Duration, Probability, Rate};
 
@@ -11,7 +12,7 @@ use crate::units::{LONGEST_NANOS, MOST_BITS};
 const RATES: &[(&str, u64)] =
     &[("bps", 1), ("kbps", 1_000), ("mbps", 1_000_000), ("gbps", 1_000_000_000), ("tbps", 1_000_000_000_000)];
 
-/// As the humantime crate names them. Its months and years are 30.44 and 365.25 days.
+/// Names of the humantime crate. Its months and years have 30.44 and 365.25 days.
 const TIMES: &[(&[&str], u64)] = &[
     (&["nanos", "nsec", "ns"], 1),
     (&["micros", "usec", "us", "µs", "μs"], 1_000),
@@ -46,7 +47,7 @@ pub(super) fn rate(node: &Node) -> Result<Rate, Problem> {
     }
 }
 
-/// A span of time: `"1s 500ms"`, or `{ secs = 1, nanos = 500000000 }`.
+/// A duration: `"1s 500ms"`, or `{ secs = 1, nanos = 500000000 }`.
 pub(super) fn time(node: &Node) -> Result<Duration, Problem> {
     const ALLOWED: &str = "a time, such as \"1s 500ms\"";
     let units = |unit: &str| TIMES.iter().find(|(names, _)| names.contains(&unit)).map(|(_, factor)| *factor);
@@ -62,8 +63,8 @@ pub(super) fn time(node: &Node) -> Result<Duration, Problem> {
     }
 }
 
-/// A list of probabilities, each after as many packets in a row as stand before it; and the share of packets that this
-/// comes to in the long run.
+/// A list of probabilities, each after as many consecutive hits as there are elements before it; returns
+/// the long-run share of hits.
 pub(super) fn pattern(node: &Node) -> Result<Probability, Problem> {
     let items = node.list("a list of probabilities, such as [0.1, 0.2]")?;
     if items.is_empty() {
@@ -76,14 +77,14 @@ pub(super) fn pattern(node: &Node) -> Result<Probability, Problem> {
     if let [alone] = probabilities[..] {
         return Ok(alone);
     }
-    // q_k is the share of packets, per packet that ends a row, which have k hit ones before them.
+    // q_k is the share of packets with k hits before them, per packet that ends a run.
     let (mut q, mut all) = (1.0, 1.0);
     let (last, others) = probabilities.split_last().expect("there are two or more");
     for probability in others {
         q *= probability.as_f64();
         all += q;
     }
-    // The last repeats: q·p + q·p² + … A last one of 1 is never left once it is reached.
+    // The last probability repeats: q·p + q·p² + … A last one of 1 is never left once reached.
     if last.as_f64() >= 1.0 && q > 0.0 {
         return Ok(Probability::ONE);
     }
@@ -116,7 +117,7 @@ pub(super) fn whole(node: &Node) -> Result<u64, Problem> {
     }
 }
 
-/// `{ secs = 1, nanos = 5 }`: a number of 10⁹ and a number below that.
+/// `{ secs = 1, nanos = 5 }`: a multiple of 10⁹, and a number below that.
 fn parts(node: &Node, names: (&str, &str), allowed: &str) -> Result<u128, Problem> {
     let table = node.table(allowed)?;
     table.only(&[names.0, names.1])?;
@@ -124,7 +125,7 @@ fn parts(node: &Node, names: (&str, &str), allowed: &str) -> Result<u128, Proble
     Ok(u128::from(part(names.0)?) * 1_000_000_000 + u128::from(part(names.1)?))
 }
 
-/// `"1s 500ms"`: numbers, each with its unit, added up.
+/// `"1s 500ms"`: the sum of numbers with units.
 fn sum(
     node: &Node,
     text: &str,
@@ -149,7 +150,7 @@ fn sum(
                 false => problem.help(format!("{} is not a unit of it; units: {units}", Found(unit))),
             });
         };
-        // 10⁻⁹ of a unit are kept, whatever it is; beyond 128 bits it is too large for both.
+        // Fractions are kept to 10⁻⁹ of a unit; beyond 128 bits the number is too large in any case.
         let billionths = scaled(number, 9).map_err(|_| node.expected(allowed))?;
         let value = billionths.checked_mul(u128::from(factor)).ok_or_else(|| node.expected(allowed))?;
         total = total.saturating_add((value + 500_000_000) / 1_000_000_000);
