@@ -25,7 +25,7 @@ use offered::Offered;
 pub(crate) use run::{Labels, Live, Probes, Run, Shell};
 pub(crate) use virtual_time::{VirtualTime, WallClock};
 
-/// The version, and the commit that it is made of.
+/// The version, and the commit that it was built from.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ")");
 
 /// Network path emulator: puts a modelled network between unmodified programs, in real or virtual time.

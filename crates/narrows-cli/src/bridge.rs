@@ -9,7 +9,7 @@ use crate::inline::{capabilities, conclude, prepare};
 use crate::output::Failure;
 
 pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
-    // What leaves at IF2 has come in at IF1.
+    // Packets that leave by IF2 have arrived at IF1.
     let devices = [(args.first.as_str(), Way::Down), (args.second.as_str(), Way::Up)];
     let (scenario, inline) = prepare(&devices, args.scenario.as_deref(), RunKind::Bridge, &args.inline)?;
     let held = capabilities()?;

@@ -12,10 +12,10 @@ use crate::json::{Json, is_stdout, one_at_most_to_stdout};
 use crate::output::{Failure, print, probe_plot, put, write_json};
 use crate::progress::{Progress, Quiet};
 
-/// What a calibration ends with that was interrupted, as a shell says it of a Ctrl-C.
+/// Exit status of an interrupted calibration, as a shell reports Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const HELP: &str = "\
 Takes about 75 s on an otherwise idle host and shows the accuracy it can reach next to its noise
 floor. See docs/calibrate.md.
@@ -64,7 +64,7 @@ pub(crate) fn calibrate(args: &Calibrate) -> Result<u8, Failure> {
         print(&found.to_string())?;
     }
     if found.interrupted {
-        // Where nobody listens, the exit status says it.
+        // If stderr is closed, the exit status is enough.
         let _ = writeln!(io::stderr(), "narrows: interrupted: partial measurements follow");
         return Ok(INTERRUPTED);
     }

@@ -1,14 +1,15 @@
-//! `--max-lateness`: bounds that a run is to keep, and what it ends with when it did not.
+//! `--max-lateness`: bounds that a run must keep, and the exit status if it does not.
 
 use narrows_report::{LatenessBound, Quantile, Report};
 use narrows_scenario::span_of_time;
 
 use crate::output::{Failure, say};
 
-/// What a run ends with that broke a bound while CMD ended well: "temporary failure, try again" of `sysexits.h`.
+/// Exit status of a run that exceeded a bound while CMD succeeded: "temporary failure, try again" of
+/// `sysexits.h`.
 pub(crate) const TOO_LATE: u8 = 75;
 
-/// The values of `--max-lateness`.
+/// Parses the values of `--max-lateness`.
 pub(crate) fn lateness_bounds(texts: &[String]) -> Result<Vec<LatenessBound>, Failure> {
     let mut bounds: Vec<LatenessBound> = Vec::new();
     for text in texts.iter().flat_map(|text| text.split(',')) {
@@ -36,7 +37,8 @@ fn lateness_bound(text: &str) -> Result<LatenessBound, Failure> {
     Ok(LatenessBound { quantile, at_most: span_of_time("max-lateness", time)? })
 }
 
-/// What a run ends with. CMD's own failure wins; which bounds were broken is said in any case, without a report as well.
+/// The exit status of a run. CMD's own failure takes precedence. Exceeded bounds are always printed, even
+/// without a report.
 pub(crate) fn verdict(status: u8, report: &Report) -> u8 {
     let broken: Vec<_> = report.certificates.iter().filter(|certificate| !certificate.met).collect();
     for certificate in &broken {

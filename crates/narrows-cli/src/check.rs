@@ -1,4 +1,4 @@
-//! `narrows check`: a scenario's effective settings.
+//! `narrows check`: shows a scenario's effective settings.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use narrows_scenario::{LinkFlags, Ports, Scenario, Way};
 use crate::args;
 use crate::output::{Failure, print, say};
 
-/// The version of the JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 2;
-/// What has more lines is a table, with a row for each link.
+/// Maximum number of lines; longer output is a table with one row per link.
 const LONGEST: usize = 200;
 
-/// What `--netem` means, once for each program.
+/// Explanation of `--netem`, printed once per process.
 const DOUBLE_QUEUE: &str = "narrows: --netem maps to two queues: `limit` counts waiting packets, not those in flight, and correlations keep the \
      distribution; --exact-netem is the kernel's single queue";
 
@@ -35,7 +35,7 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The script of `--ipfw`, or that of the short form, and what it is called.
+/// The script of `--ipfw` or of the short form, and its name.
 fn rules(flags: &args::LinkFlags) -> Result<Option<(Script, String)>, Failure> {
     if let Some(path) = &flags.ipfw {
         let script = Script::load(path, &crate::ipfw::interfaces(&flags.interfaces)?)?;
@@ -75,7 +75,7 @@ fn rules(flags: &args::LinkFlags) -> Result<Option<(Script, String)>, Failure> {
     Ok(Some((script, given.collect::<Vec<_>>().join(" "))))
 }
 
-/// The scenario that a file, or else the flags, describe, with what is set on the command line.
+/// The scenario of a file or of flags, with the settings from the command line applied.
 pub(crate) fn scenario(
     file: Option<&Path>,
     flags: &args::LinkFlags,
@@ -85,7 +85,7 @@ pub(crate) fn scenario(
     scenario_at(&[], file, flags, seed, set)
 }
 
-/// The same for a network of its own, with its traffic.
+/// Same for a separate network, with its traffic.
 pub(crate) fn live_scenario(
     file: Option<&Path>,
     flags: &args::LinkFlags,
@@ -101,7 +101,8 @@ pub(crate) fn live_scenario(
     Ok(scenario)
 }
 
-/// The same for a network that stands at interfaces of the host: which way what leaves at each of these goes, for `--tc`.
+/// Same for a network between interfaces of the host; for `--tc`, `devices` gives the direction of packets
+/// that leave by each of them.
 pub(crate) fn scenario_at(
     devices: &[(&str, Way)],
     file: Option<&Path>,

@@ -1,11 +1,12 @@
 //! `narrows clean`: removes what killed runs left behind.
 //!
-//! Namespaces, interfaces and address translation end with the process that made them, whatever ended it. What a
-//! `kill -9` can leave: control sockets, those of feeds, programs that gave up their death signal, and settings of the
-//! host that `--internet` changed, offloads of interfaces that `bridge` had switched off, barriers of `attach --fail closed`.
+//! Namespaces, interfaces and address translation vanish with the process that created them, however it
+//! ends. A `kill -9` can leave behind: control sockets, sockets of feeds, programs that reset their
+//! parent-death signal, settings of the host that `--internet` changed, offloads of interfaces that
+//! `bridge` switched off, and barriers of `attach --fail closed`.
 //!
-//! What is not known for certain to be a killed run's is left alone; what stands in the way of one thing is told in the end,
-//! when all else is done.
+//! Anything that does not certainly belong to a killed run is left alone. Problems are reported at the end,
+//! after everything else is done.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -33,7 +34,7 @@ pub(crate) fn clean() -> Result<u8, Failure> {
         let mut cleaning = Cleaning { folder, said };
         cleaning.everything()?;
         said = cleaning.said;
-        // Stays while runs are going on.
+        // Stays while runs exist.
         remove_if_empty(&path);
     }
     if said.lines == 0 && said.failed.is_empty() {
@@ -42,7 +43,7 @@ pub(crate) fn clean() -> Result<u8, Failure> {
     if said.failed.is_empty() { Ok(0) } else { Err(Failure::Other(said.failed.join("\n"))) }
 }
 
-/// What a person is told.
+/// Messages for people.
 #[derive(Default)]
 struct Said {
     lines: usize,
@@ -56,7 +57,7 @@ impl Said {
         print(&format!("{line}\n"))
     }
 
-    /// The result, or nothing and a word about that in the end.
+    /// Returns the result; records an error for the end.
     fn note<T>(&mut self, result: Result<T, impl Display>) -> Option<T> {
         result.map_err(|error| self.failed.push(error.to_string())).ok()
     }
@@ -84,10 +85,10 @@ impl Cleaning {
         self.put_back(interfaces, |interface| format!("restored {}", interface.interface))
     }
 
-    /// Ends programs of runs that are gone, and removes those runs' control sockets and records.
+    /// Terminates programs of killed runs, and removes the control sockets and records of these runs.
     fn runs(&mut self) -> Result<(), Failure> {
         let mut seen = Vec::new();
-        // What is killed may be another run, inside the one that it belonged to: until no other is gone.
+        // A killed process may itself be a run nested in the killed one: repeat until no more are found.
         loop {
             let all = records(&self.folder);
             let all = self.said.note(all).unwrap_or_default();
@@ -114,7 +115,7 @@ impl Cleaning {
         }
     }
 
-    /// Cleans up after a run that is gone; its record is locked meanwhile.
+    /// Cleans up after a killed run; its record is locked meanwhile.
     fn run(&mut self, run: &RecordName, _locked: &File) -> Result<(), Failure> {
         let left = self.kill(run)?;
         if !left.is_empty() {
@@ -132,7 +133,7 @@ impl Cleaning {
         self.remove(&run.to_string())
     }
 
-    /// Kills all processes that the run marked as its own. Gives those that go on.
+    /// Kills all processes that the run marked as its own. Returns those that survive.
     fn kill(&mut self, run: &RecordName) -> Result<Vec<u32>, Failure> {
         const PAUSE: Duration = Duration::from_millis(2);
         const PAUSES: u32 = 1000;
@@ -140,7 +141,7 @@ impl Cleaning {
         let mark = Mark { name: run_record::ENVIRONMENT, value: &id };
         let mut told = Vec::new();
         let mut left = Vec::new();
-        // Whoever is killed may have started another just before, and the kernel takes its time.
+        // A killed process may have started another one just before, and the kernel needs time.
         for _ in 0..PAUSES {
             left = mark
                 .processes()
@@ -159,9 +160,10 @@ impl Cleaning {
         Ok(left)
     }
 
-    /// Removes control sockets of runs that kept no record: of older versions. What those left running is not known.
+    /// Removes control sockets of runs without a record, from older versions. What else they left behind is
+    /// unknown.
     fn control_sockets(&mut self) -> Result<(), Failure> {
-        // Looked for first: a run that begins meanwhile is in the list of records then.
+        // Collected first: the record of a run that starts meanwhile is then in the list below.
         let sockets = control::sockets(self.folder.path());
         let sockets = self.said.note(sockets).unwrap_or_default();
         let Some(recorded) = self.recorded() else { return Ok(()) };
@@ -174,10 +176,10 @@ impl Cleaning {
         Ok(())
     }
 
-    /// Removes the sockets of feeds whose run has neither a record nor a control socket any more: a run has those from before
-    /// its feeds' until after.
+    /// Removes sockets of feeds whose run has neither a record nor a control socket: a run creates these
+    /// before the sockets of its feeds, and removes them after.
     fn feeds(&mut self) -> Result<(), Failure> {
-        // Looked for first, as above.
+        // Collected first, as above.
         let feeds = feeds::leftovers(&self.folder);
         let feeds = self.said.note(feeds).unwrap_or_default();
         let sockets = control::sockets(self.folder.path());
@@ -193,13 +195,13 @@ impl Cleaning {
         Ok(())
     }
 
-    /// The numbers of runs that have a record.
+    /// The numbers of runs with a record.
     fn recorded(&mut self) -> Option<Vec<u32>> {
         let all = records(&self.folder);
         Some(self.said.note(all)?.into_iter().map(|run| run.run).collect())
     }
 
-    /// Whether this is a socket of ours that nobody listens at.
+    /// Whether this is a socket of ours that nobody listens on.
     fn is_dead(&self, name: &str) -> bool {
         self.folder.has_own_socket(name) && listener(&self.folder.path().join(name)) == Listener::Dead
     }
@@ -208,12 +210,12 @@ impl Cleaning {
         let removed = self.folder.remove(name);
         match self.said.note(removed) {
             Some(true) => self.said.say(&format!("removed {}", self.folder.path().join(name).display())),
-            // Whoever cleans up at the same time was faster.
+            // A concurrent cleanup removed it first.
             _ => Ok(()),
         }
     }
 
-    /// Says what became of a ledger.
+    /// Reports the outcome for a ledger.
     fn put_back<R>(
         &mut self,
         cleared: Result<Cleared<R>, LedgerError>,

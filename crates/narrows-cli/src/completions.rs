@@ -1,5 +1,5 @@
-//! `narrows completions`: what a shell offers. What clap makes of the command line knows words and files; here come the names
-//! of runs and of their hosts, which `narrows ls` says at that moment.
+//! `narrows completions`: shell completion. clap generates completion of words and files; this module adds
+//! the names of runs and of their hosts, as `narrows ls` reports them at that moment.
 
 use crate::args::{Completions, ShellName};
 use crate::help::command;
@@ -10,7 +10,7 @@ pub(crate) fn completions(args: &Completions) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The script for a shell.
+/// The completion script for a shell.
 pub(crate) fn script(shell: ShellName) -> String {
     let kind = match shell {
         ShellName::Bash => clap_complete::Shell::Bash,
@@ -20,7 +20,7 @@ pub(crate) fn script(shell: ShellName) -> String {
     let mut made = Vec::new();
     clap_complete::generate(kind, &mut command(), "narrows", &mut made);
     let made = String::from_utf8_lossy(&made);
-    // What narrows tells itself is for nobody to type, and clap offers it all the same.
+    // Internal commands are not for typing, but clap would offer them.
     let is_for_all =
         |line: &&str| !line.contains("In the background:") && !line.contains("In the background\\:");
     let made: String = made.lines().filter(is_for_all).map(|line| format!("{line}\n")).collect();
@@ -46,7 +46,7 @@ pub(crate) fn script(shell: ShellName) -> String {
     }
 }
 
-/// Comes behind clap's.
+/// Appended to clap's script.
 const BASH: &str = r#"
 _narrows_or_names() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} names=
@@ -64,7 +64,7 @@ _narrows_or_names() {
 }
 "#;
 
-/// Comes before clap's.
+/// Prepended to clap's script.
 const ZSH: &str = r#"
 _narrows_runs() {
     local -a names

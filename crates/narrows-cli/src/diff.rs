@@ -1,4 +1,5 @@
-//! `narrows diff`, and `narrows set --to`: what makes one scenario of another, or of what a run has in force.
+//! `narrows diff`, and `narrows set --to`: the difference between two scenarios, or between a run's current
+//! settings and a scenario.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +10,10 @@ use narrows_scenario::{Difference, Scenario};
 use crate::json::Json;
 use crate::output::{Failure, say};
 
-/// How often a change is worked out again because somebody else was faster.
+/// Maximum number of attempts to apply a change while others change the run.
 const TRIES: u32 = 20;
 
-/// The version of the JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 1;
 
 /// The arguments of `narrows diff`.
@@ -34,7 +35,7 @@ pub(crate) struct Diff {
     json: Json,
 }
 
-/// Status 0 where there is no difference, 1 where there is one, as of diff(1).
+/// Status 0 without a difference, 1 with one, as in diff(1).
 pub(crate) fn diff(args: &Diff) -> Result<u8, Failure> {
     let difference = match &args.second {
         Some(second) => Scenario::load(&args.first)?.difference(&Scenario::load(second)?),
@@ -44,8 +45,8 @@ pub(crate) fn diff(args: &Diff) -> Result<u8, Failure> {
     Ok(u8::from(!difference.is_none()))
 }
 
-/// Makes a run like a scenario, as far as a run can be changed. Where somebody else changes it meanwhile, once more from what
-/// is in force then.
+/// Changes a run to match a scenario, as far as a run can be changed. If others change the run meanwhile,
+/// tries again from the new settings.
 pub(crate) fn set_to(run: &Client, file: &Path, partly: bool) -> Result<(), Failure> {
     for _ in 0..TRIES {
         let (difference, generation) = from_run(run, &Scenario::load(file)?, file)?;
@@ -66,8 +67,8 @@ pub(crate) fn set_to(run: &Client, file: &Path, partly: bool) -> Result<(), Fail
     Err(restless())
 }
 
-/// Makes a run like a scenario, which was read from this file, as far as a run can be changed. Gives what was changed, and what
-/// only another run can have.
+/// Changes a run to match a scenario that was read from this file, as far as a run can be changed. Returns
+/// what was changed, and what needs a new run.
 pub(crate) fn approach(run: &Client, scenario: &Scenario, file: &Path) -> Result<Difference, Failure> {
     for _ in 0..TRIES {
         let (difference, generation) = from_run(run, scenario, file)?;
@@ -86,10 +87,10 @@ fn restless() -> Failure {
     Failure::Other(format!("others changed the run {TRIES} times in the meantime; try again"))
 }
 
-/// What makes a scenario of what a run has in force, and the generation of that.
+/// The difference from the run's current settings to a scenario, and the generation of these settings.
 fn from_run(run: &Client, after: &Scenario, file: &Path) -> Result<(Difference, u64), Failure> {
     let current = run.scenario()?;
-    // Files that it names are found where those of the scenario are.
+    // Files are looked up relative to the scenario's folder.
     let name = file.with_file_name("the current settings of the run");
     let before = Scenario::parse(&current.toml, &name.to_string_lossy())?;
     Ok((before.difference(after), current.generation))

@@ -1,4 +1,4 @@
-//! `narrows dist`: distributions of delays, fitted, made, drawn.
+//! `narrows dist`: fits, makes and plots distributions of delays.
 
 mod fit;
 mod input;
@@ -21,7 +21,7 @@ pub(crate) enum Dist {
     Plot(plot::Plot),
 }
 
-/// Runs one of them.
+/// Runs a subcommand.
 pub(crate) fn dist(dist: &Dist) -> Result<u8, Failure> {
     match dist {
         Dist::Fit(fit) => fit::fit(fit),

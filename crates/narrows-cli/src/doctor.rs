@@ -1,4 +1,4 @@
-//! `narrows doctor`: what this host is like, and which of narrows' modes work here, for this user.
+//! `narrows doctor`: properties of this host, and which modes of narrows work here for this user.
 
 mod remedies;
 
@@ -28,7 +28,7 @@ pub(crate) struct Doctor {
     json: Json,
 }
 
-/// The version of the JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 1;
 
 pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
@@ -62,15 +62,15 @@ struct Page {
 
 struct Section {
     heading: &'static str,
-    /// What programs call it.
+    /// Name in JSON.
     name: &'static str,
     findings: Vec<(String, String)>,
 }
 
-/// For programs: the topics of each section, and of each mode whether it works.
+/// JSON output: the topics of each section, and whether each mode works.
 #[derive(Serialize)]
 struct Found<'a> {
-    /// Whether live runs do.
+    /// Whether live runs work.
     works: bool,
     #[serde(flatten)]
     sections: BTreeMap<&'a str, BTreeMap<&'a str, Finding<'a>>>,
@@ -78,7 +78,7 @@ struct Found<'a> {
 
 #[derive(Serialize)]
 struct Finding<'a> {
-    /// Only of modes.
+    /// For modes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     works: Option<bool>,
     finding: &'a str,
@@ -107,7 +107,7 @@ impl Page {
         Found { works, sections: sections.collect() }
     }
 
-    /// Topics at the left, findings in lines of up to a hundred columns.
+    /// Topics on the left, findings wrapped at a hundred columns.
     fn text(&self, short: &str) -> String {
         let mut text = String::new();
         for Section { heading, findings, .. } in &self.sections {
@@ -121,10 +121,10 @@ impl Page {
     }
 }
 
-/// The section whose findings begin with yes or no.
+/// The section whose findings start with yes or no.
 const MODES: &str = "modes";
 
-/// Where findings begin, and how wide the page is.
+/// Column of the findings, and page width.
 const INDENT: usize = 24;
 const WIDTH: usize = 100;
 
@@ -184,10 +184,10 @@ fn this_user(page: &mut Page, held: io::Result<Capabilities>, namespaces: &io::R
     );
 }
 
-/// What an ordinary user lacks; how to get it stands beside the capabilities.
+/// What an ordinary user lacks. The capabilities section tells how to get it.
 const PRIVILEGES: &str = "root, or these capabilities";
 
-/// Each mode: whether it works, or what it lacks and who can give it that.
+/// Each mode: whether it works, or what it lacks and who can provide it.
 fn modes(page: &mut Page, privileged: bool, namespaces: &io::Result<()>) {
     let here = ways::in_user_namespace().unwrap_or(false);
     let over_what = if here { ", within this user namespace" } else { "" };
@@ -267,7 +267,7 @@ fn tap() -> String {
     }
 }
 
-/// Whether the packet loop may have more than the usual priority. Tried on a thread of its own, which then ends.
+/// Whether the packet loop may have a higher priority. Tested in a separate thread, which then ends.
 fn priorities(page: &mut Page) {
     for (name, priority, limit) in
         [("--priority high", Priority::High, "-e"), ("--priority real-time", Priority::RealTime, "-r")]
@@ -285,7 +285,7 @@ fn priorities(page: &mut Page) {
     }
 }
 
-/// What the kernel does to real-time threads that never sleep, and what narrows does about that.
+/// How the kernel limits real-time threads that never sleep, and what narrows does about it.
 fn real_time_share() -> String {
     let share = match RealTimeShare::read() {
         Ok(share) => share,

@@ -1,4 +1,4 @@
-//! `narrows down`: ends runs, waits for them, and says what they reported.
+//! `narrows down`: ends runs, waits for them, and prints their reports.
 
 use std::io::stdout;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use narrows_live::run_record::RunKind;
 use crate::output::{Failure, print, print_coloured};
 use crate::report::{Kept, look};
 
-/// How long a run may take to end: programs have two seconds, asked twice, and a record is written to the disk.
+/// Maximum time for a run to end: programs get two seconds, twice, and the record is written to disk.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The arguments of `narrows down`.
@@ -90,9 +90,9 @@ pub(crate) fn down(args: &Down) -> Result<u8, Failure> {
     if failed.is_empty() { Ok(0) } else { Err(Failure::Other(failed.join("\n"))) }
 }
 
-/// The run that somebody means, if it is going on.
+/// The running network with this name or number.
 fn find(all: &[KnownRun], name: &str) -> Result<KnownRun, Failure> {
-    // Of a name that a killed run had before, the present one is meant.
+    // If a killed run had the same name, the current run is meant.
     let is_meant = |run: &&KnownRun| run.is_called(name);
     let found = all.iter().rfind(|run| is_meant(run) && run.liveness != Liveness::Dead);
     match found.or_else(|| all.iter().rfind(is_meant)) {
@@ -110,24 +110,24 @@ fn find(all: &[KnownRun], name: &str) -> Result<KnownRun, Failure> {
     }
 }
 
-/// Asks a run to end; nothing if it has ended meanwhile.
+/// Asks a run to end; `None` if it has ended meanwhile.
 fn ask(run: &KnownRun) -> Result<Option<Ending>, Failure> {
     let client = Client::at(&run.socket);
     let number = match client.process() {
-        // It ends already, and has closed its door: its record has its number.
+        // It is already ending and has closed its control socket. Its record has its number.
         Err(ControlError::Nobody { .. }) => run.number,
         number => number?.ok_or_else(|| {
             let why = "it is in a PID namespace not visible from here: end it from where it was started";
             Failure::Other(why.into())
         })?,
     };
-    // Held before it is asked: afterwards its number may be another's.
+    // Opened before asking: afterwards the number may belong to another process.
     let process = match OtherProcess::open(number) {
         Ok(process) => process,
         Err(cause) if cause.raw_os_error() == Some(NO_SUCH_PROCESS) => return Ok(None),
         Err(cause) => return Err(Failure::Other(format!("cannot wait for it: {cause}"))),
     };
-    // One that is ending already answers nobody.
+    // A run that is already ending does not answer.
     match client.end() {
         Err(ControlError::Nobody { .. } | ControlError::Broken { .. }) => {}
         asked => asked?,

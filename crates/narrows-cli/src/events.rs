@@ -1,4 +1,4 @@
-//! `narrows events`: what happens to a run, as it happens.
+//! `narrows events`: prints the events of a run as they happen.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::output::{Failure, print};
 
-/// How often one asks.
+/// Polling interval.
 const EACH: Duration = Duration::from_millis(200);
 
 /// The arguments of `narrows events`.

@@ -1,4 +1,4 @@
-//! `narrows exec`: a program, or a shell, in a host of a run that is going on.
+//! `narrows exec`: a program, or a shell, in a host of a running network.
 
 use std::process::Command;
 

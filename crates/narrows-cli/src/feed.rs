@@ -1,4 +1,4 @@
-//! `narrows feed`: values from the standard input into a feed of a run.
+//! `narrows feed`: sends values from standard input to a feed of a run.
 
 mod device;
 mod text;
@@ -18,12 +18,12 @@ use crate::json::Json;
 use crate::output::{Failure, say};
 use text::Lines;
 
-/// As much is read at once.
+/// Bytes per read.
 const CHUNK: usize = 8192;
-/// The most values that `--repeat` keeps: 128 MiB.
+/// Maximum number of values that `--repeat` keeps: 128 MiB.
 const MOST_REPEATED: usize = 1 << 24;
 
-/// What the input looks like, at the end of the help.
+/// Description of the input format, at the end of the help.
 const INPUT_HELP: &str = "\
 Input: one value per line and packet: a time with a unit (200us, 12.5ms), a bare number in --unit, or \
 `-` or `lose` to drop the packet. Empty lines and comments after # are ignored.
@@ -123,7 +123,7 @@ pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
             return Err(Failure::Other(format!("{message}\n{went} went before it to {}", label(place))));
         }
     };
-    // Where nobody reads this, it has been done all the same.
+    // If nobody reads this message, the values were sent nevertheless.
     say(format_args!("narrows: {} went to {}{how}", values(client.sent()), label(place)));
     Ok(0)
 }
@@ -140,10 +140,10 @@ fn failed(place: &Place, error: &ClientError) -> Failure {
     Failure::Other(format!("{}: {error}", label(place)))
 }
 
-/// The version of the JSON of `--list`.
+/// Version of the JSON output of `--list`.
 const SCHEMA: u32 = 1;
 
-/// A feed, for programs.
+/// A feed in JSON.
 #[derive(Serialize)]
 struct Entry<'a> {
     link: &'a str,
@@ -173,7 +173,7 @@ fn list(places: &[Place], json: &Json) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The feed that is meant.
+/// Selects the feed.
 fn chosen<'a>(places: &'a [Place], wanted: Option<&str>) -> Result<&'a Place, Failure> {
     let (link, name) = match wanted {
         None => ("", None),
@@ -189,7 +189,7 @@ fn chosen<'a>(places: &'a [Place], wanted: Option<&str>) -> Result<&'a Place, Fa
     };
     let mut found: Vec<_> = places.iter().filter(is_meant).collect();
     if found.is_empty() {
-        // The name alone, where no link is called so.
+        // The name alone matches if no link has it.
         found = places.iter().filter(|place| Some(place.name.as_str()) == wanted).collect();
     }
     let names = |places: &mut dyn Iterator<Item = &Place>| places.map(label).collect::<Vec<_>>().join(", ");
@@ -210,11 +210,11 @@ fn chosen<'a>(places: &'a [Place], wanted: Option<&str>) -> Result<&'a Place, Fa
     }
 }
 
-/// Why no more values go.
+/// Why no more values are sent.
 enum Ended {
-    /// The run, or the connection to it.
+    /// The run or the connection ended.
     Connection(ClientError),
-    /// What was read.
+    /// The input ended, with the reason.
     Input(String),
 }
 
@@ -224,7 +224,7 @@ impl From<ClientError> for Ended {
     }
 }
 
-/// How bytes become values.
+/// Converts bytes to values.
 enum Parser {
     Binary(Vec<u8>),
     Text(Lines),
@@ -235,7 +235,7 @@ impl Parser {
         if args.binary { Self::Binary(Vec::new()) } else { Self::Text(Lines::new(args.unit.nanos())) }
     }
 
-    /// The values of the next bytes, and what is wrong with what comes after them.
+    /// The values in the next bytes, up to the first error, and that error.
     fn parse(&mut self, bytes: &[u8]) -> (Vec<i64>, Result<(), String>) {
         match self {
             Self::Text(lines) => lines.parse(bytes),
@@ -257,7 +257,7 @@ impl Parser {
         }
     }
 
-    /// The values that end with the input.
+    /// The values at the end of the input.
     fn finish(&mut self) -> (Vec<i64>, Result<(), String>) {
         match self {
             Self::Text(lines) => lines.finish(),
@@ -272,7 +272,7 @@ impl Parser {
 struct Input {
     stdin: Stdin,
     parser: Parser,
-    /// All values so far, where they come again.
+    /// All values so far, if they are repeated.
     repeated: Vec<i64>,
 }
 
@@ -280,7 +280,7 @@ impl Input {
     fn pass_on(&mut self, client: &mut Client, repeat: bool) -> Result<(), Ended> {
         let mut buffer = [0; CHUNK];
         loop {
-            // A generator may be slow, and the run over before its next value.
+            // Waits for both: the generator may be slow, and the run may end before the next value.
             let mut waiting = [Waiting::readable(&self.stdin), Waiting::readable(&*client)];
             wait(&mut waiting, None).map_err(cannot_read)?;
             let has_input = waiting[0].is_ready();

@@ -1,4 +1,4 @@
-//! The whole command line as clap knows it: commands by task, the version, man pages, completions.
+//! The whole command line as clap sees it: commands by task, the version, man pages, completions.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 use crate::args::{Arguments, Man};
 use crate::output::{Failure, columns, print};
 
-/// Commands by what one wants to do, with an example of each.
+/// Commands by task, with an example of each.
 pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     (
         "Run programs behind an emulated network",
@@ -42,9 +42,9 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// How wide help is at most, as of the commands' own.
+/// Maximum width of help, as for the commands' own help.
 const WIDTH: usize = 100;
-/// Where what a command does begins.
+/// Column of the commands' descriptions.
 const INDENT: usize = 16;
 
 const TEMPLATE: &str = "\
@@ -64,7 +64,7 @@ pub(crate) fn command() -> Command {
     command.long_version(LONG_VERSION).help_template(TEMPLATE).before_help(tasks).after_help(AFTER)
 }
 
-/// What is in it, whatever the host lets it do: `narrows doctor` says that.
+/// Compiled features, whether or not the host supports them: that is what `narrows doctor` checks.
 macro_rules! features {
     () => {
         concat!(
@@ -74,7 +74,7 @@ macro_rules! features {
     };
 }
 
-/// The same with what is in it.
+/// The version with the compiled features.
 const LONG_VERSION: &str = if cfg!(debug_assertions) {
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ", not optimized)", features!())
 } else {

@@ -1,11 +1,11 @@
-//! What went wrong with `$NARROWS_SERVER` on CMD's command line: it is CMD's, and neither the caller's shell nor narrows
-//! expands it to something.
+//! Hints for problems with `$NARROWS_SERVER` on CMD's command line. The variable exists only in CMD's
+//! environment: neither the caller's shell nor narrows expands it.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "busybox"];
-/// Programs that need somebody to talk to.
+/// Programs that need a server address.
 const CLIENTS: [&str; 18] = [
     "ping",
     "ping6",
@@ -27,7 +27,7 @@ const CLIENTS: [&str; 18] = [
     "nmap",
 ];
 
-/// Where an argument has the variable's name and no shell is there to expand it.
+/// A hint for an argument that contains the variable, if no shell expands it.
 pub(crate) fn unexpanded(command: &[OsString], server: &str) -> Option<String> {
     if command.iter().any(|word| SHELLS.contains(&program(word).as_str())) {
         return None;
@@ -41,8 +41,8 @@ pub(crate) fn unexpanded(command: &[OsString], server: &str) -> Option<String> {
     ))
 }
 
-/// Where CMD failed and seems to lack an address: the caller's shell expanded a variable to nothing that only CMD has. A URL
-/// without a host says so, or a program that needs an address and got only flags and numbers.
+/// A hint if CMD failed and seems to lack an address because the caller's shell expanded the variable to
+/// nothing. Signs: a URL without a host, or only flags and numbers for a program that needs an address.
 pub(crate) fn expanded_to_nothing(command: &[OsString], server: &str) -> Option<String> {
     let (name, arguments) = command.split_first()?;
     let name = program(name);
@@ -57,7 +57,7 @@ pub(crate) fn expanded_to_nothing(command: &[OsString], server: &str) -> Option<
     let lacks_address = words.iter().all(|word| is_flag(word) || is_number(word));
     let serves = words.iter().any(|word| ["-s", "-l", "--server", "--listen"].contains(&word.as_ref()));
     let asks = words.iter().any(|word| ["-h", "--help", "-V", "--version"].contains(&word.as_ref()));
-    // ping's -s is a size.
+    // ping's `-s` is a size.
     let serves = serves && !name.starts_with("ping");
     let likely = is_client && lacks_address && !serves && !asks
         || words

@@ -1,6 +1,6 @@
-//! `run --virtual` and `shell --virtual`: the same command line again, inside a guest whose clock is virtual.
+//! `run --virtual` and `shell --virtual`: runs the same command line inside a guest with a virtual clock.
 //!
-//! Inside, narrows finds that time is virtual already, and runs.
+//! Inside the guest, narrows detects that time is virtual, and runs normally.
 
 use std::env;
 use std::ffi::OsString;
@@ -22,16 +22,16 @@ use crate::output::{Failure, say};
 use crate::report;
 use crate::report::ReportForm;
 
-/// The exit status when virtual time stood still, and the run was ended for it.
+/// Exit status if virtual time stalled and the run was ended.
 const STALLED: u8 = 74;
 
-/// Whether to boot a guest for it: not where time is virtual already.
+/// Whether to boot a guest: not if time is already virtual.
 pub(crate) fn wanted(args: &VirtualTime) -> bool {
     args.wanted && !host::time_is_virtual()
 }
 
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
-    // What is wrong with the scenario is said at once, and better here than from inside.
+    // Errors in the scenario are reported at once, before the guest boots.
     let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     go(&args.virtual_time, &args.live, scenario.seed, false)
 }
@@ -41,7 +41,7 @@ pub(crate) fn shell(args: &Shell) -> Result<u8, Failure> {
     go(&args.virtual_time, &args.live, scenario.seed, true)
 }
 
-/// The supervisor's part.
+/// Runs the supervisor.
 pub(crate) fn keep(descriptor: i32) -> Result<u8, Failure> {
     match narrows_guest::keep(descriptor) {
         Ok(()) => Ok(0),
@@ -51,7 +51,7 @@ pub(crate) fn keep(descriptor: i32) -> Result<u8, Failure> {
     }
 }
 
-/// The first process's part; there is nobody to return to.
+/// Runs as the guest's first process, which never returns.
 pub(crate) fn init() -> Result<u8, Failure> {
     if std::process::id() != 1 {
         return Err(Failure::Other("guest-init is the first process of a guest, and nothing else".into()));
@@ -64,18 +64,18 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     let stall = stall(&args.stall)?;
     let narrows =
         env::current_exe().map_err(|error| Failure::Other(format!("cannot find narrows itself: {error}")))?;
-    // Of the guest's first process this is narrows, wherever the file is by now.
+    // In the guest, this binary may have another path.
     let command: Vec<OsString> =
         [OsString::from("/proc/self/exe")].into_iter().chain(env::args_os().skip(1)).collect();
     let here = |error: io::Error| Failure::Other(format!("cannot say where this is run: {error}"));
     let mut machine = Machine::new(narrows, kernel(args)?, command).map_err(here)?;
     machine.name = env::args_os().next();
-    // Those are of a run around this one, in another world.
+    // These variables belong to a surrounding run outside the guest.
     let outer = [RUN_ENVIRONMENT, NAME_ENVIRONMENT, control::ENVIRONMENT];
     machine.environment.retain(|(name, _)| !outer.iter().any(|outer| name == outer));
     let files = [live.report.json.path(), live.record.as_deref(), live.capture.capture.as_deref()];
     if let Some(logs) = &live.logs {
-        // What is to be written to has to be there.
+        // Output folders must exist.
         std::fs::create_dir_all(logs)
             .map_err(|cause| Failure::Other(format!("--logs: cannot make {}: {cause}", logs.display())))?;
     }
@@ -110,7 +110,7 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     }
 }
 
-/// How long it took here: the one line that differs between two runs.
+/// The wall-clock duration: the only line that differs between two runs.
 fn speed(ended: &Ended) -> String {
     let (virtual_time, real_time) = (ended.virtual_time.as_secs_f64(), ended.real_time.as_secs_f64());
     let rate = virtual_time / real_time.max(1e-9);
@@ -131,7 +131,7 @@ fn stall(text: &str) -> Result<Option<Duration>, Failure> {
     }
 }
 
-/// What a guest does not have, or has no use for.
+/// Rejects options that a guest does not support or need.
 fn refuse(live: &Live) -> Result<(), Failure> {
     let pace = &live.pace;
     let reasons = [

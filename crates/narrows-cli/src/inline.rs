@@ -1,4 +1,4 @@
-//! What `narrows bridge` and `narrows attach` have in common.
+//! Common parts of `narrows bridge` and `narrows attach`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::live::{cabling, capture, pace, reading, series};
 use crate::output::{Failure, say};
 use crate::report::{self, Kept};
 
-/// The network and the options of the run, checked. `devices` gives the direction of packets that leave by each of the
-/// interfaces.
+/// Prepares and checks the network and the options of the run. `devices` gives the direction of packets
+/// that leave by each of the interfaces.
 pub(crate) fn prepare(
     devices: &[(&str, Way)],
     file: Option<&Path>,
@@ -57,7 +57,7 @@ pub(crate) fn capabilities() -> Result<Capabilities, Failure> {
     Capabilities::effective().map_err(reading)
 }
 
-/// Reports, and says what the program exits with; `remedy` is what to do when it ended early.
+/// Prints the report and returns the exit status; `remedy` is the advice if the run ended early.
 pub(crate) fn conclude(
     outcome: &InlineOutcome,
     args: &args::Inline,

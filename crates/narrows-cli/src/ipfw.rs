@@ -1,4 +1,4 @@
-//! `narrows ipfw`: ipfw's commands and scripts, explained, or at work on a run.
+//! `narrows ipfw`: explains ipfw commands and scripts, or applies them to a run.
 
 use std::fs;
 
@@ -83,26 +83,26 @@ pub(crate) fn ipfw(args: &Ipfw) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The version of the JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 1;
 
-/// What was found out, for programs.
+/// JSON output.
 #[derive(Serialize)]
 struct Found<'a> {
     scripts: Vec<Explanation<'a>>,
 }
 
-/// Of one script.
+/// Explanation of one script.
 #[derive(Serialize)]
 struct Explanation<'a> {
     file: &'a str,
     /// In words, line by line.
     explanation: Vec<String>,
-    /// The scenario that it equals.
+    /// The equivalent scenario.
     scenario: String,
 }
 
-/// Explains scripts, each with the scenario that it equals. Those before one that is wrong are explained.
+/// Explains scripts, each with the equivalent scenario. Scripts before an invalid one are still explained.
 fn check(args: &Check) -> Result<u8, Failure> {
     args.json.probe()?;
     let interfaces = interfaces(&args.interfaces)?;
@@ -142,7 +142,7 @@ fn explained<'a>(file: &'a str, interfaces: &Interfaces) -> Result<Explanation<'
     Ok(Explanation { file, explanation: lines.collect(), scenario })
 }
 
-/// What `--interface` says, each time that it is given.
+/// The interfaces of all `--interface` options.
 pub(crate) fn interfaces(given: &[String]) -> Result<Interfaces, Failure> {
     let mut interfaces = Interfaces::default();
     for text in given {

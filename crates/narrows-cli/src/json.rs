@@ -1,7 +1,7 @@
-//! `--json`, alike in every command.
+//! The `--json` option, the same in all commands.
 //!
-//! `--json` alone and `--json -` print JSON in place of the text; `--json FILE` writes it beside the text. What is printed
-//! has a version, `schema`, which is raised when a key changes.
+//! `--json` alone and `--json -` print JSON instead of text; `--json FILE` writes it in addition to the
+//! text. The output has a version, `schema`, which increases when a key changes.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub(crate) struct Json {
     to: Option<PathBuf>,
 }
 
-/// What is written: what was found, and the version of its keys.
+/// JSON output with the version of its keys.
 #[derive(Serialize)]
 struct Versioned<'a, T> {
     schema: u32,
@@ -38,7 +38,7 @@ struct Versioned<'a, T> {
 }
 
 impl Json {
-    /// Where it goes, if anywhere.
+    /// The output file, if any.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.to.as_deref()
     }
@@ -48,12 +48,12 @@ impl Json {
         Self { to: Some(STDOUT.into()) }
     }
 
-    /// Whether the standard output is for JSON.
+    /// Whether standard output is used for JSON.
     pub(crate) fn takes_stdout(&self) -> bool {
         is_stdout(self.path())
     }
 
-    /// Fails early where it cannot be written, or would take the place of something that a person wrote.
+    /// Fails early if the file cannot be written, or if it would overwrite a hand-written file.
     pub(crate) fn probe(&self) -> Result<(), Failure> {
         if let Some(path) = self.path().filter(|path| path.extension().is_some_and(|end| end == "toml")) {
             let name = path.display();
@@ -64,7 +64,7 @@ impl Json {
         probe_writable(self.path())
     }
 
-    /// Writes what was found, or its text, or both.
+    /// Writes the JSON, or the text, or both.
     pub(crate) fn put(
         &self,
         schema: u32,
@@ -74,7 +74,7 @@ impl Json {
         self.put_part(schema, found, false, text)
     }
 
-    /// The same of something that was broken off: the JSON says so, too.
+    /// Same for an interrupted operation; the JSON says so, too.
     pub(crate) fn put_part(
         &self,
         schema: u32,
@@ -94,7 +94,7 @@ pub(crate) fn is_stdout(path: Option<&Path>) -> bool {
     path.is_some_and(|path| path == Path::new(STDOUT))
 }
 
-/// Fails where two things would be mixed on the standard output.
+/// Fails if two outputs would be mixed on standard output.
 pub(crate) fn one_at_most_to_stdout(outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let taken: Vec<_> = outputs.iter().filter(|(_, path)| is_stdout(*path)).map(|(flag, _)| *flag).collect();
     match taken[..] {

@@ -1,4 +1,4 @@
-//! `narrows kernel`: the guest kernel of exact virtual time, built once and kept.
+//! `narrows kernel`: builds and manages the guest kernel for exact virtual time.
 
 mod build;
 mod info;
@@ -34,7 +34,7 @@ pub(crate) struct Remove {
     all: bool,
 }
 
-/// Runs one of them.
+/// Runs a subcommand.
 pub(crate) fn kernel(command: &KernelCommand) -> Result<u8, Failure> {
     let store = Store::of_user()?;
     match command {

@@ -34,7 +34,7 @@ use crate::report::{self, Kept, conclude};
 use crate::shell::Shell;
 use crate::usage;
 
-/// How long probes go on where there is no program to say when to end.
+/// Duration of probes if no program determines the end.
 const PROBING_SECONDS: u64 = 10;
 
 pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
     go(scenario, Job { command: args.command.clone(), probe, ..Job::new(RunKind::Run) }, &args.live)
 }
 
-/// What probes look like.
+/// Format of probe packets.
 fn packet(probes: &Probes) -> Result<ProbePacket, Failure> {
     let dscp = probes.probe_dscp.as_deref().map_or(Ok(0), |text| code_point("probe-dscp", text))?;
     let ecn = if probes.probe_ecn { ECN_CAPABLE } else { FlowKey::NOT_ECN_CAPABLE };
@@ -92,14 +92,14 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Nothing yet.
+    /// An empty job.
     pub(crate) fn new(kind: RunKind) -> Self {
         let (command, environment) = (Vec::new(), Vec::new());
         Self { kind, command, environment, probe: None, greeting: false, stay: None, output: None }
     }
 }
 
-/// Makes the network, does the job, and reports.
+/// Creates the network, runs the job, and reports.
 pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failure> {
     let bounds = lateness_bounds(&live.pace.max_lateness)?;
     live.report.json.probe()?;
@@ -160,7 +160,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
     Ok(verdict(outcome.status, &outcome.report))
 }
 
-/// The name of another host than CMD's, as hints have it.
+/// The name of a host other than CMD's, for hints.
 fn server(scenario: &Scenario, host: Option<&str>) -> String {
     let mut names = scenario.hosts.iter().map(|host| host.name.as_str());
     let host = host.or_else(|| names.clone().next());
@@ -173,7 +173,7 @@ fn services(live: &Live) -> Vec<Service> {
     live.on.chunks_exact(2).map(service).collect()
 }
 
-/// Labels are for people: in a pipe a program reads what programs write.
+/// Labels are for people: in a pipe, a program reads the output of the programs.
 fn output_plan(live: &Live) -> OutputPlan {
     let to_stderr = live.report.json.takes_stdout();
     let is_terminal = if to_stderr { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
@@ -190,10 +190,10 @@ fn output_plan(live: &Live) -> OutputPlan {
     }
 }
 
-/// Packet threads are asked for each interval.
+/// Packet threads are queried at each interval, so it must not be too short.
 const SHORTEST_INTERVAL: narrows_core::Duration = narrows_core::Duration::from_millis(10);
 
-/// What time series to keep.
+/// The time series to record.
 pub(crate) fn series(args: &args::Series) -> Result<Option<SeriesPlan>, Failure> {
     let Some(file) = &args.series else { return Ok(None) };
     if file == Path::new("-") {
@@ -207,7 +207,7 @@ pub(crate) fn series(args: &args::Series) -> Result<Option<SeriesPlan>, Failure>
     Ok(Some(SeriesPlan { file: file.clone(), step, limit: args.series_limit.saturating_mul(1_000_000) }))
 }
 
-/// What to capture.
+/// The captures to write.
 pub(crate) fn capture(args: &args::Capture) -> Result<Option<CapturePlan>, Failure> {
     match &args.capture {
         Some(file) if file.as_os_str() == "-" => Err(Failure::Other(
@@ -218,7 +218,7 @@ pub(crate) fn capture(args: &args::Capture) -> Result<Option<CapturePlan>, Failu
     }
 }
 
-/// How frames are to get from the kernel to the engine and back.
+/// The packet I/O backend between kernel and engine.
 pub(crate) fn cabling(args: &args::Cabling) -> Result<Cabling, Failure> {
     let backend = args.backend.map(|name| match name {
         BackendName::AfPacket => Backend::AfPacket,
@@ -236,7 +236,7 @@ pub(crate) fn cabling(args: &args::Cabling) -> Result<Cabling, Failure> {
     Ok(if host::time_is_virtual() { cabling.or(Backend::AfPacket) } else { cabling })
 }
 
-/// How a packet loop of one thread is to wait, and where it is to run.
+/// How a single-threaded packet loop waits, and on which processor it runs.
 pub(crate) fn pace(args: &args::Pace) -> Result<Pace, Failure> {
     match args.cpu.len() {
         0 | 1 => Ok(paced(args)),

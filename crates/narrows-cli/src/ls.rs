@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::json::Json;
 use crate::output::{Failure, print, say};
 
-/// The version of the JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 1;
 
 /// The arguments of `narrows ls`.
@@ -31,7 +31,7 @@ pub(crate) struct Ls {
     json: Json,
 }
 
-/// A run, as it is listed.
+/// A listed run.
 #[derive(Debug, Serialize)]
 struct Listed {
     name: Option<String>,
@@ -42,26 +42,26 @@ struct Listed {
     title: String,
     hosts: usize,
     links: usize,
-    /// Nothing where it does not answer.
+    /// `None` if it does not answer.
     trust: Option<String>,
     generation: Option<u64>,
     inside_packets: Option<u64>,
-    /// What arrived at hosts of late.
+    /// Recent rates delivered to hosts.
     delivered: Option<RecentRates>,
     control: String,
     output: Option<String>,
 }
 
-/// What becomes of a run.
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum State {
     Running,
-    /// It has no control socket yet, or no more.
+    /// Starting or ending: it has no control socket.
     Changing,
-    /// It goes on, and does not answer.
+    /// Running, but not answering.
     Stopped,
-    /// It was killed, and left something.
+    /// Killed, with leftovers.
     Killed,
 }
 
@@ -177,7 +177,7 @@ fn row(run: &KnownRun, listed: &Listed) -> [String; 8] {
     ]
 }
 
-/// Columns as wide as what is in them.
+/// Columns as wide as their contents.
 fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());

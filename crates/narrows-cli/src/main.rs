@@ -1,4 +1,4 @@
-//! The `narrows` program: command line in, reports and errors out.
+//! The `narrows` program: parses the command line, prints reports and errors.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -58,11 +58,11 @@ use output::Failure;
 #[global_allocator]
 static ALLOCATOR: SaysWhenFull = SaysWhenFull;
 
-/// What a program that cannot do what it was asked exits with.
+/// Exit status if the command cannot do what was asked.
 const TROUBLE: u8 = 2;
 
 fn main() -> ExitCode {
-    // Where it is refused, a file that grows too large ends us as before.
+    // If this fails, exceeding the file size limit still terminates the process.
     let _ = narrows_io::process::outlive_file_limit();
     let result = match usage::arguments().command {
         Command::Run(run) => live::run(&run),
@@ -107,10 +107,10 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(status) => ExitCode::from(status),
-        // Whoever read our output has enough of it.
+        // The reader of our output has closed it.
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(failure) => {
-            // A scenario's errors are laid out each as a tool's own; here the tool has a name.
+            // Scenario errors have their own layout; here the program's name is added.
             let text = failure.to_string();
             let text = text.strip_prefix("error: ").unwrap_or(&text).replace("\n\nerror: ", "\n\nnarrows: ");
             output::say(format_args!("narrows: {}", text.trim_end()));

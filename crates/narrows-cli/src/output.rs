@@ -1,4 +1,4 @@
-//! Where results go, and why there are none.
+//! Output of results and errors.
 
 use std::fmt::Display;
 use std::fs;
@@ -16,7 +16,7 @@ use narrows_scenario::{ScenarioError, printable};
 use narrows_sim::SimError;
 use serde::Serialize;
 
-/// Why a command failed; each is a paragraph with the place and what to do.
+/// Why a command failed; each text is a paragraph with the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
@@ -41,12 +41,12 @@ pub(crate) enum Failure {
     Write { path: PathBuf, cause: io::Error },
     #[error("{0}")]
     Other(String),
-    /// The standard output was closed: nobody is interested any more.
+    /// Standard output was closed by its reader.
     #[error("the standard output was closed")]
     Closed,
 }
 
-/// What the kernel said, or where that leaves a question, the answer.
+/// The kernel's error, or a clearer text where the error is ambiguous.
 fn why(path: &Path, cause: &io::Error) -> String {
     match path.parent() {
         Some(folder) if cause.kind() == ErrorKind::NotFound && !folder.as_os_str().is_empty() => {
@@ -62,17 +62,17 @@ impl From<SimError> for Failure {
     }
 }
 
-/// Prints to the standard output what a terminal may be shown, wherever it comes from.
+/// Prints to standard output, sanitized for terminals.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_coloured(&printable(text))
 }
 
-/// Says something beside the results, on the standard error. Where nobody listens, nothing is lost.
+/// Prints a message to stderr; ignores a closed stderr.
 pub(crate) fn say(text: impl Display) {
     let _ = io::stderr().write_all(printable(&format!("{text}\n")).as_bytes());
 }
 
-/// Prints what was made fit for a terminal, colours included.
+/// Prints text that is already sanitized, including colours.
 pub(crate) fn print_coloured(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|cause| match cause.kind() {
@@ -81,7 +81,7 @@ pub(crate) fn print_coloured(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Words at the left, and beside them words in lines of up to `width` columns, from the column `indent` on.
+/// Words on the left, and next to them text wrapped at `width`, starting at column `indent`.
 pub(crate) fn columns(indent: usize, width: usize, left: &str, right: &str) -> String {
     let (mut text, mut start, mut line) = (String::new(), left.to_owned(), String::new());
     for word in right.split_whitespace() {
@@ -97,7 +97,7 @@ pub(crate) fn columns(indent: usize, width: usize, left: &str, right: &str) -> S
     text + &format!("{start:indent$}{line}\n")
 }
 
-/// Writes a value as JSON to a file, or to the standard output for `-`.
+/// Writes a value as JSON to a file, or to standard output for `-`.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(|error| Failure::Other(error.to_string()))?;
     text.push('\n');
@@ -107,7 +107,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Fail
     fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause })
 }
 
-/// As [`probe_writable`] for a figure, which is SVG.
+/// As [`probe_writable`] for a figure, which must be SVG.
 pub(crate) fn probe_plot(path: Option<&Path>) -> Result<(), Failure> {
     let is_svg =
         |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
@@ -120,7 +120,7 @@ pub(crate) fn probe_plot(path: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Writes a text, such as a figure, to a file or the standard output.
+/// Writes a text, such as a figure, to a file or to standard output.
 pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
     match path == Path::new("-") {
         true => print(text),
@@ -128,15 +128,15 @@ pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Fails early when a file cannot be written, before a long run that would end in that. Leaves no file that was not
-/// there.
+/// Fails early if a file cannot be written, before a long run ends with that error. Does not leave a new
+/// file behind.
 pub(crate) fn probe_writable(path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(()) };
     let existed = path.exists();
     let tried = fs::OpenOptions::new().append(true).create(true).open(path);
     tried.map_err(|cause| Failure::Write { path: path.into(), cause })?;
     if !existed {
-        // The report will say so if it cannot be made again.
+        // If it cannot be created again, writing the report fails with an error.
         let _ = fs::remove_file(path);
     }
     Ok(())

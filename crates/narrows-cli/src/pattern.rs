@@ -1,4 +1,4 @@
-//! `narrows pattern`: what happens to which packet, or in which millisecond, laid down beforehand.
+//! `narrows pattern`: predefined events per packet or millisecond.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::json::Json;
 use crate::output::{Failure, put};
 use crate::trace::read;
 
-/// The version of the JSON of `info`.
+/// Version of the JSON output of `info`.
 const SCHEMA: u32 = 2;
 
 /// What is done with a pattern.
@@ -22,7 +22,7 @@ pub(crate) enum PatternCommand {
     Info(Info),
 }
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const MAKE_HELP: &str = "\
 Places count from 1. In a scenario: loss = { pattern = { file = \"x.pattern\" } }, likewise for delay and
 corrupt; per-millisecond patterns of rate, delay and loss also as trace = \"x.pattern\". File format:
@@ -107,7 +107,7 @@ enum PerName {
     Bit,
 }
 
-/// Does one of them.
+/// Runs a subcommand.
 pub(crate) fn pattern(command: &PatternCommand) -> Result<u8, Failure> {
     match command {
         PatternCommand::Make(args) => make(args),
@@ -126,7 +126,7 @@ fn make(args: &Make) -> Result<u8, Failure> {
         Some(PerName::Packet) => Per::Packet,
         Some(PerName::Millisecond) => Per::Millisecond,
         Some(PerName::Bit) => Per::Bit,
-        // The first that it can have.
+        // The first unit that it supports.
         None => about.places()[0],
     };
     let length = args.length.unwrap_or_default();

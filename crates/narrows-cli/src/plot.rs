@@ -1,4 +1,4 @@
-//! `narrows plot`: a time series as a figure, a panel for each quantity and a line for each link.
+//! `narrows plot`: plots a time series, with a panel for each quantity and a line for each link.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use narrows_lab::plot::{Axis, COLOURS, Figure, Line, Panel};
 use crate::output::{Failure, probe_plot, put};
 use crate::trace::read;
 
-/// Links that are drawn unless some are named.
+/// Maximum number of links plotted unless links are named.
 const MOST_LINKS: usize = COLOURS;
 
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ pub(crate) struct Plot {
     link: Vec<String>,
 }
 
-/// A row of a link.
+/// A row for one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Row {
     start: f64,
@@ -44,7 +44,7 @@ struct Row {
     marked: f64,
 }
 
-/// Draws it.
+/// Plots the time series.
 pub(crate) fn plot(args: &Plot) -> Result<u8, Failure> {
     probe_plot(Some(&args.plot))?;
     let (name, bytes) = read(&args.file)?;
@@ -111,7 +111,7 @@ fn links(name: &str, text: &str) -> Result<BTreeMap<String, Vec<Row>>, Failure> 
     Ok(all)
 }
 
-/// The cells of a line of CSV, quotes taken off (RFC 4180).
+/// The cells of a CSV line, without quotes (RFC 4180).
 fn cells(line: &str) -> Vec<String> {
     let (mut all, mut cell, mut quoted) = (Vec::new(), String::new(), false);
     let mut rest = line.chars().peekable();
@@ -127,7 +127,7 @@ fn cells(line: &str) -> Vec<String> {
     all
 }
 
-/// Those that are named, or those with the most traffic.
+/// The named links, or those with the most traffic.
 fn choose<'a>(
     links: &'a BTreeMap<String, Vec<Row>>,
     named: &[String],
@@ -157,7 +157,7 @@ fn figure(name: &str, links: &[(&str, &[Row])], of: usize) -> Figure {
     let end = links.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.end)).fold(0.0, f64::max);
     let panel = |title: &str, label: &str, unit: &str, value: &dyn Fn(&Row) -> Option<f64>| {
         let lines = links.iter().enumerate().map(|(colour, (name, rows))| {
-            // A step for each interval that has a value.
+            // One step for each interval with a value.
             let steps =
                 rows.iter().filter_map(|row| value(row).map(|value| [(row.start, value), (row.end, value)]));
             Line::new(*name, colour, steps.flatten().collect())

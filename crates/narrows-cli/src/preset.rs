@@ -1,4 +1,4 @@
-//! `narrows preset`: links by name, and where their values come from.
+//! `narrows preset`: lists presets and shows the sources of their values.
 
 use clap::{Args, Subcommand};
 use narrows_scenario::Preset;
@@ -40,7 +40,7 @@ pub(crate) struct Show {
     json: Json,
 }
 
-/// The version of the JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ struct Presets {
     presets: Vec<serde_json::Value>,
 }
 
-/// Does one of them.
+/// Runs a subcommand.
 pub(crate) fn preset(command: &PresetCommand) -> Result<u8, Failure> {
     match command {
         PresetCommand::List(args) => list(args),

@@ -1,7 +1,9 @@
-//! `narrows probe`: round trips, losses and the rate of a real path, as a trace or a scenario, or as the values of a link while they are measured.
+//! `narrows probe`: measures round-trip times, loss and the rate of a real path, as a trace, as a scenario,
+//! or as live values of a link.
 //!
-//! An echo is a round trip, and what it says of one way is a guess: half of it, unless `--whole`. With losses of L on the
-//! round trip, each way is taken to lose `1 − √(1 − L)`, which makes L of two ways that lose alike. Both guesses are told.
+//! An echo gives a round-trip time; one-way values are estimates: half of it, unless `--whole` is given.
+//! For a round-trip loss L, each direction is assumed to lose `1 − √(1 − L)`, which gives L for two
+//! directions with equal loss. The output states both assumptions.
 
 mod drive;
 mod measure;
@@ -25,7 +27,7 @@ use drive::Drive;
 use measure::{Measurement, Plan};
 use summary::Guess;
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const HELP: &str = "\
 Probes are ICMP echoes: from a ping socket where net.ipv4.ping_group_range allows it, else from a raw
 socket, which needs root. A round trip does not show where its delay and losses occur: each way gets
@@ -86,11 +88,11 @@ pub(crate) struct Probe {
     quiet: bool,
 }
 
-/// The least interval: below, sixteen bits of sequence numbers come round within a minute.
+/// Minimum interval: below it, 16-bit sequence numbers repeat within a minute.
 const LEAST: Duration = Duration::from_millis(1);
-/// Trains, where nothing else is said.
+/// Default number of trains.
 const TRAINS: u16 = 10;
-/// Where nothing else is said.
+/// Default duration.
 const USUAL: Duration = Duration::from_secs(10);
 
 pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
@@ -155,12 +157,12 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
     if !args.quiet && !is_stdout(args.output.as_deref()) && !args.json.takes_stdout() {
         print(&summary.to_string())?;
     }
-    // Ctrl-C is how it is meant to end where nothing else says when.
+    // Without a count, Ctrl-C is the regular end.
     let early = measurement.ended_by.filter(|_| count.is_some());
     Ok(early.map_or(0, |signal| 128 + signal as u8)) // signals go up to 64
 }
 
-/// The file of the trace: beside that of the scenario, if there is one.
+/// The file of the trace: next to the scenario's file, if there is one.
 fn trace_file(args: &Probe) -> Result<Option<PathBuf>, Failure> {
     let Some(scenario) = &args.scenario else { return Ok(args.output.clone()) };
     if is_stdout(Some(scenario)) || scenario.extension().is_some_and(|ending| ending == "csv") {
@@ -172,7 +174,7 @@ fn trace_file(args: &Probe) -> Result<Option<PathBuf>, Failure> {
     Ok(Some(scenario.with_extension("csv")))
 }
 
-/// What the system says to who may not.
+/// System error for a missing permission.
 const EPERM: i32 = 1;
 const EACCES: i32 = 13;
 

@@ -1,4 +1,4 @@
-//! `narrows profile`: link profiles, described and drawn.
+//! `narrows profile`: describes and plots link profiles.
 
 mod picture;
 
@@ -11,7 +11,7 @@ use crate::json::Json;
 use crate::output::{Failure, put};
 use crate::trace::{read, tell};
 
-/// The version of the JSON of `info`.
+/// Version of the JSON output of `info`.
 const SCHEMA: u32 = 2;
 
 /// What is done with a profile.
@@ -57,7 +57,7 @@ pub(crate) struct Plot {
     svg: bool,
 }
 
-/// Does one of them.
+/// Runs a subcommand.
 pub(crate) fn profile(command: &ProfileCommand) -> Result<u8, Failure> {
     match command {
         ProfileCommand::Info(args) => info(args),

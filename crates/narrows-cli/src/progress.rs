@@ -1,4 +1,4 @@
-//! How far something long is, on a terminal, and a Ctrl-C that it hears of.
+//! Progress of long operations on a terminal, and handling of Ctrl-C.
 
 use std::io::{self, IsTerminal, Write, stderr};
 use std::ops::ControlFlow;
@@ -10,26 +10,26 @@ use narrows_io::terminal::WindowSize;
 
 use crate::output::Failure;
 
-/// What is over sooner shows nothing.
+/// Shorter operations show no progress.
 const SOON: Duration = Duration::from_millis(500);
-/// As often as a person reads.
+/// Updates per second.
 const PER_SECOND: u8 = 10;
 
-/// A line on the terminal that says how far it is, and how long it takes yet. It goes when this does.
+/// A terminal line with progress and remaining time. It is cleared when this is dropped.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     is_shown: bool,
 }
 
 impl Progress {
-    /// Nothing is shown in a pipe or where nobody wants it, and nothing before half a second.
+    /// Shows nothing in a pipe or with `quiet`, and nothing in the first half second.
     pub(crate) fn new(quiet: bool) -> Self {
         let wanted = !quiet && stderr().is_terminal();
         let bar = wanted.then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()));
         Self { bar, is_shown: false }
     }
 
-    /// Says that it has come to `done` of `total`, where that is known, and in words what it does now.
+    /// Reports progress: `done` of `total`, if known, and the current activity.
     pub(crate) fn tell(&mut self, done: u64, total: Option<u64>, what: &str) {
         let Some(bar) = &self.bar else { return };
         if bar.length() != total || !self.is_shown {
@@ -50,7 +50,7 @@ impl Progress {
         }
     }
 
-    /// A line for what says nothing of itself while it goes on: a thread of its own shows that time goes by.
+    /// A line for an operation that does not report progress: a separate thread shows the elapsed time.
     pub(crate) fn waiting(quiet: bool, what: &str) -> Self {
         let progress = Self::new(quiet);
         if let Some(bar) = &progress.bar {
@@ -75,13 +75,13 @@ fn terminal() -> ProgressDrawTarget {
     ProgressDrawTarget::term_like_with_hz(Box::new(Terminal), PER_SECOND)
 }
 
-/// The standard error, a little narrower than it is: behind a line as wide as the terminal the `^C` that the terminal shows
-/// would begin another one, and that would be cleared instead of ours.
+/// Stderr, a little narrower than it is: after a line as wide as the terminal, the `^C` that the terminal
+/// shows would start a new line, and that line would be cleared instead of ours.
 #[derive(Debug)]
 struct Terminal;
 
 impl Terminal {
-    /// What a `^C` takes, and a cursor.
+    /// Space for `^C` and a cursor.
     const LEFT_FREE: u16 = 4;
     const USUAL: u16 = 80;
 
@@ -139,19 +139,20 @@ fn style(has_end: bool) -> ProgressStyle {
     style.progress_chars("=> ")
 }
 
-/// Something long that computes: its progress, and whether it is asked to end.
+/// A long computation: its progress, and whether it should stop.
 pub(crate) struct Long {
     progress: Progress,
 }
 
 impl Long {
-    /// From here on the first Ctrl-C is for who asks [`Long::tell`]; the second ends the program at once.
+    /// From here on, the first Ctrl-C makes [`Long::tell`] return a stop; the second one ends the program
+    /// at once.
     pub(crate) fn start(quiet: bool) -> Result<Self, Failure> {
         interrupt::catch().map_err(|cause| Failure::Other(format!("cannot catch signals: {cause}")))?;
         Ok(Self { progress: Progress::new(quiet) })
     }
 
-    /// Whether to go on.
+    /// Whether to continue.
     pub(crate) fn tell(&mut self, done: u64, total: Option<u64>, what: &str) -> ControlFlow<()> {
         if interrupt::asked().is_some() {
             return ControlFlow::Break(());
@@ -160,22 +161,23 @@ impl Long {
         ControlFlow::Continue(())
     }
 
-    /// The same for the lab.
+    /// Same for the lab.
     pub(crate) fn step(&mut self, step: &narrows_lab::Step) -> ControlFlow<()> {
         self.tell(step.done as u64, Some(step.total as u64), &step.what)
     }
 }
 
-/// What a program exits with that a signal has asked to end; as a shell says it.
+/// Exit status of a program that a signal has asked to end, as in a shell.
 pub(crate) fn interrupted() -> Option<u8> {
-    // Signals go up to 64.
+    // Signal numbers are at most 64.
     interrupt::asked().map(|signal| 128 + signal as u8)
 }
 
-/// The exit status, unless a signal has asked for an end. Says on the standard error that not all is there.
+/// The exit status, unless a signal has asked to end. Then reports on stderr that the results are
+/// incomplete.
 pub(crate) fn status_or_interrupted(status: u8, what: &str) -> u8 {
     let Some(interrupted) = interrupted() else { return status };
-    // Where nobody listens, the exit status says it.
+    // If stderr is closed, the exit status is enough.
     let _ = writeln!(stderr(), "narrows: interrupted: {what}");
     interrupted
 }

@@ -1,4 +1,4 @@
-//! `narrows set` and `narrows stats`: talking to a run.
+//! `narrows set` and `narrows stats`: clients of a run.
 
 use std::io::{IsTerminal, stdout};
 use std::thread;
@@ -12,9 +12,9 @@ use serde::Serialize;
 use crate::args;
 use crate::output::{Failure, print, print_coloured, say, write_json};
 
-/// How often `--watch` looks.
+/// Interval of `--watch`.
 const EACH: Duration = Duration::from_secs(1);
-/// Has a terminal begin again at its first line.
+/// Clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[J";
 
 pub(crate) fn set(args: &args::Set) -> Result<u8, Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn set(args: &args::Set) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The report so far, and what the links do at present.
+/// The report so far, and the current state of the links.
 #[derive(Serialize)]
 struct Both<'a> {
     #[serde(flatten)]
@@ -50,8 +50,8 @@ pub(crate) fn stats(args: &args::Stats) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Shows what the links do, once a second, until the run ends: on a terminal in one place, otherwise one behind another, with
-/// `--json` as a line each.
+/// Shows the state of the links once a second until the run ends: in place on a terminal, otherwise one
+/// after another; with `--json` one line each.
 fn watch(run: &Client, args: &args::Stats) -> Result<u8, Failure> {
     if args.json.path().is_some() && !args.json.takes_stdout() {
         return Err(Failure::Other("--watch --json prints a line of JSON each second: give no file".into()));
@@ -61,7 +61,7 @@ fn watch(run: &Client, args: &args::Stats) -> Result<u8, Failure> {
     let mut number = 0_u32;
     loop {
         let now = match run.now() {
-            // That it has ended is how it is meant to end, once it was there.
+            // The end of the run is the regular end, once the run was found.
             Err(ControlError::Nobody { .. } | ControlError::Broken { .. }) if number > 0 => {
                 say(format_args!("narrows: {name} has ended"));
                 return Ok(0);

@@ -1,4 +1,4 @@
-//! What is printed when a run has ended, and `narrows report`: kept reports, shown once more.
+//! Output at the end of a run, and `narrows report`, which shows stored reports.
 
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 use std::os::unix::fs::DirBuilderExt;
@@ -17,11 +17,11 @@ use crate::json::Json;
 use crate::output::{Failure, print, print_coloured, write_json};
 use crate::state;
 
-/// The variable that says how much is printed where no flag does.
+/// The variable with the default report form.
 const ENVIRONMENT: &str = "NARROWS_REPORT";
-/// Reports that are kept.
+/// Maximum number of stored reports.
 const MOST_KEPT: usize = 20;
-/// A longer one is not.
+/// Maximum size of a stored report.
 const LONGEST: usize = 16 << 20;
 
 /// The arguments of `narrows report`.
@@ -114,7 +114,8 @@ pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {
 }
 
 impl ShowReport {
-    /// Which report, and where its JSON goes. `--json 3` was report 3 before `--json` could be followed by a file.
+    /// Selects the report and its JSON output. `--json 3` meant report 3 before `--json` could be followed
+    /// by a file.
     fn meant(&self) -> Result<(Option<String>, Json), Failure> {
         let Some(after) = self.json.path().filter(|_| self.which.is_none() && !self.json.takes_stdout())
         else {
@@ -150,7 +151,7 @@ fn list(folder: &Kept) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Since 1970.
+/// Unix time.
 fn now() -> Duration {
     Duration::from_nanos(clock_realtime())
 }
@@ -176,26 +177,26 @@ fn parse(path: &Path, text: &str) -> Result<Report, Failure> {
     })
 }
 
-/// Where reports are kept: nowhere if this user has no state folder.
+/// The folder of stored reports; none if the user has no state folder.
 pub(crate) struct Kept(Option<PathBuf>);
 
 impl Kept {
-    /// `narrows/reports` in the user's state folder. To be asked before a user namespace is entered.
+    /// `narrows/reports` in the user's state folder. Must be called before entering a user namespace.
     pub(crate) fn find() -> Self {
         Self(state::folder().map(|folder| folder.join("reports")))
     }
 
-    /// Those in this folder.
+    /// The reports in this folder.
     pub(crate) fn at(folder: PathBuf) -> Self {
         Self(Some(folder))
     }
 
-    /// Where they are.
+    /// The folder.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.0.as_deref()
     }
 
-    /// That of the run of this number that began then, in nanoseconds since 1970.
+    /// The report of the run with this number that started at this Unix time in nanoseconds.
     pub(crate) fn of_run(&self, number: u32, since_ns: u64) -> Option<Report> {
         let name = |path: &PathBuf| path.file_stem().map(|name| name.to_string_lossy().into_owned());
         let is_its = |path: &PathBuf| {
@@ -207,7 +208,8 @@ impl Kept {
         read(&found).ok()
     }
 
-    /// Keeps a report, and no more than [`MOST_KEPT`] in all. Whether it is kept: a run is not worse for that it is not.
+    /// Stores a report, and at most [`MOST_KEPT`] in all. Returns whether it is stored; a failure does not
+    /// affect the run.
     pub(crate) fn keep(&self, report: &Report) -> bool {
         let Some(folder) = &self.0 else { return false };
         self.try_keep(folder, report).is_ok()
@@ -220,19 +222,19 @@ impl Kept {
         }
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let name = format!("{:013}-{}", now().as_millis(), process::id());
-        // Whole, or not at all.
+        // Written in full, or not at all.
         let unfinished = folder.join(format!("{name}.part"));
         fs::write(&unfinished, text)
             .and_then(|()| fs::rename(&unfinished, folder.join(format!("{name}.json"))))
             .inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
         for old in self.reports().iter().skip(MOST_KEPT) {
-            // Another run may have been faster.
+            // A concurrent run may have removed it.
             let _ = fs::remove_file(old);
         }
         Ok(())
     }
 
-    /// Those that there are, the newest first.
+    /// The stored reports, newest first.
     fn reports(&self) -> Vec<PathBuf> {
         let entries = self.0.as_ref().and_then(|folder| fs::read_dir(folder).ok());
         let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
@@ -243,7 +245,7 @@ impl Kept {
         all
     }
 
-    /// How many there are, and where, for errors.
+    /// Number and folder of the reports, for errors.
     fn count(&self) -> String {
         match &self.0 {
             Some(folder) => format!("{} are kept in {}", self.reports().len(), folder.display()),
@@ -252,7 +254,7 @@ impl Kept {
     }
 }
 
-/// How much is to be printed.
+/// The form of the report to print.
 pub(crate) fn form(args: &ReportArgs) -> Result<ReportForm, Failure> {
     if args.quiet {
         return Ok(ReportForm::None);
@@ -268,13 +270,13 @@ pub(crate) fn form(args: &ReportArgs) -> Result<ReportForm, Failure> {
     }
 }
 
-/// Ends a live run: writes the report where it is asked for, keeps it, and prints it to stderr, as stdout is the program's.
-/// A report that cannot be written is printed even so. A capture that is not whole is an error as well, but for one whose reader
-/// went away.
+/// Ends a live run: writes the report where requested, stores it, and prints it to stderr, as stdout
+/// belongs to the program. A report that cannot be written is printed nevertheless. An incomplete capture
+/// is an error as well, unless its reader closed it.
 pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Result<(), Failure> {
     let written = args.json.path().map_or(Ok(()), |path| write_json(path, report));
     let is_kept = kept.keep(report);
-    // Where nobody listens, nobody wants to know.
+    // A closed stderr is ignored.
     let _ = match form(args)? {
         ReportForm::None => Ok(()),
         ReportForm::Full => write!(stderr(), "\n{}", printable(&report.text().to_string())),
@@ -291,7 +293,7 @@ pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Resul
     }
 }
 
-/// How a summary looks there.
+/// Style of a summary on this output.
 pub(crate) fn look(to: &(impl IsTerminal + std::os::fd::AsFd)) -> Look {
     if !to.is_terminal() {
         return Look::default();

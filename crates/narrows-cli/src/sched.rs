@@ -9,7 +9,7 @@ use clap::Subcommand;
 
 use crate::output::Failure;
 
-/// The version of the lab's JSON.
+/// Version of the lab's JSON output.
 const SCHEMA: u32 = 2;
 
 /// What the lab does.
@@ -25,7 +25,7 @@ pub(crate) enum Sched {
     Differentiation(differentiation::Differentiation),
 }
 
-/// Runs one of them.
+/// Runs a subcommand.
 pub(crate) fn sched(sched: &Sched) -> Result<u8, Failure> {
     match sched {
         Sched::Bench(bench) => bench::bench(bench),

@@ -1,7 +1,8 @@
-//! The interactive shell of `narrows shell`: the user's own, with a word in its prompt that says where one is.
+//! The interactive shell of `narrows shell`: the user's own shell, with a word in its prompt that shows the
+//! host.
 //!
-//! The user's start files are read as always. What comes after them puts the word before the prompt that they made, and does
-//! so again where something makes the prompt anew each time. It stands in a folder that it removes itself.
+//! The user's start files are read as usual. A script that runs after them adds the word to the prompt, and
+//! adds it again if something resets the prompt. The script is in a folder that it removes itself.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,19 +14,20 @@ use std::path::{Path, PathBuf};
 use crate::output::Failure;
 use crate::usage::quoted;
 
-/// The word, for prompts that show it in a way of their own; in a nested shell with those around it.
+/// The word, for prompts that show it in their own way; in a nested shell together with those of the outer
+/// ones.
 pub(crate) const ENVIRONMENT: &str = "NARROWS_PROMPT";
 
-/// A shell, ready to be started.
+/// A shell, ready to start.
 pub(crate) struct Shell {
     pub(crate) command: Vec<OsString>,
     pub(crate) environment: Vec<(String, OsString)>,
-    /// Goes with this, if the shell has not read it.
+    /// Removed on drop, if the shell has not read it.
     _folder: Option<Folder>,
 }
 
 impl Shell {
-    /// `$SHELL`, in a host of this name.
+    /// `$SHELL`, in a host with this name.
     pub(crate) fn of_user(host: &str) -> Result<Self, Failure> {
         let shell =
             env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
@@ -55,7 +57,7 @@ impl Shell {
     }
 }
 
-/// What kind of shell it is, by its name.
+/// Kind of shell, by its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bash,
@@ -63,7 +65,7 @@ enum Kind {
     Fish,
     /// Reads `$ENV`: dash, ash, ksh.
     Posix,
-    /// Started as it is.
+    /// Started without changes.
     Other,
 }
 
@@ -93,7 +95,7 @@ impl Kind {
     }
 }
 
-/// What gives a variable back what it was.
+/// A command that restores a variable.
 fn restore(name: &str) -> String {
     match env::var(name) {
         Ok(before) => format!("{name}={}\nexport {name}\n", quoted(&before)),
@@ -101,7 +103,7 @@ fn restore(name: &str) -> String {
     }
 }
 
-/// bash reads this in place of ~/.bashrc, behind the host's own.
+/// bash reads this instead of ~/.bashrc, after the host's own.
 const BASH: &str = r#"[ -f ~/.bashrc ] && . ~/.bashrc
 __narrows_prompt() {
     case $PS1 in "($NARROWS_PROMPT) "*) ;; *) PS1="($NARROWS_PROMPT) $PS1" ;; esac
@@ -116,7 +118,7 @@ else
 fi
 "#;
 
-/// zsh reads this in place of ~/.zshenv, and then the user's other files, as ZDOTDIR is theirs again.
+/// zsh reads this instead of ~/.zshenv, and then the user's other files, as ZDOTDIR is restored.
 const ZSH: &str = r#"[[ -f ${ZDOTDIR:-$HOME}/.zshenv ]] && . ${ZDOTDIR:-$HOME}/.zshenv
 __narrows_prompt() {
     [[ $PS1 == "($NARROWS_PROMPT) "* ]] || PS1="($NARROWS_PROMPT) $PS1"
@@ -130,12 +132,12 @@ const POSIX: &str = r#"[ -n "$ENV" ] && [ -f "$ENV" ] && . "$ENV"
 PS1="($NARROWS_PROMPT) ${PS1:-\$ }"
 "#;
 
-/// fish runs this behind its start files.
+/// fish runs this after its start files.
 const FISH: &str = "functions --query fish_prompt; and functions --copy fish_prompt __narrows_outer_prompt; \
 function fish_prompt; printf '(%s) ' $NARROWS_PROMPT; \
 functions --query __narrows_outer_prompt; and __narrows_outer_prompt; end";
 
-/// A folder of the user's own in that of temporary files.
+/// A private folder in the temporary folder.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -143,7 +145,7 @@ impl Folder {
         let wanted =
             |number: u32| env::temp_dir().join(format!("narrows-shell-{}-{number}", std::process::id()));
         for path in (0..100).map(wanted) {
-            // What is there is somebody else's.
+            // An existing folder belongs to somebody else.
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
@@ -156,7 +158,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // The shell has done it, mostly.
+        // The shell has usually removed it.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! `narrows sim`: virtual time, and replays.
+//! `narrows sim`: runs in virtual time, and replays.
 
 use std::io::{Write, stderr, stdout};
 use std::path::Path;
@@ -16,11 +16,11 @@ use crate::progress::{Long, status_or_interrupted};
 use crate::report::ReportForm;
 use crate::report::{self, Kept};
 
-/// What a replay with differing verdicts exits with.
+/// Exit status of a replay with differing verdicts.
 const DIFFERENT: u8 = 1;
 
 pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
-    // The scenario's parser reads the times, and says what is wrong with them.
+    // The scenario parser parses and checks the times.
     let time = |flag: &str, text: &Option<String>| -> Result<_, Failure> {
         let flags = LinkFlags::default().given("duration", text.clone());
         let read = Scenario::from_flags(&flags);
@@ -69,7 +69,7 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// Where a run has come to, to a tenth of a second.
+/// Progress of a run, to a tenth of a second.
 fn come_to(at: Time) -> String {
     format!("{:.1} s of virtual time", at.nanos() as f64 / 1e9)
 }
@@ -86,7 +86,7 @@ fn offered(args: &args::Sim) -> Result<Scenario, Failure> {
         (None, []) => {
             let words = scenario.offer_most()?;
             if !args.report.quiet {
-                // Where nobody listens, the report has the packets.
+                // If stderr is closed, the report still has the packets.
                 let _ = writeln!(stderr(), "narrows: {words}");
             }
         }
@@ -95,7 +95,7 @@ fn offered(args: &args::Sim) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-/// Prints a report behind a line, unless the standard output is for a program; and keeps it.
+/// Prints a report after a line, unless standard output is for a program; stores the report.
 fn say(args: &args::Sim, before: &str, report: &Report) -> Result<(), Failure> {
     Kept::find().keep(report);
     let form = report::form(&args.report)?;
@@ -111,12 +111,12 @@ fn say(args: &args::Sim, before: &str, report: &Report) -> Result<(), Failure> {
     }
 }
 
-/// What goes to the standard output for a program must not be mixed with the report.
+/// Output for a program on standard output must not be mixed with the report.
 fn prints_to_standard_output(args: &args::Sim) -> bool {
     outputs(args).into_iter().any(|(_, path)| is_stdout(path))
 }
 
-/// The files that are asked for.
+/// The requested output files.
 fn outputs(args: &args::Sim) -> [(&'static str, Option<&Path>); 4] {
     [
         ("--json", args.report.json.path()),

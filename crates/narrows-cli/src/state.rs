@@ -1,4 +1,4 @@
-//! The user's folder for what outlives a run: reports, and the output of networks in the background.
+//! The user's folder for data that outlives a run: reports, and the output of networks in the background.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -6,16 +6,17 @@ use std::{env, fs};
 
 use narrows_io::host;
 
-/// `narrows` in the user's state folder; nothing where this user has none. To be asked before a user namespace is entered.
+/// `narrows` in the user's state folder; `None` if the user has none. Must be called before entering a user
+/// namespace.
 pub(crate) fn folder() -> Option<PathBuf> {
-    // What a guest writes there goes with it.
+    // What a guest writes there vanishes with it.
     if host::time_is_virtual() {
         return None;
     }
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let (state, home) = (absolute("XDG_STATE_HOME"), absolute("HOME"));
     let state = state.or_else(|| Some(home?.join(".local/state")));
-    // Root by way of sudo may have somebody else's, which is to stay that one's.
+    // With sudo, root may have another user's folder, which must not be used.
     let is_ours = |state: &PathBuf| {
         let there = state.ancestors().find_map(|folder| fs::metadata(folder).ok());
         there.is_some_and(|data| data.uid() == host::user())

@@ -1,4 +1,4 @@
-//! `narrows sweep`: a scenario over a grid of values and many seeds. The Python package does it.
+//! `narrows sweep`: runs a scenario over a grid of values and many seeds, using the Python package.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 
 use crate::output::Failure;
 
-/// What the package is asked whether it is there.
+/// Tests whether the package is installed.
 const IS_THERE: &str = "import narrows.sweep_command";
 
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(crate) struct Sweep {
     json: bool,
 }
 
-/// Becomes the package's own command.
+/// Replaces this process by the package's command.
 pub(crate) fn sweep(args: &Sweep) -> Result<u8, Failure> {
     let mut command = Command::new(python()?);
     command.args(["-m", "narrows", "sweep"]).arg(&args.file);
@@ -76,7 +76,7 @@ pub(crate) fn sweep(args: &Sweep) -> Result<u8, Failure> {
     Err(Failure::Other(format!("cannot start Python: {refused}")))
 }
 
-/// An interpreter that has the package: that of the environment that this program is in, or the first on the path.
+/// A Python interpreter with the package: that of this program's environment, or the first in the path.
 fn python() -> Result<PathBuf, Failure> {
     let beside = std::env::current_exe().ok().map(|program| program.with_file_name("python3"));
     let has_package = |python: &PathBuf| {

@@ -1,4 +1,4 @@
-//! `narrows tc`: tc's commands, explained, or at work on a run.
+//! `narrows tc`: explains tc commands, or applies them to a run.
 
 mod check;
 mod classes;
@@ -18,7 +18,7 @@ use narrows_scenario::{Scenario, ScenarioError};
 use crate::output::{Failure, print};
 use device::{devices, link_of};
 
-/// How often a change is tried where others change the run meanwhile.
+/// Maximum number of attempts to apply a change while others change the run.
 const TRIES: usize = 10;
 
 /// The command as it follows `narrows tc`.
@@ -92,7 +92,7 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
         print(&filters::show(&current, link))?;
         return Ok(0);
     }
-    // NetEm at the root of a plain link has a language of its own; all else is a tree of disciplines.
+    // NetEm at the root of a plain link has its own syntax; everything else is a tree of qdiscs.
     let netem = Command::parse(&text);
     let script = Script::parse(&text, "tc");
     let run = Client::find(args.run.as_deref())?;
@@ -116,7 +116,7 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Whether a command is about NetEm at the root of a link that has no tree of disciplines.
+/// Whether a command concerns NetEm at the root of a link without a tree of qdiscs.
 fn is_plain(run: &Client, command: &Command) -> Result<bool, Failure> {
     let Some(device) = command.device.as_deref() else { return Ok(true) };
     let current = run.scenario()?;
@@ -124,7 +124,7 @@ fn is_plain(run: &Client, command: &Command) -> Result<bool, Failure> {
     Ok(at_root && link_of(&current, device)?.tree.is_none())
 }
 
-/// Does what commands say, all of it or nothing, at one instant.
+/// Executes all commands at one instant, or none.
 fn change_tree(run: &Client, script: &Script) -> Result<(), Failure> {
     for _ in 0..TRIES {
         let current = run.scenario()?;
@@ -147,7 +147,7 @@ fn change_tree(run: &Client, script: &Script) -> Result<(), Failure> {
     Err(restless())
 }
 
-/// What the commands make of a link is no link: said with what it would be.
+/// The commands would make an invalid link: report it with the resulting settings.
 fn refused(assignments: &[String], error: &ScenarioError) -> Failure {
     Failure::Other(format!("the link would be: {}\n{error}", assignments.join(" ")))
 }
@@ -156,8 +156,8 @@ fn restless() -> Failure {
     Failure::Other(format!("others changed the run {TRIES} times in the meantime; try again"))
 }
 
-/// Does what a command says. It is a change of what is there: where somebody else was faster, once more from what is there
-/// then.
+/// Executes a command. It changes the current settings: if somebody else changed them first, tries again
+/// from the new settings.
 fn change(run: &Client, command: &Command) -> Result<(), Failure> {
     let device = command.device.as_deref().ok_or_else(|| Failure::Other("`dev` is missing".into()))?;
     for _ in 0..TRIES {
@@ -174,12 +174,12 @@ fn change(run: &Client, command: &Command) -> Result<(), Failure> {
     Err(restless())
 }
 
-/// The report of the run, where its counters are asked for.
+/// The report of the run, if its counters are requested.
 fn report(run: &Client, statistics: bool) -> Result<Option<Report>, Failure> {
     Ok(if statistics { Some(run.stats()?.report) } else { None })
 }
 
-/// What a command makes of a link: keys and values.
+/// The keys and values that a command sets on a link.
 fn replacement(command: &Command, link: &CurrentLink) -> Result<Vec<netem::Assignment>, Failure> {
     let before = link.netem.as_deref().map(netem::parse).transpose()?;
     let there = before.is_some() || !link.unrepresentable.is_empty();
@@ -205,7 +205,8 @@ fn replacement(command: &Command, link: &CurrentLink) -> Result<Vec<netem::Assig
             link.netem.clone().unwrap_or_else(|| link.unrepresentable.join(", "))
         ))),
         (Verb::Change, _) if !there => Err(nothing()),
-        // As in the kernel, to replace a discipline by one of its kind is to change it, unless it has a new name.
+        // As in the kernel, replacing a qdisc by one of the same kind changes it, unless the handle
+        // differs.
         (Verb::Change | Verb::Replace, Some(qdisc)) => match before {
             Some(before) if command.verb == Verb::Change && !before.is_like(&qdisc) => {
                 Err(Failure::Other(format!(
@@ -226,7 +227,7 @@ fn replacement(command: &Command, link: &CurrentLink) -> Result<Vec<netem::Assig
     }
 }
 
-/// The names of what a device may be, for help.
+/// The names that a device may have, for help.
 fn known(current: &CurrentScenario) -> String {
     devices(current).join(", ")
 }

@@ -1,7 +1,7 @@
-//! `narrows top`: a live view of a run, which changes values, too.
+//! `narrows top`: a live view of a run, which can also change settings.
 //!
-//! A client of the control socket: it asks as `narrows stats` does and sets as `narrows set` does, so that the threads that move
-//! packets know nothing of it.
+//! It is a client of the control socket: it queries like `narrows stats` and changes settings like `narrows
+//! set`. The packet threads are not aware of it.
 
 mod app;
 mod editor;
@@ -57,7 +57,7 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
     let run = Run::find(which)?;
     let (events, happens) = channel();
     let failed = |what: &'static str| move |cause| Failure::Other(format!("cannot {what}: {cause}"));
-    // Before there are other threads, which would get them.
+    // Set up before other threads exist, which would get the signals.
     let signals = EndSignals::catch().map_err(failed("take signals"))?;
     let terminal = ratatui::try_init().map_err(failed("draw on the terminal"))?;
     let mut screen = Screen(ManuallyDrop::new(terminal));
@@ -81,7 +81,7 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
             .draw(|frame| view::draw(frame, &mut app, Theme { colours }, view::now()))
             .map_err(failed("draw on the terminal"))?;
         let Ok(first) = happens.recv() else { return Ok(0) };
-        // What has come meanwhile is drawn at once.
+        // Process all pending events before drawing.
         for event in std::iter::once(first).chain(happens.try_iter()) {
             let effect = match event {
                 Event::Key(key) => keys::press(&mut app, key),
@@ -89,7 +89,7 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
             };
             match effect {
                 Some(Effect::Quit) => return Ok(0),
-                // One that is on its way is enough.
+                // One pending request is enough.
                 Some(Effect::Look) => drop(hurry.try_send(())),
                 Some(Effect::Change(change)) => drop(wants.send(change)),
                 None => {}
@@ -98,9 +98,9 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
     }
 }
 
-/// The terminal, which is given back however one gets out; at a panic by the hook of `try_init`, before the message.
+/// The terminal, which is restored on every exit; on a panic by the hook of `try_init`, before the message.
 ///
-/// It is not dropped: its own `drop` complains where the terminal is gone, and there is nobody left to read that.
+/// It is not dropped: its `drop` prints an error if the terminal is gone, when nobody can read it.
 struct Screen(ManuallyDrop<DefaultTerminal>);
 
 impl Drop for Screen {

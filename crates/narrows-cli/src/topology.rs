@@ -1,4 +1,4 @@
-//! `narrows topology`: scenarios of common topologies, and of networks in files of other tools.
+//! `narrows topology`: generates scenarios of common topologies, and imports networks from other tools.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-/// One number, or two.
+/// One or two numbers.
 #[derive(Clone, Copy, Debug)]
 struct Size(usize, Option<usize>);
 

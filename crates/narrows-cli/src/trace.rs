@@ -1,4 +1,4 @@
-//! `narrows trace`: traces of links, converted, described, drawn.
+//! `narrows trace`: converts, describes and plots traces of links.
 
 mod picture;
 
@@ -15,7 +15,7 @@ use crate::json::Json;
 use crate::output::{Failure, put, say};
 use crate::progress::{Progress, Quiet};
 
-/// The version of the JSON of `info`.
+/// Version of the JSON output of `info`.
 const SCHEMA: u32 = 2;
 
 /// What is done with a trace.
@@ -29,7 +29,7 @@ pub(crate) enum TraceCommand {
     Plot(Plot),
 }
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const CONVERT_HELP: &str = "\
 Formats: csv, mahimahi, netem-trace (JSON; reads TOML), theaterq, pattern (read only). --from defaults
 to the format detected from name and content, --to to OUT's ending: .csv, .json, .mahi, .up or .down
@@ -117,7 +117,7 @@ pub(crate) struct Plot {
     quiet: Quiet,
 }
 
-/// Does one of them.
+/// Runs a subcommand.
 pub(crate) fn trace(command: &TraceCommand) -> Result<u8, Failure> {
     match command {
         TraceCommand::Convert(args) => convert(args),
@@ -157,7 +157,7 @@ fn plot(args: &Plot) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Reads a trace, in steps if that is asked for.
+/// Reads a trace; resamples it in steps if requested.
 fn load(file: &Path, format: Option<Format>, step: Option<&str>, quiet: Quiet) -> Result<Trace, Failure> {
     let (name, bytes) = read(file)?;
     let megabytes = bytes.len() as f64 / 1e6;
@@ -170,7 +170,7 @@ fn load(file: &Path, format: Option<Format>, step: Option<&str>, quiet: Quiet) -
     })
 }
 
-/// A file or the standard input, and what it is called.
+/// Reads a file or standard input; returns its name and contents.
 pub(crate) fn read(file: &Path) -> Result<(String, Vec<u8>), Failure> {
     let name = if file == Path::new("-") { "the standard input".into() } else { file.display().to_string() };
     if let Some(text) = preset_trace(&name) {
@@ -187,7 +187,7 @@ pub(crate) fn read(file: &Path) -> Result<(String, Vec<u8>), Failure> {
     }
 }
 
-/// Prints remarks beside the output.
+/// Prints remarks to stderr.
 pub(crate) fn tell<'a>(remarks: impl IntoIterator<Item = &'a String>) {
     for remark in remarks {
         say(format_args!("narrows: note: {remark}"));

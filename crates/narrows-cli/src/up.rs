@@ -25,7 +25,7 @@ use crate::live::{Job, go};
 use crate::output::{Failure, print, say};
 use crate::state;
 
-/// Outputs that are kept beside those of networks that are up.
+/// Maximum number of stored outputs, in addition to those of running networks.
 const MOST_KEPT: usize = 20;
 
 pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
@@ -43,7 +43,7 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
     })?;
     let stay = Stay { ttl: ttl.map(|span| Duration::from_nanos(span.nanos())), ready: ready.map(File::from) };
     let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
-    // It ends with this process, which it serves by its number.
+    // It ends with this process, whose number it serves.
     let _web = args.web.map(crate::web::beside).transpose()?;
     let mut job = Job::new(RunKind::Up);
     job.greeting = true;
@@ -52,14 +52,14 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
     go(scenario, job, &args.live)
 }
 
-/// The run of this name, if it is going on.
+/// The run with this name, if it is running.
 fn there(name: &RunName) -> Result<Option<Client>, Failure> {
     let (all, _) = known_runs(&control::run_folder()).map_err(|error| Failure::Other(error.to_string()))?;
     let its = |run: &KnownRun| run.about.name.as_ref() == Some(name) && run.liveness != Liveness::Dead;
     Ok(all.into_iter().find(its).map(|run| Client::at(&run.socket)))
 }
 
-/// Makes the run like the scenario as far as it can be changed. Status 1 where that is not all of it.
+/// Changes the run to match the scenario as far as possible. Status 1 if something needs a new run.
 fn replace(name: &RunName, run: &Client, args: &Up) -> Result<u8, Failure> {
     let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     let file = args.scenario.as_deref().unwrap_or(Path::new("the flags"));
@@ -79,7 +79,7 @@ fn replace(name: &RunName, run: &Client, args: &Up) -> Result<u8, Failure> {
     Ok(1)
 }
 
-/// The same command line once more, in the background. What goes wrong until the network is up is the caller's to see.
+/// Runs the same command line in the background. Errors until the network is up go to the caller.
 fn detach() -> Result<u8, Failure> {
     let failed = |action: &'static str| {
         move |cause: io::Error| Failure::Other(format!("cannot start in the background: {action}: {cause}"))
@@ -90,7 +90,7 @@ fn detach() -> Result<u8, Failure> {
     let mut given = env::args_os();
     let mut command = Command::new("/proc/self/exe");
     command.arg0(given.next().unwrap_or_else(|| OsString::from("narrows")));
-    // The command's own name comes first.
+    // The first argument is the command's own name.
     command.args(given.next());
     let descriptor = hand_down(&mut command, writer.into());
     command.args(["--ready", &descriptor.to_string()]);
@@ -101,7 +101,7 @@ fn detach() -> Result<u8, Failure> {
     command.args(given).stdin(Stdio::null()).stdout(output).stderr(errors);
     without_terminal(&mut command);
     let mut child = command.spawn().map_err(failed("start narrows"))?;
-    // Ours goes with it, so that an end is seen.
+    // Close our end, so that the end of the child is detected.
     drop(command);
     let mut name = String::new();
     BufReader::new(reader).read_line(&mut name).map_err(failed("wait for the network"))?;
@@ -111,7 +111,7 @@ fn detach() -> Result<u8, Failure> {
     }
     let status = child.wait().map_err(failed("wait for narrows"))?;
     let mut text = Vec::new();
-    // Where nothing can be read, or nobody listens, the exit status says it.
+    // If the output cannot be read, or stderr is closed, the exit status is enough.
     let _ = said.rewind().and_then(|()| said.read_to_end(&mut text));
     let _ = io::stderr().write_all(&text);
     if let Some(path) = path {
@@ -122,7 +122,8 @@ fn detach() -> Result<u8, Failure> {
     Ok(code as u8)
 }
 
-/// A file for the output, for its owner only. Where this user has no state folder it has no name, and goes with the network.
+/// A file for the output, readable by its owner only. If the user has no state folder, it has no name and
+/// vanishes with the network.
 fn output() -> io::Result<(Option<PathBuf>, File)> {
     let name = format!("{:013}-{}.log", clock_realtime() / 1_000_000, process::id());
     let make =
@@ -152,7 +153,7 @@ fn forget_old(folder: &Path) {
     old.sort();
     let many = old.len().saturating_sub(MOST_KEPT - 1);
     for path in &old[..many] {
-        // Another one may have been faster.
+        // A concurrent process may have removed it.
         let _ = fs::remove_file(path);
     }
 }

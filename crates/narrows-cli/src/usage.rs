@@ -1,4 +1,4 @@
-//! What somebody meant who typed something that is none of our commands or flags. What cannot be guessed gets no guess.
+//! Guesses what a user meant by an unknown command or flag. Makes no suggestion if there is no good guess.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use crate::args::Arguments;
 use crate::help::command;
 use crate::output::say;
 
-/// Words of other programs, and what they are called here.
+/// Words of other programs, and their names here.
 const FLAGS: &[(&str, &str)] = &[
     ("bandwidth", "rate"),
     ("bw", "rate"),
@@ -64,7 +64,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("version", "--version"),
 ];
 
-/// The command line, read; or what is wrong with it, said, and the end.
+/// Parses the command line; prints an error and exits if it is invalid.
 pub(crate) fn arguments() -> Arguments {
     let given: Vec<OsString> = env::args_os().collect();
     match parse(&given) {
@@ -81,7 +81,7 @@ pub(crate) fn arguments() -> Arguments {
     }
 }
 
-/// What is wrong with the command line may be quoted from it: clap's colours go where that would steer a terminal.
+/// The error may quote the command line: drop clap's colours, as the quote could control the terminal.
 fn refuse(error: &Error) -> ! {
     let text = error.to_string();
     if error.use_stderr() && printable(&text) != text {
@@ -97,7 +97,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Arguments, Error> {
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// The same error with help that helps.
+/// Adds better help to the error.
 fn better(mut error: Error, given: &[OsString]) -> Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -137,7 +137,7 @@ fn better(mut error: Error, given: &[OsString]) -> Error {
     error
 }
 
-/// The command that is meant, as far as it is named.
+/// The command that was meant, as far as it is named.
 fn meant<'a>(whole: &'a Command, given: &[OsString]) -> &'a Command {
     let mut command = whole;
     for word in given.iter().skip(1) {
@@ -157,7 +157,8 @@ fn flag(command: &Command, found: &str) -> Option<String> {
     known.map(|(_, name)| *name).or_else(|| nearest(found, &names)).map(Into::into)
 }
 
-/// The one of `names` that is a typing mistake away: one letter of a short word, two of a long one. None if two are as near.
+/// The one of `names` within a typing error: one letter in a short word, two in a long one. `None` if two
+/// are equally near.
 fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     let allowed = match found.chars().count() {
         0..=1 => return None,
@@ -177,7 +178,8 @@ fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     }
 }
 
-/// What to say where the `--` before the command of `run` is missing: a program is named, and with `--` before it all is well.
+/// The message for a missing `--` before the command of `run`: a program is named, and the command line is
+/// valid with `--` before it.
 pub(crate) fn forgotten_dashes(given: &[OsString]) -> Option<String> {
     if given.get(1)? != "run" || given.iter().any(|word| word == "--") {
         return None;
@@ -210,7 +212,7 @@ fn is_program(word: &OsStr) -> bool {
     }
 }
 
-/// As a shell wants it.
+/// Quoted for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

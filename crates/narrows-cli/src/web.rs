@@ -1,4 +1,4 @@
-//! `narrows web`: runs in a browser, and their metrics.
+//! `narrows web`: shows runs in a browser, and their metrics.
 
 use std::net::SocketAddr;
 use std::os::unix::process::{CommandExt, parent_id};
@@ -12,7 +12,7 @@ use narrows_web::{Options, Server, WebError};
 
 use crate::output::{Failure, print, say};
 
-/// Where it listens unless told.
+/// Default listen address.
 pub(crate) const ADDRESS: &str = "127.0.0.1:8642";
 
 /// The arguments of `narrows web`.
@@ -61,7 +61,7 @@ pub(crate) fn web(args: &Web) -> Result<u8, Failure> {
         metrics_only: args.metrics_only,
         hosts: args.hosts.clone(),
     })?;
-    // The network that we are started beside is about to be there.
+    // The network that started this process is about to be up.
     let beside = parent_id().to_string();
     if let Some(Err(error)) = run.filter(|run| **run != beside).map(|run| Client::find(Some(run))) {
         say(format_args!("narrows: {error}; the page shows the run once it is there"));
@@ -85,7 +85,7 @@ pub(crate) fn web(args: &Web) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The page of the run that this process begins, served by a process that ends with it.
+/// Serves the page of the run that this process starts, in a process that ends with it.
 pub(crate) fn beside(listen: SocketAddr) -> Result<Child, Failure> {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("narrows").args(["web", &process::id().to_string(), "--listen", &listen.to_string()]);

@@ -80,7 +80,7 @@ impl Profile {
         self.rate
     }
 
-    /// The probability above which packets are lost; one for no loss.
+    /// Packets with a probability at or above this are lost; one for no loss.
     pub fn loss_level(&self) -> Probability {
         self.loss_level
     }

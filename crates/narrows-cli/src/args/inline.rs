@@ -1,4 +1,4 @@
-//! What `bridge` and `attach` may be told.
+//! Arguments of `bridge` and `attach`.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::LinkFlags;
 use super::means::{Cabling, Capture, Pace, Series};
 use crate::report::ReportArgs;
 
-/// What else is to be known of a bridge, at the end of the help.
+/// Additional help text of `bridge`, at the end of the help.
 const BRIDGE_HELP: &str = "\
 IF1 is the client's side (the first host of a scenario), IF2 the server's; up is IF1 to IF2. Frames of
 every protocol cross. Offloads of both interfaces are off during the run and restored afterwards
@@ -38,7 +38,7 @@ pub(crate) struct Bridge {
     pub(crate) inline: Inline,
 }
 
-/// What else is to be known of an attachment, at the end of the help.
+/// Additional help text of `attach`, at the end of the help.
 const ATTACH_HELP: &str = "\
 Programs on this side of IF are the client (the first host of a scenario): up is what they send, down
 what they receive. IF keeps its configuration and its connections. When narrows ends, even by kill -9,

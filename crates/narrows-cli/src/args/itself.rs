@@ -1,4 +1,4 @@
-//! The commands about the program itself.
+//! Commands about the program itself.
 
 use std::path::PathBuf;
 

@@ -1,16 +1,16 @@
-//! The flags about a link: one for each of its keys.
+//! The link flags, one for each key of a link.
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use narrows_scenario::{LinkFlag, LinkFlags};
 
-/// A flag for each key of a link, as the scenario's parser knows them.
+/// A flag for each key of a link, as defined by the scenario parser.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkKeys(pub(crate) LinkFlags);
 
 impl Args for LinkKeys {
     fn augment_args(command: Command) -> Command {
         let arg = |flag: LinkFlag| {
-            // A file or NetEm's words begin with no hyphen: what does is the next flag.
+            // A file name or NetEm options do not start with a hyphen: such a word is the next flag.
             let may_be_negative = !["FILE", "OPTIONS"].contains(&flag.value);
             let arg = Arg::new(flag.name).long(flag.name).value_name(flag.value).help(flag.help);
             arg.allow_hyphen_values(may_be_negative)

@@ -1,4 +1,4 @@
-//! By what means packets are moved and captured, and how well.
+//! Arguments for packet I/O and capture, and their quality.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The commands about networks that stay up.
+//! Commands for networks that stay up.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

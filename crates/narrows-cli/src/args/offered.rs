@@ -1,15 +1,15 @@
-//! What completions offer.
+//! Values that shell completion offers.
 
 use clap::Command;
 use clap::builder::{PossibleValue, TypedValueParser};
 use narrows_scenario::LinkFlags;
 
-/// Any text, with some that completions offer.
+/// Any text, with values that shell completion offers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Offered {
-    /// The hosts of a network that flags describe.
+    /// Hosts of a network described by flags.
     Hosts,
-    /// What can be changed of its link.
+    /// Keys of its link that can be changed.
     Keys,
 }
 

@@ -1,4 +1,4 @@
-//! What `run`, `shell` and `up` may be told.
+//! Arguments of `run`, `shell` and `up`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::offered::Offered;
 use super::virtual_time::VirtualTime;
 use crate::report::ReportArgs;
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const ENVIRONMENT_HELP: &str = "\
 Environment of programs in the run:
   NARROWS_SERVER, NARROWS_SERVER6  the address of the host at the other end
@@ -171,7 +171,7 @@ pub(crate) enum Labels {
     Never,
 }
 
-/// `--shards`: how many at most; nothing for `auto`.
+/// `--shards`: maximum number of shards; `None` for `auto`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shards(pub(crate) Option<usize>);
 

@@ -1,4 +1,4 @@
-//! What a run in exact virtual time may be told.
+//! Arguments of runs in exact virtual time.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ impl FromStr for Memory {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WallClock {
     Now,
-    /// Nanoseconds since 1970.
+    /// Unix time in nanoseconds.
     At(u64),
 }
 

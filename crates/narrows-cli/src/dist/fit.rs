@@ -12,17 +12,17 @@ use super::picture;
 use crate::json::Json;
 use crate::output::Failure;
 
-/// The version of the JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 2;
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const HELP: &str = "\
 Examples:
   ping -c 1000 -i 0.01 example.org | sed -n 's/.*time=\\([0-9.]*\\) ms/\\1/p' > rtt.txt
   narrows dist fit rtt.txt --unit ms --plot fit.svg
   narrows dist fit probes.csv --column rtt --unit us --json -";
 
-/// How many of the best are drawn.
+/// Number of best fits that are plotted.
 const DRAWN: usize = 3;
 
 /// Its arguments.
@@ -38,7 +38,7 @@ pub(crate) struct Fit {
     plot: Option<PathBuf>,
 }
 
-/// For a program. Times are in nanoseconds.
+/// JSON output. Times are in nanoseconds.
 #[derive(Serialize)]
 struct Found<'a> {
     samples: &'a str,

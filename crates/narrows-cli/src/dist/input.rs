@@ -1,4 +1,4 @@
-//! Where samples come from.
+//! Input of samples.
 
 use std::fs;
 use std::io::{self, Read};
@@ -33,12 +33,12 @@ pub(crate) struct Options {
     pub(crate) column: Option<String>,
 }
 
-/// What was read.
+/// The samples read.
 pub(crate) struct Delays {
     pub(crate) samples: Samples,
-    /// In nanoseconds, rising.
+    /// Samples in nanoseconds, in increasing order.
     pub(crate) sample: Sample,
-    /// What to call the file.
+    /// Name of the file in output.
     pub(crate) name: String,
 }
 
@@ -70,7 +70,7 @@ impl Delays {
         Ok(Self { samples, sample, name })
     }
 
-    /// That there is something to fit or draw: two different values at least.
+    /// Checks that there is something to fit or plot: at least two different values.
     pub(crate) fn differ(&self) -> Result<(), Failure> {
         let (least, count) = (self.sample.least(), self.sample.len());
         if self.sample.greatest() > least {
@@ -85,13 +85,13 @@ impl Delays {
         )))
     }
 
-    /// For the likelihood: the file's unit.
+    /// The unit for the likelihood: the file's unit.
     pub(crate) fn unit(&self) -> TimeUnit {
         self.samples.unit.unwrap_or(TimeUnit::Nanoseconds)
     }
 }
 
-/// Reads a distribution as a scenario has it. `option` is where it was given.
+/// Parses a distribution written as in a scenario. `option` is the option that it was given to.
 pub(crate) fn distribution(text: &str, option: &str) -> Result<Distribution, Failure> {
     read_entry(text, option).map_err(|error| match error {
         narrows_lab::dist::EntryError::Scenario(error) => error.into(),

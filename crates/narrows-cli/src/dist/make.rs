@@ -13,7 +13,7 @@ use narrows_scenario::tables::write_dist;
 use super::input::{Delays, Options, distribution};
 use crate::output::{Failure, print, probe_writable, say};
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const HELP: &str = "\
 A table holds 4096 delays in steps of sd/8192, within 4 sd; NetEm draws one of them per packet.
 `maketable` gives the same numbers as iproute2 and cuts off at 4 sd; `quantiles` is closer to the
@@ -24,9 +24,9 @@ Examples:
   narrows dist make rtt.txt --unit ms --toml=cdf
   narrows dist make --distribution '{ gamma = { shape = 2.5, scale = \"1ms\" } }' -o gamma.dist";
 
-/// What says as much as a table in the comment that maketable begins a file with.
+/// The line of the comment in maketable's files that identifies a distribution table.
 const COMMENT: &str = "This is the distribution table for the experimental distribution.";
-/// Where a distribution goes on for ever, an entry stops at this share from the end.
+/// For an unbounded distribution, entries stop at this share from the end.
 const END: f64 = 1e-6;
 
 /// Its arguments.
@@ -75,7 +75,7 @@ enum Method {
     Quantiles,
 }
 
-/// What something is made from.
+/// What the output is made from.
 enum Origin {
     Delays(Delays),
     Distribution(Box<Distribution>),
@@ -109,7 +109,7 @@ impl Make {
         let table = match (origin, method) {
             (Origin::Delays(delays), Method::Maketable) => {
                 delays.differ()?;
-                // In the file's unit: as maketable reads it, so that the last digits are the same.
+                // In the file's unit, as maketable reads it, so that the last digits match.
                 maketable(&delays.samples.values).map(|table| {
                     let scale = delays.samples.unit.map_or(1.0, |unit| unit.nanoseconds());
                     Table { mean: table.mean * scale, sd: table.sd * scale, ..table }
@@ -133,7 +133,7 @@ impl Make {
         Ok(())
     }
 
-    /// What was made, how to use it, and how far it is from what it was made from.
+    /// Describes the output, its use, and its deviation from the origin.
     fn note(&self, origin: &Origin, table: &Table, method: Method) -> String {
         let how = match method {
             Method::Maketable => "as iproute2's maketable makes it",
@@ -227,7 +227,7 @@ impl Make {
     }
 }
 
-/// The quantile, but for what is beyond a millionth where there is no end.
+/// The quantile; for an unbounded distribution limited to all but a millionth.
 fn within(distribution: &Distribution, p: f64) -> f64 {
     match distribution.quantile(p) {
         end if end.is_finite() => end,
@@ -235,7 +235,7 @@ fn within(distribution: &Distribution, p: f64) -> f64 {
     }
 }
 
-/// What a table gives: what would be below zero NetEm sends at once.
+/// The delays that a table gives: NetEm sends packets with a negative delay at once.
 fn drawn(table: &Table) -> Sample {
     let values = table.entries.iter().map(|&entry| table.value(entry).max(0.0)).collect();
     Sample::new(values).expect("a table has entries, and they are finite")

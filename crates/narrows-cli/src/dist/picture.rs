@@ -1,4 +1,4 @@
-//! Figures as files: SVG, or PNG where a program is there that makes it from SVG.
+//! Writes figures to files: SVG, or PNG if a converter from SVG is installed.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -9,7 +9,7 @@ use narrows_lab::plot::Figure;
 
 use crate::output::{Failure, probe_writable};
 
-/// What makes a PNG of an SVG, and how it is asked to read its standard input and write a file.
+/// Converters from SVG to PNG, with arguments to read standard input and write a file.
 const CONVERTERS: [(&str, &[&str]); 3] = [
     ("rsvg-convert", &["--zoom=1.5", "--format=png", "--output"]),
     ("inkscape", &["--pipe", "--export-type=png", "--export-dpi=144", "--export-filename"]),
@@ -30,7 +30,7 @@ fn kind(path: &Path) -> Option<Kind> {
         .map(|(_, kind)| kind)
 }
 
-/// Fails early when a picture cannot be written there. `option` is where the name was given.
+/// Fails early if a picture cannot be written there. `option` is the option with the name.
 pub(crate) fn probe(path: Option<&Path>, option: &str) -> Result<(), Failure> {
     match path {
         Some(path) if kind(path).is_none() => Err(Failure::Other(format!(
@@ -41,7 +41,7 @@ pub(crate) fn probe(path: Option<&Path>, option: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a figure to a file, whose name says what it is to be.
+/// Writes a figure to a file, in the format that the name implies.
 pub(crate) fn write(path: &Path, figure: &Figure) -> Result<(), Failure> {
     let svg = figure.svg();
     match kind(path) {
@@ -62,7 +62,7 @@ fn write_png(path: &Path, svg: &str) -> Result<(), Failure> {
             Err(cause) if cause.kind() == ErrorKind::NotFound => continue,
             other => other.map_err(|cause| Failure::Other(format!("cannot start {program}: {cause}")))?,
         };
-        // One that ends before it has read everything says why itself.
+        // A converter that exits early reports the reason itself.
         let _ = child.stdin.take().map(|mut input| input.write_all(svg.as_bytes()));
         let ended =
             child.wait_with_output().map_err(|cause| Failure::Other(format!("{program}: {cause}")))?;

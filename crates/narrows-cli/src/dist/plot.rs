@@ -10,7 +10,7 @@ use super::input::{Delays, Input, distribution};
 use super::picture;
 use crate::output::Failure;
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const HELP: &str = "\
 Examples:
   narrows dist plot rtt.txt --unit ms --plot rtt.svg
@@ -40,10 +40,10 @@ pub(crate) fn plot(args: &Plot) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What the legend has room for.
+/// Maximum length of a name in the legend.
 const LONGEST: usize = 48;
 
-/// What the legend calls the distribution of this number.
+/// The name of a distribution in the legend.
 fn name(number: usize, distribution: &Distribution) -> String {
     let words = distribution.to_string();
     let words = words.strip_suffix(", below zero clamped").unwrap_or(&words);

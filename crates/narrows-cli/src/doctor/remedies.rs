@@ -1,28 +1,28 @@
-//! What keeps live runs from working on this host, each with the command that mends it.
+//! Obstacles to live runs on this host, each with the command that removes it.
 
 use std::fs;
 use std::path::Path;
 
 use narrows_io::host;
 
-/// What is known about the host.
+/// Properties of the host.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// The user has the capabilities.
+    /// Whether the user has the capabilities.
     pub(super) privileged: bool,
-    /// User namespaces can be made.
+    /// Whether user namespaces can be created.
     pub(super) namespaces: bool,
-    /// The kernel's settings, where there are such.
+    /// Kernel settings, if they exist.
     unprivileged_clone: Option<u64>,
     most_namespaces: Option<u64>,
     apparmor_restricts: Option<u64>,
     container: bool,
-    /// As in `6.6`.
+    /// Version such as `6.6`.
     kernel: Option<(u32, u32)>,
     wsl: bool,
 }
 
-/// The kernel from which everything works (TCX links, for `attach`).
+/// The first kernel with all features (TCX links, for `attach`).
 const COMPLETE: (u32, u32) = (6, 6);
 
 impl Facts {
@@ -42,7 +42,7 @@ impl Facts {
         }
     }
 
-    /// Each problem in a word or two, and what to do.
+    /// Each problem in a word or two, and its remedy.
     pub(super) fn remedies(&self) -> Vec<(&'static str, String)> {
         let mut all = Vec::new();
         let mut say = |problem, remedy: &str| all.push((problem, remedy.to_owned()));

@@ -1,4 +1,4 @@
-//! `narrows feed --device PATH`: a feed as a device file, and a program that uses it.
+//! `narrows feed --device PATH`: a feed as a device file, with a program that uses it.
 
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -35,7 +35,7 @@ impl From<Full> for WhenFull {
     }
 }
 
-/// Serves `place` at `path` while `command` runs; without one, until a signal or the end of the run.
+/// Serves `place` at `path` while `command` runs; without a command, until a signal or the end of the run.
 pub(super) fn device(
     place: &Place,
     path: &Path,
@@ -43,7 +43,7 @@ pub(super) fn device(
     command: &[String],
 ) -> Result<u8, Failure> {
     let other = |error: &dyn std::error::Error| Failure::Other(error.to_string());
-    // Before the file is there, so that it goes with us.
+    // Set up before the file exists, so that a signal removes it.
     let mut signals = EndSignals::catch().map_err(|error| other(&error))?;
     let file = FuseFile::mount(path).map_err(|error| other(&error))?;
     let shown = file.path().display().to_string();
@@ -63,7 +63,7 @@ pub(super) fn device(
         Err(error) => return Err(failed(place, &error)),
     };
     let counts = device.counts();
-    // The file goes first: a program that waits in a `write` would wait for ever.
+    // Remove the file first: a program blocked in a `write` would wait forever.
     drop(device);
     if child.is_some() {
         let mut told: Vec<_> = told.iter().map(Waiting::readable).collect();

@@ -1,35 +1,35 @@
-//! Values as text: one a line.
+//! Values as text, one per line.
 
-/// A line is no longer than this, or it is no value.
+/// Maximum length of a line with a value.
 const LONGEST_LINE: usize = 4096;
-/// Longer than any delay that is taken, and counted as such by the run: some 290 years.
+/// Longer than any valid delay, and counted as too long by the run: some 290 years.
 const LONGEST: f64 = 9.2e18;
 
-/// Lines that come in pieces.
+/// Assembles lines from chunks.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// What a bare number counts, in nanoseconds.
+    /// Unit of numbers without one, in nanoseconds.
     unit: f64,
-    /// The beginning of a line.
+    /// The incomplete last line.
     part: Vec<u8>,
-    /// How many lines there were.
+    /// Number of lines so far.
     number: u64,
 }
 
 impl Lines {
-    /// From the first line on; a bare number counts `unit` nanoseconds.
+    /// Starts at the first line; numbers without a unit count `unit` nanoseconds.
     pub(super) fn new(unit: f64) -> Self {
         Self { unit, part: Vec::new(), number: 0 }
     }
 
-    /// The values of the lines that end in these bytes, up to the first that has none; then, why.
+    /// The values of the lines completed by these bytes, up to the first error, and that error.
     pub(super) fn parse(&mut self, bytes: &[u8]) -> (Vec<i64>, Result<(), String>) {
         let mut values = Vec::new();
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.part.extend_from_slice(piece);
             let ends = piece.ends_with(b"\n");
             if !ends && let Some(at) = self.part.iter().position(|&byte| byte == b'#') {
-                // A comment may be of any length.
+                // A comment may have any length.
                 self.part.truncate(at + 1);
             }
             let is_whole = ends || self.part.len() > LONGEST_LINE;
@@ -40,7 +40,7 @@ impl Lines {
         (values, Ok(()))
     }
 
-    /// The last line may have no end.
+    /// The last line may have no line end.
     pub(super) fn finish(&mut self) -> (Vec<i64>, Result<(), String>) {
         let mut values = Vec::new();
         let result = self.line(&mut values);
@@ -71,7 +71,7 @@ fn value(text: &str, unit: f64) -> Option<i64> {
         return Some(-1);
     }
     let end = text.trim_end_matches(|c: char| c.is_alphabetic());
-    // The exponent of a bare number ends with a digit, so that letters at the end are a unit.
+    // The exponent of a number without a unit ends with a digit, so letters at the end are a unit.
     let (number, nanos) = match &text[end.len()..] {
         "" => (text, unit),
         "ns" => (end, 1.0),
@@ -87,7 +87,7 @@ fn value(text: &str, unit: f64) -> Option<i64> {
         return Some(-1);
     }
     let nanos = number * nanos;
-    // Not a number fails here, too.
+    // NaN fails here, too.
     (0.0..=LONGEST).contains(&nanos).then(|| nanos.round() as i64)
 }
 

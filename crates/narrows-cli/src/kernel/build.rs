@@ -55,7 +55,7 @@ pub(crate) fn build(args: &Build, store: Store) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Progress is no result: it goes to the standard error, and where nobody reads that, nowhere.
+/// Progress is not a result: it goes to stderr, and is dropped if stderr is closed.
 fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
@@ -70,10 +70,10 @@ fn agreed() -> Result<bool, Failure> {
         && (answer.is_empty() || answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes")))
 }
 
-/// Files that are compiled of a kernel, about: only the estimate of the time that is left goes by it.
+/// Approximate number of compiled files of a kernel. Used only to estimate the remaining time.
 const FILES: u64 = 1_000;
 
-/// Steps, a line each; on a terminal with how far the longest of them is.
+/// Steps, one line each; on a terminal with the progress of the longest one.
 struct Steps {
     quiet: bool,
     compiling: Option<progress::Progress>,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::json::Json;
 use crate::output::Failure;
 
-/// The version of the JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 2;
 
 #[derive(Debug, Args)]
@@ -23,19 +23,19 @@ pub(crate) struct Info {
     json: Json,
 }
 
-/// All kernels, for programs.
+/// All kernels, in JSON.
 #[derive(Serialize)]
 struct All<'a> {
     kernels: &'a [Entry],
 }
 
-/// A kernel, for programs.
+/// A kernel, in JSON.
 #[derive(Debug, Serialize)]
 struct Entry {
     version: String,
     path: PathBuf,
     bytes: u64,
-    /// In seconds since 1970.
+    /// Unix time in seconds.
     built: u64,
     source: String,
     recipe: String,
@@ -99,7 +99,8 @@ pub(crate) fn info(args: &Info, store: &Store) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A day of the Gregorian calendar, in UTC, from seconds since 1970 (Hinnant's `civil_from_days`: years that begin in March).
+/// The date in the Gregorian calendar, in UTC, from a Unix time in seconds (Hinnant's `civil_from_days`:
+/// years start in March).
 fn date(seconds: u64) -> String {
     const DAYS_BEFORE_1970: u64 = 719_468;
     const DAYS_OF_400_YEARS: u64 = 146_097;

@@ -1,4 +1,4 @@
-//! A link of a run that gets what is measured.
+//! Applies measured values to a link of a run.
 
 use narrows_core::Duration;
 use narrows_live::control::{Client, ControlError};
@@ -7,18 +7,18 @@ use super::measure::Outcome;
 use super::summary::{Guess, losses};
 use crate::output::Failure;
 
-/// No more often than this is a run asked for a change.
+/// Minimum time between two changes of a run.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Sets a link's delay at each answer and its loss after each window.
 #[derive(Debug)]
 pub(super) struct Drive {
     run: Client,
-    /// As it stands before the key: `access` or `access.down`.
+    /// The link as written before the key: `access` or `access.down`.
     link: String,
     guess: Guess,
     window: Duration,
-    /// The window that is under way, what is known of it, and when the delay was set last.
+    /// Number of the current window, its outcomes so far, and the time of the last delay change.
     number: u64,
     recent: Vec<Outcome>,
     set: Option<Duration>,
@@ -26,7 +26,7 @@ pub(super) struct Drive {
 }
 
 impl Drive {
-    /// Looks for the run, and whether the link takes values.
+    /// Finds the run, and checks that the link accepts values.
     pub(super) fn start(
         link: &str,
         run: Option<&str>,
@@ -43,17 +43,17 @@ impl Drive {
             set: None,
             ended: None,
         };
-        // A link that is not there is said before anything is measured.
+        // Reports a missing link before the measurement starts.
         drive.ask(vec![format!("{link}.loss=0%")])?;
         Ok(drive)
     }
 
-    /// Takes an outcome. False when the run is over.
+    /// Processes an outcome. Returns `false` when the run is over.
     pub(super) fn take(&mut self, outcome: &Outcome) -> bool {
         let mut assignments = Vec::new();
         let number = outcome.known.nanos() / self.window.nanos();
         if number > self.number {
-            // By when they were known, since a loss is known late: each window has what became known in it.
+            // Grouped by when they became known, because losses are detected late.
             let shares = losses(&self.recent, Duration::MAX);
             if let Some((_, lost)) = shares.first() {
                 assignments.push(format!("{}.loss={:.6}%", self.link, self.guess.loss(*lost) * 100.0));
@@ -75,7 +75,7 @@ impl Drive {
         self.ended.is_none()
     }
 
-    /// Why the run took no more values, if it did not.
+    /// Why the run stopped accepting values, if it did.
     pub(super) fn ended(&mut self) -> Option<ControlError> {
         self.ended.take()
     }

@@ -1,4 +1,4 @@
-//! Probes sent at their instants, and what became of each.
+//! Sends probes at scheduled instants and collects their outcomes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,34 +11,34 @@ use narrows_io::wait::{EndSignals, Waiting, wait};
 
 use super::trains::{self, Measured};
 
-/// What is sent when.
+/// Schedule and format of probes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
-    /// From one probe to the next.
+    /// Interval between probes.
     pub(super) interval: Duration,
-    /// Probes in all; nothing for as long as nobody ends it.
+    /// Total number of probes; `None` for unlimited.
     pub(super) count: Option<u64>,
-    /// Bytes behind the headers.
+    /// Payload size in bytes.
     pub(super) size: usize,
-    /// What is not answered after so long is lost.
+    /// Timeout after which a probe is lost.
     pub(super) timeout: Duration,
 }
 
-/// What became of a probe. Times count from the first one.
+/// Outcome of a probe. Times count from the first probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// When it was sent.
     pub(super) sent: Duration,
-    /// When this was known.
+    /// When the outcome was known.
     pub(super) known: Duration,
-    /// How long the answer took; nothing when none came in time.
+    /// Round-trip time; `None` if no answer came in time.
     pub(super) round_trip: Option<Duration>,
 }
 
-/// Probes that are remembered at most: enough for a day at 10 ms.
+/// Maximum number of probes stored: enough for a day at 10 ms.
 const MOST: usize = 10_000_000;
 
-/// A measurement under way, or done.
+/// A measurement in progress, or completed.
 #[derive(Debug)]
 pub(super) struct Measurement {
     echo: Echo,
@@ -47,12 +47,12 @@ pub(super) struct Measurement {
     /// When the next probe is due.
     due: MonotonicTime,
     asked: u64,
-    /// The numbers of probes that wait for an answer, in order, and when they were sent.
+    /// Unanswered probes in order: their numbers and send times.
     waiting: VecDeque<(u64, MonotonicTime)>,
     pub(super) outcomes: Vec<Outcome>,
-    /// Answers to what was given up.
+    /// Answers after the timeout.
     pub(super) late: u64,
-    /// The signal that ended it before its time.
+    /// The signal that ended the measurement early.
     pub(super) ended_by: Option<Signal>,
 }
 
@@ -72,12 +72,12 @@ impl Measurement {
         }
     }
 
-    /// Whether anybody answers.
+    /// Whether the address answers.
     pub(super) fn is_answered(&self) -> bool {
         self.outcomes.iter().any(|outcome| outcome.round_trip.is_some())
     }
 
-    /// The rate of the narrowest link, by so many trains.
+    /// Measures the bottleneck rate with this number of trains.
     pub(super) fn trains(&self, is_v6: bool, trains: u16) -> io::Result<Option<Measured>> {
         trains::measure(&self.echo, is_v6, trains, self.plan.timeout)
     }
@@ -94,8 +94,8 @@ impl Measurement {
         self.echo.is_raw()
     }
 
-    /// Measures until all probes are answered or lost, a signal asks for the end, or `each` has enough; it is called with
-    /// each outcome and a line on all so far.
+    /// Measures until all probes are answered or lost, a signal asks for the end, or `each` returns
+    /// `false`. Calls `each` with each outcome and a line of statistics so far.
     pub(super) fn run(&mut self, mut each: impl FnMut(&Outcome, &str) -> bool) -> io::Result<()> {
         let mut signals = EndSignals::catch()?;
         (self.start, self.due) = (clock_monotonic(), clock_monotonic());
@@ -123,7 +123,7 @@ impl Measurement {
         }
     }
 
-    /// Sends what is due. When the next one is; nothing when there is none.
+    /// Sends due probes. Returns when the next one is due; `None` if there is none.
     fn ask(&mut self, now: MonotonicTime, news: &mut Vec<Outcome>) -> io::Result<Option<MonotonicTime>> {
         while self.plan.count.is_none_or(|count| self.asked < count) && self.outcomes.len() < MOST {
             if self.due > now {
@@ -131,7 +131,7 @@ impl Measurement {
             }
             self.due = later(self.due, self.plan.interval);
             if later(self.due, self.plan.interval) < now {
-                // The host slept: what was missed is not sent all at once.
+                // The host was suspended: do not send all missed probes at once.
                 self.due = later(now, self.plan.interval);
             }
             let number = self.asked;
@@ -143,7 +143,7 @@ impl Measurement {
                     }
                     self.waiting.push_back((number, sent));
                 }
-                // At first it says that there is no way; later it is a loss, which is what is measured.
+                // For the first probe, an error means that there is no route; later, it counts as a loss.
                 Err(cause) if number == 0 => return Err(cause),
                 Err(_) => news.push(self.outcome(now, now, None)),
             }
@@ -151,7 +151,7 @@ impl Measurement {
         Ok(None)
     }
 
-    /// Takes the answers that are there.
+    /// Collects available answers.
     fn answers(&mut self, news: &mut Vec<Outcome>) -> io::Result<()> {
         while let Some(answer) = self.echo.answer()? {
             match self.waiting.iter().position(|(number, _)| *number as u16 == answer.sequence) {
@@ -166,7 +166,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// What has waited for too long is lost.
+    /// Marks probes as lost after the timeout.
     fn give_up(&mut self, now: MonotonicTime, news: &mut Vec<Outcome>) {
         while let Some((_, sent)) = self.waiting.front().copied() {
             if later(sent, self.plan.timeout) > now {

@@ -1,4 +1,4 @@
-//! What was measured, in numbers and as a trace.
+//! Summarizes measurements in numbers and as a trace.
 
 use std::fmt;
 use std::path::Path;
@@ -10,17 +10,17 @@ use serde::Serialize;
 use super::measure::{Measurement, Outcome};
 use super::trains::{Measured, shown};
 
-/// What a round trip is taken for.
+/// How a round-trip time is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guess {
-    /// Half of it is one way, and both ways lose alike.
+    /// Half of it is one way, and both directions have equal loss.
     Half,
     /// All of it is one way.
     Whole,
 }
 
 impl Guess {
-    /// The delay of one way.
+    /// One-way delay.
     pub(super) const fn delay(self, round_trip: Duration) -> Duration {
         match self {
             Self::Half => Duration::from_nanos(round_trip.nanos() / 2),
@@ -28,7 +28,7 @@ impl Guess {
         }
     }
 
-    /// The share that one way loses, where the round trip loses this.
+    /// One-way loss for this round-trip loss.
     pub(super) fn loss(self, lost: f64) -> f64 {
         match self {
             Self::Half => 1.0 - (1.0 - lost).sqrt(),
@@ -44,10 +44,10 @@ impl Guess {
     }
 }
 
-/// The version of the fields in JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 3;
 
-/// Round trips in numbers.
+/// Statistics of round-trip times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Summary {
     /// [`SCHEMA`].
@@ -58,22 +58,22 @@ pub(super) struct Summary {
     pub(super) asked: u64,
     pub(super) answered: u64,
     pub(super) lost: u64,
-    /// Answered after they were given up; they are lost, too.
+    /// Number of answers after the timeout; these probes are also lost.
     pub(super) late: u64,
-    /// Neither answered nor lost when it was ended.
+    /// Number of probes without a result at the end.
     pub(super) open: u64,
     pub(super) min_ns: Option<u64>,
     pub(super) p50_ns: Option<u64>,
     pub(super) mean_ns: Option<u64>,
     pub(super) p99_ns: Option<u64>,
     pub(super) max_ns: Option<u64>,
-    /// What one way is taken for.
+    /// The assumption for one-way values.
     pub(super) one_way: &'static str,
-    /// The rate of the narrowest link, where it was measured.
+    /// Bottleneck rate, if measured.
     pub(super) rate: Option<Measured>,
 }
 
-/// The share of losses in each window of this length, by its number.
+/// Loss per window of this length, by window number.
 pub(super) fn losses(outcomes: &[Outcome], window: Duration) -> Vec<(u64, f64)> {
     let mut windows: Vec<(u64, u64, u64)> = Vec::new();
     let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
@@ -97,7 +97,7 @@ impl Measurement {
         trips.sort_unstable();
         let answered = trips.len() as u64;
         let lost = self.outcomes.len() as u64 - answered;
-        // The least that so many are not above.
+        // The smallest value that this percentage does not exceed.
         let quantile = |percent: usize| trips.get((trips.len() * percent).div_ceil(100).max(1) - 1).copied();
         Summary {
             schema: SCHEMA,
@@ -118,14 +118,14 @@ impl Measurement {
         }
     }
 
-    /// The delays at the instants at which probes were sent, and the losses of each window. Nothing without an answer.
+    /// The delays at the send times of probes, and the loss of each window. `None` without an answer.
     pub(super) fn trace(&self, address: &str, guess: Guess, window: Duration) -> Option<Trace> {
         let mut answered: Vec<(Duration, Duration)> =
             self.outcomes.iter().filter_map(|outcome| Some((outcome.sent, outcome.round_trip?))).collect();
         answered.sort_by_key(|(sent, _)| *sent);
         let mut delays: Column<Duration> = Vec::new();
         for (sent, round_trip) in answered {
-            // What comes before the first answer is taken for what that says.
+            // The first answer's delay also applies before it.
             let at = if delays.is_empty() { Time::ZERO } else { Time::ZERO + sent };
             if delays.last().is_none_or(|last| last.0 < at) {
                 delays.push((at, guess.delay(round_trip)));
@@ -141,7 +141,7 @@ impl Measurement {
                 (Time::from_nanos(number * window.nanos()), share.expect("it is a share"))
             })
             .collect();
-        // Likewise where nothing is known of the first window.
+        // Likewise if nothing is known of the first window.
         losses.first_mut()?.0 = Time::ZERO;
         let last = self.outcomes.iter().map(|outcome| outcome.sent).max()?;
         let remark = format!(
@@ -154,7 +154,7 @@ impl Measurement {
 }
 
 impl Summary {
-    /// A scenario of a link like the path, whose delays and losses are in this file.
+    /// A scenario of a link like the path, with delays and losses from this file.
     pub(super) fn scenario(&self, trace: &Path) -> String {
         let rate = match &self.rate {
             Some(rate) if rate.is_lower_bound => {

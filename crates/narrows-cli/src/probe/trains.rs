@@ -1,10 +1,10 @@
-//! The rate of the narrowest link of a round trip, by trains of packets.
+//! Measures the bottleneck rate of a round trip with trains of packets.
 //!
-//! Packets that are sent back to back leave the narrowest link one transmission time apart, and stay so (Dovrolis,
-//! Ramanathan and Moore 2001, "What do packet dispersion techniques measure?", INFOCOM). Echoes come back as long as they
-//! went out, so it is the narrower of both ways that is measured. The first quarter of a train is left out: a link that
-//! saves up tokens lets a burst through. Of several trains the median counts: other traffic makes a train longer, and
-//! batches on the way make it shorter.
+//! Packets sent back to back leave the bottleneck one transmission time apart, and keep that spacing
+//! (Dovrolis, Ramanathan and Moore 2001, "What do packet dispersion techniques measure?", INFOCOM). Echo
+//! replies are as long as the requests, so the result is the smaller rate of both directions. The first
+//! quarter of a train is ignored, because a link that saves up tokens passes a burst. The result is the
+//! median of several trains: cross traffic makes a train longer, and batching on the path makes it shorter.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,31 +16,31 @@ use narrows_io::icmp::{Echo, HEADER};
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use serde::Serialize;
 
-/// Packets in a train.
+/// Packets per train.
 pub(super) const PACKETS: u16 = 32;
-/// As long as Ethernet carries, from the IP header on.
+/// Ethernet's maximum IP packet length.
 const LENGTH: u64 = 1500;
-/// Between two trains: what the first has put into queues is gone.
+/// Pause between trains, so that queues filled by the previous one drain.
 const PAUSE: Duration = Duration::from_millis(100);
-/// At least this long after an answer another one is waited for.
+/// Minimum wait for another answer after an answer.
 const LINGER: Duration = Duration::from_millis(100);
-/// Of fewer answers no quarter is left out: what comes of a train through a short queue.
+/// With fewer answers, the first quarter is not ignored: only the start of a train passes a short queue.
 const SHORT: usize = 8;
 
-/// What the trains say.
+/// Result of the trains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Measured {
     /// In bits per second, of IP packets.
     pub(super) p10_bps: u64,
     pub(super) p50_bps: u64,
     pub(super) p90_bps: u64,
-    /// Trains with enough answers to tell.
+    /// Number of trains with enough answers.
     pub(super) trains: usize,
-    /// The rate is this or more: answers came as fast as this host had sent.
+    /// Whether the rate is a lower bound: answers arrived as fast as this host sent.
     pub(super) is_lower_bound: bool,
 }
 
-/// Sends so many trains. Nothing where no train says anything; a signal ends it early.
+/// Sends this many trains. `None` if no train gives a result; a signal ends it early.
 pub(super) fn measure(
     echo: &Echo,
     is_v6: bool,
@@ -56,14 +56,14 @@ pub(super) fn measure(
     Ok(summary(rates))
 }
 
-/// A packet of a train.
+/// An answered packet of a train.
 #[derive(Clone, Copy, Debug)]
 struct Answered {
     sent: MonotonicTime,
     at: MonotonicTime,
 }
 
-/// Sends a train, and gives when its answers came; nothing where a signal asks for the end.
+/// Sends a train, and returns the arrival times of its answers; `None` if a signal asks for the end.
 fn one(
     echo: &Echo,
     is_v6: bool,
@@ -72,12 +72,12 @@ fn one(
     signals: &mut EndSignals,
 ) -> io::Result<Option<Vec<Answered>>> {
     let headers = HEADER as u64 + if is_v6 { 40 } else { 20 };
-    // Apart from the numbers of trains before it, whose answers may come yet.
+    // Distinct from the numbers of earlier trains, whose answers may still arrive.
     let first = train.wrapping_mul(PACKETS);
     let mut open: BTreeMap<u16, MonotonicTime> = BTreeMap::new();
     for number in 0..PACKETS {
         let sequence = first.wrapping_add(number);
-        // One that the host does not take is lost, like those that the network does not.
+        // A packet that the host rejects counts as lost.
         if let Ok(sent) = echo.ask(sequence, (LENGTH - headers) as usize) {
             open.insert(sequence, sent);
         }
@@ -93,7 +93,7 @@ fn one(
         }
         let now = clock_monotonic();
         if let (Some(first), true) = (arrivals.first(), arrivals.len() > before) {
-            // The next is a transmission time behind, which the first round trip has in it.
+            // The next answer is one transmission time later, which the first round trip includes.
             let first = Duration::from_nanos(first.at.as_nanos().saturating_sub(first.sent.as_nanos()));
             end = after(now, timeout.min(LINGER.max(first + first)));
         } else if now >= end {
@@ -111,7 +111,8 @@ fn one(
     Ok(if signals.take()?.is_some() { None } else { Some(arrivals) })
 }
 
-/// Bits a second of a train, and whether its answers came as close together as its packets had been sent.
+/// The rate of a train in bits per second, and whether its answers arrived as closely as its packets were
+/// sent.
 fn rate_of(answers: Vec<Answered>) -> Option<(u64, bool)> {
     let start = if answers.len() < SHORT { 0 } else { answers.len() / 4 };
     let (first, last) = (answers.get(start)?, answers.last()?);
@@ -162,7 +163,7 @@ impl fmt::Display for Measured {
     }
 }
 
-/// A rate to four figures.
+/// A rate with four significant digits.
 pub(super) fn shown(bits_per_second: u64) -> String {
     let (unit, name) = match bits_per_second {
         1_000_000_000.. => (1e9, "Gbit/s"),

@@ -1,13 +1,13 @@
-//! A profile as a figure: its distribution function, and what it leaves of the rate.
+//! Plots a profile: its distribution function, and the throughput that remains.
 
 use narrows_core::{Duration, Probability, Rate};
 use narrows_lab::plot::{Axis, Figure, Line, Panel, Style};
 use narrows_scenario::Profile;
 
-/// Lengths of packets for which the throughput is drawn.
+/// Packet lengths for the throughput plot.
 const LENGTHS: std::ops::RangeInclusive<u32> = 20..=1500;
 
-/// Samples that can be told apart as dots.
+/// Maximum number of samples plotted as dots.
 const DOTS: usize = 64;
 
 pub(super) fn figure(name: &str, profile: &Profile) -> Figure {
@@ -34,13 +34,13 @@ fn distribution(profile: &Profile) -> Panel {
     let place = |(probability, time): &(Probability, Duration)| (time.seconds(), probability.as_f64());
     let corners = profile.points();
     let (first, last) = (place(&corners[0]), place(&corners[corners.len() - 1]));
-    // Below the first point and above the last one their own times count.
+    // The first and the last point's times apply below and above them.
     let ends = [(first.0, 0.0), (last.0, 1.0)];
     let curve = [ends[0]].into_iter().chain(corners.iter().map(place)).chain([ends[1]]).collect();
     let mut lines = vec![Line::new("cumulative share of packets", 0, curve)];
     let air_time = profile.air_time();
     let times = air_time.times();
-    // One time for all is a line in the middle of its axis.
+    // A constant time is a line in the middle of the axis.
     let end = if first.0 < last.0 { 1.05 * last.0 } else { (2.0 * last.0).max(1e-9) };
     if times.len() <= DOTS {
         let dots = times.iter().enumerate();

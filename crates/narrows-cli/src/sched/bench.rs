@@ -13,7 +13,7 @@ use crate::json::Json;
 use crate::output::Failure;
 use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const HELP: &str = "\
 A load is a number of flows of weight 1, the published mix, or flow sets weight:maxlen:flows (default:
 weight 1, 1000 bytes, one flow). Commas separate loads, semicolons or spaces loads of flow sets. In
@@ -84,7 +84,7 @@ pub(crate) fn bench(bench: &Bench) -> Result<u8, Failure> {
     Ok(status_or_interrupted(0, "partial results follow"))
 }
 
-/// The module in a file, which takes these parameters.
+/// The plugin module in a file, with these parameters.
 fn plugin(file: &Path, parameters: &[String]) -> Result<Plugin, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::Other(format!("--plugin {}: {error}", file.display()));

@@ -13,7 +13,7 @@ use crate::json::{Json, is_stdout, one_at_most_to_stdout};
 use crate::output::{Failure, probe_plot, put};
 use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const HELP: &str = "\
 Each algorithm replaces the link's scheduler, with the same classes where it supports classes; nothing
 else changes. Jain's index is computed on each flow's throughput divided by its fair share:
@@ -23,7 +23,7 @@ Examples:
   narrows sched compare --algorithms fifo,qfq,fq_codel --plot delays.svg
   narrows sched compare scenarios/adsl.toml --link access.up --algorithms fifo,drr --duration 60s";
 
-/// What is run without a scenario.
+/// The default scenario.
 const VOIP_AND_BULK: &str = include_str!("../../../../scenarios/voip-and-bulk.toml");
 
 /// Its arguments.
@@ -64,7 +64,7 @@ pub(crate) fn compare(args: &Compare) -> Result<u8, Failure> {
         Some(file) => Scenario::load(file)?,
         None => Scenario::parse(VOIP_AND_BULK, "scenarios/voip-and-bulk.toml")?,
     };
-    // The scenario's parser reads the time, and says what is wrong with it.
+    // The scenario parser parses and checks the time.
     let flags = LinkFlags::default().given("duration", args.duration.clone());
     let options = CompareOptions {
         algorithms,

@@ -14,7 +14,7 @@ use crate::json::{Json, is_stdout, one_at_most_to_stdout};
 use crate::output::{Failure, probe_plot, put};
 use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const HELP: &str = "\
 Classes of equal load share a 10 Mbit/s link under hybrid proportional delay (hpd), which keeps their
 mean waiting times in the ratios of their ddp. With g = 0 it uses current waiting times and reaches the
@@ -61,7 +61,7 @@ pub(crate) struct Differentiation {
     plot: Option<PathBuf>,
 }
 
-/// How packets come, by name.
+/// A traffic pattern, by name.
 #[derive(Clone, Copy, Debug)]
 struct Kind(Traffic);
 

@@ -13,7 +13,7 @@ use crate::json::{Json, is_stdout, one_at_most_to_stdout};
 use crate::output::{Failure, probe_plot, put};
 use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
-/// What nobody can guess, at the end of the help.
+/// Additional help text, at the end of the help.
 const HELP: &str = "\
 B-WFI: bytes by which a flow fell behind its share of the service in its worst backlogged interval.
 T-WFI: how much later a packet left than at the flow's share of the rate. Bounds are the proven ones
@@ -25,7 +25,7 @@ Examples:
   narrows sched fairness --algorithms all --flows 1000 --longest 1500 --packets 1m
   narrows sched fairness --algorithms drr,qfq --traffic burst --flows 11 --plot burst.svg";
 
-/// What a broken bound exits with.
+/// Exit status for a violated bound.
 const BROKEN: u8 = 1;
 
 /// Its arguments.
@@ -66,7 +66,7 @@ pub(crate) struct Fairness {
     plot: Option<PathBuf>,
 }
 
-/// A kind of traffic, by name; nothing stands for all.
+/// A traffic pattern, by name; `None` for all.
 #[derive(Clone, Copy, Debug)]
 struct Kind(Option<Pattern>);
 
@@ -101,7 +101,7 @@ pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
     let Some(packets) = packets.fixed() else {
         return Err(other(&"a number is needed, not one times the number of flows", "packets"));
     };
-    // Without a name, or with `all` among them, it is all.
+    // No name, or `all` among them, means all.
     let named: Option<Vec<Pattern>> = args.traffic.iter().map(|kind| kind.0).collect();
     let kinds = named.unwrap_or_default();
     let options = FairnessOptions {
@@ -133,7 +133,7 @@ pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
     Ok(status_or_interrupted(if found.holds() { 0 } else { BROKEN }, "partial results follow"))
 }
 
-/// The scenario's parser reads the rate, and says what is wrong with it.
+/// The scenario parser parses and checks the rate.
 fn rate(text: &str) -> Result<Rate, Failure> {
     let scenario = Scenario::from_flags(&LinkFlags::default().with("rate", text))?;
     let links = scenario.links.first().map(|link| &link.medium);

@@ -1,4 +1,4 @@
-//! `narrows tc check`: what a text of NetEm, a command or a script of tc means, in words and as a scenario.
+//! `narrows tc check`: explains NetEm options, a tc command or a tc script, in words and as a scenario.
 
 use std::path::Path;
 
@@ -30,19 +30,19 @@ pub(crate) struct Check {
     json: Json,
 }
 
-/// The version of the JSON.
+/// Version of the JSON output.
 const SCHEMA: u32 = 1;
 
-/// What was found out, for programs.
+/// JSON output.
 #[derive(Serialize)]
 struct Found<'a> {
     /// In words, line by line.
     explanation: Vec<&'a str>,
-    /// The scenario that it equals, if it says one.
+    /// The equivalent scenario, if there is one.
     scenario: Option<&'a str>,
 }
 
-/// What is given: the name of a script, or a text.
+/// Explains the argument: the name of a script, or a text.
 pub(super) fn check(args: &Check) -> Result<u8, Failure> {
     args.json.probe()?;
     let exact = args.exact_netem;
@@ -50,7 +50,7 @@ pub(super) fn check(args: &Check) -> Result<u8, Failure> {
         [path] if Path::new(path).is_file() => script(&Script::load(path)?, exact)?,
         words => {
             let text = words.join(" ");
-            // A command about NetEm alone is looked at option by option.
+            // A single NetEm command is explained option by option.
             let several = Script::is_several(&text);
             match Script::is_meant(&text) && (several || Command::parse(&text).is_err() || exact) {
                 true if !several && is_netem(&text) && !exact => text_of_netem(&text)?,
@@ -62,17 +62,17 @@ pub(super) fn check(args: &Check) -> Result<u8, Failure> {
     let found = Found { explanation: explanation.lines().collect(), scenario: scenario.as_deref() };
     let whole = || format!("{explanation}{between}{}", scenario.as_deref().unwrap_or_default());
     args.json.put(SCHEMA, &found, whole)?;
-    // What is wrong is mostly a table that is not there.
+    // The usual error is a missing table.
     if let Some(scenario) = &scenario {
         Scenario::parse(scenario, "the scenario above")?;
     }
     Ok(0)
 }
 
-/// An explanation, what stands between it and a scenario, and that.
+/// An explanation, the separator, and the scenario.
 type Explained = (String, &'static str, Option<String>);
 
-/// Whether a text is a single command about netem, right or wrong.
+/// Whether a text is a single netem command, valid or not.
 fn is_netem(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     text.trim().lines().count() == 1
@@ -81,7 +81,7 @@ fn is_netem(text: &str) -> bool {
         && words.contains(&"root")
 }
 
-/// Each command in words, and the scenario that all of them come to.
+/// Each command in words, and the equivalent scenario of all of them.
 fn script(script: &Script, exact: bool) -> Result<Explained, Failure> {
     let mut text = String::new();
     for explained in script.explain()? {
@@ -122,7 +122,7 @@ fn text_of_netem(text: &str) -> Result<Explained, Failure> {
     Ok((format!("{besides}{}", qdisc.explain()), SAME, Some(qdisc.scenario_text()?)))
 }
 
-/// What stands around the options of a whole command.
+/// Explains what surrounds the options in a complete command.
 fn around(command: &Command, whole: &str) -> String {
     let device = command.device.as_deref().unwrap_or("a device");
     let mut text = match command.verb {
@@ -139,7 +139,7 @@ fn around(command: &Command, whole: &str) -> String {
     if let Some(parent) = &command.parent {
         text += &format!("in class {parent} of another discipline, which is ignored here\n");
     }
-    // A published command is mostly asked about for its options; in a script its device counts.
+    // For a single published command, the options are usually of interest; in a script, the device counts.
     if command.parent.is_none()
         && let Ok(placed) = Script::parse(whole, "tc").and_then(|script| script.placed(false))
         && let [placed] = &placed[..]

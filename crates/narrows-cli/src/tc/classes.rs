@@ -1,4 +1,4 @@
-//! `class show`, in tc's own layout.
+//! `class show`, in tc's layout.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use narrows_live::control::{CurrentLink, CurrentScenario};
 use narrows_report::{ClassReport, Direction, Report, ShapedClassReport};
 use narrows_scenario::tc::CurrentClass;
 
-/// A line for each class of a link, or of all of them; with the counters of a report, if there is one.
+/// One line for each class of a link, or of all links; with counters if there is a report.
 pub(super) fn show(current: &CurrentScenario, only: Option<&CurrentLink>, report: Option<&Report>) -> String {
     let mut text = String::new();
     for link in current.links.iter().filter(|link| only.is_none_or(|only| only.link == link.link)) {
@@ -36,12 +36,12 @@ fn line(text: &mut String, class: &CurrentClass) -> fmt::Result {
     Ok(())
 }
 
-/// What a report says of a class that has packets.
+/// The counters of a leaf class in a report.
 pub(super) fn counted<'a>(report: &'a Report, link: &str, class: &CurrentClass) -> Option<&'a ClassReport> {
     lanes(report, link).flat_map(|lane| &lane.classes).find(|one| one.name == class.name)
 }
 
-/// What it says of a class of a shaper.
+/// The counters of a shaper's class in a report.
 fn shaped<'a>(report: &'a Report, link: &str, class: &CurrentClass) -> Option<&'a ShapedClassReport> {
     lanes(report, link).flat_map(|lane| &lane.shaped).find(|one| one.name == class.name)
 }
@@ -50,7 +50,7 @@ fn lanes<'a>(report: &'a Report, link: &str) -> impl Iterator<Item = &'a Directi
     report.directions.iter().filter(move |lane| lane.link == link)
 }
 
-/// How often a class wanted to send and might not, or sent for its bound.
+/// How often a class was over its limit, or sent to keep its delay bound.
 pub(super) fn over_limit(report: &Report, link: &str, class: &CurrentClass) -> u64 {
     let shaped = shaped(report, link, class).map(|class| class.over_limit);
     let delayed = || Some(counted(report, link, class)?.delay?.over_limit);
@@ -59,7 +59,7 @@ pub(super) fn over_limit(report: &Report, link: &str, class: &CurrentClass) -> u
 
 fn statistics(text: &mut String, report: &Report, link: &str, class: &CurrentClass) -> fmt::Result {
     let (counted, shaped) = (counted(report, link, class), shaped(report, link, class));
-    // Of a class with others below it, only the shaper knows what it sent.
+    // For an inner class, only the shaper knows what it sent.
     let (bytes, packets, dropped) = match (counted, shaped) {
         (Some(class), _) => (class.sent_bytes, class.sent_packets, class.dropped_packets),
         (None, Some(class)) => (class.sent_bytes, class.sent_packets, 0),
@@ -74,7 +74,7 @@ fn statistics(text: &mut String, report: &Report, link: &str, class: &CurrentCla
         writeln!(text, " name: {}", class.name)?;
     }
     if let Some(delay) = counted.and_then(|counted| counted.delay) {
-        // As the reference implementation prints them: microseconds.
+        // In microseconds, as the reference implementation prints them.
         writeln!(text, " hold time: {}", delay.hold_ns / 1000)?;
         writeln!(text, " average delay: {}", delay.average_ns / 1000)?;
     }
@@ -97,7 +97,7 @@ fn statistics(text: &mut String, report: &Report, link: &str, class: &CurrentCla
     }
 }
 
-/// What waits at present.
+/// The current backlog.
 pub(super) fn backlog(text: &mut String, bytes: u64, packets: u64) -> fmt::Result {
     writeln!(text, " backlog {bytes}b {packets}p requeues 0")
 }

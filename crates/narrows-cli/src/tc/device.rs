@@ -1,4 +1,4 @@
-//! Which link a device stands for.
+//! Maps device names to links.
 
 use std::env;
 use std::net::{IpAddr, UdpSocket};
@@ -17,14 +17,14 @@ pub(super) fn devices(current: &CurrentScenario) -> Vec<String> {
     links.chain(ports).chain(hosts.filter(single)).collect()
 }
 
-/// What packets meet that leave at a device.
+/// The direction of packets that leave by a device.
 pub(super) fn link_of<'a>(current: &'a CurrentScenario, device: &str) -> Result<&'a CurrentLink, Failure> {
     let link = |name: &str| current.links.iter().find(|link| link.link == name);
     if let Some(link) = link(device) {
         return Ok(link);
     }
     let of_hosts: Vec<_> = current.ports.iter().filter(|port| port.interface == device).collect();
-    // Where several have one of that name, it is that of the host in which we are.
+    // If several devices have this name, it is the one in the current host.
     let own = match of_hosts[..] {
         [port] => Some(port),
         _ => of_hosts.iter().find(|port| is_here(&port.host)).copied(),
@@ -62,7 +62,7 @@ fn no_link(name: &str) -> Failure {
     Failure::Other(format!("the run has no link `{name}`"))
 }
 
-/// Whether this program runs in that host: the address that the run tells its programs is one of ours.
+/// Whether this program runs in that host: the address that the run tells its programs is a local one.
 fn is_here(host: &str) -> bool {
     let name = capitals(host);
     ["", "6"].iter().any(|family| {

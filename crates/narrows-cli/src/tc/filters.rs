@@ -1,10 +1,11 @@
-//! `filter show`, in tc's own layout.
+//! `filter show`, in tc's layout.
 
 use std::fmt::Write;
 
 use narrows_live::control::{CurrentLink, CurrentScenario};
 
-/// A line for each filter of a link, or of all of them. A condition that tc has no words for stands behind `#` as in a scenario.
+/// One line for each filter of a link, or of all links. A condition that tc cannot express follows `#` in
+/// scenario syntax.
 pub(super) fn show(current: &CurrentScenario, only: Option<&CurrentLink>) -> String {
     let mut text = String::new();
     for link in current.links.iter().filter(|link| only.is_none_or(|only| only.link == link.link)) {

@@ -1,4 +1,4 @@
-//! `qdisc show`, in tc's own layout.
+//! `qdisc show`, in tc's layout.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use narrows_scenario::tc::{CurrentClass, CurrentConfig, CurrentQdisc, Handle};
 
 use super::classes;
 
-/// A line for each link, or for one; with the counters of a report, if there is one. What stands behind `#` is no part of
+/// One line for each link, or for one; with counters if there is a report. Text after `#` is not part of
 /// tc's layout.
 pub(super) fn show(
     current: &CurrentScenario,
@@ -60,7 +60,7 @@ fn line(text: &mut String, number: u32, link: &CurrentLink, named: bool) -> std:
     Ok(())
 }
 
-/// A line for each discipline of a tree; with a report the counters, and of hybrid proportional delay the code points.
+/// One line for each qdisc of a tree; with a report, its counters, and for HPD the code points.
 fn disciplines(
     text: &mut String,
     link: &CurrentLink,
@@ -98,7 +98,7 @@ fn disciplines(
     Ok(())
 }
 
-/// What the report says of a discipline of a tree: of one in a class what it says of that class, and nothing of those deeper.
+/// The counters of a qdisc in a tree: for one in a class those of the class; nothing for deeper ones.
 fn counters(
     text: &mut String,
     link: &CurrentLink,
@@ -135,12 +135,12 @@ fn sent(text: &mut String, link: &str, report: &Report, over_limits: u64) -> std
     classes::backlog(text, sum(|lane| lane.backlog_bytes), sum(|lane| lane.backlog_packets))?;
     match sum(|lane| lane.in_flight_packets) {
         0 => Ok(()),
-        // The second queue of a link, which a discipline of the kernel has not.
+        // The second queue of a link, which a kernel qdisc does not have.
         flying => writeln!(text, " in flight {flying}p"),
     }
 }
 
-/// The line that all disciplines have.
+/// The line that all qdiscs have.
 fn sent_line(
     text: &mut String,
     bytes: u64,
@@ -154,7 +154,7 @@ fn sent_line(
     )
 }
 
-/// What is said of NetEm.
+/// The statistics of NetEm.
 fn statistics(text: &mut String, link: &str, report: &Report) -> std::fmt::Result {
     let sum = |of: fn(&Direction) -> u64| sum(report, link, of);
     let lost = sum(|lane| {

@@ -1,4 +1,4 @@
-//! The state of `top`, and what keys and answers do to it.
+//! The state of `top`, and how keys and answers change it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use super::model::{Key, Line, Model};
 use super::order::Order;
 use super::source::{Event, Refused, Wanted};
 
-/// Changes that can be taken back.
+/// Maximum number of changes that can be undone.
 const MOST_UNDO: usize = 100;
 
-/// What is shown.
+/// The page shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Page {
     /// All links.
     #[default]
     Table,
-    /// One of them.
+    /// One link.
     Link,
     Help,
 }
 
-/// What is asked for in the last line.
+/// The prompt in the last line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Prompt {
     Filter(Editor),
@@ -36,23 +36,23 @@ pub(super) enum Prompt {
     Change(Editor),
 }
 
-/// How the run is.
+/// Connection to the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Contact {
     /// It has not answered yet.
     #[default]
     Awaited,
     Answers,
-    /// It is late with an answer.
+    /// Its answer is late.
     Silent(String),
     Ended,
 }
 
-/// What the program has to do.
+/// Actions outside the state.
 #[derive(Clone, Debug)]
 pub(super) enum Effect {
     Quit,
-    /// Ask the run at once.
+    /// Query the run now.
     Look,
     Change(Wanted),
 }
@@ -63,26 +63,27 @@ pub(super) struct App {
     pub(super) about: About,
     pub(super) contact: Contact,
     model: Model,
-    /// What is shown while the picture stands still.
+    /// The model shown while the display is frozen.
     frozen: Option<Box<Model>>,
     settings: Option<Arc<CurrentScenario>>,
     pub(super) order: Order,
     pub(super) page: Page,
     pub(super) prompt: Option<Prompt>,
-    /// The line on which one is.
+    /// The selected line.
     selected: Option<Key>,
-    /// The first line that is shown, and how many there is room for.
+    /// The first line shown, and the number of visible lines.
     pub(super) first: usize,
     pub(super) room: usize,
-    /// How far the details of a link were scrolled.
+    /// Scroll position in the details of a link.
     pub(super) scrolled: u16,
-    /// What was last done, in words.
+    /// The last action, in words.
     pub(super) message: String,
     /// Why a change was refused.
     pub(super) refusal: Option<String>,
-    /// Whether a change is under way.
+    /// Whether a change is in progress.
     pub(super) is_changing: bool,
-    /// A change that waits for settings of this generation or a later one, as the present ones are known to have passed.
+    /// A change deferred until settings of this generation or later arrive, because the current ones are
+    /// known to be outdated.
     deferred: Option<(Vec<String>, bool)>,
     known_generation: u64,
     undo: VecDeque<Vec<String>>,
@@ -93,7 +94,7 @@ impl App {
         Self { about, ..Self::default() }
     }
 
-    /// What is to be shown.
+    /// The model to show.
     pub(super) fn model(&self) -> &Model {
         self.frozen.as_deref().unwrap_or(&self.model)
     }
@@ -114,15 +115,15 @@ impl App {
         self.order.lines(self.model())
     }
 
-    /// Where in these one is; the first line where that is nowhere.
+    /// The index of the selected line; the first line if none is selected.
     pub(super) fn position(&self, lines: &[&Line]) -> usize {
         let is_it = |line: &&Line| Some(&line.key) == self.selected.as_ref();
         lines.iter().position(is_it).unwrap_or(0)
     }
 
-    /// The line on which one is.
+    /// The selected line.
     pub(super) fn line(&self) -> Option<&Line> {
-        // One whose details are shown stays, whatever the filter.
+        // A link whose details are shown stays selected, whatever the filter.
         let own = self.selected.as_ref().and_then(|key| self.model().line(key));
         let lines = self.lines();
         match self.page {
@@ -131,7 +132,7 @@ impl App {
         }
     }
 
-    /// Goes to a line: so many places further, as far as there are any.
+    /// Moves the selection by this many lines, within the list.
     pub(super) fn go(&mut self, places: isize) {
         let lines = self.lines();
         let last = lines.len().saturating_sub(1);
@@ -141,7 +142,7 @@ impl App {
         self.scrolled = 0;
     }
 
-    /// Has lines on the screen from one on so that the one on which one is can be seen.
+    /// Scrolls so that the selected line is visible.
     pub(super) fn scroll(&mut self, room: usize) {
         let lines = self.lines();
         let (count, at) = (lines.len(), self.position(&lines));
@@ -149,7 +150,7 @@ impl App {
         self.first = self.first.min(count.saturating_sub(room)).min(at).max((at + 1).saturating_sub(room));
     }
 
-    /// Takes what came from the run.
+    /// Processes an event from the run.
     pub(super) fn take(&mut self, event: Event) -> Option<Effect> {
         match event {
             Event::Answer(stats, settings) => {
@@ -208,12 +209,12 @@ impl App {
         Some(Effect::Look)
     }
 
-    /// Has an assignment made that was typed.
+    /// Applies an assignment that was typed.
     pub(super) fn change(&mut self, assignment: &str) -> Option<Effect> {
         self.want(vec![assignment.trim().to_owned()], false)
     }
 
-    /// Takes the last change back.
+    /// Undoes the last change.
     pub(super) fn take_back(&mut self) -> Option<Effect> {
         let Some(assignments) = self.undo.back().cloned() else {
             self.message = "nothing to undo".into();
@@ -244,7 +245,7 @@ impl App {
         Some(Effect::Change(Wanted { assignments, settings, is_undo }))
     }
 
-    /// The command that does the same.
+    /// The equivalent `narrows set` command.
     pub(super) fn set_line(&self, assignments: &[String]) -> String {
         let quoted = assignments.iter().map(|text| {
             match text.contains([' ', '"', '{', '\'', '*', '$', '&', '|', ';', '<', '>', '(']) {
@@ -256,7 +257,7 @@ impl App {
         format!("narrows set{run} {}", quoted.collect::<Vec<_>>().join(" "))
     }
 
-    /// The assignment that takes the link down, or up: this direction, or both.
+    /// The assignment that takes the link down or up: this direction, or both.
     pub(super) fn outage(&self, both: bool) -> Option<String> {
         let settings = &self.line()?.settings;
         let link = settings.link.as_str();
@@ -264,7 +265,7 @@ impl App {
         Some(format!("{}.outage={}", if both { whole } else { link }, !settings.outage))
     }
 
-    /// The keys of the link on which one is, each with its present value where that is one of a few words.
+    /// The keys of the selected link, each with its current value if that is one of a few words.
     pub(super) fn keys(&self) -> Vec<(String, Option<String>)> {
         let Some(settings) = self.line().map(|line| &line.settings) else { return Vec::new() };
         let first = ["rate", "delay", "loss", "queue", "outage"];
@@ -276,7 +277,7 @@ impl App {
     }
 }
 
-/// The value of a key as it is typed, where it is one of a few words.
+/// The value of a key as typed, if it is one of a few words.
 fn value(settings: &CurrentDirection, key: &str) -> Option<String> {
     match key {
         "rate" => {

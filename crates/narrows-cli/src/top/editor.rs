@@ -1,8 +1,8 @@
-//! A line that is edited: what keys do to it, and completion of the keys of a link.
+//! A line editor with completion of a link's keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A longer line is nobody's.
+/// Maximum length of a line.
 const LONGEST: usize = 2000;
 
 /// A line with a cursor.
@@ -10,12 +10,12 @@ const LONGEST: usize = 2000;
 pub(super) struct Editor {
     text: Vec<char>,
     cursor: usize,
-    /// What was typed of a key before the first Tab, and how many were offered since.
+    /// The typed part of a key before the first Tab, and the number of keys offered since.
     offered: Option<(String, usize)>,
 }
 
 impl Editor {
-    /// One with a text, and the cursor behind it.
+    /// A line with this text, and the cursor at its end.
     pub(super) fn new(text: &str) -> Self {
         let text: Vec<char> = text.chars().collect();
         Self { cursor: text.len(), text, offered: None }
@@ -25,12 +25,12 @@ impl Editor {
         self.text.iter().collect()
     }
 
-    /// What stands in front of the cursor.
+    /// The text before the cursor.
     pub(super) fn before_cursor(&self) -> String {
         self.text[..self.cursor].iter().collect()
     }
 
-    /// Takes a key; whether it means something in a line.
+    /// Processes a key; returns whether the editor uses it.
     pub(super) fn press(&mut self, key: KeyEvent) -> bool {
         let (control, count) = (key.modifiers.contains(KeyModifiers::CONTROL), self.text.len());
         match key.code {
@@ -68,15 +68,15 @@ impl Editor {
         true
     }
 
-    /// Completes `LINK.KEY`, and at the next Tab offers the next key; `keys` are those of a link, each with its present value
-    /// where that is known.
+    /// Completes `LINK.KEY`; the next Tab offers the next key. `keys` are those of a link, each with its
+    /// current value if known.
     pub(super) fn complete(&mut self, link: &str, keys: &[(String, Option<String>)]) {
         let text = self.text();
         let Some(rest) = text.strip_prefix(link).and_then(|rest| rest.strip_prefix('.')) else { return };
         let typed = rest.split('=').next().unwrap_or_default();
         let (prefix, times) = match self.offered.take() {
             Some((prefix, times)) => (prefix, times + 1),
-            // A key that is complete gives way to the next one.
+            // A complete key is replaced by the next one.
             None => match keys.iter().position(|(key, _)| key == typed) {
                 Some(at) if rest.contains('=') => (String::new(), at + 1),
                 _ => (typed.to_owned(), 0),

@@ -1,4 +1,4 @@
-//! What keys do.
+//! Key bindings.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -6,7 +6,7 @@ use super::app::{App, Effect, Page, Prompt};
 use super::editor::Editor;
 use super::order::Column;
 
-/// The keys, for the page that explains them.
+/// The keys, for the help page.
 pub(super) const HELP: &[(&str, &str)] = &[
     ("↑ ↓ PgUp PgDn Home End", "go to a link (also k, j, g, G)"),
     ("Enter", "the link's last minutes, classes, drops, settings"),
@@ -24,13 +24,13 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("q Ctrl-C", "quit; the run continues"),
 ];
 
-/// Takes a key. What is to be done outside comes back.
+/// Processes a key. Returns the action to perform outside.
 pub(super) fn press(app: &mut App, key: KeyEvent) -> Option<Effect> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     if control && key.code == KeyCode::Char('c') {
         return Some(Effect::Quit);
     }
-    // What was refused is read first; where a line is being edited, editing goes on.
+    // The message of a refusal is dismissed first; an open editor stays open.
     if app.refusal.take().is_some() && matches!(key.code, KeyCode::Esc | KeyCode::Enter | KeyCode::Char(' '))
     {
         return None;
@@ -68,7 +68,7 @@ fn edit(app: &mut App, mut editor: Editor, key: KeyEvent) -> Option<Effect> {
             return None;
         }
         KeyCode::Enter => {
-            // It stays until the run has taken it, so that it can be corrected.
+            // The editor stays open until the run has accepted the change, so that it can be corrected.
             let effect = app.change(&editor.text());
             app.prompt = Some(Prompt::Change(editor));
             return effect;

@@ -1,23 +1,24 @@
-//! How late packets were released of late, from the histograms of two reports.
+//! Recent lateness of packets, from the histograms of two reports.
 
 use std::collections::BTreeMap;
 
 use narrows_live::control::{CurrentPort, CurrentScenario};
 use narrows_report::{Direction, Report};
 
-/// How late packets were released between two answers.
+/// Lateness of packets released between two answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Late {
-    /// The upper end of the histogram's step in which the 99th percentile lies; the greatest number where that has none.
+    /// The upper end of the histogram bucket with the 99th percentile; the maximum number if that bucket
+    /// has no end.
     pub(super) p99_ns: u64,
-    /// How many packets that is about.
+    /// Number of packets.
     pub(super) packets: u64,
 }
 
-/// Packets by how late they were: the upper ends of steps, and how many packets are in each.
+/// Packets by lateness: the upper ends of buckets, and the number of packets in each.
 type Histogram = BTreeMap<u64, u64>;
 
-/// What each port had released.
+/// Packets released at each port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Released(BTreeMap<String, Histogram>);
 
@@ -31,12 +32,12 @@ impl Released {
         Self(ports.collect())
     }
 
-    /// At one port since `before`; nothing where nothing was released.
+    /// For one port since `before`; `None` if nothing was released.
     pub(super) fn since(&self, before: &Self, port: &str) -> Option<Late> {
         late(&grown(self.0.get(port)?, before.0.get(port)))
     }
 
-    /// At all ports.
+    /// For all ports.
     pub(super) fn since_at_all(&self, before: &Self) -> Option<Late> {
         let mut sum = Histogram::new();
         for (port, histogram) in &self.0 {
@@ -65,7 +66,7 @@ fn late(histogram: &Histogram) -> Option<Late> {
     step.filter(|_| packets > 0).map(|(step, _)| Late { p99_ns: *step, packets })
 }
 
-/// Ports by the link that packets enter there, and their host.
+/// Ports by the link where their packets enter, and their host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ports<'a>(BTreeMap<(&'a str, &'a str), &'a str>);
 
@@ -75,14 +76,15 @@ impl<'a> Ports<'a> {
         Self(settings.ports.iter().map(entry).collect())
     }
 
-    /// The port to which a direction leads, if that is one: packets of `access.down` leave where those of `access.up` enter.
+    /// The port at the end of a direction, if there is one: packets of `access.down` leave where those of
+    /// `access.up` enter.
     pub(super) fn behind(&self, direction: &Direction) -> Option<&'a str> {
         let link = direction.rules.as_deref().unwrap_or(&direction.link);
         self.0.get(&(whole(link), direction.to.as_str())).copied()
     }
 }
 
-/// The link that has this direction.
+/// The link of this direction.
 fn whole(link: &str) -> &str {
     link.strip_suffix(".up").or(link.strip_suffix(".down")).unwrap_or(link)
 }

@@ -1,7 +1,8 @@
-//! What `top` knows of a run: the present figures of each direction, those of the last minutes, and their order.
+//! `top`'s model of a run: current and recent figures of each direction, in order.
 //!
-//! A run says what it has counted since it began. Figures of the present are the difference of two such answers by the time
-//! between them on the run's own clock, so that they are right whenever one asks, in virtual time as well.
+//! A run reports its counters since its start. Current rates are the difference of two answers divided by
+//! the time between them on the run's own clock, so they are correct at any query interval, in virtual time
+//! as well.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,101 +11,102 @@ use narrows_report::{ClassReport, Direction, Kind, Trust};
 
 use super::lateness::{Late, Ports, Released};
 
-/// Samples that are kept of a direction: ten minutes, one a second.
+/// Maximum number of samples per direction: ten minutes at one per second.
 const MOST_SAMPLES: usize = 600;
-/// Samples that are kept of all directions together, at 16 bytes each.
+/// Maximum number of samples of all directions together, at 16 bytes each.
 const MOST_SAMPLES_IN_ALL: usize = 1 << 20;
-/// Answers that are nearer to one another are too near for rates: figures stay, and settings are taken.
+/// Minimum time between answers for rates. If they are closer, the figures stay, and only the settings are
+/// updated.
 const APART: u64 = 500_000_000;
-/// The span of the longer rate.
+/// Time span of the long-term rate.
 const TEN_SECONDS: u64 = 10_000_000_000;
 
-/// Which direction: the engine's link, and its lane.
+/// Identifies a direction: the engine's link, and its lane.
 pub(super) type Key = (String, u8);
 
 /// The figures of a direction at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
-    /// What left it, in bits a second.
+    /// Output rate in bits per second.
     pub(super) bps: f32,
-    /// Packets that wait.
+    /// Backlog in packets.
     pub(super) waiting: u32,
-    /// Packets dropped, a second.
+    /// Dropped packets per second.
     pub(super) drops: f32,
-    /// p99 of lateness, in nanoseconds.
+    /// p99 of lateness in nanoseconds.
     pub(super) late_ns: u32,
 }
 
-/// A direction of a link at present.
+/// The current figures of a direction of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Line {
     pub(super) key: Key,
-    /// The link, and of a shared medium the host where packets come from.
+    /// The link; for a shared medium also the host that sends.
     pub(super) name: String,
     pub(super) from: String,
     pub(super) to: String,
-    /// What left it, in bits a second from the network header on.
+    /// Output rate in bits per second, from the network header on.
     pub(super) bps: u64,
-    /// The same over ten seconds.
+    /// Output rate over ten seconds.
     pub(super) ten_seconds_bps: u64,
-    /// The part of the configured rate that was sent, with the overhead; nothing for an unlimited rate or that of a trace.
+    /// Utilization of the configured rate, including overhead; `None` if unlimited or from a trace.
     pub(super) utilisation: Option<f64>,
     pub(super) backlog_packets: u64,
     pub(super) backlog_bytes: u64,
-    /// Packets dropped a second.
+    /// Dropped packets per second.
     pub(super) drops: u64,
-    /// Each reason for which packets were dropped of late, the main one first, with packets a second.
+    /// Recent drop reasons in packets per second, the main one first.
     pub(super) reasons: Vec<(String, u64)>,
-    /// Each reason since the start of the run.
+    /// Drop reasons since the start of the run.
     pub(super) all_reasons: Vec<(String, u64)>,
-    /// How late packets were released at the port that it leads to; nothing where it leads to no port.
+    /// Lateness of packets at the port that the direction leads to; `None` if it leads to no port.
     pub(super) late: Option<Late>,
     pub(super) classes: Vec<Class>,
-    /// The settings in force.
+    /// The current settings.
     pub(super) settings: CurrentDirection,
 }
 
-/// A class of a direction's scheduler at present.
+/// The current figures of a class of a direction's scheduler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Class {
     pub(super) name: String,
     pub(super) weight: Option<u32>,
-    /// What it sent, in bits a second.
+    /// Output rate in bits per second.
     pub(super) bps: u64,
-    /// Of what all classes sent of late.
+    /// Recent share of the output of all classes.
     pub(super) share: f64,
     pub(super) backlog_packets: u64,
-    /// Packets dropped a second.
+    /// Dropped packets per second.
     pub(super) drops: u64,
     pub(super) dropped_packets: u64,
 }
 
-/// What is known of a run.
+/// The model of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     /// The directions, in the run's order.
     pub(super) lines: Vec<Line>,
-    /// How far the figures of the run can be trusted, and why.
+    /// How far the run's figures can be trusted, and why.
     pub(super) trust: Option<(Trust, String)>,
     /// The report's clock.
     pub(super) kind: Option<Kind>,
-    /// The instant of the last answer on the run's clock.
+    /// Instant of the last answer on the run's clock.
     pub(super) at_ns: u64,
-    /// That of the settings.
+    /// Generation of the settings.
     pub(super) generation: u64,
-    /// What arrived at hosts, in bits a second.
+    /// Rate delivered to hosts in bits per second.
     pub(super) delivered_bps: u64,
     pub(super) inside_packets: u64,
-    /// How late packets were released of late, at all ports.
+    /// Recent lateness at all ports.
     pub(super) late: Option<Late>,
     history: BTreeMap<Key, VecDeque<Sample>>,
-    /// How many answers there were, and the time between the last two.
+    /// Number of answers, and the time between the last two.
     seen: u64,
     apart_ns: u64,
     before: Option<Counted>,
 }
 
-/// What a run had counted at an instant.
+/// Counters of a run at an instant.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     at_ns: u64,
@@ -119,7 +121,7 @@ struct CountedDirection {
     wire_bits: u64,
     dropped: u64,
     reasons: BTreeMap<String, u64>,
-    /// Of each class bytes sent, and packets dropped.
+    /// Bytes sent and packets dropped of each class.
     classes: BTreeMap<String, (u64, u64)>,
 }
 
@@ -140,10 +142,10 @@ impl CountedDirection {
 }
 
 impl Model {
-    /// Takes an answer, with the settings that were in force then.
+    /// Processes an answer, with the settings at that time.
     pub(super) fn take(&mut self, stats: &Stats, settings: &CurrentScenario) {
         let report = &stats.report;
-        // Another run of that name began.
+        // Another run with that name has started.
         if report.end_ns < self.at_ns {
             *self = Self::default();
         }
@@ -181,7 +183,7 @@ impl Model {
             let late =
                 ports.behind(direction).and_then(|port| counted.released.since(&before.released, port));
             let mut line = line(direction, then, settings, span, late);
-            // The first answer has nothing before it but what the run knows itself.
+            // The first answer has no predecessor; only the run's own rates are known.
             if let Some(now) =
                 now.and_then(|now| now.links.iter().find(|now| (&now.link, now.lane) == (&key.0, key.1)))
             {
@@ -211,13 +213,13 @@ impl Model {
         self.before = Some(counted);
     }
 
-    /// The figures of the last minutes, the oldest first.
+    /// The recent figures, oldest first.
     pub(super) fn history(&self, key: &Key) -> impl ExactSizeIterator<Item = Sample> + '_ {
         static NONE: VecDeque<Sample> = VecDeque::new();
         self.history.get(key).unwrap_or(&NONE).iter().copied()
     }
 
-    /// How many answers there were.
+    /// Number of answers.
     pub(super) fn seen(&self) -> u64 {
         self.seen
     }
@@ -227,7 +229,7 @@ impl Model {
         self.apart_ns
     }
 
-    /// The line of this key.
+    /// The line with this key.
     pub(super) fn line(&self, key: &Key) -> Option<&Line> {
         self.lines.iter().find(|line| line.key == *key)
     }
@@ -237,12 +239,12 @@ fn key(direction: &Direction) -> Key {
     (direction.link.clone(), direction.lane)
 }
 
-/// The time between two answers, in nanoseconds.
+/// The time between two answers in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Span(u64);
 
 impl Span {
-    /// So many in it, a second.
+    /// This number per second.
     fn rate(self, number: u128) -> u64 {
         let nanos = u128::from(self.0);
         (number * 1_000_000_000 + nanos / 2).checked_div(nanos).unwrap_or(0) as u64 // no host has a rate beyond 64 bits
@@ -262,7 +264,7 @@ fn line(
 ) -> Line {
     let unknown = CountedDirection::default();
     let then = then.unwrap_or(&unknown);
-    // A run of an older version does not say what is in force.
+    // A run of an older version does not report its settings.
     let settings = settings.unwrap_or_else(|| CurrentDirection {
         link: direction.link.clone(),
         lane: direction.lane,
@@ -304,7 +306,7 @@ fn line(
     }
 }
 
-/// The part of the rate that is in use. A link that is down is not used.
+/// Utilization of the rate. A link that is down has none.
 fn utilisation(settings: &CurrentDirection, wire_bps: u64) -> Option<f64> {
     match settings.rate_bps? {
         0 => Some(0.0),
@@ -315,7 +317,7 @@ fn utilisation(settings: &CurrentDirection, wire_bps: u64) -> Option<f64> {
 fn classes(now: &[ClassReport], then: &CountedDirection, span: Span) -> Vec<Class> {
     let sent = |class: &ClassReport| {
         let (bytes, _) = then.classes.get(&class.name).copied().unwrap_or_default();
-        // A scheduler that was put in place meanwhile counts anew.
+        // The counters of a replaced scheduler start at zero.
         class.sent_bytes.checked_sub(bytes).unwrap_or(class.sent_bytes)
     };
     let sum: u64 = now.iter().map(sent).sum();
@@ -343,7 +345,7 @@ fn sample(line: &Line) -> Sample {
     }
 }
 
-/// The mean over ten seconds of samples that are so far apart.
+/// The mean over ten seconds of samples with this spacing.
 fn mean_rate(history: &VecDeque<Sample>, apart: u64) -> u64 {
     let count = (TEN_SECONDS / apart.max(1)).clamp(1, MOST_SAMPLES as u64) as usize;
     let taken = history.len().min(count);

@@ -1,10 +1,10 @@
-//! The order of directions, and which of them are shown.
+//! Order and filter of directions.
 
 use std::cmp::Ordering;
 
 use super::model::{Line, Model};
 
-/// A column by which directions can be in order.
+/// A column to sort by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Column {
     /// The order of the scenario.
@@ -20,7 +20,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// Every one, in the order in which they stand.
+    /// All columns, in display order.
     pub(super) const ALL: [Self; 8] = [
         Self::Link,
         Self::Utilisation,
@@ -32,7 +32,7 @@ impl Column {
         Self::Late,
     ];
 
-    /// Its name, for people.
+    /// Display name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Link => "link",
@@ -46,25 +46,25 @@ impl Column {
         }
     }
 
-    /// The one so many places further, round the end.
+    /// The column this many places further, wrapping around.
     pub(super) fn further(self, places: isize) -> Self {
         let at = Self::ALL.iter().position(|one| *one == self).unwrap_or(0) as isize;
         Self::ALL[(at + places).rem_euclid(Self::ALL.len() as isize) as usize]
     }
 }
 
-/// What is shown, in which order.
+/// Order and filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) column: Column,
-    /// Least first; of links the last first.
+    /// Ascending; for links, last first.
     pub(super) reversed: bool,
-    /// Only those whose link or host has this in its name, in capitals or not.
+    /// Shows only links and hosts with this text in their names, ignoring case.
     pub(super) filter: String,
 }
 
 impl Order {
-    /// The lines to show: the greatest first, those alike in the order of the scenario.
+    /// The lines to show: descending, equal ones in the order of the scenario.
     pub(super) fn lines<'a>(&self, model: &'a Model) -> Vec<&'a Line> {
         let filter = self.filter.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&filter);
@@ -86,7 +86,7 @@ impl Order {
                 share(a).partial_cmp(&share(b)).unwrap_or(Ordering::Equal)
             }
             Column::Rate => a.bps.cmp(&b.bps),
-            // Unlimited is the greatest.
+            // Unlimited sorts as the maximum.
             Column::Configured => {
                 let rate = |line: &Line| line.settings.rate_bps.unwrap_or(u64::MAX);
                 rate(a).cmp(&rate(b))

@@ -1,5 +1,5 @@
-//! Where events come from. Each source has a thread of its own, so that keys never wait for the run: one asks the run, one makes
-//! changes, one reads keys, one takes signals.
+//! Event sources. Each has its own thread, so that keys never wait for the run: one queries the run, one
+//! makes changes, one reads keys, one waits for signals.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -15,51 +15,52 @@ use narrows_live::run_record::About;
 use narrows_scenario::Scenario;
 use ratatui::crossterm::event::{self, KeyEvent, KeyEventKind};
 
-/// How often the run is asked.
+/// Query interval.
 const EACH: Duration = Duration::from_secs(1);
-/// Asking takes at most this part of the time of a run with very many links, up to a time between two questions. Of 1,000 links a
-/// packet thread takes 3 ms to say what they counted: in more than a thousandth of the time that would be seen in its p99.9.
+/// Queries take at most one part in this many of the time of a run with very many links; the interval grows
+/// accordingly, up to a maximum. For 1,000 links a packet thread needs 3 ms to report its counters: at more
+/// than a thousandth of the time this would show in its p99.9.
 const PART: u32 = 50;
 const SELDOM: Duration = Duration::from_secs(10);
-/// How often one looks whether a run of that name is there again.
+/// Interval of looking for a new run with that name.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// What may happen.
+/// Events.
 #[derive(Debug)]
 pub(super) enum Event {
     Key(KeyEvent),
-    /// The terminal has another size.
+    /// The terminal was resized.
     Resized,
-    /// A signal, or the end of the terminal.
+    /// A signal, or the terminal is gone.
     End,
-    /// The run answered, with the settings in force.
+    /// The run answered, with its current settings.
     Answer(Box<Stats>, Arc<CurrentScenario>),
     /// The run does not answer, and why.
     Silent(String),
     /// The run has ended.
     Gone,
-    /// A run of that name began.
+    /// A run with that name has started.
     Back(Box<About>),
-    /// A change was made, or refused.
+    /// A change was made or refused.
     Changed(Box<Wanted>, Result<Made, Refused>),
 }
 
-/// A change that is wanted.
+/// A requested change.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) assignments: Vec<String>,
-    /// What was in force when it was decided.
+    /// The settings on which it is based.
     pub(super) settings: Arc<CurrentScenario>,
-    /// Whether it takes another one back.
+    /// Whether it undoes another change.
     pub(super) is_undo: bool,
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Debug)]
 pub(super) struct Made {
     /// The run's generation after it.
     pub(super) generation: u64,
-    /// Assignments that take it back; none where it cannot be.
+    /// Assignments that undo it; empty if impossible.
     pub(super) undo: Vec<String>,
 }
 
@@ -68,21 +69,21 @@ pub(super) struct Made {
 pub(super) enum Refused {
     /// Others changed the run meanwhile.
     Stale(Stale),
-    /// In words.
+    /// Another reason, in words.
     Other(String),
 }
 
-/// The run, and by which name to find it again.
+/// The run, and the name to find it again.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) client: Client,
     pub(super) about: About,
-    /// The number of its process, as its socket says it.
+    /// Its process number, from its socket.
     number: Option<String>,
 }
 
 impl Run {
-    /// The run that is meant, if it listens.
+    /// The requested run, if it listens.
     pub(super) fn find(run: Option<&str>) -> Result<Self, ControlError> {
         let client = Client::find(run)?;
         client.process()?;
@@ -92,7 +93,8 @@ impl Run {
         Ok(Self { client, about: about.unwrap_or_default(), number })
     }
 
-    /// The file of its scenario, as far as it can be found, so that files that it names can be: from the folder of the run.
+    /// The path of its scenario file, as far as it can be found, so that files named in it can be found:
+    /// relative to the folder of the run.
     fn file(&self) -> PathBuf {
         let folder = Path::new("/proc").join(self.number.as_deref().unwrap_or("self")).join("cwd");
         let file = folder.join(&self.about.title);
@@ -100,14 +102,14 @@ impl Run {
     }
 }
 
-/// Asks the run, again and again; at once when `hurry` says so.
+/// Queries the run repeatedly; immediately on `hurry`.
 pub(super) fn ask(mut run: Run, hurry: &Receiver<()>, events: &Sender<Event>) {
     let mut settings: Option<Arc<CurrentScenario>> = None;
     loop {
         let begun = clock_monotonic();
         let event = match look(&run.client, &mut settings) {
             Ok((stats, settings)) => Event::Answer(Box::new(stats), settings),
-            // An answer that is not understood is one: that of another version.
+            // An answer that cannot be parsed is from another version.
             Err(ControlError::Broken { cause, .. }) if cause.kind() == ErrorKind::InvalidData => {
                 Event::Silent(format!("the run is of another version of narrows: {cause}"))
             }
@@ -115,7 +117,7 @@ pub(super) fn ask(mut run: Run, hurry: &Receiver<()>, events: &Sender<Event>) {
             Err(error) => Event::Silent(error.to_string()),
         };
         let gone = matches!(event, Event::Gone);
-        // That one had to wait for nothing is no work of the run's.
+        // A timeout costs the run no time.
         let is_silent = matches!(event, Event::Silent(_));
         if events.send(event).is_err() {
             return;
@@ -144,7 +146,7 @@ pub(super) fn ask(mut run: Run, hurry: &Receiver<()>, events: &Sender<Event>) {
     }
 }
 
-/// One answer. Settings are read anew where the run has another generation.
+/// Queries once. Reads the settings if the run's generation has changed.
 fn look(
     run: &Client,
     settings: &mut Option<Arc<CurrentScenario>>,
@@ -158,7 +160,7 @@ fn look(
     Ok((stats, current))
 }
 
-/// Makes changes, one after the other.
+/// Applies changes one after the other.
 pub(super) fn change(run: &Run, wanted: &Receiver<Wanted>, events: &Sender<Event>) {
     while let Ok(wanted) = wanted.recv() {
         let result = make(run, &wanted);
@@ -169,7 +171,7 @@ pub(super) fn change(run: &Run, wanted: &Receiver<Wanted>, events: &Sender<Event
 }
 
 fn make(run: &Run, wanted: &Wanted) -> Result<Made, Refused> {
-    // A run that began again has another socket.
+    // A restarted run has another socket.
     let again = run.about.name.as_ref().and_then(|name| Client::find(Some(name.as_str())).ok());
     let client = again.as_ref().unwrap_or(&run.client);
     let undo = undo(&run.file(), wanted).unwrap_or_default();
@@ -180,7 +182,7 @@ fn make(run: &Run, wanted: &Wanted) -> Result<Made, Refused> {
     }
 }
 
-/// What takes a change back: the difference between what it makes and what was in force.
+/// The assignments that undo a change: the difference from its result to the previous settings.
 fn undo(file: &Path, wanted: &Wanted) -> Option<Vec<String>> {
     let before = Scenario::parse(&wanted.settings.toml, &file.to_string_lossy()).ok()?;
     let mut after = before.clone();
@@ -205,7 +207,7 @@ pub(super) fn keys(events: &Sender<Event>) {
     }
 }
 
-/// Waits for a signal that asks to end.
+/// Waits for a signal to end.
 pub(super) fn signals(mut signals: EndSignals, events: &Sender<Event>) -> io::Result<()> {
     loop {
         wait(&mut [Waiting::readable(&signals)], None)?;

@@ -1,4 +1,4 @@
-//! Numbers in few characters: three significant digits and a prefix, so that columns stay narrow.
+//! Compact numbers: three significant digits and a prefix, to keep columns narrow.
 
 /// `950`, `4.52k`, `18.0M`, `1.20G`: powers of ten.
 pub(super) fn short(number: u64) -> String {
@@ -8,7 +8,7 @@ pub(super) fn short(number: u64) -> String {
     }
 }
 
-/// The same without zeros at the end: `18M`, `64k`.
+/// Same without trailing zeros: `18M`, `64k`.
 pub(super) fn shorter(number: u64) -> String {
     without_zeros(&short(number))
 }
@@ -23,7 +23,7 @@ pub(super) fn span(nanos: u64) -> String {
     without_zeros(&text)
 }
 
-/// Zeros behind a point say nothing where numbers are round.
+/// Removes zeros after the decimal point.
 fn without_zeros(text: &str) -> String {
     let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -50,7 +50,7 @@ pub(super) fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{plural}")
 }
 
-/// The largest unit in which the value is at least 1, each a thousand times the one before.
+/// Uses the largest unit in which the value is at least 1; units are factors of a thousand.
 fn scaled(mut value: f64, units: &[&str]) -> String {
     let mut unit = 0;
     // From here on, three digits would round up to a thousand.

@@ -1,4 +1,4 @@
-//! What `top` shows.
+//! Draws `top`.
 
 mod link;
 mod table;
@@ -17,12 +17,12 @@ use super::keys::HELP;
 use super::units::{age, counted, short, span};
 pub(super) use theme::Theme;
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, theme: Theme, now_ns: u64) {
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(3), Constraint::Min(1), Constraint::Length(1)])
             .areas(frame.area());
-    // A line of the table is its head.
+    // One line of the table is its header.
     app.scroll(usize::from(body.height).saturating_sub(1).max(1));
     frame.render_widget(Paragraph::new(header(app, theme, now_ns, head.width.into())), head);
     match app.page {
@@ -36,12 +36,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, theme: Theme, now_ns: u
     }
 }
 
-/// Now, since 1970.
+/// Current Unix time.
 pub(super) fn now() -> u64 {
     clock_realtime()
 }
 
-/// Which run, how far it can be trusted, what it does as a whole.
+/// The run, its trustworthiness, and its totals.
 fn header(app: &App, theme: Theme, now_ns: u64, width: usize) -> Vec<Text<'static>> {
     let (about, model) = (&app.about, app.model());
     let name = about.name.as_ref().map_or_else(|| "a run".to_owned(), ToString::to_string);
@@ -104,15 +104,15 @@ fn header(app: &App, theme: Theme, now_ns: u64, width: usize) -> Vec<Text<'stati
     vec![Text::from(first), Text::from(second), Text::from(shortened(&clean(&now.join(" · ")), width))]
 }
 
-/// Up to which span most packets were late; a histogram ends somewhere.
+/// The lateness of most packets as a bound; a histogram has a last bucket.
 fn late_text(nanos: u64) -> String {
     if nanos == u64::MAX { ">10s".into() } else { span(nanos) }
 }
 
-/// What is asked for, what was done last, or which keys there are.
+/// The prompt, the last action, or the key bindings.
 fn footer(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
     let prompt = |frame: &mut Frame<'_>, head: &str, editor: &super::editor::Editor, tail: &str| {
-        // The end of a long line is what one sees of it.
+        // The end of a long line is shown.
         let before = format!("{head}{}", editor.before_cursor());
         let width = Text::raw(clean(&before)).width() as u16;
         let skipped = (width + 1).saturating_sub(area.width);
@@ -159,7 +159,7 @@ fn help(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), area);
 }
 
-/// Says over the rest why a change was refused.
+/// Shows an overlay with the reason for a refusal.
 fn refusal(frame: &mut Frame<'_>, area: Rect, why: &str, theme: Theme) {
     let text = clean(why);
     let text = text.trim_end();
@@ -179,12 +179,12 @@ fn refusal(frame: &mut Frame<'_>, area: Rect, why: &str, theme: Theme) {
     frame.render_widget(text, within);
 }
 
-/// What a terminal may be shown, wherever it comes from.
+/// Sanitizes text for a terminal.
 fn clean(text: &str) -> String {
     printable(text).into_owned()
 }
 
-/// Of a long text the beginning, and that there is more.
+/// Truncates a long text with a mark.
 fn shortened(text: &str, width: usize) -> String {
     if Text::raw(text).width() <= width {
         return text.to_owned();

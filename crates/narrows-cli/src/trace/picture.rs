@@ -1,11 +1,11 @@
-//! A trace as a figure: a panel for each column, over time.
+//! Plots a trace, with a panel for each column over time.
 
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Rate, Time};
 use narrows_lab::plot::{Axis, Figure, Line, Panel};
 use narrows_scenario::trace::Trace;
 
-/// Stretches of time of which a long trace is drawn by its least and its greatest value.
+/// Number of intervals of a long trace, each plotted by its minimum and maximum.
 const STRETCHES: u64 = 1000;
 
 pub(super) fn figure(name: &str, trace: &Trace) -> Figure {
@@ -16,7 +16,7 @@ pub(super) fn figure(name: &str, trace: &Trace) -> Figure {
         let y = Axis::linear(label, unit).covering(0.0, 0.0);
         panels.push(Panel { title: title.into(), x: Axis::linear("time", "s").within(0.0, end), y, lines });
     };
-    // Opportunities have no rate of their own: it is drawn in so many steps that each has some of them.
+    // Opportunities have no rate: it is plotted in steps long enough to contain some.
     let step = Duration::from_nanos((trace.length().nanos() / (STRETCHES / 8)).max(20_000_000));
     let spread = trace.opportunities().and_then(|_| trace.resample(step));
     let rates = spread.as_ref().unwrap_or(trace).rate();
@@ -72,7 +72,7 @@ pub(super) fn figure(name: &str, trace: &Trace) -> Figure {
     Figure { title: name.into(), subtitle, columns: 1, panels }
 }
 
-/// A stair through a column's values; where it has none the line is broken.
+/// A step line of a column's values, interrupted where there are none.
 fn stairs<T: Copy>(
     column: &[(Time, T)],
     length: Duration,
@@ -81,7 +81,7 @@ fn stairs<T: Copy>(
     let ends = column.iter().skip(1).map(|point| point.0).chain([Time::ZERO + length]);
     let stretch = (length.nanos() / STRETCHES).max(1);
     let mut lines = vec![Vec::new()];
-    // Of what lies within one stretch: its number, the least and the greatest value, the last one.
+    // For the current interval: its number, the minimum and maximum, and the last value.
     let mut within: Option<(u64, f64, f64, f64)> = None;
     for (point, end) in column.iter().zip(ends) {
         let Some(value) = value(point.1) else {
@@ -112,7 +112,7 @@ fn stairs<T: Copy>(
     lines
 }
 
-/// Draws what lies within a stretch, as a bar from its least to its greatest value.
+/// Plots an interval as a bar from its minimum to its maximum.
 fn flush(lines: &mut [Vec<(f64, f64)>], within: &mut Option<(u64, f64, f64, f64)>, stretch: u64) {
     let Some((number, least, greatest, last)) = within.take() else { return };
     let at = Time::from_nanos(number * stretch).seconds();

@@ -24,7 +24,7 @@ pub struct ProfileInfo {
     pub mean_ns: f64,
     /// Maximum extra air time in nanoseconds.
     pub max_ns: u64,
-    /// The probability above which packets are lost.
+    /// Packets with a probability at or above this are lost.
     pub loss_level: f64,
     /// Share of packets lost, after their air time.
     pub loss: f64,

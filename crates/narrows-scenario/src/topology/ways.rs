@@ -52,7 +52,7 @@ impl Topology {
         matches!(self.ends[self.ends[port.end].peer].owner, Owner::Router(_))
     }
 
-    /// The indices of pairs of ports that links connect, the second after the first in order.
+    /// Pairs of port indices that links connect, each pair once, with the smaller index first.
     pub(crate) fn joined_behind(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let numbers: BTreeMap<&str, usize> =
             self.ports.iter().enumerate().map(|(number, port)| (port.name.as_str(), number)).collect();

@@ -1,4 +1,4 @@
-//! One direction of a link: its last minutes, its classes, what it dropped and why, its settings.
+//! Details of one direction of a link: history, classes, drops by reason, settings.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -13,7 +13,7 @@ use super::table::{drops, lateness};
 use super::theme::Theme;
 use super::{clean, late_text};
 
-/// Samples that are shown at most: of the last five minutes, one a second.
+/// Maximum number of samples shown: five minutes at one per second.
 const MOST_SHOWN: usize = 300;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
@@ -22,7 +22,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
         return;
     };
     let details = details(line, theme);
-    // Two rows of charts, or in a low terminal one.
+    // Two rows of charts, or one on a low terminal.
     let charts = match area.height {
         ..10 => 4,
         10..16 => 8,
@@ -71,10 +71,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
     frame.render_widget(Paragraph::new(details).wrap(Wrap { trim: false }).scroll((app.scrolled, 0)), rest);
 }
 
-/// Values over time, the last at the right.
+/// Values over time, latest on the right.
 struct Chart {
     title: String,
-    /// What its top stands for, and how long it is.
+    /// The value at its top, and its duration.
     scale: String,
     values: Vec<u64>,
     most: u64,
@@ -97,8 +97,8 @@ impl Chart {
     }
 }
 
-/// Values of the last samples in at most so many groups of equal size, and that size. Groups begin at the same samples at every
-/// time, so that what is shown moves and does not flicker.
+/// Groups the last samples into at most this many groups of equal size; returns that size, too. Groups
+/// always start at the same samples, so that the chart scrolls without flicker.
 fn grouped(
     samples: &[Sample],
     seen: u64,
@@ -107,7 +107,7 @@ fn grouped(
     joined: fn(&[f64]) -> f64,
 ) -> (Vec<u64>, usize) {
     let each = samples.len().min(MOST_SHOWN).div_ceil(width).max(1);
-    // The first sample that is kept has this number.
+    // The number of the first stored sample.
     let first = seen - samples.len() as u64;
     let skipped = (each as u64 - first % each as u64) as usize % each;
     let values: Vec<f64> = samples.iter().skip(skipped).map(of).collect();

@@ -1,4 +1,4 @@
-//! All directions of all links, a line each.
+//! The table of all directions, one line each.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
@@ -13,7 +13,7 @@ use super::super::units::{short, shorter, span};
 use super::theme::Theme;
 use super::{clean, late_text, shortened};
 
-/// What a column shows.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shows {
     Name,
@@ -23,7 +23,7 @@ enum Shows {
     TenSeconds,
     Configured,
     Queue,
-    /// With its bytes.
+    /// With bytes.
     WholeQueue,
     Drops,
     Delay,
@@ -32,7 +32,7 @@ enum Shows {
     Settings,
 }
 
-/// The columns for a width, each with its own; none for what takes the rest.
+/// The columns for a terminal width, each with its width; `None` for the one that takes the rest.
 fn columns(width: u16) -> Vec<(Shows, Option<u16>)> {
     use Shows::*;
     let fixed: &[(Shows, u16)] = match width {
@@ -100,7 +100,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
         let is_selected = place == at;
         let cells = columns.iter().zip(&widths).map(|((shows, _), width)| {
             let (text, style) = cell(line, *shows, *width, theme);
-            // Reversed colours are hard to read, and so is a reversed bar.
+            // Reversed colours and reversed bars are hard to read.
             let style = match (is_selected, shows) {
                 (true, Shows::Bar) => style.patch(theme.not_selected()),
                 (true, _) => Style::new(),
@@ -149,7 +149,7 @@ impl Shows {
     }
 }
 
-/// Names at the left, numbers at the right.
+/// Names left-aligned, numbers right-aligned.
 fn aligned<'a>(text: impl Into<Span<'a>>, shows: Shows) -> Text<'a> {
     let line = Text::from(text.into());
     match shows {
@@ -192,7 +192,7 @@ fn cell(line: &Line, shows: Shows, width: u16, theme: Theme) -> (String, Style) 
     (shortened(&text, width.into()), style)
 }
 
-/// Green up to 100 µs, red from 1 ms on.
+/// Green up to 100 µs, red from 1 ms.
 pub(super) fn lateness(nanos: u64, theme: Theme) -> Style {
     match nanos {
         ..=100_000 => theme.good(),
@@ -201,7 +201,7 @@ pub(super) fn lateness(nanos: u64, theme: Theme) -> Style {
     }
 }
 
-/// What waits, beside the bound: `12/50p`, or in bytes `18k/64kB`.
+/// Backlog and bound: `12/50p`, or in bytes `18k/64kB`.
 fn queue(line: &Line) -> String {
     let (packets, bytes) = (shorter(line.backlog_packets), shorter(line.backlog_bytes));
     match (line.settings.bound_packets, line.settings.bound_bytes) {
@@ -211,7 +211,7 @@ fn queue(line: &Line) -> String {
     }
 }
 
-/// `12 queue full`, and how many more there are for other reasons: `12 queue full +3`.
+/// `12 queue full`, with the number for other reasons: `12 queue full +3`.
 pub(super) fn drops(line: &Line) -> String {
     let Some((reason, main)) = line.reasons.first() else { return short(line.drops) };
     let rest: u64 = line.reasons[1..].iter().map(|(_, packets)| packets).sum();
@@ -219,7 +219,7 @@ pub(super) fn drops(line: &Line) -> String {
     format!("{} {reason}{more}", short(*main))
 }
 
-/// A bar in eighths of a character.
+/// A bar in steps of an eighth of a character.
 fn bar(share: Option<f64>, width: u16) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.unwrap_or(0.0).clamp(0.0, 1.0) * f64::from(width) * 8.0).round() as usize;

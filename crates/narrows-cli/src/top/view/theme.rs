@@ -1,11 +1,11 @@
-//! Colours, where they are wanted. Nothing is said by colour alone.
+//! Colours, if enabled. No information is conveyed by colour alone.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// How things look.
+/// Style.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Theme {
-    /// Whether there are colours: <https://no-color.org>.
+    /// Whether to use colours: <https://no-color.org>.
     pub(in super::super) colours: bool,
 }
 
