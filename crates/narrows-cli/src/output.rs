@@ -62,7 +62,7 @@ impl From<SimError> for Failure {
     }
 }
 
-/// Prints to standard output, sanitized for terminals.
+/// Prints to standard output, sanitised for terminals.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_coloured(&printable(text))
 }
@@ -72,7 +72,7 @@ pub(crate) fn say(text: impl Display) {
     let _ = io::stderr().write_all(printable(&format!("{text}\n")).as_bytes());
 }
 
-/// Prints text that is already sanitized, including colours.
+/// Prints text that is already sanitised, including colours.
 pub(crate) fn print_coloured(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|cause| match cause.kind() {

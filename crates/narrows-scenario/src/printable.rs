@@ -2,7 +2,7 @@
 //!
 //! Names, comments and excerpts come from files, interfaces, containers and other programs. They are shown
 //! to people and must not control their terminals. All output of narrows for people passes through this
-//! module last, so that no other part has to sanitize it.
+//! module last, so that no other part has to sanitise it.
 
 use std::borrow::Cow;
 

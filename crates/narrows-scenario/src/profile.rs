@@ -17,9 +17,9 @@
 //! ```
 //!
 //! Points may be in any order, but a point with a smaller probability must not have a longer time. If there
-//! are as many points as `samples` says, that is the number of points, as in the paper, and the resolution
-//! is 100. `docs/profiles.md` lists differences from the reference (whole milliseconds, at most 1022
-//! samples, at least three points, no check of the order).
+//! are as many points as `samples` says, `samples` is taken as the number of points, as in the paper, and
+//! the resolution is 100. `docs/profiles.md` lists differences from the reference (whole milliseconds, at
+//! most 1022 samples, at least three points, no check of the order).
 //!
 //! ```
 //! use narrows_scenario::Profile;

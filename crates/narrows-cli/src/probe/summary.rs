@@ -1,4 +1,4 @@
-//! Summarizes measurements in numbers and as a trace.
+//! Summarises measurements in numbers and as a trace.
 
 use std::fmt;
 use std::path::Path;

@@ -49,7 +49,7 @@ pub(super) struct Line {
     pub(super) bps: u64,
     /// Output rate over ten seconds.
     pub(super) ten_seconds_bps: u64,
-    /// Utilization of the configured rate, including overhead; `None` if unlimited or from a trace.
+    /// Utilisation of the configured rate, including overhead; `None` if unlimited or from a trace.
     pub(super) utilisation: Option<f64>,
     pub(super) backlog_packets: u64,
     pub(super) backlog_bytes: u64,
@@ -306,7 +306,7 @@ fn line(
     }
 }
 
-/// Utilization of the rate. A link that is down has none.
+/// Utilisation of the rate. A link that is down has none.
 fn utilisation(settings: &CurrentDirection, wire_bps: u64) -> Option<f64> {
     match settings.rate_bps? {
         0 => Some(0.0),

@@ -179,7 +179,7 @@ fn refusal(frame: &mut Frame<'_>, area: Rect, why: &str, theme: Theme) {
     frame.render_widget(text, within);
 }
 
-/// Sanitizes text for a terminal.
+/// Sanitises text for a terminal.
 fn clean(text: &str) -> String {
     printable(text).into_owned()
 }

@@ -1,5 +1,5 @@
 //! The registry of formats: one line for each. The source file of a format defines its name, how to
-//! recognize its files, and how to read and write them.
+//! recognise its files, and how to read and write them.
 
 use std::str::FromStr;
 
@@ -23,7 +23,7 @@ pub struct Written {
 const FINEST: Duration = Duration::from_millis(1);
 
 impl Format {
-    /// All formats. To recognize a file, they are tried from last to first.
+    /// All formats. To recognise a file, they are tried from last to first.
     pub const ALL: &'static [Self] =
         &[Self::CSV, Self::MAHIMAHI, Self::NETEM_TRACE, Self::THEATERQ, Self::PATTERN];
 
