@@ -1,8 +1,8 @@
 //! Executes the commands of one request in order on a copy of a link with rules, and collects the changes
 //! for the engine.
 //!
-//! The engine gets the same changes as if each command came alone at the same instant, except where the
-//! result is the same:
+//! The engine gets the same changes as if each command came alone at the same instant, with simplifications
+//! that do not affect the result:
 //!
 //! - Rules are one change at the end ([`EngineChange::ReplaceRules`]), whose trees are built here.
 //! - When a pipe gets many queues in turn, as more and more are configured, the engine gets the last one
