@@ -1,7 +1,7 @@
-//! Statistics of samples: quantiles, goodness-of-fit tests, distances between distributions.
+//! Statistics of samples: quantiles, goodness-of-fit tests, distances between distributions; intervals for means over time.
 //!
-//! Everything operates on a [`Sample`]: finite values in ascending order, at least one. Values are plain numbers in
-//! whatever unit the caller uses; distances are in the same unit.
+//! Most of it operates on a [`Sample`]: finite values in ascending order, at least one. Values are plain numbers in
+//! whatever unit the caller uses; distances are in the same unit. [`BatchMeans`] takes values in order of time.
 //!
 //! **Assumptions of the tests.** Kolmogorov-Smirnov p-values assume *independent* values and a *continuous*
 //! distribution that was not fitted to them. Values that follow one another in time are usually correlated and must
@@ -16,13 +16,17 @@
 //! assert!(test.p_value > 0.7);
 //! ```
 
+mod batch_means;
 mod kolmogorov_smirnov;
 mod sample;
 pub(crate) mod special;
+mod student;
 mod wasserstein;
 
+pub use batch_means::{BatchMeans, Interval, Part, batch_length};
 pub use kolmogorov_smirnov::KolmogorovSmirnov;
 pub use sample::Sample;
+pub use student::t_quantile;
 
 #[cfg(test)]
 mod tests;

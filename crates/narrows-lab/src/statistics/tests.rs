@@ -95,3 +95,124 @@ fn derivatives_of_the_gamma_function_are_those_of_scipy() {
         near(trigamma(x), second, 2e-13);
     }
 }
+
+/// Tables have them (NIST/SEMATECH e-Handbook, 1.3.6.7.2); here with more digits.
+#[test]
+fn quantiles_of_t_are_those_of_the_tables() {
+    for (freedom, share, expected) in [
+        (1.0, 0.975, 12.706204736174707),
+        (2.0, 0.975, 4.302652729749464),
+        (3.0, 0.95, 2.353363434801823),
+        (4.0, 0.975, 2.7764451051977943),
+        (5.0, 0.99, 3.364929998907218),
+        (9.0, 0.975, 2.262157162798205),
+        (10.0, 0.995, 3.169272672616951),
+        (19.0, 0.975, 2.093024054408309),
+        (30.0, 0.95, 1.697260886593957),
+        (120.0, 0.975, 1.979930405082422),
+        (1000.0, 0.975, 1.9623390808264085),
+    ] {
+        near(t_quantile(share, freedom), expected, 1e-9);
+    }
+    // Closed forms: Cauchy's distribution, and the one of two degrees of freedom.
+    for share in [0.51, 0.6, 0.9, 0.999, 0.999999] {
+        near(t_quantile(share, 1.0), -1.0 / libm::tan(std::f64::consts::PI * share), 1e-9);
+        near(t_quantile(share, 2.0), (2.0 * share - 1.0) / (2.0 * share * (1.0 - share)).sqrt(), 1e-9);
+        near(t_quantile(1.0 - share, 2.0), -t_quantile(share, 2.0), 1e-9);
+    }
+    assert_eq!(t_quantile(0.5, 7.0), 0.0);
+    // Between whole numbers of degrees of freedom there are others.
+    assert!(
+        t_quantile(0.975, 2.0) > t_quantile(0.975, 2.5) && t_quantile(0.975, 2.5) > t_quantile(0.975, 3.0)
+    );
+}
+
+fn parts(values: &[f64]) -> Vec<Part> {
+    values.iter().map(|&sum| Part { sum, weight: 1.0 }).collect()
+}
+
+fn batch_means(values: &[f64]) -> BatchMeans {
+    BatchMeans::new(&parts(values)).unwrap()
+}
+
+#[test]
+fn batches_are_of_one_length_and_no_more_than_twenty() {
+    for (values, batches) in [(2, 2), (9, 9), (20, 20), (21, 10), (39, 19), (40, 20), (1000, 20), (1019, 19)]
+    {
+        let all: Vec<f64> = (0..values).map(f64::from).collect();
+        let found = batch_means(&all);
+        assert_eq!(found.batches(), batches, "{values}");
+        // What does not fill a batch is at the beginning.
+        let left_out = values - batches as i32 * batch_length(values as usize) as i32;
+        assert_eq!(found.mean(), f64::from(values - 1 + left_out) / 2.0, "{values}");
+    }
+    assert!(BatchMeans::new(&parts(&[1.0])).is_none() && BatchMeans::new(&[]).is_none());
+    assert!(BatchMeans::new(&[Part::default(); 30]).is_none(), "nothing to divide by");
+}
+
+/// Against mpmath, from the formulas.
+#[test]
+fn intervals_of_batch_means_are_students_and_welchs() {
+    let first = batch_means(&[27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1]);
+    let second = batch_means(&[27.1, 22.0, 20.8, 23.4, 23.5, 25.8]);
+    let interval = first.interval(0.95);
+    near(interval.mean, 20.375, 1e-12);
+    near(interval.half, 3.0491441031706493, 1e-9);
+    near(interval.high() - interval.low(), 2.0 * interval.half, 1e-12);
+    // 11.81 degrees of freedom.
+    let difference = first.difference_to(&second, 0.95);
+    near(difference.mean, 3.391666666666667, 1e-12);
+    near(difference.half, 3.5026551355275022, 1e-9);
+    assert!(!difference.excludes_zero() && first.difference_to(&second, 0.9).excludes_zero());
+    assert_eq!(first.difference_to(&first, 0.95).mean, 0.0);
+}
+
+#[test]
+fn pairs_know_what_both_met() {
+    let first = [3.0, 9.0, 1.0, 7.0, 20.0, 2.0];
+    let second = first.map(|value| value + 1.0);
+    let (a, b) = (batch_means(&first), batch_means(&second));
+    assert!(!a.difference_to(&b, 0.95).excludes_zero());
+    let paired = a.paired_difference_to(&b, 0.95).unwrap();
+    near(paired.mean, 1.0, 1e-12);
+    assert!(paired.half < 1e-12 && paired.excludes_zero());
+    // Deviations of the differences 1, 2, 3: 1, 0, 1.
+    let paired =
+        batch_means(&[1.0, 1.0, 1.0]).paired_difference_to(&batch_means(&[2.0, 3.0, 4.0]), 0.95).unwrap();
+    near(paired.half, 4.302652729749464 / 3.0_f64.sqrt(), 1e-12);
+    assert!(a.paired_difference_to(&batch_means(&first[1..]), 0.95).is_none());
+}
+
+/// A ratio of sums, as of packets dropped and offered: batches weigh by what they divide by.
+#[test]
+fn a_ratio_is_that_of_the_sums() {
+    let parts = [(1.0, 10.0), (0.0, 0.0), (5.0, 20.0)].map(|(sum, weight)| Part { sum, weight });
+    let found = BatchMeans::new(&parts).unwrap();
+    assert_eq!((found.mean(), found.batches()), (0.2, 3));
+    // X̄ = 10; deviations: (1 − 2)/10, 0, (5 − 4)/10.
+    near(found.interval(0.95).half, 4.302652729749464 * (0.02_f64 / 6.0).sqrt(), 1e-12);
+}
+
+/// What 95 % is to mean: of 400 runs of an autoregressive process, a mean within the interval in all but some twenty.
+#[test]
+fn intervals_cover_the_mean_of_a_correlated_process() {
+    const MEAN: f64 = 5.0;
+    let mut state = 1_u64;
+    let mut uniform = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let covered = (0..400).filter(|_| {
+        let mut value = MEAN;
+        let values: Vec<f64> = (0..2000)
+            .map(|_| {
+                value = MEAN + 0.7 * (value - MEAN) + uniform() - 0.5;
+                value
+            })
+            .collect();
+        let interval = batch_means(&values).interval(0.95);
+        interval.low() <= MEAN && MEAN <= interval.high()
+    });
+    let covered = covered.count();
+    assert!((366..=394).contains(&covered), "{covered} of 400");
+}
