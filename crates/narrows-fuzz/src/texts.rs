@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use narrows_core::{Engine, Time};
+use narrows_report::read_series;
 use narrows_scenario::ipfw::{self, Context};
 use narrows_scenario::pattern::Pattern;
 use narrows_scenario::tables::{SampleColumn, read_cdf, read_dist, read_histogram, read_samples};
@@ -322,7 +323,7 @@ pub fn netem_words() -> Vec<Vec<u8>> {
     .into()
 }
 
-/// Tables, samples, distributions, traces, patterns and profiles, in every format: a wrong one is an error.
+/// Tables, samples, distributions, traces, patterns, profiles and series, in every format: a wrong one is an error.
 ///
 /// # Panics
 /// When a distribution that was accepted is none.
@@ -338,6 +339,7 @@ pub fn table(bytes: &[u8]) {
     }
     drop(Pattern::read("fuzz", bytes).map(|pattern| (pattern.info(), pattern.text())));
     drop(Profile::read("fuzz", bytes).map(|profile| profile.info()));
+    drop(std::str::from_utf8(bytes).map(read_series));
     for name in ["fuzz", "fuzz.csv", "fuzz.down", "fuzz.json", "fuzz.pattern"] {
         drop(Trace::read(name, bytes, None).map(|trace| trace.info()));
     }
@@ -386,6 +388,8 @@ pub fn tables() -> Vec<Vec<u8>> {
         "pattern loss\nper packet\nlength 10\n3\n7-9\n",
         "pattern delay\nper millisecond\nlength 10\n1 3ms\n",
         "1\n2\n2\n5\n",
+        "start_ns,end_ns,kind,name,backlog_packets,sojourn_mean_ns,throughput_bps,dropped_packets,marked_packets\n\
+         0,9,link,\"a,b\",3,20,1000,2,0\n9,18,link,\"a,b\",0,,0,0,0\n",
         "time_s,rate_mbit,delay_ms,loss,queue_packets\n0,10,5,0,10\n1,0,6,1,5\n2,,,,\n",
         r#"{"RepeatedBwPatternConfig":{"pattern":[{"TraceBwConfig":{"pattern":[["25ms",["10Mbps","20Mbps"]]]}}],"count":0}}"#,
     ]

@@ -1,7 +1,7 @@
 //! Formats numbers for people: four significant digits, a unit, thousands separators.
 
 /// `1,234,567`.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -14,13 +14,13 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// `1 packet`, `1,234 packets`.
-pub(crate) fn packets(number: u64) -> String {
+pub fn packets(number: u64) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} packet{plural}", count(number))
 }
 
 /// `98.20 ms`; `0` for zero.
-pub(crate) fn span(nanos: u64) -> String {
+pub fn span(nanos: u64) -> String {
     match nanos {
         0 => "0".into(),
         1..1_000 => format!("{nanos} ns"),
@@ -30,7 +30,7 @@ pub(crate) fn span(nanos: u64) -> String {
 }
 
 /// The duration of a run: `31.05 s`, without trailing zeros.
-pub(crate) fn run_span(nanos: u64) -> String {
+pub fn run_span(nanos: u64) -> String {
     let text = span(nanos);
     match text.split_once(' ') {
         Some((number, unit)) if number.contains('.') => {
@@ -41,7 +41,7 @@ pub(crate) fn run_span(nanos: u64) -> String {
 }
 
 /// `1.500 Mbit/s`.
-pub(crate) fn rate(bps: u64) -> String {
+pub fn rate(bps: u64) -> String {
     match bps {
         0..1_000 => format!("{bps} bit/s"),
         _ => with_unit(bps as f64 / 1e3, &["kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]),
@@ -49,7 +49,7 @@ pub(crate) fn rate(bps: u64) -> String {
 }
 
 /// `11.63 MB`: powers of ten.
-pub(crate) fn bytes(number: u64) -> String {
+pub fn bytes(number: u64) -> String {
     match number {
         0..1_000 => format!("{number} B"),
         _ => with_unit(number as f64 / 1e3, &["kB", "MB", "GB", "TB"]),
@@ -57,7 +57,7 @@ pub(crate) fn bytes(number: u64) -> String {
 }
 
 /// `18.76 %`, `100 %`, `0.0012 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent == 0.0 || percent == 100.0 {
         format!("{percent} %")
@@ -73,7 +73,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// The beginning of a long text, with a mark that it continues.
-pub(crate) fn shortened(text: &str, width: usize) -> String {
+pub fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -82,23 +82,36 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
 }
 
 /// The largest unit in which the value is at least 1, each a thousand times the one before.
-fn with_unit(mut value: f64, units: &[&str]) -> String {
-    let mut unit = 0;
+fn with_unit(value: f64, units: &[&str]) -> String {
+    let (scale, unit, decimals) = scale(value, units);
+    format!("{:.decimals$} {unit}", value / scale)
+}
+
+/// `5.000 ± 0.120 Mbit/s`: both in the unit and with the decimals of the greater.
+pub fn within(value: f64, half: f64, units: &[&str]) -> String {
+    let (scale, unit, decimals) = scale(value.abs().max(half), units);
+    format!("{:.decimals$} ± {:.decimals$} {unit}", value / scale, half / scale)
+}
+
+/// By what a value is divided, the unit that it then has, and its decimals.
+fn scale<'a>(value: f64, units: &[&'a str]) -> (f64, &'a str, usize) {
+    let (mut scale, mut unit) = (1.0, 0);
     // From here on, four digits would round up to a thousand.
-    while value >= 999.95 && unit + 1 < units.len() {
-        value /= 1e3;
+    while value / scale >= 999.95 && unit + 1 < units.len() {
+        scale *= 1e3;
         unit += 1;
     }
-    let decimals = match value {
+    let decimals = match value / scale {
+        ..0.09995 => 5,
         ..9.9995 => 3,
         ..99.995 => 2,
         _ => 1,
     };
-    format!("{value:.decimals$} {}", units[unit])
+    (scale, units[unit], decimals)
 }
 
 /// Wraps a list into lines, broken after commas.
-pub(crate) fn wrapped(list: &str) -> Vec<String> {
+pub fn wrapped(list: &str) -> Vec<String> {
     /// What the first column leaves of 100 characters.
     const WIDTH: usize = 85;
     let mut lines: Vec<String> = Vec::new();
@@ -135,6 +148,10 @@ mod tests {
         assert_eq!(rate(1_500_000), "1.500 Mbit/s");
         assert_eq!(rate(12), "12 bit/s");
         assert_eq!(bytes(11_630_000), "11.63 MB");
+        let rates = ["bit/s", "kbit/s", "Mbit/s"];
+        assert_eq!(within(5_000_000.0, 120_000.0, &rates), "5.000 ± 0.120 Mbit/s");
+        assert_eq!(within(-12.0, 1500.0, &rates), "-0.012 ± 1.500 kbit/s");
+        assert_eq!(within(0.0123, 0.001, &["%"]), "0.01230 ± 0.00100 %");
         assert_eq!(percent(0.0), "0 %");
         assert_eq!(percent(0.1876), "18.76 %");
         assert_eq!(percent(0.000_012), "0.0012 %");
