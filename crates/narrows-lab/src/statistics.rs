@@ -23,7 +23,7 @@ pub(crate) mod special;
 mod student;
 mod wasserstein;
 
-pub use batch_means::{BatchMeans, Interval, Part, batch_length};
+pub use batch_means::{BatchMeans, Batching, Interval, Part};
 pub use kolmogorov_smirnov::KolmogorovSmirnov;
 pub use sample::Sample;
 pub use student::t_quantile;

@@ -2,7 +2,7 @@
 //!
 //! Law, Simulation Modeling and Analysis (5th ed. 2015, section 9.5.3; first Law & Kelton 1982). Successive values are
 //! correlated, so that the interval for independent ones is too narrow. Neighbours are put together in n ≤ 20 batches of
-//! equal numbers of values, and the batches count as independent and normal. **That holds when a batch is much longer than
+//! equal length, and the batches count as independent and normal. **That holds when a batch is much longer than
 //! what correlates the values** (for a queue, its busy periods), and the process is in steady state: with short batches
 //! the interval is too narrow, and a warm-up has to be left out before.
 //!
@@ -75,22 +75,44 @@ impl Interval {
     }
 }
 
-/// How many values a batch has, of so many. So many that do not fill a batch are left out at the beginning.
-pub fn batch_length(values: usize) -> usize {
-    values.div_ceil(MOST_BATCHES).max(1)
+/// How values are put together in batches. Those that fill none are left out at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batching {
+    /// How many batches there are.
+    pub batches: usize,
+    /// Values in each.
+    pub length: usize,
+}
+
+impl Batching {
+    /// Of so many values: up to 20 batches, of the length that leaves out fewer.
+    pub fn of(values: usize) -> Self {
+        let with = |length: usize| Self { batches: (values / length).min(MOST_BATCHES), length };
+        let (shorter, longer) = ((values / MOST_BATCHES).max(1), values.div_ceil(MOST_BATCHES).max(1));
+        match with(shorter).left_out(values) <= with(longer).left_out(values) {
+            true => with(shorter),
+            false => with(longer),
+        }
+    }
+
+    /// How many of the values are left out.
+    pub fn left_out(self, values: usize) -> usize {
+        values - self.batches * self.length
+    }
 }
 
 impl BatchMeans {
     /// Of values in order of time. `None` for fewer than two batches, or where there is nothing to divide by.
     pub fn new(values: &[Part]) -> Option<Self> {
-        let length = batch_length(values.len());
+        let batching = Batching::of(values.len());
         let batch = |batch: &[Part]| {
             batch.iter().fold(Part::default(), |sum, part| Part {
                 sum: sum.sum + part.sum,
                 weight: sum.weight + part.weight,
             })
         };
-        let batches: Vec<Part> = values[values.len() % length..].chunks(length).map(batch).collect();
+        let batches: Vec<Part> =
+            values[batching.left_out(values.len())..].chunks(batching.length).map(batch).collect();
         let whole = batch(&batches);
         if batches.len() < 2 || whole.weight <= 0.0 {
             return None;

@@ -137,15 +137,26 @@ fn batch_means(values: &[f64]) -> BatchMeans {
 
 #[test]
 fn batches_are_of_one_length_and_no_more_than_twenty() {
-    for (values, batches) in [(2, 2), (9, 9), (20, 20), (21, 10), (39, 19), (40, 20), (1000, 20), (1019, 19)]
-    {
-        let all: Vec<f64> = (0..values).map(f64::from).collect();
+    for (values, batches, length) in [
+        (2, 2, 1),
+        (9, 9, 1),
+        (20, 20, 1),
+        (21, 20, 1),
+        (25, 12, 2),
+        (39, 19, 2),
+        (40, 20, 2),
+        (1950, 20, 97),
+    ] {
+        let batching = Batching::of(values);
+        assert_eq!((batching.batches, batching.length), (batches, length), "{values}");
+        let all: Vec<f64> = (0..values as i32).map(f64::from).collect();
         let found = batch_means(&all);
         assert_eq!(found.batches(), batches, "{values}");
         // What does not fill a batch is at the beginning.
-        let left_out = values - batches as i32 * batch_length(values as usize) as i32;
-        assert_eq!(found.mean(), f64::from(values - 1 + left_out) / 2.0, "{values}");
+        let left_out = batching.left_out(values);
+        assert_eq!(found.mean(), (values - 1 + left_out) as f64 / 2.0, "{values}");
     }
+    assert_eq!(Batching::of(0).batches, 0);
     assert!(BatchMeans::new(&parts(&[1.0])).is_none() && BatchMeans::new(&[]).is_none());
     assert!(BatchMeans::new(&[Part::default(); 30]).is_none(), "nothing to divide by");
 }
