@@ -10,6 +10,7 @@ pub mod dist;
 pub mod fairness;
 pub mod fluid;
 pub mod plot;
+pub mod run_comparison;
 pub mod statistics;
 mod watch;
 

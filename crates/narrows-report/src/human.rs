@@ -89,6 +89,9 @@ fn with_unit(value: f64, units: &[&str]) -> String {
 
 /// `5.000 ± 0.120 Mbit/s`: both in the unit and with the decimals of the greater.
 pub fn within(value: f64, half: f64, units: &[&str]) -> String {
+    if value == 0.0 && half == 0.0 {
+        return "0".into();
+    }
     let (scale, unit, decimals) = scale(value.abs().max(half), units);
     format!("{:.decimals$} ± {:.decimals$} {unit}", value / scale, half / scale)
 }
@@ -152,6 +155,7 @@ mod tests {
         assert_eq!(within(5_000_000.0, 120_000.0, &rates), "5.000 ± 0.120 Mbit/s");
         assert_eq!(within(-12.0, 1500.0, &rates), "-0.012 ± 1.500 kbit/s");
         assert_eq!(within(0.0123, 0.001, &["%"]), "0.01230 ± 0.00100 %");
+        assert_eq!(within(0.0, 0.0, &["%"]), "0");
         assert_eq!(percent(0.0), "0 %");
         assert_eq!(percent(0.1876), "18.76 %");
         assert_eq!(percent(0.000_012), "0.0012 %");
