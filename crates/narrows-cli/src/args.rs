@@ -78,6 +78,8 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Show the full report of a finished run
     Report(crate::report::ShowReport),
+    /// Compare two runs: totals, and means with confidence intervals
+    Compare(crate::compare::Compare),
     /// Stream per-packet delays into a feed of a run
     Feed(crate::feed::Feed),
     /// Convert, describe (info) and plot traces of rate, delay, loss, queue

@@ -26,7 +26,7 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "Observe and change a run",
-        &["top", "web", "stats", "set", "diff", "events", "feed", "tc", "ipfw", "report", "plot"],
+        &["top", "web", "stats", "set", "diff", "events", "feed", "tc", "ipfw", "report", "plot", "compare"],
         "narrows set link.down.rate=2mbit",
     ),
     (

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use crate::output::{Failure, print, probe_writable, write_json};
+use crate::output::{Failure, print, print_coloured, probe_writable, write_json};
 
 /// The standard output.
 const STDOUT: &str = "-";
@@ -82,10 +82,24 @@ impl Json {
         interrupted: bool,
         text: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
-        if let Some(path) = self.path() {
-            write_json(path, &Versioned { schema, interrupted, found })?;
-        }
+        self.write(schema, found, interrupted)?;
         if self.takes_stdout() { Ok(()) } else { print(&text()) }
+    }
+
+    /// The same of a text that was made fit for a terminal and may have colours.
+    pub(crate) fn put_coloured(
+        &self,
+        schema: u32,
+        found: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        self.write(schema, found, false)?;
+        if self.takes_stdout() { Ok(()) } else { print_coloured(&text()) }
+    }
+
+    fn write(&self, schema: u32, found: &impl Serialize, interrupted: bool) -> Result<(), Failure> {
+        let versioned = Versioned { schema, interrupted, found };
+        self.path().map_or(Ok(()), |path| write_json(path, &versioned))
     }
 }
 

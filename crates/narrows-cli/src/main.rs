@@ -8,6 +8,7 @@ mod calibrate;
 mod certify;
 mod check;
 mod clean;
+mod compare;
 mod completions;
 mod diff;
 mod dist;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         Command::Top(args) => top::top(&args),
         Command::Web(args) => web::web(&args),
         Command::Report(args) => report::report(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Feed(args) => feed::feed(&args),
         Command::Trace(command) => trace::trace(&command),
         Command::Pattern(command) => pattern::pattern(&command),

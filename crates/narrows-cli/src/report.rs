@@ -81,19 +81,7 @@ pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {
             Path::new("stdin"),
             &io::read_to_string(stdin()).map_err(|cause| reading("stdin".as_ref(), &cause))?,
         )?,
-        Some(number) if !Path::new(number).exists() && number.parse::<usize>().is_ok() => {
-            let kept = folder.reports();
-            let at = number.parse::<usize>().unwrap_or(0).checked_sub(1);
-            match at.and_then(|at| kept.get(at)) {
-                Some(path) => read(path)?,
-                None => {
-                    return Err(Failure::Other(format!(
-                        "there is no kept report {number}: {}",
-                        folder.count()
-                    )));
-                }
-            }
-        }
+        Some(number) if is_number(number) => read(&folder.numbered(number)?)?,
         Some(file) => read(Path::new(file))?,
         None => match folder.reports().first() {
             Some(path) => read(path)?,
@@ -151,6 +139,11 @@ fn list(folder: &Kept) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Whether this names a kept report, and no file.
+pub(crate) fn is_number(word: &str) -> bool {
+    word.parse::<usize>().is_ok() && !Path::new(word).exists()
+}
+
 /// Unix time.
 fn now() -> Duration {
     Duration::from_nanos(clock_realtime())
@@ -166,11 +159,11 @@ fn reading(path: &Path, cause: &io::Error) -> Failure {
     Failure::Other(format!("the report {} cannot be read: {cause}", path.display()))
 }
 
-fn read(path: &Path) -> Result<Report, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Report, Failure> {
     parse(path, &fs::read_to_string(path).map_err(|cause| reading(path, &cause))?)
 }
 
-fn parse(path: &Path, text: &str) -> Result<Report, Failure> {
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Report, Failure> {
     serde_json::from_str(text).map_err(|error| {
         let what = "a report as `narrows run --json FILE` writes it";
         Failure::Other(format!("{}: {error}; expected {what}", path.display()))
@@ -194,6 +187,13 @@ impl Kept {
     /// The folder.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.0.as_deref()
+    }
+
+    /// The report with this number in the list.
+    pub(crate) fn numbered(&self, number: &str) -> Result<PathBuf, Failure> {
+        let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        at.and_then(|at| self.reports().into_iter().nth(at))
+            .ok_or_else(|| Failure::Other(format!("there is no kept report {number}: {}", self.count())))
     }
 
     /// The report of the run with this number that started at this Unix time in nanoseconds.

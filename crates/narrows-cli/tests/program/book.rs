@@ -15,7 +15,8 @@ use self::markdown::{Block, blocks, pages, read, root};
 use crate::common::{NARROWS, Scratch, finish, narrows};
 
 /// All of them, and what is below a name that ends in a slash.
-const BOOK: &[&str] = &["README.md", "docs/install.md", "docs/tour.md", "docs/citing.md", "docs/cookbook/"];
+const BOOK: &[&str] =
+    &["README.md", "docs/install.md", "docs/tour.md", "docs/compare.md", "docs/citing.md", "docs/cookbook/"];
 
 /// A network namespace and a run folder of our own: no run of another test is seen, and none sees ours.
 const ALONE: &str = "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"";

@@ -14,6 +14,7 @@ mod calibrate;
 mod captured;
 mod certified;
 mod common;
+mod compare;
 mod control;
 mod cross_traffic;
 mod dist;
