@@ -159,7 +159,7 @@ impl Head {
             name: run.name.clone(),
             title: report.map(|report| report.title.clone()),
             seed: report.map(|report| report.seed),
-            duration_ns: report.map(|report| report.end_ns - report.start_ns),
+            duration_ns: report.map(|report| report.end_ns.saturating_sub(report.start_ns)),
         }
     }
 }

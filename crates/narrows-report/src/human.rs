@@ -14,7 +14,7 @@ pub fn count(number: u64) -> String {
 }
 
 /// `1 packet`, `1,234 packets`.
-pub fn packets(number: u64) -> String {
+pub(crate) fn packets(number: u64) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} packet{plural}", count(number))
 }
@@ -49,7 +49,7 @@ pub fn rate(bps: u64) -> String {
 }
 
 /// `11.63 MB`: powers of ten.
-pub fn bytes(number: u64) -> String {
+pub(crate) fn bytes(number: u64) -> String {
     match number {
         0..1_000 => format!("{number} B"),
         _ => with_unit(number as f64 / 1e3, &["kB", "MB", "GB", "TB"]),
@@ -114,7 +114,7 @@ fn scale<'a>(value: f64, units: &[&'a str]) -> (f64, &'a str, usize) {
 }
 
 /// Wraps a list into lines, broken after commas.
-pub fn wrapped(list: &str) -> Vec<String> {
+pub(crate) fn wrapped(list: &str) -> Vec<String> {
     /// What the first column leaves of 100 characters.
     const WIDTH: usize = 85;
     let mut lines: Vec<String> = Vec::new();
