@@ -189,7 +189,7 @@ fn direction(a: &Direction, b: &Direction) -> Direct {
         row("dropped_share", "dropped, share", Unit::Share, (Some(a.dropped_share), Some(b.dropped_share))),
         row("marked_packets", "marked", Unit::Packets, count(|one| one.marked_packets)),
         row("queueing_mean_ns", "time in queue", Unit::Span, maybe(|one| one.queueing_mean_ns)),
-        row("waiting_packets", "waiting at end", Unit::Packets, count(|one| one.waiting_packets)),
+        row("backlog_packets", "backlog at end", Unit::Packets, count(|one| one.backlog_packets)),
     ];
     let reasons: BTreeSet<&str> = a.drops.iter().chain(&b.drops).map(|drop| drop.reason.as_ref()).collect();
     let drops = reasons.into_iter().map(|reason| {
