@@ -5,12 +5,14 @@
 //! packets that wait for the transmitter, not those on the wire or in the delay line.
 
 pub(crate) mod context;
+mod delayed;
 mod fifo;
 mod masked;
 mod policy;
 mod stand;
 
 pub use context::{Context, Drops};
+pub use delayed::DelayQueue;
 pub use fifo::{DropAt, Fifo};
 pub use masked::{FlowSetCounts, MaskedFlow};
 pub use policy::{Aqm, Judgement, Waiting};
@@ -22,6 +24,7 @@ use core::fmt;
 use crate::class::{ClassSettings, ClassState, Refused, Weight};
 use crate::classify::Classifier;
 use crate::counters::Tally;
+use crate::model::Feed;
 use crate::pool::{PacketList, PacketRef, Pool};
 use crate::service::Overhead;
 use crate::time::{Duration, Time};
@@ -123,6 +126,13 @@ pub trait Queue: fmt::Debug + Send {
     fn set_classifier(&mut self, _classifier: Classifier) -> Result<(), Refused> {
         Err(Refused::NoClass)
     }
+
+    /// Visits the feeds that its delays come from, always in the same order. A queue with nested queues visits theirs.
+    /// [`Engine::feed`](crate::Engine::feed) finds them by their names, after those of the link's delay model.
+    fn each_feed(&mut self, _visit: &mut dyn FnMut(&mut Feed)) {}
+
+    /// As [`Queue::each_feed`], read-only.
+    fn view_feeds<'a>(&'a self, _visit: &mut dyn FnMut(&'a Feed)) {}
 }
 
 /// What a queue feeds: the transmitter's present rate, and the overhead of a packet there.

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use super::waiting::Waiting;
-use super::{Change, Link};
+use super::{Change, Link, feeds};
 use crate::pool::Pool;
 use crate::queue::{Context, Drops};
 use crate::service::{ServiceCurve, Work};
@@ -27,6 +27,7 @@ impl Link {
                 let waiting = self.queue.take_all(pool);
                 queue.set_wire(now, self.wire(now));
                 queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
+                feeds::keep_values(&mut *self.queue, &mut *queue);
                 self.queue = Waiting::Any(queue);
                 self.set_bound(now);
             }

@@ -10,7 +10,7 @@ use crate::counters::DropReason;
 use crate::id::LinkId;
 use crate::model::{Answer, DelayModel, Feed, FeedConfig, FeedCounters, Propagation};
 use crate::pool::{PacketRef, Pool};
-use crate::queue::Drops;
+use crate::queue::{Drops, Queue};
 use crate::time::{Duration, Time};
 
 /// A feed of a link, for inspection.
@@ -75,6 +75,14 @@ impl Link {
                 Some(_) => asks = Some(feed.number),
             }
         });
+        if !found {
+            self.queue.each_feed(&mut |feed| {
+                if !found && feed.config().name == name {
+                    found = true;
+                    taken = feed.fill(values);
+                }
+            });
+        }
         if let Some(number) = asks {
             taken = values.iter().take_while(|&&value| self.answer(now, number, value, pool, drops)).count();
             let refused = (values.len() - taken) as u64;
@@ -226,8 +234,32 @@ impl Link {
                 room: if feed.config().ask.is_some() { of(Asked::room) } else { feed.room() as u64 },
             });
         });
+        self.queue.view_feeds(&mut |feed| {
+            views.push(FeedView {
+                config: feed.config(),
+                counters: feed.counters(),
+                waiting: feed.waiting() as u64,
+                open: 0,
+                room: feed.room() as u64,
+            });
+        });
         views
     }
+}
+
+/// The feeds of a queue that replaces another take over the values of feeds with the same names.
+pub(super) fn keep_values(before: &mut dyn Queue, queue: &mut dyn Queue) {
+    let mut adopted = Vec::new();
+    before.each_feed(&mut |before| {
+        let mut is_first = !adopted.contains(&before.config().name);
+        queue.each_feed(&mut |feed| {
+            if is_first && before.config().name == feed.config().name {
+                feed.adopt(before);
+                is_first = false;
+            }
+        });
+        adopted.push(before.config().name.clone());
+    });
 }
 
 /// Applies `act` to the feed with this number.

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use crate::aqm::{Aqm, Judgement, Waiting};
 use crate::classify::Classifier;
 use crate::counters::DropReason;
+use crate::model::Feed;
 use crate::pool::{PacketList, PacketRef, Pool};
 use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, DropAt, Queue, Wire};
 use crate::sched::longest::Longest;
@@ -495,6 +496,22 @@ impl<S: Scheduler> Queue for Scheduled<S> {
 
     fn class_states(&self, now: Time) -> Vec<ClassState> {
         self.server.states(now)
+    }
+
+    fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {
+        for store in &mut self.stores {
+            if let Store::Queue(queue) = store {
+                queue.each_feed(visit);
+            }
+        }
+    }
+
+    fn view_feeds<'a>(&'a self, visit: &mut dyn FnMut(&'a Feed)) {
+        for store in &self.stores {
+            if let Store::Queue(queue) = store {
+                queue.view_feeds(visit);
+            }
+        }
     }
 
     fn set_weight(&mut self, now: Time, class: usize, weight: Weight) -> Result<(), Refused> {

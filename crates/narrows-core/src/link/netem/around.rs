@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::config::Netem;
 use super::queue::SingleQueue;
 use crate::classify::Classifier;
+use crate::model::Feed;
 use crate::pool::{PacketList, PacketRef, Pool};
 use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, Queue, Wire};
 use crate::random::Seed;
@@ -84,6 +85,14 @@ impl Queue for NetemAround {
     }
 
     /// The first slot opens when the queue begins, at the first call of this method.
+    fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {
+        self.child.each_feed(visit);
+    }
+
+    fn view_feeds<'a>(&'a self, visit: &mut dyn FnMut(&'a Feed)) {
+        self.child.view_feeds(visit);
+    }
+
     fn set_wire(&mut self, now: Time, wire: Wire) {
         if !self.begun {
             self.begun = true;
