@@ -134,7 +134,7 @@ fn what_cannot_be_compared_is_said() {
     for (arguments, expected) in [
         (&[&csv[..], &json][..], "is a series, "),
         (&[&csv, &nothing], "nothing.txt:1: no column kind: expected a file of --series\nneither a report"),
-        (&[&json, &broken], "a report of schema 7, expected schema 1 or 2"),
+        (&[&json, &broken], "a report of schema 7, expected schema 1 to 3"),
         (&[&csv, "no/such.csv"], "cannot read no/such.csv: No such file"),
         (&[&csv, &elsewhere], "have no link in common: link.down, link.up and net.down, net.up"),
         (&[&csv, &csv, "--from", "4s"], "1 interval of link.down to compare; at least 2 are needed"),
