@@ -557,8 +557,7 @@ impl Director {
 fn lead_in_time(scenario: &Scenario) -> impl Fn(&str, &str) -> Option<Duration> {
     |link, feed| {
         let links = scenario.links.iter().flat_map(|link| link.directions());
-        let delays =
-            links.filter(|(name, _)| name == link).filter_map(|(_, direction)| direction.delay.as_ref());
-        delays.flat_map(|delay| delay.feeds()).find(|used| used.name == feed)?.span
+        let mut of_link = links.filter(|(name, _)| name == link);
+        of_link.find_map(|(_, direction)| direction.feeds().into_iter().find(|used| used.name == feed)?.span)
     }
 }

@@ -22,8 +22,8 @@ use crate::netem;
 use crate::node::Node;
 use crate::problem::{Problem, ScenarioError};
 use crate::value::{
-    self, Chance, Corrupt, Delay, DelaySource, DirectionClass, ExactNetem, Loss, PolicerUse, ProfileUse,
-    Queue, Reorder, Scheduler, SchedulerKind, Slots, Surroundings, TraceUse,
+    self, Chance, Corrupt, Delay, DelaySource, DirectionClass, ExactNetem, FeedUse, Loss, PolicerUse,
+    ProfileUse, Queue, Reorder, Scheduler, SchedulerKind, Slots, Surroundings, TraceUse,
 };
 
 /// One direction of a link. The default does nothing: unlimited rate, no delay, no impairments.
@@ -227,6 +227,12 @@ impl Direction {
     /// Whether the rate comes from the profile.
     pub(crate) fn has_rate_of_profile(&self) -> bool {
         self.rate == Rate::UNLIMITED && self.own_rate() != Rate::UNLIMITED
+    }
+
+    /// The feeds that its delays come from: those of the link, then those of delay lines in classes.
+    pub fn feeds(&self) -> Vec<&FeedUse> {
+        let of_link = self.delay.iter().flat_map(Delay::feeds);
+        of_link.chain(self.scheduler.iter().flat_map(Scheduler::feeds)).collect()
     }
 
     /// The bound of the queue, given or default. With a scheduler, the bound of each class that has none of

@@ -234,7 +234,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         losses: inputs::losses(direction),
         impairments: events::impairments(direction),
         trace: direction.trace.as_ref().map(inputs::trace),
-        feeds: direction.effective_delay().feeds().into_iter().map(inputs::feed).collect(),
+        feeds: direction.feeds().into_iter().map(inputs::feed).collect(),
         small: expected(direction, SMALL),
         full: expected(direction, full_bytes(direction)),
     }

@@ -80,9 +80,9 @@ pub use traffic::{
 pub use units::{Number, Share};
 pub use value::{
     Abe, After, Bins, Cbq, CbqClass, Chance, Child, Class, Correlation, Corrupt, Delay, DelayClass,
-    DelaySource, DirectionClass, Distribution, DistributionTable, Division, ExactNetem, Exponential, FeedUse,
-    Filter, Gamma, Gap, GilbertElliott, Hpd, HtbClass, LogNormal, Loss, LossModel, Losses, Markov, Match,
-    MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Plugin, Points, PolicerExceed, PolicerUse,
-    Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, SchedulerParameters, Shape,
-    ShapedBy, Slots, Tbf, TraceUse, Uniform, Weibull, mask_words,
+    DelaySource, Delayed, DirectionClass, Distribution, DistributionTable, Division, ExactNetem, Exponential,
+    FeedUse, Filter, Gamma, Gap, GilbertElliott, Hpd, HtbClass, LogNormal, Loss, LossModel, Losses, Markov,
+    Match, MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Plugin, Points, PolicerExceed,
+    PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind,
+    SchedulerParameters, Shape, ShapedBy, Slots, Tbf, TraceUse, Uniform, Weibull, mask_words,
 };

@@ -42,8 +42,8 @@ pub use profile::ProfileUse;
 pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
-    Abe, Cbq, CbqClass, Child, Class, DirectionClass, Division, Filter, Hpd, HtbClass, Plugin, Scheduler,
-    SchedulerKind, SchedulerParameters, ShapedBy, Tbf,
+    Abe, Cbq, CbqClass, Child, Class, Delayed, DirectionClass, Division, Filter, Hpd, HtbClass, Plugin,
+    Scheduler, SchedulerKind, SchedulerParameters, ShapedBy, Tbf,
 };
 pub use slots::{Gap, Slots};
 pub use trace::TraceUse;

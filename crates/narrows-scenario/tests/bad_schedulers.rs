@@ -561,3 +561,36 @@ fn abe() {
     fails(&scheduler("max-delay = \"-1ms\""), "`-1ms` is below zero", "6:41", ".scheduler.max-delay", &[]);
     fails(&scheduler("classes = []"), "unknown key `classes`", "6:29", ".scheduler", &["`max-delay`"]);
 }
+
+#[test]
+fn delay_lines_in_classes() {
+    classes_fail(
+        &[r#"{ name = "x", delay = { feed = "radio", ask = "2ms" } }"#],
+        "`ask` in the delay of a class",
+        "7:23",
+        ".delay",
+        &["only packets in the delay line of a link can wait for answers: leave it out"],
+    );
+    classes_fail(
+        &[r#"{ name = "x", line-limit = "5 packets" }"#],
+        "`line-limit` without `delay`",
+        "7:28",
+        ".line-limit",
+        &["the bound of a queue is `queue`"],
+    );
+    classes_fail(
+        &[r#"{ name = "x", queue = "5 packets", delay = "10ms" }"#],
+        "both `queue` and `delay` in one class",
+        "7:36",
+        "",
+        &["a class has a queue, an inner scheduler, netem or a delay line: use one of them"],
+    );
+    fails(
+        r#"delay = { feed = "radio" }
+scheduler = { type = "prio", classes = [{ name = "x", delay = { feed = "radio" } }] }"#,
+        "the feed `radio` is used twice",
+        "7:1",
+        ".scheduler",
+        &["give each feed of a link a unique name"],
+    );
+}

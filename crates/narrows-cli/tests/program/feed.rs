@@ -102,6 +102,29 @@ fn each_value_is_used_once_in_order_by_one_packet_and_a_replay_agrees() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
+fn a_class_has_a_feed_of_its_own() {
+    let scratch = Scratch::new();
+    let (scenario, log) = (examples().join("../../scenarios/fed-class.toml"), scratch.file("run.log"));
+    let line = "exec >&2
+        printf '20ms\\nlose\\n30ms\\n' | narrows feed access.up/radio || exit 3
+        ping -q -i 0.1 -c 4 $NARROWS_SERVER
+        ping -q -i 0.1 -c 2 -Q 0xb8 $NARROWS_SERVER";
+    let flags = [scenario.to_str().unwrap(), "--json", "-", "--record", log.to_str().unwrap()];
+    let ended = finish(&mut run_line(flags, line)).expect(0);
+    let report = ended.json();
+    sound(&report);
+    let feed = fed(&report);
+    for (field, expected) in [("used_values", 3), ("lost_packets", 1), ("underruns_packets", 1)] {
+        assert_eq!(feed[field], expected, "{field}: {feed:#}");
+    }
+    // 84 bytes at 10 Mbit/s take 67.2 µs; the last delay is used again; packets of the other class have none.
+    let after = |ms: u64| Some(ms * 1_000_000 + 67_200);
+    let expected = [after(20), None, after(30), after(30), after(0), after(0)];
+    assert_eq!(delays(&log, "client.access"), expected);
+}
+
+#[test]
 #[ignore = "needs namespaces, ping, awk"]
 fn the_shells_one_liner_of_the_documentation() {
     let docs = fs::read_to_string(examples().join("../../docs/feeds.md")).unwrap();

@@ -75,6 +75,9 @@ fn a_queue_that_replaces_another_keeps_the_values_of_its_feed() {
     stand.send(2_000); // the last one again
     assert_eq!(stand.left(), [Some(200), Some(1_400), Some(2_400)]);
     let view = stand.view();
-    assert_eq!((view.config, view.room), (&FeedConfig { on_empty: OnEmpty::Last, lead: 10, ..FeedConfig::new("f") }, 10));
+    assert_eq!(
+        (view.config, view.room),
+        (&FeedConfig { on_empty: OnEmpty::Last, lead: 10, ..FeedConfig::new("f") }, 10)
+    );
     assert_eq!((view.counters.taken, view.counters.used, view.counters.underruns), (2, 2, 1));
 }

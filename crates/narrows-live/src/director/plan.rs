@@ -383,8 +383,7 @@ fn ahead_of(state: &State, horizon: Time) -> Option<Ahead> {
 pub(super) fn feeds_of(scenario: &Scenario) -> Vec<(String, FeedUse)> {
     let links = scenario.links.iter().flat_map(|link| link.directions());
     let feeds = links.flat_map(|(name, direction)| {
-        let feeds = direction.delay.iter().flat_map(|delay| delay.feeds());
-        feeds.map(|feed| (name.clone(), feed.clone())).collect::<Vec<_>>()
+        direction.feeds().into_iter().map(|feed| (name.clone(), feed.clone())).collect::<Vec<_>>()
     });
     feeds.collect()
 }

@@ -17,6 +17,16 @@ impl Direction {
             .or_else(|| self.beside_exact_netem())
             .or_else(|| self.beside_trace())
             .or_else(|| self.scheduler_conflict())
+            .or_else(|| self.feed_twice())
+    }
+
+    /// Values of a feed go to one place.
+    fn feed_twice(&self) -> Option<Conflict> {
+        let mut names: Vec<&str> = self.feeds().iter().map(|feed| feed.name.as_str()).collect();
+        names.sort_unstable();
+        let twice = names.windows(2).find(|pair| pair[0] == pair[1])?[0];
+        let problem = Problem::new(format!("the feed `{twice}` is used twice"));
+        Some(("scheduler", problem.help("give each feed of a link a unique name")))
     }
 
     /// A jitter applies to a constant delay only. It conflicts with a delay that already varies.

@@ -210,19 +210,19 @@ fn print_class(class: &ClassExplanation, level: usize, f: &mut fmt::Formatter<'_
         parts.push(format!("packets up to {longest} bytes"));
     }
     let drops = drop.as_ref().map_or(String::new(), |place| format!(", drops at the {place}"));
-    match (class.inner, &class.netem, &class.scheduler) {
-        (true, _, _) => {}
-        (false, Some(netem), _) => parts.push(format!("netem {netem}")),
-        (false, None, Some(inner)) => parts.push(format!("in `{}`, below", inner.name)),
-        (false, None, None) => parts.push(format!("queue {}{drops}", class.bound)),
+    match (&class.netem, &class.delay, &class.scheduler) {
+        _ if class.inner => {}
+        (Some(netem), _, _) => parts.push(format!("netem {netem}")),
+        (_, Some(delay), _) => parts.push(format!("delay line: {delay}")),
+        (_, _, Some(inner)) => parts.push(format!("in `{}`, below", inner.name)),
+        _ => parts.push(format!("queue {}{drops}", class.bound)),
     }
     writeln!(f, "      {margin}{}", parts.join("; "))?;
     if let Some(inner) = &class.scheduler {
         return print_scheduler(inner, level + 2, f);
     }
-    for line in
-        [&class.parameters, &management.clone().filter(|_| class.netem.is_none())].into_iter().flatten()
-    {
+    let has_queue = class.netem.is_none() && class.delay.is_none();
+    for line in [&class.parameters, &management.clone().filter(|_| has_queue)].into_iter().flatten() {
         writeln!(f, "      {margin}{line}")?;
     }
     Ok(())

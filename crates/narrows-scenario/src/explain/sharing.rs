@@ -61,6 +61,8 @@ pub struct ClassExplanation {
     pub inner: bool,
     /// NetEm options, if it contains NetEm.
     pub netem: Option<String>,
+    /// Its delay line, if that replaces its queue.
+    pub delay: Option<String>,
     /// Nested scheduler.
     pub scheduler: Option<Box<SchedulerExplanation>>,
 }
@@ -160,6 +162,10 @@ fn explained(
         inner: false,
         netem: match &asked.child {
             Some(Child::Netem(netem)) => Some(netem.to_string()),
+            _ => None,
+        },
+        delay: match &asked.child {
+            Some(Child::Delayed(delayed)) => Some(delayed.to_string()),
             _ => None,
         },
         scheduler: match &asked.child {

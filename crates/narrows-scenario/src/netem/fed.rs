@@ -1,16 +1,17 @@
 //! `delay [limit N] [reorder true|false]`: delays supplied by another program, in the syntax of the tc of
 //! reference "sch_delay". Without `reorder`, packets keep their order.
 
+use narrows_core::Order;
 use narrows_core::queue::Bound;
 
 use super::options::DEFAULT_LIMIT;
-use super::row::Row;
-use super::value::table;
+use super::row::{self, Row};
 use super::{units, words};
 use crate::dialect::Read;
 use crate::keys::kind::text;
-use crate::node::Value;
+use crate::node::{Table, Value};
 use crate::problem::Found;
+use crate::value::{DelaySource, Delayed, FeedUse};
 
 /// Name of the feed that replaces the device of `sch_delay`.
 const FEED: &str = "delay";
@@ -71,17 +72,38 @@ pub(super) const OPTIONS: &[Row<FedDelay>] = &[
     },
 ];
 
+/// Delays from a feed, and none without a value.
+fn fed(feed: &str) -> Table {
+    Table::default().and("feed", text(feed)).and("on-empty", text("zero"))
+}
+
 impl FedDelay {
     /// The equivalent keys of a direction.
     pub(super) fn keys(self) -> Vec<(&'static str, Value)> {
-        let mut keys = vec![
-            ("delay", table([("feed", text(FEED)), ("on-empty", text("zero"))])),
-            ("line-limit", text(Bound::Packets(self.limit))),
-        ];
+        let mut keys = vec![("delay", Value::Table(fed(FEED))), ("line-limit", self.line_limit())];
         if self.reorder {
             keys.push(("order", text("allow")));
         }
         keys
+    }
+
+    /// The equivalent keys of a class; the feed has this name.
+    pub(crate) fn class_keys(self, feed: &str) -> [(&'static str, Value); 2] {
+        let delay = fed(feed);
+        let delay = if self.reorder { delay.and("order", text("allow")) } else { delay };
+        [("delay", Value::Table(delay)), ("line-limit", self.line_limit())]
+    }
+
+    /// The options for the delay line of a class, if it is what `delay` can express.
+    pub(crate) fn of_class(line: &Delayed) -> Option<String> {
+        let DelaySource::Feed(feed) = &line.delay.source else { return None };
+        let plain = FeedUse { name: feed.name.clone(), ..FeedUse::default() };
+        let own = Self { limit: line.limit, reorder: line.order == Order::Allow };
+        (*feed == plain && line.delay.per_byte == 0).then(|| row::show(OPTIONS, &own))
+    }
+
+    fn line_limit(self) -> Value {
+        text(Bound::Packets(self.limit))
     }
 
     pub(super) fn notes() -> Vec<String> {

@@ -186,7 +186,7 @@ impl Pipe {
             return Some(conflict);
         }
         self.mask?;
-        if let Some(feed) = self.direction.effective_delay().feeds().first() {
+        if let Some(feed) = self.direction.feeds().first() {
             let problem = Problem::new(format!("the feed `{}` in a pipe with a mask", feed.name));
             return Some((
                 "delay",

@@ -17,7 +17,7 @@ use super::translate::{DIRECT, UNCLASSIFIED};
 use super::u32_match::flower_words as flower;
 use super::{Handle, managed};
 use crate::direction::Direction;
-use crate::netem::Kind as NetemKind;
+use crate::netem::{FedDelay, Kind as NetemKind};
 use crate::node::Node;
 use crate::value::{
     Child, Class, Division, Hpd, Match, Policy, Queue, Scheduler, SchedulerKind, ShapedBy, Tbf,
@@ -458,6 +458,14 @@ impl Walk<'_> {
             Some(Child::Netem(netem)) => {
                 let handle = self.handle();
                 self.qdisc("netem", handle, Some(id), netem.to_string());
+                return Some(handle);
+            }
+            Some(Child::Delayed(delayed)) => {
+                let handle = self.handle();
+                match FedDelay::of_class(delayed) {
+                    Some(options) => self.qdisc("delay", handle, Some(id), options),
+                    None => self.unrepresentable("delay", id),
+                }
                 return Some(handle);
             }
             None => {}

@@ -4,7 +4,7 @@ use super::command::{Body, Command, Parent};
 use super::filter::Filter;
 use super::{class, qdisc};
 use crate::dialect::text_of;
-use crate::netem::Verb;
+use crate::netem::{self, Verb};
 
 /// Sentences about a command.
 pub(super) fn command(command: &Command) -> Vec<String> {
@@ -41,7 +41,8 @@ pub(super) fn command(command: &Command) -> Vec<String> {
             let mut words = vec![format!("{verb} `{}` at {place}{handle}.", kind.name())];
             match (kind, command.parent) {
                 // The explanation of a double queue may not apply there.
-                (qdisc::Kind::Netem(_), Some(Parent::Of(_))) => words.push(
+                (qdisc::Kind::Netem(netem), Some(Parent::Of(_)))
+                    if matches!(netem.kind, netem::Kind::Netem(_)) => words.push(
                     "In a class it is the kernel's single queue, exactly; with `tbf` alone it becomes a link of two queues.".into(),
                 ),
                 _ => words.extend(of_qdisc(kind)),

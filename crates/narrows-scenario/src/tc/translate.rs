@@ -189,14 +189,21 @@ impl Tree {
                     }
                     class.put("netem", text(options.text()));
                 }
-                netem::Kind::Delay(_) => {
-                    return Err(Problem::new("`delay` in a class of another discipline")
-                        .put_at(&child.span)
-                        .help("fed delays are delays of a link: put it at the root"));
+                netem::Kind::Delay(fed) => {
+                    if let Some(inside) = self.only_child(child.handle) {
+                        return Err(Problem::new("a discipline in `delay` in a class")
+                            .put_at(&inside.span)
+                            .help("put `delay` inside it instead"));
+                    }
+                    // As the device of each interface, each class has a feed of its own.
+                    let of = child.parent.unwrap_or(child.handle).to_string();
+                    let feed = format!("delay-{}", of.replace(':', "-"));
+                    fed.class_keys(&feed).into_iter().for_each(|(key, value)| class.put(key, value));
+                    notes.push(fed_in_class(child.handle, &feed));
                 }
             },
             _ => {
-                let inner = self.scheduler(child, notes).map_err(|problem| problem.put_at(&child.span))?;
+                let inner = self.scheduler(child, notes).map_err(|problem| problem.at(&child.span))?;
                 class.put("scheduler", inner);
             }
         }
@@ -458,6 +465,12 @@ impl Keys {
         let rest = self.without_rate.as_deref().filter(|_| !says_rate);
         self.notes.iter().map(String::as_str).chain(rest)
     }
+}
+
+fn fed_in_class(handle: Handle, feed: &str) -> String {
+    format!(
+        "Each packet of {handle} takes the next delay from another program (`narrows feed`); without one it has no delay, as with sch_delay. Values come through a socket, the feed `{feed}`, not a device."
+    )
 }
 
 fn double_queue(kind: &qdisc::Kind, outer: Handle, inner: Handle) -> String {

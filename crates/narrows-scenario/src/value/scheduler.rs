@@ -11,6 +11,7 @@ mod class;
 mod classes;
 mod csma_cd;
 mod dcf;
+mod delayed;
 mod filter;
 mod hpd;
 mod htb;
@@ -28,6 +29,7 @@ pub use build::DirectionClass;
 pub use cbq::{Cbq, CbqClass};
 pub use child::Child;
 pub use class::Class;
+pub use delayed::Delayed;
 pub use filter::Filter;
 pub use hpd::Hpd;
 pub(crate) use hpd::class_words as hpd_words;
@@ -55,6 +57,7 @@ use crate::keys::kind::text;
 use crate::keys::{self, Form, Parameters};
 use crate::node::{Node, Table, Value, suggest};
 use crate::problem::{Problem, one_of};
+use crate::value::FeedUse;
 use crate::value::condition::Surroundings;
 use crate::value::queue::Policy;
 use kind::Kind;
@@ -305,10 +308,20 @@ impl Scheduler {
     pub(crate) fn holds_back(&self) -> bool {
         let inside = |class: &Class| match &class.child {
             Some(Child::Scheduler(inner)) => inner.holds_back(),
-            Some(Child::Netem(_)) => true,
+            Some(Child::Netem(_) | Child::Delayed(_)) => true,
             None => false,
         };
         self.kind.is_shaper() || self.named().iter().any(inside)
+    }
+
+    /// The feeds of delay lines in its classes, and in those of inner schedulers.
+    pub(crate) fn feeds<'a>(&'a self) -> Vec<&'a FeedUse> {
+        let of = |child: Option<&'a Child>| match child {
+            Some(Child::Scheduler(inner)) => inner.feeds(),
+            Some(Child::Delayed(delayed)) => delayed.delay.feeds(),
+            _ => Vec::new(),
+        };
+        self.named().iter().flat_map(|class| of(class.child.as_ref())).collect()
     }
 
     /// Whether the backlog is in flow queues that share one bound.

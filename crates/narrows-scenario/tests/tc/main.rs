@@ -40,6 +40,29 @@ fn fails(text: &str, title: &str, at: &str, says: &[&str]) {
     }
 }
 
+/// As below figure 4.10 of Moe's thesis, with the qdisc of `sch_delay` in place of NetEm.
+#[test]
+fn a_fed_delay_in_a_class_has_a_feed_of_its_own() {
+    let script = "tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 0 0 0 0 0 0 1 1 0 0 0 0 0 0 0 0\n\
+                  tc qdisc add dev eth0 parent 1:1 handle 11: delay\n\
+                  tc qdisc add dev eth0 parent 1:2 handle 12: tbf rate 1mbit burst 5kb limit 30kb\n\
+                  tc qdisc add dev eth0 parent 12:1 handle 13: delay limit 50 reorder true";
+    let all = keys(script).join("\n");
+    for part in [
+        "{ name = \"1:1\", delay = { feed = \"delay-1-1\", on-empty = \"zero\" }, line-limit = \"1000 packets\"",
+        "classes = [{ name = \"12:1\", delay = { feed = \"delay-12-1\", on-empty = \"zero\", order = \"allow\" }, line-limit = \"50 packets\" }]",
+    ] {
+        assert!(all.contains(part), "{part}\n{all}");
+    }
+    let inside = format!("{script}\ntc qdisc add dev eth0 parent 13:1 handle 14: pfifo limit 5");
+    fails(
+        &inside,
+        "a discipline in `delay` in a class",
+        "tc qdisc add dev eth0 parent 13:1",
+        &["put `delay` inside it instead"],
+    );
+}
+
 #[test]
 fn a_token_bucket_and_netem_become_one_link_in_either_order() {
     let bucket = "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1540 bytes\", bound = \"15400 bytes\" }";

@@ -105,7 +105,8 @@ fn trees_show_as_in_tc() {
          tc qdisc add dev eth0 parent 1:20 handle 20: prio bands 4\n\
          tc qdisc add dev eth0 parent 20:1 bfifo limit 3000\n\
          tc qdisc add dev eth0 parent 20:2 netem delay 5ms loss 1%\n\
-         tc qdisc add dev eth0 parent 20:3 fq_codel",
+         tc qdisc add dev eth0 parent 20:3 fq_codel\n\
+         tc qdisc add dev eth0 parent 20:4 delay limit 50 reorder true",
         // The class 1:10 gets nothing without a filter.
         &[],
     );
@@ -121,6 +122,7 @@ fn trees_show_as_in_tc() {
     let inside = |kind: &str| tree.qdiscs.iter().find(|qdisc| qdisc.kind == kind).unwrap().options.clone();
     assert_eq!(inside("bfifo"), "limit 3000b");
     assert_eq!(inside("netem"), "delay 5ms loss 1%");
+    assert_eq!(inside("delay"), "limit 50 reorder true");
     assert_eq!(inside("fq_codel"), "");
 }
 

@@ -76,7 +76,8 @@ impl Scheduler {
         // A class has one kind of queue: the new one replaces the others.
         if WAITS_IN.contains(&rest[0]) {
             let mut stays = all_keys();
-            stays.retain(|key| *key == rest[0] || !WAITS_IN.contains(key));
+            let of_line = |key: &str| key == "line-limit" && rest[0] != "delay";
+            stays.retain(|key| *key == rest[0] || !WAITS_IN.contains(key) && !of_line(key));
             item.keep(&stays);
         }
         match (queue, inner) {

@@ -100,6 +100,10 @@ impl Scheduler {
                     let name = format!("{}/{}", plan.link, class.name);
                     Store::Queue(Box::new(NetemQueue::new(*netem.build(), plan.seed, &name)))
                 }
+                Some(Child::Delayed(delayed)) => {
+                    let name = format!("{}/{}", plan.link, class.name);
+                    Store::Queue(Box::new(delayed.build(plan, &name)))
+                }
             };
             let class = sched::Class {
                 flow: FlowConfig {
@@ -142,7 +146,7 @@ impl Scheduler {
     }
 
     /// The bound of a class: the given one; else the total bound of a token bucket, if it has one; else the
-    /// bound of the direction's queue, or its default. A nested scheduler or netem sets its own bound.
+    /// bound of the direction's queue, or its default. A nested scheduler, netem or a delay line sets its own bound.
     pub(crate) fn class_bound(&self, class: &Class, queue: Queue, default: Bound) -> Bound {
         let own = class.queue.and_then(|queue| queue.bound);
         let whole = (self.kind == Kind::Tbf).then(|| self.whole_bound(queue, default)).flatten();
@@ -152,6 +156,7 @@ impl Scheduler {
             None => own.or(whole).or(queue.bound).unwrap_or(default),
             Some(Child::Scheduler(inner)) => inner.whole_bound(queue, default).unwrap_or(Self::NO_BOUND),
             Some(Child::Netem(netem)) => netem.limit(),
+            Some(Child::Delayed(delayed)) => delayed.bound(),
         }
     }
 

@@ -1,8 +1,8 @@
-//! What replaces the queue of a class: `scheduler = { … }`, or NetEm's single queue with `netem = "delay
-//! 10ms"`.
+//! What replaces the queue of a class: `scheduler = { … }`, NetEm's single queue with `netem = "delay
+//! 10ms"`, or a delay line with `delay = { feed = "radio" }`.
 
 use crate::value::exact_netem::ExactNetem;
-use crate::value::scheduler::Scheduler;
+use crate::value::scheduler::{Delayed, Scheduler};
 
 /// What replaces the queue of a class.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +11,8 @@ pub enum Child {
     Scheduler(Box<Scheduler>),
     /// NetEm's single queue, emulated exactly.
     Netem(ExactNetem),
+    /// A delay line.
+    Delayed(Box<Delayed>),
 }
 
 impl Child {
@@ -19,6 +21,7 @@ impl Child {
         match self {
             Self::Scheduler(inner) => format!("in `{}`", inner.kind.name()),
             Self::Netem(netem) => format!("in netem: {netem}"),
+            Self::Delayed(delayed) => format!("in a delay line: {delayed}"),
         }
     }
 }

@@ -6,11 +6,12 @@ use narrows_core::Bytes;
 use narrows_core::sched::{HpdClass, Weight};
 use serde_json::json;
 
+use super::delayed::{DELAYED, Delayed};
 use super::kind::Kind;
 use super::shape::ShapedBy;
 use super::{Child, Scheduler};
 use crate::keys::kind::{ByHand, Given, Text, text};
-use crate::keys::quantity::PACKET_SIZE;
+use crate::keys::quantity::{PACKET_SIZE, PACKETS};
 use crate::keys::{self, Form, Keyed, Kind as _, Parameters, Row, row};
 use crate::node::{Key, Node, Table, Value, check_class_name};
 use crate::problem::{Problem, one_of};
@@ -133,6 +134,42 @@ impl Keyed for Class {
             },
         )
         .default("none"),
+        Row::new(
+            "delay",
+            &DELAYED,
+            "[Delay line](#a-delay-line-in-a-class), instead of a queue.",
+            |of: &Self| match &of.child {
+                Some(Child::Delayed(delayed)) => DELAYED.write(delayed),
+                _ => None,
+            },
+            |of: &mut Self, node, around| {
+                of.child = Some(Child::Delayed(Box::new(DELAYED.read(node, around)?)));
+                Ok(())
+            },
+        )
+        .default("none"),
+        Row::new(
+            "line-limit",
+            &PACKETS,
+            "Maximum number of packets in that delay line.",
+            |of: &Self| match &of.child {
+                Some(Child::Delayed(delayed)) if delayed.limit != Delayed::LIMIT => PACKETS.write(&delayed.limit),
+                _ => None,
+            },
+            |of: &mut Self, node, around| {
+                let limit = PACKETS.read(node, around)?;
+                match &mut of.child {
+                    Some(Child::Delayed(delayed)) => {
+                        delayed.limit = limit;
+                        Ok(())
+                    }
+                    _ => Err(Problem::new("`line-limit` without `delay`")
+                        .at(&node.span)
+                        .help("it bounds the delay line of a class; the bound of a queue is `queue`")),
+                }
+            },
+        )
+        .default("1000 packets"),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
@@ -141,14 +178,14 @@ impl Keyed for Class {
             return Err(Problem::new(format!("both `{}` and `{}` in one class", first.name, second.name))
                 .at(&second.span)
                 .also(&first.span, "the other")
-                .help("a class has a queue, an inner scheduler or netem: use one of them"));
+                .help("a class has a queue, an inner scheduler, netem or a delay line: use one of them"));
         }
         Ok(())
     }
 }
 
 /// The keys for the queue of a class, of which one is given.
-pub(crate) const WAITS_IN: [&str; 3] = ["queue", "scheduler", "netem"];
+pub(crate) const WAITS_IN: [&str; 4] = ["queue", "scheduler", "netem", "delay"];
 
 impl Default for Class {
     fn default() -> Self {
