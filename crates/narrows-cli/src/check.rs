@@ -10,7 +10,7 @@ use crate::args;
 use crate::output::{Failure, print, say};
 
 /// Version of the JSON output.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 /// Maximum number of lines; longer output is a table with one row per link.
 const LONGEST: usize = 200;
 

@@ -82,7 +82,7 @@ pub struct LinkExplanation {
     /// Distribution of random delays, if any.
     pub distribution: Option<DelayExplanation>,
     /// Share of closely spaced packets that are delayed to keep order, for random delays with kept order.
-    pub held_back: Option<f64>,
+    pub delayed_to_keep_order: Option<f64>,
     /// `keep` or `allow`.
     pub order: String,
     /// Options of NetEm's single queue, if that is the whole link.
@@ -204,7 +204,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         delay: delay_words(direction),
         mean_delay_ns: direction.mean_delay().map(Duration::nanos),
         distribution: DelayExplanation::of(direction),
-        held_back: delay::held_back(direction).map(|(share, _)| share),
+        delayed_to_keep_order: delay::delayed_to_keep_order(direction).map(|(share, _)| share),
         order: match (&direction.exact_netem, direction.settings.order) {
             (Some(netem), _) if netem.overtakes() => "allow".into(),
             (_, Order::Keep) => "keep".into(),

@@ -76,7 +76,7 @@ fn what_is_missing_or_does_not_go_together() {
         (r#"web = { load = "1mbit", think = "1s", response = "1 kB" }"#, "`think` requires `users`"),
         (
             r#"web = { users = 1, arrivals = "constant", response = "1 kB" }"#,
-            "`arrivals` requires `load` and `pace`",
+            "`arrivals` requires `load` or `pace`",
         ),
         (r#"file = { users = 20, parallel = 10 }"#, "20 users, but at most 10 transactions at once"),
         (r#"voip = { users = 1, duration = "1s", talk = "1s" }"#, "`talk` and `silence` require each other"),
@@ -117,7 +117,7 @@ fn values_out_of_range() {
         ),
         (
             r#"web = { users = 1, response = { pareto = { mean = "1 kB", shape = 1 } } }"#,
-            "found `1`, expected a number above 1, such as 1.5",
+            "found `1`, expected a number above 1, up to 1000, such as 1.5",
         ),
         (r#"web = { users = 1, response = { mix = [] } }"#, "a mix of 0 sizes"),
         (

@@ -132,6 +132,20 @@ fn queues() {
         &["keep one of the two"],
     );
     fails(
+        "queue = { type = \"dualpi2\", weights = { low = 1, classic = 9 }, shift = \"1ms\" }",
+        "both `weights` and `shift`",
+        "6:65",
+        ".queue",
+        &["keep one of the two"],
+    );
+    fails(
+        "mtu = \"1400bytesbytes\"",
+        "found `1400bytesbytes`, expected a number of bytes from 68 to 65535, such as 1400",
+        "6:7",
+        ".mtu",
+        &[],
+    );
+    fails(
         "queue = { type = \"dualpi2\", ramp = { from = \"3ms\", to = \"2ms\" } }",
         "`from` is 3ms, above `to`, which is 2ms",
         "6:36",

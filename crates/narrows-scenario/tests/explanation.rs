@@ -121,7 +121,7 @@ fn warnings() {
         "down.queue = \"1kB\"\ndown.rate = \"1mbit\"",
         &["l.down: the queue of 1000 bytes is too small for a packet of 1500 bytes: all are dropped"],
     );
-    warns("down.outage = true", &["l.down: the link is down: it drops everything until that changes"]);
+    warns("down.outage = true", &["l.down: the link is down: packets wait in its queue until that changes"]);
     warns("down.loss = { ingress = \"50%\", wire = \"50%\" }", &["l.down: 75 % of the packets are lost"]);
     warns("down.reorder = \"1%\"", &["l.down: `reorder` lets packets skip the delay, but there is no delay"]);
     let idle = parse(
@@ -163,7 +163,7 @@ fn says(lines: &str, expected: &[&str]) {
 
 #[test]
 fn distributions_in_numbers() {
-    // Exponential: −ln(1 − p) means; with order allowed nobody is held back.
+    // Exponential: −ln(1 − p) means; with order allowed nobody is delayed.
     says(
         "delay = { exponential = { mean = \"10ms\" }, order = \"allow\" }",
         &[
@@ -185,9 +185,9 @@ fn distributions_in_numbers() {
 }
 
 #[test]
-fn who_is_held_back_to_keep_order() {
+fn who_is_delayed_to_keep_order() {
     let share = |delay: &str| {
-        link(&format!("rate = \"12mbit\"\ndelay = {delay}")).explain().links[0].held_back.unwrap()
+        link(&format!("rate = \"12mbit\"\ndelay = {delay}")).explain().links[0].delayed_to_keep_order.unwrap()
     };
     // Full packets are 1 ms apart. The difference of two exponential delays of mean m is Laplace: P(D₁ − D₂ > g) = e^(−g/m)/2, here
     // e^(−1/2)/2 = 0.303265.

@@ -52,7 +52,7 @@ impl DelayExplanation {
 /// The share of packets that are delayed to keep order, for random delays with kept order. It is computed
 /// for packets that follow one another closely, and so is the maximum. Also returns the spacing of such
 /// packets; `None` if it does not matter.
-pub(super) fn held_back(direction: &Direction) -> Option<(f64, Option<Duration>)> {
+pub(super) fn delayed_to_keep_order(direction: &Direction) -> Option<(f64, Option<Duration>)> {
     if direction.settings.order == Order::Allow || direction.follows_delay_trace() {
         return None;
     }

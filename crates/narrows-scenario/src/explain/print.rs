@@ -111,7 +111,7 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
         )?;
     }
     // Skip what would print as 0.00 %.
-    if let Some(share) = link.held_back.filter(|share| *share >= 0.00005) {
+    if let Some(share) = link.delayed_to_keep_order.filter(|share| *share >= 0.00005) {
         writeln!(f, "            at most {} of back-to-back packets delayed to keep order", percent(share))?;
     }
     for feed in &link.feeds {

@@ -31,7 +31,7 @@ pub(super) fn all(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String>
     for (name, direction) in scenario.links.iter().flat_map(|link| link.directions()) {
         let warnings = [
             below_zero(direction),
-            held_back(direction),
+            delayed_to_keep_order(direction),
             never_fits(direction),
             lost(direction),
             no_delay(direction),
@@ -188,8 +188,8 @@ fn below_zero(direction: &Direction) -> Option<String> {
 }
 
 /// Kept order: a packet with a smaller delay than its predecessor waits for it.
-fn held_back(direction: &Direction) -> Option<String> {
-    let (share, gap) = delay::held_back(direction)?;
+fn delayed_to_keep_order(direction: &Direction) -> Option<String> {
+    let (share, gap) = delay::delayed_to_keep_order(direction)?;
     let packets = match gap {
         Some(gap) => format!("full packets in a row ({gap} apart)"),
         None => "packets close together".into(),
@@ -380,7 +380,7 @@ fn lost(direction: &Direction) -> Option<String> {
     let on_wire = direction.trace.as_ref().and_then(TraceUse::mean_loss).unwrap_or(of(&direction.loss.wire));
     let all = 1.0 - (1.0 - of(&direction.loss.ingress)) * (1.0 - on_wire);
     if present_rate(direction) == Rate::DOWN {
-        return Some("the link is down: it drops everything until that changes".into());
+        return Some("the link is down: packets wait in its queue until that changes".into());
     }
     (all >= 0.5).then(|| format!("{} of the packets are lost", percent(all)))
 }

@@ -131,6 +131,17 @@ impl Form<Share> for Percentage {
     }
 }
 
+/// The least length that a packet counts as; zero for its own.
+pub(crate) const LEAST_SIZE: ByHand<Bytes> = ByHand {
+    words: || "size, 0 to 65535 bytes".into(),
+    schema: schema::size,
+    read: |node, _| match units::size(node)? {
+        size if size.get() < 65_536 => Ok(size),
+        _ => Err(node.expected("a length from 0 to 65535 bytes")),
+    },
+    write: |size| Some(text(size)),
+};
+
 /// The length of an IP packet.
 pub(crate) const PACKET_SIZE: ByHand<Bytes> = ByHand {
     words: || "size, 1 to 65535 bytes".into(),

@@ -372,6 +372,7 @@ fn shape(node: &Node) -> Result<f64, Problem> {
     };
     let shape: Option<f64> = text.parse().ok();
     shape.filter(|shape| *shape > 1.0 && *shape <= 1000.0).ok_or_else(|| {
-        node.expected("a number above 1, such as 1.5").help("at a shape of 1 and below the mean is infinite")
+        node.expected("a number above 1, up to 1000, such as 1.5")
+            .help("at a shape of 1 and below the mean is infinite")
     })
 }

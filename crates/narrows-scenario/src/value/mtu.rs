@@ -65,7 +65,7 @@ pub(crate) const MTU: Or<As<Short<Parts>, Parts, Mtu>> = Or(
 fn bytes(node: &Node) -> Result<u32, Problem> {
     let text = match &node.value {
         Value::Integer(text) => text.as_str(),
-        Value::String(text) => text.trim().trim_end_matches("bytes"),
+        Value::String(text) => text.trim().strip_suffix("bytes").unwrap_or(text),
         _ => "",
     };
     let bytes = text.trim().parse().ok().filter(|bytes| (68..65_536).contains(bytes));

@@ -8,7 +8,7 @@ use narrows_core::{Bytes, Exceed, Policer, PolicerConfig, Rate};
 
 use crate::keys::compound::Group;
 use crate::keys::kind::{Choice, Given, Or};
-use crate::keys::quantity::{FINITE_RATE, PACKET_SIZE};
+use crate::keys::quantity::{FINITE_RATE, LEAST_SIZE, PACKET_SIZE};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -87,7 +87,7 @@ impl Keyed for PolicerUse {
         )
         .default("none"),
         row!("mtu", mtu, PACKET_SIZE, "Maximum packet length."),
-        row!("mpu", mpu, PACKET_SIZE, "Minimum length a packet counts."),
+        row!("mpu", mpu, LEAST_SIZE, "Minimum length a packet counts."),
         row!("overhead", overhead, Given(OVERHEAD), "[Length of a packet](#overhead).").default("the link's"),
         row!(
             "exceed",

@@ -84,7 +84,7 @@ fn demand(
     };
     if let Some(users) = users {
         return match poisson {
-            Some(_) => Err(misplaced("arrivals", "`load` and `pace`")),
+            Some(_) => Err(misplaced("arrivals", "`load` or `pace`")),
             None => Ok(Demand::Users { users, think: think.unwrap_or(NO_TIME) }),
         };
     }

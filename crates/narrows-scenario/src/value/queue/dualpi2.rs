@@ -113,7 +113,7 @@ impl Keyed for DualPi2Config {
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
-        for (one, other) in [("step", "ramp"), ("weights", "time-shift")] {
+        for (one, other) in [("step", "ramp"), ("weights", "time-shift"), ("weights", "shift")] {
             if let (Some(key), Some(beside)) = (table.key(one), table.key(other)) {
                 return Err(Problem::new(format!("both `{one}` and `{other}`"))
                     .at(&beside.span)

@@ -7,7 +7,7 @@ use narrows_core::{Bytes, Rate};
 
 use super::bucket::{BURST, below_one_packet};
 use crate::keys::kind::{Given, Integer};
-use crate::keys::quantity::{FINITE_RATE, PACKET_SIZE, Size};
+use crate::keys::quantity::{FINITE_RATE, LEAST_SIZE, Size};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -75,7 +75,7 @@ impl Keyed for HtbClass {
         ),
         row!("quantum", quantum, Given(QUANTUM), "Bytes per turn among classes of the same priority.")
             .default("a tenth of what `rate` is in a second, 1000 to 200,000 bytes"),
-        row!("mpu", mpu, PACKET_SIZE, "Minimum length a packet counts."),
+        row!("mpu", mpu, LEAST_SIZE, "Minimum length a packet counts."),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {

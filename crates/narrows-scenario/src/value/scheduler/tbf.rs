@@ -9,7 +9,7 @@ use narrows_core::{Bytes, Duration, Rate};
 use super::bucket::{BURST, below_one_packet};
 use super::own::OwnParameters;
 use crate::keys::kind::Given;
-use crate::keys::quantity::{FINITE_RATE, PACKET_SIZE, Time};
+use crate::keys::quantity::{FINITE_RATE, LEAST_SIZE, PACKET_SIZE, Time};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -53,7 +53,7 @@ impl Keyed for Tbf {
         row!("latency", latency, Given(Time::POSITIVE), "Maximum wait for tokens, instead of `bound`: the bound is `rate · latency + burst` bytes, or `peakrate · latency + mtu` if that is less.").default("none"),
         row!("peakrate", peakrate, Given(FINITE_RATE), "Peak rate of bursts; above `rate`.").default("none"),
         row!("mtu", mtu, PACKET_SIZE, "Maximum packet length: size of the peak-rate bucket."),
-        row!("mpu", mpu, PACKET_SIZE, "Minimum length a packet counts."),
+        row!("mpu", mpu, LEAST_SIZE, "Minimum length a packet counts."),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
