@@ -5,14 +5,12 @@
 //! packets that wait for the transmitter, not those on the wire or in the delay line.
 
 pub(crate) mod context;
-mod delayed;
 mod fifo;
 mod masked;
 mod policy;
 mod stand;
 
 pub use context::{Context, Drops};
-pub use delayed::DelayQueue;
 pub use fifo::{DropAt, Fifo};
 pub use masked::{FlowSetCounts, MaskedFlow};
 pub use policy::{Aqm, Judgement, Waiting};

@@ -165,7 +165,7 @@ fn a_preset_tells_where_its_values_come_from() {
     assert!(shown.lines().all(|line| is_link(line) || line.chars().count() <= 98), "{shown}");
     assert_eq!(preset.json()["up"]["queue"], "\"614kB\"");
     assert_eq!(preset.json()["round_trip_ns"], 25_000_000);
-    assert_eq!(preset.measured, "rates, round trip, queue up");
+    assert_eq!(preset.measured, "rates, round trip, uplink queue");
     assert_eq!(Preset::named("webpagetest-3g").unwrap().measured, "nothing: a convention");
 }
 

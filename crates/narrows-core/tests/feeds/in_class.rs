@@ -2,10 +2,10 @@
 
 use narrows_core::classify::{Classifier, Condition};
 use narrows_core::model::{FeedConfig, OnEmpty};
-use narrows_core::queue::{Bound, DelayQueue, DropAt, Queue};
+use narrows_core::queue::{Bound, DropAt, Queue};
 use narrows_core::sched::{Class, FlowConfig, Overload, Priority, Scheduled, Store};
 use narrows_core::service::ConstantRate;
-use narrows_core::{Change, LinkConfig, Order, Rate, Seed, Target, Time};
+use narrows_core::{Change, DelayQueue, LinkConfig, Order, Rate, Seed, Target, Time};
 
 use crate::stand::{Stand, fed};
 

@@ -1,7 +1,6 @@
 //! `delay [limit N] [reorder true|false]`: delays supplied by another program, in the syntax of the tc of
 //! reference "sch_delay". Without `reorder`, packets keep their order.
 
-use narrows_core::Order;
 use narrows_core::queue::Bound;
 
 use super::options::DEFAULT_LIMIT;
@@ -11,7 +10,6 @@ use crate::dialect::Read;
 use crate::keys::kind::text;
 use crate::node::{Table, Value};
 use crate::problem::Found;
-use crate::value::{DelaySource, Delayed, FeedUse};
 
 /// Name of the feed that replaces the device of `sch_delay`.
 const FEED: &str = "delay";
@@ -94,12 +92,9 @@ impl FedDelay {
         [("delay", Value::Table(delay)), ("line-limit", self.line_limit())]
     }
 
-    /// The options for the delay line of a class, if it is what `delay` can express.
-    pub(crate) fn of_class(line: &Delayed) -> Option<String> {
-        let DelaySource::Feed(feed) = &line.delay.source else { return None };
-        let plain = FeedUse { name: feed.name.clone(), ..FeedUse::default() };
-        let own = Self { limit: line.limit, reorder: line.order == Order::Allow };
-        (*feed == plain && line.delay.per_byte == 0).then(|| row::show(OPTIONS, &own))
+    /// The options, as tc shows them.
+    pub(crate) fn options(&self) -> String {
+        row::show(OPTIONS, self)
     }
 
     fn line_limit(self) -> Value {

@@ -6,10 +6,9 @@
 mod options;
 mod points;
 
-use narrows_core::Bytes;
-use narrows_core::Rate;
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::service::Overhead;
+use narrows_core::{Bytes, Order, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::qdisc::USUAL_LIMIT;
@@ -20,7 +19,8 @@ use crate::direction::Direction;
 use crate::netem::{FedDelay, Kind as NetemKind};
 use crate::node::Node;
 use crate::value::{
-    Child, Class, Division, Hpd, Match, Policy, Queue, Scheduler, SchedulerKind, ShapedBy, Tbf,
+    Child, Class, DelaySource, Delayed, Division, FeedUse, Hpd, Match, Policy, Queue, Scheduler,
+    SchedulerKind, ShapedBy, Tbf,
 };
 
 /// The current qdiscs, classes and filters of a direction.
@@ -462,7 +462,7 @@ impl Walk<'_> {
             }
             Some(Child::Delayed(delayed)) => {
                 let handle = self.handle();
-                match FedDelay::of_class(delayed) {
+                match fed(delayed) {
                     Some(options) => self.qdisc("delay", handle, Some(id), options),
                     None => self.unrepresentable("delay", id),
                 }
@@ -518,4 +518,12 @@ fn handles(scheduler: &Scheduler, of: Handle) -> Vec<Handle> {
         (1..=u16::MAX).map(|minor| Handle { minor, ..of }).filter(|handle| bands || !used.contains(handle));
     let mut next = || free.next().unwrap_or(of);
     classes.iter().map(|class| own(class).filter(|_| !bands).unwrap_or_else(&mut next)).collect()
+}
+
+/// The options of the qdisc `delay` for the delay line of a class, if it can express them.
+fn fed(line: &Delayed) -> Option<String> {
+    let DelaySource::Feed(feed) = &line.delay.source else { return None };
+    let plain = FeedUse { name: feed.name.clone(), ..FeedUse::default() };
+    let own = FedDelay { limit: line.limit, reorder: line.order == Order::Allow };
+    (*feed == plain && line.delay.per_byte == 0).then(|| own.options())
 }

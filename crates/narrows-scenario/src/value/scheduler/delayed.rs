@@ -1,7 +1,7 @@
 //! A delay line as the queue of a class: `delay = { feed = "radio" }`, with `line-limit = "100 packets"`.
 
-use narrows_core::queue::{Bound, DelayQueue};
-use narrows_core::{Duration, Order};
+use narrows_core::queue::Bound;
+use narrows_core::{DelayQueue, Duration, Order};
 
 use super::plan::Plan;
 use crate::keys::kind::{ByHand, Kind as _, text};

@@ -4,11 +4,11 @@ use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
-use super::{Backlog, Bound, Context, Dequeue, Queue};
+use super::Order;
 use crate::counters::DropReason;
-use crate::link::Order;
 use crate::model::{DelayModel, Feed, Propagation};
 use crate::pool::{PacketList, PacketRef, Pool};
+use crate::queue::{Backlog, Bound, Context, Dequeue, Queue};
 use crate::random::{Seed, Stream};
 use crate::time::{Duration, Time};
 
