@@ -8,7 +8,7 @@ use narrows_core::sched::{
     HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig,
     Weight, Wf2q,
 };
-use narrows_core::{Bytes, Duration, NetemQueue, Probability, Rate, Seed};
+use narrows_core::{Bytes, DelayQueue, Duration, NetemQueue, Order, Probability, Rate, Seed, model};
 
 use crate::foreign::{Gate, Slots};
 
@@ -179,7 +179,11 @@ fn classes<S: Scheduler + 'static>(
         few,
         Overload::Longest { batch: 2, drop_at: DropAt::Head },
     );
-    (0..3).for_each(|_| inside.add_flow(FlowConfig::default(), Store::Plain).expect("it takes any flow"));
+    let line = model::Uniform::new(Duration::ZERO, Duration::from_micros(300)).expect("in order");
+    let line = DelayQueue::new(Box::new(line), Order::Allow, few, Seed(1), "line inside");
+    for store in [Store::Plain, Store::Plain, Store::Queue(Box::new(line))] {
+        inside.add_flow(FlowConfig::default(), store).expect("it takes any flow");
+    }
     // Where there are no limits, nothing is lost or made either.
     let (odds, bucket) = match limits {
         Limits::None => (0.0, 3_000),
