@@ -22,8 +22,8 @@ use crate::run::exit_code;
 /// How long the program has to end after the run: possibly nobody asked it to.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How soon the run ends after asking the program to end.
-const SOON: Duration = Duration::from_millis(300);
+/// How soon the run ends after asking the program to end, on a loaded host, too.
+const SOON: Duration = Duration::from_secs(2);
 /// The signals with which the run asks, and then forces, programs to end.
 const ASKED_BY_THE_RUN: [i32; 3] = [Signal::SIGTERM as i32, Signal::SIGHUP as i32, Signal::SIGKILL as i32];
 
