@@ -50,6 +50,15 @@ scheduler = { type = "htb", classes = [
 ] }
 "#;
 
+/// The default of `mpu` may be written.
+#[test]
+fn zero_is_a_minimum_length() {
+    let scenario = link(
+        "[links.access.down]\npolicer = { rate = \"1mbit\", burst = \"10kB\", mpu = \"0 bytes\" }\nscheduler = { type = \"tbf\", rate = \"1mbit\", burst = \"5kB\", latency = \"70ms\", mpu = \"0 bytes\" }",
+    );
+    assert!(down(&scenario).policer.is_some() && down(&scenario).scheduler.is_some());
+}
+
 #[test]
 fn a_tree() {
     let scenario = link(TREE);

@@ -27,7 +27,7 @@ impl Link {
                 let waiting = self.queue.take_all(pool);
                 queue.set_wire(now, self.wire(now));
                 queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
-                feeds::keep_values(&mut *self.queue, &mut *queue);
+                feeds::keep_values(|visit| self.queue.each_feed(visit), |visit| queue.each_feed(visit));
                 self.queue = Waiting::Any(queue);
                 self.set_bound(now);
             }

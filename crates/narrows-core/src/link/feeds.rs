@@ -10,7 +10,7 @@ use crate::counters::DropReason;
 use crate::id::LinkId;
 use crate::model::{Answer, DelayModel, Feed, FeedConfig, FeedCounters, Propagation};
 use crate::pool::{PacketRef, Pool};
-use crate::queue::{Drops, Queue};
+use crate::queue::Drops;
 use crate::time::{Duration, Time};
 
 /// A feed of a link, for inspection.
@@ -193,17 +193,7 @@ impl Link {
         for (number, _) in (0..).zip(&new).filter(|(_, new)| new.is_none()) {
             while self.give_up(now, number, pool, drops) {}
         }
-        let mut adopted = Vec::new();
-        self.delay.each_feed(&mut |before| {
-            let mut is_first = !adopted.contains(&before.config().name);
-            delay.each_feed(&mut |feed| {
-                if is_first && before.config().name == feed.config().name {
-                    feed.adopt(before);
-                    is_first = false;
-                }
-            });
-            adopted.push(before.config().name.clone());
-        });
+        keep_values(|visit| self.delay.each_feed(visit), |visit| delay.each_feed(visit));
         self.delay = delay.into();
         self.meet_feeds(&new);
     }
@@ -247,12 +237,16 @@ impl Link {
     }
 }
 
-/// The feeds of a queue that replaces another take over the values of feeds with the same names.
-pub(super) fn keep_values(before: &mut dyn Queue, queue: &mut dyn Queue) {
+/// Feeds take over the values of the feeds with the same names that they replace, the first of a name from the first.
+/// Both arguments visit feeds.
+pub(super) fn keep_values(
+    before: impl FnOnce(&mut dyn FnMut(&mut Feed)),
+    mut after: impl FnMut(&mut dyn FnMut(&mut Feed)),
+) {
     let mut adopted = Vec::new();
-    before.each_feed(&mut |before| {
+    before(&mut |before| {
         let mut is_first = !adopted.contains(&before.config().name);
-        queue.each_feed(&mut |feed| {
+        after(&mut |feed| {
             if is_first && before.config().name == feed.config().name {
                 feed.adopt(before);
                 is_first = false;

@@ -84,7 +84,6 @@ impl Queue for NetemAround {
         self.child.adopt(now, packets, context);
     }
 
-    /// The first slot opens when the queue begins, at the first call of this method.
     fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {
         self.child.each_feed(visit);
     }
@@ -93,6 +92,7 @@ impl Queue for NetemAround {
         self.child.view_feeds(visit);
     }
 
+    /// The first slot opens when the queue begins, at the first call of this method.
     fn set_wire(&mut self, now: Time, wire: Wire) {
         if !self.begun {
             self.begun = true;
