@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use narrows_frame::capture::CaptureReader;
 use narrows_scenario::ipfw::Script;
 use narrows_scenario::tc;
-use narrows_scenario::{LinkFlags, Ports, Scenario, Way};
+use narrows_scenario::{LinkFlags, Ports, Scenario, TrafficSource, Way};
 
 use crate::args;
 use crate::output::{Failure, print, say};
@@ -24,7 +25,13 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
         return Ok(0);
     }
     args.json.probe()?;
-    let explanation = scenario(args.scenario.as_deref(), &args.link, None, &args.set)?.explain();
+    let scenario = scenario(args.scenario.as_deref(), &args.link, None, &args.set)?;
+    for traffic in &scenario.traffic {
+        if let TrafficSource::Capture { file, .. } = &traffic.source {
+            CaptureReader::open(file).map_err(|error| Failure::Other(error.to_string()))?;
+        }
+    }
+    let explanation = scenario.explain();
     args.json.put(SCHEMA, &explanation, || {
         let all = explanation.to_string();
         match args.full || all.lines().count() <= LONGEST {

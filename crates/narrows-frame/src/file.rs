@@ -5,6 +5,15 @@ use std::io::{self, ErrorKind, Read};
 /// Why a file cannot be read any further. Data read before the error is valid.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
+    /// The file cannot be opened.
+    #[error("cannot read {file}: {error}")]
+    Open {
+        /// The file.
+        file: String,
+        /// The system's error.
+        #[source]
+        error: io::Error,
+    },
     /// The system reported an I/O error.
     #[error("cannot read {file} at byte {offset}: {error}")]
     Io {

@@ -232,7 +232,7 @@ impl Files {
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let why = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("there is no `{}`", path.display()),
+        std::io::ErrorKind::NotFound => format!("no such file: {}", path.display()),
         _ => error.to_string(),
     };
     // Opening a pipe waits for its writer, and reading a device may never end.

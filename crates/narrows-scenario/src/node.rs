@@ -330,7 +330,10 @@ impl Table {
 
 /// Adds the allowed names to a problem, nearest first.
 pub(crate) fn suggest(problem: Problem, found: &str, known: &[&str]) -> Problem {
-    problem.did_you_mean(found, known.iter().copied()).help(format!("allowed: {}", one_of(known)))
+    match known {
+        [] => problem.help("no key is allowed here"),
+        _ => problem.did_you_mean(found, known.iter().copied()).help(format!("allowed: {}", one_of(known))),
+    }
 }
 
 /// Checks the name of a host, junction, link or traffic source. Such names become parts of names joined by

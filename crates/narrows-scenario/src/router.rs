@@ -198,9 +198,9 @@ impl Keyed for ExplicitRoute {
             |route: &mut Self, node, around| {
                 let weights: Vec<u32> = WEIGHTS.read(node, around)?;
                 if weights.len() != route.via.len() {
-                    return Err(Problem::new(format!("{} weights for {} links", weights.len(), route.via.len()))
+                    return Err(Problem::new(format!("`via` and `weights` differ in length: {} and {}", route.via.len(), weights.len()))
                         .at(&node.span)
-                        .help("give each of `via` one, in that order"));
+                        .help("give one weight for each link, in the order of `via`"));
                 }
                 for ((_, weight), given) in route.via.iter_mut().zip(weights) {
                     *weight = Weight::new(given).unwrap_or(Weight::ONE); // at least 1

@@ -41,13 +41,14 @@ const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 const TIMES: Integer = Integer { what: "a number of times", low: 1, high: Integer::NO_END };
 const FROM: Choice<Origin> =
     Choice { what: "origin", choices: &[("start", Origin::Start), ("first-packet", Origin::FirstPacket)] };
+const SET_HELP: &str = "write set = { \"access.down.rate\" = \"2mbit\" }";
 const SET: ByHand<Vec<Assignment>> = ByHand {
     words: || "table".into(),
     schema: |_| json!({ "type": "object", "additionalProperties": true }),
     read: |node, _| {
-        let table = node.table("what to set: { \"access.down.rate\" = \"2mbit\" }")?;
+        let table = node.table("a table of keys and their new values").map_err(|problem| problem.help(SET_HELP))?;
         let set = Assignment::read_table(table)?;
-        if set.is_empty() { Err(node.expected("something to set")) } else { Ok(set) }
+        if set.is_empty() { Err(Problem::new("an empty table: nothing would change").at(&node.span).help(SET_HELP)) } else { Ok(set) }
     },
     write: |set| {
         let mut table = Table::default();

@@ -156,6 +156,19 @@ pub(crate) fn rate(node: &Node) -> Result<Rate, Problem> {
     }
 }
 
+/// A finite rate above zero, such as `1.5mbit`.
+pub(crate) fn finite_rate(node: &Node) -> Result<Rate, Problem> {
+    match &node.value {
+        Value::String(text) if matches!(text.trim(), "unlimited" | "down") => Err(node.expected(FINITE_RATE)),
+        _ => match quantity(node, &Kind { example: "\"10mbit\"", ..RATE })? {
+            0 => Err(node.expected(FINITE_RATE)),
+            bits => Ok(Rate::from_bits_per_second(bits as u64)),
+        },
+    }
+}
+
+const FINITE_RATE: &str = "a rate above zero, such as \"1mbit\"";
+
 /// A duration, such as `10ms`.
 pub(crate) fn time(node: &Node) -> Result<Duration, Problem> {
     // At most `LONGEST`, which is below 2⁶².

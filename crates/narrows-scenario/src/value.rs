@@ -10,7 +10,7 @@ mod exact_netem;
 mod file;
 mod loss;
 mod mask;
-mod mtu;
+pub(crate) mod mtu;
 mod overhead;
 mod pattern;
 mod policer;

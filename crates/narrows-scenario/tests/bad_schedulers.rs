@@ -52,7 +52,7 @@ fn queues() {
         "unknown key `target`",
         "6:11",
         ".queue",
-        &["allowed: `type`, `bound` or `drop`", "`target` requires the type `codel`, `pie`, `dualpi2`"],
+        &["allowed: `type`, `bound` or `drop`", "`target` requires the type `codel`, `pie` or `dualpi2`"],
     );
     fails(
         "queue = { type = \"red\", min = \"15 packets\", max = \"5 packets\" }",
@@ -229,7 +229,7 @@ fn schedulers() {
     );
     fails(
         "rate = \"10mbit\"\nup.scheduler = \"dcf\"",
-        "`dcf` on a link of 10mbit",
+        "`dcf` does not support the link's rate, 10mbit",
         "7:4",
         ".up.scheduler",
         &["rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\""],
@@ -552,7 +552,7 @@ fn flags_and_assignments() {
     scenario.assign("access.down.rate=3mbit").unwrap_or_else(|error| panic!("{error}"));
     let error =
         scenario.assign("access.down.scheduler=dcf").expect_err("802.11b has no such rate").to_string();
-    assert!(error.starts_with("error: `dcf` on a link of 3mbit\n"), "{error}");
+    assert!(error.starts_with("error: `dcf` does not support the link's rate, 3mbit\n"), "{error}");
     assert!(error.contains("in `access.down.scheduler`"), "{error}");
     scenario.assign("access.scheduler=fq_pie").unwrap_or_else(|error| panic!("{error}"));
     let error = scenario.assign("access.scheduler.voip.weight=3").expect_err("it has flows").to_string();

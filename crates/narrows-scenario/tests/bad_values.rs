@@ -174,7 +174,7 @@ error: bin 2 starts before the one below it ends
     fails(
         r#"delay = { gamma = { mean = "1ms", sd = "0ms" } }"#,
         r#"
-error: sd must be more than zero and no more than 104 days, not 0
+error: sd must be more than zero and at most 104 days, not 0s
  --> net.toml:6:19
   |
 6 | delay = { gamma = { mean = "1ms", sd = "0ms" } }
@@ -313,7 +313,7 @@ error: both the trace rate.csv and `delay` set the delay
     fails(
         r#"trace = { file = "rate.csv", then = "lop" }"#,
         r#"
-error: `lop` is not a rule
+error: `lop` is not a value of `then`
  --> net.toml:6:37
   |
 6 | trace = { file = "rate.csv", then = "lop" }
@@ -592,7 +592,7 @@ fn corruption_and_slots() {
     fails(
         r#"corrupt = { bit-errors = "20%" }"#,
         r#"
-error: a bit error rate of 20%: no more than 10% is taken
+error: a bit error rate of 20% is too high: at most 10% is allowed
  --> net.toml:6:26
   |
 6 | corrupt = { bit-errors = "20%" }

@@ -363,7 +363,7 @@ fn a_trace_begins_when_it_is_set_and_its_file_is_read_once() {
     let changes = scenario.assign_at(Time::from_nanos(8_000_000_000), &["l.down.trace=none"]).unwrap();
     assert_eq!(kinds(&changes), ["l.down Service", "l.down Delay"]);
     let error = scenario.assign("l.up.trace=path2.csv").unwrap_err().to_string();
-    assert!(error.contains("the file `path2.csv` cannot be read: there is no "), "{error}");
+    assert!(error.contains("the file `path2.csv` cannot be read: no such file: "), "{error}");
     std::fs::remove_dir(&folder).unwrap();
 }
 

@@ -269,7 +269,7 @@ fn bad_buckets() {
     );
     fails(
         &tbf("rate = \"unlimited\", burst = \"5kB\""),
-        "found `unlimited`, expected a rate, such as \"1mbit\"",
+        "found `unlimited`, expected a rate above zero, such as \"1mbit\"",
         "\"unlimited\"",
         &[],
     );
@@ -289,7 +289,7 @@ fn bad_buckets() {
     );
     fails(
         "policer = { rate = \"1mbit\", burst = \"10kB\", exceed = \"shape\" }",
-        "`shape` is not a choice for such packets",
+        "`shape` is not a way to treat excess packets",
         "\"shape\"",
         &["allowed: `drop`, `mark` or `pass`"],
     );

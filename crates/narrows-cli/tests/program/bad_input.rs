@@ -38,6 +38,10 @@ fn scenarios_with_a_mistake() {
         ("loss = \"150%\"", &["150%", "more than 100%", "from 0% to 100%"]),
         (twice, &["duplicate links: `access`", ":5:8", "a unique name"]),
         ("rate = ", &[":5:", "rate = "]),
+        (
+            "[[traffic]]\nfrom = \"client\"\nto = \"server\"\ncapture = \"no.pcap\"",
+            &["cannot read", "no.pcap", "No such file"],
+        ),
     ];
     for (rest, words) in cases {
         let scratch = Scratch::new();

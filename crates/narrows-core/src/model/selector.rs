@@ -115,7 +115,7 @@ impl fmt::Display for SelectorError {
             }
             Self::NotAscending { place } => write!(f, "place {place} comes after a later one"),
             Self::BitErrors(rate) => {
-                write!(f, "a bit error rate of {rate}: no more than {} is taken", BitErrors::MOST)
+                write!(f, "a bit error rate of {rate} is too high: at most {} is allowed", BitErrors::MOST)
             }
         }
     }

@@ -115,5 +115,5 @@ fn no_errors_and_too_many() {
     let rate = ratio(11, 100);
     let refused = BitErrors::new(rate).unwrap_err();
     assert_eq!(refused, SelectorError::BitErrors(rate));
-    assert_eq!(refused.to_string(), "a bit error rate of 11%: no more than 10% is taken");
+    assert_eq!(refused.to_string(), "a bit error rate of 11% is too high: at most 10% is allowed");
 }

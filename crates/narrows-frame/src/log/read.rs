@@ -34,7 +34,7 @@ impl LogReader<BufReader<File>> {
         let file = path.as_ref().display().to_string();
         match File::open(path) {
             Ok(opened) => Self::new(file, BufReader::with_capacity(1 << 20, opened)),
-            Err(error) => Err(ReadError::Io { file, offset: 0, error }),
+            Err(error) => Err(ReadError::Open { file, error }),
         }
     }
 }

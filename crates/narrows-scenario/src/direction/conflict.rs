@@ -133,8 +133,8 @@ impl Direction {
             return Some(("profile", problem.help("remove one of the two")));
         }
         if scheduler.kind == SchedulerKind::Dcf && !value::DCF_RATES.contains(&self.rate) {
-            return Some(("scheduler", Problem::new(format!("`dcf` on a link of {}", self.rate)).help(
-                "802.11b knows rates of 1, 2, 5.5 and 11 Mbit/s: rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"",
+            return Some(("scheduler", Problem::new(format!("`dcf` does not support the link's rate, {}", self.rate)).help(
+                "802.11b has the rates 1, 2, 5.5 and 11 Mbit/s: rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"",
             )));
         }
         if scheduler.kind == SchedulerKind::CsmaCd

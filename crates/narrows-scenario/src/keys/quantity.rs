@@ -160,10 +160,7 @@ pub(crate) const ANY_RATE: ByHand<Rate> = ByHand {
 
 /// A finite rate above zero.
 pub(crate) const FINITE_RATE: ByHand<Rate> = ByHand {
-    read: |node, _| match units::rate(node)? {
-        Rate::UNLIMITED | Rate::DOWN => Err(node.expected("a rate, such as \"1mbit\"")),
-        rate => Ok(rate),
-    },
+    read: |node, _| units::finite_rate(node),
     ..ANY_RATE
 };
 

@@ -1,7 +1,7 @@
 //! Values of traffic: rates of packets, durations, sizes and lengths.
 
 use narrows_core::source::{Lengths, Pace, Period, Sizes};
-use narrows_core::{Bytes, Duration, Rate};
+use narrows_core::{Bytes, Duration};
 use serde_json::{Value as Json, json};
 
 use crate::keys::compound::Group;
@@ -338,10 +338,7 @@ fn pace(node: &Node) -> Result<Pace, Problem> {
         if text.trim().bytes().all(|c| c.is_ascii_digit()) {
             return Err(Problem::new(format!("{} has no unit", node.found())).at(&node.span).help(HELP));
         }
-        return match units::rate(node)? {
-            Rate::DOWN | Rate::UNLIMITED => Err(node.expected("a rate above zero").help(HELP)),
-            rate => Ok(Pace::Bits(rate)),
-        };
+        return units::finite_rate(node).map(Pace::Bits).map_err(|problem| problem.help(HELP));
     };
     let part = |text: String| Node { span: node.span.clone(), value: Value::String(text) };
     let count =

@@ -80,7 +80,7 @@ const SHIFT: ByHand<i64> = ByHand {
     write: |nanos| Some(text(units::signed_time_text(*nanos))),
 };
 const BELOW_ZERO: Choice<BelowZero> =
-    Choice { what: "rule", choices: &[("clamp", BelowZero::Clamp), ("truncate", BelowZero::Truncate)] };
+    Choice { what: "value of `below-zero`", choices: &[("clamp", BelowZero::Clamp), ("truncate", BelowZero::Truncate)] };
 
 impl Keyed for Distribution {
     const CHOICES: &'static [Row<Self>] = Shape::ROWS;

@@ -47,7 +47,7 @@ pub enum PolicerExceed {
 }
 
 const EXCEED: Choice<PolicerExceed> = Choice {
-    what: "choice for such packets",
+    what: "way to treat excess packets",
     choices: &[("drop", PolicerExceed::Drop), ("mark", PolicerExceed::Mark), ("pass", PolicerExceed::Pass)],
 };
 

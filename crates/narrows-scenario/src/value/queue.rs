@@ -21,7 +21,7 @@ use crate::keys::quantity::PACKETS_OR_BYTES;
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{self, Form, Key, Keyed, Kind, Parameters, Row, row};
 use crate::node::{Node, Table, Value, suggest};
-use crate::problem::Problem;
+use crate::problem::{Problem, one_of};
 use crate::value::Surroundings;
 
 /// A queue in front of the transmitter.
@@ -326,9 +326,9 @@ fn only(table: &Table, of: &Type) -> Result<(), Problem> {
     keys::only(table, &of.keys()).map_err(|problem| {
         let Some((key, _)) = table.iter().find(|(key, _)| !of.has(&key.name)) else { return problem };
         let others = TYPES.iter().filter(|other| other.has(&key.name));
-        match &others.map(|other| format!("`{}`", other.name)).collect::<Vec<_>>()[..] {
+        match &others.map(|other| other.name).collect::<Vec<_>>()[..] {
             [] => problem,
-            types => problem.help(format!("`{}` requires the type {}", key.name, types.join(", "))),
+            types => problem.help(format!("`{}` requires the type {}", key.name, one_of(types))),
         }
     })
 }

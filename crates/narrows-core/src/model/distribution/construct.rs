@@ -239,16 +239,26 @@ fn number(
     within.then_some(found).ok_or(DistributionError::Parameter { name, found, allowed })
 }
 
+fn time(
+    name: &'static str,
+    found: f64,
+    (low, high): (f64, f64),
+    allowed: &'static str,
+) -> Result<f64, DistributionError> {
+    let within = low <= found && found <= high;
+    within.then_some(found).ok_or(DistributionError::Time { name, found, allowed })
+}
+
 pub(super) fn place(name: &'static str, found: f64) -> Result<f64, DistributionError> {
-    number(name, found, (-LONGEST, LONGEST), "within 104 days of zero")
+    time(name, found, (-LONGEST, LONGEST), "within 104 days of zero")
 }
 
 fn width(name: &'static str, found: f64) -> Result<f64, DistributionError> {
-    number(name, found, (0.0, LONGEST), "from zero to 104 days")
+    time(name, found, (0.0, LONGEST), "from zero to 104 days")
 }
 
 fn positive(name: &'static str, found: f64) -> Result<f64, DistributionError> {
-    number(name, found, (f64::MIN_POSITIVE, LONGEST), "more than zero and no more than 104 days")
+    time(name, found, (f64::MIN_POSITIVE, LONGEST), "more than zero and at most 104 days")
 }
 
 fn probability(found: f64) -> Result<f64, DistributionError> {

@@ -16,6 +16,15 @@ pub enum DistributionError {
         /// The allowed values, in words.
         allowed: &'static str,
     },
+    /// A time is not a number, or out of its range.
+    Time {
+        /// The parameter.
+        name: &'static str,
+        /// The value given, in nanoseconds.
+        found: f64,
+        /// The allowed values, in words.
+        allowed: &'static str,
+    },
     /// The ends of a range are in the wrong order.
     Range {
         /// The lower end, in nanoseconds.
@@ -74,6 +83,7 @@ impl fmt::Display for DistributionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parameter { name, found, allowed } => write!(f, "{name} must be {allowed}, not {found}"),
+            Self::Time { name, found, allowed } => write!(f, "{name} must be {allowed}, not {}", Nanos(*found)),
             Self::Range { low, high } => {
                 write!(f, "the low end, {}, is above the high end, {}", Nanos(*low), Nanos(*high))
             }

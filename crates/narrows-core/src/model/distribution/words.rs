@@ -14,7 +14,9 @@ impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0.0 { "-" } else { "" };
         let size = self.0.abs();
-        if size == f64::INFINITY {
+        if size.is_nan() {
+            f.write_str("NaN")
+        } else if size == f64::INFINITY {
             write!(f, "{sign}infinite")
         } else if size < 1_000.0 && size != libm::floor(size) {
             write!(f, "{sign}{:.3}ns", size)

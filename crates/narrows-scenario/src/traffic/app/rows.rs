@@ -16,6 +16,7 @@ use crate::node::{Table, Value};
 use crate::problem::Problem;
 use crate::traffic::quantity::{PACE, PAUSE, PERIOD, SIZES};
 use crate::units;
+use crate::value::mtu::MtuBytes;
 
 /// Maximum number of concurrent transactions: the number of client ports (RFC 6335).
 const MOST_PARALLEL: i64 = 16_384;
@@ -48,10 +49,7 @@ pub(super) struct Common {
 const LOAD: ByHand<Rate> = ByHand {
     words: || "rate".into(),
     schema: schema::rate,
-    read: |node, _| match units::rate(node)? {
-        Rate::DOWN | Rate::UNLIMITED => Err(node.expected("a rate above zero")),
-        rate => Ok(rate),
-    },
+    read: |node, _| units::finite_rate(node),
     write: |rate| Some(text(rate)),
 };
 const TRANSACTIONS_IN_TIME: ByHand<Pace> = ByHand {
@@ -66,7 +64,7 @@ const TRANSACTIONS_IN_TIME: ByHand<Pace> = ByHand {
 };
 const USERS: Integer = Integer { what: "a number of users", low: 1, high: MOST_PARALLEL };
 const ARRIVALS: Choice<bool> =
-    Choice { what: "way in which transactions come", choices: &[("poisson", true), ("constant", false)] };
+    Choice { what: "value of `arrivals`", choices: &[("poisson", true), ("constant", false)] };
 const TRANSACTIONS: Integer = Integer { what: "a number of transactions", low: 1, high: Integer::NO_END };
 const PARALLEL: Integer = Integer { high: MOST_PARALLEL, ..TRANSACTIONS };
 
@@ -199,7 +197,7 @@ impl Default for TcpConfig {
 }
 
 const CONGESTION: Choice<Congestion> = Choice { what: "congestion control", choices: Congestion::NAMES };
-const MTU: Integer = Integer { what: "a number of bytes", low: 576, high: 65_535 };
+const MTU: MtuBytes = MtuBytes { low: 576 };
 const BUFFER: Size = Size { low: 2048, high: 1 << 30, expected: "a size from 2 KiB to 1 GiB" };
 
 impl Keyed for TcpConfig {

@@ -30,7 +30,7 @@ pub struct FeedUse {
 }
 
 const ON_EMPTY: Choice<OnEmpty> = Choice {
-    what: "rule",
+    what: "value of `on-empty`",
     choices: &[
         ("zero", OnEmpty::Zero),
         ("last", OnEmpty::Last),

@@ -53,7 +53,7 @@ pub(super) fn read_all(
                         "a class without `match` takes all other packets; with `filters`, name a class here",
                     ))
             }
-            _ => node.choice("choice for other packets", &[("drop", true)]),
+            _ => node.choice("class of this scheduler, or `drop`", &[("drop", true)]),
         })?
         .unwrap_or_default();
     let default_class = classes.iter().position(|class| class.matches.is_empty() && is_leaf(class));

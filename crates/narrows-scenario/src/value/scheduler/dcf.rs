@@ -23,7 +23,7 @@ const RATE: ByHand<Rate> = ByHand {
     words: || "rate of 802.11b".into(),
     schema: schema::rate,
     read: |node, _| {
-        let rate = units::rate(node)?;
+        let rate = units::finite_rate(node)?;
         let allowed = "a rate of 802.11b: \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"";
         if RATES.contains(&rate) { Ok(rate) } else { Err(node.expected(allowed)) }
     },
