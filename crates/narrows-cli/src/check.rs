@@ -138,6 +138,12 @@ pub(crate) fn scenario_at(
         (Some(file), _) => Scenario::load(file)?,
     };
     if let Some(shaping) = shaping {
+        for line in shaping.passed_over() {
+            say(format_args!(
+                "narrows: line {}: `{}` is not a command of tc and is ignored",
+                line.line, line.command
+            ));
+        }
         for placed in shaping.placed(false)? {
             say(format_args!("narrows: {}", placed.words()));
             let says_rate = ["rate", "trace", "profile"].into_iter().any(|key| flags.get(key).is_some());

@@ -33,6 +33,7 @@ mod translate;
 mod tree;
 mod u32_match;
 mod unit;
+mod variables;
 
 pub use class_show::ClassShow;
 pub use current::{CurrentClass, CurrentConfig, CurrentFilter, CurrentQdisc};

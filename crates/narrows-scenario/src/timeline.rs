@@ -46,9 +46,14 @@ const SET: ByHand<Vec<Assignment>> = ByHand {
     words: || "table".into(),
     schema: |_| json!({ "type": "object", "additionalProperties": true }),
     read: |node, _| {
-        let table = node.table("a table of keys and their new values").map_err(|problem| problem.help(SET_HELP))?;
+        let table =
+            node.table("a table of keys and their new values").map_err(|problem| problem.help(SET_HELP))?;
         let set = Assignment::read_table(table)?;
-        if set.is_empty() { Err(Problem::new("an empty table: nothing would change").at(&node.span).help(SET_HELP)) } else { Ok(set) }
+        if set.is_empty() {
+            Err(Problem::new("an empty table: nothing would change").at(&node.span).help(SET_HELP))
+        } else {
+            Ok(set)
+        }
     },
     write: |set| {
         let mut table = Table::default();

@@ -125,7 +125,10 @@ fn values_out_of_range() {
             "found `1473 bytes`, expected a size from 1 to 1472 bytes",
         ),
         (r#"file = { tcp = { buffer = "1 kB" } }"#, "found `1 kB`, expected a size from 2 KiB to 1 GiB"),
-        (r#"file = { tcp = { mtu = 500 } }"#, "found `500`, expected a number of bytes from 576 to 65535, such as 1400"),
+        (
+            r#"file = { tcp = { mtu = 500 } }"#,
+            "found `500`, expected a number of bytes from 576 to 65535, such as 1400",
+        ),
         (r#"file = { patience = "0s" }"#, "found `0s`, expected a time above zero"),
     ] {
         says(lines, title);

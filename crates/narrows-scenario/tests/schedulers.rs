@@ -257,7 +257,11 @@ fn another_scheduler_with_the_same_classes() {
     assert!(down(&plain).with_scheduler("fq_codel").is_ok());
     assert!(down(&plain).with_scheduler("prio").unwrap_err().to_string().contains("`prio` has no classes"));
     assert!(
-        down(&plain).with_scheduler("dcf").unwrap_err().to_string().contains("`dcf` does not support the link's rate, 10mbit")
+        down(&plain)
+            .with_scheduler("dcf")
+            .unwrap_err()
+            .to_string()
+            .contains("`dcf` does not support the link's rate, 10mbit")
     );
 }
 

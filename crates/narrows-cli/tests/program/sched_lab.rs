@@ -93,7 +93,10 @@ fn all_are_those_that_the_link_can_have() {
     let arguments = ["--algorithms", "all", "--duration", "1s", adsl.to_str().unwrap()];
     let ended = sched("compare", arguments).expect(0);
     assert!(ended.out.contains("\nprio is left out: `prio` has no classes\n"), "{ended}");
-    assert!(ended.out.contains("\ndcf is left out: `dcf` does not support the link's rate, 1.5mbit\n"), "{ended}");
+    assert!(
+        ended.out.contains("\ndcf is left out: `dcf` does not support the link's rate, 1.5mbit\n"),
+        "{ended}"
+    );
     let all = sched("compare", arguments.into_iter().chain(["--json"])).expect(0).json();
     assert_eq!(all["algorithms"].as_array().unwrap().len(), 13);
     assert_eq!(all["left_out"][0]["algorithm"], "prio");

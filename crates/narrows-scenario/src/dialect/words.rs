@@ -143,10 +143,9 @@ impl<'a> Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// These parts of a text that ends at `end`.
-    pub(crate) fn of_parts(text: &'a str, parts: &[Range<usize>], end: usize) -> Self {
-        let word = |part: &Range<usize>| Word::new(&text[part.clone()], part);
-        Self { all: parts.iter().map(word).collect(), next: 0, end }
+    /// These words of a text that ends at `end`.
+    pub(crate) fn of_words(all: Vec<Word<'a>>, end: usize) -> Self {
+        Self { all, next: 0, end }
     }
 }
 

@@ -159,10 +159,7 @@ pub(crate) const ANY_RATE: ByHand<Rate> = ByHand {
 };
 
 /// A finite rate above zero.
-pub(crate) const FINITE_RATE: ByHand<Rate> = ByHand {
-    read: |node, _| units::finite_rate(node),
-    ..ANY_RATE
-};
+pub(crate) const FINITE_RATE: ByHand<Rate> = ByHand { read: |node, _| units::finite_rate(node), ..ANY_RATE };
 
 /// A number of packets or bytes.
 pub(crate) const PACKETS_OR_BYTES: ByHand<Bound> = ByHand {

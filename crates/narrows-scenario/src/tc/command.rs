@@ -57,8 +57,12 @@ impl Command {
     /// Parses the words of a command, with or without `tc`.
     pub(super) fn read(words: &mut Words<'_>, span: Range<usize>) -> Result<Self, Problem> {
         let wrong = |problem: Problem| problem.put_at(&span);
-        while words.peek().is_some_and(|word| word.text.starts_with('-')) {
+        let mut namespace = None;
+        while let Some(flag) = words.peek().filter(|word| word.text.starts_with('-')) {
             words.take();
+            if "-netns".starts_with(flag.text) {
+                namespace = Some(words.expect(flag, "the name of a network namespace")?.text);
+            }
         }
         let object = words.take().ok_or_else(|| wrong(Problem::new("the command is missing")))?;
         if !OBJECTS.iter().any(|known| object.text.len() > 1 && known.starts_with(object.text)) {
@@ -87,7 +91,20 @@ impl Command {
             return Err(object.problem("`dev` is missing").help("name the device, as in: dev eth0"));
         }
         command.check(object)?;
-        Ok(command)
+        Ok(match namespace {
+            Some(namespace) => command.inside(namespace),
+            None => command,
+        })
+    }
+
+    /// The command for the device of that name in a network namespace.
+    pub(super) fn inside(mut self, namespace: &str) -> Self {
+        let put = |name: &mut String| *name = format!("{namespace}/{name}");
+        self.device.iter_mut().for_each(put);
+        if let Body::Filter { filter: Some(filter), .. } = &mut self.body {
+            filter.redirect.iter_mut().for_each(put);
+        }
+        self
     }
 
     /// Parses `dev X`, `root`, `parent X` and so on, followed by the kind and its options.

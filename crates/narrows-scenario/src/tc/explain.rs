@@ -33,7 +33,7 @@ pub(super) fn command(command: &Command) -> Vec<String> {
     };
     match &command.body {
         Body::Qdisc(None) | Body::Qdisc(Some(qdisc::Kind::Ingress)) => {
-            vec![format!("{verb} a hook for policers on ingress of {device}.")]
+            vec![format!("{verb} a place for filters of packets that arrive at {device}.")]
         }
         Body::Qdisc(Some(kind)) => {
             let handle =
@@ -185,7 +185,10 @@ fn of_filter(filter: &Filter, place: &str) -> String {
                 text_of(police, "burst")
             )
         }
-        (Some(class), None) => format!("{which} go to the class {class} ({place})."),
-        (None, None) => String::new(),
+        (class, None) => match (&filter.redirect, class) {
+            (Some(device), _) => format!("{which}, {place}, pass the disciplines of {device} first."),
+            (None, Some(class)) => format!("{which} go to the class {class} ({place})."),
+            (None, None) => String::new(),
+        },
     }
 }

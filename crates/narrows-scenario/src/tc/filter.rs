@@ -19,6 +19,8 @@ pub(super) struct Filter {
     pub(super) class: Option<Handle>,
     /// The keys of a policer.
     pub(super) police: Option<Table>,
+    /// The device that matching packets are redirected to.
+    pub(super) redirect: Option<String>,
 }
 
 /// The supported kinds.
@@ -61,7 +63,7 @@ pub(super) fn read(
             .help(format!("understood: {}", one_of(NAMES))));
     }
     let mut all = Match::default();
-    let (mut class, mut police) = (None, None);
+    let (mut class, mut police, mut redirect) = (None, None, None);
     let mut said = kind.text == "matchall";
     while let Some(word) = words.take() {
         match word.text {
@@ -77,13 +79,14 @@ pub(super) fn read(
                 let action = words.expect(word, "what to do")?;
                 match action.text {
                     "police" => police = Some(bucket::police(action, words)?),
+                    "mirred" => redirect = Some(mirred(action, words)?),
                     "ok" | "pass" | "order" => {
                         words.take_number(false);
                     }
                     other => {
                         return Err(action
                             .problem(format!("unsupported action {}", Found(other)))
-                            .help("understood: `police`"));
+                            .help("understood: `police` and `mirred`"));
                     }
                 }
             }
@@ -116,7 +119,7 @@ pub(super) fn read(
             .problem(format!("`{}` without `match`", kind.text))
             .help("for all packets write: match u32 0 0, as in: u32 match u32 0 0 flowid 1:10"));
     }
-    if class.is_none() && police.is_none() {
+    if class.is_none() && police.is_none() && redirect.is_none() {
         return Err(kind
             .problem("the filter names no class")
             .help("end it with a class, as in: flowid 1:10"));
@@ -126,5 +129,38 @@ pub(super) fn read(
         matches: Some(all).filter(|all| *all != Match::default()),
         class,
         police,
+        redirect,
+    })
+}
+
+/// Parses `mirred egress redirect dev ifb0`; returns the device.
+fn mirred(action: Word<'_>, words: &mut Words<'_>) -> Result<String, Problem> {
+    let mut device = None;
+    while let Some(word) = words.peek() {
+        match word.text {
+            "egress" | "redirect" => {}
+            "index" => {
+                words.take();
+                words.expect(word, "a number")?;
+                continue;
+            }
+            "dev" => {
+                words.take();
+                device = Some(words.expect(word, "the name of a device")?.text.to_owned());
+                continue;
+            }
+            "ingress" | "mirror" => {
+                return Err(word
+                    .problem(format!("unsupported {} of `mirred`", Found(word.text)))
+                    .help("understood: `egress redirect dev IFB`"));
+            }
+            // The verdict after the action.
+            "pipe" | "continue" | "pass" | "ok" | "drop" | "stolen" => {}
+            _ => break,
+        }
+        words.take();
+    }
+    device.ok_or_else(|| {
+        action.problem("`mirred` without `dev`").help("as in: action mirred egress redirect dev ifb0")
     })
 }

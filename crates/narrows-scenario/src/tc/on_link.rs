@@ -153,6 +153,7 @@ impl<'a> Link<'a> {
                     matches: Some(filter.matches.clone()),
                     class: Handle::from_text(&filter.class),
                     police: None,
+                    redirect: None,
                 },
                 span: 0..0,
             });

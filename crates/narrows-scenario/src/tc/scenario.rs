@@ -1,5 +1,6 @@
 //! Scenarios from scripts: two hosts, and a link between them with the settings of the script.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{Device, Script};
@@ -85,7 +86,17 @@ impl Script {
             }
         }
         let devices = self.devices(exact)?.into_iter();
-        Ok(devices.zip(ways).map(|(device, (_, way))| Placed { device, way }).collect())
+        let all: Vec<Placed> = devices.zip(ways).map(|(device, (_, way))| Placed { device, way }).collect();
+        let mut known = BTreeSet::new();
+        for (way, key, _) in all.iter().flat_map(Placed::keys) {
+            if !known.insert((way, key)) {
+                let title = format!("{LINK}.{} would have two of `{key}`", way.name());
+                return Err(self.error(Problem::new(title).help(
+                    "one for packets that leave by a device, one for those that arrive at the other",
+                )));
+            }
+        }
+        Ok(all)
     }
 
     /// The assignments for a link named `link`, as accepted by [`Scenario::set`](crate::Scenario::set).

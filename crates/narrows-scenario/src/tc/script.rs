@@ -1,13 +1,15 @@
 //! Scripts of commands, one per line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use super::command::Command;
+use super::command::{Body, Command};
 use super::shell::{self, Joined, Piece};
 use super::translate::Keys;
 use super::tree::Tree;
+use super::variables::{Variables, as_words};
 use crate::ScenarioError;
-use crate::dialect::Words;
+use crate::dialect::{Word, Words};
 use crate::link::Way;
 use crate::netem::{Verb, skip_prompt};
 use crate::problem::{Found, Problem};
@@ -19,8 +21,23 @@ pub struct Script {
     pub(super) name: String,
     pub(super) text: String,
     pub(super) commands: Vec<Command>,
+    /// Commands of other programs, which have no effect here.
+    passed: Vec<Passed>,
     /// Devices for which the direction of outgoing packets is known.
     pub(super) known: Vec<(String, Way)>,
+}
+
+/// A command of another program.
+#[derive(Clone, Debug)]
+struct Passed {
+    span: Range<usize>,
+    why: &'static str,
+}
+
+/// One command of a script.
+enum Line {
+    Tc(Command),
+    Other(Passed),
 }
 
 /// The settings of a device after the commands.
@@ -52,11 +69,14 @@ impl Script {
     /// The error says which word is invalid, at which line and column, and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
         let mut problems = Vec::new();
-        let mut commands = Vec::new();
+        let (mut commands, mut passed) = (Vec::new(), Vec::new());
+        let mut variables = Variables::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
         for piece in &pieces {
-            match command(text, piece) {
-                Ok(command) => commands.extend(command),
+            match line(text, piece, &mut variables) {
+                Ok(Some(Line::Tc(command))) => commands.push(command),
+                Ok(Some(Line::Other(other))) => passed.push(other),
+                Ok(None) => {}
                 Err(problem) => problems.push(problem),
             }
         }
@@ -67,7 +87,7 @@ impl Script {
             );
         }
         match problems.is_empty() {
-            true => Ok(Self { name: name.into(), text: text.into(), commands, known: Vec::new() }),
+            true => Ok(Self { name: name.into(), text: text.into(), commands, passed, known: Vec::new() }),
             false => Err(ScenarioError::new(name, text, problems)),
         }
     }
@@ -103,7 +123,20 @@ impl Script {
     pub(super) fn names(&self) -> Vec<&str> {
         let mut known = BTreeSet::new();
         let changing = self.commands.iter().filter(|command| command.verb != Verb::Show);
-        changing.filter_map(|command| command.device.as_deref()).filter(|name| known.insert(*name)).collect()
+        let redirected = self.redirected();
+        changing
+            .filter_map(|command| command.device.as_deref())
+            .filter(|name| !redirected.contains(name) && known.insert(*name))
+            .collect()
+    }
+
+    /// The devices that filters redirect packets to: they stand for a direction of another device.
+    fn redirected(&self) -> BTreeSet<&str> {
+        let targets = self.commands.iter().filter_map(|command| match &command.body {
+            Body::Filter { filter: Some(filter), .. } => filter.redirect.as_deref(),
+            _ => None,
+        });
+        targets.collect()
     }
 
     /// The settings of each device after all commands, in the order in which the devices are named. With
@@ -118,25 +151,24 @@ impl Script {
             let Some(device) = &command.device else { continue };
             trees.of(device).apply(command).map_err(wrong)?;
         }
-        trees
-            .all
-            .into_iter()
-            .map(|(name, tree)| {
-                let device = Device {
-                    egress: tree.egress(exact).map_err(wrong)?,
-                    ingress: tree.policed().map_err(wrong)?,
-                    name,
-                };
-                // What a scenario would reject is reported here, at the command that stands for the whole.
-                device.check().map_err(|problem| {
-                    wrong(match tree.root() {
-                        Some(root) => problem.put_at(&root.span),
-                        None => problem,
-                    })
-                })?;
-                Ok(device)
-            })
-            .collect()
+        let redirected = self.redirected();
+        let own = trees.all.iter().filter(|(name, _)| !redirected.contains(name.as_str()));
+        own.map(|(name, tree)| {
+            let device = Device {
+                egress: tree.egress(exact).map_err(wrong)?,
+                ingress: tree.arriving(exact, |name| trees.get(name)).map_err(wrong)?,
+                name: name.clone(),
+            };
+            // What a scenario would reject is reported here, at the command that stands for the whole.
+            device.check().map_err(|problem| {
+                wrong(match tree.root() {
+                    Some(root) => problem.put_at(&root.span),
+                    None => problem,
+                })
+            })?;
+            Ok(device)
+        })
+        .collect()
     }
 
     /// Explains each command in words.
@@ -156,14 +188,34 @@ impl Script {
                     .map_err(|problem| ScenarioError::new(&self.name, &self.text, vec![problem]))?;
                 words.extend(said);
             }
-            let text = &self.text[command.span.clone()];
-            let text: Vec<&str> = text.split_whitespace().filter(|word| *word != "\\").collect();
             // Commands are in the order of the text.
             line += self.text[counted..command.span.start].matches('\n').count();
             counted = command.span.start;
-            all.push(Explained { line, command: text.join(" "), words });
+            all.push(Explained { line, command: self.on_one_line(&command.span), words });
         }
+        all.extend(self.passed_over());
+        all.sort_by_key(|explained| explained.line);
         Ok(all)
+    }
+}
+
+impl Script {
+    /// Commands of other programs, and why they have no effect here.
+    pub fn passed_over(&self) -> Vec<Explained> {
+        let (mut line, mut counted) = (1, 0);
+        let explain = |passed: &Passed| {
+            line += self.text[counted..passed.span.start].matches('\n').count();
+            counted = passed.span.start;
+            let words = vec![format!("Not a command of tc: ignored. {}", passed.why)];
+            Explained { line, command: self.on_one_line(&passed.span), words }
+        };
+        self.passed.iter().map(explain).collect()
+    }
+
+    fn on_one_line(&self, span: &Range<usize>) -> String {
+        let words: Vec<&str> =
+            self.text[span.clone()].split_whitespace().filter(|word| *word != "\\").collect();
+        words.join(" ")
     }
 }
 
@@ -175,12 +227,14 @@ impl Device {
 
     /// Checks that a scenario accepts it.
     fn check(&self) -> Result<(), Problem> {
-        let keys = || self.egress.keys.iter().chain(&self.ingress.keys);
+        let egress = || self.egress.keys.iter().map(|(key, value)| (Way::Up, *key, value.as_str()));
+        let ingress = || self.ingress.keys.iter().map(|(key, value)| (Way::Down, *key, value.as_str()));
+        let keys = || egress().chain(ingress());
         // Distribution tables are in files, which are looked up when a scenario is read.
-        if keys().any(|(_, value)| value.contains("file = ") || value.contains(".dist")) {
+        if keys().any(|(_, _, value)| value.contains("file = ") || value.contains(".dist")) {
             return Ok(());
         }
-        let text = two_hosts::text([], keys().map(|(key, value)| (Way::Up, *key, value.as_str())));
+        let text = two_hosts::text([], keys());
         crate::Scenario::parse(&text, "").map(|_| ()).map_err(ScenarioError::without_place)
     }
 }
@@ -193,6 +247,10 @@ struct Trees {
 }
 
 impl Trees {
+    fn get(&self, device: &str) -> Option<&Tree> {
+        self.numbers.get(device).map(|number| &self.all[*number].1)
+    }
+
     fn of(&mut self, device: &str) -> &mut Tree {
         let number = self.numbers.get(device).copied().unwrap_or_else(|| {
             self.numbers.insert(device.into(), self.all.len());
@@ -203,14 +261,40 @@ impl Trees {
     }
 }
 
-/// Parses one command; `None` if it has no effect on the network.
-fn command(text: &str, piece: &Piece) -> Result<Option<Command>, Problem> {
-    let span = piece.span.clone();
-    let parts = shell::words(text, span.clone())?;
-    let mut words = Words::of_parts(text, &parts, span.end);
+/// Commands that prepare devices or print text: with them a script has the same effect on packets here.
+const OTHERS: &[(&str, &str)] = &[
+    ("modprobe", "There are no kernel modules here."),
+    ("insmod", "There are no kernel modules here."),
+    ("rmmod", "There are no kernel modules here."),
+    ("ethtool", "Packets are single segments here, as if offloads were off."),
+    ("ifconfig", "Devices here exist and are up."),
+    ("echo", "It prints text."),
+    ("printf", "It prints text."),
+    ("set", "It configures the shell."),
+    ("true", "It does nothing."),
+    ("exit", "Scripts are read to the end."),
+];
+
+/// Objects of `ip` that prepare devices.
+const OBJECTS_OF_IP: &[(&str, &str)] = &[
+    ("link", "Devices here exist and are up."),
+    ("address", "Hosts here have addresses."),
+    ("netns", "Each host here has a network namespace."),
+];
+
+/// Reads one command; `None` if it has no effect.
+fn line(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<Line>, Problem> {
+    let span = variables.assign(text, piece.span.clone())?;
+    let expanded = match piece.joined {
+        Joined::After => variables.words(text, span.clone())?,
+        // Most of them are not tc commands, and their expansions do not matter.
+        _ => variables.words(text, span.clone()).unwrap_or_default(),
+    };
+    let mut words = as_words(&expanded, span.end);
     skip_prompt(&mut words);
+    let namespace = entered(&mut words);
     let Some(first) = words.peek() else { return Ok(None) };
-    let is_tc = first.text == "tc" || first.text.ends_with("/tc");
+    let is_tc = is_tc(first);
     match piece.joined {
         Joined::After => {}
         // Commands that process output, or handle a failure, do not affect the network.
@@ -226,19 +310,58 @@ fn command(text: &str, piece: &Piece) -> Result<Option<Command>, Problem> {
                 .help("write the commands themselves, one per line"));
         }
     }
-    if let Some(variable) = text[span.clone()].find('$') {
-        let rest = &text[span.start + variable..span.end];
-        let name = rest.split([' ', '\t', '\n', '"']).next().unwrap_or("$");
-        return Err(Problem::new(format!("{} is a variable of a shell", Found(name)))
-            .at(&(span.start + variable..span.start + variable + name.len()))
-            .help("scripts are read and not run: write the value itself"));
-    }
     if is_tc {
         words.take();
     } else if !matches!(first.text, "qdisc" | "class" | "filter") {
-        return Err(first
-            .problem(format!("{} is not a command of tc", Found(first.text)))
-            .help("a script has commands of tc alone, and comments after `#`"));
+        return match passed_over(&mut words) {
+            Some(why) => Ok(Some(Line::Other(Passed { span, why }))),
+            None => Err(first
+                .problem(format!("{} is not a command of tc", Found(first.text)))
+                .help("a script has commands of tc, variables, and comments after `#`; loops and conditions are not run")),
+        };
     }
-    Command::read(&mut words, span).map(Some)
+    let command = Command::read(&mut words, span)?;
+    Ok(Some(Line::Tc(match namespace {
+        Some(namespace) => command.inside(&namespace),
+        None => command,
+    })))
+}
+
+fn is_tc(word: Word<'_>) -> bool {
+    word.text == "tc" || word.text.ends_with("/tc")
+}
+
+/// Takes `ip netns exec NAMESPACE` before a tc command.
+fn entered(words: &mut Words<'_>) -> Option<String> {
+    let mut ahead = words.clone();
+    let enters = ahead.take_if("ip") && ahead.take_if("netns") && ahead.take_if("exec");
+    let namespace = ahead.take().filter(|_| enters)?;
+    ahead.peek().filter(|word| is_tc(*word))?;
+    *words = ahead;
+    Some(namespace.text.to_owned())
+}
+
+/// Why a command of another program has no effect here, if so.
+fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
+    let name = words.take()?.text;
+    let name = name.rsplit('/').next().unwrap_or(name);
+    if name != "ip" {
+        return OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
+    }
+    while words.peek().is_some_and(|word| word.text.starts_with('-')) {
+        words.take();
+    }
+    let object = words.take()?.text;
+    // The program in a namespace could be any.
+    if object == "netns" && words.take_if("exec") {
+        return None;
+    }
+    // The MTU of a device decides which packets exist.
+    if object == "link" && std::iter::from_fn(|| words.take()).any(|word| word.text == "mtu") {
+        return None;
+    }
+    OBJECTS_OF_IP
+        .iter()
+        .find(|(known, _)| object.len() > 1 && known.starts_with(object) || *known == object)
+        .map(|(_, why)| *why)
 }

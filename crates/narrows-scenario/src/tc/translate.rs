@@ -49,23 +49,43 @@ impl Tree {
         Ok(draft.finish())
     }
 
-    /// The keys for packets that arrive there.
-    pub(super) fn policed(&self) -> Result<Keys, Problem> {
+    /// The keys for packets that arrive there. `other` finds the tree of a device that they may be
+    /// redirected to.
+    pub(super) fn arriving<'a>(
+        &self,
+        exact: bool,
+        other: impl Fn(&str) -> Option<&'a Self>,
+    ) -> Result<Keys, Problem> {
         let mut draft = Draft::default();
         let mut all: Vec<_> = self.police.iter().collect();
         all.sort_by_key(|placed| placed.filter.prio);
         let Some(first) = all.first() else { return Ok(Keys::default()) };
-        let Some(police) = &first.filter.police else {
-            return Err(Problem::new("a filter at `ingress` without a policer").put_at(&first.span));
-        };
+        let what = if first.filter.redirect.is_some() { "redirection" } else { "policer" };
         if first.filter.matches.is_some() {
-            return Err(Problem::new("a policer of some arriving packets").put_at(&first.span).help(
-                "a link polices all packets or none: match all, as in: u32 match ip src 0.0.0.0/0 police …",
+            return Err(Problem::new(format!("a {what} of some arriving packets")).put_at(&first.span).help(
+                "here it applies to all packets of a direction: match all, as in: u32 match ip src 0.0.0.0/0 …",
             ));
         }
         if all.len() > 1 {
-            draft.notes.push("The first filter polices every packet; later filters see none.".into());
+            draft.notes.push("The first filter takes every packet; later filters see none.".into());
         }
+        if let Some(device) = &first.filter.redirect {
+            let Some(tree) = other(device) else {
+                draft.notes.push(format!("{device} has no discipline: packets pass through it."));
+                return Ok(draft.finish());
+            };
+            let mut keys = tree.egress(exact)?;
+            draft.notes.push(format!(
+                "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."
+            ));
+            keys.notes.splice(0..0, draft.notes);
+            return Ok(keys);
+        }
+        let Some(police) = &first.filter.police else {
+            return Err(
+                Problem::new("a filter at `ingress` without a policer or a redirection").put_at(&first.span)
+            );
+        };
         draft.keys.push(("policer", Value::Table(police.clone())));
         draft.notes.push(
             "It polices packets that arrive at the device, before the queue and delay of that direction."

@@ -439,6 +439,10 @@ impl Tree {
             return Ok(());
         }
         let Some(filter) = filter else { return Ok(()) };
+        if let Some(device) = &filter.redirect {
+            return Err(Problem::new(format!("outgoing packets are redirected to {device}"))
+                .help("put the disciplines at the device itself"));
+        }
         if filter.police.is_some() {
             return Err(Problem::new("a policer of outgoing packets").help(
                 "police arriving packets with a filter at `ingress`, or limit a class with tbf or htb",

@@ -79,8 +79,10 @@ const SHIFT: ByHand<i64> = ByHand {
     read: |node, _| units::signed_time(node),
     write: |nanos| Some(text(units::signed_time_text(*nanos))),
 };
-const BELOW_ZERO: Choice<BelowZero> =
-    Choice { what: "value of `below-zero`", choices: &[("clamp", BelowZero::Clamp), ("truncate", BelowZero::Truncate)] };
+const BELOW_ZERO: Choice<BelowZero> = Choice {
+    what: "value of `below-zero`",
+    choices: &[("clamp", BelowZero::Clamp), ("truncate", BelowZero::Truncate)],
+};
 
 impl Keyed for Distribution {
     const CHOICES: &'static [Row<Self>] = Shape::ROWS;

@@ -49,8 +49,10 @@ impl PartialEq for TraceUse {
     }
 }
 
-const THEN: Choice<Then> =
-    Choice { what: "value of `then`", choices: &[("loop", Then::Loop), ("hold", Then::Hold), ("end", Then::End)] };
+const THEN: Choice<Then> = Choice {
+    what: "value of `then`",
+    choices: &[("loop", Then::Loop), ("hold", Then::Hold), ("end", Then::End)],
+};
 const FORMAT: ByHand<Format> = ByHand {
     words: || words_of(Format::names().into_iter()),
     schema: |_| json!({ "enum": Format::names() }),

@@ -42,7 +42,11 @@ fn routes_lead_to_what_there_is_by_links_that_there_are() {
         (route("{ to = \"b\", via = 5 }"), "found `5`, expected a link of this router", ""),
         (route("{ via = \"in\" }"), "`to` is missing", ""),
         (route("{ to = \"b\" }"), "`via` is missing", ""),
-        (route("{ to = \"b\", via = \"in\", weights = [1, 2] }"), "`via` and `weights` differ in length: 1 and 2", "in the order of `via`"),
+        (
+            route("{ to = \"b\", via = \"in\", weights = [1, 2] }"),
+            "`via` and `weights` differ in length: 1 and 2",
+            "in the order of `via`",
+        ),
         (
             route("{ to = \"b\", via = \"in\", weights = [0] }"),
             "found `0`, expected a weight from 1 to 1000000",

@@ -271,7 +271,7 @@ fn commands_and_words_are_those_of_a_shell() {
         ),
         ("tc qdisc add dev e root pfifo limit \"5\n", "a quote that is not closed", "\"5"),
         ("tc qdisc add dev e\"0\" root pfifo\n", "quotes within a word", "e\"0\""),
-        ("tc qdisc add dev \"$IF\" root pfifo\n", "`$IF` is a variable of a shell", "$IF"),
+        ("tc qdisc add dev \"$IF\" root pfifo\n", "`$IF` is a variable of a shell that is not set", "$IF"),
         ("tc qdisc add dev e root pfifo; reboot\n", "`reboot` is not a command of tc", "reboot"),
         ("cat x | tc -batch -\n", "`cat` is not a command of tc", "cat"),
     ] {
@@ -479,7 +479,73 @@ fn ingress_polices_the_other_way() {
         assert_eq!(keys(&text.replace("drop", beyond)), [format!("{policer}{exceed} }}")], "{beyond}");
     }
     let some = text.replace("0.0.0.0/0", "10.0.0.0/8");
-    fails(&some, "a policer of some arriving packets", "tc filter", &["a link polices all packets or none"]);
+    fails(
+        &some,
+        "a policer of some arriving packets",
+        "tc filter",
+        &["here it applies to all packets of a direction"],
+    );
+}
+
+/// As sqm-scripts and wondershaper write it.
+const REDIRECTED: &str = "IFACE=eth0\nIFB=ifb4$IFACE\nTC='/sbin/tc'\nmodprobe ifb\nip link add name $IFB type ifb\n\
+    ip link set dev $IFB up\n$TC qdisc add dev \"$IFACE\" root handle 1: pfifo limit 7\n\
+    $TC qdisc add dev $IFACE handle ffff: ingress\n$TC qdisc add dev $IFB root tbf rate 5mbit burst 10k latency 50ms\n\
+    $TC filter add dev $IFACE parent ffff: protocol all prio 10 u32 match u32 0 0 flowid 1:1 action mirred egress redirect dev $IFB\n";
+
+#[test]
+fn arriving_packets_pass_the_device_they_are_redirected_to() {
+    assert_eq!(
+        keys(REDIRECTED),
+        [
+            "link.up.queue=\"7 packets\"",
+            "link.down.overhead=\"frame\"",
+            "link.down.scheduler={ type = \"tbf\", rate = \"5mbit\", burst = \"10240 bytes\", latency = \"50ms\" }",
+        ]
+    );
+    let said = Script::parse(REDIRECTED, "x.sh").unwrap().explain().unwrap();
+    let lines: Vec<usize> = said.iter().map(|explained| explained.line).collect();
+    assert_eq!(lines, [4, 5, 6, 7, 8, 9, 10]);
+    assert!(said[0].words[0].starts_with("Not a command of tc: ignored."), "{said:?}");
+    assert!(said[6].words[0].ends_with("pass the disciplines of ifb4eth0 first."), "{said:?}");
+    let remarks = Script::parse(REDIRECTED, "x.sh").unwrap().devices(false).unwrap();
+    assert!(remarks[0].ingress.notes[0].starts_with("Packets that arrive pass ifb4eth0 first"));
+    // Without a discipline there they pass it.
+    let bare = REDIRECTED.replace("$TC qdisc add dev $IFB root tbf rate 5mbit burst 10k latency 50ms\n", "");
+    assert_eq!(keys(&bare), ["link.up.queue=\"7 packets\""]);
+}
+
+#[test]
+fn redirections_that_a_link_cannot_have() {
+    let some = REDIRECTED.replace("match u32 0 0", "match ip src 10.0.0.0/8");
+    fails(&some, "a redirection of some arriving packets", "$TC filter", &["of a direction"]);
+    let outgoing =
+        REDIRECTED.replace("parent ffff: protocol", "parent 1: protocol").replace("pfifo limit 7", "prio");
+    fails(&outgoing, "outgoing packets are redirected to ifb4eth0", "$TC filter", &["at the device itself"]);
+    let mirror = REDIRECTED.replace("egress redirect", "egress mirror");
+    fails(&mirror, "unsupported `mirror` of `mirred`", "mirror", &["egress redirect dev IFB"]);
+    let nowhere = REDIRECTED.replace("redirect dev $IFB", "redirect");
+    fails(&nowhere, "`mirred` without `dev`", "mirred", &["redirect dev ifb0"]);
+    let twice = format!("{REDIRECTED}tc qdisc add dev eth1 root tbf rate 1mbit burst 10k latency 50ms\n");
+    let error = Script::parse(&twice, "x.sh").unwrap().assignments(false).unwrap_err().to_string();
+    assert!(error.contains("link.down would have two of `overhead`"), "{error}");
+}
+
+#[test]
+fn devices_in_network_namespaces() {
+    let text = "ip netns exec a tc qdisc add dev eth0 root pfifo limit 1\ntc -n b qdisc add dev eth0 root pfifo limit 2\n";
+    assert_eq!(keys(text), ["link.up.queue=\"1 packet\"", "link.down.queue=\"2 packets\""]);
+    let named = Script::parse(text, "x.sh").unwrap();
+    assert_eq!(named.changed_devices(), ["a/eth0", "b/eth0"]);
+    fails(
+        "ip netns exec a reboot\n",
+        "`ip` is not a command of tc",
+        "ip",
+        &["loops and conditions are not run"],
+    );
+    fails("ip link set dev eth0 mtu 900\n", "`ip` is not a command of tc", "ip", &[]);
+    let error = Script::parse("tc -n\n", "x.sh").unwrap_err().to_string();
+    assert!(error.contains("`-n` lacks the name of a network namespace"), "{error}");
 }
 
 #[test]
@@ -531,11 +597,11 @@ fn what_is_not_understood_is_said_with_its_place() {
         ("tc qdisc add root htb\n", "`dev` is missing", "qdisc", &["dev eth0"]),
         (
             "tc qdisc ad dev $DEV root htb\n",
-            "`$DEV` is a variable of a shell",
+            "`$DEV` is a variable of a shell that is not set",
             "$DEV",
-            &["write the value itself"],
+            &["set it above, as in: DEV=eth0"],
         ),
-        ("ip link set eth0 up\n", "`ip` is not a command of tc", "ip link", &[]),
+        ("ip link set eth0 up\n", "there is no command of tc", "", &[]),
         ("tc clas add dev eth0\n", "the kind of the class is missing", "clas", &[]),
         ("tc klass add dev eth0\n", "`klass` is not understood", "klass", &["did you mean `class`?"]),
     ] {

@@ -83,7 +83,9 @@ impl fmt::Display for DistributionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parameter { name, found, allowed } => write!(f, "{name} must be {allowed}, not {found}"),
-            Self::Time { name, found, allowed } => write!(f, "{name} must be {allowed}, not {}", Nanos(*found)),
+            Self::Time { name, found, allowed } => {
+                write!(f, "{name} must be {allowed}, not {}", Nanos(*found))
+            }
             Self::Range { low, high } => {
                 write!(f, "the low end, {}, is above the high end, {}", Nanos(*low), Nanos(*high))
             }
