@@ -20,6 +20,7 @@ mod flow_sets;
 mod flows;
 pub mod fq;
 pub mod gfq;
+pub mod hfsc;
 pub mod hpd;
 pub mod htb;
 pub mod kps;
@@ -50,6 +51,7 @@ pub use flow_sets::{FlowSet, FlowSets, PolicyPerFlow};
 pub use flows::{FlowId, Flows, Waits};
 pub use fq::{FqCodelConfig, FqPieConfig, SfqConfig, fq_codel, fq_pie, sfq};
 pub use gfq::{Gfq, GfqFlow};
+pub use hfsc::{Hfsc, HfscClass, HfscCurve};
 pub use hpd::{
     BoundOrder, BoundReading, ErrorWidth, Estimator, Gamma, Hpd, HpdClass, HpdConfig, HpdFlow, Per1024,
 };

@@ -3,6 +3,7 @@
 mod defaults;
 mod dualpi2;
 mod explanations;
+mod hfsc;
 mod managed;
 mod netem;
 mod schedulers;
@@ -15,6 +16,7 @@ pub fn all() -> Vec<Case> {
     [
         netem::cases(),
         shapers::cases(),
+        hfsc::cases(),
         managed::cases(),
         schedulers::cases(),
         dualpi2::cases(),

@@ -19,9 +19,10 @@ pub struct ShapedClassReport {
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Packets sent within its own rate; for an inner class, those that it lent.
+    /// Packets sent within its own rate; for an inner class, those that it lent. With `hfsc`, by the real-time
+    /// criterion.
     pub lent_packets: u64,
-    /// Packets sent with rate borrowed from a class above it.
+    /// Packets sent with rate borrowed from a class above it. With `hfsc`, by link sharing.
     pub borrowed_packets: u64,
     /// How often it had packets and was not allowed to send.
     pub over_limit: u64,

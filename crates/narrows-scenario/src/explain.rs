@@ -4,6 +4,7 @@ mod about;
 mod app;
 mod delay;
 mod events;
+mod guarantees;
 mod inputs;
 mod paths;
 mod print;

@@ -22,6 +22,7 @@ mod explain;
 mod filter;
 mod filter_show;
 mod handle;
+mod hfsc;
 mod managed;
 mod on_link;
 mod qdisc;

@@ -42,8 +42,8 @@ pub use profile::ProfileUse;
 pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
-    Abe, Cbq, CbqClass, Child, Class, Delayed, DirectionClass, Division, Filter, Hpd, HtbClass, Plugin,
-    Scheduler, SchedulerKind, SchedulerParameters, ShapedBy, Tbf,
+    Abe, Cbq, CbqClass, Child, Class, Delayed, DirectionClass, Division, Filter, HfscClass, Hpd, HtbClass,
+    Plugin, Scheduler, SchedulerKind, SchedulerParameters, ServiceCurve, ShapedBy, Tbf,
 };
 pub use slots::{Gap, Slots};
 pub use trace::TraceUse;
@@ -64,8 +64,8 @@ pub(crate) use profile::PROFILE;
 pub(crate) use queue::all_keys as queue_keys;
 pub(crate) use reorder::ReorderOrNone;
 pub(crate) use scheduler::{
-    DCF_RATES, Plan, all_keys as scheduler_keys, class_keys, depth, hpd_words, identity_name, parent,
-    registry as schedulers,
+    DCF_RATES, Plan, all_keys as scheduler_keys, class_keys, depth, hpd_words, identity_name, is_leaf,
+    parent, registry as schedulers,
 };
 pub(crate) use slots::SLOTS;
 pub(crate) use trace::TRACE;

@@ -164,8 +164,8 @@ fn queues() {
 #[test]
 fn schedulers() {
     fails(
-        "scheduler = \"hfsc\"",
-        "`hfsc` is not a scheduler",
+        "scheduler = \"wrr\"",
+        "`wrr` is not a scheduler",
         "6:13",
         ".scheduler",
         &["allowed: `fifo`, `prio`, `pfifo_fast`, `drr`, `wf2q+`, `qfq`"],
@@ -537,7 +537,7 @@ fn flags_and_assignments() {
             "did you mean `scheduler.quantum`?",
         ),
         ("access.scheduler.target=5ms", "unknown key `target`", "`target` requires `fq_codel` or `fq_pie`"),
-        ("access.scheduler.type=hfsc", "`hfsc` is not a scheduler", "allowed: `fifo`"),
+        ("access.scheduler.type=wrr", "`wrr` is not a scheduler", "allowed: `fifo`"),
         ("access.scheduler.voip.match={}", "found a table, expected a condition", "set:1:29"),
         ("access.queue.tarket=5ms", "unknown key `queue.tarket`", "did you mean `queue.target`?"),
         ("access.queue.type=codle", "`codle` is not a type of queue", "did you mean `codel`?"),

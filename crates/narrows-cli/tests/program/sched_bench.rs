@@ -89,7 +89,7 @@ fn bad_words_are_refused_with_the_option_that_has_them() {
     for (arguments, message) in [
         (
             &["--algorithms", "none,sjf"][..],
-            "--algorithms: `sjf` is not an algorithm that can be used here: none, fifo, prio, pfifo_fast, drr, wf2q+, qfq, gfq, kps, sfq, fq_codel, fq_pie, hpd, abe, tbf, htb, cbq, all",
+            "--algorithms: `sjf` is not an algorithm that can be used here: none, fifo, prio, pfifo_fast, drr, wf2q+, qfq, gfq, kps, sfq, fq_codel, fq_pie, hpd, abe, tbf, htb, hfsc, cbq, all",
         ),
         (&["--algorithms", "dcf"], "--algorithms: `dcf` is not an algorithm that can be used here"),
         (&["--flows", "1::0"], "--flows: the number in `0` must be at least 1"),

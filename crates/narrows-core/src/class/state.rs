@@ -34,14 +34,15 @@ pub struct ShapedState {
     pub mode: Mode,
     /// What the class, or the classes below it, have sent.
     pub sent: Tally,
-    /// Packets sent within the class's own rate. For an inner class, packets that it let its descendants send.
+    /// Packets sent within the class's own rate. For an inner class, packets that it let its descendants send. For
+    /// service curves (HFSC), packets sent by the real-time criterion.
     pub lent: u64,
-    /// Packets sent by borrowing from an ancestor.
+    /// Packets sent by borrowing from an ancestor. For service curves, packets sent by link sharing.
     pub borrowed: u64,
     /// How often it had a packet to send but was not allowed to.
     pub over_limit: u64,
     /// The tokens left of its burst, in nanoseconds at its rate; negative when it is in debt. For a class regulated
-    /// by idle time (CBQ), the average idle time.
+    /// by idle time (CBQ), the average idle time. For service curves, 0.
     pub tokens: i64,
     /// The tokens of its ceiling or peak rate; 0 if it has none.
     pub ceil_tokens: i64,

@@ -127,6 +127,12 @@ pub enum ShapingFault {
     },
     /// The class is both bounded (never borrows) and exempt (always borrows).
     BoundedAndExempt,
+    /// A class of an HFSC tree has neither a real-time nor a link-sharing curve.
+    NoCurve,
+    /// The class has an upper limit without a link-sharing curve.
+    LimitWithoutShare,
+    /// The second slope of a curve is zero.
+    CurveEnds,
 }
 
 impl fmt::Display for ShapingError {
@@ -172,6 +178,13 @@ impl fmt::Display for ShapingFault {
             }
             Self::BoundedAndExempt => {
                 write!(f, "it is bounded, never to borrow, and exempt, always to borrow")
+            }
+            Self::NoCurve => write!(f, "there is neither a real-time nor a link-sharing curve"),
+            Self::LimitWithoutShare => {
+                write!(f, "there is an upper limit without a link-sharing curve, which it limits")
+            }
+            Self::CurveEnds => {
+                write!(f, "the second slope of a curve is zero, so that the class would stop for good")
             }
         }
     }

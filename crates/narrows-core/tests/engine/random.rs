@@ -258,6 +258,7 @@ pub(crate) fn scheduler() -> impl Strategy<Value = SchedulerPlan> {
         Just(SchedulerPlan::Fair),
         Just(SchedulerPlan::Hpd),
         Just(SchedulerPlan::Htb),
+        Just(SchedulerPlan::Hfsc),
         Just(SchedulerPlan::Cbq),
         (1u64..2_000).prop_map(|micros| SchedulerPlan::Abe(Duration::from_micros(micros))),
         (1u64..15).prop_map(|periods| SchedulerPlan::Slots(periods * GATE.nanos())),

@@ -3,10 +3,10 @@
 use narrows_core::queue::Wire;
 use narrows_core::sched::{
     Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, CsmaCd, CsmaCdConfig, Dcf, DcfConfig, Drr,
-    Fair, Fifo, FlowConfig, FlowId, Flows, Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler,
-    Selection, Served, Server, Waits, Weight, Wf2q,
+    Fair, Fifo, FlowConfig, FlowId, Flows, Gfq, Hfsc, HfscClass, HfscCurve, Hpd, Htb, HtbClass, Kps,
+    Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Waits, Weight, Wf2q,
 };
-use narrows_core::{Bytes, PacketRef, Rate, Seed, Stream, Time};
+use narrows_core::{Bytes, Duration, PacketRef, Rate, Seed, Stream, Time};
 
 /// A scheduler as the tests see it.
 #[derive(Clone, Copy)]
@@ -41,7 +41,15 @@ const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 /// Leaves of trees.
 const LEAVES: u32 = 40;
 
-pub(crate) const ALL: [Kind; 15] = [
+pub(crate) const ALL: [Kind; 16] = [
+    Kind {
+        most: Some(LEAVES),
+        declines: true,
+        weighted: false,
+        lag: None,
+        name: "hfsc",
+        make: || subject(hfsc()),
+    },
     Kind {
         most: Some(LEAVES),
         declines: true,
@@ -175,12 +183,35 @@ pub(crate) fn alike() -> impl Iterator<Item = Kind> {
     let tree = |name, make| Kind { most: Some(8), declines: true, weighted: false, lag: None, name, make };
     let trees = [
         tree("htb", || subject(Htb::new(vec![HtbClass::default(); 8]).expect("in range"))),
+        tree("hfsc", || {
+            let ls = Some(HfscCurve::linear(Rate::from_bits_per_second(1_000_000)));
+            subject(Hfsc::new(vec![HfscClass { ls, ul: ls, ..HfscClass::default() }; 8]).expect("in range"))
+        }),
         tree("cbq", || {
             let classes = vec![CbqClass::default(); 8];
             subject(Cbq::new(Rate::UNLIMITED, Bytes::new(1_000), classes).expect("in range"))
         }),
     ];
-    ALL.into_iter().filter(|kind| !["htb", "cbq", "abe"].contains(&kind.name)).chain(trees)
+    ALL.into_iter().filter(|kind| !["hfsc", "htb", "cbq", "abe"].contains(&kind.name)).chain(trees)
+}
+
+/// A tree of three levels with curves of every shape, some of them limited, some with a guarantee only.
+fn hfsc() -> Hfsc {
+    let rate = |mbit: u32| Rate::from_bits_per_second(u64::from(mbit) * 1_000_000);
+    let curve =
+        |m1, millis, m2| Some(HfscCurve { m1: rate(m1), d: Duration::from_millis(millis), m2: rate(m2) });
+    let root = HfscClass { ls: curve(0, 0, 50), ul: curve(0, 0, 60), ..HfscClass::default() };
+    let inner = HfscClass { parent: Some(0), ls: curve(20, 5, 30), ..HfscClass::default() };
+    let leaf = |n: u32| {
+        let parent = Some(n as usize % 3);
+        match n % 4 {
+            0 => HfscClass { parent, rt: curve(1 + n % 7, 3, 1), ..HfscClass::default() },
+            1 => HfscClass { parent, rt: curve(0, 4, 1), ls: curve(1, 10, 1 + n % 5), ul: None },
+            2 => HfscClass { parent, rt: None, ls: curve(3, 10, 1 + n % 5), ul: curve(4, 2, 2) },
+            _ => HfscClass { parent, rt: None, ls: curve(0, 0, 1 + n % 7), ul: curve(0, 1, 3) },
+        }
+    };
+    Hfsc::new([root, inner, inner].into_iter().chain((0..LEAVES).map(leaf)).collect()).expect("in range")
 }
 
 /// A tree of three levels, with every priority and rates that differ.

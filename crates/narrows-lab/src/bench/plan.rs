@@ -7,8 +7,8 @@ use narrows_core::aqm::{Codel, Pie};
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::{
     Abe, AbeConfig, Cbq, CbqClass, Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Gamma,
-    Gfq, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Per1024, Priority, Qfq, Scheduled,
-    SfqConfig, ShapingError, Store, Tbf, TbfConfig, Wf2q,
+    Gfq, Hfsc, HfscClass, HfscCurve, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Per1024,
+    Priority, Qfq, Scheduled, SfqConfig, ShapingError, Store, Tbf, TbfConfig, Wf2q,
 };
 use narrows_core::{Bytes, Duration, FlowKey, Rate, classify};
 use narrows_plugin::{Loaded, Module, abi};
@@ -37,6 +37,7 @@ pub const BENCHED: &[Algorithm] = &[
     Of(Kind::Abe),
     Of(Kind::Tbf),
     Of(Kind::Htb),
+    Of(Kind::Hfsc),
     Of(Kind::Cbq),
 ];
 
@@ -46,6 +47,7 @@ pub(super) fn most_flows(algorithm: Algorithm) -> Option<u64> {
         Of(Kind::Hpd) => Some(u64::from(Hpd::CLASSES)),
         Of(Kind::Abe) => Some(u64::from(Abe::FLOWS)),
         Of(Kind::Htb) => Some(Htb::MOST as u64 - 1),
+        Of(Kind::Hfsc) => Some(Hfsc::MOST as u64 - 1),
         // It inspects all flows for each packet.
         Of(Kind::Cbq) => Some(128),
         _ => None,
@@ -275,6 +277,7 @@ pub fn run(
         Of(Kind::Abe) => time(workload, packets, &mut PerFlow::join(abe(), workload)?)?,
         Of(Kind::Tbf) => time(workload, packets, &mut Grouped::join(tbf()?, workload, |_| ())?)?,
         Of(Kind::Htb) => time(workload, packets, &mut PerFlow::join(htb(workload)?, workload)?)?,
+        Of(Kind::Hfsc) => time(workload, packets, &mut PerFlow::join(hfsc(workload)?, workload)?)?,
         Of(Kind::Cbq) => time(workload, packets, &mut PerFlow::join(cbq(workload)?, workload)?)?,
         Of(Kind::Plugin) => {
             let scheduler = plugin.ok_or("no module is given")?.scheduler()?;
@@ -322,7 +325,19 @@ fn htb(workload: &Workload) -> Result<Htb, ShapingError> {
     Htb::new(std::iter::once(root).chain(leaves).collect())
 }
 
-/// The same with CBQ: each class borrows from the link.
+/// A leaf for each flow below one inner class, which share by their weights.
+fn hfsc(workload: &Workload) -> Result<Hfsc, ShapingError> {
+    let of = |parent, rate: u64| HfscClass {
+        parent,
+        ls: Some(HfscCurve::linear(Rate::from_bits_per_second(rate))),
+        ..HfscClass::default()
+    };
+    let leaves =
+        workload.configs().map(|(config, _)| of(Some(0), u64::from(config.weight.get()) * 1_000_000));
+    Hfsc::new(std::iter::once(of(None, 1_000_000)).chain(leaves).collect())
+}
+
+/// A leaf for each flow with CBQ: each class borrows from the link.
 fn cbq(workload: &Workload) -> Result<Cbq, ShapingError> {
     let average_packet = Bytes::new(workload.longest().into());
     let leaf = |weight: u32| CbqClass {

@@ -27,6 +27,14 @@ pub(super) fn of(case: &str) -> &'static str {
             "At 100 Mbit/s the kernel cuts each packet's time to whole nanoseconds: over a queue of 1000 packets it gains some \
              nanoseconds on narrows, which carries what is left over."
         }
+        "hfsc-guarantee" => {
+            "The kernel cuts the work at which the curves of two backlogged periods cross to whole bytes, so that a class loses up \
+             to a byte each time it becomes active, until a curve starts anew."
+        }
+        name if name.starts_with("hfsc-") => {
+            "The kernel's HFSC has ticks of 64 ns: the start of a curve and the times on it are cut to whole ticks, while narrows \
+             has nanoseconds and rounds up."
+        }
         "policer" => {
             "For what arrives the kernel counts IP packets, whose link header is gone by then, and so does narrows."
         }

@@ -7,7 +7,7 @@ use narrows_core::model::BelowZero;
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Rate, Time};
 
-use super::{PathExplanation, delay, full_bytes, percent, present_rate, rules};
+use super::{PathExplanation, delay, full_bytes, guarantees, percent, present_rate, rules};
 use crate::direction::Direction;
 use crate::link::{Link, Medium};
 use crate::scenario::Scenario;
@@ -232,6 +232,7 @@ fn queues(direction: &Direction) -> Vec<String> {
     }
     let mut all: Vec<String> = fills_the_whole(direction).into_iter().collect();
     all.extend(beyond_parents(scheduler, present_rate(direction)));
+    all.extend(guarantees::beyond(scheduler, present_rate(direction)));
     for (class, asked) in direction.classes().iter().zip(scheduler.classes()) {
         let whose = format!(" of `{}`", class.name);
         let longest = asked.longest();
@@ -276,22 +277,22 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
     let mut all = Vec::new();
     let bits = |rate: Rate| rate.bits_per_second();
     for (index, class) in classes.iter().enumerate() {
-        let Some(shape) = &class.shape else { continue };
+        let Some(own) = class.shape.and_then(|shape| shape.rate()) else { continue };
         let below = (0..classes.len()).filter(|&other| value::parent(classes, other) == Some(index));
-        let rates = below.filter_map(|other| classes[other].shape.as_ref()).map(|shape| bits(shape.rate()));
+        let rates = below.filter_map(|other| classes[other].shape?.rate()).map(bits);
         let sum = rates.fold(0, u64::saturating_add);
-        if sum > bits(shape.rate()) {
+        if sum > bits(own) {
             all.push(format!(
                 "the classes below `{}` have rates of {} in total, above its own {}: not all can reach their rates",
                 class.name,
                 Rate::from_bits_per_second(sum),
-                shape.rate()
+                own
             ));
         }
         let above = value::parent(classes, index).map(|above| &classes[above]);
         let ceilings = [Some(class), above].map(|class| match class?.shape? {
             ShapedBy::Htb(shape) => Some(shape.ceil()),
-            ShapedBy::Cbq(_) => None,
+            _ => None,
         });
         if let ([Some(own), Some(most)], Some(above)) = (ceilings, above)
             && own > most
@@ -302,8 +303,8 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
             ));
         }
     }
-    let top = classes.iter().filter(|class| class.parent.is_none()).filter_map(|class| class.shape.as_ref());
-    let sum = top.map(|shape| bits(shape.rate())).fold(0, u64::saturating_add);
+    let top = classes.iter().filter(|class| class.parent.is_none());
+    let sum = top.filter_map(|class| class.shape?.rate()).map(bits).fold(0, u64::saturating_add);
     if ![Rate::UNLIMITED, Rate::DOWN].contains(&rate) && sum > bits(rate) {
         all.push(format!(
             "the classes of `{}` have rates of {} in total, above the link's {rate}",

@@ -3,6 +3,7 @@
 use narrows_core::Bytes;
 use narrows_core::sched::{ErrorWidth, Estimator};
 
+use super::hfsc;
 use super::unit::{
     BYTES, ESTIMATOR, GAMMA, MICROS, PACKETS, RATE, SHARE_OF_1024, SIZE, TIME, WEIGHT, missing, rate_of,
     size_of, whole,
@@ -29,11 +30,12 @@ pub(super) struct Kind {
 pub(super) enum Of {
     Htb,
     Cbq,
+    Hfsc,
     Hpd,
 }
 
 /// Their names.
-pub(super) const NAMES: &[&str] = &["htb", "cbq", "hpd"];
+pub(super) const NAMES: &[&str] = &["htb", "cbq", "hfsc", "hpd"];
 
 pub(super) const HTB: Options = Options(&[&[
     Opt::value(&["prio"], "priority", whole::<0, 7>()),
@@ -82,11 +84,25 @@ pub(super) const HPD: Options = Options(&[&[
     Opt::value(&["properr"], "steps", whole::<1, 255>()),
 ]]);
 
+impl Kind {
+    /// As in the kernel, a change of an HFSC class keeps the curves that it does not name; classes of other kinds are
+    /// always given completely.
+    pub(super) fn changed_from(self, before: &Self) -> Self {
+        if self.of != Of::Hfsc {
+            return self;
+        }
+        let mut keys = before.keys.clone();
+        self.keys.iter().for_each(|(key, node)| keys.set(&key.name, node.clone()));
+        Self { keys, ..self }
+    }
+}
+
 pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
     let word = words.take().expect("the caller looked");
     let plain = |of, keys| Kind { of, keys, num: None, is_default: false };
     match word.text {
         "htb" => htb(word, words).map(|keys| plain(Of::Htb, keys)),
+        "hfsc" => hfsc::class(word, words).map(|keys| plain(Of::Hfsc, keys)),
         "cbq" => cbq(words).map(|keys| plain(Of::Cbq, keys)),
         "hpd" => hpd(words),
         "prio" => Err(word

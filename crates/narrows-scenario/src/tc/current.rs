@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::qdisc::USUAL_LIMIT;
 use super::translate::{DIRECT, UNCLASSIFIED};
 use super::u32_match::flower_words as flower;
-use super::{Handle, managed};
+use super::{Handle, hfsc, managed};
 use crate::direction::Direction;
 use crate::netem::{FedDelay, Kind as NetemKind};
 use crate::node::Node;
@@ -184,6 +184,7 @@ fn is_tree(kind: SchedulerKind) -> bool {
         kind,
         SchedulerKind::Htb
             | SchedulerKind::Cbq
+            | SchedulerKind::Hfsc
             | SchedulerKind::Hpd
             | SchedulerKind::Prio
             | SchedulerKind::Tbf
@@ -343,6 +344,7 @@ impl Walk<'_> {
             SchedulerKind::Htb => {
                 format!("r2q 10 default {:#x}", named_default.map_or(0, |at| ids[at].minor))
             }
+            SchedulerKind::Hfsc => default.map_or(String::new(), |at| format!("default {:x}", ids[at].minor)),
             SchedulerKind::Cbq => scheduler.own.get().map(options::cbq).unwrap_or_default(),
             SchedulerKind::Prio => format!("bands {}", ids.len()),
             SchedulerKind::Tbf => {
@@ -360,6 +362,7 @@ impl Walk<'_> {
             _ => String::new(),
         };
         match scheduler.kind {
+            SchedulerKind::Hfsc => self.filters(scheduler, handle, ids),
             SchedulerKind::Htb | SchedulerKind::Cbq => {
                 self.filters(scheduler, handle, ids);
                 if default.is_none() || scheduler.kind == SchedulerKind::Cbq && named_default.is_some() {
@@ -419,6 +422,7 @@ impl Walk<'_> {
             (Some(shape), _) => match shape {
                 ShapedBy::Htb(class) => options::htb_class(class, is_leaf),
                 ShapedBy::Cbq(class) => options::cbq_class(class),
+                ShapedBy::Hfsc(class) => hfsc::shown(class),
             },
             (None, SchedulerKind::Hpd) => {
                 let bound = match self.bound(scheduler, class) {

@@ -2,7 +2,7 @@
 
 use super::command::{Body, Command, Parent};
 use super::filter::Filter;
-use super::{class, qdisc};
+use super::{class, hfsc, qdisc};
 use crate::dialect::text_of;
 use crate::netem::{self, Verb};
 
@@ -79,6 +79,10 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
             0 => "A tree of token buckets. Unclassified packets are not shaped.".into(),
             class => format!("A tree of token buckets. Unclassified packets go to the class {class:x}."),
         }],
+        qdisc::Kind::Hfsc(default) => vec![match default {
+            0 => "A tree of service curves. Unclassified packets are dropped.".into(),
+            class => format!("A tree of service curves. Unclassified packets go to the class {class:x}."),
+        }],
         qdisc::Kind::Cbq(keys) => vec![format!(
             "A tree of classes on a wire of {}, limited to their rates by idle time; the mean packet is {}.",
             text_of(keys, "bandwidth"),
@@ -152,6 +156,7 @@ fn of_class(class: &class::Kind) -> String {
             let lends = if is("isolated") { ", never lends" } else { "" };
             format!("It has {own}, {borrows}{lends}; priority {}.", or("priority", "8"))
         }
+        class::Of::Hfsc => hfsc::explained(keys),
         class::Of::Hpd => {
             let limit = match keys.get("limit") {
                 None => "no limit".to_owned(),

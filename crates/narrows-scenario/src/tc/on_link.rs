@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use super::command::{Command, Parent};
 use super::filter::Filter;
-use super::qdisc::Kind;
+use super::qdisc::{Htb, Kind};
 use super::tree::{Placed, Tree};
 use super::{CurrentConfig, CurrentQdisc, Handle, Script, managed};
 use crate::direction::Direction;
@@ -164,14 +164,15 @@ impl<'a> Link<'a> {
     /// class.
     fn check(&self) -> Result<(), Problem> {
         for qdisc in &self.tree.qdiscs {
-            let shaper = matches!(qdisc.kind, Kind::Htb(_) | Kind::Cbq(_) | Kind::Hpd(_));
             let own = || self.tree.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle);
             let problem = match &qdisc.kind {
-                _ if shaper && own().next().is_none() => {
+                kind if kind.has_class_options() && own().next().is_none() => {
                     Problem::new(format!("`{}` without a class, at {}", qdisc.kind.name(), self.name))
                 }
-                Kind::Htb(htb) if htb.default > 0 && !own().any(|class| class.id.minor == htb.default) => {
-                    let default = Handle { minor: htb.default, ..qdisc.handle };
+                Kind::Htb(Htb { default, .. }) | Kind::Hfsc(default)
+                    if *default > 0 && !own().any(|class| class.id.minor == *default) =>
+                {
+                    let default = Handle { minor: *default, ..qdisc.handle };
                     Problem::new(format!("the default class of {}, {default}, does not exist", qdisc.handle))
                 }
                 _ => continue,

@@ -2,9 +2,9 @@
 
 use narrows_core::queue::Bound;
 
-use super::bucket;
 use super::managed::{DISCIPLINES, Managed};
 use super::unit::{CLASS, RATE, SIZE, missing, whole};
+use super::{bucket, hfsc};
 use crate::dialect::{Follows, Opt, Options, Word, Words, number_of};
 use crate::netem::units;
 use crate::netem::{self};
@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Tbf(Table),
     Htb(Htb),
     Cbq(Table),
+    /// The minor number of the class of packets that no filter matches; 0 drops them.
+    Hfsc(u16),
     Prio(Prio),
     Hpd(Hpd),
     /// A single value of a link's or class's key.
@@ -35,12 +37,18 @@ impl Kind {
         }
     }
 
+    /// Whether its classes are created by commands, with options.
+    pub(super) fn has_class_options(&self) -> bool {
+        matches!(self, Self::Htb(_) | Self::Cbq(_) | Self::Hfsc(_) | Self::Hpd(_))
+    }
+
     /// Its name in tc.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Tbf(_) => "tbf",
             Self::Htb(_) => "htb",
             Self::Cbq(_) => "cbq",
+            Self::Hfsc(_) => "hfsc",
             Self::Prio(_) => "prio",
             Self::Hpd(_) => "hpd",
             Self::Managed(managed) => managed.of.name,
@@ -104,7 +112,7 @@ pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 /// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
-    ["tbf", "htb", "cbq", "prio", "hpd"]
+    ["tbf", "htb", "cbq", "hfsc", "prio", "hpd"]
         .into_iter()
         .chain(managed)
         .chain(["netem", "delay", "ingress"])
@@ -113,7 +121,6 @@ pub(super) fn names() -> Vec<&'static str> {
 
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
-    ("hfsc", "htb, for rates; hpd, for delays"),
     ("drr", "the key `scheduler` of a link, of type `drr`"),
     ("qfq", "the key `scheduler` of a link, of type `qfq`"),
     ("fq", "fq_codel; pacing is the sender's matter"),
@@ -144,6 +151,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "tbf" => Kind::Tbf(bucket::tbf(word, words)?),
         "htb" => htb(words)?,
         "cbq" => cbq(word, words)?,
+        "hfsc" => Kind::Hfsc(hfsc::qdisc(words)?),
         "prio" => prio(words)?,
         "hpd" => hpd(words)?,
         "ingress" => {

@@ -37,10 +37,11 @@ impl Rules {
         }
         collect(tree, root.handle, None, 0, &mut rules.rules);
         rules.default = match &root.kind {
-            qdisc::Kind::Htb(htb) if htb.default > 0 => Some(Handle { minor: htb.default, ..root.handle })
-                .filter(|class| {
+            qdisc::Kind::Htb(qdisc::Htb { default, .. }) | qdisc::Kind::Hfsc(default) if *default > 0 => {
+                Some(Handle { minor: *default, ..root.handle }).filter(|class| {
                     tree.classes.iter().any(|known| known.id == *class) && tree.below(*class).next().is_none()
-                }),
+                })
+            }
             qdisc::Kind::Hpd(_) => tree
                 .classes
                 .iter()

@@ -7,7 +7,7 @@ use super::qdisc::USUAL_LIMIT;
 use super::rules::Rules;
 use super::tree::{Class, Qdisc, Tree};
 use super::unit::rate_of;
-use super::{Handle, bucket, class, qdisc};
+use super::{Handle, bucket, class, hfsc, qdisc};
 use crate::dialect::{number, text_of};
 use crate::keys::kind::text;
 use crate::netem;
@@ -144,14 +144,20 @@ impl Tree {
                 keys.nothing_waits(managed.of.name);
                 Ok(())
             }
-            qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Prio(_) | qdisc::Kind::Hpd(_) => {
+            qdisc::Kind::Htb(_)
+            | qdisc::Kind::Cbq(_)
+            | qdisc::Kind::Hfsc(_)
+            | qdisc::Kind::Prio(_)
+            | qdisc::Kind::Hpd(_) => {
                 let scheduler = self.classful(qdisc, &mut keys.notes)?;
                 keys.put("overhead", text("frame"));
                 if !keys.keys.iter().any(|(key, _)| *key == "queue") {
                     keys.keys.push(("queue", text(USUAL_LIMIT)));
                 }
                 keys.put("scheduler", scheduler);
-                if matches!(qdisc.kind, qdisc::Kind::Prio(_) | qdisc::Kind::Hpd(_)) {
+                let is_limited = matches!(qdisc.kind, qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_))
+                    || matches!(qdisc.kind, qdisc::Kind::Hfsc(_)) && self.is_limited(qdisc);
+                if !is_limited {
                     keys.nothing_waits(qdisc.kind.name());
                 }
                 Ok(())
@@ -282,7 +288,7 @@ impl Tree {
                         names.push(self.called(one.name()));
                     }
                 }
-                if classes.is_empty() && matches!(kind, qdisc::Kind::Hpd(_)) {
+                if classes.is_empty() && matches!(kind, qdisc::Kind::Hpd(_) | qdisc::Kind::Hfsc(_)) {
                     return Err(Problem::new(format!("`{}` without a class", kind.name()))
                         .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
                 }
@@ -359,6 +365,13 @@ impl Tree {
         all
     }
 
+    /// Whether a class of an HFSC tree has an upper limit, or a guarantee and no share: only then does it delay packets
+    /// on a link without a rate.
+    fn is_limited(&self, qdisc: &Qdisc) -> bool {
+        let has = |class: &Class, key: &str| class.kind.keys.get(key).is_some();
+        self.in_order(qdisc).into_iter().any(|class| has(class, "ul") || !has(class, "ls"))
+    }
+
     fn options(&self, class: &Class, qdisc: &Qdisc, table: &mut Table) {
         let keys = &class.kind.keys;
         let rate = rate_of(keys, "rate");
@@ -368,7 +381,10 @@ impl Tree {
             }
             _ => {}
         }
-        add(keys, table);
+        match class.kind.of {
+            class::Of::Hfsc => add(&hfsc::as_written(keys), table),
+            _ => add(keys, table),
+        }
         match (rate, &qdisc.kind) {
             (Some(rate), qdisc::Kind::Htb(qdisc::Htb { rate_to_quantum, .. }))
                 if *rate_to_quantum != 10 && keys.get("quantum").is_none() =>

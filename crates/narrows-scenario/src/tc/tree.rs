@@ -241,7 +241,7 @@ impl Tree {
                 }
                 Ok(class)
             }
-            qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hpd(_) => Err(self.no_class(class)),
+            kind if kind.has_class_options() => Err(self.no_class(class)),
             _ => Err(Problem::new(format!("the discipline {} has no classes", class.qdisc()))
                 .also(&qdisc.span, "put there")),
         }
@@ -333,6 +333,7 @@ impl Tree {
             (&qdisc.kind, kind.of),
             (qdisc::Kind::Htb(_), class::Of::Htb)
                 | (qdisc::Kind::Cbq(_), class::Of::Cbq)
+                | (qdisc::Kind::Hfsc(_), class::Of::Hfsc)
                 | (qdisc::Kind::Hpd(_), class::Of::Hpd)
         );
         if !fits {
@@ -362,7 +363,8 @@ impl Tree {
             (Verb::Change, None) => Err(self.no_class(id)),
             (_, Some(index)) => {
                 self.one_default(id, kind);
-                self.classes[index].kind = kind.clone();
+                let there = &mut self.classes[index];
+                there.kind = kind.clone().changed_from(&there.kind);
                 Ok(())
             }
             (_, None) => {
@@ -475,9 +477,7 @@ impl Tree {
         let qdisc = self.qdisc(class).ok_or_else(|| self.no_qdisc(class))?;
         let there = match &qdisc.kind {
             qdisc::Kind::Prio(prio) => (1..=u16::from(prio.bands)).contains(&class.minor),
-            qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hpd(_) => {
-                self.classes.iter().any(|known| known.id == class)
-            }
+            kind if kind.has_class_options() => self.classes.iter().any(|known| known.id == class),
             _ => true,
         };
         if there { Ok(()) } else { Err(self.no_class(class)) }

@@ -37,6 +37,15 @@ pub(super) const RATE: Unit = Unit {
     show: |node| Some(rate_letters(scenario::rate(node).ok()?)),
 };
 
+/// A rate, or zero.
+pub(super) const SLOPE: Unit = Unit {
+    read: |word, _| {
+        let read = units::rate(word)?;
+        Ok(read.map(|rate| if rate == Rate::DOWN { text("0bit") } else { text(rate) }))
+    },
+    ..RATE
+};
+
 /// A weight written as a rate: the weight is its bytes per second.
 pub(super) const WEIGHT: Unit = Unit {
     read: |word, _| {
@@ -245,7 +254,7 @@ pub(super) fn time_of(table: &Table, key: &str) -> Option<Duration> {
 }
 
 /// A rate with tc's units, `10Mbit`, exactly.
-fn rate_letters(rate: Rate) -> String {
+pub(super) fn rate_letters(rate: Rate) -> String {
     let bits = rate.bits_per_second();
     let units = [(1_000_000_000_000, "Tbit"), (1_000_000_000, "Gbit"), (1_000_000, "Mbit"), (1_000, "Kbit")];
     match units.into_iter().find(|(unit, _)| bits >= *unit && bits.is_multiple_of(*unit)) {

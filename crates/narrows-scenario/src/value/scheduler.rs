@@ -13,6 +13,7 @@ mod csma_cd;
 mod dcf;
 mod delayed;
 mod filter;
+mod hfsc;
 mod hpd;
 mod htb;
 mod kind;
@@ -31,6 +32,7 @@ pub use child::Child;
 pub use class::Class;
 pub use delayed::Delayed;
 pub use filter::Filter;
+pub use hfsc::{HfscClass, ServiceCurve};
 pub use hpd::Hpd;
 pub(crate) use hpd::class_words as hpd_words;
 pub use htb::HtbClass;
@@ -46,7 +48,7 @@ pub(crate) use dcf::RATES as DCF_RATES;
 use kind::Serves;
 pub(crate) use plan::Plan;
 pub(crate) use rows::{all_keys, registry, tables};
-pub(crate) use tree::{depth, parent};
+pub(crate) use tree::{depth, is_leaf, parent};
 
 use narrows_core::Bytes;
 use narrows_core::classify::Identity;
@@ -181,11 +183,12 @@ impl Scheduler {
                 Err(Problem::new(format!("`{name}` has no classes")).help("it serves named classes in order"))
             }
             Division::Classes { classes, .. }
-                if matches!(self.kind, Kind::Htb | Kind::Cbq)
+                if matches!(self.kind, Kind::Htb | Kind::Hfsc | Kind::Cbq)
                     && classes.iter().any(|class| class.shape.is_none()) =>
             {
-                Err(Problem::new(format!("a class of `{name}` has no rate"))
-                    .help("write all of it, with its rates"))
+                let what = if self.kind == Kind::Hfsc { "service curve" } else { "rate" };
+                Err(Problem::new(format!("a class of `{name}` has no {what}"))
+                    .help(format!("write all of it, with its {what}s")))
             }
             _ if let Some(missing) = self.own.missing() => Err(missing),
             Division::Classes { classes, .. } => self.try_it().map_err(|refusal| {
@@ -311,7 +314,13 @@ impl Scheduler {
             Some(Child::Netem(_) | Child::Delayed(_)) => true,
             None => false,
         };
-        self.kind.is_shaper() || self.named().iter().any(inside)
+        // A tree of shares only is work-conserving.
+        let limits = |class: &Class| match class.shape {
+            Some(ShapedBy::Hfsc(class)) => class.ul.is_some() || class.ls().is_none(),
+            _ => true,
+        };
+        let shapes = self.kind.is_shaper() && (self.named().is_empty() || self.named().iter().any(limits));
+        shapes || self.named().iter().any(inside)
     }
 
     /// The feeds of delay lines in its classes, and in those of inner schedulers.
@@ -369,6 +378,7 @@ impl Division {
         if kind.needs_classes() {
             return Err(Problem::new(format!("`{}` has no classes", kind.name())).at(&node.span).help(match kind {
                 Kind::Prio => "add some, in order of priority: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
+                Kind::Hfsc => "add some: classes = [{ name = \"voice\", sc = { umax = \"250 bytes\", dmax = \"5ms\", rate = \"100kbit\" } }, { name = \"rest\", ls = \"1mbit\" }]",
                 _ => "add some: classes = [{ name = \"all\", rate = \"10mbit\" }, { name = \"web\", parent = \"all\", rate = \"4mbit\" }]",
             }));
         }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod hfsc;
 mod managed;
 mod on_link;
 mod show;
@@ -583,10 +584,10 @@ fn what_is_not_understood_is_said_with_its_place() {
             &[],
         ),
         (
-            "tc qdisc add dev eth0 root hfsc default 1\n",
-            "unknown queueing discipline `hfsc`",
-            "hfsc",
-            &["what does its work: htb"],
+            "tc qdisc add dev eth0 root sfb limit 1\n",
+            "unknown queueing discipline `sfb`",
+            "sfb",
+            &["what does its work: fq_codel"],
         ),
         (
             "tc qdisc add dev eth0 root htbb\n",

@@ -32,6 +32,10 @@ fn on_a_run_is_as_in_the_script() {
     let hpd = "tc qdisc add dev d root handle 1: hpd dscp 46 class 1\n\
          tc class add dev d parent 1: hpd num 1 qlen 50 ddp 1\n\
          tc class add dev d parent 1: hpd num 2 default qlen 60 ddp 4 weight 256\n";
+    let hfsc = "tc qdisc add dev d root handle 1: hfsc default 20\n\
+         tc class add dev d parent 1: classid 1:10 hfsc sc m1 2mbit d 10ms m2 1mbit ul m2 4mbit\n\
+         tc class add dev d parent 1: classid 1:20 hfsc ls m2 1mbit\n\
+         tc filter add dev d parent 1: prio 1 u32 match ip dport 80 0xffff flowid 1:10\n";
     let fed = "tc qdisc add dev d root handle 1: netem delay 10ms\ntc qdisc add dev d parent 1:1 handle 2: htb default 1\n\
          tc class add dev d parent 2: classid 2:1 htb rate 1mbit\n";
     for (script, more) in [
@@ -60,6 +64,8 @@ fn on_a_run_is_as_in_the_script() {
         ),
         (hpd, "tc class change dev d classid 1:2 hpd num 2 default qlen 60 ddp 8\n"),
         (fed, "tc qdisc change dev d root netem delay 30ms\n"),
+        (hfsc, "tc class change dev d classid 1:10 hfsc ls m2 3mbit\n"),
+        (hfsc, "tc qdisc change dev d root handle 1: hfsc default 10\n"),
         (fed, "tc class change dev d classid 2:1 htb rate 3mbit\n"),
         (
             "tc qdisc add dev d root netem delay 1ms\n",

@@ -127,6 +127,28 @@ fn trees_show_as_in_tc() {
 }
 
 #[test]
+fn service_curves_show_as_in_tc() {
+    let tree = comes_back(
+        "tc qdisc add dev eth0 root handle 1: hfsc default 20\n\
+         tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 10mbit ul m2 10mbit\n\
+         tc class add dev eth0 parent 1:1 classid 1:10 hfsc rt umax 250b dmax 5ms rate 200kbit ls d 5ms m2 1mbit\n\
+         tc class add dev eth0 parent 1:1 classid 1:20 hfsc sc m1 5mbit d 10ms m2 1mbit\n\
+         tc filter add dev eth0 parent 1: u32 match ip dport 80 0xffff flowid 1:10",
+        &[],
+    );
+    assert_eq!(tree.qdiscs[0].options, "default 20");
+    let options: Vec<&str> = tree.classes.iter().map(|class| class.options.as_str()).collect();
+    assert_eq!(
+        options,
+        [
+            "ls m1 0bit d 0us m2 10Mbit ul m1 0bit d 0us m2 10Mbit",
+            "rt m1 400Kbit d 5ms m2 200Kbit ls m1 0bit d 5ms m2 1Mbit",
+            "sc m1 5Mbit d 10ms m2 1Mbit",
+        ]
+    );
+}
+
+#[test]
 fn other_trees_show_as_in_tc() {
     let tree = comes_back(
         "tc qdisc add dev eth0 root handle 1: cbq bandwidth 10mbit avpkt 1000\n\

@@ -4,9 +4,9 @@ use narrows_core::classify::{Classifier, Condition, FlowHash, Identity};
 use narrows_core::netem::{self, Chance, Netem, Share};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
-    self, Abe, AbeConfig, Cbq, CbqClass, Class, Drr, ErrorWidth, Estimator, Fair, FlowConfig, Gfq, Hpd,
-    HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig,
-    Weight, Wf2q,
+    self, Abe, AbeConfig, Cbq, CbqClass, Class, Drr, ErrorWidth, Estimator, Fair, FlowConfig, Gfq, Hfsc,
+    HfscClass, HfscCurve, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Priority, Qfq, Scheduled,
+    Scheduler, Store, TbfConfig, Weight, Wf2q,
 };
 use narrows_core::{Bytes, DelayQueue, Duration, NetemQueue, Order, Probability, Rate, Seed, model};
 
@@ -33,6 +33,8 @@ pub(crate) enum SchedulerPlan {
     Hpd,
     /// A tree of three levels, some of it oversubscribed.
     Htb,
+    /// The same with curves of two pieces.
+    Hfsc,
     /// The same with a class of each kind.
     Cbq,
     /// Two plain classes, by length; green may wait so long.
@@ -66,6 +68,7 @@ impl QueuePlan {
                 SchedulerPlan::Fair => classes(Fair::new(Bytes::new(700)), bound, overload, limits),
                 SchedulerPlan::Hpd => classes(hpd(), bound, overload, limits),
                 SchedulerPlan::Htb => classes(htb(), bound, overload, limits),
+                SchedulerPlan::Hfsc => classes(hfsc(), bound, overload, limits),
                 SchedulerPlan::Cbq => classes(cbq(), bound, overload, limits),
                 SchedulerPlan::Abe(max_delay) => abe(max_delay, bound, limits),
                 SchedulerPlan::Slots(nanos) => {
@@ -129,6 +132,20 @@ fn htb() -> Htb {
     let mut classes = vec![class(60, 60, None, 0), class(10, 40, Some(0), 0)];
     classes.extend(LEAVES.map(|(rate, parent, priority)| class(rate, rate * 2, Some(parent), priority)));
     Htb::new(classes).expect("in range")
+}
+
+fn hfsc() -> Hfsc {
+    let curve = |m1, m2| Some(HfscCurve { m1: mbit(m1), d: Duration::from_millis(2), m2: mbit(m2) });
+    let inner = |parent, rate| HfscClass { parent, ls: curve(0, rate), ul: curve(rate, rate), rt: None };
+    let mut classes = vec![inner(None, 60), inner(Some(0), 10)];
+    classes.extend(LEAVES.map(|(rate, parent, priority)| HfscClass {
+        parent: Some(parent),
+        rt: curve(rate * u64::from(priority) * 2, rate).filter(|_| rate < 50),
+        ls: curve(rate, rate * 2).filter(|_| rate > 1),
+        ul: curve(0, rate).filter(|_| rate == 5),
+    }));
+    // A leaf has at least one curve: those of 1 Mbit/s have a guarantee, that of 50 a share.
+    Hfsc::new(classes).expect("in range")
 }
 
 fn cbq() -> Cbq {

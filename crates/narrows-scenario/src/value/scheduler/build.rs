@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Abe, Cbq, CbqClass, CsmaCd, Dcf, FlowConfig, Hpd, HtbClass, Overload, Peak, Scheduled,
+    self, Abe, Cbq, CbqClass, CsmaCd, Dcf, FlowConfig, HfscClass, Hpd, HtbClass, Overload, Peak, Scheduled,
     ShapingError, Store, TbfConfig, Weight,
 };
 use narrows_core::{NetemQueue, Seed, Stream};
@@ -231,7 +231,21 @@ impl Scheduler {
                 quantum: shape.quantum(),
                 mpu: shape.mpu,
             }),
-            ShapedBy::Cbq(_) => None,
+            _ => None,
+        };
+        classes.iter().enumerate().filter_map(one).collect()
+    }
+
+    pub(super) fn hfsc_classes(&self) -> Vec<HfscClass> {
+        let classes = self.named();
+        let one = |(index, class): (usize, &Class)| match class.shape? {
+            ShapedBy::Hfsc(shape) => Some(HfscClass {
+                parent: tree::parent(classes, index),
+                rt: shape.rt().map(|curve| curve.pieces()),
+                ls: shape.ls().map(|curve| curve.pieces()),
+                ul: shape.ul.map(|curve| curve.pieces()),
+            }),
+            _ => None,
         };
         classes.iter().enumerate().filter_map(one).collect()
     }
@@ -256,7 +270,7 @@ impl Scheduler {
                 ewma: shape.ewma,
                 mpu: shape.mpu,
             }),
-            ShapedBy::Htb(_) => None,
+            _ => None,
         };
         classes.iter().enumerate().filter_map(one).collect()
     }

@@ -248,6 +248,7 @@ impl Class {
                     Kind::Prio => "its classes are bands in order: the first goes before all others",
                     Kind::Dcf | Kind::CsmaCd => "its classes are stations, which all contend alike",
                     Kind::Hpd => "it keeps delays in proportion: set `ddp`; the smallest is served best",
+                    Kind::Hfsc => "its classes share by their curves: `ls`",
                     Kind::Htb => "its classes share by their rates, priorities and quanta",
                     _ => "it sends first in, first out",
                 },

@@ -9,6 +9,7 @@ use narrows_core::sched::{
 use narrows_core::{Bytes, sched};
 
 use super::cbq::CbqClass;
+use super::hfsc::HfscClass;
 use super::htb::HtbClass;
 use super::own::{OwnParameters, SchedulerParameters};
 use super::plan::{Plan, Refusal};
@@ -150,6 +151,7 @@ schedulers! {
     Plugin "plugin" "a scheduler loaded from a WebAssembly module" ClassesOrFlows, |it, plan| it.assemble(it.plugin().scheduler()?, plan), weights(), longest(), own::<super::Plugin>();
     Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), own::<Tbf>();
     Htb "htb" "a tree of token buckets that borrow from their parents" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
+    Hfsc "hfsc" "a tree of service curves: guarantees, shares and limits" Classes, |it, plan| it.assemble(sched::Hfsc::new(it.hfsc_classes())?, plan), class_keys::<HfscClass>();
     Cbq "cbq" "a tree of classes, limited to their rates by idle time" Classes, |it, plan| it.assemble(it.cbq()?, plan), own::<super::Cbq>(), class_keys::<CbqClass>();
 }
 
@@ -176,18 +178,18 @@ impl Kind {
 
     /// Whether it shapes: delays packets to rates of its own.
     pub fn is_shaper(self) -> bool {
-        matches!(self, Self::Tbf | Self::Htb | Self::Cbq)
+        matches!(self, Self::Tbf | Self::Htb | Self::Hfsc | Self::Cbq)
     }
 
     /// Whether classes must be named because it has no default classes.
     pub(crate) fn needs_classes(self) -> bool {
-        matches!(self, Self::Prio | Self::Htb | Self::Cbq)
+        matches!(self, Self::Prio | Self::Htb | Self::Hfsc | Self::Cbq)
     }
 
     /// Whether its name alone is a complete setting.
     pub(crate) fn is_enough_by_name(self) -> bool {
         // `prio` is, for the queues of a pipe.
-        !matches!(self, Self::Tbf | Self::Htb | Self::Cbq | Self::Plugin)
+        !matches!(self, Self::Tbf | Self::Htb | Self::Hfsc | Self::Cbq | Self::Plugin)
     }
 
     /// All names.

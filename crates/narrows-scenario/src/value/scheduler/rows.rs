@@ -4,6 +4,7 @@
 use narrows_core::classify::Identity;
 use serde_json::{Value as Json, json};
 
+use super::hfsc::CurveParts;
 use super::kind::{Kind, Serves};
 use super::{Class, Division, Filter, IDENTITIES, MOST_FLOWS, Scheduler, class, hpd};
 use crate::keys::kind::{ByHand, Choice, Given, Integer, Text, text};
@@ -239,6 +240,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         tables.push((about.class_table, (about.class_keys)()));
     }
     tables.retain(|(_, keys)| !keys.is_empty());
+    tables.push(("service-curve", keys::keys::<CurveParts>()));
     tables.extend(hpd::tables());
     tables
 }

@@ -3,6 +3,7 @@
 use narrows_core::Rate;
 
 use super::cbq::CbqClass;
+use super::hfsc::HfscClass;
 use super::htb::HtbClass;
 use super::kind::Kind;
 use crate::keys::Parameters;
@@ -14,6 +15,8 @@ pub enum ShapedBy {
     Htb(HtbClass),
     /// Idle times.
     Cbq(CbqClass),
+    /// Service curves.
+    Hfsc(HfscClass),
 }
 
 impl ShapedBy {
@@ -22,6 +25,7 @@ impl ShapedBy {
         match kind {
             Kind::Htb => Some(Self::Htb(HtbClass::default())),
             Kind::Cbq => Some(Self::Cbq(CbqClass::default())),
+            Kind::Hfsc => Some(Self::Hfsc(HfscClass::default())),
             _ => None,
         }
     }
@@ -30,6 +34,7 @@ impl ShapedBy {
         match self {
             Self::Htb(class) => class,
             Self::Cbq(class) => class,
+            Self::Hfsc(class) => class,
         }
     }
 
@@ -37,14 +42,16 @@ impl ShapedBy {
         match self {
             Self::Htb(class) => class,
             Self::Cbq(class) => class,
+            Self::Hfsc(class) => class,
         }
     }
 
-    /// The configured rate.
-    pub fn rate(&self) -> Rate {
+    /// The configured rate; `None` for service curves.
+    pub fn rate(&self) -> Option<Rate> {
         match self {
-            Self::Htb(class) => class.rate,
-            Self::Cbq(class) => class.rate,
+            Self::Htb(class) => Some(class.rate),
+            Self::Cbq(class) => Some(class.rate),
+            Self::Hfsc(_) => None,
         }
     }
 
@@ -53,6 +60,7 @@ impl ShapedBy {
         match self {
             Self::Htb(class) => class.effective(is_leaf),
             Self::Cbq(class) => class.effective(is_leaf),
+            Self::Hfsc(class) => class.effective(is_leaf),
         }
     }
 }
