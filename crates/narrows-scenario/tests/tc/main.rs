@@ -602,7 +602,6 @@ fn what_is_not_understood_is_said_with_its_place() {
             "$DEV",
             &["set it above, as in: DEV=eth0"],
         ),
-        ("ip link set eth0 up\n", "there is no command of tc", "", &[]),
         ("tc clas add dev eth0\n", "the kind of the class is missing", "clas", &[]),
         ("tc klass add dev eth0\n", "`klass` is not understood", "klass", &["did you mean `class`?"]),
     ] {
