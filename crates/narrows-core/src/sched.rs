@@ -69,6 +69,7 @@ use core::fmt;
 use crate::counters::DropReason;
 use crate::queue::{Bound, Wire};
 use crate::time::Time;
+use crate::units::Bytes;
 
 /// Decides which flow sends next.
 ///
@@ -232,10 +233,12 @@ pub struct FlowConfig {
     pub longest: u32,
     /// The band, for strict priorities: lower bands are served first.
     pub band: u32,
+    /// The bytes per turn, for schedulers that serve in turns. `None`: in proportion to the weight.
+    pub quantum: Option<Bytes>,
 }
 
 impl Default for FlowConfig {
     fn default() -> Self {
-        Self { weight: Weight::ONE, longest: 1500, band: 0 }
+        Self { weight: Weight::ONE, longest: 1500, band: 0, quantum: None }
     }
 }

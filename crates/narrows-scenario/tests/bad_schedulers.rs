@@ -321,6 +321,31 @@ fn weights() {
 }
 
 #[test]
+fn quanta_of_classes() {
+    classes_fail(
+        &["{ name = \"a\", weight = 2, quantum = \"3000 bytes\" }"],
+        "both `weight` and `quantum` in one class",
+        "7:27",
+        "",
+        &["a turn is `weight` times the scheduler's quantum, or `quantum` bytes: use one of them"],
+    );
+    classes_fail(
+        &["{ name = \"a\", quantum = \"0 bytes\" }"],
+        "found `\"0 bytes\"`, expected a quantum from 1 byte to 1 GiB",
+        "7:25",
+        ".quantum",
+        &[],
+    );
+    fails(
+        "rate = \"1mbit\"\nscheduler = { type = \"qfq\", classes = [\n{ name = \"a\", quantum = \"3000 bytes\" }] }",
+        "`qfq` does not use `quantum`",
+        "8:15",
+        ".scheduler.classes",
+        &["only `drr` gives each class turns of so many bytes"],
+    );
+}
+
+#[test]
 fn classes_that_no_packet_gets_to() {
     classes_fail(
         &[

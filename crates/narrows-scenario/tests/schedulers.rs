@@ -201,6 +201,36 @@ fn a_part_of_a_queue_keeps_the_others() {
     assert_eq!((managed(&scenario).as_str(), down(&scenario).bound()), ("", Bound::Packets(9)));
 }
 
+/// In bytes, instead of weights; `set` replaces the one by the other, and the scheduler stays.
+#[test]
+fn classes_of_drr_may_have_quanta() {
+    let quanta = "rate = \"9mbit\"\nscheduler = { type = \"drr\", quantum = \"1000 bytes\", classes = [\n\
+         { name = \"a\", quantum = \"2500 bytes\", match = { dscp = \"ef\" } },\n\
+         { name = \"b\", weight = 2, match = { dscp = \"va\" } },\n{ name = \"c\", quantum = \"1 byte\" } ] }";
+    let mut scenario = link(quanta);
+    let text = scenario.explain().to_string();
+    for line in
+        ["quantum 2500 of 4501 bytes: 55.5 %, 5mbit", "quantum 2000 of 4501 bytes", "quantum 1 of 4501 bytes"]
+    {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let change = |scenario: &mut Scenario, text: &str| {
+        let changes = scenario.assign(text).unwrap_or_else(|error| panic!("{error}"));
+        changes.into_iter().map(|(_, change)| format!("{change:?}")).collect::<Vec<_>>()
+    };
+    let found = change(&mut scenario, "access.down.scheduler.a.quantum=3000 bytes");
+    assert_eq!(found, ["Class { class: 0, settings: Quantum(Bytes(3000)) }"]);
+    let found = change(&mut scenario, "access.down.scheduler.a.weight=4");
+    assert_eq!(found, ["Weight { class: 0, weight: Weight(4) }"]);
+    let found = change(&mut scenario, "access.down.scheduler.a.quantum=4000 bytes");
+    assert_eq!(found, ["Class { class: 0, settings: Quantum(Bytes(4000)) }"]);
+    let written = scenario.to_toml();
+    assert!(Scenario::parse(&written, "net.toml").unwrap() == scenario, "{written}");
+    let found = change(&mut scenario, "access.down.scheduler.type=wf2q+");
+    assert_eq!(found.len(), 1);
+    assert!(!scenario.to_toml().contains("quantum = \"4000"), "{}", scenario.to_toml());
+}
+
 #[test]
 fn another_scheduler_with_the_same_classes() {
     let scenario = link(CLASSES);

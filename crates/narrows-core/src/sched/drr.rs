@@ -9,6 +9,8 @@
 //! quantum_i = weight_i · base
 //! ```
 //!
+//! A flow may instead have a quantum of its own, in bytes, as in Linux's sch_drr.
+//!
 //! Between turns a backlogged flow's deficit is below its longest packet. So in any m turns it sends m·quantum_i
 //! bytes, give or take its longest packet (Lemma 2 there). The numbers of turns of two flows that are backlogged all
 //! the time differ by less than two, and
@@ -47,7 +49,7 @@
 //! ```
 
 use crate::sched::list::{Linked, Links, List};
-use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::sched::{ClassSettings, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
 use crate::time::Time;
 use crate::units::Bytes;
 
@@ -82,18 +84,17 @@ impl Linked for DrrFlow {
 }
 
 impl Drr {
-    /// The maximum base. The minimum is one byte.
+    /// The maximum base, and the maximum quantum of a flow's own. The minimum is one byte.
     pub const MOST: Bytes = Bytes::new(1 << 30);
 
     /// `quantum` is the base: the bytes, from the network header on, that a flow of weight 1 may send per turn.
     /// Values outside 1 to [`Drr::MOST`] are clamped. Any weight is accepted.
     pub fn new(quantum: Bytes) -> Self {
-        let base = quantum.get().clamp(1, Self::MOST.get()) as i64;
-        Self { base, active: List::default(), count: 0, granted: false }
+        Self { base: clamped(quantum), active: List::default(), count: 0, granted: false }
     }
 
     fn quantum(&self, weight: Weight) -> i64 {
-        self.base * i64::from(weight.get()) // below 2³⁰ · 2³²
+        self.base * i64::from(weight.get()) // at most 2³⁰ · 2³²
     }
 
     fn deactivate(&mut self, flow: FlowId, flows: &mut Flows<DrrFlow>) {
@@ -133,12 +134,17 @@ impl Drr {
     }
 }
 
+/// A quantum within its limits.
+fn clamped(quantum: Bytes) -> i64 {
+    quantum.get().clamp(1, Drr::MOST.get()) as i64
+}
+
 impl Scheduler for Drr {
     type Flow = DrrFlow;
     const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, flow: FlowConfig) -> Result<DrrFlow, Refused> {
-        let quantum = self.quantum(flow.weight);
+        let quantum = flow.quantum.map_or_else(|| self.quantum(flow.weight), clamped);
         Ok(DrrFlow { links: Links::default(), deficit: 0, quantum, active: false })
     }
 
@@ -153,6 +159,19 @@ impl Scheduler for Drr {
         flows: &mut Flows<DrrFlow>,
     ) -> Result<(), Refused> {
         flows[flow].quantum = self.quantum(weight);
+        Ok(())
+    }
+
+    /// Takes effect at the flow's next turn.
+    fn set_class(
+        &mut self,
+        _now: Time,
+        flow: FlowId,
+        settings: ClassSettings,
+        flows: &mut Flows<DrrFlow>,
+    ) -> Result<(), Refused> {
+        let ClassSettings::Quantum(quantum) = settings else { return Err(Refused::NoSettings) };
+        flows[flow].quantum = clamped(quantum);
         Ok(())
     }
 

@@ -170,8 +170,14 @@ impl Direction {
             }
         }
         if !other_kind && let (Some(now), Some(then)) = (&self.scheduler, &before.scheduler) {
-            let classes = now.classes().into_iter().zip(then.classes()).enumerate();
-            for (class, (now, _)) in classes.filter(|(_, (now, then))| now.hpd != then.hpd) {
+            let classes = || now.classes().into_iter().zip(then.classes()).enumerate();
+            for (class, (now, _)) in classes().filter(|(_, (now, then))| now.quantum != then.quantum) {
+                let settings = now.quantum.map(ClassSettings::Quantum);
+                settings
+                    .into_iter()
+                    .for_each(|settings| differs(true, &|| Change::Class { class, settings }));
+            }
+            for (class, (now, _)) in classes().filter(|(_, (now, then))| now.hpd != then.hpd) {
                 let settings = ClassSettings::Delay(now.hpd);
                 differs(true, &|| Change::Class { class, settings });
             }

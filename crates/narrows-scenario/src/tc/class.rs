@@ -4,8 +4,8 @@ use narrows_core::Bytes;
 use narrows_core::sched::{ErrorWidth, Estimator};
 
 use super::unit::{
-    BYTES, ESTIMATOR, GAMMA, MICROS, PACKETS, RATE, SHARE_OF_1024, SIZE, TIME, WEIGHT, missing, rate_of,
-    size_of, whole,
+    BYTES, ESTIMATOR, GAMMA, MICROS, PACKET, PACKETS, QUANTUM, RATE, SHARE_OF_1024, SIZE, TIME, WEIGHT,
+    missing, rate_of, size_of, whole,
 };
 use crate::dialect::{Follows, Opt, Options, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
@@ -30,10 +30,12 @@ pub(super) enum Of {
     Htb,
     Cbq,
     Hpd,
+    Drr,
+    Qfq,
 }
 
 /// Their names.
-pub(super) const NAMES: &[&str] = &["htb", "cbq", "hpd"];
+pub(super) const NAMES: &[&str] = &["htb", "cbq", "hpd", "drr", "qfq"];
 
 pub(super) const HTB: Options = Options(&[&[
     Opt::value(&["prio"], "priority", whole::<0, 7>()),
@@ -82,6 +84,24 @@ pub(super) const HPD: Options = Options(&[&[
     Opt::value(&["properr"], "steps", whole::<1, 255>()),
 ]]);
 
+pub(super) const DRR: Options = Options(&[&[Opt::value(&["quantum"], "quantum", QUANTUM)]]);
+
+pub(super) const QFQ: Options = Options(&[&[
+    Opt::value(&["weight"], "weight", whole::<1, 1024>()),
+    Opt::value(&["maxpkt"], "longest", PACKET),
+]]);
+
+impl Kind {
+    /// The class after a change to it: the kernel's `drr` keeps a quantum that is not given. All others get
+    /// all options each time.
+    pub(super) fn changed_from(self, before: &Self) -> Self {
+        match self.of {
+            Of::Drr if self.keys.get("quantum").is_none() => before.clone(),
+            _ => self,
+        }
+    }
+}
+
 pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
     let word = words.take().expect("the caller looked");
     let plain = |of, keys| Kind { of, keys, num: None, is_default: false };
@@ -89,6 +109,8 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "htb" => htb(word, words).map(|keys| plain(Of::Htb, keys)),
         "cbq" => cbq(words).map(|keys| plain(Of::Cbq, keys)),
         "hpd" => hpd(words),
+        "drr" => DRR.read_all("drr", words).map(|keys| plain(Of::Drr, keys)),
+        "qfq" => QFQ.read_all("qfq", words).map(|keys| plain(Of::Qfq, keys)),
         "prio" => Err(word
             .problem("`prio` creates its classes itself: its bands")
             .help("the first is 1:1 for the discipline 1:")),

@@ -2,6 +2,7 @@
 
 use super::command::{Body, Command, Parent};
 use super::filter::Filter;
+use super::translate::FRAME;
 use super::{class, qdisc};
 use crate::dialect::text_of;
 use crate::netem::{self, Verb};
@@ -106,6 +107,14 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
             }
             words
         }
+        qdisc::Kind::Drr => vec![
+            "Classes that take turns of so many bytes each: deficit round robin. Unclassified packets are dropped."
+                .into(),
+        ],
+        qdisc::Kind::Qfq => vec![
+            "Classes that share in proportion to their weights: quick fair queueing. Unclassified packets are dropped."
+                .into(),
+        ],
         qdisc::Kind::Managed(managed) => {
             [managed.words()].into_iter().chain(managed.remarks.iter().cloned()).collect()
         }
@@ -152,6 +161,12 @@ fn of_class(class: &class::Kind) -> String {
             let lends = if is("isolated") { ", never lends" } else { "" };
             format!("It has {own}, {borrows}{lends}; priority {}.", or("priority", "8"))
         }
+        class::Of::Drr => format!("It sends {} per turn.", or("quantum", &FRAME.to_string())),
+        class::Of::Qfq => format!(
+            "Weight {}, packets of up to {} expected.",
+            or("weight", "1"),
+            or("longest", "1500 bytes")
+        ),
         class::Of::Hpd => {
             let limit = match keys.get("limit") {
                 None => "no limit".to_owned(),

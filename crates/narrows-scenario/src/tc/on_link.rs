@@ -15,7 +15,7 @@ use super::{CurrentConfig, CurrentQdisc, Handle, Script, managed};
 use crate::direction::Direction;
 use crate::netem::{self, Verb};
 use crate::problem::{Found, Problem};
-use crate::value::SchedulerKind;
+use crate::value::{Match, SchedulerKind};
 use crate::{Scenario, ScenarioError};
 
 /// A link that commands change.
@@ -150,7 +150,7 @@ impl<'a> Link<'a> {
                 parent: Handle::from_text(&filter.parent).unwrap_or(Handle::ROOT),
                 filter: Filter {
                     prio: filter.pref,
-                    matches: Some(filter.matches.clone()),
+                    matches: Some(filter.matches.clone()).filter(|all| *all != Match::default()),
                     class: Handle::from_text(&filter.class),
                     police: None,
                 },
@@ -163,10 +163,9 @@ impl<'a> Link<'a> {
     /// class.
     fn check(&self) -> Result<(), Problem> {
         for qdisc in &self.tree.qdiscs {
-            let shaper = matches!(qdisc.kind, Kind::Htb(_) | Kind::Cbq(_) | Kind::Hpd(_));
             let own = || self.tree.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle);
             let problem = match &qdisc.kind {
-                _ if shaper && own().next().is_none() => {
+                kind if kind.has_classes() && own().next().is_none() => {
                     Problem::new(format!("`{}` without a class, at {}", qdisc.kind.name(), self.name))
                 }
                 Kind::Htb(htb) if htb.default > 0 && !own().any(|class| class.id.minor == htb.default) => {

@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Cbq(Table),
     Prio(Prio),
     Hpd(Hpd),
+    Drr,
+    Qfq,
     /// A single value of a link's or class's key.
     Managed(Managed),
     Netem(Box<netem::Qdisc>),
@@ -29,10 +31,15 @@ impl Kind {
     /// Whether the kernel can change its options.
     pub(super) fn changes(&self) -> bool {
         match self {
-            Self::Htb(_) | Self::Cbq(_) => false,
+            Self::Htb(_) | Self::Cbq(_) | Self::Drr | Self::Qfq => false,
             Self::Managed(managed) => managed.changes(),
             _ => true,
         }
+    }
+
+    /// Whether its classes are those that `tc class` adds to it.
+    pub(super) fn has_classes(&self) -> bool {
+        matches!(self, Self::Htb(_) | Self::Cbq(_) | Self::Hpd(_) | Self::Drr | Self::Qfq)
     }
 
     /// Its name in tc.
@@ -43,6 +50,8 @@ impl Kind {
             Self::Cbq(_) => "cbq",
             Self::Prio(_) => "prio",
             Self::Hpd(_) => "hpd",
+            Self::Drr => "drr",
+            Self::Qfq => "qfq",
             Self::Managed(managed) => managed.of.name,
             Self::Netem(netem) => match netem.kind {
                 netem::Kind::Netem(_) => "netem",
@@ -104,7 +113,7 @@ pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 /// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
-    ["tbf", "htb", "cbq", "prio", "hpd"]
+    ["tbf", "htb", "cbq", "prio", "hpd", "drr", "qfq"]
         .into_iter()
         .chain(managed)
         .chain(["netem", "delay", "ingress"])
@@ -114,8 +123,6 @@ pub(super) fn names() -> Vec<&'static str> {
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
     ("hfsc", "htb, for rates; hpd, for delays"),
-    ("drr", "the key `scheduler` of a link, of type `drr`"),
-    ("qfq", "the key `scheduler` of a link, of type `qfq`"),
     ("fq", "fq_codel; pacing is the sender's matter"),
     ("cake", "fq_codel below tbf or htb"),
     ("mq", "a link has one queue: leave it out"),
@@ -146,6 +153,8 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "cbq" => cbq(word, words)?,
         "prio" => prio(words)?,
         "hpd" => hpd(words)?,
+        "drr" => Kind::Drr,
+        "qfq" => Kind::Qfq,
         "ingress" => {
             words.take_if("----------------");
             Kind::Ingress

@@ -36,6 +36,8 @@ struct Draft {
 
 /// The class for packets that `htb` would send unshaped.
 pub(super) const DIRECT: &str = "direct";
+/// A frame of the default MTU: the default quantum.
+pub(super) const FRAME: Bytes = Bytes::new(1514);
 /// The class for packets that `cbq` would keep at its root.
 pub(super) const UNCLASSIFIED: &str = "unclassified";
 
@@ -124,14 +126,19 @@ impl Tree {
                 keys.nothing_waits(managed.of.name);
                 Ok(())
             }
-            qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Prio(_) | qdisc::Kind::Hpd(_) => {
+            qdisc::Kind::Htb(_)
+            | qdisc::Kind::Cbq(_)
+            | qdisc::Kind::Prio(_)
+            | qdisc::Kind::Hpd(_)
+            | qdisc::Kind::Drr
+            | qdisc::Kind::Qfq => {
                 let scheduler = self.classful(qdisc, &mut keys.notes)?;
                 keys.put("overhead", text("frame"));
                 if !keys.keys.iter().any(|(key, _)| *key == "queue") {
                     keys.keys.push(("queue", text(USUAL_LIMIT)));
                 }
                 keys.put("scheduler", scheduler);
-                if matches!(qdisc.kind, qdisc::Kind::Prio(_) | qdisc::Kind::Hpd(_)) {
+                if !matches!(qdisc.kind, qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_)) {
                     keys.nothing_waits(qdisc.kind.name());
                 }
                 Ok(())
@@ -262,7 +269,9 @@ impl Tree {
                         names.push(self.called(one.name()));
                     }
                 }
-                if classes.is_empty() && matches!(kind, qdisc::Kind::Hpd(_)) {
+                if classes.is_empty()
+                    && matches!(kind, qdisc::Kind::Hpd(_) | qdisc::Kind::Drr | qdisc::Kind::Qfq)
+                {
                     return Err(Problem::new(format!("`{}` without a class", kind.name()))
                         .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
                 }
@@ -346,6 +355,7 @@ impl Tree {
             (class::Of::Cbq, qdisc::Kind::Cbq(cbq)) if rate.is_none() => {
                 cbq.get("bandwidth").into_iter().for_each(|rate| table.put("rate", rate.value.clone()));
             }
+            (class::Of::Drr, _) if keys.get("quantum").is_none() => table.put("quantum", text(FRAME)),
             _ => {}
         }
         add(keys, table);

@@ -241,7 +241,7 @@ impl Tree {
                 }
                 Ok(class)
             }
-            qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hpd(_) => Err(self.no_class(class)),
+            kind if kind.has_classes() => Err(self.no_class(class)),
             _ => Err(Problem::new(format!("the discipline {} has no classes", class.qdisc()))
                 .also(&qdisc.span, "put there")),
         }
@@ -334,6 +334,8 @@ impl Tree {
             (qdisc::Kind::Htb(_), class::Of::Htb)
                 | (qdisc::Kind::Cbq(_), class::Of::Cbq)
                 | (qdisc::Kind::Hpd(_), class::Of::Hpd)
+                | (qdisc::Kind::Drr, class::Of::Drr)
+                | (qdisc::Kind::Qfq, class::Of::Qfq)
         );
         if !fits {
             return Err(Problem::new(format!(
@@ -362,13 +364,22 @@ impl Tree {
             (Verb::Change, None) => Err(self.no_class(id)),
             (_, Some(index)) => {
                 self.one_default(id, kind);
-                self.classes[index].kind = kind.clone();
+                let there = &mut self.classes[index].kind;
+                *there = kind.clone().changed_from(there);
                 Ok(())
             }
             (_, None) => {
                 let above = self.classes.iter().any(|class| class.id == parent);
                 if parent.minor > 0 && !above {
                     return Err(self.no_class(parent));
+                }
+                if parent.minor > 0 && matches!(qdisc.kind, qdisc::Kind::Drr | qdisc::Kind::Qfq) {
+                    return Err(Problem::new(format!(
+                        "`{}` has no classes within classes",
+                        qdisc.kind.name()
+                    ))
+                    .also(&qdisc.span, "put there")
+                    .help(format!("put the class below the discipline, as in: parent {}", qdisc.handle)));
                 }
                 if let Some(child) = self.child(parent) {
                     return Err(Problem::new(format!("the class {parent} holds a discipline"))
@@ -471,9 +482,7 @@ impl Tree {
         let qdisc = self.qdisc(class).ok_or_else(|| self.no_qdisc(class))?;
         let there = match &qdisc.kind {
             qdisc::Kind::Prio(prio) => (1..=u16::from(prio.bands)).contains(&class.minor),
-            qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hpd(_) => {
-                self.classes.iter().any(|known| known.id == class)
-            }
+            kind if kind.has_classes() => self.classes.iter().any(|known| known.id == class),
             _ => true,
         };
         if there { Ok(()) } else { Err(self.no_class(class)) }

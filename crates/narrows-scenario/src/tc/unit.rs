@@ -64,6 +64,26 @@ pub(super) const SIZE: Unit = Unit {
 pub(super) const BYTES: Unit =
     Unit { show: |node| Some(scenario::size(node).ok()?.get().to_string()), ..SIZE };
 
+/// A quantum, of one byte or more.
+pub(super) const QUANTUM: Unit = Unit {
+    read: |word, option| match (SIZE.read)(word, option)? {
+        read if dialect::is_zero(&read.value) => Err(word.problem("a quantum of zero, which sends nothing")),
+        read => Ok(read),
+    },
+    ..SIZE
+};
+
+/// The longest packet of a class of `qfq`, a number of bytes without a unit. A scenario's range ends one byte below
+/// the kernel's.
+pub(super) const PACKET: Unit = Unit {
+    what: "a number of bytes",
+    read: |word, _| {
+        let bytes = units::integer(word, "a length in bytes", 512, 65_536)? as u64;
+        Ok(Read::plain(text(Bytes::new(bytes.min(65_535)))))
+    },
+    ..BYTES
+};
+
 /// A limit in packets; tc prints `limit 100p`.
 pub(super) const LIMIT: Unit = Unit {
     what: "a number of packets",

@@ -199,9 +199,17 @@ impl Scheduler {
         }
     }
 
-    /// The effective weight of a class, if the algorithm uses weights.
+    /// The effective weight of a class, if the algorithm uses weights and the class has no quantum instead.
     pub(crate) fn weight(&self, class: &Class) -> Option<Weight> {
-        self.kind.about().weights.then_some(class.weight.unwrap_or(Weight::ONE))
+        let has_weight = self.kind.about().weights && class.quantum.is_none();
+        has_weight.then_some(class.weight.unwrap_or(Weight::ONE))
+    }
+
+    /// The effective bytes per turn of a class, if any class has a quantum of its own.
+    pub(crate) fn turn(&self, class: &Class) -> Option<u64> {
+        let base = self.quantum().filter(|_| self.named().iter().any(|class| class.quantum.is_some()))?;
+        let by_weight = || base.get() * u64::from(class.weight.unwrap_or(Weight::ONE).get()); // below 2⁵³
+        Some(class.quantum.map_or_else(by_weight, Bytes::get))
     }
 
     /// Whether both classify packets the same way.
@@ -218,7 +226,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether the two differ only in weights, parameters that a class may change during a run, conditions
+    /// Whether the two differ only in weights, quanta of classes, parameters that a class may change during a run, conditions
     /// of classes, and the total bound.
     pub(crate) fn is_tuned_like(&self, other: &Self) -> bool {
         let plain = |scheduler: &Self| {
@@ -226,7 +234,8 @@ impl Scheduler {
             if let Division::Classes { classes, filters, default, drops_rest } = &mut plain.serves {
                 for class in classes {
                     // Queues are compared after inheritance.
-                    (class.weight, class.queue, class.hpd) = (None, None, HpdClass::default());
+                    (class.weight, class.quantum, class.queue) = (None, None, None);
+                    class.hpd = HpdClass::default();
                     class.matches.clear();
                 }
                 filters.clear();
@@ -251,6 +260,7 @@ impl Scheduler {
             ) => {
                 let class = |class: &Class| Class {
                     weight: class.weight.filter(|_| about.weights),
+                    quantum: class.quantum.filter(|_| about.quantum.is_some()),
                     longest: class.longest.filter(|_| about.longest),
                     hpd: if kind == Kind::Hpd { class.hpd } else { HpdClass::default() },
                     parent: class.parent.clone().filter(|_| kind == self.kind),

@@ -5,6 +5,7 @@
 mod managed;
 mod on_link;
 mod show;
+mod turns;
 
 use std::path::Path;
 

@@ -94,6 +94,31 @@ fn hybrid_proportional_delay_shows_as_in_the_reference_implementation() {
     );
 }
 
+/// As tc prints them; a scenario's weights are quanta, and its class for the rest has a filter.
+#[test]
+fn turns_show_as_in_tc() {
+    let tree = comes_back(
+        "tc qdisc add dev eth0 root handle 1: drr\n\
+         tc class add dev eth0 parent 1: classid 1:1 drr quantum 3000\n\
+         tc class add dev eth0 parent 1: classid 1:2 drr\n\
+         tc qdisc add dev eth0 parent 1:2 handle 2: qfq\n\
+         tc class add dev eth0 parent 2: classid 2:1 qfq weight 3\n\
+         tc filter add dev eth0 parent 2: prio 1 flower ip_proto udp classid 2:1\n\
+         tc filter add dev eth0 parent 1: prio 1 flower dst_port 80 classid 1:1\n\
+         tc filter add dev eth0 parent 1: prio 2 matchall classid 1:2",
+        &[],
+    );
+    let lines: Vec<String> =
+        tree.classes.iter().map(|class| format!("{} {}", class.handle, class.options)).collect();
+    assert_eq!(lines, ["1:1 quantum 3000b", "1:2 quantum 1514b", "2:1 weight 3 maxpkt 1500"]);
+    let (_, weights) = shown(
+        "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n\
+         up.scheduler = { type = \"drr\", classes = [{ name = \"x\", weight = 2, match = { port = 1 } }, { name = \"y\" }] }",
+    );
+    assert_eq!(weights.classes[0].options, "quantum 3000b");
+    assert_eq!(weights.unrepresentable, ["filter 1 of 8001:"; 0]);
+}
+
 #[test]
 fn trees_show_as_in_tc() {
     let tree = comes_back(

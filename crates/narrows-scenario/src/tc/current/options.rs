@@ -1,9 +1,9 @@
 //! Schedulers and classes as tc options: the current settings are converted to a document and printed with
 //! the tables that parse the options.
 
-use narrows_core::Duration;
 use narrows_core::queue::Bound;
-use narrows_core::sched::{ErrorWidth, Estimator, HpdClass};
+use narrows_core::sched::{ErrorWidth, Estimator, HpdClass, Weight};
+use narrows_core::{Bytes, Duration};
 
 use crate::dialect::number;
 use crate::keys::Parameters;
@@ -55,6 +55,19 @@ pub(super) fn htb_class(class: &HtbClass, is_leaf: bool) -> String {
 
 pub(super) fn cbq_class(class: &CbqClass) -> String {
     class::CBQ.show(&document(class)).unwrap_or_default()
+}
+
+pub(super) fn drr_class(turn: Bytes) -> String {
+    let mut keys = Table::default();
+    keys.put("quantum", text(turn));
+    class::DRR.show(&keys).unwrap_or_default()
+}
+
+pub(super) fn qfq_class(weight: Weight, longest: Bytes) -> String {
+    let mut keys = Table::default();
+    keys.put("weight", number(weight));
+    keys.put("longest", text(longest));
+    class::QFQ.show(&keys).unwrap_or_default()
 }
 
 /// As the published implementation prints it, and whether that is complete. Includes options that the

@@ -110,6 +110,7 @@ impl Scheduler {
                     weight: class.weight.unwrap_or(Weight::ONE),
                     longest: class.longest().get() as u32, // at most 65,535
                     band: index as u32,
+                    quantum: class.quantum,
                 },
                 bound,
                 drop_at: queue.drop,
