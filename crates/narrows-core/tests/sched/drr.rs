@@ -104,7 +104,7 @@ fn a_flow_may_have_a_quantum_of_its_own() {
     let mut server = Server::new(Drr::new(Bytes::new(500)));
     let own = FlowConfig { quantum: Some(Bytes::new(1000)), ..FlowConfig::default() };
     let [a, b] = [own, FlowConfig::default()].map(|config| server.join(config).expect("any flow"));
-    let mut order = |server: &mut Server<Drr>| -> Vec<u32> {
+    let order = |server: &mut Server<Drr>| -> Vec<u32> {
         for flow in [a, b] {
             (0..4).for_each(|n| server.enqueue(Time::ZERO, flow, PacketRef::from_number(n), 500));
         }

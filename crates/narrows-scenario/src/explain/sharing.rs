@@ -144,6 +144,8 @@ fn explained(
     // The rate of a nested scheduler depends on the outer one.
     let outermost = direction.scheduler.as_ref().is_some_and(|outer| std::ptr::eq(outer, scheduler));
     let rate = Some(direction.effective_rate())
+        // What strict classes leave is not known.
+        .filter(|_| scheduler.strict() == 0)
         .filter(|rate| outermost && ![Rate::UNLIMITED, Rate::DOWN].contains(rate))
         .map(|rate| u128::from(rate.bits_per_second()));
     let queue: Queue = asked.queue.unwrap_or(direction.queue);
@@ -159,7 +161,11 @@ fn explained(
         quanta_bytes: quantum.map(|_| quanta),
         rate_bps: rate.and_then(share),
         longest_bytes: scheduler.kind.wants_longest().then(|| asked.longest().get()),
-        parameters: (scheduler.kind == SchedulerKind::Hpd).then(|| value::hpd_words(&asked.hpd)),
+        parameters: match scheduler.kind {
+            SchedulerKind::Hpd => Some(value::hpd_words(&asked.hpd)),
+            SchedulerKind::Ets => scheduler.is_strict(asked).then(|| "strict priority".into()),
+            _ => None,
+        },
         bound: if class.bound == Scheduler::NO_BOUND {
             "that of all".into()
         } else {
@@ -209,7 +215,9 @@ pub(super) fn bound(direction: &Direction) -> (Bound, String) {
                 (None, None, Some(_)) => format!("default of {}", scheduler.kind.name()),
                 _ => given,
             };
-            (bound, format!("{reason}; all flows together"))
+            let of =
+                if scheduler.kind == SchedulerKind::Fq { "each of its bands" } else { "all flows together" };
+            (bound, format!("{reason}; {of}"))
         }
         Some(_) => (direction.bound(), format!("{given}; each class without a bound")),
         None => (direction.bound(), given),

@@ -4,8 +4,8 @@ use narrows_core::Bytes;
 use narrows_core::sched::{ErrorWidth, Estimator};
 
 use super::unit::{
-    BYTES, ESTIMATOR, GAMMA, MICROS, PACKET, PACKETS, QUANTUM, RATE, SHARE_OF_1024, SIZE, TIME, WEIGHT,
-    missing, rate_of, size_of, whole,
+    BYTES, ESTIMATOR, GAMMA, MICROS, PACKET, PACKETS, PLAIN_QUANTUM, QUANTUM, RATE, SHARE_OF_1024, SIZE,
+    TIME, WEIGHT, missing, rate_of, size_of, whole,
 };
 use crate::dialect::{Follows, Opt, Options, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
@@ -32,10 +32,12 @@ pub(super) enum Of {
     Hpd,
     Drr,
     Qfq,
+    /// Its classes exist by themselves, and can be changed.
+    Ets,
 }
 
 /// Their names.
-pub(super) const NAMES: &[&str] = &["htb", "cbq", "hpd", "drr", "qfq"];
+pub(super) const NAMES: &[&str] = &["htb", "cbq", "hpd", "drr", "qfq", "ets"];
 
 pub(super) const HTB: Options = Options(&[&[
     Opt::value(&["prio"], "priority", whole::<0, 7>()),
@@ -91,6 +93,8 @@ pub(super) const QFQ: Options = Options(&[&[
     Opt::value(&["maxpkt"], "longest", PACKET),
 ]]);
 
+const ETS: Options = Options(&[&[Opt::value(&["quantum"], "quantum", PLAIN_QUANTUM)]]);
+
 impl Kind {
     /// The class after a change to it: the kernel's `drr` keeps a quantum that is not given. All others get
     /// all options each time.
@@ -110,6 +114,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "cbq" => cbq(words).map(|keys| plain(Of::Cbq, keys)),
         "hpd" => hpd(words),
         "drr" => DRR.read_all("drr", words).map(|keys| plain(Of::Drr, keys)),
+        "ets" => ETS.read_all("ets", words).map(|keys| plain(Of::Ets, keys)),
         "qfq" => QFQ.read_all("qfq", words).map(|keys| plain(Of::Qfq, keys)),
         "prio" => Err(word
             .problem("`prio` creates its classes itself: its bands")

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::filter::{self, Filter};
-use super::{Handle, class, qdisc};
+use super::{Handle, class, qdisc, unit};
 use crate::dialect::{Word, Words};
 use crate::netem::Verb;
 use crate::node::suggest;
@@ -214,7 +214,7 @@ impl Command {
             Body::Filter { prio, filter } => {
                 if let Some(word) = words.peek().filter(|word| matches!(word.text, "prio" | "pref")) {
                     words.take();
-                    *prio = Some(qdisc::number(word, words, 0, 0xffff)? as u32).filter(|prio| *prio > 0);
+                    *prio = Some(unit::number(word, words, 0, 0xffff)? as u32).filter(|prio| *prio > 0);
                     return self.place(object, words);
                 }
                 if self.verb == Verb::Delete {

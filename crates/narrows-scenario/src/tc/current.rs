@@ -13,8 +13,9 @@ use narrows_core::{Bytes, Order, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::qdisc::USUAL_LIMIT;
-use super::translate::{DIRECT, FRAME, UNCLASSIFIED};
+use super::translate::{DIRECT, UNCLASSIFIED};
 use super::u32_match::flower_words as flower;
+use super::unit::FRAME;
 use super::{Handle, managed};
 use crate::direction::Direction;
 use crate::netem::{FedDelay, Kind as NetemKind};
@@ -186,6 +187,7 @@ fn is_tree(scheduler: &Scheduler) -> bool {
                 | SchedulerKind::Cbq
                 | SchedulerKind::Hpd
                 | SchedulerKind::Prio
+                | SchedulerKind::Ets
                 | SchedulerKind::Tbf
         ),
     }
@@ -360,6 +362,7 @@ impl Walk<'_> {
             }
             SchedulerKind::Cbq => scheduler.own.get().map(options::cbq).unwrap_or_default(),
             SchedulerKind::Prio => format!("bands {}", ids.len()),
+            SchedulerKind::Ets => options::ets(scheduler),
             SchedulerKind::Tbf => {
                 let tbf = scheduler.own.get();
                 // Its own limit has no effect if it contains another qdisc, but tc requires one.
@@ -382,8 +385,11 @@ impl Walk<'_> {
                     self.unrepresentable("default", handle);
                 }
             }
-            SchedulerKind::Prio => {
-                match by_points.as_ref().and_then(|points| points::priorities(points, default, ids.len())) {
+            SchedulerKind::Prio | SchedulerKind::Ets => {
+                if ids.len() > 16 {
+                    self.unrepresentable("classes", handle);
+                }
+                match by_points.as_ref().and_then(|points| points::priorities(points, default, scheduler)) {
                     Some(map) => options += &format!(" priomap {map}"),
                     None => {
                         self.filters(scheduler, handle, ids);
@@ -462,6 +468,9 @@ impl Walk<'_> {
                     self.unrepresentable("weight", id);
                 }
                 options::drr_class(turn)
+            }
+            (None, SchedulerKind::Ets) => {
+                scheduler.turn(class).map_or(String::new(), |turn| format!("quantum {turn}"))
             }
             (None, SchedulerKind::Qfq) => {
                 let weight = class.weight.unwrap_or(Weight::ONE);
@@ -553,7 +562,7 @@ impl Walk<'_> {
 fn handles(scheduler: &Scheduler, of: Handle) -> Vec<Handle> {
     let classes = scheduler.named();
     let own = |class: &Class| named_handle(class).filter(|handle| handle.major == of.major);
-    let bands = scheduler.kind == SchedulerKind::Prio;
+    let bands = matches!(scheduler.kind, SchedulerKind::Prio | SchedulerKind::Ets);
     let used: Vec<Handle> = classes.iter().filter_map(own).collect();
     let mut free =
         (1..=u16::MAX).map(|minor| Handle { minor, ..of }).filter(|handle| bands || !used.contains(handle));

@@ -128,7 +128,7 @@ impl<'a> Link<'a> {
             );
             // Bands, and the class of a bucket, exist by themselves.
             let own = classes.iter().filter(|class| class.is_of(qdisc));
-            for class in own.filter(|class| !matches!(class.kind.as_str(), "prio" | "tbf")) {
+            for class in own.filter(|class| !matches!(class.kind.as_str(), "prio" | "ets" | "tbf")) {
                 let parent = class.parent.as_ref().unwrap_or(&qdisc.handle);
                 let (handle, options) = (&class.handle, &class.options);
                 let _ =

@@ -2,13 +2,15 @@
 
 use narrows_core::queue::Bound;
 
+use super::bands::Bands;
 use super::bucket;
+use super::ets::{self, Ets};
 use super::managed::{DISCIPLINES, Managed};
-use super::unit::{CLASS, RATE, SIZE, missing, whole};
+use super::unit::{CLASS, RATE, SIZE, missing, number, unknown, whole};
 use crate::dialect::{Follows, Opt, Options, Word, Words, number_of};
 use crate::netem::units;
 use crate::netem::{self};
-use crate::node::{Table, suggest};
+use crate::node::Table;
 use crate::problem::{Found, Problem, one_of};
 
 /// A qdisc. Tables are keys of a scheduler in a scenario.
@@ -17,7 +19,8 @@ pub(super) enum Kind {
     Tbf(Table),
     Htb(Htb),
     Cbq(Table),
-    Prio(Prio),
+    Prio(Bands),
+    Ets(Ets),
     Hpd(Hpd),
     Drr,
     Qfq,
@@ -42,6 +45,15 @@ impl Kind {
         matches!(self, Self::Htb(_) | Self::Cbq(_) | Self::Hpd(_) | Self::Drr | Self::Qfq)
     }
 
+    /// Its bands by priority, if it has bands that exist by themselves.
+    pub(super) fn bands(&self) -> Option<Bands> {
+        match self {
+            Self::Prio(prio) => Some(*prio),
+            Self::Ets(ets) => Some(ets.bands),
+            _ => None,
+        }
+    }
+
     /// Its name in tc.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -49,6 +61,7 @@ impl Kind {
             Self::Htb(_) => "htb",
             Self::Cbq(_) => "cbq",
             Self::Prio(_) => "prio",
+            Self::Ets(_) => "ets",
             Self::Hpd(_) => "hpd",
             Self::Drr => "drr",
             Self::Qfq => "qfq",
@@ -67,25 +80,6 @@ pub(super) struct Htb {
     /// The minor number of the class of packets that no filter matches.
     pub(super) default: u16,
     pub(super) rate_to_quantum: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Prio {
-    pub(super) bands: u8,
-    pub(super) map: [u8; 16],
-}
-
-impl Prio {
-    /// tc's default.
-    pub(super) const MAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
-    /// The priority, an index into the map, that the kernel assigns to packets by the low-delay and
-    /// high-throughput bits of their code points (`ip_tos2prio` in net/ipv4/route.c).
-    pub(super) const OF_POINTS: [(u8, usize); 4] = [(0b000, 0), (0b010, 2), (0b100, 6), (0b110, 4)];
-
-    /// The code points with these low-delay and high-throughput bits.
-    pub(super) fn points(bits: u8) -> impl Iterator<Item = u8> {
-        (0..64).filter(move |point| point & 0b110 == bits)
-    }
 }
 
 /// Hybrid proportional delay (HPD).
@@ -113,7 +107,7 @@ pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 /// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
-    ["tbf", "htb", "cbq", "prio", "hpd", "drr", "qfq"]
+    ["tbf", "htb", "cbq", "prio", "ets", "hpd", "drr", "qfq"]
         .into_iter()
         .chain(managed)
         .chain(["netem", "delay", "ingress"])
@@ -123,7 +117,6 @@ pub(super) fn names() -> Vec<&'static str> {
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
     ("hfsc", "htb, for rates; hpd, for delays"),
-    ("fq", "fq_codel; pacing is the sender's matter"),
     ("cake", "fq_codel below tbf or htb"),
     ("mq", "a link has one queue: leave it out"),
     ("mqprio", "prio"),
@@ -152,6 +145,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "htb" => htb(words)?,
         "cbq" => cbq(word, words)?,
         "prio" => prio(words)?,
+        "ets" => Kind::Ets(ets::read(word, words)?),
         "hpd" => hpd(words)?,
         "drr" => Kind::Drr,
         "qfq" => Kind::Qfq,
@@ -176,17 +170,6 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         None => Ok(kind),
         Some(extra) => Err(unknown(extra, word.text, &[])),
     }
-}
-
-pub(super) fn number(after: Word<'_>, words: &mut Words<'_>, low: i64, high: i64) -> Result<i64, Problem> {
-    let word = words.expect(after, "a number")?;
-    units::integer(word, "a number", low, high)
-}
-
-/// The error for an unknown option.
-pub(super) fn unknown(word: Word<'_>, of: &str, known: &[&str]) -> Problem {
-    let problem = word.problem(format!("{} is not an option of `{of}`", Found(word.text)));
-    if known.is_empty() { problem } else { suggest(problem, word.text, known) }
 }
 
 const HTB: Options = Options(&[&[
@@ -219,7 +202,7 @@ fn cbq(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem> {
 }
 
 fn prio(words: &mut Words<'_>) -> Result<Kind, Problem> {
-    let mut prio = Prio { bands: 3, map: Prio::MAP };
+    let mut prio = Bands { bands: 3, map: Bands::MAP };
     let mut place = None;
     while let Some(word) = words.take() {
         match word.text {

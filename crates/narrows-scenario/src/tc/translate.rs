@@ -6,7 +6,7 @@ use narrows_core::queue::Bound;
 use super::qdisc::USUAL_LIMIT;
 use super::rules::Rules;
 use super::tree::{Class, Qdisc, Tree};
-use super::unit::rate_of;
+use super::unit::{FRAME, rate_of};
 use super::{Handle, bucket, class, qdisc};
 use crate::dialect::{number, text_of};
 use crate::keys::kind::text;
@@ -36,8 +36,6 @@ struct Draft {
 
 /// The class for packets that `htb` would send unshaped.
 pub(super) const DIRECT: &str = "direct";
-/// A frame of the default MTU: the default quantum.
-pub(super) const FRAME: Bytes = Bytes::new(1514);
 /// The class for packets that `cbq` would keep at its root.
 pub(super) const UNCLASSIFIED: &str = "unclassified";
 
@@ -123,12 +121,18 @@ impl Tree {
                 if let Some(value) = managed.value() {
                     keys.put(managed.key(), value);
                 }
-                keys.nothing_waits(managed.of.name);
+                if managed.counts_frames() {
+                    keys.put("overhead", text("frame"));
+                }
+                if !managed.has_a_rate() {
+                    keys.nothing_waits(managed.of.name);
+                }
                 Ok(())
             }
             qdisc::Kind::Htb(_)
             | qdisc::Kind::Cbq(_)
             | qdisc::Kind::Prio(_)
+            | qdisc::Kind::Ets(_)
             | qdisc::Kind::Hpd(_)
             | qdisc::Kind::Drr
             | qdisc::Kind::Qfq => {
@@ -239,11 +243,19 @@ impl Tree {
         let mut names: Vec<String> = Vec::new();
         let mut table = Table::default();
         table.put("type", text(qdisc.kind.name()));
-        match &qdisc.kind {
-            qdisc::Kind::Prio(prio) => {
-                for band in 1..=u16::from(prio.bands) {
+        match (&qdisc.kind, qdisc.kind.bands()) {
+            (kind, Some(bands)) => {
+                let ets = match kind {
+                    qdisc::Kind::Ets(ets) => Some(ets),
+                    _ => None,
+                };
+                ets.iter().for_each(|ets| table.put("strict", number(ets.strict)));
+                for band in 1..=u16::from(bands.bands) {
                     let id = Handle { minor: band, ..qdisc.handle };
                     let mut class = named(self.called(id));
+                    if let Some(quantum) = ets.and_then(|ets| ets.quantum(band)) {
+                        class.put("quantum", text(Bytes::new(quantum.into())));
+                    }
                     if let Some(child) = self.child(id) {
                         self.body(child, &mut class, notes)?;
                     }
@@ -251,7 +263,7 @@ impl Tree {
                     names.push(self.called(id));
                 }
             }
-            kind => {
+            (kind, None) => {
                 if let qdisc::Kind::Cbq(cbq) = kind {
                     add(cbq, &mut table);
                 }
@@ -457,8 +469,9 @@ impl Draft {
 /// none.
 fn in_lines(value: Value) -> String {
     let Value::Table(table) = &value else { return Node::new(value).toml() };
+    let is_table = |node: &Node| matches!(node.value, Value::Table(_));
     let item = |node: &Node| match &node.value {
-        Value::Array(items) if !items.is_empty() && text_of(table, "type") != "tbf" => {
+        Value::Array(items) if items.iter().any(is_table) && text_of(table, "type") != "tbf" => {
             let lines: Vec<String> = items.iter().map(Node::toml).collect();
             format!("[\n    {}\n]", lines.join(",\n    "))
         }

@@ -12,7 +12,9 @@ mod classes;
 mod csma_cd;
 mod dcf;
 mod delayed;
+mod ets;
 mod filter;
+mod fq;
 mod hpd;
 mod htb;
 mod kind;
@@ -30,6 +32,7 @@ pub use cbq::{Cbq, CbqClass};
 pub use child::Child;
 pub use class::Class;
 pub use delayed::Delayed;
+pub(crate) use ets::Ets;
 pub use filter::Filter;
 pub use hpd::Hpd;
 pub(crate) use hpd::class_words as hpd_words;
@@ -51,7 +54,7 @@ pub(crate) use tree::{depth, parent};
 use narrows_core::Bytes;
 use narrows_core::classify::Identity;
 use narrows_core::queue::Bound;
-use narrows_core::sched::{HpdClass, Weight};
+use narrows_core::sched::{HpdClass, PacedFqConfig, Weight};
 
 use crate::keys::kind::text;
 use crate::keys::{self, Form, Parameters};
@@ -162,6 +165,7 @@ impl Scheduler {
         for own in [scheduler.own.parameters_mut(), scheduler.policy.parameters_mut()].into_iter().flatten() {
             own.read(table, &node.span, surroundings)?;
         }
+        classes::check_strict(scheduler.strict(), scheduler.named(), table)?;
         // The algorithm itself makes the final check of weights.
         match scheduler.try_it() {
             Ok(()) => Ok(scheduler),
@@ -205,9 +209,22 @@ impl Scheduler {
         has_weight.then_some(class.weight.unwrap_or(Weight::ONE))
     }
 
-    /// The effective bytes per turn of a class, if any class has a quantum of its own.
+    /// The number of its first classes that are served in strict priority before the others.
+    pub(crate) fn strict(&self) -> usize {
+        self.own.get::<Ets>().map_or(0, |ets| ets.strict as usize)
+    }
+
+    /// Whether this class is one of those.
+    pub(crate) fn is_strict(&self, class: &Class) -> bool {
+        self.named().iter().take(self.strict()).any(|strict| strict.name == class.name)
+    }
+
+    /// The effective bytes per turn of a class, if quanta divide the rate: without weights, or if any class has a quantum of
+    /// its own.
     pub(crate) fn turn(&self, class: &Class) -> Option<u64> {
-        let base = self.quantum().filter(|_| self.named().iter().any(|class| class.quantum.is_some()))?;
+        let has_quanta =
+            !self.kind.about().weights || self.named().iter().any(|class| class.quantum.is_some());
+        let base = self.quantum().filter(|_| has_quanta && !self.is_strict(class))?;
         let by_weight = || base.get() * u64::from(class.weight.unwrap_or(Weight::ONE).get()); // below 2⁵³
         Some(class.quantum.map_or_else(by_weight, Bytes::get))
     }
@@ -321,7 +338,8 @@ impl Scheduler {
             Some(Child::Netem(_) | Child::Delayed(_)) => true,
             None => false,
         };
-        self.kind.is_shaper() || self.named().iter().any(inside)
+        let is_paced = self.own.get::<PacedFqConfig>().is_some_and(|own| own.max_rate.is_some());
+        self.kind.is_shaper() || is_paced || self.named().iter().any(inside)
     }
 
     /// The feeds of delay lines in its classes, and in those of inner schedulers.
@@ -378,7 +396,7 @@ impl Division {
         }
         if kind.needs_classes() {
             return Err(Problem::new(format!("`{}` has no classes", kind.name())).at(&node.span).help(match kind {
-                Kind::Prio => "add some, in order of priority: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
+                Kind::Prio | Kind::Ets => "add some, in order of priority: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
                 _ => "add some: classes = [{ name = \"all\", rate = \"10mbit\" }, { name = \"web\", parent = \"all\", rate = \"4mbit\" }]",
             }));
         }

@@ -96,7 +96,7 @@ impl Keyed for Class {
         row!("name", name, NAME, "Name of the class, unique in its scheduler; used in reports and assignments.").required(),
         row!("parent", parent, Given(Text("the name of a class")), "Parent class, defined earlier.").default("none"),
         row!("weight", weight, Given(WEIGHT), "Weight relative to other classes; for `drr`, `wf2q+`, `qfq`, `gfq` and `kps`.").default("1"),
-        row!("quantum", quantum, Given(QUANTUM), "Bytes per turn, instead of a weight; for `drr`.").default("`weight` times the scheduler's `quantum`"),
+        row!("quantum", quantum, Given(QUANTUM), "Bytes per turn, instead of a weight; for `drr` and `ets`.").default("`weight` times the scheduler's `quantum`; for `ets` its `quantum`"),
         Row::new(
             "match",
             &MATCHES,
@@ -259,6 +259,7 @@ impl Class {
             unused(
                 "weight",
                 match kind {
+                    Kind::Ets => "its first classes are strict, and the others share by `quantum`",
                     Kind::Prio => "its classes are bands in order: the first goes before all others",
                     Kind::Dcf | Kind::CsmaCd => "its classes are stations, which all contend alike",
                     Kind::Hpd => "it keeps delays in proportion: set `ddp`; the smallest is served best",
@@ -271,7 +272,7 @@ impl Class {
             unused("longest", "only `qfq`, `gfq` and `kps` sort classes by their longest packets")?;
         }
         if about.quantum.is_none() && kind != Kind::Htb {
-            unused("quantum", "only `drr` gives each class turns of so many bytes")?;
+            unused("quantum", "only `drr` and `ets` give each class turns of so many bytes")?;
         }
         for key in keys::names::<HpdClass>().into_iter().filter(|_| kind != Kind::Hpd) {
             unused(key, "it is a parameter of hybrid proportional delay: `hpd`")?;
