@@ -3,6 +3,7 @@
 mod defaults;
 mod dualpi2;
 mod explanations;
+mod fair;
 mod managed;
 mod netem;
 mod schedulers;
@@ -17,6 +18,7 @@ pub fn all() -> Vec<Case> {
         shapers::cases(),
         managed::cases(),
         schedulers::cases(),
+        fair::cases(),
         dualpi2::cases(),
         defaults::cases(),
     ]
