@@ -110,7 +110,7 @@ pub(super) fn names() -> Vec<&'static str> {
     ["tbf", "htb", "cbq", "prio", "ets", "hpd", "drr", "qfq"]
         .into_iter()
         .chain(managed)
-        .chain(["netem", "delay", "ingress"])
+        .chain(["netem", "delay", "ingress", "clsact"])
         .collect()
 }
 
@@ -125,7 +125,6 @@ const INSTEAD: &[(&str, &str)] = &[
     ("gred", "red, in each class of a scheduler"),
     ("sfb", "fq_codel"),
     ("dsmark", "the classes of a scheduler match `dscp` themselves"),
-    ("clsact", "ingress"),
     ("etf", "netem's `slot`"),
     ("taprio", "netem's `slot`, or a trace"),
     ("cbs", "tbf"),
@@ -149,7 +148,8 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "hpd" => hpd(words)?,
         "drr" => Kind::Drr,
         "qfq" => Kind::Qfq,
-        "ingress" => {
+        // Of the two hooks of `clsact`, the one for arriving packets.
+        "ingress" | "clsact" => {
             words.take_if("----------------");
             Kind::Ingress
         }
