@@ -251,6 +251,10 @@ fn ets_has_strict_classes_and_quanta() {
     }
     let changes = scenario.assign("access.down.scheduler.c.quantum=9000 bytes").unwrap();
     assert_eq!(kinds(&changes), ["access.down Class"]);
+    // Without its own it has the scheduler's.
+    let classes = "[{ name = \"a\", match = { dscp = \"ef\" } }, { name = \"b\", quantum = \"3028 bytes\", match = { dscp = \"va\" } }, { name = \"c\" }]";
+    let changes = scenario.assign(&format!("access.down.scheduler.classes={classes}")).unwrap();
+    assert_eq!(format!("{:?}", changes[0].1), "Class { class: 2, settings: Quantum(Bytes(1514)) }");
     let changes = scenario.assign("access.down.scheduler.strict=2").unwrap_err().to_string();
     assert!(changes.contains("`quantum` in the class `b`, which is strict"), "{changes}");
     let changes = scenario.assign("access.down.scheduler.strict=0").unwrap();

@@ -219,8 +219,8 @@ impl Scheduler {
         self.named().iter().take(self.strict()).any(|strict| strict.name == class.name)
     }
 
-    /// The effective bytes per turn of a class, if quanta divide the rate: without weights, or if any class has a quantum of
-    /// its own.
+    /// The effective bytes per turn of a class, if quanta divide the rate: without weights, or if any class
+    /// has a quantum of its own.
     pub(crate) fn turn(&self, class: &Class) -> Option<u64> {
         let has_quanta =
             !self.kind.about().weights || self.named().iter().any(|class| class.quantum.is_some());
@@ -243,8 +243,8 @@ impl Scheduler {
         }
     }
 
-    /// Whether the two differ only in weights, quanta of classes, parameters that a class may change during a run, conditions
-    /// of classes, and the total bound.
+    /// Whether the two differ only in weights and quanta of classes, parameters that a class may change
+    /// during a run, conditions of classes, and the total bound.
     pub(crate) fn is_tuned_like(&self, other: &Self) -> bool {
         let plain = |scheduler: &Self| {
             let mut plain = Self { bound: None, ..scheduler.clone() };
