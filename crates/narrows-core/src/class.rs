@@ -11,12 +11,16 @@ pub use state::{ClassState, DelayState, Mode, ShapedState};
 use core::fmt;
 use core::num::NonZero;
 
+use crate::units::Bytes;
+
 /// Parameters of a class that are specific to one scheduler. They can be changed at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClassSettings {
     /// Parameters of hybrid proportional delay.
     Delay(HpdClass),
+    /// The bytes per turn, for schedulers that serve in turns. Replaces what follows from the weight.
+    Quantum(Bytes),
 }
 
 /// A flow's share relative to others: an integer, at least 1.

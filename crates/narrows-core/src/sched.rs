@@ -14,6 +14,7 @@ pub mod cbq;
 pub mod csma_cd;
 pub mod dcf;
 pub mod drr;
+pub mod ets;
 pub mod fair;
 pub mod fifo;
 mod flow_sets;
@@ -26,6 +27,7 @@ pub mod htb;
 pub mod kps;
 mod list;
 mod longest;
+pub mod paced;
 pub mod prio;
 pub mod qfq;
 mod scheduled;
@@ -45,6 +47,7 @@ pub use cbq::{Cbq, CbqClass, CbqFlow};
 pub use csma_cd::{CsmaCd, CsmaCdConfig, CsmaCdCounters, EthernetStation};
 pub use dcf::{Dcf, DcfConfig, DcfCounters};
 pub use drr::{Drr, DrrFlow};
+pub use ets::{Ets, EtsFlow};
 pub use fair::{Fair, FairFlow};
 pub use fifo::{Fifo, FifoFlow};
 pub use flow_sets::{FlowSet, FlowSets, PolicyPerFlow};
@@ -57,6 +60,7 @@ pub use hpd::{
 };
 pub use htb::{Htb, HtbClass};
 pub use kps::{Kps, KpsFlow};
+pub use paced::{PacedFq, PacedFqConfig};
 pub use prio::{Priority, PriorityFlow};
 pub use qfq::{Qfq, QfqFlow, WorstCase};
 pub use scheduled::{Class, Overload, Scheduled, Store};
@@ -71,6 +75,7 @@ use core::fmt;
 use crate::counters::DropReason;
 use crate::queue::{Bound, Wire};
 use crate::time::Time;
+use crate::units::Bytes;
 
 /// Decides which flow sends next.
 ///
@@ -234,10 +239,12 @@ pub struct FlowConfig {
     pub longest: u32,
     /// The band, for strict priorities: lower bands are served first.
     pub band: u32,
+    /// The bytes per turn, for schedulers that serve in turns. `None`: in proportion to the weight.
+    pub quantum: Option<Bytes>,
 }
 
 impl Default for FlowConfig {
     fn default() -> Self {
-        Self { weight: Weight::ONE, longest: 1500, band: 0 }
+        Self { weight: Weight::ONE, longest: 1500, band: 0, quantum: None }
     }
 }

@@ -172,7 +172,8 @@ impl Workload {
     /// priority, and the lowest is served first.
     pub fn configs(&self) -> impl Iterator<Item = (FlowConfig, &Flowset)> {
         self.flowsets.iter().flat_map(|set| {
-            let config = FlowConfig { weight: set.weight, longest: set.length, band: set.weight.get() };
+            let config =
+                FlowConfig { weight: set.weight, longest: set.length, band: set.weight.get(), quantum: None };
             (0..set.flows).map(move |_| (config, set))
         })
     }

@@ -3,6 +3,7 @@
 mod defaults;
 mod dualpi2;
 mod explanations;
+mod fair;
 mod hfsc;
 mod managed;
 mod netem;
@@ -19,6 +20,7 @@ pub fn all() -> Vec<Case> {
         hfsc::cases(),
         managed::cases(),
         schedulers::cases(),
+        fair::cases(),
         dualpi2::cases(),
         defaults::cases(),
     ]

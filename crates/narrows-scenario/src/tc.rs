@@ -12,12 +12,14 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
+mod bands;
 mod both;
 mod bucket;
 mod class;
 mod class_show;
 mod command;
 mod current;
+mod ets;
 mod explain;
 mod filter;
 mod filter_show;

@@ -168,7 +168,7 @@ fn schedulers() {
         "`wrr` is not a scheduler",
         "6:13",
         ".scheduler",
-        &["allowed: `fifo`, `prio`, `pfifo_fast`, `drr`, `wf2q+`, `qfq`"],
+        &["allowed: `fifo`, `prio`, `pfifo_fast`, `drr`, `ets`, `wf2q+`, `qfq`"],
     );
     fails(
         "scheduler = { type = \"fq-codel\" }",
@@ -317,6 +317,52 @@ fn weights() {
         "7:15",
         "",
         &["only `qfq`, `gfq` and `kps` sort classes by their longest packets"],
+    );
+}
+
+#[test]
+fn quanta_of_classes() {
+    classes_fail(
+        &["{ name = \"a\", weight = 2, quantum = \"3000 bytes\" }"],
+        "both `weight` and `quantum` in one class",
+        "7:27",
+        "",
+        &["a turn is `weight` times the scheduler's quantum, or `quantum` bytes: use one of them"],
+    );
+    classes_fail(
+        &["{ name = \"a\", quantum = \"0 bytes\" }"],
+        "found `0 bytes`, expected a quantum from 1 byte to 1 GiB",
+        "7:25",
+        ".quantum",
+        &[],
+    );
+    fails(
+        "rate = \"1mbit\"\nscheduler = { type = \"qfq\", classes = [\n{ name = \"a\", quantum = \"3000 bytes\" }] }",
+        "`qfq` does not use `quantum`",
+        "8:15",
+        ".scheduler.classes",
+        &["only `drr` and `ets` give each class turns of so many bytes"],
+    );
+    fails(
+        "rate = \"1mbit\"\nscheduler = { type = \"ets\", strict = 3, classes = [\n{ name = \"a\", match = { dscp = \"ef\" } }, { name = \"b\" }] }",
+        "3 strict classes, and there are 2",
+        "7:38",
+        ".scheduler.strict",
+        &[],
+    );
+    fails(
+        "rate = \"1mbit\"\nscheduler = { type = \"ets\", strict = 1, classes = [\n{ name = \"a\", quantum = \"1kB\" }] }",
+        "`quantum` in the class `a`, which is strict",
+        "8:25",
+        ".scheduler.classes.quantum",
+        &["`strict = 1` serves the first classes before the others"],
+    );
+    fails(
+        "scheduler = { type = \"fq\", weights = [65536, 65536] }",
+        "found a list, expected three weights, such as [589824, 196608, 65536]",
+        "6:38",
+        ".scheduler.weights",
+        &[],
     );
 }
 

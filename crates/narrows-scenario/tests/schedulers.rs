@@ -201,6 +201,94 @@ fn a_part_of_a_queue_keeps_the_others() {
     assert_eq!((managed(&scenario).as_str(), down(&scenario).bound()), ("", Bound::Packets(9)));
 }
 
+/// In bytes, instead of weights; `set` replaces the one by the other, and the scheduler stays.
+#[test]
+fn classes_of_drr_may_have_quanta() {
+    let quanta = "rate = \"9mbit\"\nscheduler = { type = \"drr\", quantum = \"1000 bytes\", classes = [\n\
+         { name = \"a\", quantum = \"2500 bytes\", match = { dscp = \"ef\" } },\n\
+         { name = \"b\", weight = 2, match = { dscp = \"va\" } },\n{ name = \"c\", quantum = \"1 byte\" } ] }";
+    let mut scenario = link(quanta);
+    let text = scenario.explain().to_string();
+    for line in [
+        "quantum 2500 of 4501 bytes: 55.5 %, 5.00mbit",
+        "quantum 2000 of 4501 bytes",
+        "quantum 1 of 4501 bytes",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let change = |scenario: &mut Scenario, text: &str| {
+        let changes = scenario.assign(text).unwrap_or_else(|error| panic!("{error}"));
+        changes.into_iter().map(|(_, change)| format!("{change:?}")).collect::<Vec<_>>()
+    };
+    let found = change(&mut scenario, "access.down.scheduler.a.quantum=3000 bytes");
+    assert_eq!(found, ["Class { class: 0, settings: Quantum(Bytes(3000)) }"]);
+    let found = change(&mut scenario, "access.down.scheduler.a.weight=4");
+    assert_eq!(found, ["Weight { class: 0, weight: Weight(4) }"]);
+    let found = change(&mut scenario, "access.down.scheduler.a.quantum=4000 bytes");
+    assert_eq!(found, ["Class { class: 0, settings: Quantum(Bytes(4000)) }"]);
+    let written = scenario.to_toml();
+    assert!(Scenario::parse(&written, "net.toml").unwrap() == scenario, "{written}");
+    let found = change(&mut scenario, "access.down.scheduler.type=wf2q+");
+    assert_eq!(found.len(), 1);
+    assert!(!scenario.to_toml().contains("quantum = \"4000"), "{}", scenario.to_toml());
+}
+
+/// The first classes are strict; a change of a quantum keeps the scheduler, and one of `strict` does not.
+#[test]
+fn ets_has_strict_classes_and_quanta() {
+    let mut scenario = link(
+        "rate = \"9mbit\"\nscheduler = { type = \"ets\", strict = 1, classes = [{ name = \"a\", match = { dscp = \"ef\" } }, \
+         { name = \"b\", quantum = \"3028 bytes\", match = { dscp = \"va\" } }, { name = \"c\" }] }",
+    );
+    let text = scenario.explain().to_string();
+    for line in [
+        "  scheduler ets: strict priority of the first classes, then deficit round robin, quantum 1514 bytes; the first class before all others;",
+        "    a: dscp ef\n      queue ",
+        "      strict priority\n",
+        "      quantum 3028 of 4542 bytes: 66.7 %; queue",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let changes = scenario.assign("access.down.scheduler.c.quantum=9000 bytes").unwrap();
+    assert_eq!(kinds(&changes), ["access.down Class"]);
+    // Without its own it has the scheduler's.
+    let classes = "[{ name = \"a\", match = { dscp = \"ef\" } }, { name = \"b\", quantum = \"3028 bytes\", match = { dscp = \"va\" } }, { name = \"c\" }]";
+    let changes = scenario.assign(&format!("access.down.scheduler.classes={classes}")).unwrap();
+    assert_eq!(format!("{:?}", changes[0].1), "Class { class: 2, settings: Quantum(Bytes(1514)) }");
+    let changes = scenario.assign("access.down.scheduler.strict=2").unwrap_err().to_string();
+    assert!(changes.contains("`quantum` in the class `b`, which is strict"), "{changes}");
+    let changes = scenario.assign("access.down.scheduler.strict=0").unwrap();
+    assert_eq!(kinds(&changes), ["access.down Queue"]);
+    let written = scenario.to_toml();
+    assert!(Scenario::parse(&written, "net.toml").unwrap() == scenario, "{written}");
+}
+
+/// Each flow at 1 Mbit/s on a link without a rate, and a band of its own for those that ask for low delay.
+#[test]
+fn fq_limits_each_flow() {
+    let mut scenario = link(
+        "overhead = \"frame\"\nscheduler = { type = \"fq\", max-rate = \"1mbit\", weights = [65536, 65536, 16384] }",
+    );
+    let text = scenario.explain().to_string();
+    for line in [
+        "  queue     10000 packets (default of fq; each of its bands), drops at the tail\n",
+        "  scheduler fq: fair queueing with a maximum rate for each flow, quantum 3028 bytes; a flow has 1mbit at most, and up to 15140 bytes at first; up to 100 packets of a flow wait; bands share 65536 to 65536 to 16384; 1024 flows by 5-tuple\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(scenario.explain().warnings.is_empty(), "{text}");
+    for (text, expected) in [
+        ("access.down.scheduler.bound=50 packets", "access.down QueueBound"),
+        ("access.down.scheduler.max-rate=2mbit", "access.down Queue"),
+    ] {
+        assert_eq!(kinds(&scenario.assign(text).unwrap()), [expected], "{text}");
+    }
+    let written = scenario.to_toml();
+    assert!(Scenario::parse(&written, "net.toml").unwrap() == scenario, "{written}");
+    let error = scenario.assign("access.down.queue=codel").unwrap_err().to_string();
+    assert!(error.contains("`fq` manages its own queues, but the link's queue is `codel`"), "{error}");
+}
+
 #[test]
 fn another_scheduler_with_the_same_classes() {
     let scenario = link(CLASSES);
@@ -223,7 +311,7 @@ fn another_scheduler_with_the_same_classes() {
         let other = result.unwrap_or_else(|error| panic!("{error}"));
         let names: Vec<String> = other.classes().into_iter().map(|class| class.name).collect();
         let expected: &[&str] = match kind.name() {
-            "sfq" | "fq_codel" | "fq_pie" => &[],
+            "sfq" | "fq" | "fq_codel" | "fq_pie" => &[],
             "pfifo_fast" => &["band-0", "band-1", "band-2"],
             "abe" => &["green", "blue"],
             _ => &["voip", "web", "rest"],
@@ -376,7 +464,9 @@ fn condition() -> impl Strategy<Value = String> {
 
 fn scheduler() -> impl Strategy<Value = String> {
     let flows = (
-        proptest::sample::select(vec!["drr", "wf2q+", "qfq", "gfq", "kps", "sfq", "fq_codel", "fq_pie"]),
+        proptest::sample::select(vec![
+            "drr", "wf2q+", "qfq", "gfq", "kps", "sfq", "fq_codel", "fq_pie", "fq",
+        ]),
         proptest::option::of(1u32..2000),
         proptest::option::of(proptest::sample::select(vec!["5-tuple", "source", "destination", "addresses"])),
     )

@@ -9,6 +9,8 @@
 //! quantum_i = weight_i · base
 //! ```
 //!
+//! A flow may instead have a quantum of its own, in bytes, as in Linux's sch_drr.
+//!
 //! Between turns a backlogged flow's deficit is below its longest packet. So in any m turns it sends m·quantum_i
 //! bytes, give or take its longest packet (Lemma 2 there). The numbers of turns of two flows that are backlogged all
 //! the time differ by less than two, and
@@ -47,7 +49,7 @@
 //! ```
 
 use crate::sched::list::{Linked, Links, List};
-use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::sched::{ClassSettings, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
 use crate::time::Time;
 use crate::units::Bytes;
 
@@ -56,6 +58,12 @@ use crate::units::Bytes;
 pub struct Drr {
     /// The quantum of weight 1.
     base: i64,
+    turns: Turns,
+}
+
+/// The backlogged flows, and whose turn it is.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
     /// The backlogged flows. The first has its turn, or is about to.
     active: List,
     /// The number of backlogged flows.
@@ -72,7 +80,14 @@ pub struct DrrFlow {
     deficit: i64,
     /// Below 2⁶², so that sums with a deficit fit.
     quantum: i64,
-    active: bool,
+    /// Whether it is in a list.
+    pub(super) active: bool,
+}
+
+/// Per-flow state of a scheduler whose flows, or some of them, take turns.
+pub(super) trait TakesTurns: Linked {
+    /// The state for turns.
+    fn turn(&mut self) -> &mut DrrFlow;
 }
 
 impl Linked for DrrFlow {
@@ -81,42 +96,104 @@ impl Linked for DrrFlow {
     }
 }
 
-impl Drr {
-    /// The maximum base. The minimum is one byte.
-    pub const MOST: Bytes = Bytes::new(1 << 30);
+impl TakesTurns for DrrFlow {
+    fn turn(&mut self) -> &mut DrrFlow {
+        self
+    }
+}
 
-    /// `quantum` is the base: the bytes, from the network header on, that a flow of weight 1 may send per turn.
-    /// Values outside 1 to [`Drr::MOST`] are clamped. Any weight is accepted.
-    pub fn new(quantum: Bytes) -> Self {
-        let base = quantum.get().clamp(1, Self::MOST.get()) as i64;
-        Self { base, active: List::default(), count: 0, granted: false }
+impl DrrFlow {
+    /// A flow without packets.
+    pub(super) fn new(quantum: i64) -> Self {
+        Self { links: Links::default(), deficit: 0, quantum, active: false }
     }
 
-    fn quantum(&self, weight: Weight) -> i64 {
-        self.base * i64::from(weight.get()) // below 2³⁰ · 2³²
+    /// Takes effect at the flow's next turn.
+    pub(super) fn set_quantum(&mut self, quantum: Bytes) {
+        self.quantum = clamped(quantum);
+    }
+}
+
+/// A quantum within its limits.
+pub(super) fn clamped(quantum: Bytes) -> i64 {
+    quantum.get().clamp(1, Drr::MOST.get()) as i64
+}
+
+impl Turns {
+    /// A flow has got a packet.
+    #[inline]
+    pub(super) fn enqueue<F: TakesTurns>(&mut self, flow: FlowId, flows: &mut Flows<F>) {
+        let state = flows[flow].turn();
+        if !state.active {
+            state.active = true;
+            self.active.push_back(flow, flows);
+            self.count += 1;
+        }
     }
 
-    fn deactivate(&mut self, flow: FlowId, flows: &mut Flows<DrrFlow>) {
+    /// The flow that sends next.
+    #[inline]
+    pub(super) fn select<F: TakesTurns>(&mut self, flows: &mut Flows<F>) -> Option<FlowId> {
+        let mut passed = 0;
+        loop {
+            let flow = self.active.front()?;
+            let (state, first) = flows.state_and_first(flow);
+            let state = state.turn();
+            let first = first.map_or(0, |waits| i64::from(waits.length));
+            if !self.granted {
+                state.deficit += state.quantum;
+                self.granted = true;
+            }
+            if first <= state.deficit {
+                return Some(flow);
+            }
+            self.active.turn_to(state.links.next());
+            self.granted = false;
+            passed += 1;
+            if passed == self.count {
+                self.skip_rounds(flows);
+            }
+        }
+    }
+
+    /// The selected flow has sent a packet.
+    #[inline]
+    pub(super) fn sent<F: TakesTurns>(&mut self, flow: FlowId, length: u32, flows: &mut Flows<F>) {
+        let (state, packets) = flows.state_and_packets(flow);
+        state.turn().deficit -= i64::from(length);
+        if packets == 0 {
+            self.deactivate(flow, flows);
+        }
+    }
+
+    /// A flow has lost packets.
+    pub(super) fn head_dropped<F: TakesTurns>(&mut self, flow: FlowId, flows: &mut Flows<F>) {
+        if flows.packets(flow) == 0 && flows[flow].turn().active {
+            self.deactivate(flow, flows);
+        }
+    }
+
+    fn deactivate<F: TakesTurns>(&mut self, flow: FlowId, flows: &mut Flows<F>) {
         if self.active.front() == Some(flow) {
             self.granted = false;
         }
         self.active.remove(flow, flows);
         self.count -= 1;
-        let state = &mut flows[flow];
+        let state = flows[flow].turn();
         (state.active, state.deficit) = (false, 0);
     }
 
     /// No flow could send in a whole round. Grants in one step what all rounds without a packet would grant, except
     /// the last one before some flow can send.
     #[cold]
-    fn skip_rounds(&mut self, flows: &mut Flows<DrrFlow>) {
+    fn skip_rounds<F: TakesTurns>(&mut self, flows: &mut Flows<F>) {
         let Some(front) = self.active.front() else { return };
         let mut rounds = i64::MAX;
         for pass in 0..2 {
             let mut flow = front;
             loop {
                 let first = flows.first(flow).map_or(0, |waits| i64::from(waits.length));
-                let state = &mut flows[flow];
+                let state = flows[flow].turn();
                 if pass == 0 {
                     let missing = first - state.deficit; // above 0 and below 2³³
                     rounds = rounds.min((missing + state.quantum - 1) / state.quantum);
@@ -124,7 +201,7 @@ impl Drr {
                     // At most what this flow itself lacks.
                     state.deficit += (rounds - 1) * state.quantum;
                 }
-                flow = state.links().next();
+                flow = state.links.next();
                 if flow == front {
                     break;
                 }
@@ -133,13 +210,27 @@ impl Drr {
     }
 }
 
+impl Drr {
+    /// The maximum base, and the maximum quantum of a flow's own. The minimum is one byte.
+    pub const MOST: Bytes = Bytes::new(1 << 30);
+
+    /// `quantum` is the base: the bytes, from the network header on, that a flow of weight 1 may send per turn.
+    /// Values outside 1 to [`Drr::MOST`] are clamped. Any weight is accepted.
+    pub fn new(quantum: Bytes) -> Self {
+        Self { base: clamped(quantum), turns: Turns::default() }
+    }
+
+    fn quantum(&self, weight: Weight) -> i64 {
+        self.base * i64::from(weight.get()) // below 2³⁰ · 2³²
+    }
+}
+
 impl Scheduler for Drr {
     type Flow = DrrFlow;
     const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, flow: FlowConfig) -> Result<DrrFlow, Refused> {
-        let quantum = self.quantum(flow.weight);
-        Ok(DrrFlow { links: Links::default(), deficit: 0, quantum, active: false })
+        Ok(DrrFlow::new(flow.quantum.map_or_else(|| self.quantum(flow.weight), clamped)))
     }
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<DrrFlow>) {}
@@ -156,51 +247,35 @@ impl Scheduler for Drr {
         Ok(())
     }
 
+    /// Takes effect at the flow's next turn.
+    fn set_class(
+        &mut self,
+        _now: Time,
+        flow: FlowId,
+        settings: ClassSettings,
+        flows: &mut Flows<DrrFlow>,
+    ) -> Result<(), Refused> {
+        let ClassSettings::Quantum(quantum) = settings else { return Err(Refused::NoSettings) };
+        flows[flow].set_quantum(quantum);
+        Ok(())
+    }
+
     #[inline]
     fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<DrrFlow>) {
-        let state = &mut flows[flow];
-        if !state.active {
-            state.active = true;
-            self.active.push_back(flow, flows);
-            self.count += 1;
-        }
+        self.turns.enqueue(flow, flows);
     }
 
     #[inline]
     fn select(&mut self, _now: Time, flows: &mut Flows<DrrFlow>) -> Selection {
-        let mut turns = 0;
-        loop {
-            let Some(flow) = self.active.front() else { return Selection::Empty };
-            let (state, first) = flows.state_and_first(flow);
-            let first = first.map_or(0, |waits| i64::from(waits.length));
-            if !self.granted {
-                state.deficit += state.quantum;
-                self.granted = true;
-            }
-            if first <= state.deficit {
-                return Selection::Flow(flow);
-            }
-            self.active.turn_to(state.links.next());
-            self.granted = false;
-            turns += 1;
-            if turns == self.count {
-                self.skip_rounds(flows);
-            }
-        }
+        self.turns.select(flows).map_or(Selection::Empty, Selection::Flow)
     }
 
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, length: u32, flows: &mut Flows<DrrFlow>) {
-        let (state, packets) = flows.state_and_packets(flow);
-        state.deficit -= i64::from(length);
-        if packets == 0 {
-            self.deactivate(flow, flows);
-        }
+        self.turns.sent(flow, length, flows);
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<DrrFlow>) {
-        if flows.packets(flow) == 0 && flows[flow].active {
-            self.deactivate(flow, flows);
-        }
+        self.turns.head_dropped(flow, flows);
     }
 }

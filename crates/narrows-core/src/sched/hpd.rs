@@ -309,7 +309,7 @@ impl Scheduler for Hpd {
         settings: ClassSettings,
         flows: &mut Flows<HpdFlow>,
     ) -> Result<(), Refused> {
-        let ClassSettings::Delay(settings) = settings;
+        let ClassSettings::Delay(settings) = settings else { return Err(Refused::NoSettings) };
         let class = &mut self.classes[flows[flow].class as usize];
         class.estimate.set_estimator(class.settings.estimator, settings.estimator);
         class.settings = settings;

@@ -29,11 +29,7 @@ use crate::time::Time;
 /// Serves the lowest band, and the flows of a band in turn. Ignores weights.
 #[derive(Debug, Default)]
 pub struct Priority {
-    /// The backlogged flows of each band, the next one first.
-    bands: Vec<List>,
-    in_use: BandSet,
-    /// The lowest band in use.
-    lowest: Option<u32>,
+    bands: Bands,
 }
 
 /// Per-flow state of [`Priority`].
@@ -59,12 +55,7 @@ impl Priority {
         let state = &mut flows[flow];
         state.active = false;
         let band = state.band;
-        let list = &mut self.bands[band as usize];
-        list.remove(flow, flows);
-        if list.front().is_none() {
-            self.in_use.remove(band);
-            self.lowest = self.in_use.first();
-        }
+        self.bands.remove(band, flow, flows);
     }
 }
 
@@ -73,14 +64,7 @@ impl Scheduler for Priority {
     const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, flow: FlowConfig) -> Result<PriorityFlow, Refused> {
-        if flow.band >= Self::BANDS {
-            return Err(Refused::Band { found: flow.band.into(), most: u64::from(Self::BANDS) - 1 });
-        }
-        let bands = flow.band as usize + 1;
-        if bands > self.bands.len() {
-            self.bands.resize_with(bands, List::default);
-            self.in_use.grow(bands);
-        }
+        self.bands.grow(flow.band)?;
         Ok(PriorityFlow { links: Links::default(), band: flow.band, active: false })
     }
 
@@ -92,21 +76,13 @@ impl Scheduler for Priority {
         if !state.active {
             state.active = true;
             let band = state.band;
-            let list = &mut self.bands[band as usize];
-            if list.front().is_none() {
-                self.in_use.insert(band);
-                self.lowest = Some(self.lowest.map_or(band, |lowest| lowest.min(band)));
-            }
-            list.push_back(flow, flows);
+            self.bands.insert(band, flow, flows);
         }
     }
 
     #[inline]
     fn select(&mut self, _now: Time, _flows: &mut Flows<PriorityFlow>) -> Selection {
-        match self.lowest.and_then(|band| self.bands[band as usize].front()) {
-            Some(flow) => Selection::Flow(flow),
-            None => Selection::Empty,
-        }
+        self.bands.first().map_or(Selection::Empty, Selection::Flow)
     }
 
     #[inline]
@@ -116,7 +92,7 @@ impl Scheduler for Priority {
             self.deactivate(flow, flows);
         } else {
             let band = state.band;
-            self.bands[band as usize].rotate(flows);
+            self.bands.rotate(band, flows);
         }
     }
 
@@ -125,6 +101,64 @@ impl Scheduler for Priority {
         if flows.packets(flow) == 0 && flows[flow].active {
             self.deactivate(flow, flows);
         }
+    }
+}
+
+/// Bands in strict priority, each with its backlogged flows in turn.
+#[derive(Debug, Default)]
+pub(super) struct Bands {
+    /// The backlogged flows of each band, the next one first.
+    lists: Vec<List>,
+    in_use: BandSet,
+    /// The lowest band in use.
+    lowest: Option<u32>,
+}
+
+impl Bands {
+    /// Makes room for a band.
+    pub(super) fn grow(&mut self, band: u32) -> Result<(), Refused> {
+        if band >= Priority::BANDS {
+            return Err(Refused::Band { found: band.into(), most: u64::from(Priority::BANDS) - 1 });
+        }
+        let bands = band as usize + 1;
+        if bands > self.lists.len() {
+            self.lists.resize_with(bands, List::default);
+            self.in_use.grow(bands);
+        }
+        Ok(())
+    }
+
+    /// The flow to serve.
+    #[inline]
+    pub(super) fn first(&self) -> Option<FlowId> {
+        self.lowest.and_then(|band| self.lists[band as usize].front())
+    }
+
+    /// Adds a flow that is in no list.
+    #[inline]
+    pub(super) fn insert<F: Linked>(&mut self, band: u32, flow: FlowId, flows: &mut Flows<F>) {
+        let list = &mut self.lists[band as usize];
+        if list.front().is_none() {
+            self.in_use.insert(band);
+            self.lowest = Some(self.lowest.map_or(band, |lowest| lowest.min(band)));
+        }
+        list.push_back(flow, flows);
+    }
+
+    /// Removes a flow, which must be in this band's list.
+    pub(super) fn remove<F: Linked>(&mut self, band: u32, flow: FlowId, flows: &mut Flows<F>) {
+        let list = &mut self.lists[band as usize];
+        list.remove(flow, flows);
+        if list.front().is_none() {
+            self.in_use.remove(band);
+            self.lowest = self.in_use.first();
+        }
+    }
+
+    /// Ends the turn of a band's first flow.
+    #[inline]
+    pub(super) fn rotate<F: Linked>(&mut self, band: u32, flows: &mut Flows<F>) {
+        self.lists[band as usize].rotate(flows);
     }
 }
 

@@ -5,8 +5,10 @@ use narrows_core::aqm::{
 };
 use narrows_core::classify::{FlowHash, Identity};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
-use narrows_core::sched::{FqCodelConfig, FqPieConfig, SfqConfig, fq_codel, fq_pie, sfq};
-use narrows_core::{Bytes, Duration, Seed, Time};
+use narrows_core::sched::{
+    FqCodelConfig, FqPieConfig, PacedFq, PacedFqConfig, SfqConfig, fq_codel, fq_pie, sfq,
+};
+use narrows_core::{Bytes, Duration, Rate, Seed, Time};
 use proptest::prelude::*;
 
 use crate::drive::{Arrival, MEGABIT, run, run_exactly};
@@ -21,9 +23,11 @@ enum Kind {
     Sfq,
     FqCodel,
     FqPie,
+    /// With a maximum rate for each flow, and without.
+    Fq(Option<u64>),
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 10] = [
     Kind::Red,
     Kind::RedInBytes,
     Kind::Codel,
@@ -32,6 +36,8 @@ const KINDS: [Kind; 8] = [
     Kind::Sfq,
     Kind::FqCodel,
     Kind::FqPie,
+    Kind::Fq(None),
+    Kind::Fq(Some(MEGABIT)),
 ];
 
 impl Kind {
@@ -62,6 +68,17 @@ impl Kind {
             Self::FqCodel => {
                 let config = FqCodelConfig { bound, codel, ..FqCodelConfig::default() };
                 Box::new(fq_codel(config, flows).expect(never))
+            }
+            Self::Fq(rate) => {
+                let config = PacedFqConfig {
+                    bound,
+                    flow_limit: 20,
+                    initial_quantum: Bytes::new(4_000),
+                    max_rate: rate.map(Rate::from_bits_per_second),
+                    ce_threshold: Some(Duration::from_millis(5)),
+                    ..PacedFqConfig::default()
+                };
+                Box::new(PacedFq::new(config, flows))
             }
             Self::FqPie => {
                 let high_delay_boost = Some(Duration::from_millis(40));

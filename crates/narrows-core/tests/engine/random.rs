@@ -243,7 +243,9 @@ fn queue() -> impl Strategy<Value = QueuePlan> {
         (scheduler(), bound(), overload, limits).prop_map(|(scheduler, bound, overload, limits)| {
             QueuePlan::Classes { scheduler, bound, overload, limits }
         });
-    prop_oneof![4 => fifo, 1 => gate, 4 => classes]
+    let rate = option::of(prop_oneof![10_000u64..500_000, 600_000u64..50_000_000]);
+    let paced = (bound(), rate).prop_map(|(bound, rate)| QueuePlan::Paced { bound, rate });
+    prop_oneof![4 => fifo, 1 => gate, 1 => paced, 4 => classes]
 }
 
 pub(crate) fn scheduler() -> impl Strategy<Value = SchedulerPlan> {
@@ -251,6 +253,7 @@ pub(crate) fn scheduler() -> impl Strategy<Value = SchedulerPlan> {
         Just(SchedulerPlan::Fifo),
         Just(SchedulerPlan::Priority),
         Just(SchedulerPlan::Drr),
+        Just(SchedulerPlan::Ets),
         Just(SchedulerPlan::Wf2q),
         Just(SchedulerPlan::Qfq),
         Just(SchedulerPlan::Gfq),

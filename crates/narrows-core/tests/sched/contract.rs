@@ -46,7 +46,7 @@ impl Run {
         match *step {
             Step::Join { weight, band } => {
                 let weight = Weight::new(weight).expect("not 0");
-                let config = FlowConfig { weight, band, longest: LONGEST };
+                let config = FlowConfig { weight, band, longest: LONGEST, quantum: None };
                 if self.kind.most.is_some_and(|most| self.model.len() == most as usize) {
                     let most = self.model.len() as u64;
                     assert_eq!(self.subject.join(config), Err(Refused::Flows { most }));

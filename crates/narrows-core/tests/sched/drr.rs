@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use narrows_core::sched::{Drr, FlowConfig, FlowId, Served, Server, Weight};
+use narrows_core::sched::{
+    ClassSettings, Drr, FlowConfig, FlowId, HpdClass, Refused, Served, Server, Weight,
+};
 use narrows_core::{Bytes, PacketRef, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -94,6 +96,31 @@ proptest! {
             }
         }
     }
+}
+
+/// Two packets of the one to one of the other; then the other way round, from its next turn on.
+#[test]
+fn a_flow_may_have_a_quantum_of_its_own() {
+    let mut server = Server::new(Drr::new(Bytes::new(500)));
+    let own = FlowConfig { quantum: Some(Bytes::new(1000)), ..FlowConfig::default() };
+    let [a, b] = [own, FlowConfig::default()].map(|config| server.join(config).expect("any flow"));
+    let order = |server: &mut Server<Drr>| -> Vec<u32> {
+        for flow in [a, b] {
+            (0..4).for_each(|n| server.enqueue(Time::ZERO, flow, PacketRef::from_number(n), 500));
+        }
+        std::iter::from_fn(|| match server.dequeue(Time::ZERO) {
+            Served::Packet(flow, _) => Some(flow.number()),
+            _ => None,
+        })
+        .collect()
+    };
+    assert_eq!(order(&mut server), [0, 0, 1, 0, 0, 1, 1, 1]);
+    for (flow, quantum) in [(a, 500), (b, 1000)] {
+        server.set_class(Time::ZERO, flow, ClassSettings::Quantum(Bytes::new(quantum))).expect("its own");
+    }
+    assert_eq!(order(&mut server), [0, 1, 1, 0, 1, 1, 0, 0]);
+    let delay = ClassSettings::Delay(HpdClass::default());
+    assert_eq!(server.set_class(Time::ZERO, a, delay), Err(Refused::NoSettings));
 }
 
 /// A quantum of one byte, a thousand flows, packets of four gigabytes: turn by turn this would take 2⁴² steps.

@@ -2,7 +2,7 @@
 
 use narrows_core::queue::Wire;
 use narrows_core::sched::{
-    Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, CsmaCd, CsmaCdConfig, Dcf, DcfConfig, Drr,
+    Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, CsmaCd, CsmaCdConfig, Dcf, DcfConfig, Drr, Ets,
     Fair, Fifo, FlowConfig, FlowId, Flows, Gfq, Hfsc, HfscClass, HfscCurve, Hpd, Htb, HtbClass, Kps,
     Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Waits, Weight, Wf2q,
 };
@@ -41,7 +41,7 @@ const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 /// Leaves of trees.
 const LEAVES: u32 = 40;
 
-pub(crate) const ALL: [Kind; 16] = [
+pub(crate) const ALL: [Kind; 17] = [
     Kind {
         most: Some(LEAVES),
         declines: true,
@@ -89,6 +89,15 @@ pub(crate) const ALL: [Kind; 16] = [
         lag: Some(turns),
         name: "drr",
         make: || subject(Drr::new(QUANTUM)),
+    },
+    // Two strict bands; the others share.
+    Kind {
+        most: None,
+        declines: false,
+        weighted: false,
+        lag: None,
+        name: "ets",
+        make: || subject(Ets::new(QUANTUM, 2)),
     },
     // Up to the end of one of its packets one packet, up to any other instant one more.
     Kind {

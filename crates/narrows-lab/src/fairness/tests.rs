@@ -96,7 +96,11 @@ fn a_bound_is_broken_by_the_least_excess_and_not_before() {
 
 #[test]
 fn bounds_are_those_of_the_formulas() {
-    let flow = |weight, longest| FlowConfig { weight: Weight::new(weight).unwrap(), longest, band: 0 };
+    let flow = |weight, longest| FlowConfig {
+        weight: Weight::new(weight).unwrap(),
+        longest,
+        ..FlowConfig::default()
+    };
     let flows = [flow(1, 100), flow(3, 1000)];
     // WF2Q+: 100 + 900/4 bytes; 1000. Ahead of a packet 3/4 of 100 and 1/4 of 1000 more; delays 1000 byte-times more.
     assert_eq!(wf2q(&flows).map_values(), [Some(325 * 4), Some(1000 * 4)]);

@@ -350,7 +350,7 @@ fn flows(pattern: Pattern, amount: Amount, random: &mut Random) -> Vec<FlowConfi
     let flow = |(weight, longest)| FlowConfig {
         weight: Weight::new(weight).expect("weights are drawn from 1 up"),
         longest,
-        band: 0,
+        ..FlowConfig::default()
     };
     (0..flows).map(config).map(flow).collect()
 }

@@ -85,9 +85,19 @@ pub(super) fn of(case: &str) -> &'static str {
         "dualpi2-drops" | "dualpi2-marks" | "dualpi2-gains" | "dualpi2-overload" => {
             "The kernel draws, narrows has the sums of RFC 9332. Its updates are at another phase."
         }
-        "qfq" => {
+        "qfq" | "qfq-tc" => {
             "Both approximate the same fluid system, the kernel by QFQ+, which gives an aggregate of classes the link for \
              its whole budget. Each may be off by a few packets (B-WFI ≤ 3·φ·σ + 2·φ·L); together they are by 3."
+        }
+        "drr-tc" | "ets-tc" => {
+            "A documented choice: quanta count frames in the kernel and IP packets in narrows, so that turns end one packet \
+             sooner or later. The shares are the same, as all frames have one length."
+        }
+        "ets" => {
+            "As for drr: quanta of 3000 and 1500 bytes of frames are told to narrows as 2958 and 1479 bytes of IP packets."
+        }
+        "fq-maxrate" | "fq-low-rate" => {
+            "A packet leaves when the kernel's timer fires. Its slack, 10 us by default, is 1 ns here; narrows has none."
         }
         "drr" => {
             "A quantum of 1500 bytes of frames is told to narrows as 1479 bytes of IP packets, as it counts these."

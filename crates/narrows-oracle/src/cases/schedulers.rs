@@ -117,6 +117,34 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
             &turns,
         ),
+        // One class has the default quantum, 1514 bytes, and packets of one flow have no class.
+        case(
+            "drr-tc",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: drr",
+                "class add dev near parent 20: classid 20:1 drr",
+                "class add dev near parent 20: classid 20:2 drr quantum 4kb",
+                "class change dev near parent 20: classid 20:2 drr quantum 3028",
+                "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4000 0xffff flowid 20:1",
+                "filter add dev near parent 20: protocol ip prio 2 u32 match ip sport 4001 0xffff flowid 20:2",
+            ],
+            Ours::SameWords,
+            three(),
+            &turns,
+        ),
+        case(
+            "qfq-tc",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: qfq",
+                "class add dev near parent 20: classid 20:1 qfq",
+                "class add dev near parent 20: classid 20:2 qfq weight 3 maxpkt 1000",
+                "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4000 0xffff flowid 20:1",
+                "filter add dev near parent 20: protocol ip prio 2 u32 match ip sport 4001 0xffff flowid 20:2",
+            ],
+            Ours::SameWords,
+            three(),
+            &turns,
+        ),
         case(
             "sfq",
             &["qdisc add dev near parent 1:10 handle 20: sfq quantum 1500 limit 60"],

@@ -37,6 +37,12 @@ enum Takes {
         off: &'static [&'static str],
         printed_off: Option<&'static str>,
     },
+    /// So many whole numbers in a range, which become a list.
+    Numbers {
+        count: usize,
+        low: i64,
+        high: i64,
+    },
     /// Ignored.
     Nothing(Follows),
     Refused {
@@ -74,6 +80,16 @@ impl Opt {
         key: &'static str,
     ) -> Self {
         Self::new(words, key, Takes::Switch { off, printed_off: None })
+    }
+
+    /// An option with `count` whole numbers from `low` to `high`, as a list.
+    pub(crate) const fn numbers(
+        words: &'static [&'static str],
+        key: &'static str,
+        count: usize,
+        (low, high): (i64, i64),
+    ) -> Self {
+        Self::new(words, key, Takes::Numbers { count, low, high })
     }
 
     /// An ignored option.
@@ -151,6 +167,25 @@ impl Opt {
                 let value = Value::Boolean(!off.contains(&word.text));
                 self.set(word, Node { span: word.span(), value }, into);
             }
+            Takes::Numbers { count, low, high } => {
+                let mut numbers = Vec::new();
+                let mut span = word.span();
+                while numbers.len() < count {
+                    let Some(after) = words.next_word() else {
+                        return Err(words.without(word, &format!("a list of {count} numbers")));
+                    };
+                    words.advance();
+                    span = after.span();
+                    let found = after.text.parse::<i64>().ok().filter(|found| (low..=high).contains(found));
+                    let Some(found) = found else {
+                        return Err(after
+                            .expected(&format!("number {} of {count}", numbers.len() + 1))
+                            .help(format!("whole numbers from {low} to {high}")));
+                    };
+                    numbers.push(Node::new(number(found)));
+                }
+                self.set(word, Node { span, value: Value::Array(numbers) }, into);
+            }
             Takes::Nothing(follows) => match follows {
                 Follows::Nothing => {}
                 Follows::One(what) => match words.next_word() {
@@ -182,6 +217,10 @@ impl Opt {
             (Takes::Value(unit), _) => Some(format!("{} {}", self.printed, (unit.show)(node)?)),
             (Takes::Switch { .. }, Value::Boolean(true)) => Some(self.printed.into()),
             (Takes::Switch { printed_off, .. }, _) => Some(printed_off.unwrap_or_default().into()),
+            (Takes::Numbers { .. }, Value::Array(numbers)) => {
+                let numbers: Vec<String> = numbers.iter().map(Node::toml).collect();
+                Some(format!("{} {}", self.printed, numbers.join(" ")))
+            }
             _ => None,
         }
     }
@@ -203,7 +242,9 @@ impl Options {
 
     /// The words with an effect, for errors.
     pub(crate) fn known(self) -> Vec<&'static str> {
-        let means = |option: &&Opt| matches!(option.takes, Takes::Value(_) | Takes::Switch { .. });
+        let means = |option: &&Opt| {
+            matches!(option.takes, Takes::Value(_) | Takes::Switch { .. } | Takes::Numbers { .. })
+        };
         let words = |option: &'static Opt| option.words.iter().take(1).chain(option.off().iter().take(1));
         self.rows().filter(means).flat_map(words).copied().collect()
     }

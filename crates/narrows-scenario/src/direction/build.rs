@@ -170,8 +170,16 @@ impl Direction {
             }
         }
         if !other_kind && let (Some(now), Some(then)) = (&self.scheduler, &before.scheduler) {
-            let classes = now.classes().into_iter().zip(then.classes()).enumerate();
-            for (class, (now, _)) in classes.filter(|(_, (now, then))| now.hpd != then.hpd) {
+            let classes = || now.classes().into_iter().zip(then.classes()).enumerate();
+            // With weights, a change of the weight says it.
+            let usual = now.quantum().filter(|_| !now.kind.about().weights);
+            for (class, (now, _)) in classes().filter(|(_, (now, then))| now.quantum != then.quantum) {
+                let settings = now.quantum.or(usual).map(ClassSettings::Quantum);
+                settings
+                    .into_iter()
+                    .for_each(|settings| differs(true, &|| Change::Class { class, settings }));
+            }
+            for (class, (now, _)) in classes().filter(|(_, (now, then))| now.hpd != then.hpd) {
                 let settings = ClassSettings::Delay(now.hpd);
                 differs(true, &|| Change::Class { class, settings });
             }

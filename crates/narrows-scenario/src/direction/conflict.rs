@@ -116,7 +116,8 @@ impl Direction {
     fn scheduler_conflict(&self) -> Option<Conflict> {
         let scheduler = self.scheduler.as_ref()?;
         let name = scheduler.kind.name();
-        if scheduler.policy != Policy::Fifo && self.queue.policy != Policy::Fifo {
+        let has_own_queues = scheduler.policy != Policy::Fifo || scheduler.kind == SchedulerKind::Fq;
+        if has_own_queues && self.queue.policy != Policy::Fifo {
             return Some((
                 "queue",
                 Problem::new(format!(

@@ -200,10 +200,13 @@ fn print_class(class: &ClassExplanation, level: usize, f: &mut fmt::Formatter<'_
     let matches = if class.inner { "the classes below it" } else { &class.matches };
     writeln!(f, "    {margin}{}: {matches}", class.name)?;
     let mut parts = Vec::new();
-    if let (Some(weight), Some(weights)) = (weight, weights) {
-        let percent = f64::from(*weight) / *weights as f64 * 100.0;
+    let by_weight = weight.zip(*weights).map(|(of, all)| ("weight", u64::from(of), all, ""));
+    let by_quantum =
+        class.quantum_bytes.zip(class.quanta_bytes).map(|(of, all)| ("quantum", of, all, " bytes"));
+    if let Some((what, of, all, unit)) = by_quantum.or(by_weight) {
+        let percent = of as f64 / all as f64 * 100.0;
         let rate = rate_bps.map_or(String::new(), |rate| format!(", {}", about(rate as f64)));
-        parts.push(format!("weight {weight} of {weights}: {} %{rate}", rounded(percent)));
+        parts.push(format!("{what} {of} of {all}{unit}: {} %{rate}", rounded(percent)));
     }
     parts.extend(class.shaped.clone());
     if let Some(longest) = longest_bytes {

@@ -41,6 +41,10 @@ pub struct ClassExplanation {
     pub weight: Option<u32>,
     /// Sum of all weights.
     pub weights: Option<u64>,
+    /// Bytes per turn, if a class of the scheduler has a quantum of its own.
+    pub quantum_bytes: Option<u64>,
+    /// Sum of all bytes per turn.
+    pub quanta_bytes: Option<u64>,
     /// Its share of the link's rate in bits per second while all classes are backlogged.
     pub rate_bps: Option<u64>,
     /// Longest expected packet in bytes, if the scheduler uses it.
@@ -133,23 +137,35 @@ fn explained(
     class: &DirectionClass,
     asked: &Class,
 ) -> ClassExplanation {
-    let sum: u64 = all.iter().filter_map(|class| class.weight).map(|weight| u64::from(weight.get())).sum();
+    let weights: u64 =
+        all.iter().filter_map(|class| class.weight).map(|weight| u64::from(weight.get())).sum();
+    let quantum = scheduler.turn(asked);
+    let quanta: u64 = scheduler.classes().iter().filter_map(|class| scheduler.turn(class)).sum();
     // The rate of a nested scheduler depends on the outer one.
     let outermost = direction.scheduler.as_ref().is_some_and(|outer| std::ptr::eq(outer, scheduler));
     let rate = Some(direction.effective_rate())
+        // What strict classes leave is not known.
+        .filter(|_| scheduler.strict() == 0)
         .filter(|rate| outermost && ![Rate::UNLIMITED, Rate::DOWN].contains(rate))
         .map(|rate| u128::from(rate.bits_per_second()));
     let queue: Queue = asked.queue.unwrap_or(direction.queue);
-    let weight = class.weight.map(|weight| weight.get());
-    let share = |rate: u128| weight.map(|weight| (rate * u128::from(weight) / u128::from(sum.max(1))) as u64);
+    let weight = class.weight.map(|weight| weight.get()).filter(|_| quantum.is_none());
+    let part = quantum.map(|quantum| (quantum, quanta)).or(weight.map(|weight| (weight.into(), weights)));
+    let share = |rate: u128| part.map(|(of, all)| (rate * u128::from(of) / u128::from(all.max(1))) as u64);
     ClassExplanation {
         name: class.name.clone(),
         matches: class.matches.clone(),
         weight,
-        weights: weight.map(|_| sum),
+        weights: weight.map(|_| weights),
+        quantum_bytes: quantum,
+        quanta_bytes: quantum.map(|_| quanta),
         rate_bps: rate.and_then(share),
         longest_bytes: scheduler.kind.wants_longest().then(|| asked.longest().get()),
-        parameters: (scheduler.kind == SchedulerKind::Hpd).then(|| value::hpd_words(&asked.hpd)),
+        parameters: match scheduler.kind {
+            SchedulerKind::Hpd => Some(value::hpd_words(&asked.hpd)),
+            SchedulerKind::Ets => scheduler.is_strict(asked).then(|| "strict priority".into()),
+            _ => None,
+        },
         bound: if class.bound == Scheduler::NO_BOUND {
             "that of all".into()
         } else {
@@ -199,7 +215,9 @@ pub(super) fn bound(direction: &Direction) -> (Bound, String) {
                 (None, None, Some(_)) => format!("default of {}", scheduler.kind.name()),
                 _ => given,
             };
-            (bound, format!("{reason}; all flows together"))
+            let of =
+                if scheduler.kind == SchedulerKind::Fq { "each of its bands" } else { "all flows together" };
+            (bound, format!("{reason}; {of}"))
         }
         Some(_) => (direction.bound(), format!("{given}; each class without a bound")),
         None => (direction.bound(), given),

@@ -289,6 +289,7 @@ impl Plan {
             weight: if sharing.has_weights() { queue.weight() } else { sched::Weight::ONE },
             longest: queue.longest.unwrap_or(PipeQueue::LONGEST).get() as u32, // at most 65,535
             band: queue.priority,
+            quantum: None,
         };
         FlowSet {
             bound: waits.bound.unwrap_or(self.pipe.direction.bound()),

@@ -5,8 +5,8 @@ use narrows_core::sched::{ErrorWidth, Estimator};
 
 use super::hfsc;
 use super::unit::{
-    BYTES, ESTIMATOR, GAMMA, MICROS, PACKETS, RATE, SHARE_OF_1024, SIZE, TIME, WEIGHT, missing, rate_of,
-    size_of, whole,
+    BYTES, ESTIMATOR, GAMMA, MICROS, PACKET, PACKETS, PLAIN_QUANTUM, QUANTUM, RATE, SHARE_OF_1024, SIZE,
+    TIME, WEIGHT, missing, rate_of, size_of, whole,
 };
 use crate::dialect::{Follows, Opt, Options, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
@@ -32,10 +32,14 @@ pub(super) enum Of {
     Cbq,
     Hfsc,
     Hpd,
+    Drr,
+    Qfq,
+    /// Its classes exist by themselves, and can be changed.
+    Ets,
 }
 
 /// Their names.
-pub(super) const NAMES: &[&str] = &["htb", "cbq", "hfsc", "hpd"];
+pub(super) const NAMES: &[&str] = &["htb", "cbq", "hfsc", "hpd", "drr", "qfq", "ets"];
 
 pub(super) const HTB: Options = Options(&[&[
     Opt::value(&["prio"], "priority", whole::<0, 7>()),
@@ -84,11 +88,20 @@ pub(super) const HPD: Options = Options(&[&[
     Opt::value(&["properr"], "steps", whole::<1, 255>()),
 ]]);
 
+pub(super) const DRR: Options = Options(&[&[Opt::value(&["quantum"], "quantum", QUANTUM)]]);
+
+pub(super) const QFQ: Options = Options(&[&[
+    Opt::value(&["weight"], "weight", whole::<1, 1024>()),
+    Opt::value(&["maxpkt"], "longest", PACKET),
+]]);
+
+const ETS: Options = Options(&[&[Opt::value(&["quantum"], "quantum", PLAIN_QUANTUM)]]);
+
 impl Kind {
-    /// As in the kernel, a change of an HFSC class keeps the curves that it does not name; classes of other kinds are
-    /// always given completely.
+    /// The class after a change to it. As in the kernel, an HFSC class keeps the curves that are not named, and a
+    /// class of `drr` its quantum; all others get all options each time.
     pub(super) fn changed_from(self, before: &Self) -> Self {
-        if self.of != Of::Hfsc {
+        if !matches!(self.of, Of::Hfsc | Of::Drr) {
             return self;
         }
         let mut keys = before.keys.clone();
@@ -105,6 +118,9 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "hfsc" => hfsc::class(word, words).map(|keys| plain(Of::Hfsc, keys)),
         "cbq" => cbq(words).map(|keys| plain(Of::Cbq, keys)),
         "hpd" => hpd(words),
+        "drr" => DRR.read_all("drr", words).map(|keys| plain(Of::Drr, keys)),
+        "ets" => ETS.read_all("ets", words).map(|keys| plain(Of::Ets, keys)),
+        "qfq" => QFQ.read_all("qfq", words).map(|keys| plain(Of::Qfq, keys)),
         "prio" => Err(word
             .problem("`prio` creates its classes itself: its bands")
             .help("the first is 1:1 for the discipline 1:")),

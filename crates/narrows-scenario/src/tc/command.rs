@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::filter::{self, Filter};
-use super::{Handle, class, qdisc};
+use super::{Handle, class, qdisc, unit};
 use crate::dialect::{Word, Words};
 use crate::netem::Verb;
 use crate::node::suggest;
@@ -52,6 +52,12 @@ const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
 
 /// The kernel's handle for the place of ingress policers.
 const INGRESS: Handle = Handle { major: 0xffff, minor: 0 };
+
+/// The error for the hook of `clsact` that sees outgoing packets.
+fn egress(word: Word<'_>) -> Problem {
+    word.problem("a filter of outgoing packets at `clsact`")
+        .help("use a filter of the discipline at the root; at `clsact`, `ingress` polices arriving packets")
+}
 
 impl Command {
     /// Parses the words of a command, with or without `tc`.
@@ -113,6 +119,9 @@ impl Command {
             if self.printed(words)? {
                 continue;
             }
+            if word.text == "egress" && matches!(self.body, Body::Filter { .. }) {
+                return Err(egress(word));
+            }
             let parent = match word.text {
                 "root" => Some(Parent::Root),
                 "ingress" if self.parent.is_none() => Some(Parent::Ingress),
@@ -138,7 +147,8 @@ impl Command {
                     let class = words.expect(word, "the handle of a discipline or class")?;
                     let parent = match class.text {
                         "root" => Parent::Root,
-                        "ffff:fff1" => Parent::Ingress,
+                        "ffff:fff1" | "ffff:fff2" => Parent::Ingress,
+                        "ffff:fff3" => return Err(egress(class)),
                         _ => match Handle::read(class)? {
                             handle if handle.major == INGRESS.major => Parent::Ingress,
                             handle => Parent::Of(handle),
@@ -231,7 +241,7 @@ impl Command {
             Body::Filter { prio, filter } => {
                 if let Some(word) = words.peek().filter(|word| matches!(word.text, "prio" | "pref")) {
                     words.take();
-                    *prio = Some(qdisc::number(word, words, 0, 0xffff)? as u32).filter(|prio| *prio > 0);
+                    *prio = Some(unit::number(word, words, 0, 0xffff)? as u32).filter(|prio| *prio > 0);
                     return self.place(object, words);
                 }
                 if self.verb == Verb::Delete {

@@ -7,6 +7,7 @@ mod options;
 mod points;
 
 use narrows_core::queue::{Bound, DropAt};
+use narrows_core::sched::Weight;
 use narrows_core::service::Overhead;
 use narrows_core::{Bytes, Order, Rate};
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::qdisc::USUAL_LIMIT;
 use super::translate::{DIRECT, UNCLASSIFIED};
 use super::u32_match::flower_words as flower;
+use super::unit::FRAME;
 use super::{Handle, hfsc, managed};
 use crate::direction::Direction;
 use crate::netem::{FedDelay, Kind as NetemKind};
@@ -102,7 +104,7 @@ impl Direction {
     /// The scheduler as tc qdiscs and classes; `None` without a scheduler, or if it has no classes in tc.
     /// `first` is the first handle for qdiscs that have none.
     pub fn tc(&self, first: u16) -> Option<CurrentConfig> {
-        let scheduler = self.scheduler.as_ref().filter(|scheduler| is_tree(scheduler.kind))?;
+        let scheduler = self.scheduler.as_ref().filter(|scheduler| is_tree(scheduler))?;
         let around = self.around();
         let mut walk = Walk {
             direction: self,
@@ -169,26 +171,27 @@ impl Direction {
     }
 }
 
-/// Size of a full Ethernet frame in bytes.
-const FRAME: u64 = 1514;
-
 /// Whether a token bucket has its own limit that tc can express: in bytes, or as a latency.
 fn has_room(scheduler: &Scheduler) -> bool {
     matches!(scheduler.bound, Some(Bound::Bytes(_)))
         || scheduler.own.get::<Tbf>().is_some_and(|tbf| tbf.latency.is_some())
 }
 
-/// Whether this kind has classes in tc, or can contain a qdisc.
-fn is_tree(kind: SchedulerKind) -> bool {
-    matches!(
-        kind,
-        SchedulerKind::Htb
-            | SchedulerKind::Cbq
-            | SchedulerKind::Hfsc
-            | SchedulerKind::Hpd
-            | SchedulerKind::Prio
-            | SchedulerKind::Tbf
-    )
+/// Whether it has classes in tc, or can contain a qdisc.
+fn is_tree(scheduler: &Scheduler) -> bool {
+    match scheduler.kind {
+        SchedulerKind::Drr | SchedulerKind::Qfq => !scheduler.has_flows(),
+        kind => matches!(
+            kind,
+            SchedulerKind::Htb
+                | SchedulerKind::Cbq
+                | SchedulerKind::Hfsc
+                | SchedulerKind::Hpd
+                | SchedulerKind::Prio
+                | SchedulerKind::Ets
+                | SchedulerKind::Tbf
+        ),
+    }
 }
 
 /// The handle that is a class's name.
@@ -286,6 +289,20 @@ impl Walk<'_> {
         }
     }
 
+    /// A filter for the packets that no other filter takes, where the qdisc itself would drop them.
+    fn rest(&mut self, handle: Handle, class: Handle) {
+        let parent = handle.to_string();
+        let before = self.found.filters.iter().filter(|filter| filter.parent == parent).count();
+        self.found.filters.push(CurrentFilter {
+            parent,
+            pref: before as u32 + 1, // as many as a scenario has
+            class: class.to_string(),
+            words: flower(&Match::default()),
+            condition: "every other packet".into(),
+            matches: Match::default(),
+        });
+    }
+
     /// A scheduler, its classes and what they contain.
     fn scheduler(&mut self, scheduler: &Scheduler, parent: Option<Handle>, outermost: bool) -> Handle {
         let classes = scheduler.named();
@@ -347,15 +364,17 @@ impl Walk<'_> {
             SchedulerKind::Hfsc => default.map_or(String::new(), |at| format!("default {:x}", ids[at].minor)),
             SchedulerKind::Cbq => scheduler.own.get().map(options::cbq).unwrap_or_default(),
             SchedulerKind::Prio => format!("bands {}", ids.len()),
+            SchedulerKind::Ets => options::ets(scheduler),
             SchedulerKind::Tbf => {
                 let tbf = scheduler.own.get();
                 // Its own limit has no effect if it contains another qdisc, but tc requires one.
                 let bound = scheduler.bound.filter(|_| has_room(scheduler));
-                let within =
-                    || match self.bound(scheduler, scheduler.named().first().unwrap_or(&Class::all())) {
-                        Bound::Packets(packets) => Bound::Bytes(Bytes::new(packets.saturating_mul(FRAME))),
-                        bytes => bytes,
-                    };
+                let within = || match self
+                    .bound(scheduler, scheduler.named().first().unwrap_or(&Class::all()))
+                {
+                    Bound::Packets(packets) => Bound::Bytes(Bytes::new(packets.saturating_mul(FRAME.get()))),
+                    bytes => bytes,
+                };
                 let bound = if has_room(scheduler) { bound } else { Some(within()) };
                 tbf.map(|tbf| options::tbf(tbf, bound)).unwrap_or_default()
             }
@@ -369,8 +388,11 @@ impl Walk<'_> {
                     self.unrepresentable("default", handle);
                 }
             }
-            SchedulerKind::Prio => {
-                match by_points.as_ref().and_then(|points| points::priorities(points, default, ids.len())) {
+            SchedulerKind::Prio | SchedulerKind::Ets => {
+                if ids.len() > 16 {
+                    self.unrepresentable("classes", handle);
+                }
+                match by_points.as_ref().and_then(|points| points::priorities(points, default, scheduler)) {
                     Some(map) => options += &format!(" priomap {map}"),
                     None => {
                         self.filters(scheduler, handle, ids);
@@ -392,6 +414,12 @@ impl Walk<'_> {
                 }
                 None => self.filters(scheduler, handle, ids),
             },
+            SchedulerKind::Drr | SchedulerKind::Qfq => {
+                self.filters(scheduler, handle, ids);
+                if let Some(class) = default {
+                    self.rest(handle, ids[class]);
+                }
+            }
             // A token bucket has one class only.
             _ => {}
         }
@@ -436,6 +464,28 @@ impl Walk<'_> {
                 }
                 text
             }
+            (None, SchedulerKind::Drr) => {
+                let weight = class.weight.unwrap_or(Weight::ONE).get();
+                let base = scheduler.quantum().unwrap_or_default().get();
+                let turn = class.quantum.unwrap_or(Bytes::new(base * u64::from(weight))); // below 2⁵³
+                if turn.get() > u32::MAX.into() {
+                    self.unrepresentable("weight", id);
+                }
+                options::drr_class(turn)
+            }
+            (None, SchedulerKind::Ets) => {
+                scheduler.turn(class).map_or(String::new(), |turn| format!("quantum {turn}"))
+            }
+            (None, SchedulerKind::Qfq) => {
+                let weight = class.weight.unwrap_or(Weight::ONE);
+                if weight.get() > 1024 {
+                    self.unrepresentable("weight", id);
+                }
+                if class.longest().get() < 512 {
+                    self.unrepresentable("longest", id);
+                }
+                options::qfq_class(weight, class.longest())
+            }
             _ => String::new(),
         }
     }
@@ -447,7 +497,7 @@ impl Walk<'_> {
     /// The content of a class, if it is another qdisc or not tc's default queue.
     fn leaf(&mut self, scheduler: &Scheduler, class: &Class, id: Handle, outermost: bool) -> Option<Handle> {
         match &class.child {
-            Some(Child::Scheduler(inner)) if is_tree(inner.kind) => {
+            Some(Child::Scheduler(inner)) if is_tree(inner) => {
                 return Some(self.scheduler(inner, Some(id), false));
             }
             Some(Child::Scheduler(inner)) => {
@@ -516,7 +566,7 @@ impl Walk<'_> {
 fn handles(scheduler: &Scheduler, of: Handle) -> Vec<Handle> {
     let classes = scheduler.named();
     let own = |class: &Class| named_handle(class).filter(|handle| handle.major == of.major);
-    let bands = scheduler.kind == SchedulerKind::Prio;
+    let bands = matches!(scheduler.kind, SchedulerKind::Prio | SchedulerKind::Ets);
     let used: Vec<Handle> = classes.iter().filter_map(own).collect();
     let mut free =
         (1..=u16::MAX).map(|minor| Handle { minor, ..of }).filter(|handle| bands || !used.contains(handle));

@@ -1,7 +1,9 @@
 //! Explains commands in words.
 
+use super::bands::Bands;
 use super::command::{Body, Command, Parent};
 use super::filter::Filter;
+use super::unit::FRAME;
 use super::{class, hfsc, qdisc};
 use crate::dialect::text_of;
 use crate::netem::{self, Verb};
@@ -88,9 +90,24 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
             text_of(keys, "bandwidth"),
             text_of(keys, "avpkt")
         )],
+        qdisc::Kind::Ets(ets) => {
+            let quanta: Vec<String> = ets.quanta.iter().map(u32::to_string).collect();
+            let share = match &quanta[..] {
+                [] => String::new(),
+                all => format!(", then turns of {} bytes", all.join(", ")),
+            };
+            let map = ets.bands.map;
+            vec![
+                format!("{} bands: {} in strict priority{share}.", ets.bands.bands, ets.strict),
+                format!(
+                    "Unclassified packets go by their TOS bits: band {} for neither, {} for high throughput, {} for low delay, {} for both.",
+                    map[0], map[2], map[6], map[4]
+                ),
+            ]
+        }
         qdisc::Kind::Prio(prio) => {
             let mut words = vec![format!("{} bands in strict priority, the first one first.", prio.bands)];
-            if prio.map == qdisc::Prio::MAP {
+            if prio.map == Bands::MAP {
                 words.push(
                     "Unclassified packets go by their TOS bits: low delay first, high throughput last."
                         .into(),
@@ -110,6 +127,14 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
             }
             words
         }
+        qdisc::Kind::Drr => vec![
+            "Classes that take turns of so many bytes each: deficit round robin. Unclassified packets are dropped."
+                .into(),
+        ],
+        qdisc::Kind::Qfq => vec![
+            "Classes that share in proportion to their weights: quick fair queueing. Unclassified packets are dropped."
+                .into(),
+        ],
         qdisc::Kind::Managed(managed) => {
             [managed.words()].into_iter().chain(managed.remarks.iter().cloned()).collect()
         }
@@ -157,6 +182,16 @@ fn of_class(class: &class::Kind) -> String {
             format!("It has {own}, {borrows}{lends}; priority {}.", or("priority", "8"))
         }
         class::Of::Hfsc => hfsc::explained(keys),
+        class::Of::Ets => match is("quantum") {
+            true => format!("It sends {} per turn.", text_of(keys, "quantum")),
+            false => "Nothing changes.".into(),
+        },
+        class::Of::Drr => format!("It sends {} per turn.", or("quantum", &FRAME.to_string())),
+        class::Of::Qfq => format!(
+            "Weight {}, packets of up to {} expected.",
+            or("weight", "1"),
+            or("longest", "1500 bytes")
+        ),
         class::Of::Hpd => {
             let limit = match keys.get("limit") {
                 None => "no limit".to_owned(),

@@ -105,7 +105,7 @@ pub(super) fn read(
                     words.expect(word, "a number")?;
                 }
             }
-            "prio" | "pref" => *prio = Some(super::qdisc::number(word, words, 1, 0xffff)? as u32),
+            "prio" | "pref" => *prio = Some(super::unit::number(word, words, 1, 0xffff)? as u32),
             _ if kind.text == "flower" && u32_match::flower(word, words, &mut all)? => said = true,
             other => {
                 return Err(word

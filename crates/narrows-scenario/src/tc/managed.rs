@@ -3,6 +3,7 @@
 //! To add one, add a line in [`DISCIPLINES`] and its table of options.
 
 mod dualpi2;
+mod fq;
 
 use narrows_core::Bytes;
 use narrows_core::queue::Bound;
@@ -99,6 +100,11 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
             Becomes::Fifo,
             Options(&[&[Opt::value(&["limit"], "bound", PFIFO_LIMIT)]]),
         )
+    },
+    Discipline {
+        usual: &[("bound", "10000 packets")],
+        settle: fq::settle,
+        ..discipline("fq", Becomes::Scheduler, fq::OPTIONS)
     },
     discipline("pfifo_fast", Becomes::Scheduler, PFIFO_FAST),
     Discipline {
@@ -272,6 +278,16 @@ impl Managed {
     /// Whether it has a queue for each band, each with the device's queue length.
     pub(super) fn has_bands(&self) -> bool {
         self.of.name == "pfifo_fast"
+    }
+
+    /// Whether its lengths are those of frames: the quanta of `fq` measure time at a rate.
+    pub(super) fn counts_frames(&self) -> bool {
+        self.of.name == "fq"
+    }
+
+    /// Whether packets wait in it on a link without a rate.
+    pub(super) fn has_a_rate(&self) -> bool {
+        self.document.get("max-rate").is_some()
     }
 
     /// Whether the kernel can change it.

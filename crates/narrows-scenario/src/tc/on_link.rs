@@ -15,7 +15,7 @@ use super::{CurrentConfig, CurrentQdisc, Handle, Script, managed};
 use crate::direction::Direction;
 use crate::netem::{self, Verb};
 use crate::problem::{Found, Problem};
-use crate::value::SchedulerKind;
+use crate::value::{Match, SchedulerKind};
 use crate::{Scenario, ScenarioError};
 
 /// A link that commands change.
@@ -128,7 +128,7 @@ impl<'a> Link<'a> {
             );
             // Bands, and the class of a bucket, exist by themselves.
             let own = classes.iter().filter(|class| class.is_of(qdisc));
-            for class in own.filter(|class| !matches!(class.kind.as_str(), "prio" | "tbf")) {
+            for class in own.filter(|class| !matches!(class.kind.as_str(), "prio" | "ets" | "tbf")) {
                 let parent = class.parent.as_ref().unwrap_or(&qdisc.handle);
                 let (handle, options) = (&class.handle, &class.options);
                 let _ =
@@ -150,7 +150,7 @@ impl<'a> Link<'a> {
                 parent: Handle::from_text(&filter.parent).unwrap_or(Handle::ROOT),
                 filter: Filter {
                     prio: filter.pref,
-                    matches: Some(filter.matches.clone()),
+                    matches: Some(filter.matches.clone()).filter(|all| *all != Match::default()),
                     class: Handle::from_text(&filter.class),
                     police: None,
                     redirect: None,
@@ -166,7 +166,7 @@ impl<'a> Link<'a> {
         for qdisc in &self.tree.qdiscs {
             let own = || self.tree.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle);
             let problem = match &qdisc.kind {
-                kind if kind.has_class_options() && own().next().is_none() => {
+                kind if kind.has_classes() && own().next().is_none() => {
                     Problem::new(format!("`{}` without a class, at {}", qdisc.kind.name(), self.name))
                 }
                 Kind::Htb(Htb { default, .. }) | Kind::Hfsc(default)

@@ -2,13 +2,15 @@
 
 use narrows_core::queue::Bound;
 
+use super::bands::Bands;
+use super::ets::{self, Ets};
 use super::managed::{DISCIPLINES, Managed};
-use super::unit::{CLASS, RATE, SIZE, missing, whole};
+use super::unit::{CLASS, RATE, SIZE, missing, number, unknown, whole};
 use super::{bucket, hfsc};
 use crate::dialect::{Follows, Opt, Options, Word, Words, number_of};
 use crate::netem::units;
 use crate::netem::{self};
-use crate::node::{Table, suggest};
+use crate::node::Table;
 use crate::problem::{Found, Problem, one_of};
 
 /// A qdisc. Tables are keys of a scheduler in a scenario.
@@ -19,8 +21,11 @@ pub(super) enum Kind {
     Cbq(Table),
     /// The minor number of the class of packets that no filter matches; 0 drops them.
     Hfsc(u16),
-    Prio(Prio),
+    Prio(Bands),
+    Ets(Ets),
     Hpd(Hpd),
+    Drr,
+    Qfq,
     /// A single value of a link's or class's key.
     Managed(Managed),
     Netem(Box<netem::Qdisc>),
@@ -31,15 +36,24 @@ impl Kind {
     /// Whether the kernel can change its options.
     pub(super) fn changes(&self) -> bool {
         match self {
-            Self::Htb(_) | Self::Cbq(_) => false,
+            Self::Htb(_) | Self::Cbq(_) | Self::Drr | Self::Qfq => false,
             Self::Managed(managed) => managed.changes(),
             _ => true,
         }
     }
 
-    /// Whether its classes are created by commands, with options.
-    pub(super) fn has_class_options(&self) -> bool {
-        matches!(self, Self::Htb(_) | Self::Cbq(_) | Self::Hfsc(_) | Self::Hpd(_))
+    /// Whether its classes are those that `tc class` adds to it.
+    pub(super) fn has_classes(&self) -> bool {
+        matches!(self, Self::Htb(_) | Self::Cbq(_) | Self::Hfsc(_) | Self::Hpd(_) | Self::Drr | Self::Qfq)
+    }
+
+    /// Its bands by priority, if it has bands that exist by themselves.
+    pub(super) fn bands(&self) -> Option<Bands> {
+        match self {
+            Self::Prio(prio) => Some(*prio),
+            Self::Ets(ets) => Some(ets.bands),
+            _ => None,
+        }
     }
 
     /// Its name in tc.
@@ -50,7 +64,10 @@ impl Kind {
             Self::Cbq(_) => "cbq",
             Self::Hfsc(_) => "hfsc",
             Self::Prio(_) => "prio",
+            Self::Ets(_) => "ets",
             Self::Hpd(_) => "hpd",
+            Self::Drr => "drr",
+            Self::Qfq => "qfq",
             Self::Managed(managed) => managed.of.name,
             Self::Netem(netem) => match netem.kind {
                 netem::Kind::Netem(_) => "netem",
@@ -66,25 +83,6 @@ pub(super) struct Htb {
     /// The minor number of the class of packets that no filter matches.
     pub(super) default: u16,
     pub(super) rate_to_quantum: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Prio {
-    pub(super) bands: u8,
-    pub(super) map: [u8; 16],
-}
-
-impl Prio {
-    /// tc's default.
-    pub(super) const MAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
-    /// The priority, an index into the map, that the kernel assigns to packets by the low-delay and
-    /// high-throughput bits of their code points (`ip_tos2prio` in net/ipv4/route.c).
-    pub(super) const OF_POINTS: [(u8, usize); 4] = [(0b000, 0), (0b010, 2), (0b100, 6), (0b110, 4)];
-
-    /// The code points with these low-delay and high-throughput bits.
-    pub(super) fn points(bits: u8) -> impl Iterator<Item = u8> {
-        (0..64).filter(move |point| point & 0b110 == bits)
-    }
 }
 
 /// Hybrid proportional delay (HPD).
@@ -112,18 +110,15 @@ pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 /// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
-    ["tbf", "htb", "cbq", "hfsc", "prio", "hpd"]
+    ["tbf", "htb", "cbq", "hfsc", "prio", "ets", "hpd", "drr", "qfq"]
         .into_iter()
         .chain(managed)
-        .chain(["netem", "delay", "ingress"])
+        .chain(["netem", "delay", "ingress", "clsact"])
         .collect()
 }
 
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
-    ("drr", "the key `scheduler` of a link, of type `drr`"),
-    ("qfq", "the key `scheduler` of a link, of type `qfq`"),
-    ("fq", "fq_codel; pacing is the sender's matter"),
     ("cake", "fq_codel below tbf or htb"),
     ("mq", "a link has one queue: leave it out"),
     ("mqprio", "prio"),
@@ -132,7 +127,6 @@ const INSTEAD: &[(&str, &str)] = &[
     ("gred", "red, in each class of a scheduler"),
     ("sfb", "fq_codel"),
     ("dsmark", "the classes of a scheduler match `dscp` themselves"),
-    ("clsact", "ingress"),
     ("etf", "netem's `slot`"),
     ("taprio", "netem's `slot`, or a trace"),
     ("cbs", "tbf"),
@@ -153,8 +147,12 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "cbq" => cbq(word, words)?,
         "hfsc" => Kind::Hfsc(hfsc::qdisc(words)?),
         "prio" => prio(words)?,
+        "ets" => Kind::Ets(ets::read(word, words)?),
         "hpd" => hpd(words)?,
-        "ingress" => {
+        "drr" => Kind::Drr,
+        "qfq" => Kind::Qfq,
+        // Of the two hooks of `clsact`, the one for arriving packets.
+        "ingress" | "clsact" => {
             words.take_if("----------------");
             Kind::Ingress
         }
@@ -175,17 +173,6 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         None => Ok(kind),
         Some(extra) => Err(unknown(extra, word.text, &[])),
     }
-}
-
-pub(super) fn number(after: Word<'_>, words: &mut Words<'_>, low: i64, high: i64) -> Result<i64, Problem> {
-    let word = words.expect(after, "a number")?;
-    units::integer(word, "a number", low, high)
-}
-
-/// The error for an unknown option.
-pub(super) fn unknown(word: Word<'_>, of: &str, known: &[&str]) -> Problem {
-    let problem = word.problem(format!("{} is not an option of `{of}`", Found(word.text)));
-    if known.is_empty() { problem } else { suggest(problem, word.text, known) }
 }
 
 const HTB: Options = Options(&[&[
@@ -218,7 +205,7 @@ fn cbq(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem> {
 }
 
 fn prio(words: &mut Words<'_>) -> Result<Kind, Problem> {
-    let mut prio = Prio { bands: 3, map: Prio::MAP };
+    let mut prio = Bands { bands: 3, map: Bands::MAP };
     let mut place = None;
     while let Some(word) = words.take() {
         match word.text {

@@ -1,5 +1,6 @@
 //! Flattens filters, including those of inner classes, into one list of rules for the leaf classes.
 
+use super::bands::Bands;
 use super::both::both;
 use super::tree::{Placed, Tree};
 use super::{Handle, qdisc};
@@ -47,8 +48,7 @@ impl Rules {
                 .iter()
                 .find(|known| known.id.qdisc() == root.handle && known.kind.is_default)
                 .map(|known| known.id),
-            qdisc::Kind::Prio(prio) => Some(rules.by_priority(root.handle, prio)),
-            _ => None,
+            kind => kind.bands().map(|bands| rules.by_priority(root.handle, &bands)),
         };
         let name =
             |id: Handle| tree.classes.iter().find(|class| class.id == id).map_or(id, |class| class.name());
@@ -63,13 +63,13 @@ impl Rules {
     }
 
     /// Adds rules for the priority map and the TOS byte; returns the class of all other packets.
-    fn by_priority(&mut self, handle: Handle, prio: &qdisc::Prio) -> Handle {
-        let band = |priority: usize| Handle { minor: u16::from(prio.map[priority]) + 1, ..handle };
+    fn by_priority(&mut self, handle: Handle, bands: &Bands) -> Handle {
+        let band = |priority: usize| Handle { minor: u16::from(bands.map[priority]) + 1, ..handle };
         let rest = band(0);
-        for (bits, priority) in qdisc::Prio::OF_POINTS {
+        for (bits, priority) in Bands::OF_POINTS {
             let class = band(priority);
             if class != rest {
-                let dscps = qdisc::Prio::points(bits).collect();
+                let dscps = Bands::points(bits).collect();
                 self.rules.push(Rule { matches: Some(Match { dscps, ..Match::default() }), class });
             }
         }

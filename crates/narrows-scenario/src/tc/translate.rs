@@ -6,7 +6,7 @@ use narrows_core::queue::Bound;
 use super::qdisc::USUAL_LIMIT;
 use super::rules::Rules;
 use super::tree::{Class, Qdisc, Tree};
-use super::unit::rate_of;
+use super::unit::{FRAME, rate_of};
 use super::{Handle, bucket, class, hfsc, qdisc};
 use crate::dialect::{number, text_of};
 use crate::keys::kind::text;
@@ -141,14 +141,22 @@ impl Tree {
                 if let Some(value) = managed.value() {
                     keys.put(managed.key(), value);
                 }
-                keys.nothing_waits(managed.of.name);
+                if managed.counts_frames() {
+                    keys.put("overhead", text("frame"));
+                }
+                if !managed.has_a_rate() {
+                    keys.nothing_waits(managed.of.name);
+                }
                 Ok(())
             }
             qdisc::Kind::Htb(_)
             | qdisc::Kind::Cbq(_)
             | qdisc::Kind::Hfsc(_)
             | qdisc::Kind::Prio(_)
-            | qdisc::Kind::Hpd(_) => {
+            | qdisc::Kind::Ets(_)
+            | qdisc::Kind::Hpd(_)
+            | qdisc::Kind::Drr
+            | qdisc::Kind::Qfq => {
                 let scheduler = self.classful(qdisc, &mut keys.notes)?;
                 keys.put("overhead", text("frame"));
                 if !keys.keys.iter().any(|(key, _)| *key == "queue") {
@@ -258,11 +266,19 @@ impl Tree {
         let mut names: Vec<String> = Vec::new();
         let mut table = Table::default();
         table.put("type", text(qdisc.kind.name()));
-        match &qdisc.kind {
-            qdisc::Kind::Prio(prio) => {
-                for band in 1..=u16::from(prio.bands) {
+        match (&qdisc.kind, qdisc.kind.bands()) {
+            (kind, Some(bands)) => {
+                let ets = match kind {
+                    qdisc::Kind::Ets(ets) => Some(ets),
+                    _ => None,
+                };
+                ets.iter().for_each(|ets| table.put("strict", number(ets.strict)));
+                for band in 1..=u16::from(bands.bands) {
                     let id = Handle { minor: band, ..qdisc.handle };
                     let mut class = named(self.called(id));
+                    if let Some(quantum) = ets.and_then(|ets| ets.quantum(band)) {
+                        class.put("quantum", text(Bytes::new(quantum.into())));
+                    }
                     if let Some(child) = self.child(id) {
                         self.body(child, &mut class, notes)?;
                     }
@@ -270,7 +286,7 @@ impl Tree {
                     names.push(self.called(id));
                 }
             }
-            kind => {
+            (kind, None) => {
                 if let qdisc::Kind::Cbq(cbq) = kind {
                     add(cbq, &mut table);
                 }
@@ -288,7 +304,12 @@ impl Tree {
                         names.push(self.called(one.name()));
                     }
                 }
-                if classes.is_empty() && matches!(kind, qdisc::Kind::Hpd(_) | qdisc::Kind::Hfsc(_)) {
+                if classes.is_empty()
+                    && matches!(
+                        kind,
+                        qdisc::Kind::Hpd(_) | qdisc::Kind::Hfsc(_) | qdisc::Kind::Drr | qdisc::Kind::Qfq
+                    )
+                {
                     return Err(Problem::new(format!("`{}` without a class", kind.name()))
                         .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
                 }
@@ -379,6 +400,7 @@ impl Tree {
             (class::Of::Cbq, qdisc::Kind::Cbq(cbq)) if rate.is_none() => {
                 cbq.get("bandwidth").into_iter().for_each(|rate| table.put("rate", rate.value.clone()));
             }
+            (class::Of::Drr, _) if keys.get("quantum").is_none() => table.put("quantum", text(FRAME)),
             _ => {}
         }
         match class.kind.of {
@@ -483,8 +505,9 @@ impl Draft {
 /// none.
 fn in_lines(value: Value) -> String {
     let Value::Table(table) = &value else { return Node::new(value).toml() };
+    let is_table = |node: &Node| matches!(node.value, Value::Table(_));
     let item = |node: &Node| match &node.value {
-        Value::Array(items) if !items.is_empty() && text_of(table, "type") != "tbf" => {
+        Value::Array(items) if items.iter().any(is_table) && text_of(table, "type") != "tbf" => {
             let lines: Vec<String> = items.iter().map(Node::toml).collect();
             format!("[\n    {}\n]", lines.join(",\n    "))
         }

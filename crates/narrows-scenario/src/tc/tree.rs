@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::command::{Body, Command, Parent};
 use super::filter::Filter;
+use super::unit::size_of;
 use super::{Handle, class, qdisc};
 use crate::netem::Verb;
 use crate::problem::{Problem, one_of};
@@ -199,6 +200,8 @@ impl Tree {
                         }
                         _ => kind.clone(),
                     };
+                    let handle = there.handle;
+                    self.remove_bands(handle);
                     return Ok(None);
                 }
                 _ => self.remove(self.qdiscs[index].handle),
@@ -230,10 +233,7 @@ impl Tree {
         match &qdisc.kind {
             // Their only class has several names.
             qdisc::Kind::Tbf(_) | qdisc::Kind::Netem(_) => Ok(Handle { minor: 1, ..class }),
-            qdisc::Kind::Prio(prio) if (1..=u16::from(prio.bands)).contains(&class.minor) => Ok(class),
-            qdisc::Kind::Prio(prio) => Err(Problem::new(format!("there is no class {class}"))
-                .also(&qdisc.span, "the discipline")
-                .help(format!("its bands are {0:x}:1 to {0:x}:{1:x}", class.major, prio.bands))),
+            kind if kind.bands().is_some() => no_band(qdisc, class).map_or(Ok(class), Err),
             _ if self.classes.iter().any(|known| known.id == class) => {
                 if self.below(class).next().is_some() {
                     return Err(Problem::new(format!("the class {class} has child classes"))
@@ -241,7 +241,7 @@ impl Tree {
                 }
                 Ok(class)
             }
-            kind if kind.has_class_options() => Err(self.no_class(class)),
+            kind if kind.has_classes() => Err(self.no_class(class)),
             _ => Err(Problem::new(format!("the discipline {} has no classes", class.qdisc()))
                 .also(&qdisc.span, "put there")),
         }
@@ -276,6 +276,15 @@ impl Tree {
         let is_inside = |qdisc: &&Qdisc| qdisc.parent.is_some_and(|parent| parent.qdisc() == handle);
         let inside: Vec<Handle> = self.qdiscs.iter().filter(is_inside).map(|qdisc| qdisc.handle).collect();
         inside.into_iter().for_each(|inside| self.remove(inside));
+    }
+
+    /// Removes what is in bands that a qdisc with bands no longer has.
+    fn remove_bands(&mut self, handle: Handle) {
+        let Some(bands) = self.qdisc(handle).and_then(|qdisc| qdisc.kind.bands()) else { return };
+        let is_gone = |parent: Handle| parent.qdisc() == handle && parent.minor > bands.bands.into();
+        let gone = self.qdiscs.iter().filter(|qdisc| qdisc.parent.is_some_and(is_gone));
+        let gone: Vec<Handle> = gone.map(|qdisc| qdisc.handle).collect();
+        gone.into_iter().for_each(|handle| self.remove(handle));
     }
 
     fn free_handle(&self) -> Handle {
@@ -329,12 +338,17 @@ impl Tree {
         }
         let Some(kind) = kind else { return Ok(()) };
         let Some(qdisc) = self.qdisc(id) else { return Err(self.no_qdisc(id)) };
+        if let (qdisc::Kind::Ets(_), class::Of::Ets) = (&qdisc.kind, kind.of) {
+            return self.apply_band(command.verb, id, kind);
+        }
         let fits = matches!(
             (&qdisc.kind, kind.of),
             (qdisc::Kind::Htb(_), class::Of::Htb)
                 | (qdisc::Kind::Cbq(_), class::Of::Cbq)
                 | (qdisc::Kind::Hfsc(_), class::Of::Hfsc)
                 | (qdisc::Kind::Hpd(_), class::Of::Hpd)
+                | (qdisc::Kind::Drr, class::Of::Drr)
+                | (qdisc::Kind::Qfq, class::Of::Qfq)
         );
         if !fits {
             return Err(Problem::new(format!(
@@ -363,14 +377,22 @@ impl Tree {
             (Verb::Change, None) => Err(self.no_class(id)),
             (_, Some(index)) => {
                 self.one_default(id, kind);
-                let there = &mut self.classes[index];
-                there.kind = kind.clone().changed_from(&there.kind);
+                let there = &mut self.classes[index].kind;
+                *there = kind.clone().changed_from(there);
                 Ok(())
             }
             (_, None) => {
                 let above = self.classes.iter().any(|class| class.id == parent);
                 if parent.minor > 0 && !above {
                     return Err(self.no_class(parent));
+                }
+                if parent.minor > 0 && matches!(qdisc.kind, qdisc::Kind::Drr | qdisc::Kind::Qfq) {
+                    return Err(Problem::new(format!(
+                        "`{}` has no classes within classes",
+                        qdisc.kind.name()
+                    ))
+                    .also(&qdisc.span, "put there")
+                    .help(format!("put the class below the discipline, as in: parent {}", qdisc.handle)));
                 }
                 if let Some(child) = self.child(parent) {
                     return Err(Problem::new(format!("the class {parent} holds a discipline"))
@@ -381,6 +403,32 @@ impl Tree {
                 self.classes.push(Class { id, parent, kind: kind.clone(), span: command.span.clone() });
                 Ok(())
             }
+        }
+    }
+
+    /// A change of a band of `ets`, whose classes are part of the qdisc.
+    fn apply_band(&mut self, verb: Verb, id: Handle, kind: &class::Kind) -> Result<(), Problem> {
+        let Some(qdisc) = self.qdiscs.iter_mut().find(|qdisc| qdisc.handle == id.qdisc()) else {
+            return Ok(());
+        };
+        if let Some(problem) = no_band(qdisc, id) {
+            return Err(problem);
+        }
+        if verb == Verb::Add {
+            return Err(Problem::new(format!("the class {id} already exists"))
+                .also(&qdisc.span, "the discipline")
+                .help("`ets` creates its classes itself: use `change`"));
+        }
+        let Some(quantum) = size_of(&kind.keys, "quantum") else { return Ok(()) };
+        let quantum = quantum.get() as u32; // as it was read
+        let is_set = match &mut qdisc.kind {
+            qdisc::Kind::Ets(ets) => ets.set_quantum(id.minor, quantum),
+            _ => false,
+        };
+        match is_set {
+            true => Ok(()),
+            false => Err(Problem::new(format!("the band {id} is strict and has no quantum"))
+                .also(&qdisc.span, "the discipline")),
         }
     }
 
@@ -476,12 +524,23 @@ impl Tree {
         }
         let qdisc = self.qdisc(class).ok_or_else(|| self.no_qdisc(class))?;
         let there = match &qdisc.kind {
-            qdisc::Kind::Prio(prio) => (1..=u16::from(prio.bands)).contains(&class.minor),
-            kind if kind.has_class_options() => self.classes.iter().any(|known| known.id == class),
+            kind if kind.bands().is_some() => no_band(qdisc, class).is_none(),
+            kind if kind.has_classes() => self.classes.iter().any(|known| known.id == class),
             _ => true,
         };
         if there { Ok(()) } else { Err(self.no_class(class)) }
     }
+}
+
+/// The error for a class that is no band of this qdisc, which has bands.
+fn no_band(qdisc: &Qdisc, class: Handle) -> Option<Problem> {
+    let bands = qdisc.kind.bands()?.bands;
+    let problem = || {
+        Problem::new(format!("there is no class {class}"))
+            .also(&qdisc.span, "the discipline")
+            .help(format!("its bands are {0:x}:1 to {0:x}:{bands:x}", class.major))
+    };
+    (!(1..=u16::from(bands)).contains(&class.minor)).then(problem)
 }
 
 fn nothing_there() -> String {

@@ -4,12 +4,15 @@
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Rate};
 
-use crate::dialect::{self, Read, Unit, Word, shown_as_is};
+use crate::dialect::{self, Read, Unit, Word, Words, shown_as_is};
 use crate::keys::kind::text;
 use crate::netem::units;
-use crate::node::{Node, Table, Value};
+use crate::node::{Node, Table, Value, suggest};
 use crate::problem::{Found, Problem, one_of};
 use crate::units as scenario;
+
+/// A frame of the default MTU: the default quantum.
+pub(super) const FRAME: Bytes = Bytes::new(1514);
 
 /// A time, printed with its unit.
 pub(super) const TIME: Unit =
@@ -72,6 +75,36 @@ pub(super) const SIZE: Unit = Unit {
 /// A size, printed as a number of bytes without a unit.
 pub(super) const BYTES: Unit =
     Unit { show: |node| Some(scenario::size(node).ok()?.get().to_string()), ..SIZE };
+
+/// A quantum, of one byte or more.
+pub(super) const QUANTUM: Unit = Unit {
+    read: |word, option| match (SIZE.read)(word, option)? {
+        read if dialect::is_zero(&read.value) => Err(word.problem("a quantum of zero, which sends nothing")),
+        read => Ok(read),
+    },
+    ..SIZE
+};
+
+/// Same, a number without a unit.
+pub(super) const PLAIN_QUANTUM: Unit = Unit {
+    what: "a number of bytes",
+    read: |word, _| {
+        let bytes = units::integer(word, "a quantum in bytes", 1, u32::MAX.into())? as u64;
+        Ok(Read::plain(text(Bytes::new(bytes))))
+    },
+    ..BYTES
+};
+
+/// The longest packet of a class of `qfq`, a number of bytes without a unit. A scenario's range ends one byte below
+/// the kernel's.
+pub(super) const PACKET: Unit = Unit {
+    what: "a number of bytes",
+    read: |word, _| {
+        let bytes = units::integer(word, "a length in bytes", 512, 65_536)? as u64;
+        Ok(Read::plain(text(Bytes::new(bytes.min(65_535)))))
+    },
+    ..BYTES
+};
 
 /// A limit in packets; tc prints `limit 100p`.
 pub(super) const LIMIT: Unit = Unit {
@@ -278,4 +311,16 @@ fn size_letters(size: Bytes) -> String {
 /// The error for a missing required option.
 pub(super) fn missing(word: Word<'_>, what: &str, example: &str) -> Problem {
     word.problem(format!("`{}` without `{what}`", word.text)).help(format!("as in: {example}"))
+}
+
+/// The number after a word.
+pub(super) fn number(after: Word<'_>, words: &mut Words<'_>, low: i64, high: i64) -> Result<i64, Problem> {
+    let word = words.expect(after, "a number")?;
+    units::integer(word, "a number", low, high)
+}
+
+/// The error for an unknown option.
+pub(super) fn unknown(word: Word<'_>, of: &str, known: &[&str]) -> Problem {
+    let problem = word.problem(format!("{} is not an option of `{of}`", Found(word.text)));
+    if known.is_empty() { problem } else { suggest(problem, word.text, known) }
 }

@@ -12,7 +12,9 @@ mod classes;
 mod csma_cd;
 mod dcf;
 mod delayed;
+mod ets;
 mod filter;
+mod fq;
 mod hfsc;
 mod hpd;
 mod htb;
@@ -31,6 +33,7 @@ pub use cbq::{Cbq, CbqClass};
 pub use child::Child;
 pub use class::Class;
 pub use delayed::Delayed;
+pub(crate) use ets::Ets;
 pub use filter::Filter;
 pub use hfsc::{HfscClass, ServiceCurve};
 pub use hpd::Hpd;
@@ -53,7 +56,7 @@ pub(crate) use tree::{depth, is_leaf, parent};
 use narrows_core::Bytes;
 use narrows_core::classify::Identity;
 use narrows_core::queue::Bound;
-use narrows_core::sched::{HpdClass, Weight};
+use narrows_core::sched::{HpdClass, PacedFqConfig, Weight};
 
 use crate::keys::kind::text;
 use crate::keys::{self, Form, Parameters};
@@ -164,6 +167,7 @@ impl Scheduler {
         for own in [scheduler.own.parameters_mut(), scheduler.policy.parameters_mut()].into_iter().flatten() {
             own.read(table, &node.span, surroundings)?;
         }
+        classes::check_strict(scheduler.strict(), scheduler.named(), table)?;
         // The algorithm itself makes the final check of weights.
         match scheduler.try_it() {
             Ok(()) => Ok(scheduler),
@@ -202,9 +206,30 @@ impl Scheduler {
         }
     }
 
-    /// The effective weight of a class, if the algorithm uses weights.
+    /// The effective weight of a class, if the algorithm uses weights and the class has no quantum instead.
     pub(crate) fn weight(&self, class: &Class) -> Option<Weight> {
-        self.kind.about().weights.then_some(class.weight.unwrap_or(Weight::ONE))
+        let has_weight = self.kind.about().weights && class.quantum.is_none();
+        has_weight.then_some(class.weight.unwrap_or(Weight::ONE))
+    }
+
+    /// The number of its first classes that are served in strict priority before the others.
+    pub(crate) fn strict(&self) -> usize {
+        self.own.get::<Ets>().map_or(0, |ets| ets.strict as usize)
+    }
+
+    /// Whether this class is one of those.
+    pub(crate) fn is_strict(&self, class: &Class) -> bool {
+        self.named().iter().take(self.strict()).any(|strict| strict.name == class.name)
+    }
+
+    /// The effective bytes per turn of a class, if quanta divide the rate: without weights, or if any class
+    /// has a quantum of its own.
+    pub(crate) fn turn(&self, class: &Class) -> Option<u64> {
+        let has_quanta =
+            !self.kind.about().weights || self.named().iter().any(|class| class.quantum.is_some());
+        let base = self.quantum().filter(|_| has_quanta && !self.is_strict(class))?;
+        let by_weight = || base.get() * u64::from(class.weight.unwrap_or(Weight::ONE).get()); // below 2⁵³
+        Some(class.quantum.map_or_else(by_weight, Bytes::get))
     }
 
     /// Whether both classify packets the same way.
@@ -221,15 +246,16 @@ impl Scheduler {
         }
     }
 
-    /// Whether the two differ only in weights, parameters that a class may change during a run, conditions
-    /// of classes, and the total bound.
+    /// Whether the two differ only in weights and quanta of classes, parameters that a class may change
+    /// during a run, conditions of classes, and the total bound.
     pub(crate) fn is_tuned_like(&self, other: &Self) -> bool {
         let plain = |scheduler: &Self| {
             let mut plain = Self { bound: None, ..scheduler.clone() };
             if let Division::Classes { classes, filters, default, drops_rest } = &mut plain.serves {
                 for class in classes {
                     // Queues are compared after inheritance.
-                    (class.weight, class.queue, class.hpd) = (None, None, HpdClass::default());
+                    (class.weight, class.quantum, class.queue) = (None, None, None);
+                    class.hpd = HpdClass::default();
                     class.matches.clear();
                 }
                 filters.clear();
@@ -254,6 +280,7 @@ impl Scheduler {
             ) => {
                 let class = |class: &Class| Class {
                     weight: class.weight.filter(|_| about.weights),
+                    quantum: class.quantum.filter(|_| about.quantum.is_some()),
                     longest: class.longest.filter(|_| about.longest),
                     hpd: if kind == Kind::Hpd { class.hpd } else { HpdClass::default() },
                     parent: class.parent.clone().filter(|_| kind == self.kind),
@@ -320,7 +347,8 @@ impl Scheduler {
             _ => true,
         };
         let shapes = self.kind.is_shaper() && (self.named().is_empty() || self.named().iter().any(limits));
-        shapes || self.named().iter().any(inside)
+        let is_paced = self.own.get::<PacedFqConfig>().is_some_and(|own| own.max_rate.is_some());
+        shapes || is_paced || self.named().iter().any(inside)
     }
 
     /// The feeds of delay lines in its classes, and in those of inner schedulers.
@@ -377,7 +405,7 @@ impl Division {
         }
         if kind.needs_classes() {
             return Err(Problem::new(format!("`{}` has no classes", kind.name())).at(&node.span).help(match kind {
-                Kind::Prio => "add some, in order of priority: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
+                Kind::Prio | Kind::Ets => "add some, in order of priority: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
                 Kind::Hfsc => "add some: classes = [{ name = \"voice\", sc = { umax = \"250 bytes\", dmax = \"5ms\", rate = \"100kbit\" } }, { name = \"rest\", ls = \"1mbit\" }]",
                 _ => "add some: classes = [{ name = \"all\", rate = \"10mbit\" }, { name = \"web\", parent = \"all\", rate = \"4mbit\" }]",
             }));

@@ -6,6 +6,7 @@ mod hfsc;
 mod managed;
 mod on_link;
 mod show;
+mod turns;
 
 use std::path::Path;
 
@@ -478,6 +479,18 @@ fn ingress_polices_the_other_way() {
     {
         let exceed = if drops { "" } else { ", exceed = \"pass\"" };
         assert_eq!(keys(&text.replace("drop", beyond)), [format!("{policer}{exceed} }}")], "{beyond}");
+    }
+    let clsact = "tc qdisc add dev eth0 clsact\n\
+        tc filter add dev eth0 ingress protocol ip matchall action police rate 10mbit burst 10k conform-exceed drop\n";
+    assert_eq!(keys(clsact), keys(text));
+    for (place, at) in [("egress", "egress"), ("parent ffff:fff3", "ffff:fff3")] {
+        let outgoing = clsact.replace("ingress", place);
+        fails(
+            &outgoing,
+            "a filter of outgoing packets at `clsact`",
+            at,
+            &["use a filter of the discipline at the root"],
+        );
     }
     let some = text.replace("0.0.0.0/0", "10.0.0.0/8");
     fails(

@@ -130,3 +130,42 @@ fn dualpi2_is_as_tc_has_it() {
         fails(&format!("tc qdisc add dev eth0 root dualpi2 {words}\n"), title, at, &[says]);
     }
 }
+
+/// tc-fq(8). Defaults are the scheduler's own; bytes are those of frames.
+#[test]
+fn fq_is_the_kernels() {
+    let all = |words: &str| keys(&format!("tc qdisc add dev eth0 root fq {words}"));
+    assert_eq!(
+        all(""),
+        ["link.up.scheduler={ type = \"fq\", bound = \"10000 packets\" }", "link.up.overhead=\"frame\""]
+    );
+    let of = |words: &str| all(words).remove(0);
+    assert_eq!(
+        of(
+            "limit 500p flow_limit 50 quantum 1514 initial_quantum 3028 maxrate 5mbit low_rate_threshold 1mbit \
+            refill_delay 10ms orphan_mask 255 ce_threshold 5ms timer_slack 1us buckets 64 horizon 2s pacing"
+        ),
+        "link.up.scheduler={ type = \"fq\", bound = \"500 packets\", flow-limit = \"50 packets\", quantum = \"1514 bytes\", \
+         initial-quantum = \"3028 bytes\", max-rate = \"5mbit\", low-rate-threshold = \"1mbit\", refill-delay = \"10ms\", \
+         flows = 256, ce-threshold = \"5ms\" }"
+    );
+    assert!(!of("maxrate 5mbit nopacing").contains("max-rate"));
+    let changed = keys(
+        "tc qdisc add dev eth0 root fq maxrate 5mbit nopacing flow_limit 50\ntc qdisc change dev eth0 root fq pacing orphan_mask 0xff",
+    );
+    for part in ["max-rate = \"5mbit\"", "flow-limit = \"50 packets\"", "flows = 256"] {
+        assert!(changed[0].contains(part), "{part}\n{changed:?}");
+    }
+    let bands = of("bands 3 priomap 2 2 2 2 2 2 0 0 1 1 1 1 1 1 1 1 weights 65536 65536 16384");
+    assert!(bands.contains("priomap = [2, 2, 2, 2, 2, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]"), "{bands}");
+    assert!(bands.contains("weights = [65536, 65536, 16384]"), "{bands}");
+    for (words, title, at) in [
+        ("orphan_mask 1000", "`1000` is not a mask of flows", "1000"),
+        ("weights 65536 16383 65536", "found `16383`, expected number 2 of 3", "16383"),
+        ("priomap 0 1 3", "found `3`, expected number 3 of 16", "3"),
+        ("maxrate 0", "a rate of zero passes nothing", "0"),
+        ("flow_limits 3", "`flow_limits` is not an option of `fq`", "flow_limits"),
+    ] {
+        fails(&format!("tc qdisc add dev eth0 root fq {words}"), title, at, &[]);
+    }
+}

@@ -38,6 +38,11 @@ fn on_a_run_is_as_in_the_script() {
          tc filter add dev d parent 1: prio 1 u32 match ip dport 80 0xffff flowid 1:10\n";
     let fed = "tc qdisc add dev d root handle 1: netem delay 10ms\ntc qdisc add dev d parent 1:1 handle 2: htb default 1\n\
          tc class add dev d parent 2: classid 2:1 htb rate 1mbit\n";
+    let drr = "tc qdisc add dev d root handle 1: drr\ntc class add dev d parent 1: classid 1:1 drr quantum 3000\n\
+         tc class add dev d parent 1: classid 1:2 drr\n\
+         tc filter add dev d parent 1: prio 1 u32 match ip dport 80 0xffff flowid 1:1\n\
+         tc filter add dev d parent 1: prio 2 u32 match ip dport 90 0xffff flowid 1:2\n";
+    let qfq = &drr.replace("drr quantum 3000", "qfq weight 3 maxpkt 1000").replace("drr", "qfq");
     for (script, more) in [
         (HTB, "tc class change dev d classid 1:10 htb rate 1mbit ceil 3mbit prio 2\n"),
         (
@@ -63,6 +68,15 @@ fn on_a_run_is_as_in_the_script() {
             "tc class add dev d parent 1: hpd num 3 ddp 16\ntc qdisc change dev d root hpd dscp 8 class 3\n",
         ),
         (hpd, "tc class change dev d classid 1:2 hpd num 2 default qlen 60 ddp 8\n"),
+        (drr, "tc class change dev d classid 1:2 drr quantum 5000\ntc class change dev d classid 1:1 drr\n"),
+        (
+            drr,
+            "tc class add dev d parent 1: classid 1:3 drr\ntc filter add dev d parent 1: flower ip_proto tcp flowid 1:3\n",
+        ),
+        (drr, "tc filter add dev d parent 1: prio 9 matchall flowid 1:2\n"),
+        (drr, "tc filter del dev d parent 1: prio 1\ntc class del dev d classid 1:1\n"),
+        (drr, "tc qdisc add dev d parent 1:2 sfq\n"),
+        (qfq, "tc class change dev d classid 1:1 qfq weight 9\n"),
         (fed, "tc qdisc change dev d root netem delay 30ms\n"),
         (hfsc, "tc class change dev d classid 1:10 hfsc ls m2 3mbit\n"),
         (hfsc, "tc qdisc change dev d root handle 1: hfsc default 10\n"),
@@ -154,9 +168,9 @@ fn what_cannot_be_is_said_in_the_commands_own_text() {
         "filter add dev d parent ffff: u32 match u32 0 0 police rate 1mbit burst 10k drop",
         &["policer"],
     );
-    let drr = "scheduler = { type = \"drr\", classes = [{ name = \"x\", match = { protocol = \"udp\" } }, { name = \"y\" }] }\n";
-    let drr = Scenario::parse(&format!("{LINK}{drr}"), "x").unwrap();
-    let error = change(&drr, "l.up", "qdisc replace dev d root prio").expect_err("no words");
+    let wf2q = "scheduler = { type = \"wf2q+\", classes = [{ name = \"x\", match = { protocol = \"udp\" } }, { name = \"y\" }] }\n";
+    let wf2q = Scenario::parse(&format!("{LINK}{wf2q}"), "x").unwrap();
+    let error = change(&wf2q, "l.up", "qdisc replace dev d root prio").expect_err("no words");
     assert!(
         error.contains("settings that tc cannot express: scheduler")
             && error.contains("narrows set l.up.scheduler"),

@@ -20,7 +20,7 @@ fn shown(scenario: &str) -> (String, narrows_scenario::tc::CurrentConfig) {
         script +=
             &format!("tc qdisc add {} {} dev eth0 {place} {}\n", qdisc.kind, qdisc.handle, qdisc.options);
         for class in tree.classes.iter().filter(|class| class.handle.starts_with(&qdisc.handle)) {
-            if matches!(class.kind.as_str(), "prio" | "tbf") {
+            if matches!(class.kind.as_str(), "prio" | "ets" | "tbf") {
                 continue;
             }
             let place = class.parent.as_ref().map_or("root".to_owned(), |parent| format!("parent {parent}"));
@@ -92,6 +92,49 @@ fn hybrid_proportional_delay_shows_as_in_the_reference_implementation() {
         options[2],
         "num 3 default ewma ewmape limit 0 qlen 60 ddp 16 gamma 512 weight 512 restart 25 cycle 2000 properr 5"
     );
+}
+
+/// As tc prints them; a scenario's weights are quanta, and its class for the rest has a filter.
+#[test]
+fn turns_show_as_in_tc() {
+    let tree = comes_back(
+        "tc qdisc add dev eth0 root handle 1: drr\n\
+         tc class add dev eth0 parent 1: classid 1:1 drr quantum 3000\n\
+         tc class add dev eth0 parent 1: classid 1:2 drr\n\
+         tc qdisc add dev eth0 parent 1:2 handle 2: qfq\n\
+         tc class add dev eth0 parent 2: classid 2:1 qfq weight 3\n\
+         tc filter add dev eth0 parent 2: prio 1 flower ip_proto udp classid 2:1\n\
+         tc filter add dev eth0 parent 1: prio 1 flower dst_port 80 classid 1:1\n\
+         tc filter add dev eth0 parent 1: prio 2 matchall classid 1:2",
+        &[],
+    );
+    let lines: Vec<String> =
+        tree.classes.iter().map(|class| format!("{} {}", class.handle, class.options)).collect();
+    assert_eq!(lines, ["1:1 quantum 3000b", "1:2 quantum 1514b", "2:1 weight 3 maxpkt 1500"]);
+    let (_, weights) = shown(
+        "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n\
+         overhead = \"frame\"\nup.scheduler = { type = \"drr\", classes = [{ name = \"x\", weight = 2, match = { port = 1 } }, { name = \"y\" }] }",
+    );
+    assert_eq!(weights.classes[0].options, "quantum 3000b");
+    assert!(weights.unrepresentable.is_empty(), "{:?}", weights.unrepresentable);
+    assert_eq!(weights.filters.len(), 2);
+}
+
+/// `ets` as tc prints it: all quanta, and a `priomap` whose other entries are the last band.
+#[test]
+fn ets_shows_as_in_tc() {
+    let tree = comes_back(
+        "tc qdisc add dev eth0 root handle 1: ets bands 3 strict 1 quanta 4500 priomap 1 1 1 2 2 1 0 1\n\
+         tc qdisc add dev eth0 parent 1:3 handle 3: fq maxrate 5mbit flow_limit 200 weights 65536 65536 20000",
+        &[],
+    );
+    assert_eq!(
+        tree.qdiscs[0].options,
+        "bands 3 strict 1 quanta 4500 1514 priomap 1 2 1 2 2 2 0 2 2 2 2 2 2 2 2 2"
+    );
+    let lines: Vec<&str> = tree.classes.iter().map(|class| class.options.as_str()).collect();
+    assert_eq!(lines, ["", "quantum 4500", "quantum 1514"]);
+    assert_eq!(tree.qdiscs[1].options, "flow_limit 200p weights 65536 65536 20000 maxrate 5Mbit");
 }
 
 #[test]

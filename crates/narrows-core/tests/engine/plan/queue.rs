@@ -5,8 +5,8 @@ use narrows_core::netem::{self, Chance, Netem, Share};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
     self, Abe, AbeConfig, Cbq, CbqClass, Class, Drr, ErrorWidth, Estimator, Fair, FlowConfig, Gfq, Hfsc,
-    HfscClass, HfscCurve, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Priority, Qfq, Scheduled,
-    Scheduler, Store, TbfConfig, Weight, Wf2q,
+    HfscClass, HfscCurve, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, PacedFq, PacedFqConfig,
+    Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig, Weight, Wf2q,
 };
 use narrows_core::{Bytes, DelayQueue, Duration, NetemQueue, Order, Probability, Rate, Seed, model};
 
@@ -15,8 +15,22 @@ use crate::foreign::{Gate, Slots};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum QueuePlan {
     Fifo(Bound, DropAt),
-    Gate { bound: Bound, period: Duration, patience: Duration },
-    Classes { scheduler: SchedulerPlan, bound: Bound, overload: Overload, limits: Limits },
+    Gate {
+        bound: Bound,
+        period: Duration,
+        patience: Duration,
+    },
+    /// Fair queueing with this maximum rate of each flow, if any.
+    Paced {
+        bound: Bound,
+        rate: Option<u64>,
+    },
+    Classes {
+        scheduler: SchedulerPlan,
+        bound: Bound,
+        overload: Overload,
+        limits: Limits,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +38,8 @@ pub(crate) enum SchedulerPlan {
     Fifo,
     Priority,
     Drr,
+    /// Two strict bands; four that share.
+    Ets,
     Wf2q,
     Qfq,
     Gfq,
@@ -57,10 +73,16 @@ impl QueuePlan {
         match self {
             Self::Fifo(bound, drop_at) => Box::new(Fifo::new(bound, drop_at)),
             Self::Gate { bound, period, patience } => Box::new(Gate::new(bound, period, patience)),
+            Self::Paced { bound, rate } => {
+                let max_rate = rate.map(Rate::from_bits_per_second);
+                let config = PacedFqConfig { bound, max_rate, flow_limit: 9, ..PacedFqConfig::default() };
+                Box::new(PacedFq::new(config, FlowHash::new(Seed(1), "paced", 4, Identity::FiveTuple)))
+            }
             Self::Classes { scheduler, bound, overload, limits } => match scheduler {
                 SchedulerPlan::Fifo => classes(sched::Fifo::default(), bound, overload, limits),
                 SchedulerPlan::Priority => classes(Priority::default(), bound, overload, limits),
                 SchedulerPlan::Drr => classes(Drr::new(Bytes::new(700)), bound, overload, limits),
+                SchedulerPlan::Ets => classes(sched::Ets::new(Bytes::new(700), 2), bound, overload, limits),
                 SchedulerPlan::Wf2q => classes(Wf2q::default(), bound, overload, limits),
                 SchedulerPlan::Gfq => classes(Gfq::default(), bound, overload, limits),
                 SchedulerPlan::Kps => classes(Kps::default(), bound, overload, limits),

@@ -1,9 +1,9 @@
 //! Schedulers and classes as tc options: the current settings are converted to a document and printed with
 //! the tables that parse the options.
 
-use narrows_core::Duration;
 use narrows_core::queue::Bound;
-use narrows_core::sched::{ErrorWidth, Estimator, HpdClass};
+use narrows_core::sched::{ErrorWidth, Estimator, HpdClass, Weight};
+use narrows_core::{Bytes, Duration};
 
 use crate::dialect::number;
 use crate::keys::Parameters;
@@ -11,7 +11,7 @@ use crate::keys::kind::{Form, text};
 use crate::keys::quantity::ANY_RATE;
 use crate::node::{Node, Table, Value};
 use crate::tc::{bucket, class, qdisc};
-use crate::value::{Cbq, CbqClass, HtbClass, Tbf};
+use crate::value::{Cbq, CbqClass, HtbClass, Scheduler, Tbf};
 
 /// The keys that differ from their defaults.
 fn document(of: &dyn Parameters) -> Table {
@@ -55,6 +55,37 @@ pub(super) fn htb_class(class: &HtbClass, is_leaf: bool) -> String {
 
 pub(super) fn cbq_class(class: &CbqClass) -> String {
     class::CBQ.show(&document(class)).unwrap_or_default()
+}
+
+/// Without the `priomap`.
+pub(super) fn ets(scheduler: &Scheduler) -> String {
+    let mut words = format!("bands {}", scheduler.named().len());
+    if scheduler.strict() > 0 {
+        words += &format!(" strict {}", scheduler.strict());
+    }
+    let quanta: Vec<String> = scheduler
+        .named()
+        .iter()
+        .filter_map(|class| scheduler.turn(class))
+        .map(|turn| turn.to_string())
+        .collect();
+    if !quanta.is_empty() {
+        words += &format!(" quanta {}", quanta.join(" "));
+    }
+    words
+}
+
+pub(super) fn drr_class(turn: Bytes) -> String {
+    let mut keys = Table::default();
+    keys.put("quantum", text(turn));
+    class::DRR.show(&keys).unwrap_or_default()
+}
+
+pub(super) fn qfq_class(weight: Weight, longest: Bytes) -> String {
+    let mut keys = Table::default();
+    keys.put("weight", number(weight));
+    keys.put("longest", text(longest));
+    class::QFQ.show(&keys).unwrap_or_default()
 }
 
 /// As the published implementation prints it, and whether that is complete. Includes options that the

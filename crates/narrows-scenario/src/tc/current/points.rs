@@ -1,7 +1,7 @@
 //! Conditions that depend on code points only.
 
-use crate::tc::qdisc::Prio;
-use crate::value::{Division, Match, Scheduler};
+use crate::tc::bands::Bands;
+use crate::value::{Division, Match, Scheduler, SchedulerKind};
 
 /// The conditions in the order in which they are tried, each with the index of its class.
 pub(super) fn rules(scheduler: &Scheduler) -> impl Iterator<Item = (usize, &Match)> {
@@ -39,11 +39,15 @@ pub(super) fn of(scheduler: &Scheduler) -> Option<[Option<usize>; 64]> {
 pub(super) fn priorities(
     points: &[Option<usize>; 64],
     default: Option<usize>,
-    bands: usize,
+    scheduler: &Scheduler,
 ) -> Option<String> {
-    let mut map = Prio::MAP.map(|band| usize::from(band).min(bands.saturating_sub(1)));
-    for (bits, priority) in Prio::OF_POINTS {
-        let mut classes = Prio::points(bits).map(|point| points[usize::from(point)].or(default));
+    let last = scheduler.named().len().saturating_sub(1);
+    let mut map = match scheduler.kind {
+        SchedulerKind::Ets => [last; 16],
+        _ => Bands::MAP.map(|band| usize::from(band).min(last)),
+    };
+    for (bits, priority) in Bands::OF_POINTS {
+        let mut classes = Bands::points(bits).map(|point| points[usize::from(point)].or(default));
         let first = classes.next()??;
         if !classes.all(|class| class == Some(first)) {
             return None;

@@ -80,6 +80,12 @@ impl Scheduler {
             stays.retain(|key| *key == rest[0] || !WAITS_IN.contains(key) && !of_line(key));
             item.keep(&stays);
         }
+        // So do weight and quantum.
+        match rest[0] {
+            "weight" => item.remove("quantum"),
+            "quantum" if self.quantum().is_some() => item.remove("weight"),
+            _ => {}
+        }
         match (queue, inner) {
             (Some(queue), _) => item.set("queue", Node::new(queue.value())),
             (None, Some(inner)) => item.set("scheduler", Node::new(inner.value())),

@@ -5,15 +5,15 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Abe, Cbq, CbqClass, CsmaCd, Dcf, FlowConfig, HfscClass, Hpd, HtbClass, Overload, Peak, Scheduled,
-    ShapingError, Store, TbfConfig, Weight,
+    self, Abe, Cbq, CbqClass, CsmaCd, Dcf, Ets, FlowConfig, HfscClass, Hpd, HtbClass, Overload, PacedFq,
+    Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
 };
 use narrows_core::{NetemQueue, Seed, Stream};
 
 use super::kind::Kind;
 use super::own::OwnParameters;
 use super::plan::{Plan, Refusal, Why};
-use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, tree};
+use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, fq, tree};
 use crate::value::condition::Match;
 use crate::value::queue::Queue;
 
@@ -110,6 +110,7 @@ impl Scheduler {
                     weight: class.weight.unwrap_or(Weight::ONE),
                     longest: class.longest().get() as u32, // at most 65,535
                     band: index as u32,
+                    quantum: class.quantum,
                 },
                 bound,
                 drop_at: queue.drop,
@@ -201,6 +202,17 @@ impl Scheduler {
             Class { name: "green".into(), matches: vec![green], ..Class::all() },
             Class { name: "blue".into(), ..Class::all() },
         ]
+    }
+
+    pub(super) fn fq(&self, plan: Plan<'_>) -> Box<dyn queue::Queue> {
+        let (count, by) = self.serves.flows(self.kind).unwrap_or_default();
+        let bound = self.whole_bound(plan.queue, plan.default).unwrap_or(Self::NO_BOUND);
+        let config = fq::config(self.own(), bound, self.quantum().unwrap_or_default());
+        Box::new(PacedFq::new(config, FlowHash::new(plan.seed, plan.link, count, by)))
+    }
+
+    pub(super) fn ets(&self) -> Ets {
+        Ets::new(self.quantum().unwrap_or_default(), self.own::<super::Ets>().strict)
     }
 
     pub(super) fn abe(&self) -> Abe {
@@ -326,6 +338,7 @@ impl Scheduler {
             Kind::Sfq => Some(sched::SfqConfig::default().bound),
             Kind::FqCodel => Some(sched::FqCodelConfig::default().bound),
             Kind::FqPie => Some(sched::FqPieConfig::default().bound),
+            Kind::Fq => Some(sched::PacedFqConfig::default().bound),
             _ => None,
         }
     }
@@ -341,7 +354,7 @@ impl Scheduler {
     /// The AQM of a flow's queue.
     pub(crate) fn flow_policy(&self, queue: Queue) -> crate::value::queue::Policy {
         match self.kind {
-            Kind::FqCodel | Kind::FqPie => self.policy,
+            Kind::FqCodel | Kind::FqPie | Kind::Fq => self.policy,
             _ => queue.policy,
         }
     }

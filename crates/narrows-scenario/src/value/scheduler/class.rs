@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use narrows_core::Bytes;
-use narrows_core::sched::{HpdClass, Weight};
+use narrows_core::sched::{Drr, HpdClass, Weight};
 use serde_json::json;
 
 use super::delayed::{DELAYED, Delayed};
@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::shape::ShapedBy;
 use super::{Child, Scheduler};
 use crate::keys::kind::{ByHand, Given, Text, text};
-use crate::keys::quantity::{PACKET_SIZE, PACKETS};
+use crate::keys::quantity::{PACKET_SIZE, PACKETS, Size};
 use crate::keys::{self, Form, Keyed, Kind as _, Parameters, Row, row};
 use crate::node::{Key, Node, Table, Value, check_class_name};
 use crate::problem::{Problem, one_of};
@@ -26,6 +26,8 @@ pub struct Class {
     pub name: String,
     /// Weight relative to the other classes; `None` for 1, or if the algorithm has no weights.
     pub weight: Option<Weight>,
+    /// Bytes per turn; `None` if they follow from the weight, or if the algorithm has no turns.
+    pub quantum: Option<Bytes>,
     /// Its conditions, of which one must match. If empty, it takes packets that no earlier class takes.
     pub matches: Vec<Match>,
     /// Its queue; `None` for a queue like the direction's.
@@ -51,6 +53,8 @@ const WEIGHT: ByHand<Weight> = ByHand {
     },
     write: |weight| Some(Value::Integer(weight.to_string())),
 };
+/// The algorithm's own range, which includes that of `htb`.
+const QUANTUM: Size = Size { low: 1, high: Drr::MOST.get(), expected: "a quantum from 1 byte to 1 GiB" };
 const NAME: ByHand<String> = ByHand {
     words: || "name".into(),
     schema: |_| json!({ "type": "string" }),
@@ -92,6 +96,7 @@ impl Keyed for Class {
         row!("name", name, NAME, "Name of the class, unique in its scheduler; used in reports and assignments.").required(),
         row!("parent", parent, Given(Text("the name of a class")), "Parent class, defined earlier.").default("none"),
         row!("weight", weight, Given(WEIGHT), "Weight relative to other classes; for `drr`, `wf2q+`, `qfq`, `gfq` and `kps`.").default("1"),
+        row!("quantum", quantum, Given(QUANTUM), "Bytes per turn, instead of a weight; for `drr` and `ets`.").default("`weight` times the scheduler's `quantum`; for `ets` its `quantum`"),
         Row::new(
             "match",
             &MATCHES,
@@ -180,6 +185,14 @@ impl Keyed for Class {
                 .also(&first.span, "the other")
                 .help("a class has a queue, an inner scheduler, netem or a delay line: use one of them"));
         }
+        if let (Some(weight), Some(quantum)) = (table.key("weight"), table.key("quantum")) {
+            return Err(Problem::new("both `weight` and `quantum` in one class")
+                .at(&quantum.span)
+                .also(&weight.span, "the other")
+                .help(
+                    "a turn is `weight` times the scheduler's quantum, or `quantum` bytes: use one of them",
+                ));
+        }
         Ok(())
     }
 }
@@ -200,7 +213,7 @@ pub(super) fn keys_of(kind: Kind) -> Vec<&'static dyn keys::Key> {
     let mut all = keys::keys::<Class>();
     all.retain(|key| match key.name() {
         "parent" => ShapedBy::plain(kind).is_some(),
-        "weight" | "longest" => own.is_empty(),
+        "weight" | "longest" | "quantum" => own.is_empty(),
         _ => true,
     });
     all.extend(own);
@@ -221,6 +234,7 @@ impl Class {
         Self {
             name: "all".into(),
             weight: None,
+            quantum: None,
             matches: Vec::new(),
             queue: None,
             longest: None,
@@ -245,6 +259,7 @@ impl Class {
             unused(
                 "weight",
                 match kind {
+                    Kind::Ets => "its first classes are strict, and the others share by `quantum`",
                     Kind::Prio => "its classes are bands in order: the first goes before all others",
                     Kind::Dcf | Kind::CsmaCd => "its classes are stations, which all contend alike",
                     Kind::Hpd => "it keeps delays in proportion: set `ddp`; the smallest is served best",
@@ -257,6 +272,9 @@ impl Class {
         if !about.longest {
             unused("longest", "only `qfq`, `gfq` and `kps` sort classes by their longest packets")?;
         }
+        if about.quantum.is_none() && kind != Kind::Htb {
+            unused("quantum", "only `drr` and `ets` give each class turns of so many bytes")?;
+        }
         for key in keys::names::<HpdClass>().into_iter().filter(|_| kind != Kind::Hpd) {
             unused(key, "it is a parameter of hybrid proportional delay: `hpd`")?;
         }
@@ -265,6 +283,8 @@ impl Class {
         class.read(table, &node.span, surroundings)?;
         // The `weight` of `cbq` is a parameter of its own.
         class.weight = class.weight.filter(|_| about.weights);
+        // As is the `quantum` of `htb`.
+        class.quantum = class.quantum.filter(|_| about.quantum.is_some());
         if kind == Kind::Hpd {
             class.hpd.read(table, &node.span, surroundings)?;
         }

@@ -148,6 +148,29 @@ fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<()
     Ok(())
 }
 
+/// Checks that the strict classes exist, and have no quanta.
+pub(super) fn check_strict(strict: usize, classes: &[Class], table: &Table) -> Result<(), Problem> {
+    if let Some(key) = table.get("strict").filter(|_| strict > classes.len()) {
+        return Err(Problem::new(format!("{strict} strict classes, and there are {}", classes.len()))
+            .at(&key.span)
+            .inside("strict"));
+    }
+    let nodes: &[Node] = table.get("classes").and_then(|list| list.list("").ok()).unwrap_or_default();
+    let has_quantum = |(class, _): &(&Class, &Node)| class.quantum.is_some();
+    match classes.iter().zip(nodes).take(strict).find(has_quantum) {
+        Some((class, node)) => {
+            Err(Problem::new(format!("`quantum` in the class `{}`, which is strict", class.name))
+                .at(place(node, "quantum"))
+                .inside("quantum")
+                .inside("classes")
+                .help(format!(
+                    "`strict = {strict}` serves the first classes before the others, without turns"
+                )))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The problem for a class that the algorithm rejects, or for all of them.
 pub(super) fn refused(table: &Table, node: &Node, refusal: &Refusal, kind: Kind) -> Problem {
     let key = match refusal.why {

@@ -4,7 +4,8 @@
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::queue;
 use narrows_core::sched::{
-    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Priority, Qfq, Tbf as Bucket, Wf2q,
+    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, PacedFqConfig, Priority, Qfq, Tbf as Bucket,
+    Wf2q,
 };
 use narrows_core::{Bytes, sched};
 
@@ -136,6 +137,7 @@ schedulers! {
     Prio "prio" "strict priority, the first class first" Classes, |it, plan| it.assemble(Priority::default(), plan);
     PfifoFast "pfifo_fast" "strict priority of three bands by the TOS byte" Bands, |it, plan| it.assemble(Priority::default(), plan);
     Drr "drr" "deficit round robin" ClassesOrFlows, |it, plan| it.assemble(Drr::new(it.quantum().unwrap_or_default()), plan), weights(), quantum(1500);
+    Ets "ets" "strict priority of the first classes, then deficit round robin" Classes, |it, plan| it.assemble(it.ets(), plan), quantum(1514), own::<super::Ets>();
     Wf2q "wf2q+" "worst-case fair weighted fair queueing" ClassesOrFlows, |it, plan| it.assemble(Wf2q::default(), plan), weights();
     Qfq "qfq" "quick fair queueing" ClassesOrFlows, |it, plan| it.assemble(Qfq::default(), plan), weights(), longest();
     Gfq "gfq" "grouped fair queueing" ClassesOrFlows, |it, plan| it.assemble(Gfq::default(), plan), weights(), longest();
@@ -143,6 +145,7 @@ schedulers! {
     Sfq "sfq" "stochastic fairness queueing" Flows, |it, plan| it.assemble(Fair::round_robin(it.quantum().unwrap_or_default()), plan), quantum(1514);
     // RFC 8290, 5.2.4: one full Ethernet frame.
     FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), policy::<CodelConfig>(|| Policy::Codel(CodelConfig::default()));
+    Fq "fq" "fair queueing with a maximum rate for each flow" Flows, |it, plan| Ok(it.fq(plan)), quantum(3028), own::<PacedFqConfig>();
     FqPie "fq_pie" "fair queueing with PIE" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), policy::<PieConfig>(|| Policy::Pie(PieConfig::default()));
     Dcf "dcf" "802.11b DCF contention between stations" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), own::<DcfConfig>();
     CsmaCd "csma-cd" "CSMA/CD contention of half-duplex Ethernet" ClassesOrFlows, |it, plan| it.assemble(it.csma_cd(plan), plan), own::<CsmaCdConfig>();
@@ -183,13 +186,13 @@ impl Kind {
 
     /// Whether classes must be named because it has no default classes.
     pub(crate) fn needs_classes(self) -> bool {
-        matches!(self, Self::Prio | Self::Htb | Self::Hfsc | Self::Cbq)
+        matches!(self, Self::Prio | Self::Ets | Self::Htb | Self::Hfsc | Self::Cbq)
     }
 
     /// Whether its name alone is a complete setting.
     pub(crate) fn is_enough_by_name(self) -> bool {
         // `prio` is, for the queues of a pipe.
-        !matches!(self, Self::Tbf | Self::Htb | Self::Hfsc | Self::Cbq | Self::Plugin)
+        !matches!(self, Self::Ets | Self::Tbf | Self::Htb | Self::Hfsc | Self::Cbq | Self::Plugin)
     }
 
     /// All names.
