@@ -44,10 +44,12 @@
 //! - Hashes are keyed by the seed and the link. Fragments, except the first, have no ports. Packets that are neither
 //!   IPv4 nor IPv6 are best effort; Linux has ARP in the tin of CS7.
 //! - An interval above 4.29 s is taken in full; Linux uses the lower 32 bits of its nanoseconds in its control law.
-//! - Packets are segments. The link has a rate of its own if it is given one; the shaper sends no faster than that.
+//! - Packets are segments, so there is nothing to split. If the link has a rate of its own, the shaper sends no faster.
+//! - There is no filter of acknowledgements, whose numbers a queue does not see, no estimate of the bandwidth, and no
+//!   choice of a tin by a firewall mark.
 //!
-//! Cost: a packet costs constant time if a turn is at least its length. A turn of q bytes takes L′/q rounds. All
-//! queues of a tin exist from the start, 128 bytes each and 20 for the hash.
+//! Cost: a packet costs constant time if a turn is at least its length, and otherwise L′ divided by the turn. All
+//! queues of a tin exist from the start and take 144 bytes each.
 //!
 //! ```
 //! use narrows_core::queue::Queue;

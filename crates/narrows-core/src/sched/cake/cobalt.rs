@@ -1,4 +1,4 @@
-//! Cobalt, CAKE's queue management: "CoDel and BLUE alternate".
+//! Cobalt, CAKE's queue management: CoDel and BLUE side by side.
 //!
 //! **CoDel** in a different form than RFC 8289's. A packet is late if its sojourn time exceeds `target`, the time of
 //! four packets and, in `ingress` mode, that of two packets of each bulk flow. `drop_next` is the instant of the next
@@ -54,16 +54,12 @@ pub(super) struct Judged {
 const INCREMENT: u32 = 1 << 24;
 const DECREMENT: u32 = 1 << 20;
 
+/// 2³²/√count, rounded down.
 const TABLE: [u32; 16] = {
     let mut table = [u32::MAX; 16];
-    let (mut root, mut count) = (u32::MAX, 1);
+    let mut count = 2;
     while count < 16 {
-        let mut step = 0;
-        while step < 4 {
-            root = newton(root, count as u32);
-            step += 1;
-        }
-        table[count] = root;
+        table[count] = ((1u128 << 64) / count as u128).isqrt() as u32; // below 2³²
         count += 1;
     }
     table
