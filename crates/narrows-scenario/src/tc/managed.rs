@@ -2,13 +2,15 @@
 //!
 //! To add one, add a line in [`DISCIPLINES`] and its table of options.
 
+mod cake;
 mod dualpi2;
 
-use narrows_core::Bytes;
 use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Rate};
 
 use super::unit::{
-    BFIFO_LIMIT, LIMIT, PER_CENT, PFIFO_LIMIT, PROBABILITY, SIZE, TIME, missing, sixteenths, size_of, whole,
+    BFIFO_LIMIT, LIMIT, PER_CENT, PFIFO_LIMIT, PROBABILITY, SIZE, TIME, missing, rate_of, sixteenths,
+    size_of, whole,
 };
 use crate::dialect::{Follows, Opt, Options, Word, Words, number_of, text_of};
 use crate::keys::kind::text;
@@ -100,6 +102,7 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
             Options(&[&[Opt::value(&["limit"], "bound", PFIFO_LIMIT)]]),
         )
     },
+    discipline("cake", Becomes::Scheduler, cake::OPTIONS),
     discipline("pfifo_fast", Becomes::Scheduler, PFIFO_FAST),
     Discipline {
         keeps: Keeps::Nothing,
@@ -272,6 +275,11 @@ impl Managed {
     /// Whether it has a queue for each band, each with the device's queue length.
     pub(super) fn has_bands(&self) -> bool {
         self.of.name == "pfifo_fast"
+    }
+
+    /// Whether it has a rate of its own.
+    pub(super) fn shapes(&self) -> bool {
+        rate_of(&self.document, "bandwidth").is_some_and(|rate| rate != Rate::UNLIMITED)
     }
 
     /// Whether the kernel can change it.

@@ -117,7 +117,6 @@ const INSTEAD: &[(&str, &str)] = &[
     ("drr", "the key `scheduler` of a link, of type `drr`"),
     ("qfq", "the key `scheduler` of a link, of type `qfq`"),
     ("fq", "fq_codel; pacing is the sender's matter"),
-    ("cake", "fq_codel below tbf or htb"),
     ("mq", "a link has one queue: leave it out"),
     ("mqprio", "prio"),
     ("multiq", "prio"),

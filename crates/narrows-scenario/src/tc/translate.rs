@@ -121,7 +121,9 @@ impl Tree {
                 if let Some(value) = managed.value() {
                     keys.put(managed.key(), value);
                 }
-                keys.nothing_waits(managed.of.name);
+                if !managed.shapes() {
+                    keys.nothing_waits(managed.of.name);
+                }
                 Ok(())
             }
             qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Prio(_) | qdisc::Kind::Hpd(_) => {
