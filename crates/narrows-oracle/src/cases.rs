@@ -1,5 +1,6 @@
 //! The cases.
 
+mod cake;
 mod defaults;
 mod dualpi2;
 mod explanations;
@@ -18,6 +19,7 @@ pub fn all() -> Vec<Case> {
         managed::cases(),
         schedulers::cases(),
         dualpi2::cases(),
+        cake::cases(),
         defaults::cases(),
     ]
     .concat()
