@@ -282,6 +282,11 @@ impl Managed {
         rate_of(&self.document, "bandwidth").is_some_and(|rate| rate != Rate::UNLIMITED)
     }
 
+    /// Whether filters, with which the kernel can choose tins and flows, are refused.
+    pub(super) fn sorts_itself(&self) -> bool {
+        self.of.name == "cake"
+    }
+
     /// Whether the kernel can change it.
     pub(super) fn changes(&self) -> bool {
         self.of.keeps != Keeps::NoChange

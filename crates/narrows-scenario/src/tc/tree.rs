@@ -469,6 +469,13 @@ impl Tree {
             .help("use a filter of that discipline"));
         }
         let qdisc = self.qdisc(class).ok_or_else(|| self.no_qdisc(class))?;
+        if let qdisc::Kind::Managed(managed) = &qdisc.kind
+            && managed.sorts_itself()
+        {
+            return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
+                .also(&qdisc.span, "put there")
+                .help("it chooses tins by code points and flows by addresses and ports"));
+        }
         let there = match &qdisc.kind {
             qdisc::Kind::Prio(prio) => (1..=u16::from(prio.bands)).contains(&class.minor),
             qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hpd(_) => {

@@ -154,6 +154,12 @@ fn cake_is_as_tc_has_it() {
     ] {
         fails(&format!("tc qdisc add dev eth0 root cake {words}\n"), title, at, &[says]);
     }
+    fails(
+        "tc qdisc add dev eth0 root handle 1: cake\ntc filter add dev eth0 parent 1: matchall flowid 1:1\n",
+        "a filter of `cake`",
+        "tc filter",
+        &["code points"],
+    );
 }
 
 #[test]
