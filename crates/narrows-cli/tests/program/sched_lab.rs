@@ -95,7 +95,7 @@ fn all_are_those_that_the_link_can_have() {
     assert!(ended.out.contains("\nprio is left out: `prio` has no classes\n"), "{ended}");
     assert!(ended.out.contains("\ndcf is left out: `dcf` on a link of 1.5mbit\n"), "{ended}");
     let all = sched("compare", arguments.into_iter().chain(["--json"])).expect(0).json();
-    assert_eq!(all["algorithms"].as_array().unwrap().len(), 13);
+    assert_eq!(all["algorithms"].as_array().unwrap().len(), 14);
     assert_eq!(all["left_out"][0]["algorithm"], "prio");
     assert_eq!(all["left_out"][1]["why"], "`dcf` on a link of 1.5mbit");
     let named = ["--traffic", "burst,all", "--packets", "1k", "--algorithm", "drr", "--json"];
