@@ -37,7 +37,7 @@
 //! a twentieth of `rtt`, and 1.5 packets' time at the tin's threshold at least.
 //!
 //! Departures, and points to know:
-//! - The limit is in bytes of IP packets. Linux counts the memory of its buffers, about twice as much.
+//! - The limit is in bytes of IP packets. Linux counts the memory of its buffers, 2304 bytes for a frame of 1000.
 //! - Linux rounds a flow's share of a quantum at random; here the remainder is carried. Remainders of a nanosecond are
 //!   carried from packet to packet, too, where Linux truncates.
 //! - The longest packet is that of an MTU of 1500 bytes, 1514 with its link header, whatever the link's MTU.
