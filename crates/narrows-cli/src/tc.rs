@@ -5,6 +5,7 @@ mod classes;
 mod device;
 mod filters;
 mod show;
+mod tins;
 
 use std::path::PathBuf;
 

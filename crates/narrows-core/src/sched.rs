@@ -10,6 +10,7 @@
 
 pub mod abe;
 pub(crate) mod bucket;
+pub mod cake;
 pub mod cbq;
 pub mod csma_cd;
 pub mod dcf;
@@ -43,6 +44,7 @@ pub use crate::class::{
 };
 pub use crate::queue::{FlowSetCounts, MaskedFlow};
 pub use abe::{Abe, AbeConfig, AbeFlow};
+pub use cake::{Cake, CakeConfig, Cells, Framing, Isolation, TinMode};
 pub use cbq::{Cbq, CbqClass, CbqFlow};
 pub use csma_cd::{CsmaCd, CsmaCdConfig, CsmaCdCounters, EthernetStation};
 pub use dcf::{Dcf, DcfConfig, DcfCounters};

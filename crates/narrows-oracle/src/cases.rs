@@ -1,5 +1,6 @@
 //! The cases.
 
+mod cake;
 mod defaults;
 mod dualpi2;
 mod explanations;
@@ -22,6 +23,7 @@ pub fn all() -> Vec<Case> {
         schedulers::cases(),
         fair::cases(),
         dualpi2::cases(),
+        cake::cases(),
         defaults::cases(),
     ]
     .concat()

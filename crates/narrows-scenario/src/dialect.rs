@@ -9,7 +9,9 @@
 mod options;
 mod words;
 
-pub(crate) use options::{Follows, Opt, Options, Unit, is_zero, number, number_of, shown_as_is, text_of};
+pub(crate) use options::{
+    Effect, Follows, Opt, Options, Unit, is_zero, number, number_of, shown_as_is, text_of,
+};
 pub(crate) use words::{Source, Word, Words, keyword};
 
 /// A value, and how it was interpreted if that is not obvious, as for a number without a unit.

@@ -195,6 +195,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
     let scheduler = direction.scheduler.as_ref();
     let has_flows = scheduler.is_some_and(Scheduler::has_flows);
     let is_fq = scheduler.is_some_and(|scheduler| scheduler.kind == value::SchedulerKind::Fq);
+    let is_cake = scheduler.is_some_and(|scheduler| scheduler.kind == value::SchedulerKind::Cake);
     LinkExplanation {
         name,
         from: from.into(),
@@ -224,7 +225,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         },
         queue_reason,
         drop: match direction.queue.has_place_to_drop() {
-            _ if has_flows && !is_fq => Some("longest flow".into()),
+            _ if has_flows && !is_fq || is_cake => Some("longest flow".into()),
             _ if is_fq => Some("tail".into()),
             true => Some(sharing::drop_word(direction.queue.drop).into()),
             false => None,

@@ -223,7 +223,7 @@ fn other_kind(word: Word<'_>) -> Problem {
         ("pfifo", "the key `queue = \"100 packets\"` of a link"),
         ("bfifo", "the key `queue = \"64kB\"` of a link"),
         ("htb", "the key `scheduler` of a link, of type `htb`, or `--tc` with the script"),
-        ("cake", "the keys `scheduler = \"fq_codel\"` and `rate` of a link"),
+        ("cake", "the key `scheduler = \"cake\"` of a link, or a tc script (`--tc`)"),
     ];
     let problem = word.problem(format!("unknown queueing discipline {}", Found(word.text)));
     let known = ["netem", "delay"];

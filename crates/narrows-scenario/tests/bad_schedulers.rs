@@ -623,6 +623,40 @@ fn abe() {
 }
 
 #[test]
+fn cake() {
+    let scheduler = |keys: &str| format!("scheduler = {{ type = \"cake\", {keys} }}");
+    fails(
+        &scheduler("bandwidth = \"down\""),
+        "found `down`, expected a rate above zero, or \"unlimited\"",
+        "6:42",
+        ".scheduler.bandwidth",
+        &[],
+    );
+    fails(
+        &scheduler("tins = \"diffserv5\""),
+        "`diffserv5` is not a division into tins",
+        "6:37",
+        ".scheduler.tins",
+        &["did you mean `diffserv"],
+    );
+    fails(
+        &scheduler("overhead = 257"),
+        "found `257`, expected a number of bytes from -64 to 256",
+        "6:41",
+        ".scheduler.overhead",
+        &["or \"raw\""],
+    );
+    fails(
+        &scheduler("mpu = \"257 bytes\""),
+        "found `257 bytes`, expected a length from 0 to 256 bytes",
+        "6:36",
+        ".scheduler.mpu",
+        &[],
+    );
+    fails(&scheduler("flows = 3"), "unknown key `flows`", "6:30", ".scheduler", &[]);
+}
+
+#[test]
 fn delay_lines_in_classes() {
     classes_fail(
         &[r#"{ name = "x", delay = { feed = "radio", ask = "2ms" } }"#],

@@ -407,6 +407,7 @@ fn each_table_allows_the_keys_that_the_schema_describes() {
         ("hpd-scheduler", link("scheduler = { type = \"hpd\", zzz = 1 }")),
         ("plugin-scheduler", link("scheduler = { plugin = \"x.wasm\", zzz = 1 }")),
         ("abe-scheduler", link("scheduler = { type = \"abe\", zzz = 1 }")),
+        ("cake-scheduler", link("scheduler = { type = \"cake\", zzz = 1 }")),
         ("tbf-scheduler", link("scheduler = { type = \"tbf\", zzz = 1 }")),
         ("htb-scheduler", link("scheduler = { type = \"htb\", zzz = 1 }")),
         ("cbq-scheduler", link("scheduler = { type = \"cbq\", zzz = 1 }")),

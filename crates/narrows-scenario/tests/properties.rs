@@ -55,6 +55,7 @@ const PIECES: &[&str] = &[
     "scheduler = { type = \"qfq\", classes = [{ name = \"a\", weight = 16777216, match = { source = \"client\" } }, { name = \"b\" }] }",
     "down.scheduler = { type = \"prio\", default = \"drop\", classes = [{ name = \"a\", match = { port = 1 }, queue = \"pie\" }] }",
     "scheduler = \"dcf\"",
+    "scheduler = { type = \"cake\", bandwidth = \"20mbit\", tins = \"diffserv8\", isolation = \"hosts\", rtt = \"1us\", overhead = -64, mpu = \"256 bytes\", cells = \"ptm\", ingress = true, wash = true, bound = \"1MB\" }",
     "scheduler = { type = \"csma-cd\", propagation = 5, slot = 4096, backoff-limit = 4, attempt-limit = 3 }",
     "scheduler = { type = \"hpd\", bound-order = \"earliest-deadline\", classes = [{ name = \"a\", match = { dscp = 46 }, ddp = 4294967295, limit = \"1ns\", gamma = 1024, g = 0, estimator = { type = \"ewma-r\", threshold = 0 } }, { name = \"b\", gamma = \"auto\", estimator = { type = \"ewma-pe\", steps = 255, width = \"12.5%\" } }] }",
     "overhead = { bytes = -65536, cells = { payload = 1, size = 65536 } }",

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use narrows_core::queue::Bound;
-use narrows_core::{Change, DropReason, Engine, FlowKey, Packet, Protocol, Time};
+use narrows_core::{Bytes, Change, DropReason, Engine, FlowKey, Packet, Protocol, Time};
 use narrows_scenario::{Direction, Scenario, SchedulerKind, Way};
 use proptest::prelude::*;
 
@@ -314,6 +314,7 @@ fn another_scheduler_with_the_same_classes() {
             "sfq" | "fq" | "fq_codel" | "fq_pie" => &[],
             "pfifo_fast" => &["band-0", "band-1", "band-2"],
             "abe" => &["green", "blue"],
+            "cake" => &["best-effort", "bulk", "voice"],
             _ => &["voip", "web", "rest"],
         };
         assert_eq!(names, expected, "{}", kind.name());
@@ -528,6 +529,42 @@ proptest! {
             }
         }
     }
+}
+
+/// The tins of each mode, the limit that follows from bandwidth and round-trip time, and what a change of each key comes to.
+#[test]
+fn cake_has_tins_and_one_bound() {
+    let keys = r#"delay = "5ms"
+[links.access.down]
+scheduler = { type = "cake", bandwidth = "100mbit", rtt = "200ms", overhead = 18, mpu = "64 bytes" }"#;
+    let scenario = link(keys);
+    let direction = down(&scenario);
+    let words: Vec<(String, String)> =
+        direction.classes().into_iter().map(|class| (class.name, class.matches)).collect();
+    let expected = [
+        ("best-effort", "every other packet"),
+        ("bulk", "dscp le or cs1"),
+        ("voice", "dscp 4 or va or ef or cs6 or cs7"),
+    ];
+    assert_eq!(words, expected.map(|(name, matches)| (name.to_owned(), matches.to_owned())));
+    // Four times 100 Mbit/s · 200 ms.
+    assert_eq!(direction.whole_bound(), Some(Bound::Bytes(Bytes::new(10_000_000))));
+    let written = scenario.to_toml();
+    assert!(Scenario::parse(&written, "net.toml").unwrap() == scenario, "{written}");
+    for (assignment, expected) in [
+        ("access.queue=50 packets", vec!["access.up QueueBound"]),
+        ("access.down.scheduler.bound=1MB", vec!["access.down QueueBound"]),
+        ("access.down.scheduler.bandwidth=unlimited", vec!["access.down Queue"]),
+        ("access.down.scheduler.tins=besteffort", vec!["access.down Queue"]),
+        ("access.down.scheduler.overhead=18", vec![]), // as it was
+    ] {
+        let mut changed = scenario.clone();
+        let changes = changed.assign(assignment).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kinds(&changes), expected, "{assignment}");
+    }
+    let warnings = |keys: &str| link(keys).explain().warnings;
+    assert!(warnings("scheduler = \"cake\"")[0].contains("`cake` has no effect"));
+    assert!(warnings("scheduler = { type = \"cake\", bandwidth = \"1mbit\" }").is_empty());
 }
 
 /// Green packets by their DSCP, the bound of the virtual queue, and what a change of each key comes to.

@@ -6,7 +6,7 @@ use narrows_live::control::{CurrentLink, CurrentScenario};
 use narrows_report::{Direction, Report};
 use narrows_scenario::tc::{CurrentClass, CurrentConfig, CurrentQdisc, Handle};
 
-use super::classes;
+use super::{classes, tins};
 
 /// One line for each link, or for one; with counters if there is a report. Text after `#` is not part of
 /// tc's layout.
@@ -98,7 +98,8 @@ fn disciplines(
     Ok(())
 }
 
-/// The counters of a qdisc in a tree: for one in a class those of the class; nothing for deeper ones.
+/// The counters of a qdisc in a tree: for one in a class those of the class; for CAKE those of its tins; nothing for
+/// deeper ones.
 fn counters(
     text: &mut String,
     link: &CurrentLink,
@@ -111,6 +112,9 @@ fn counters(
     if !own.is_empty() {
         let over = own.iter().map(|class| classes::over_limit(report, &link.link, class)).sum();
         sent(text, &link.link, report, over)
+    } else if qdisc.kind == "cake" && tree.classes.is_empty() {
+        sent(text, &link.link, report, 0)?;
+        tins::show(text, report, &link.link)
     } else if qdisc.parent.is_none() {
         statistics(text, &link.link, report)
     } else if let Some(class) = outermost.find(|class| Some(&class.handle) == qdisc.parent.as_ref())

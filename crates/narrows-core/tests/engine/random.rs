@@ -264,6 +264,7 @@ pub(crate) fn scheduler() -> impl Strategy<Value = SchedulerPlan> {
         Just(SchedulerPlan::Hfsc),
         Just(SchedulerPlan::Cbq),
         (1u64..2_000).prop_map(|micros| SchedulerPlan::Abe(Duration::from_micros(micros))),
+        option::of(1u64..50).prop_map(SchedulerPlan::Cake),
         (1u64..15).prop_map(|periods| SchedulerPlan::Slots(periods * GATE.nanos())),
     ]
 }

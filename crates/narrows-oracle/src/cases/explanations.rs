@@ -64,6 +64,13 @@ pub(super) fn of(case: &str) -> &'static str {
              of 100 ms, and the schedule stays ahead by about that. RFC 8289 has the root, and so has narrows. Times are in \
              units of 1024 ns there."
         }
+        "cake-blue" => {
+            "BLUE draws. Its limit counts the memory of the kernel's buffers, 2304 bytes for a frame of 1000."
+        }
+        "cake-tins" | "cake-precedence" | "cake-diffserv8" => {
+            "The kernel's limit counts the memory of its buffers, 2304 bytes for a frame of 1000, narrows' the bytes of packets. \
+             With the usual 4 MiB the kernel's is reached here, so both have more."
+        }
         "pie" | "pie-ecn" | "fq_pie" => {
             "Both draw. Theirs: tupdate is rounded up to jiffies, and the timer comes one jiffy later: 20 ms are 30 at 100 Hz, \
              which is what narrows is told here, with what the kernel has beyond the RFC's base. The kernel goes by how long the \

@@ -43,12 +43,38 @@ enum Takes {
         low: i64,
         high: i64,
     },
+    /// The word is the value.
+    Word(&'static str),
+    /// The word sets several keys, none of which it is printed for.
+    Several(&'static [Effect]),
     /// Ignored.
     Nothing(Follows),
     Refused {
         title: &'static str,
         help: &'static str,
     },
+}
+
+/// What a word does to a key.
+#[derive(Clone, Copy)]
+pub(crate) enum Effect {
+    /// Sets it to this text.
+    Text(&'static str, &'static str),
+    /// Sets it to this number.
+    Number(&'static str, i64),
+    /// Adds to the number that the words before have set.
+    Add(&'static str, i64),
+}
+
+impl Effect {
+    fn apply(self, word: Word<'_>, into: &mut Table) {
+        let (key, value) = match self {
+            Self::Text(key, value) => (key, Value::String(value.into())),
+            Self::Number(key, value) => (key, number(value)),
+            Self::Add(key, more) => (key, number(number_of::<i64>(into, key).unwrap_or(0) + more)),
+        };
+        into.insert(Key { name: key.into(), span: word.span() }, Node { span: word.span(), value });
+    }
 }
 
 /// The arguments of an ignored option.
@@ -90,6 +116,16 @@ impl Opt {
         (low, high): (i64, i64),
     ) -> Self {
         Self::new(words, key, Takes::Numbers { count, low, high })
+    }
+
+    /// A word that is the value of a key. Its synonyms stand for the same value.
+    pub(crate) const fn word(words: &'static [&'static str], key: &'static str, value: &'static str) -> Self {
+        Self::new(words, key, Takes::Word(value))
+    }
+
+    /// A word that stands for the values of several keys.
+    pub(crate) const fn several(words: &'static [&'static str], effects: &'static [Effect]) -> Self {
+        Self::new(words, "", Takes::Several(effects))
     }
 
     /// An ignored option.
@@ -186,6 +222,10 @@ impl Opt {
                 }
                 self.set(word, Node { span, value: Value::Array(numbers) }, into);
             }
+            Takes::Word(value) => {
+                self.set(word, Node { span: word.span(), value: Value::String(value.into()) }, into);
+            }
+            Takes::Several(effects) => effects.iter().for_each(|effect| effect.apply(word, into)),
             Takes::Nothing(follows) => match follows {
                 Follows::Nothing => {}
                 Follows::One(what) => match words.next_word() {
@@ -211,10 +251,13 @@ impl Opt {
         into.insert(Key { name: self.key.into(), span: word.span() }, node);
     }
 
-    /// Its output; empty for a switch in its default position.
+    /// Its output; empty for a switch in its default position, and for a word that stands for another value.
     fn show(&self, node: &Node) -> Option<String> {
         match (&self.takes, &node.value) {
             (Takes::Value(unit), _) => Some(format!("{} {}", self.printed, (unit.show)(node)?)),
+            (Takes::Word(of), Value::String(value)) => {
+                Some(if value == of { self.printed.into() } else { String::new() })
+            }
             (Takes::Switch { .. }, Value::Boolean(true)) => Some(self.printed.into()),
             (Takes::Switch { printed_off, .. }, _) => Some(printed_off.unwrap_or_default().into()),
             (Takes::Numbers { .. }, Value::Array(numbers)) => {
@@ -242,9 +285,7 @@ impl Options {
 
     /// The words with an effect, for errors.
     pub(crate) fn known(self) -> Vec<&'static str> {
-        let means = |option: &&Opt| {
-            matches!(option.takes, Takes::Value(_) | Takes::Switch { .. } | Takes::Numbers { .. })
-        };
+        let means = |option: &&Opt| !matches!(option.takes, Takes::Nothing(_) | Takes::Refused { .. });
         let words = |option: &'static Opt| option.words.iter().take(1).chain(option.off().iter().take(1));
         self.rows().filter(means).flat_map(words).copied().collect()
     }

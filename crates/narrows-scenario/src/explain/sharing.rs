@@ -208,7 +208,7 @@ pub(super) fn bound(direction: &Direction) -> (Bound, String) {
         None => direction.default_bound.to_string(),
     };
     match &direction.scheduler {
-        Some(scheduler) if scheduler.has_flows() => {
+        Some(scheduler) if scheduler.has_flows() || scheduler.kind == SchedulerKind::Cake => {
             let bound = direction.whole_bound().unwrap_or(direction.bound());
             let reason = match (scheduler.bound, direction.queue.bound, scheduler.published_bound()) {
                 (Some(_), _, _) => "given for the scheduler".into(),

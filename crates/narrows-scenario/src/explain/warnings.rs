@@ -322,8 +322,8 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
 
 /// One class may fill the total bound and leave no room to the others.
 fn fills_the_whole(direction: &Direction) -> Option<String> {
-    // The colours of `abe` share one bound by design, as in one queue.
-    direction.scheduler.as_ref().filter(|scheduler| scheduler.kind != SchedulerKind::Abe)?;
+    // By design, as in one queue.
+    direction.scheduler.as_ref().filter(|scheduler| !scheduler.kind.shares_one_bound())?;
     let (classes, whole) = (direction.classes(), direction.whole_bound()?);
     let reaches = |bound: Bound| match (bound, whole) {
         (Bound::Packets(bound), Bound::Packets(whole)) => bound >= whole,

@@ -101,10 +101,14 @@ pub struct CurrentClass {
 }
 
 impl Direction {
-    /// The scheduler as tc qdiscs and classes; `None` without a scheduler, or if it has no classes in tc.
+    /// The scheduler as tc qdiscs and classes; `None` without a scheduler, or if it has no classes in tc, unless it is
+    /// CAKE.
     /// `first` is the first handle for qdiscs that have none.
     pub fn tc(&self, first: u16) -> Option<CurrentConfig> {
-        let scheduler = self.scheduler.as_ref().filter(|scheduler| is_tree(scheduler))?;
+        let scheduler = self
+            .scheduler
+            .as_ref()
+            .filter(|scheduler| is_tree(scheduler) || scheduler.kind == SchedulerKind::Cake)?;
         let around = self.around();
         let mut walk = Walk {
             direction: self,
@@ -117,7 +121,7 @@ impl Direction {
                 ..CurrentConfig::default()
             },
         };
-        if self.rate == Rate::UNLIMITED && self.overhead != Overhead::FRAME {
+        if is_tree(scheduler) && self.rate == Rate::UNLIMITED && self.overhead != Overhead::FRAME {
             walk.found.unrepresentable.push("overhead".into());
         }
         let netem = around.qdisc.map(|qdisc| {
@@ -151,9 +155,9 @@ impl Direction {
             Some((kind, options)) => {
                 let handle = walk.handle();
                 walk.qdisc(kind, handle, None, options);
-                walk.scheduler(scheduler, Some(Handle { minor: 1, ..handle }), true);
+                walk.any(scheduler, Some(Handle { minor: 1, ..handle }), true);
             }
-            None => drop(walk.scheduler(scheduler, None, true)),
+            None => drop(walk.any(scheduler, None, true)),
         }
         Some(walk.found)
     }
@@ -301,6 +305,20 @@ impl Walk<'_> {
             condition: "every other packet".into(),
             matches: Match::default(),
         });
+    }
+
+    /// A scheduler with what it contains, or one that contains nothing.
+    fn any(&mut self, scheduler: &Scheduler, parent: Option<Handle>, outermost: bool) -> Handle {
+        if is_tree(scheduler) {
+            return self.scheduler(scheduler, parent, outermost);
+        }
+        let handle = self.handle();
+        let options = managed::shown(&scheduler.value());
+        if options.is_none() {
+            self.unrepresentable("options", handle);
+        }
+        self.qdisc(scheduler.kind.name(), handle, parent, options.unwrap_or_default());
+        handle
     }
 
     /// A scheduler, its classes and what they contain.
@@ -497,18 +515,7 @@ impl Walk<'_> {
     /// The content of a class, if it is another qdisc or not tc's default queue.
     fn leaf(&mut self, scheduler: &Scheduler, class: &Class, id: Handle, outermost: bool) -> Option<Handle> {
         match &class.child {
-            Some(Child::Scheduler(inner)) if is_tree(inner) => {
-                return Some(self.scheduler(inner, Some(id), false));
-            }
-            Some(Child::Scheduler(inner)) => {
-                let handle = self.handle();
-                let options = managed::shown(&inner.value());
-                if options.is_none() {
-                    self.unrepresentable("options", handle);
-                }
-                self.qdisc(inner.kind.name(), handle, Some(id), options.unwrap_or_default());
-                return Some(handle);
-            }
+            Some(Child::Scheduler(inner)) => return Some(self.any(inner, Some(id), false)),
             Some(Child::Netem(netem)) => {
                 let handle = self.handle();
                 self.qdisc("netem", handle, Some(id), netem.to_string());

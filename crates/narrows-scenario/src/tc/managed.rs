@@ -2,14 +2,16 @@
 //!
 //! To add one, add a line in [`DISCIPLINES`] and its table of options.
 
+mod cake;
 mod dualpi2;
 mod fq;
 
-use narrows_core::Bytes;
 use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Rate};
 
 use super::unit::{
-    BFIFO_LIMIT, LIMIT, PER_CENT, PFIFO_LIMIT, PROBABILITY, SIZE, TIME, missing, sixteenths, size_of, whole,
+    BFIFO_LIMIT, LIMIT, PER_CENT, PFIFO_LIMIT, PROBABILITY, SIZE, TIME, missing, rate_of, sixteenths,
+    size_of, whole,
 };
 use crate::dialect::{Follows, Opt, Options, Word, Words, number_of, text_of};
 use crate::keys::kind::text;
@@ -106,6 +108,7 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
         settle: fq::settle,
         ..discipline("fq", Becomes::Scheduler, fq::OPTIONS)
     },
+    discipline("cake", Becomes::Scheduler, cake::OPTIONS),
     discipline("pfifo_fast", Becomes::Scheduler, PFIFO_FAST),
     Discipline {
         keeps: Keeps::Nothing,
@@ -285,9 +288,15 @@ impl Managed {
         self.of.name == "fq"
     }
 
-    /// Whether packets wait in it on a link without a rate.
+    /// Whether it has a rate of its own: packets wait in it on a link without a rate.
     pub(super) fn has_a_rate(&self) -> bool {
-        self.document.get("max-rate").is_some()
+        let rate = |key| rate_of(&self.document, key).is_some_and(|rate| rate != Rate::UNLIMITED);
+        rate("max-rate") || rate("bandwidth")
+    }
+
+    /// Whether filters, with which the kernel can choose tins and flows, are refused.
+    pub(super) fn sorts_itself(&self) -> bool {
+        self.of.name == "cake"
     }
 
     /// Whether the kernel can change it.

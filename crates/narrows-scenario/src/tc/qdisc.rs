@@ -119,7 +119,6 @@ pub(super) fn names() -> Vec<&'static str> {
 
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
-    ("cake", "fq_codel below tbf or htb"),
     ("mq", "a link has one queue: leave it out"),
     ("mqprio", "prio"),
     ("multiq", "prio"),

@@ -523,6 +523,13 @@ impl Tree {
             .help("use a filter of that discipline"));
         }
         let qdisc = self.qdisc(class).ok_or_else(|| self.no_qdisc(class))?;
+        if let qdisc::Kind::Managed(managed) = &qdisc.kind
+            && managed.sorts_itself()
+        {
+            return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
+                .also(&qdisc.span, "put there")
+                .help("it chooses tins by code points and flows by addresses and ports"));
+        }
         let there = match &qdisc.kind {
             kind if kind.bands().is_some() => no_band(qdisc, class).is_none(),
             kind if kind.has_classes() => self.classes.iter().any(|known| known.id == class),

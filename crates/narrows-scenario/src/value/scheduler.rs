@@ -5,6 +5,7 @@ mod abe;
 mod assigned;
 mod bucket;
 mod build;
+mod cake;
 mod cbq;
 mod child;
 mod class;
@@ -107,7 +108,8 @@ pub enum Division {
         /// The flow identity; `None` for the default.
         by: Option<Identity>,
     },
-    /// Into classes fixed by the algorithm: three bands by the TOS byte, or two colours by DSCP.
+    /// Into classes fixed by the algorithm: three bands by the TOS byte, two colours by
+    /// DSCP, or tins by DSCP.
     Own,
 }
 
@@ -348,7 +350,7 @@ impl Scheduler {
         };
         let shapes = self.kind.is_shaper() && (self.named().is_empty() || self.named().iter().any(limits));
         let is_paced = self.own.get::<PacedFqConfig>().is_some_and(|own| own.max_rate.is_some());
-        shapes || is_paced || self.named().iter().any(inside)
+        shapes || is_paced || self.is_shaping_cake() || self.named().iter().any(inside)
     }
 
     /// The feeds of delay lines in its classes, and in those of inner schedulers.
@@ -419,7 +421,7 @@ impl Division {
                 Self::Classes { classes: Vec::new(), filters: Vec::new(), default: None, drops_rest: false }
             }
             Serves::ClassesOrFlows | Serves::Flows => Self::Flows { count: FLOWS, by: None },
-            Serves::Bands | Serves::Colours => Self::Own,
+            Serves::Bands | Serves::Colours | Serves::Tins => Self::Own,
         }
     }
 

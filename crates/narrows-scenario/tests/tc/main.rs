@@ -176,6 +176,10 @@ fn a_change_keeps_what_it_does_not_name() {
         assert!(codel.contains("bound = \"500 packets\"") && codel.contains("ecn = true"), "{codel}");
         let pie = then("pie limit 500 alpha 4", verb, "pie beta 8");
         assert!(pie.contains("500 packets") && pie.contains("alpha = 0.25, beta = 0.5"), "{pie}");
+        let cake = then("cake bandwidth 9mbit docsis hosts", verb, "cake rtt 7ms raw unlimited diffserv4");
+        for part in ["unlimited", "\"hosts\"", "\"7ms\"", "\"raw\"", "\"64 bytes\"", "\"diffserv4\""] {
+            assert!(cake.contains(part), "{cake}");
+        }
         // RED is told all of it each time.
         let red = "limit 200000 min 15000 max 45000 avpkt 1000";
         let red = then(&format!("red {red} probability 0.3 ecn"), verb, &format!("red {red}"));
@@ -221,6 +225,8 @@ fn what_is_passed_over_is_said() {
         ("fq_codel memory_limit 32Mb", "`memory_limit`"),
         ("fq_codel drop_batch 8", "`drop_batch`"),
         ("fq_pie memory_limit 32Mb", "`memory_limit`"),
+        ("cake nat", "`nat`"),
+        ("cake no-split-gso", "`no-split-gso`"),
     ] {
         assert!(said(text).contains(&format!("{word} has no effect")), "{}", said(text));
     }

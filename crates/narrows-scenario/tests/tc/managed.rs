@@ -89,6 +89,80 @@ fn a_full_sfq_drops_where_the_kernel_does() {
 }
 
 #[test]
+fn cake_is_as_tc_has_it() {
+    let all = |words: &str| keys(&format!("tc qdisc add dev eth0 root cake {words}\n"));
+    let of = |words: &str| {
+        assert_eq!(all(words).len(), 1);
+        all(words).remove(0)
+    };
+    let key = |words: &str| format!("link.up.scheduler={{ type = \"cake\", {words} }}");
+    assert_eq!(of(""), "link.up.scheduler=\"cake\"");
+    assert_eq!(
+        of("nonat nowash egress no-ack-filter split-gso via-ethernet"),
+        key("wash = false, ingress = false")
+    );
+    assert_eq!(
+        of("bandwidth 20mbit diffserv4 dual-srchost wash ingress rtt 50ms overhead 18 mpu 64 memlimit 8Mb"),
+        key(
+            "bandwidth = \"20mbit\", tins = \"diffserv4\", isolation = \"dual-srchost\", wash = true, ingress = true, \
+             rtt = \"50ms\", overhead = 18, mpu = \"64 bytes\", bound = \"8388608 bytes\""
+        )
+    );
+    // What link layers add is counted together, as in tc; a number and `conservative` count alone.
+    for (words, expected) in [
+        ("pppoe-ptm ether-vlan", "cells = \"ptm\", overhead = 34"),
+        ("ether-vlan ether-vlan ethernet", "overhead = 46, mpu = \"84 bytes\""),
+        ("docsis", "cells = \"none\", overhead = 18, mpu = \"64 bytes\""),
+        ("bridged-llcsnap", "cells = \"atm\", overhead = 32"),
+        ("pppoa-llc overhead -4", "cells = \"atm\", overhead = -4"),
+        ("ethernet conservative", "overhead = 48, mpu = \"84 bytes\", cells = \"atm\""),
+        ("ethernet raw", "overhead = \"raw\", mpu = \"84 bytes\", cells = \"none\""),
+        ("rtt 0 mpu 0 satellite", "rtt = \"1s\""),
+        ("bandwidth 1mbit unlimited diffserv", "bandwidth = \"unlimited\", tins = \"diffserv4\""),
+    ] {
+        assert_eq!(of(words), key(expected), "{words}");
+    }
+    for (words, title, at, says) in [
+        (
+            "autorate-ingress",
+            "`autorate-ingress` of `cake` is not supported: the rate of a link here is known, not estimated",
+            "autorate-ingress",
+            "bandwidth",
+        ),
+        (
+            "ack-filter",
+            "`ack-filter` of `cake` is not supported: a queue here does not see the acknowledgement numbers of TCP",
+            "ack-filter",
+            "leave it out",
+        ),
+        (
+            "ack-filter-aggressive",
+            "`ack-filter-aggressive` of `cake` is not supported: a queue here does not see the acknowledgement numbers of TCP",
+            "ack-filter-aggressive",
+            "",
+        ),
+        (
+            "fwmark 0xff",
+            "`fwmark` of `cake` is not supported: packets have no firewall marks here",
+            "fwmark",
+            "code points",
+        ),
+        ("overhead 257", "found `257`, expected a number", "257", "-64 to 256"),
+        ("mpu 257", "found `257`, expected a number of bytes", "257", "0 to 256"),
+        ("diffserv5", "`diffserv5` is not an option of `cake`", "diffserv5", "`diffserv"),
+        ("flow 5", "`flow` is not an option of `cake`", "flow", "`flows`"),
+    ] {
+        fails(&format!("tc qdisc add dev eth0 root cake {words}\n"), title, at, &[says]);
+    }
+    fails(
+        "tc qdisc add dev eth0 root handle 1: cake\ntc filter add dev eth0 parent 1: matchall flowid 1:1\n",
+        "a filter of `cake`",
+        "tc filter",
+        &["code points"],
+    );
+}
+
+#[test]
 fn dualpi2_is_as_tc_has_it() {
     let of = |words: &str| {
         let all = keys(&format!("tc qdisc add dev eth0 root dualpi2 {words}\n"));

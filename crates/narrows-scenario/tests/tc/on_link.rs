@@ -82,6 +82,11 @@ fn on_a_run_is_as_in_the_script() {
         (hfsc, "tc qdisc change dev d root handle 1: hfsc default 10\n"),
         (fed, "tc class change dev d classid 2:1 htb rate 3mbit\n"),
         (
+            "tc qdisc add dev d root cake bandwidth 9mbit docsis dual-srchost memlimit 1Mb\n",
+            "tc qdisc change dev d root cake bandwidth 7mbit besteffort raw\n",
+        ),
+        (HTB, "tc qdisc add dev d parent 1:20 cake rtt 30ms besteffort wash\n"),
+        (
             "tc qdisc add dev d root netem delay 1ms\n",
             "tc qdisc replace dev d root handle 2: tbf rate 1mbit burst 5kb latency 70ms\n",
         ),

@@ -138,6 +138,23 @@ fn ets_shows_as_in_tc() {
 }
 
 #[test]
+fn cake_shows_as_in_tc() {
+    let words =
+        "bandwidth 20Mbit diffserv4 dual-srchost wash ingress rtt 50ms ptm overhead 34 mpu 64 memlimit 8Mb";
+    let netem =
+        "tc qdisc add dev eth0 root handle 1: netem delay 5ms\ntc qdisc add dev eth0 parent 1:1 handle 2:";
+    for (before, at) in [("tc qdisc add dev eth0 root handle 2:", 0), (netem, 1)] {
+        let tree = comes_back(&format!("{before} cake {words}"), &[]);
+        assert_eq!((tree.qdiscs[at].kind.as_str(), tree.qdiscs[at].options.as_str()), ("cake", words));
+        assert!(tree.classes.is_empty());
+        assert_eq!(
+            comes_back(&format!("{before} cake unlimited internet diffserv3"), &[]).qdiscs[at].options,
+            ""
+        );
+    }
+}
+
+#[test]
 fn trees_show_as_in_tc() {
     let tree = comes_back(
         "tc qdisc add dev eth0 root handle 1: htb default 20\n\

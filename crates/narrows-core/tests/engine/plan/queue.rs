@@ -4,9 +4,9 @@ use narrows_core::classify::{Classifier, Condition, FlowHash, Identity};
 use narrows_core::netem::{self, Chance, Netem, Share};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
-    self, Abe, AbeConfig, Cbq, CbqClass, Class, Drr, ErrorWidth, Estimator, Fair, FlowConfig, Gfq, Hfsc,
-    HfscClass, HfscCurve, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, PacedFq, PacedFqConfig,
-    Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig, Weight, Wf2q,
+    self, Abe, AbeConfig, Cake, CakeConfig, Cbq, CbqClass, Class, Drr, ErrorWidth, Estimator, Fair,
+    FlowConfig, Gfq, Hfsc, HfscClass, HfscCurve, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload,
+    PacedFq, PacedFqConfig, Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig, Weight, Wf2q,
 };
 use narrows_core::{Bytes, DelayQueue, Duration, NetemQueue, Order, Probability, Rate, Seed, model};
 
@@ -55,6 +55,8 @@ pub(crate) enum SchedulerPlan {
     Cbq,
     /// Two plain classes, by length; green may wait so long.
     Abe(Duration),
+    /// All tins, shaped to so many Mbit/s or to none.
+    Cake(Option<u64>),
     /// Lets packets go in slots of so many nanoseconds only.
     Slots(u64),
 }
@@ -93,6 +95,7 @@ impl QueuePlan {
                 SchedulerPlan::Hfsc => classes(hfsc(), bound, overload, limits),
                 SchedulerPlan::Cbq => classes(cbq(), bound, overload, limits),
                 SchedulerPlan::Abe(max_delay) => abe(max_delay, bound, limits),
+                SchedulerPlan::Cake(bandwidth) => cake(bandwidth, bound, limits),
                 SchedulerPlan::Slots(nanos) => {
                     classes(Slots::new(Duration::from_nanos(nanos)), bound, overload, limits)
                 }
@@ -134,6 +137,21 @@ fn abe(max_delay: Duration, bound: Bound, limits: Limits) -> Box<dyn Queue> {
         queue.add_class(class).expect("it takes two flows");
     }
     Box::new(queue)
+}
+
+/// Without limits it drops nothing: its target is beyond any sojourn time.
+fn cake(bandwidth: Option<u64>, bound: Bound, limits: Limits) -> Box<dyn Queue> {
+    let (bound, rtt) = match limits {
+        Limits::None => (ENOUGH, Duration::from_secs(1_000_000)),
+        Limits::Tight => (bound, Duration::from_micros(300)),
+    };
+    let config = CakeConfig {
+        bandwidth: bandwidth.map_or(Rate::UNLIMITED, mbit),
+        rtt,
+        ingress: matches!(limits, Limits::Tight),
+        ..CakeConfig::default()
+    };
+    Box::new(Cake::new(config, bound, Seed(1), "cake"))
 }
 
 /// What each of six leaves has: rate in Mbit/s, parent, priority.

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Abe, Cbq, CbqClass, CsmaCd, Dcf, Ets, FlowConfig, HfscClass, Hpd, HtbClass, Overload, PacedFq,
-    Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
+    self, Abe, Cake, CakeConfig, Cbq, CbqClass, CsmaCd, Dcf, Ets, FlowConfig, HfscClass, Hpd, HtbClass,
+    Overload, PacedFq, Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
 };
 use narrows_core::{NetemQueue, Seed, Stream};
 
@@ -152,8 +152,8 @@ impl Scheduler {
         let own = class.queue.and_then(|queue| queue.bound);
         let whole = (self.kind == Kind::Tbf).then(|| self.whole_bound(queue, default)).flatten();
         match &class.child {
-            // The virtual queue has the bound, for both colours together.
-            None if self.kind == Kind::Abe => Self::NO_BOUND,
+            // The algorithm has the bound, for all of them together.
+            None if self.kind.shares_one_bound() => Self::NO_BOUND,
             None => own.or(whole).or(queue.bound).unwrap_or(default),
             Some(Child::Scheduler(inner)) => inner.whole_bound(queue, default).unwrap_or(Self::NO_BOUND),
             Some(Child::Netem(netem)) => netem.limit(),
@@ -217,6 +217,12 @@ impl Scheduler {
 
     pub(super) fn abe(&self) -> Abe {
         Abe::new(self.own::<super::Abe>().config())
+    }
+
+    pub(super) fn cake(&self, plan: Plan<'_>) -> Box<dyn queue::Queue> {
+        let config = self.own::<CakeConfig>();
+        let bound = self.whole_bound(plan.queue, plan.default).unwrap_or(config.limit());
+        Box::new(Cake::new(*config, bound, plan.seed, plan.link))
     }
 
     pub(super) fn cbq(&self) -> Result<Cbq, ShapingError> {
@@ -298,6 +304,7 @@ impl Scheduler {
                 .collect(),
             Division::Flows { .. } => Vec::new(),
             Division::Own if self.kind == Kind::Abe => self.colours(),
+            Division::Own if self.kind == Kind::Cake => self.tins(),
             Division::Own => BANDS.map(|name| Class { name: name.into(), ..Class::all() }).into(),
         }
     }
@@ -329,7 +336,9 @@ impl Scheduler {
         let shared = self.has_flows() || self.kind == Kind::Abe;
         let of_flows = || shared.then(|| queue.bound.or(self.published_bound()).unwrap_or(default));
         let of_latency = || self.own.get::<super::Tbf>().and_then(|tbf| tbf.bound());
-        self.bound.or_else(of_latency).or_else(of_flows)
+        // Its limit is one of memory, whatever else waits for the direction.
+        let of_cake = || (self.kind == Kind::Cake).then(|| self.published_bound()).flatten();
+        self.bound.or_else(of_latency).or_else(of_cake).or_else(of_flows)
     }
 
     /// The default total bound of the algorithm's authors or first implementation.
@@ -339,6 +348,7 @@ impl Scheduler {
             Kind::FqCodel => Some(sched::FqCodelConfig::default().bound),
             Kind::FqPie => Some(sched::FqPieConfig::default().bound),
             Kind::Fq => Some(sched::PacedFqConfig::default().bound),
+            Kind::Cake => Some(self.own::<CakeConfig>().limit()),
             _ => None,
         }
     }

@@ -159,7 +159,7 @@ pub(super) fn keys_of(kind: Kind) -> Vec<&'static dyn Key> {
         Serves::Classes => (true, false),
         Serves::ClassesOrFlows => (true, true),
         Serves::Flows => (false, true),
-        Serves::Bands | Serves::Colours => (false, false),
+        Serves::Bands | Serves::Colours | Serves::Tins => (false, false),
     };
     let mut all = keys::keys::<Scheduler>();
     all.retain(|key| match key.name() {
@@ -256,6 +256,7 @@ pub(crate) fn registry() -> String {
             Serves::Flows => "flows",
             Serves::Bands => "three bands of its own",
             Serves::Colours => "two colours of its own",
+            Serves::Tins => "tins of its own",
         };
         let quantum = about.quantum.map_or(String::new(), |quantum| quantum.to_string());
         table += &format!("| `\"{}\"` | {serves} | {quantum} | {} |\n", about.name, about.words);

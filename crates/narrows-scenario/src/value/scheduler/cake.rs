@@ -1,0 +1,163 @@
+//! Parameters of CAKE: `{ type = "cake", bandwidth = "20mbit", tins = "diffserv4", isolation = "dual-srchost",
+//! rtt = "30ms", overhead = 18, mpu = "64 bytes" }`.
+
+use narrows_core::sched::{CakeConfig, Cells, Isolation, TinMode};
+use narrows_core::{Bytes, Duration, Rate};
+use serde_json::json;
+
+use super::own::OwnParameters;
+use super::{Class, Scheduler};
+use crate::keys::kind::{Boolean, ByHand, Choice, text};
+use crate::keys::quantity::{ANY_RATE, Time};
+use crate::keys::{Keyed, Parameters, Row, row, schema};
+use crate::node::{Node, Value};
+use crate::units;
+use crate::value::condition::Match;
+
+const BANDWIDTH: ByHand<Rate> = ByHand {
+    words: || "rate, or `\"unlimited\"`".into(),
+    read: |node, _| match units::rate(node)? {
+        Rate::DOWN => Err(node.expected("a rate above zero, or \"unlimited\"")),
+        rate => Ok(rate),
+    },
+    ..ANY_RATE
+};
+
+const TINS: Choice<TinMode> = Choice {
+    what: "division into tins",
+    choices: &[
+        ("diffserv3", TinMode::Diffserv3),
+        ("diffserv4", TinMode::Diffserv4),
+        ("diffserv8", TinMode::Diffserv8),
+        ("precedence", TinMode::Precedence),
+        ("besteffort", TinMode::BestEffort),
+    ],
+};
+
+const ISOLATION: Choice<Isolation> = Choice {
+    what: "isolation",
+    choices: &[
+        ("triple-isolate", Isolation::Triple),
+        ("dual-srchost", Isolation::DualSource),
+        ("dual-dsthost", Isolation::DualDestination),
+        ("flows", Isolation::Flows),
+        ("hosts", Isolation::Hosts),
+        ("srchost", Isolation::Source),
+        ("dsthost", Isolation::Destination),
+        ("flowblind", Isolation::None),
+    ],
+};
+
+/// In tc's range.
+const OVERHEAD: ByHand<Option<i16>> = ByHand {
+    words: || "`\"raw\"`, or whole number, -64 to 256".into(),
+    schema: |_| json!({ "anyOf": [{ "const": "raw" }, { "type": "integer", "minimum": -64, "maximum": 256 }] }),
+    read: |node, _| match &node.value {
+        Value::String(word) if word == "raw" => Ok(None),
+        _ => match node.integer("a number of bytes", -64..257) {
+            Ok(bytes) => Ok(Some(bytes as i16)), // in range
+            Err(problem) => Err(problem.help("or \"raw\": as many as the packet's link header has")),
+        },
+    },
+    write: |overhead| Some(overhead.map_or_else(|| text("raw"), |bytes| Value::Integer(bytes.to_string()))),
+};
+
+/// In tc's range.
+const MPU: ByHand<u16> = ByHand {
+    words: || "size, 0 to 256 bytes".into(),
+    schema: schema::size,
+    read: |node: &Node, _| match units::size(node)?.get() {
+        size @ 0..=256 => Ok(size as u16),
+        _ => Err(node.expected("a length from 0 to 256 bytes")),
+    },
+    write: |mpu| Some(text(Bytes::new(u64::from(*mpu)))),
+};
+
+const CELLS: Choice<Cells> = Choice {
+    what: "kind of cells",
+    choices: &[("none", Cells::None), ("atm", Cells::Atm), ("ptm", Cells::Ptm)],
+};
+
+impl Keyed for CakeConfig {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "bandwidth",
+            bandwidth,
+            BANDWIDTH,
+            "Rate of the shaper, which allows no bursts. Without it, the link's rate is the bottleneck."
+        ),
+        row!("tins", tins, TINS, "Priority tins, and which [code points](#cake) are in each."),
+        row!(
+            "isolation",
+            isolation,
+            ISOLATION,
+            "What gets equal shares: flows, hosts, or hosts and then their flows."
+        ),
+        row!(
+            "rtt",
+            rtt,
+            Time::at_least(Duration::from_micros(1)),
+            "Typical maximum round-trip time: CoDel's interval; the target is a twentieth."
+        ),
+        row!(
+            "overhead",
+            framing.overhead,
+            OVERHEAD,
+            "Bytes of each packet besides the IP packet. `\"raw\"`: those of its link header."
+        ),
+        row!("mpu", framing.mpu, MPU, "Minimum length that a packet counts as, `overhead` included."),
+        row!(
+            "cells",
+            framing.cells,
+            CELLS,
+            "Link layer: `\"atm\"` counts cells of 53 bytes for each 48, `\"ptm\"` 65 bytes for each 64."
+        ),
+        row!(
+            "ingress",
+            ingress,
+            Boolean,
+            "Charge dropped packets to the shaper: for a queue behind the bottleneck."
+        ),
+        row!("wash", wash, Boolean, "Clear the DSCP of all packets, after choosing their tins by it."),
+    ];
+}
+
+impl OwnParameters for CakeConfig {
+    fn effective(&self) -> String {
+        format!(", {}", Parameters::words(self))
+    }
+}
+
+impl Scheduler {
+    /// Whether it is CAKE with a rate of its own.
+    pub(super) fn is_shaping_cake(&self) -> bool {
+        self.own.get::<CakeConfig>().is_some_and(|cake| cake.bandwidth != Rate::UNLIMITED)
+    }
+
+    /// The tins of CAKE, in the order of the engine's numbers.
+    pub(super) fn tins(&self) -> Vec<Class> {
+        let Some(CakeConfig { tins, .. }) = self.own.get::<CakeConfig>() else { return Vec::new() };
+        let class = |tin: usize| {
+            let dscps: Vec<u8> = (0..64).filter(|&dscp| tins.tin(dscp) == tin).collect();
+            // The tin of unknown code points is described as the rest.
+            let usual = tins.tin(UNKNOWN) == tin;
+            let matches = if usual { Vec::new() } else { vec![Match { dscps, ..Match::default() }] };
+            Class { name: tin_name(*tins, tin), matches, ..Class::all() }
+        };
+        (0..tins.tins()).map(class).collect()
+    }
+}
+
+/// A code point that nobody has assigned.
+const UNKNOWN: u8 = 3;
+
+/// As tc prints them.
+fn tin_name(mode: TinMode, tin: usize) -> String {
+    let names: &[&str] = match mode {
+        TinMode::BestEffort => &["best-effort"],
+        TinMode::Diffserv3 => &["best-effort", "bulk", "voice"],
+        TinMode::Diffserv4 => &["best-effort", "bulk", "video", "voice"],
+        TinMode::Diffserv8 | TinMode::Precedence => &[],
+    };
+    names.get(tin).map_or_else(|| format!("tin-{tin}"), |name| (*name).into())
+}
