@@ -36,7 +36,7 @@ struct Passed {
 
 /// One command of a script.
 enum Line {
-    Tc(Command),
+    Tc(Box<Command>),
     Other(Passed),
 }
 
@@ -74,7 +74,7 @@ impl Script {
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
         for piece in &pieces {
             match line(text, piece, &mut variables) {
-                Ok(Some(Line::Tc(command))) => commands.push(command),
+                Ok(Some(Line::Tc(command))) => commands.push(*command),
                 Ok(Some(Line::Other(other))) => passed.push(other),
                 Ok(None) => {}
                 Err(problem) => problems.push(problem),
@@ -321,10 +321,11 @@ fn line(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<L
         };
     }
     let command = Command::read(&mut words, span)?;
-    Ok(Some(Line::Tc(match namespace {
+    let command = match namespace {
         Some(namespace) => command.inside(&namespace),
         None => command,
-    })))
+    };
+    Ok(Some(Line::Tc(Box::new(command))))
 }
 
 fn is_tc(word: Word<'_>) -> bool {
