@@ -152,11 +152,12 @@ pub(super) fn cases() -> Vec<Case> {
             three(),
             &[Service(0), Losses(0)],
         ),
-        // CoDel has nothing to do here: what is lost is lost to the limit.
+        // CoDel has nothing to do here: what is lost is lost to the limit. The kernel's hash has a random key: with
+        // 1024 queues, two of the three flows share one in 3 of 1000 guests.
         case(
             "fq_codel-limit",
             &[
-                "qdisc add dev near parent 1:10 handle 20: fq_codel limit 100 quantum 1500 target 1s interval 2s noecn",
+                "qdisc add dev near parent 1:10 handle 20: fq_codel flows 65536 limit 100 quantum 1500 target 1s interval 2s noecn",
             ],
             below!(
                 "scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"100 packets\", target = \"1s\", interval = \"2s\", ecn = false }"
@@ -167,7 +168,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(
             "fq_codel",
             &[
-                "qdisc add dev near parent 1:10 handle 20: fq_codel limit 10000 quantum 1500 target 5ms interval 100ms noecn",
+                "qdisc add dev near parent 1:10 handle 20: fq_codel flows 65536 limit 10000 quantum 1500 target 5ms interval 100ms noecn",
             ],
             below!(
                 "scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"10000 packets\", ecn = false }"
@@ -178,7 +179,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(
             "fq_codel-ecn",
             &[
-                "qdisc add dev near parent 1:10 handle 20: fq_codel limit 10000 quantum 1500 target 5ms interval 100ms ecn",
+                "qdisc add dev near parent 1:10 handle 20: fq_codel flows 65536 limit 10000 quantum 1500 target 5ms interval 100ms ecn",
             ],
             below!(
                 "scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"10000 packets\" }"
@@ -193,7 +194,7 @@ pub(super) fn cases() -> Vec<Case> {
         // Packets of any length, and the same words for both: what the quantum counts makes the difference.
         case(
             "fq_codel-lengths",
-            &["qdisc add dev near parent 1:10 handle 20: fq_codel limit 10000 target 1s interval 2s noecn"],
+            &["qdisc add dev near parent 1:10 handle 20: fq_codel flows 65536 limit 10000 target 1s interval 2s noecn"],
             Ours::SameWords,
             merge([
                 Flow::new(0).mixed(137_000, ms(1000), 7_000),
