@@ -194,7 +194,9 @@ pub(super) fn cases() -> Vec<Case> {
         // Packets of any length, and the same words for both: what the quantum counts makes the difference.
         case(
             "fq_codel-lengths",
-            &["qdisc add dev near parent 1:10 handle 20: fq_codel flows 65536 limit 10000 target 1s interval 2s noecn"],
+            &[
+                "qdisc add dev near parent 1:10 handle 20: fq_codel flows 65536 limit 10000 target 1s interval 2s noecn",
+            ],
             Ours::SameWords,
             merge([
                 Flow::new(0).mixed(137_000, ms(1000), 7_000),
