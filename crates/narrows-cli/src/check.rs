@@ -1,5 +1,6 @@
 //! `narrows check`: shows a scenario's effective settings.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use narrows_frame::capture::CaptureReader;
@@ -27,7 +28,10 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
     args.json.probe()?;
     let scenario = scenario(args.scenario.as_deref(), &args.link, None, &args.set)?;
     for traffic in &scenario.traffic {
-        if let TrafficSource::Capture { file, .. } = &traffic.source {
+        // Opening a pipe would wait for its writer.
+        if let TrafficSource::Capture { file, .. } = &traffic.source
+            && std::fs::metadata(file).map_or(true, |found| !found.file_type().is_fifo())
+        {
             CaptureReader::open(file).map_err(|error| Failure::Other(error.to_string()))?;
         }
     }

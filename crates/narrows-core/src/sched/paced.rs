@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! flow:  credit ← initial_quantum when it first appears; + quantum at each turn; − L for a packet of L bytes
-//! band:  credit ← min(credit + weight, weight) when the round comes to it; − L for a packet of L bytes
+//! band:  credit ← min(credit + weight, weight) at its turn in the round; − L for a packet of L bytes
 //! ```
 //!
 //! - The band whose turn it is sends while its credit is above 0 and it has a flow on a list. Then the next band, in a

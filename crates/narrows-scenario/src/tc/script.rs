@@ -37,6 +37,8 @@ struct Passed {
 /// One command of a script.
 enum Line {
     Tc(Box<Command>),
+    /// `exit`: no later command runs.
+    End,
     Other(Passed),
 }
 
@@ -76,6 +78,7 @@ impl Script {
             match line(text, piece, &mut variables) {
                 Ok(Some(Line::Tc(command))) => commands.push(*command),
                 Ok(Some(Line::Other(other))) => passed.push(other),
+                Ok(Some(Line::End)) => break,
                 Ok(None) => {}
                 Err(problem) => problems.push(problem),
             }
@@ -272,7 +275,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("printf", "It prints text."),
     ("set", "It configures the shell."),
     ("true", "It does nothing."),
-    ("exit", "Scripts are read to the end."),
 ];
 
 /// Objects of `ip` that prepare devices.
@@ -310,6 +312,9 @@ fn line(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<L
                 .help("write the commands themselves, one per line"));
         }
     }
+    if first.text == "exit" {
+        return Ok(Some(Line::End));
+    }
     if is_tc {
         words.take();
     } else if !matches!(first.text, "qdisc" | "class" | "filter") {
@@ -346,6 +351,12 @@ fn entered(words: &mut Words<'_>) -> Option<String> {
 fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     let name = words.take()?.text;
     let name = name.rsplit('/').next().unwrap_or(name);
+    // The MTU of a device decides which packets exist, and a device that is down passes none.
+    let mut ahead = words.clone();
+    let alters = std::iter::from_fn(|| ahead.take()).any(|word| matches!(word.text, "mtu" | "down"));
+    if alters && matches!(name, "ip" | "ifconfig") {
+        return None;
+    }
     if name != "ip" {
         return OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
     }
@@ -355,10 +366,6 @@ fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     let object = words.take()?.text;
     // The program in a namespace could be any.
     if object == "netns" && words.take_if("exec") {
-        return None;
-    }
-    // The MTU of a device decides which packets exist.
-    if object == "link" && std::iter::from_fn(|| words.take()).any(|word| word.text == "mtu") {
         return None;
     }
     OBJECTS_OF_IP

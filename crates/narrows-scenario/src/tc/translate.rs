@@ -57,7 +57,7 @@ impl Tree {
         other: impl Fn(&str) -> Option<&'a Self>,
     ) -> Result<Keys, Problem> {
         let mut draft = Draft::default();
-        let mut all: Vec<_> = self.police.iter().collect();
+        let mut all: Vec<_> = self.arriving.iter().collect();
         all.sort_by_key(|placed| placed.filter.prio);
         let Some(first) = all.first() else { return Ok(Keys::default()) };
         let what = if first.filter.redirect.is_some() { "redirection" } else { "policer" };

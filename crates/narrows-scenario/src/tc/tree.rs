@@ -18,9 +18,10 @@ pub(super) struct Tree {
     pub(super) filters: Vec<Placed>,
     /// Names in the scenario of classes that have one.
     pub(super) names: BTreeMap<Handle, String>,
-    /// The span of the qdisc that polices arriving packets.
+    /// The span of the qdisc for filters of arriving packets.
     pub(super) ingress: Option<Range<usize>>,
-    pub(super) police: Vec<Placed>,
+    /// Those filters: policers and redirections.
+    pub(super) arriving: Vec<Placed>,
 }
 
 #[derive(Clone, Debug)]
@@ -129,7 +130,7 @@ impl Tree {
         if is_ingress {
             match command.verb {
                 Verb::Delete if self.ingress.is_none() => return Ok(Some(nothing_there())),
-                Verb::Delete => (self.ingress, self.police) = (None, Vec::new()),
+                Verb::Delete => (self.ingress, self.arriving) = (None, Vec::new()),
                 Verb::Add if self.ingress.is_some() => {
                     return Err(Problem::new("the ingress discipline already exists"));
                 }
@@ -448,7 +449,7 @@ impl Tree {
     ) -> Result<(), Problem> {
         if command.parent == Some(Parent::Ingress) {
             if command.verb == Verb::Delete {
-                self.police.retain(|placed| prio.is_some_and(|prio| placed.filter.prio != prio));
+                self.arriving.retain(|placed| prio.is_some_and(|prio| placed.filter.prio != prio));
                 return Ok(());
             }
             if self.ingress.is_none() {
@@ -456,7 +457,7 @@ impl Tree {
                     .help("begin with: tc qdisc add dev X ingress"));
             }
             let Some(filter) = filter else { return Ok(()) };
-            self.police.push(Placed {
+            self.arriving.push(Placed {
                 parent: Handle { major: 0xffff, minor: 0 },
                 filter: filter.clone(),
                 span: command.span.clone(),

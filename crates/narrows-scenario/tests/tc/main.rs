@@ -564,6 +564,9 @@ fn devices_in_network_namespaces() {
         &["loops and conditions are not run"],
     );
     fails("ip link set dev eth0 mtu 900\n", "`ip` is not a command of tc", "ip", &[]);
+    fails("ifconfig eth0 down\n", "`ifconfig` is not a command of tc", "ifconfig", &[]);
+    let ended = "tc qdisc add dev e root pfifo limit 1\nexit 0\ntc qdisc change dev e root pfifo limit 2\n";
+    assert_eq!(keys(ended), ["link.up.queue=\"1 packet\""]);
     let error = Script::parse("tc -n\n", "x.sh").unwrap_err().to_string();
     assert!(error.contains("`-n` lacks the name of a network namespace"), "{error}");
 }

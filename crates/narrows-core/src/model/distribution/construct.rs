@@ -242,11 +242,10 @@ fn number(
 fn time(
     name: &'static str,
     found: f64,
-    (low, high): (f64, f64),
+    range: (f64, f64),
     allowed: &'static str,
 ) -> Result<f64, DistributionError> {
-    let within = low <= found && found <= high;
-    within.then_some(found).ok_or(DistributionError::Time { name, found, allowed })
+    number(name, found, range, allowed).map_err(|_| DistributionError::Time { name, found, allowed })
 }
 
 pub(super) fn place(name: &'static str, found: f64) -> Result<f64, DistributionError> {
