@@ -84,5 +84,6 @@ pub use value::{
     FeedUse, Filter, Gamma, Gap, GilbertElliott, HfscClass, Hpd, HtbClass, LogNormal, Loss, LossModel,
     Losses, Markov, Match, MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Plugin, Points,
     PolicerExceed, PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind,
-    SchedulerParameters, ServiceCurve, Shape, ShapedBy, Slots, Tbf, TraceUse, Uniform, Weibull, mask_words,
+    SchedulerParameters, ServiceCurve, Shape, ShapedBy, Slots, Tbf, TraceColumns, TraceUse, Uniform, Weibull,
+    mask_words,
 };

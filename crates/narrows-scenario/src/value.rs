@@ -46,7 +46,7 @@ pub use scheduler::{
     Plugin, Scheduler, SchedulerKind, SchedulerParameters, ServiceCurve, ShapedBy, Tbf,
 };
 pub use slots::{Gap, Slots};
-pub use trace::TraceUse;
+pub use trace::{TraceColumns, TraceUse};
 
 pub(crate) use chance::CHANCE;
 pub(crate) use condition::{ECN, Surroundings, code_point, party, protocol, protocol_name};
