@@ -26,6 +26,7 @@ mod fcc;
 mod format;
 mod info;
 mod json;
+pub(crate) mod light;
 mod lumos5g;
 mod mahimahi;
 mod netem_trace;

@@ -1,9 +1,11 @@
 //! Propagation delays: `"10ms"`, a distribution such as `{ normal = { mean, sd }, correlation = "20ms" }`,
 //! a pattern, a feed from another process, or classes of packets with a delay each.
 
+mod cell;
 mod classes;
 mod feed;
 
+pub use cell::CellUse;
 pub use classes::DelayClass;
 pub use feed::FeedUse;
 
@@ -50,6 +52,8 @@ pub enum DelaySource {
     },
     /// Delays as listed in a pattern file.
     Pattern(PatternUse),
+    /// Replayed from a light and a heavy trace, as the workload demands.
+    Cell(CellUse),
     /// Streamed by another process.
     Feed(FeedUse),
     /// By packet class: the delay of the first class that matches; zero if none does.
@@ -91,6 +95,7 @@ const PER_BYTE: ByHand<u64> = ByHand {
 #[derive(Default)]
 struct Beside {
     pattern: Option<PatternUse>,
+    cell: Option<CellUse>,
     classes: Vec<DelayClass>,
     correlation: Option<Correlation>,
     per_byte: u64,
@@ -100,6 +105,12 @@ struct Beside {
 impl Keyed for Beside {
     const ROWS: &'static [Row<Self>] = &[
         row!("pattern", pattern, Given(PATTERN), "Pattern of delays."),
+        row!(
+            "cell",
+            cell,
+            Given(cell::CELL),
+            "[Cell replayed from two traces](traces.md#a-cell-under-two-loads): delay and capacity follow the workload."
+        ),
         row!("classes", classes, CLASSES, "Delay by class: the first class that matches."),
         row!(
             "correlation",
@@ -119,7 +130,7 @@ impl Keyed for Beside {
 }
 
 /// The keys that select a source of delays, in addition to the shapes of distributions.
-const SOURCES: [&str; 3] = ["pattern", "feed", "classes"];
+const SOURCES: [&str; 4] = ["pattern", "cell", "feed", "classes"];
 const CHOOSING: Choosing = Choosing {
     none: "the delay itself is missing",
     several: "more than one delay",
@@ -132,7 +143,7 @@ pub(crate) const DELAY: TimeOrDelay = TimeOrDelay;
 
 impl Kind for TimeOrDelay {
     fn schema(&self, definitions: &mut Definitions) -> Json {
-        const DOC: &str = "One shape of a distribution, or one of `pattern`, `feed` and `classes`.";
+        const DOC: &str = "One shape of a distribution, or one of `pattern`, `cell`, `feed` and `classes`.";
         let table = schema::define(definitions, "DelayModel", |definitions| {
             let mut table = schema::object(DOC, &self.keys(), definitions);
             // The name of a feed is required only for a feed.
@@ -155,6 +166,11 @@ impl Kind for TimeOrDelay {
 pub(crate) fn modifiers() -> Vec<&'static dyn Key> {
     let of_distribution = Distribution::ROWS.iter().map(|row| row as &dyn Key);
     of_distribution.chain(keys::named::<Beside>("per-byte").map(|row| row as &dyn Key)).collect()
+}
+
+/// The keys of a replayed cell.
+pub(crate) fn cell_keys() -> Vec<&'static dyn Key> {
+    cell::CELL.compound().map(Compound::keys).unwrap_or_default()
 }
 
 impl Compound for TimeOrDelay {
@@ -195,9 +211,10 @@ pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<(Delay, Opti
             .at(&other.span)
             .help(format!("it goes with {goes_with}")));
     }
-    let Beside { pattern, classes, correlation, per_byte, order } = keys::read(node, table, around)?;
-    let source = match (pattern, key.name.as_str()) {
-        (Some(pattern), _) => DelaySource::Pattern(pattern),
+    let Beside { pattern, cell, classes, correlation, per_byte, order } = keys::read(node, table, around)?;
+    let source = match (pattern.map(DelaySource::Pattern).or(cell.map(DelaySource::Cell)), key.name.as_str())
+    {
+        (Some(source), _) => source,
         (None, "feed") => DelaySource::Feed(keys::read(node, table, around)?),
         (None, "classes") => DelaySource::Classes(classes),
         (None, _) => {
@@ -240,6 +257,7 @@ impl Delay {
             DelaySource::Constant(delay) => Box::new(Constant(*delay)),
             DelaySource::Drawn { distribution, correlation } => drawn(distribution, *correlation),
             DelaySource::Pattern(pattern) => pattern.delays(),
+            DelaySource::Cell(cell) => Box::new(cell.build()),
             DelaySource::Feed(feed) => feed.build(),
             DelaySource::Classes(all) => classes::build(all, addresses),
         };
@@ -259,6 +277,7 @@ impl Delay {
                 _ => distribution.mean(),
             },
             DelaySource::Pattern(pattern) => pattern.delays().mean(),
+            DelaySource::Cell(cell) => Some(cell.mean()),
             DelaySource::Feed(_) => None,
             DelaySource::Classes(all) => classes::mean(all),
         }
@@ -278,7 +297,7 @@ impl Delay {
                 _ => distribution.quantile(0.999),
             }),
             DelaySource::Pattern(pattern) => pattern.longest_delay(),
-            DelaySource::Feed(_) => None,
+            DelaySource::Cell(_) | DelaySource::Feed(_) => None,
             DelaySource::Classes(all) => all
                 .iter()
                 .map(|class| class.delay.longest())
@@ -315,6 +334,7 @@ impl Delay {
                 beside.correlation = *correlation;
             }
             DelaySource::Pattern(pattern) => beside.pattern = Some(pattern.clone()),
+            DelaySource::Cell(cell) => beside.cell = Some(cell.clone()),
             DelaySource::Feed(feed) => feed.write(&mut table),
             DelaySource::Classes(all) => beside.classes = all.clone(),
         }
@@ -386,6 +406,7 @@ impl std::fmt::Display for Delay {
                 }
             }
             DelaySource::Pattern(pattern) => write!(f, "by {pattern}")?,
+            DelaySource::Cell(cell) => write!(f, "{cell}")?,
             DelaySource::Feed(feed) => write!(f, "{feed}")?,
             DelaySource::Classes(all) => write!(f, "{}", classes::words(all))?,
         }
