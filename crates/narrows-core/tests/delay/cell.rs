@@ -119,7 +119,8 @@ fn cell() -> LinkConfig {
     let config = CellConfig {
         opportunity: OPPORTUNITY,
         idle: Duration::from_millis(1),
-        bound: None,
+        most_packets: None,
+        most_bytes: None,
         start: Time::ZERO,
         skipped: Duration::ZERO,
     };

@@ -3,10 +3,12 @@
 
 mod cell;
 mod classes;
+mod correlation;
 mod feed;
 
 pub use cell::CellUse;
 pub use classes::DelayClass;
+pub use correlation::Correlation;
 pub use feed::FeedUse;
 
 use std::net::IpAddr;
@@ -16,14 +18,14 @@ use narrows_core::{Duration, Order};
 use serde_json::{Value as Json, json};
 
 use self::classes::CLASSES;
+use self::correlation::CORRELATION;
 use crate::keys::kind::{ByHand, Choice, Compound, Given, text};
 use crate::keys::schema::{self, Definitions};
-use crate::keys::{self, Choosing, Form, Key, Keyed, Kind, Parameters, Row, row};
+use crate::keys::{self, Choosing, Key, Keyed, Kind, Parameters, Row, row};
 use crate::node::{Node, Table, Value};
 use crate::pattern::About;
 use crate::problem::Problem;
-use crate::units::{self, Share};
-use crate::value::chance;
+use crate::units;
 use crate::value::condition::Surroundings;
 use crate::value::distribution::{Distribution, Normal, Shape, Uniform};
 use crate::value::pattern::{PatternOf, PatternUse};
@@ -60,25 +62,10 @@ pub enum DelaySource {
     Classes(Vec<DelayClass>),
 }
 
-/// Correlation between the delays of packets. It does not change the distribution of the single delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Correlation {
-    /// Rank correlation (Spearman's) between consecutive packets, whatever the time between them.
-    PerPacket(Share),
-    /// Smooth over time, with about this correlation time.
-    InTime(Duration),
-}
-
 /// Whether later packets may overtake.
 pub(crate) const ORDER: Choice<Order> =
     Choice { what: "order", choices: &[("keep", Order::Keep), ("allow", Order::Allow)] };
 const PATTERN: PatternOf = PatternOf(About::Delay);
-const CORRELATION: ByHand<Correlation> = ByHand {
-    words: || "time, or probability below 100%".into(),
-    schema: |definitions| json!({ "anyOf": [schema::time(definitions), schema::share(definitions)] }),
-    read: |node, around| Correlation::read(node, around),
-    write: |correlation| Some(text(correlation)),
-};
 const PER_BYTE: ByHand<u64> = ByHand {
     words: || "time for a byte, such as `\"8ns\"` or `\"0.8ns\"`, in whole picoseconds up to 1 ms".into(),
     schema: |_| {
@@ -361,32 +348,6 @@ fn drawn(distribution: &Distribution, correlation: Option<Correlation>) -> Box<d
             Box::new(model::Normal { mean, sd })
         }
         (None, _) => Box::new(Sampled::new(law())),
-    }
-}
-
-impl Correlation {
-    /// Reads `"20ms"` (correlation time) or `"25%"` (correlation between packets).
-    fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
-        const HELP: &str = "write a time, such as \"20ms\", over which delays change, or the rank correlation of one packet and the next, such as \"25%\"";
-        let is_share = match &node.value {
-            Value::String(text) => text.trim().ends_with('%'),
-            Value::Float(_) | Value::Integer(_) => true,
-            _ => false,
-        };
-        if is_share {
-            return chance::CORRELATION.read(node, around).map(Self::PerPacket).map_err(|p| p.help(HELP));
-        }
-        units::positive_time(node).map(Self::InTime).map_err(|p| p.help(HELP))
-    }
-}
-
-/// As written in a file.
-impl std::fmt::Display for Correlation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::PerPacket(share) => share.fmt(f),
-            Self::InTime(length) => length.fmt(f),
-        }
     }
 }
 

@@ -36,7 +36,6 @@ use alloc::sync::Arc;
 
 use super::{DelayModel, Propagation};
 use crate::pool::PacketState;
-use crate::queue::Bound;
 use crate::random::Draw;
 use crate::service::{ServiceCurve, Work};
 use crate::time::{Duration, Time};
@@ -124,8 +123,10 @@ pub struct CellConfig {
     pub opportunity: Bytes,
     /// A session ends when the light stage has been empty for this long.
     pub idle: Duration,
-    /// The bound of the heavy queue, if it has one.
-    pub bound: Option<Bound>,
+    /// Bounds of the heavy queue, if it has any.
+    pub most_packets: Option<u64>,
+    /// See `most_packets`.
+    pub most_bytes: Option<Bytes>,
     /// When the traces begin, and at which of their instants.
     pub start: Time,
     /// See `start`.
@@ -189,11 +190,9 @@ impl Cell {
             self.entered = enters;
             return Some(enters);
         }
-        let fits = match self.config.bound {
-            None => true,
-            Some(Bound::Packets(most)) => (self.queue.len() as u64) < most,
-            Some(Bound::Bytes(most)) => self.queued_bytes.saturating_add(bytes) <= most.get(),
-        };
+        let CellConfig { most_packets, most_bytes, .. } = self.config;
+        let fits = most_packets.is_none_or(|most| (self.queue.len() as u64) < most)
+            && most_bytes.is_none_or(|most| self.queued_bytes.saturating_add(bytes) <= most.get());
         if !fits {
             return None;
         }

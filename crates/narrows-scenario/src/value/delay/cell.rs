@@ -130,7 +130,12 @@ impl CellUse {
     /// The engine's model.
     pub(super) fn build(&self) -> Cell {
         let Settings { opportunity, idle, bound, start: skipped } = self.settings;
-        let config = CellConfig { opportunity, idle, bound, start: self.begins, skipped };
+        let (most_packets, most_bytes) = match bound {
+            Some(Bound::Packets(most)) => (Some(most), None),
+            Some(Bound::Bytes(most)) => (None, Some(most)),
+            None => (None, None),
+        };
+        let config = CellConfig { opportunity, idle, most_packets, most_bytes, start: self.begins, skipped };
         Cell::new(self.light.clone(), self.heavy_curve(), config)
     }
 

@@ -33,7 +33,8 @@ fn heavy() -> Box<dyn ServiceCurve> {
 const CONFIG: CellConfig = CellConfig {
     opportunity: Bytes::new(1400),
     idle: MILLISECOND,
-    bound: None,
+    most_packets: None,
+    most_bytes: None,
     start: Time::ZERO,
     skipped: Duration::ZERO,
 };
@@ -92,13 +93,14 @@ fn sessions_wait_behind_the_heavy_queue() {
 
 #[test]
 fn the_heavy_queue_drops_its_tail() {
-    let bound = |bound| CellConfig { bound: Some(bound), ..CONFIG };
-    let packets = run(bound(Bound::Packets(2)), 1400, &[0, 0, 0, 0, 0, 0, 0, 250]);
+    let two = CellConfig { most_packets: Some(2), ..CONFIG };
+    let packets = run(two, 1400, &[0, 0, 0, 0, 0, 0, 0, 250]);
     let times = [Some(200), Some(200), Some(210), Some(230), Some(300), Some(400), None];
     assert_eq!(packets[..7], times);
+    let bytes = CellConfig { most_bytes: Some(Bytes::new(2800)), ..CONFIG };
     // At 25 ms + 25 ms both have left.
     assert_eq!(packets[7], Some(500));
-    assert_eq!(run(bound(Bound::Bytes(Bytes::new(2800))), 1400, &[0; 7])[..], times);
+    assert_eq!(run(bytes, 1400, &[0; 7])[..], times);
 }
 
 #[test]
