@@ -9,6 +9,8 @@
 //! and servers; a trace is those of one home and one server. Tests are minutes or hours apart, so simulators
 //! play each for a few seconds (Pensieve: five); here a test holds until the next, as the file says.
 
+use std::net::IpAddr;
+
 use super::columns::{Clock, Columns, Place, RateUnit, TimeUnit};
 use super::{date, table};
 use crate::problem::{Found, Problem};
@@ -16,7 +18,7 @@ use crate::source::Source;
 use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Format, Trace};
 
-/// Files have a header with `unit_id` and `bytes_sec`, or rows with a number, a date and a URL.
+/// Files have a header with `unit_id` and `bytes_sec`, or rows with a number, a date, a name and an address.
 impl Format {
     /// Raw data of the FCC's Measuring Broadband America. Read only.
     pub const FCC: Self = Self(&FORMAT);
@@ -25,10 +27,15 @@ impl Format {
 const FORMAT: Entry = Entry {
     name: "fcc",
     begins: |beginning| {
-        let mut cells = beginning.line.split(',').map(unquoted);
-        let is_row = cells.next().is_some_and(|cell| cell.bytes().all(|byte| byte.is_ascii_digit()))
-            && cells.next().is_some_and(|cell| date::nanos(cell).is_some())
-            && cells.count() >= 5;
+        let cells: Vec<&str> = beginning.line.split(',').take(7).map(unquoted).collect();
+        let is_row = match cells[..] {
+            [unit, time, _, address, _, _, _] => {
+                unit.bytes().all(|byte| byte.is_ascii_digit())
+                    && date::nanos(time).is_some()
+                    && address.parse::<IpAddr>().is_ok()
+            }
+            _ => false,
+        };
         is_row || beginning.has_columns(&["unit_id", "dtime", "bytes_sec"])
     },
     always: &[],
