@@ -80,19 +80,28 @@ fn any_csv_is_read_by_its_columns_and_written_in_every_format_that_can_hold_it()
 
 #[test]
 fn a_cell_is_replayed_from_two_traces_by_a_flag() {
+    let scratch = Scratch::new();
     let (light, heavy) = (example("phone.light"), example("phone.mahi"));
     let delay = format!("{{ cell = {{ light = '{light}', heavy = '{heavy}' }} }}");
-    let words = [
+    let check = finish(&mut narrows(["check", "--delay", &delay])).expect(0);
+    assert!(check.out.contains("phone.light (26.8ms on average) or the heavy trace"), "{check}");
+    // A packet takes the base delay of the light trace, 26 ms at first, and all of them arrive.
+    let packets = scratch.file("packets.csv").to_str().unwrap().to_owned();
+    let traffic = "{ from = 'server', to = 'client', constant = '100kbit' }";
+    finish(&mut narrows([
         "sim",
         "--delay",
         &delay,
         "--duration",
-        "2s",
+        "1s",
         "--traffic",
-        "{ from = 'server', to = 'client', constant = '100kbit' }",
-    ];
-    let done = finish(&mut narrows(words)).expect(0);
-    assert!(done.out.contains("light trace"), "{done}");
+        traffic,
+        "--packets",
+        &packets,
+    ]))
+    .expect(0);
+    let rows = fs::read_to_string(&packets).unwrap();
+    assert!(rows.lines().nth(1).unwrap().contains("26000000"), "{rows}");
 }
 
 #[test]
