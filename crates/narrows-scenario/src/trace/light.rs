@@ -19,7 +19,7 @@ use crate::units::LONGEST_NANOS;
 
 /// Parses a light trace. `name` is that of the file, for errors.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<LightTrace, ScenarioError> {
-    Source::read(name, bytes, |source| light(source))
+    Source::read(name, bytes, light)
 }
 
 fn light(source: &Source<'_>) -> Result<LightTrace, Problem> {
