@@ -26,6 +26,7 @@ use crate::units::{LONGEST_NANOS, MOST_BITS};
 
 /// How long a single row holds.
 const LONE: Duration = Duration::from_secs(1);
+
 /// Reads the columns of a table as a trace of this format.
 pub(super) fn read(source: &Source<'_>, columns: &Columns, format: Format) -> Result<Trace, Problem> {
     let mut all = lines(source).peekable();
@@ -66,6 +67,8 @@ struct Table<'s, 'a> {
     together: usize,
     missing: usize,
     late: usize,
+    /// Rows that last no time.
+    instant: usize,
     remarks: Vec<String>,
 }
 
@@ -134,6 +137,7 @@ impl<'s, 'a> Table<'s, 'a> {
             together: 0,
             missing: 0,
             late: 0,
+            instant: 0,
             remarks,
         };
         let clock = match table.clock {
@@ -160,6 +164,11 @@ impl<'s, 'a> Table<'s, 'a> {
         }
         let lasts = self.tick(&cells)?;
         self.rows += 1;
+        if lasts == Some(Duration::ZERO) {
+            self.instant += 1;
+            self.cells = cells;
+            return Ok(());
+        }
         let (source, now) = (self.source, self.now);
         let mut count = Count { missing: 0, late: 0, points: 0 };
         if let Some((at, unit, column)) = &mut self.rate {
@@ -242,6 +251,13 @@ impl<'s, 'a> Table<'s, 'a> {
     fn into_trace(mut self, format: Format, first: &str) -> Result<Trace, Problem> {
         let place = self.source.span(first);
         let empty = |what: &str| Problem::new(format!("there is no row with a {what}")).at(&place);
+        let end = match self.clock {
+            Ticks::At(..) => self.now + self.before.map_or(LONE, |before| self.now.since(before)),
+            Ticks::For(..) | Ticks::Every(_) => self.now,
+        };
+        if end == Time::ZERO && self.rows > 0 {
+            return Err(Problem::new("this trace has no duration: all its rows last 0").at(&place));
+        }
         if self.rate.as_ref().is_some_and(|of| of.2.is_empty()) {
             return Err(empty("rate"));
         }
@@ -251,13 +267,6 @@ impl<'s, 'a> Table<'s, 'a> {
         if self.loss.as_ref().is_some_and(|of| of.2.is_empty()) {
             return Err(empty("loss"));
         }
-        let end = match self.clock {
-            Ticks::At(..) => self.now + self.before.map_or(LONE, |before| self.now.since(before)),
-            Ticks::For(..) | Ticks::Every(_) => self.now,
-        };
-        if end == Time::ZERO {
-            return Err(Problem::new("this trace has no duration: all its rows last 0").at(&place));
-        }
         let mut trace = Trace::new(format, end.since(Time::ZERO));
         let origin = self.origin.filter(|origin| *origin > 0 && self.runs == 0);
         if let (Some(origin), Ticks::At(_, TimeUnit::Number(_))) = (origin, &self.clock) {
@@ -266,6 +275,7 @@ impl<'s, 'a> Table<'s, 'a> {
         }
         for (count, what) in [
             (self.together, "have the time of the previous row; the later one counts"),
+            (self.instant, "have a duration of 0: left out"),
             (self.missing, "values are missing; the one before stays"),
             (self.late, "values are missing at the beginning; the first one known applies there"),
         ] {

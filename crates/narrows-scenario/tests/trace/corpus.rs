@@ -260,6 +260,10 @@ fn separators_quotes_and_units_are_those_of_the_file() {
     for word in ["`t` is taken to be in s", "`d` is taken to be in ms", "the first row is at 5s"] {
         assert!(said.contains(word), "{word}: {said}");
     }
+    // A row that lasts no time has no place, least of all at the end.
+    let none = columns("d,r\n0,1\n2,5\n0,6\n", "duration=d,time-unit=ms,rate=r,unit=bit");
+    assert_eq!((none.length(), none.rate().unwrap()), (ms(2), &[(at(0), Rate::from_bits_per_second(5))][..]));
+    assert_eq!(none.remarks(), ["2 rows have a duration of 0: left out"]);
     // The first value known applies before it.
     let late = columns("t,r\n0,-\n1,5\n2,6\n", "time=t,rate=r,unit=bit");
     assert_eq!(late.rate().unwrap()[0], (at(0), Rate::from_bits_per_second(5)));
