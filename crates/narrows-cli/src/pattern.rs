@@ -149,7 +149,7 @@ fn make(args: &Make) -> Result<u8, Failure> {
 
 fn info(args: &Info) -> Result<u8, Failure> {
     let (name, bytes) = read(&args.file)?;
-    let info = Pattern::read(&name, &bytes)?.info();
+    let info = Pattern::read_any(&name, &bytes)?.info();
     args.json.put(SCHEMA, &info, || info.to_string())?;
     Ok(0)
 }

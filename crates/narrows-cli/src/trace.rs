@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use narrows_scenario::preset_trace;
-use narrows_scenario::trace::{Format, Trace};
+use narrows_scenario::trace::{Columns, Format, Trace};
 use narrows_scenario::typed;
 
 use crate::json::Json;
@@ -31,13 +31,15 @@ pub(crate) enum TraceCommand {
 
 /// Additional help text, at the end of the help.
 const CONVERT_HELP: &str = "\
-Formats: csv, mahimahi, netem-trace (JSON; reads TOML), theaterq, pattern (read only). --from defaults
-to the format detected from name and content, --to to OUT's ending: .csv, .json, .mahi, .up or .down
-(mahimahi), .raw (TheaterQ). Whatever the output format cannot express is reported.
+Formats: csv, mahimahi, netem-trace (JSON; reads TOML), theaterq, sabre, pensieve; read only: pattern,
+norway, ucc, lumos5g, sigcomm21-5g, fcc. --from defaults to the format detected from name and content,
+--to to OUT's ending: .csv, .json (netem-trace), .mahi, .up or .down (mahimahi), .raw (TheaterQ), .sabre,
+.pensieve. Whatever the output format cannot express is reported.
 
 Examples:
   narrows trace convert verizon.up cell.csv --resample 100ms
   narrows trace convert cell.csv cell.json --columns rate
+  narrows trace convert drive.csv cell.csv --columns time=ts,rate=downlink,unit=mbit
   narrows trace convert - - --from theaterq --to csv < x.raw";
 
 /// Its arguments.
@@ -61,9 +63,9 @@ pub(crate) struct Convert {
     /// Resample to equal steps, each with the mean over its time
     #[arg(long, value_name = "TIME")]
     resample: Option<String>,
-    /// Only these columns: rate, delay, loss, duplicate, queue
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    columns: Vec<String>,
+    /// Only these columns (rate, delay, loss, duplicate, queue); or which columns of any CSV they are
+    #[arg(long, value_name = "NAMES")]
+    columns: Option<String>,
     #[command(flatten)]
     quiet: Quiet,
 }
@@ -73,13 +75,17 @@ pub(crate) struct Convert {
 #[command(after_help = "\
 Examples:
   narrows trace info cell.csv
-  narrows trace info verizon.up --from mahimahi --json")]
+  narrows trace info verizon.up --from mahimahi --json
+  narrows trace info drive.csv --columns time=ts,rate=downlink,unit=mbit")]
 pub(crate) struct Info {
     /// The trace; - is the standard input
     file: PathBuf,
     /// Its format [default: detected]
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
+    /// Only these columns (rate, delay, loss, duplicate, queue); or which columns of any CSV they are
+    #[arg(long, value_name = "NAMES")]
+    columns: Option<String>,
     #[command(flatten)]
     json: Json,
     #[command(flatten)]
@@ -98,6 +104,9 @@ pub(crate) struct Plot {
     /// Its format [default: detected]
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
+    /// Only these columns (rate, delay, loss, duplicate, queue); or which columns of any CSV they are
+    #[arg(long, value_name = "NAMES")]
+    columns: Option<String>,
     /// Output file for the figure, SVG; - is stdout
     #[arg(
         long,
@@ -127,11 +136,8 @@ pub(crate) fn trace(command: &TraceCommand) -> Result<u8, Failure> {
 }
 
 fn convert(args: &Convert) -> Result<u8, Failure> {
-    let mut trace = load(&args.input, args.from, args.resample.as_deref(), args.quiet)?;
-    if !args.columns.is_empty() {
-        let names: Vec<&str> = args.columns.iter().map(|name| name.trim()).collect();
-        trace = trace.only(&names).map_err(|error| Failure::Other(format!("--columns: {error}")))?;
-    }
+    let reading = Reading { format: args.from, columns: args.columns.as_deref() };
+    let trace = load(&args.input, reading, args.resample.as_deref(), args.quiet)?;
     let output = args.output.as_deref().or(args.to_file.as_deref()).unwrap_or(Path::new("-"));
     let format = args.to.or_else(|| Format::of_file(&output.to_string_lossy())).ok_or_else(|| {
         let names = Format::names().join(", ");
@@ -144,25 +150,52 @@ fn convert(args: &Convert) -> Result<u8, Failure> {
 }
 
 fn info(args: &Info) -> Result<u8, Failure> {
-    let info = load(&args.file, args.from, None, args.quiet)?.info();
+    let reading = Reading { format: args.from, columns: args.columns.as_deref() };
+    let info = load(&args.file, reading, None, args.quiet)?.info();
     args.json.put(SCHEMA, &info, || info.to_string())?;
     Ok(0)
 }
 
 fn plot(args: &Plot) -> Result<u8, Failure> {
     crate::output::probe_plot(args.plot.as_deref())?;
-    let trace = load(&args.file, args.from, args.resample.as_deref(), args.quiet)?;
+    let reading = Reading { format: args.from, columns: args.columns.as_deref() };
+    let trace = load(&args.file, reading, args.resample.as_deref(), args.quiet)?;
     let figure = picture::figure(&args.file.display().to_string(), &trace).svg();
     put(args.plot.as_deref().unwrap_or(Path::new("-")), &figure)?;
     Ok(0)
 }
 
+/// How a trace is read.
+struct Reading<'a> {
+    format: Option<Format>,
+    columns: Option<&'a str>,
+}
+
+impl Reading<'_> {
+    fn read(&self, name: &str, bytes: &[u8]) -> Result<Trace, Failure> {
+        let wrong = |error: String| Failure::Other(format!("--columns: {error}"));
+        match self.columns {
+            Some(text) if text.contains('=') => {
+                if let Some(format) = self.format.filter(|format| *format != Format::CSV) {
+                    return Err(wrong(format!("named columns are those of a CSV file, not of {format}")));
+                }
+                Ok(Trace::read_columns(name, bytes, &text.parse::<Columns>().map_err(wrong)?)?)
+            }
+            Some(text) => {
+                let names: Vec<&str> = text.split(',').map(str::trim).collect();
+                Trace::read(name, bytes, self.format)?.only(&names).map_err(wrong)
+            }
+            None => Ok(Trace::read(name, bytes, self.format)?),
+        }
+    }
+}
+
 /// Reads a trace; resamples it in steps if requested.
-fn load(file: &Path, format: Option<Format>, step: Option<&str>, quiet: Quiet) -> Result<Trace, Failure> {
+fn load(file: &Path, reading: Reading<'_>, step: Option<&str>, quiet: Quiet) -> Result<Trace, Failure> {
     let (name, bytes) = read(file)?;
     let megabytes = bytes.len() as f64 / 1e6;
     let _progress = Progress::waiting(quiet.quiet, &format!("reading {megabytes:.1} MB of {name}"));
-    let trace = Trace::read(&name, &bytes, format)?;
+    let trace = reading.read(&name, &bytes)?;
     let Some(step) = step else { return Ok(trace) };
     trace.resample(typed::time(step)?).ok_or_else(|| {
         let length = trace.length();

@@ -12,7 +12,8 @@ pub mod selector;
 mod steps;
 
 pub use delay::{
-    ByClass, Constant, Correlated, DelayModel, Fed, LostWithDelay, Normal, PerByte, Sampled, Uniform,
+    ByClass, Cell, CellConfig, Constant, Correlated, DelayModel, Fed, LightTrace, LostWithDelay, Normal,
+    PerByte, Sampled, Train, Uniform,
 };
 pub use delay_pattern::DelayPattern;
 pub use distribution::{BelowZero, Distribution, DistributionError, Sampler, builtin_table};

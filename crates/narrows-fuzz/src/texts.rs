@@ -11,7 +11,7 @@ use narrows_report::read_series;
 use narrows_scenario::ipfw::{self, Context};
 use narrows_scenario::pattern::Pattern;
 use narrows_scenario::tables::{SampleColumn, read_cdf, read_dist, read_histogram, read_samples};
-use narrows_scenario::trace::Trace;
+use narrows_scenario::trace::{Columns, Format, Trace};
 use narrows_scenario::{Files, Profile, Scenario, netem as words, tc as scripts};
 
 /// Longer texts take time and tell nothing more.
@@ -351,6 +351,13 @@ pub fn table(bytes: &[u8]) {
     for name in ["fuzz", "fuzz.csv", "fuzz.down", "fuzz.json", "fuzz.pattern"] {
         drop(Trace::read(name, bytes, None).map(|trace| trace.info()));
     }
+    for &format in Format::ALL {
+        drop(Trace::read("fuzz", bytes, Some(format)).map(|trace| trace.write(Format::SABRE)));
+    }
+    let columns = std::str::from_utf8(bytes).ok().and_then(|text| text.lines().next()?.parse().ok());
+    let default = || "time=1,rate=2,unit=mbit".parse::<Columns>().expect("these are columns");
+    let columns = columns.unwrap_or_else(default);
+    drop(Trace::read_columns("fuzz", bytes, &columns).map(|trace| trace.info()));
 }
 
 /// Words of tables and traces.
@@ -399,6 +406,11 @@ pub fn tables() -> Vec<Vec<u8>> {
         "start_ns,end_ns,kind,name,backlog_packets,sojourn_mean_ns,throughput_bps,dropped_packets,marked_packets\n\
          0,9,link,\"a,b\",3,20,1000,2,0\n9,18,link,\"a,b\",0,,0,0,0\n",
         "time_s,rate_mbit,delay_ms,loss,queue_packets\n0,10,5,0,10\n1,0,6,1,5\n2,,,,\n",
+        "[{\"duration_ms\": 1, \"bandwidth_kbps\": 2, \"latency_ms\": 3}]\n",
+        "0.0\t1.5\n0.5\t2\n",
+        "1300000000 500000 59.9 10.7 250000 1000\n",
+        "386,2016-06-01 00:04:11,http://a,1.2.3.4,1,1,10\n",
+        "time=t,rate=\"r\",unit=mbit\nt,\"r\"\n1,2\n",
         r#"{"RepeatedBwPatternConfig":{"pattern":[{"TraceBwConfig":{"pattern":[["25ms",["10Mbps","20Mbps"]]]}}],"count":0}}"#,
     ]
     .map(|text| text.as_bytes().to_vec())

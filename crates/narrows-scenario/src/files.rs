@@ -12,7 +12,7 @@ use crate::embedded::preset_trace;
 use crate::node::Node;
 use crate::problem::{Found, Problem, ScenarioError};
 use crate::tables::TableError;
-use crate::trace::{Format, Trace};
+use crate::trace::{Reading, Trace};
 
 /// Maximum size of a file. Guards against a mistyped name, for example that of a disk image.
 pub const MOST_BYTES: u64 = 64 << 20;
@@ -64,7 +64,7 @@ pub struct Files {
 #[derive(Clone, Debug)]
 struct KnownTrace {
     file: NamedFile,
-    format: Option<Format>,
+    reading: Reading,
     trace: Arc<Trace>,
 }
 
@@ -193,20 +193,16 @@ impl Files {
     }
 
     /// Reads the trace that a value names. A trace that was read before is not parsed again.
-    pub(crate) fn trace(
-        &self,
-        node: &Node,
-        format: Option<Format>,
-    ) -> Result<(NamedFile, Arc<Trace>), Problem> {
+    pub(crate) fn trace(&self, node: &Node, reading: Reading) -> Result<(NamedFile, Arc<Trace>), Problem> {
         let file = self.read(node)?;
         let known = || self.traces.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known().iter().find(|known| known.file == file && known.format == format) {
+        if let Some(known) = known().iter().find(|known| known.file == file && known.reading == reading) {
             return Ok((file, known.trace.clone()));
         }
-        let read = |file: &NamedFile| Trace::read(&file.name, &file.contents, format);
+        let read = |file: &NamedFile| Trace::read_as(&file.name, &file.contents, &reading);
         let (file, trace) = self.parse(node, read)?;
         let trace = Arc::new(trace);
-        known().push(KnownTrace { file: file.clone(), format, trace: trace.clone() });
+        known().push(KnownTrace { file: file.clone(), reading, trace: trace.clone() });
         Ok((file, trace))
     }
 

@@ -79,10 +79,11 @@ pub use traffic::{
 };
 pub use units::{Number, Share};
 pub use value::{
-    Abe, After, Bins, Cbq, CbqClass, Chance, Child, Class, Correlation, Corrupt, Delay, DelayClass,
+    Abe, After, Bins, Cbq, CbqClass, CellUse, Chance, Child, Class, Correlation, Corrupt, Delay, DelayClass,
     DelaySource, Delayed, DirectionClass, Distribution, DistributionTable, Division, ExactNetem, Exponential,
     FeedUse, Filter, Gamma, Gap, GilbertElliott, HfscClass, Hpd, HtbClass, LogNormal, Loss, LossModel,
     Losses, Markov, Match, MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Plugin, Points,
     PolicerExceed, PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind,
-    SchedulerParameters, ServiceCurve, Shape, ShapedBy, Slots, Tbf, TraceUse, Uniform, Weibull, mask_words,
+    SchedulerParameters, ServiceCurve, Shape, ShapedBy, Slots, Tbf, TraceColumns, TraceUse, Uniform, Weibull,
+    mask_words,
 };

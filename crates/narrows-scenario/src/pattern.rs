@@ -87,6 +87,11 @@ pub const LONGEST: u64 = 10_000_000_000_000;
 const CHECKED: &str = "a pattern is checked when it is made";
 
 impl Pattern {
+    /// Delays per packet: changes by packet, from 0, in order; the first is at 0.
+    pub(crate) const fn of_delays(length: u64, changes: Vec<(u64, Duration)>) -> Self {
+        Self { per: Per::Packet, length, content: Content::Delay(changes) }
+    }
+
     /// The property that it controls.
     pub const fn about(&self) -> About {
         match self.content {

@@ -19,16 +19,27 @@
 //! ```
 
 mod column;
+mod columns;
 mod csv;
+mod date;
+mod fcc;
 mod format;
 mod info;
 mod json;
+pub(crate) mod light;
+mod lumos5g;
 mod mahimahi;
 mod netem_trace;
+mod norway;
 mod pattern;
+mod pensieve;
 mod registry;
 mod resample;
+mod sabre;
+mod sigcomm21_5g;
+mod table;
 mod theaterq;
+mod ucc;
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,6 +47,7 @@ use std::sync::Arc;
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Probability, Rate, Time};
 
+pub use columns::Columns;
 pub use format::{CannotWrite, Format};
 pub use info::{ColumnInfo, Outage, TraceInfo};
 pub use registry::Written;
@@ -71,6 +83,15 @@ pub struct Trace {
     remarks: Vec<String>,
 }
 
+/// How a file is read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Reading {
+    /// As its name and content say.
+    Detected,
+    Format(Format),
+    Columns(Columns),
+}
+
 /// What happens after the end of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
@@ -99,6 +120,24 @@ impl Trace {
             };
             (format.0.read)(source)
         })
+    }
+
+    /// Parses a table of measurements, of which these columns make the trace. `name` is that of the file, for
+    /// errors.
+    ///
+    /// # Errors
+    /// If the file is invalid, or has no such column.
+    pub fn read_columns(name: &str, bytes: &[u8], columns: &Columns) -> Result<Self, ScenarioError> {
+        Source::read(name, bytes, |source| table::read(source, columns, Format::CSV))
+    }
+
+    /// Parses a trace as said: by its columns, by its format, or as its name and content say.
+    pub(crate) fn read_as(name: &str, bytes: &[u8], reading: &Reading) -> Result<Self, ScenarioError> {
+        match reading {
+            Reading::Columns(columns) => Self::read_columns(name, bytes, columns),
+            Reading::Format(format) => Self::read(name, bytes, Some(*format)),
+            Reading::Detected => Self::read(name, bytes, None),
+        }
     }
 
     /// An empty trace, to which columns are added.

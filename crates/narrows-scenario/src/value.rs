@@ -29,7 +29,7 @@ use crate::keys::{Key, Kind, keys};
 pub use chance::Chance;
 pub use condition::{Match, Party};
 pub use corrupt::Corrupt;
-pub use delay::{Correlation, Delay, DelayClass, DelaySource, FeedUse};
+pub use delay::{CellUse, Correlation, Delay, DelayClass, DelaySource, FeedUse};
 pub use distribution::{
     Bins, Distribution, DistributionTable, Exponential, Gamma, LogNormal, MixturePart, Normal, Pareto,
     ParetoNormal, Points, Samples, Shape, Uniform, Weibull,
@@ -46,7 +46,7 @@ pub use scheduler::{
     Plugin, Scheduler, SchedulerKind, SchedulerParameters, ServiceCurve, ShapedBy, Tbf,
 };
 pub use slots::{Gap, Slots};
-pub use trace::TraceUse;
+pub use trace::{TraceColumns, TraceUse};
 
 pub(crate) use chance::CHANCE;
 pub(crate) use condition::{ECN, Surroundings, code_point, party, protocol, protocol_name};
@@ -76,6 +76,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
     let own = [
         ("overhead", of(&OVERHEAD)),
         ("modifiers", delay::modifiers()),
+        ("cell", delay::cell_keys()),
         ("feed", keys::<FeedUse>()),
         ("gilbert-elliott", keys::<GilbertElliott>()),
         ("markov", keys::<Markov>()),

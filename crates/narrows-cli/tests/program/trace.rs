@@ -45,6 +45,66 @@ fn traces_are_converted_and_what_gets_lost_is_told() {
 }
 
 #[test]
+fn any_csv_is_read_by_its_columns_and_written_in_every_format_that_can_hold_it() {
+    let scratch = Scratch::new();
+    let drive = scratch.write("drive.csv", "ts,cell,dl,rtt_ms\n0,7,8,40\n500,7,4,-\n1000,9,0,60\n");
+    let drive = drive.to_str().unwrap();
+    let columns = "time=ts,time-unit=ms,rate=dl,unit=mbit,delay=rtt_ms";
+    let convert = |to: &str| {
+        let words = ["trace", "convert", drive, "-", "--to", to, "--columns", columns];
+        finish(&mut narrows(words)).expect(0)
+    };
+    let csv = convert("csv");
+    assert_eq!(csv.out, "time_s,rate_mbit,delay_ms\n0,8,40\n0.5,4,\n1,0,60\n1.5\n");
+    assert!(csv.err.contains("note: 1 values are missing"), "{csv}");
+    assert_eq!(convert("pensieve").out, "0\t8\n0.5\t8\n1\t4\n1.5\t0\n");
+    let sabre = convert("sabre");
+    assert!(
+        sabre.out.contains(r#"{"duration_ms": 500, "bandwidth_kbps": 4000, "latency_ms": 80}"#),
+        "{sabre}"
+    );
+    // The same in a scenario, and what is wrong with the words.
+    let table =
+        r#"{ file = "drive.csv", columns = { time = "ts", time-unit = "ms", rate = "dl", unit = "mbit" } }"#;
+    let text = format!("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\ndown.trace = {table}\n");
+    let scenario = scratch.write("drive.toml", &text);
+    let check = finish(&mut narrows(["check", scenario.to_str().unwrap()])).expect(0);
+    assert!(check.out.contains("drive.csv: rate for 1.5s"), "{check}");
+    for (columns, word) in
+        [("time=ts,rate=dl", "`unit` is missing"), ("time=ts,rate=x,unit=bit", "no column `x`")]
+    {
+        let done = finish(&mut narrows(["trace", "info", drive, "--columns", columns])).expect(2);
+        assert!(done.err.contains(word), "{done}");
+    }
+}
+
+#[test]
+fn a_cell_is_replayed_from_two_traces_by_a_flag() {
+    let scratch = Scratch::new();
+    let (light, heavy) = (example("phone.light"), example("phone.mahi"));
+    let delay = format!("{{ cell = {{ light = '{light}', heavy = '{heavy}' }} }}");
+    let check = finish(&mut narrows(["check", "--delay", &delay])).expect(0);
+    assert!(check.out.contains("phone.light (26.8ms on average) or the heavy trace"), "{check}");
+    // A packet takes the base delay of the light trace, 26 ms at first, and all of them arrive.
+    let packets = scratch.file("packets.csv").to_str().unwrap().to_owned();
+    let traffic = "{ from = 'server', to = 'client', constant = '100kbit' }";
+    finish(&mut narrows([
+        "sim",
+        "--delay",
+        &delay,
+        "--duration",
+        "1s",
+        "--traffic",
+        traffic,
+        "--packets",
+        &packets,
+    ]))
+    .expect(0);
+    let rows = fs::read_to_string(&packets).unwrap();
+    assert!(rows.lines().nth(1).unwrap().contains("26000000"), "{rows}");
+}
+
+#[test]
 fn what_is_wrong_with_a_trace_or_a_pattern_is_said_and_exits_with_2() {
     let scratch = Scratch::new();
     let back = scratch.write("back.csv", "time_s,rate_mbit\n1,2\n0,1\n");

@@ -1,11 +1,13 @@
 //! Propagation delays.
 
+mod cell;
 mod composed;
 mod correlated;
 mod fed;
 mod lost_with_delay;
 mod sampled;
 
+pub use cell::{Cell, CellConfig, LightTrace, Train};
 pub use composed::{ByClass, PerByte};
 pub use correlated::Correlated;
 pub use fed::Fed;

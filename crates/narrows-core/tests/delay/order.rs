@@ -24,7 +24,7 @@ fn send(model: Correlated, order: Order, packets: u64, gap: u64) -> (Vec<f64>, u
     for n in 0..packets {
         let at = Time::from_nanos(n * gap);
         drain(&mut engine, at);
-        engine.hand_in(at, port, packet(n));
+        engine.hand_in(at, port, packet(100, n));
     }
     drain(&mut engine, Time::from_nanos(u64::MAX - 1));
     let link = engine.links().next().expect("there is one");
@@ -32,7 +32,7 @@ fn send(model: Correlated, order: Order, packets: u64, gap: u64) -> (Vec<f64>, u
     (delays, held_back)
 }
 
-fn engine(link: LinkConfig) -> Engine<u64> {
+pub(crate) fn engine(link: LinkConfig) -> Engine<u64> {
     let mut config = NetworkConfig::new(Seed(17));
     let entry = Target::Link { name: link.name.clone(), lane: 0 };
     config.links.push(link);
@@ -42,9 +42,9 @@ fn engine(link: LinkConfig) -> Engine<u64> {
     Engine::new(config).expect("names are unique and lead somewhere")
 }
 
-fn packet(body: u64) -> Packet<u64> {
+pub(crate) fn packet(length: u32, body: u64) -> Packet<u64> {
     Packet {
-        length: 100,
+        length,
         link_header: 14,
         network_header: 20,
         headers: Default::default(),
@@ -185,7 +185,7 @@ fn a_change_in_mid_run() {
         if n == 1_000 {
             engine.change(at, id, Change::Delay(Box::new(model(30e6))));
         }
-        engine.hand_in(at, port, packet(n));
+        engine.hand_in(at, port, packet(100, n));
     }
     while let Some(event) = engine.poll(Time::from_nanos(u64::MAX - 1)) {
         delays.push(event.at.since(event.arrival).nanos());

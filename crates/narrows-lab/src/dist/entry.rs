@@ -39,6 +39,7 @@ pub fn read_entry(text: &str, origin: &str) -> Result<Distribution, EntryError> 
         }
         Some(DelaySource::Drawn { distribution, .. }) => Ok(distribution.engine().clone()),
         Some(DelaySource::Pattern(_)) => Err(EntryError::NoDistribution("pattern")),
+        Some(DelaySource::Cell(_)) => Err(EntryError::NoDistribution("cell")),
         Some(DelaySource::Feed(_)) => Err(EntryError::NoDistribution("feed")),
         Some(_) | None => Err(EntryError::NoDistribution("list of classes")),
     }

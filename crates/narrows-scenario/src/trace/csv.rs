@@ -64,7 +64,7 @@ const COLUMNS: &[(&str, Kind)] = &[
 
 const ALLOWED: &str = "columns: `time_s`, and any of `rate_mbit`, `delay_ms`, `loss`, `loss_percent`, `duplicate`, \
     `duplicate_percent`, `queue_packets`, `queue_bytes`; times and delays in _s, _ms, _us or _ns, rates in _bit, _kbit, \
-    _mbit or _gbit a second";
+    _mbit or _gbit a second; for other names say which columns they are, such as `time=ts,rate=dl,unit=mbit`";
 
 /// Shares are parsed in units of 10⁻¹⁹: each of the engine's probabilities, which are multiples of 2⁻⁶³, is
 /// the nearest to one of these.

@@ -50,8 +50,13 @@ pub enum CannotWrite {
         says: &'static str,
     },
     /// The format is for reading only.
-    #[error("a pattern is not written from a trace: `narrows pattern make` makes patterns")]
-    ReadOnly,
+    #[error("a {format} file is not written from a trace: {why}")]
+    ReadOnly {
+        /// The format.
+        format: Format,
+        /// Why, or what to use instead.
+        why: &'static str,
+    },
     /// The file would be too long.
     #[error("more than {MOST_POINTS} points; reduce them with --resample")]
     TooLong,
@@ -86,4 +91,23 @@ pub(super) struct Beginning<'a> {
     pub(super) line: &'a str,
     /// Its first non-blank character.
     pub(super) first: char,
+    /// The text from there on.
+    pub(super) text: &'a str,
+}
+
+impl Beginning<'_> {
+    /// The first few hundred bytes of the text, for formats whose first line says little.
+    pub(super) fn head(&self) -> &str {
+        let mut end = self.text.len().min(400);
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        &self.text[..end]
+    }
+
+    /// Whether the first line is a header with all these columns.
+    pub(super) fn has_columns(&self, names: &[&str]) -> bool {
+        let cells = || self.line.split([',', ';', '\t']).map(|cell| cell.trim().trim_matches('"'));
+        names.iter().all(|name| cells().any(|cell| cell == *name))
+    }
 }

@@ -1,5 +1,7 @@
 //! Parses JSON with positions into the same tree as TOML files.
 
+use std::collections::BTreeSet;
+
 use serde::de::IgnoredAny;
 
 use crate::node::{Key, Node, Table, Value};
@@ -7,17 +9,44 @@ use crate::problem::{Found, Problem};
 
 /// Parses a document.
 pub(super) fn document(text: &str) -> Result<Node, Problem> {
-    // Invalid JSON and excessive nesting are rejected here. The code below relies on valid JSON.
-    serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
+    checked(text)?.value()
+}
+
+/// Parses the items of a list one by one, without keeping them. `allowed` says what the list is.
+pub(super) fn each_item(
+    text: &str,
+    allowed: &str,
+    mut item: impl FnMut(&Node) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let mut reader = checked(text)?;
+    if reader.peek() != b'[' {
+        return Err(reader.value()?.expected(allowed));
+    }
+    reader.at += 1;
+    while !reader.take(b']') {
+        item(&reader.value()?)?;
+        reader.take(b',');
+    }
+    Ok(())
+}
+
+/// A reader of a text, after a check. Invalid JSON and excessive nesting are rejected here; the code below
+/// relies on valid JSON.
+fn checked(text: &str) -> Result<Reader<'_>, Problem> {
+    let begin = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+    let rest = &text[begin..];
+    serde_json::from_str::<IgnoredAny>(rest).map_err(|error| {
         let start: usize =
-            text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-        let at = (start + error.column().saturating_sub(1)).min(text.len());
+            rest.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+        let at = begin + (start + error.column().saturating_sub(1)).min(rest.len());
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
         Problem::new(format!("this is not JSON: {said}")).at(&(at..at + 1))
     })?;
-    Reader { text, at: 0 }.value()
+    Ok(Reader { text, at: begin })
 }
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Reads a text that is known to be valid JSON.
 struct Reader<'a> {
@@ -65,11 +94,12 @@ impl Reader<'_> {
     fn table(&mut self) -> Result<Table, Problem> {
         self.at += 1;
         let mut entries: Vec<(Key, Node)> = Vec::new();
+        let mut names = BTreeSet::new();
         while !self.take(b'}') {
             self.peek();
             let start = self.at;
             let key = Key { name: self.string(), span: start..self.at };
-            if entries.iter().any(|(other, _)| other.name == key.name) {
+            if !names.insert(key.name.clone()) {
                 let problem = Problem::new(format!("duplicate {}", Found(&key.name))).at(&key.span);
                 return Err(problem.help("keep one of the two"));
             }

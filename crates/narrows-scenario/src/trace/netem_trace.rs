@@ -22,6 +22,7 @@
 //! q_k ⁄ Σ_{k≥0} q_k.
 
 mod models;
+mod per_packet;
 mod values;
 
 use std::fmt::Write;
@@ -46,7 +47,7 @@ impl Format {
 const FORMAT: Entry = Entry {
     name: "netem-trace",
     begins: |beginning| ['{', '['].contains(&beginning.first) || beginning.line.contains("Config"),
-    always: &["json", "toml"],
+    always: &["toml"],
     extensions: &["json"],
     read,
     write: |trace, remarks| trace.netem_trace(remarks),
@@ -56,6 +57,18 @@ const FORMAT: Entry = Entry {
 
 /// Parses a file.
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+    let root = document(source)?;
+    let mut steps = Steps::default();
+    match &root.value {
+        // A bare pattern of a TraceBw.
+        Value::Array(_) => models::trace_rates(&root, &mut steps)?,
+        _ => models::model(&root, &mut steps, 0)?,
+    }
+    steps.into_trace(&root)
+}
+
+/// Parses JSON or TOML.
+fn document(source: &Source<'_>) -> Result<Node, Problem> {
     let text = source.text;
     if text.trim().is_empty() {
         return Err(source.empty());
@@ -67,17 +80,10 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         Some(list) => is_header(list),
         None => !begin.starts_with('{'),
     };
-    let root = match is_toml {
-        true => Node { span: 0..text.len(), value: Value::Table(Node::document(text)?) },
-        false => json::document(text)?,
-    };
-    let mut steps = Steps::default();
-    match &root.value {
-        // A bare pattern of a TraceBw.
-        Value::Array(_) => models::trace_rates(&root, &mut steps)?,
-        _ => models::model(&root, &mut steps, 0)?,
+    match is_toml {
+        true => Ok(Node { span: 0..text.len(), value: Value::Table(Node::document(text)?) }),
+        false => json::document(text),
     }
-    steps.into_trace(&root)
 }
 
 /// The quantity of the values.
@@ -201,7 +207,7 @@ fn unknown(tag: &Node, name: &str, known: &[&str]) -> Problem {
     if name.contains("PerPacket") {
         return Problem::new(format!("{} is a delay for each packet, not over time", Found(name)))
             .at(&tag.span)
-            .help("use `delay = { normal = … }` or the like, or a pattern: `narrows pattern`");
+            .help("it is a pattern: `delay = { pattern = \"FILE\" }`; random ones are `delay = { normal = … }` or the like");
     }
     if name.contains("Rwnd") {
         return Problem::new(format!("{} concerns a host's receive window, not a link", Found(name)))

@@ -21,7 +21,9 @@ const FORMAT: Entry = Entry {
     always: &[],
     extensions: &[],
     read,
-    write: |_, _| Err(CannotWrite::ReadOnly),
+    write: |_, _| {
+        Err(CannotWrite::ReadOnly { format: Format::PATTERN, why: "`narrows pattern make` makes patterns" })
+    },
     has_opportunities: false,
     says_loop: false,
 };

@@ -24,8 +24,20 @@ const FINEST: Duration = Duration::from_millis(1);
 
 impl Format {
     /// All formats. To recognise a file, they are tried from last to first.
-    pub const ALL: &'static [Self] =
-        &[Self::CSV, Self::MAHIMAHI, Self::NETEM_TRACE, Self::THEATERQ, Self::PATTERN];
+    pub const ALL: &'static [Self] = &[
+        Self::CSV,
+        Self::MAHIMAHI,
+        Self::NETEM_TRACE,
+        Self::THEATERQ,
+        Self::PATTERN,
+        Self::SABRE,
+        Self::PENSIEVE,
+        Self::NORWAY,
+        Self::UCC,
+        Self::LUMOS5G,
+        Self::SIGCOMM21_5G,
+        Self::FCC,
+    ];
 
     /// Guesses the format by the extension if that is unambiguous, else by the first line with content.
     pub(super) fn guess(name: &str, source: &Source<'_>) -> Result<Self, Problem> {
@@ -36,7 +48,8 @@ impl Format {
         let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
         let line = source.lines().find(telling).ok_or_else(|| source.empty())?;
         let first = line.trim_start().chars().next().unwrap_or_default();
-        let begins = |format: &Self| (format.0.begins)(Beginning { line, first });
+        let text = &source.text[source.span(line).start..];
+        let begins = |format: &Self| (format.0.begins)(Beginning { line, first, text });
         Self::ALL.iter().copied().rev().find(begins).ok_or_else(|| {
             Problem::new("unknown format")
                 .at(&source.span(line))

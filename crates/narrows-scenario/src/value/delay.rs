@@ -1,10 +1,14 @@
 //! Propagation delays: `"10ms"`, a distribution such as `{ normal = { mean, sd }, correlation = "20ms" }`,
 //! a pattern, a feed from another process, or classes of packets with a delay each.
 
+mod cell;
 mod classes;
+mod correlation;
 mod feed;
 
+pub use cell::CellUse;
 pub use classes::DelayClass;
+pub use correlation::Correlation;
 pub use feed::FeedUse;
 
 use std::net::IpAddr;
@@ -14,14 +18,14 @@ use narrows_core::{Duration, Order};
 use serde_json::{Value as Json, json};
 
 use self::classes::CLASSES;
+use self::correlation::CORRELATION;
 use crate::keys::kind::{ByHand, Choice, Compound, Given, text};
 use crate::keys::schema::{self, Definitions};
-use crate::keys::{self, Choosing, Form, Key, Keyed, Kind, Parameters, Row, row};
+use crate::keys::{self, Choosing, Key, Keyed, Kind, Parameters, Row, row};
 use crate::node::{Node, Table, Value};
 use crate::pattern::About;
 use crate::problem::Problem;
-use crate::units::{self, Share};
-use crate::value::chance;
+use crate::units;
 use crate::value::condition::Surroundings;
 use crate::value::distribution::{Distribution, Normal, Shape, Uniform};
 use crate::value::pattern::{PatternOf, PatternUse};
@@ -50,31 +54,18 @@ pub enum DelaySource {
     },
     /// Delays as listed in a pattern file.
     Pattern(PatternUse),
+    /// Replayed from a light and a heavy trace, as the workload demands.
+    Cell(CellUse),
     /// Streamed by another process.
     Feed(FeedUse),
     /// By packet class: the delay of the first class that matches; zero if none does.
     Classes(Vec<DelayClass>),
 }
 
-/// Correlation between the delays of packets. It does not change the distribution of the single delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Correlation {
-    /// Rank correlation (Spearman's) between consecutive packets, whatever the time between them.
-    PerPacket(Share),
-    /// Smooth over time, with about this correlation time.
-    InTime(Duration),
-}
-
 /// Whether later packets may overtake.
 pub(crate) const ORDER: Choice<Order> =
     Choice { what: "order", choices: &[("keep", Order::Keep), ("allow", Order::Allow)] };
 const PATTERN: PatternOf = PatternOf(About::Delay);
-const CORRELATION: ByHand<Correlation> = ByHand {
-    words: || "time, or probability below 100%".into(),
-    schema: |definitions| json!({ "anyOf": [schema::time(definitions), schema::share(definitions)] }),
-    read: |node, around| Correlation::read(node, around),
-    write: |correlation| Some(text(correlation)),
-};
 const PER_BYTE: ByHand<u64> = ByHand {
     words: || "time for a byte, such as `\"8ns\"` or `\"0.8ns\"`, in whole picoseconds up to 1 ms".into(),
     schema: |_| {
@@ -91,6 +82,7 @@ const PER_BYTE: ByHand<u64> = ByHand {
 #[derive(Default)]
 struct Beside {
     pattern: Option<PatternUse>,
+    cell: Option<CellUse>,
     classes: Vec<DelayClass>,
     correlation: Option<Correlation>,
     per_byte: u64,
@@ -100,6 +92,12 @@ struct Beside {
 impl Keyed for Beside {
     const ROWS: &'static [Row<Self>] = &[
         row!("pattern", pattern, Given(PATTERN), "Pattern of delays."),
+        row!(
+            "cell",
+            cell,
+            Given(cell::CELL),
+            "[Cell replayed from two traces](traces.md#a-cell-under-two-loads): delay and capacity follow the workload."
+        ),
         row!("classes", classes, CLASSES, "Delay by class: the first class that matches."),
         row!(
             "correlation",
@@ -119,7 +117,7 @@ impl Keyed for Beside {
 }
 
 /// The keys that select a source of delays, in addition to the shapes of distributions.
-const SOURCES: [&str; 3] = ["pattern", "feed", "classes"];
+const SOURCES: [&str; 4] = ["pattern", "cell", "feed", "classes"];
 const CHOOSING: Choosing = Choosing {
     none: "the delay itself is missing",
     several: "more than one delay",
@@ -132,7 +130,7 @@ pub(crate) const DELAY: TimeOrDelay = TimeOrDelay;
 
 impl Kind for TimeOrDelay {
     fn schema(&self, definitions: &mut Definitions) -> Json {
-        const DOC: &str = "One shape of a distribution, or one of `pattern`, `feed` and `classes`.";
+        const DOC: &str = "One shape of a distribution, or one of `pattern`, `cell`, `feed` and `classes`.";
         let table = schema::define(definitions, "DelayModel", |definitions| {
             let mut table = schema::object(DOC, &self.keys(), definitions);
             // The name of a feed is required only for a feed.
@@ -155,6 +153,11 @@ impl Kind for TimeOrDelay {
 pub(crate) fn modifiers() -> Vec<&'static dyn Key> {
     let of_distribution = Distribution::ROWS.iter().map(|row| row as &dyn Key);
     of_distribution.chain(keys::named::<Beside>("per-byte").map(|row| row as &dyn Key)).collect()
+}
+
+/// The keys of a replayed cell.
+pub(crate) fn cell_keys() -> Vec<&'static dyn Key> {
+    cell::CELL.compound().map(Compound::keys).unwrap_or_default()
 }
 
 impl Compound for TimeOrDelay {
@@ -195,9 +198,10 @@ pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<(Delay, Opti
             .at(&other.span)
             .help(format!("it goes with {goes_with}")));
     }
-    let Beside { pattern, classes, correlation, per_byte, order } = keys::read(node, table, around)?;
-    let source = match (pattern, key.name.as_str()) {
-        (Some(pattern), _) => DelaySource::Pattern(pattern),
+    let Beside { pattern, cell, classes, correlation, per_byte, order } = keys::read(node, table, around)?;
+    let source = match (pattern.map(DelaySource::Pattern).or(cell.map(DelaySource::Cell)), key.name.as_str())
+    {
+        (Some(source), _) => source,
         (None, "feed") => DelaySource::Feed(keys::read(node, table, around)?),
         (None, "classes") => DelaySource::Classes(classes),
         (None, _) => {
@@ -240,6 +244,7 @@ impl Delay {
             DelaySource::Constant(delay) => Box::new(Constant(*delay)),
             DelaySource::Drawn { distribution, correlation } => drawn(distribution, *correlation),
             DelaySource::Pattern(pattern) => pattern.delays(),
+            DelaySource::Cell(cell) => Box::new(cell.build()),
             DelaySource::Feed(feed) => feed.build(),
             DelaySource::Classes(all) => classes::build(all, addresses),
         };
@@ -259,6 +264,7 @@ impl Delay {
                 _ => distribution.mean(),
             },
             DelaySource::Pattern(pattern) => pattern.delays().mean(),
+            DelaySource::Cell(cell) => Some(cell.mean()),
             DelaySource::Feed(_) => None,
             DelaySource::Classes(all) => classes::mean(all),
         }
@@ -278,7 +284,7 @@ impl Delay {
                 _ => distribution.quantile(0.999),
             }),
             DelaySource::Pattern(pattern) => pattern.longest_delay(),
-            DelaySource::Feed(_) => None,
+            DelaySource::Cell(_) | DelaySource::Feed(_) => None,
             DelaySource::Classes(all) => all
                 .iter()
                 .map(|class| class.delay.longest())
@@ -315,6 +321,7 @@ impl Delay {
                 beside.correlation = *correlation;
             }
             DelaySource::Pattern(pattern) => beside.pattern = Some(pattern.clone()),
+            DelaySource::Cell(cell) => beside.cell = Some(cell.clone()),
             DelaySource::Feed(feed) => feed.write(&mut table),
             DelaySource::Classes(all) => beside.classes = all.clone(),
         }
@@ -344,32 +351,6 @@ fn drawn(distribution: &Distribution, correlation: Option<Correlation>) -> Box<d
     }
 }
 
-impl Correlation {
-    /// Reads `"20ms"` (correlation time) or `"25%"` (correlation between packets).
-    fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
-        const HELP: &str = "write a time, such as \"20ms\", over which delays change, or the rank correlation of one packet and the next, such as \"25%\"";
-        let is_share = match &node.value {
-            Value::String(text) => text.trim().ends_with('%'),
-            Value::Float(_) | Value::Integer(_) => true,
-            _ => false,
-        };
-        if is_share {
-            return chance::CORRELATION.read(node, around).map(Self::PerPacket).map_err(|p| p.help(HELP));
-        }
-        units::positive_time(node).map(Self::InTime).map_err(|p| p.help(HELP))
-    }
-}
-
-/// As written in a file.
-impl std::fmt::Display for Correlation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::PerPacket(share) => share.fmt(f),
-            Self::InTime(length) => length.fmt(f),
-        }
-    }
-}
-
 /// For display.
 impl std::fmt::Display for Delay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -386,6 +367,7 @@ impl std::fmt::Display for Delay {
                 }
             }
             DelaySource::Pattern(pattern) => write!(f, "by {pattern}")?,
+            DelaySource::Cell(cell) => write!(f, "{cell}")?,
             DelaySource::Feed(feed) => write!(f, "{feed}")?,
             DelaySource::Classes(all) => write!(f, "{}", classes::words(all))?,
         }

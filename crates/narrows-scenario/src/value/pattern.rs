@@ -72,7 +72,7 @@ impl Form<PatternUse> for PatternOf {
     fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<PatternUse, Problem> {
         PARTS.read(node, around)?;
         let (file, about) = (file::place(node), self.0);
-        let read = |file: &NamedFile| Pattern::read(&file.name, &file.contents);
+        let read = |file: &NamedFile| Pattern::read_any(&file.name, &file.contents);
         let (found, pattern) = around.files.parse(file, read)?;
         if pattern.about() != about {
             let title = format!("{} is a pattern of {}", Found(&found.name), pattern.about());

@@ -1,6 +1,10 @@
 //! Traces that a link follows: `"cell.down"`, or `{ file = "cell.csv", format = "csv", then = "loop", start
 //! = "30s" }`.
 
+mod columns;
+
+pub use columns::TraceColumns;
+
 use std::sync::Arc;
 
 use narrows_core::model::{DelaySteps, LossSteps, Selector};
@@ -11,13 +15,13 @@ use narrows_core::{Bytes, Duration, Probability, Rate, Time as Instant};
 use serde_json::json;
 
 use crate::files::NamedFile;
-use crate::keys::compound::{Group, List, Short};
+use crate::keys::compound::{Group, Short};
 use crate::keys::kind::{ByHand, Choice, Given, Like, Or, text, words_of};
 use crate::keys::quantity::Time;
 use crate::keys::{Form, Keyed, Row, row};
 use crate::node::Node;
 use crate::problem::{Found, Problem};
-use crate::trace::{Format, OPPORTUNITY, Points, Then, Trace};
+use crate::trace::{Format, OPPORTUNITY, Points, Reading, Then, Trace};
 use crate::value::condition::Surroundings;
 use crate::value::file::{self, FILE};
 
@@ -36,7 +40,7 @@ pub struct TraceUse {
     /// Offset into the trace at which the link starts.
     pub start: Duration,
     /// The columns that the link follows, if given; `None` for all columns of the file.
-    pub columns: Option<Vec<&'static str>>,
+    pub columns: Option<TraceColumns>,
     /// Instant of the run at which the link starts to follow it: when the trace was set.
     pub begins: Instant,
 }
@@ -62,21 +66,6 @@ const FORMAT: ByHand<Format> = ByHand {
     write: |format| Some(text(format)),
 };
 
-const COLUMNS: List<Choice<&str>> = List {
-    what: "a list of columns, such as [\"rate\", \"delay\"]",
-    most: Trace::COLUMNS.len(),
-    one: Choice {
-        what: "column",
-        choices: &[
-            ("rate", "rate"),
-            ("delay", "delay"),
-            ("loss", "loss"),
-            ("duplicate", "duplicate"),
-            ("queue", "queue"),
-        ],
-    },
-};
-
 /// The keys of its table.
 #[derive(Default)]
 pub(crate) struct Parts {
@@ -84,7 +73,7 @@ pub(crate) struct Parts {
     format: Option<Format>,
     then: Option<Then>,
     start: Duration,
-    columns: Option<Vec<&'static str>>,
+    columns: Option<TraceColumns>,
 }
 
 impl Keyed for Parts {
@@ -98,13 +87,13 @@ impl Keyed for Parts {
             Given(THEN),
             "After the end of the trace: repeat, keep the last values, or return to the link's own values."
         )
-        .default("`\"loop\"` for mahimahi and endless patterns, else `\"hold\"`"),
+        .default("`\"loop\"` for mahimahi, Pensieve, Sabre and endless patterns, else `\"hold\"`"),
         row!("start", start, Time::ANY, "Offset into the trace at which the link starts."),
         row!(
             "columns",
             columns,
-            Given(COLUMNS),
-            "Columns to use: any of `rate`, `delay`, `loss`, `duplicate` and `queue`. The link's keys provide the rest."
+            Given(columns::COLUMNS),
+            "Columns to use: any of `rate`, `delay`, `loss`, `duplicate` and `queue`; the link's keys provide the rest. As a table, [which columns of any CSV](traces.md#any-csv) they are: `{ time = \"ts\", rate = \"dl\", unit = \"mbit\" }`."
         )
         .default("all that the file has"),
     ];
@@ -137,8 +126,17 @@ pub(crate) const TRACE: Or<Like<Short<Parts>, TraceUse>> = Or(
 impl TraceUse {
     fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
         let Parts { format, then, start, columns, .. } = PARTS.read(node, around)?;
-        let (file, mut trace) = around.files.trace(file::place(node), format)?;
-        if let Some(columns) = &columns {
+        let reading = match (&columns, format) {
+            (Some(TraceColumns::Named(_)), Some(format)) if format != Format::CSV => {
+                let problem = Problem::new(format!("named columns are those of a CSV file, not of {format}"));
+                return Err(problem.at(&node.span).inside("columns"));
+            }
+            (Some(TraceColumns::Named(columns)), _) => Reading::Columns(columns.clone()),
+            (_, Some(format)) => Reading::Format(format),
+            (_, None) => Reading::Detected,
+        };
+        let (file, mut trace) = around.files.trace(file::place(node), reading)?;
+        if let Some(TraceColumns::Only(columns)) = &columns {
             let only = trace.only(columns);
             trace = Arc::new(only.map_err(|why| Problem::new(why).at(&node.span).inside("columns"))?);
         }
@@ -159,7 +157,11 @@ impl TraceUse {
             return Some(self.clone());
         }
         let trace = self.trace.only(&left).ok().filter(|_| !left.is_empty())?;
-        Some(Self { trace: Arc::new(trace), columns: Some(left), ..self.clone() })
+        let columns = match &self.columns {
+            Some(TraceColumns::Named(columns)) => TraceColumns::Named(columns.only(&left)),
+            _ => TraceColumns::Only(left),
+        };
+        Some(Self { trace: Arc::new(trace), columns: Some(columns), ..self.clone() })
     }
 
     /// Whether it has a rate.

@@ -1,6 +1,7 @@
 //! Traces and patterns: files read, written, resampled, made.
 
 mod bad_input;
+mod corpus;
 mod documents;
 mod formats;
 mod numbers;

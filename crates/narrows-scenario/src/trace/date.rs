@@ -1,0 +1,117 @@
+//! Dates with a time of day, as measurement tools write them.
+//!
+//! `2019-12-16 13:40:04`, `2019.12.16_13.40.04` (G-NetTrack), `2021-01-16T19:10:28.5-06:00` (ISO 8601). Year,
+//! month and day, then optionally hours, minutes, seconds with a fraction, and a zone: `Z`, `UTC` or an
+//! offset. A date without a zone counts as UTC: only the distances between rows matter.
+
+/// Nanoseconds since 1970 in UTC; `None` if the text is not a date, or an earlier one.
+pub(super) fn nanos(text: &str) -> Option<u64> {
+    let mut rest = text.trim();
+    let year = number(&mut rest, 4)?;
+    let month = separated(&mut rest, &['-', '/', '.'], 2)?;
+    let day = separated(&mut rest, &['-', '/', '.'], 2)?;
+    if !(1970..=2500).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let (mut seconds, mut fraction) = (days(year, month, day) * 86_400, 0);
+    if !rest.is_empty() {
+        let hour = separated(&mut rest, &['T', ' ', '_'], 2)?;
+        let minute = separated(&mut rest, &[':', '.'], 2)?;
+        // Without a second it is zero.
+        let second = separated(&mut rest, &[':', '.'], 2).unwrap_or(0);
+        if hour > 23 || minute > 59 || second > 60 {
+            return None;
+        }
+        seconds += hour * 3600 + minute * 60 + second;
+        if let Some(digits) = rest.strip_prefix(['.', ',']) {
+            let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+            let kept = &digits[..count.min(9)];
+            fraction = kept.parse::<i64>().ok()? * 10i64.pow(9 - kept.len() as u32);
+            rest = &digits[count..];
+        }
+        seconds -= zone(rest.trim())?;
+    }
+    // Below 2⁶³: 530 years of nanoseconds are 2⁶³·⁹.
+    u64::try_from(i128::from(seconds) * 1_000_000_000 + i128::from(fraction)).ok()
+}
+
+/// Takes a number of at most this many digits from the front.
+fn number(rest: &mut &str, most: usize) -> Option<i64> {
+    let count = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
+    let (digits, after) = rest.split_at(count);
+    *rest = after;
+    digits.parse().ok()
+}
+
+/// Takes a separator and the number behind it.
+fn separated(rest: &mut &str, separators: &[char], most: usize) -> Option<i64> {
+    let mut after = rest.strip_prefix(separators)?;
+    let value = number(&mut after, most)?;
+    *rest = after;
+    Some(value)
+}
+
+/// The offset of a zone from UTC in seconds.
+fn zone(text: &str) -> Option<i64> {
+    if ["", "Z", "z", "UTC", "GMT"].contains(&text) {
+        return Some(0);
+    }
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let digits: String = text.strip_prefix(['+', '-'])?.chars().filter(|c| *c != ':').collect();
+    let value: i64 = digits.parse().ok().filter(|_| digits.len() == 4 && digits.is_ascii())?;
+    Some(sign * (value / 100 * 3600 + value % 100 * 60))
+}
+
+/// Days from 1970 to a date of the Gregorian calendar.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    // Counted from March on, so that the leap day is the last of a year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    // Of the months from March on, each five have 153 days.
+    let in_year = (153 * month + 2) / 5 + day - 1;
+    // 1970-01-01 is day 719,468 of the calendar that begins on 0000-03-01.
+    year * 365 + year / 4 - year / 100 + year / 400 + in_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_counted_from_1970() {
+        // Worked with `date -u -d … +%s`.
+        for (text, seconds) in [
+            ("1970-01-01", 0),
+            ("2000-02-29 00:00:00", 951_782_400),
+            ("2019.12.16_13.40.04", 1_576_503_604),
+            ("2013-09-01 00:30", 1_377_995_400),
+            ("2021-01-16T19:10:28-06:00", 1_610_845_828),
+            ("2021-01-16 19:10:28+0530", 1_610_804_428),
+            ("2100/03/01 00:00:00 UTC", 4_107_542_400),
+        ] {
+            assert_eq!(nanos(text), Some(seconds * 1_000_000_000), "{text}");
+        }
+        assert_eq!(nanos("1970-01-01T00:00:01.25Z"), Some(1_250_000_000));
+        assert_eq!(nanos("1970-01-01 00:00:00.0000000019"), Some(1));
+    }
+
+    #[test]
+    fn nothing_else_is_a_date() {
+        for text in [
+            "",
+            "5",
+            "1.5",
+            "2019",
+            "2019-13-01",
+            "2019-01-32",
+            "1969-12-31",
+            "2019-01-01x",
+            "2019-01-01 25:00:00",
+            "2019-01-01 10",
+            "2019-01-01 10:00:00 CST",
+            "2019-01-01 10:00:00+5",
+            "1970-01-01 00:00:00+01:00",
+        ] {
+            assert_eq!(nanos(text), None, "{text}");
+        }
+    }
+}

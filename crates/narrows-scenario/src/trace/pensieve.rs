@@ -1,0 +1,135 @@
+//! Traces of Pensieve's simulator (Mao, Netravali, Alizadeh, "Neural adaptive video streaming with Pensieve",
+//! SIGCOMM 2017; `sim/fixed_env.py`), which many others read, too (Comyco, Oboe, the video traces of the
+//! SIGCOMM 2021 study of 5G).
+//!
+//! ```text
+//! 0.0     4.03
+//! 0.5     3.61
+//! ```
+//! A time in seconds and a rate in Mbit/s, separated by a tab or blanks. In the simulator **a row's rate holds
+//! from the time of the row before up to its own**; the first row only says where the trace begins. After the
+//! last row the trace repeats.
+
+use std::fmt::Write;
+
+use narrows_core::{Duration, Rate, Time};
+
+use crate::problem::{Found, Problem};
+use crate::source::Source;
+use crate::source::number::decimal;
+use crate::trace::column::put;
+use crate::trace::format::Entry;
+use crate::trace::{CannotWrite, Column, Format, MOST_POINTS, Then, Trace, table};
+use crate::units::{LONGEST_NANOS, MOST_BITS};
+
+/// Rows have two numbers separated by blanks.
+impl Format {
+    /// Times in seconds and rates in Mbit/s, as Pensieve's simulator reads them.
+    pub const PENSIEVE: Self = Self(&FORMAT);
+}
+
+const FORMAT: Entry = Entry {
+    name: "pensieve",
+    begins: |beginning| {
+        let cells: Vec<&str> = beginning.line.split_ascii_whitespace().take(3).collect();
+        let is_number = |cell: &&str| {
+            let digits = cell.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+            digits && cell.starts_with(|first: char| first.is_ascii_digit() || first == '.')
+        };
+        cells.len() == 2 && cells.iter().all(is_number)
+    },
+    always: &[],
+    extensions: &["pensieve"],
+    read,
+    write: |trace, remarks| trace.pensieve(remarks),
+    has_opportunities: false,
+    says_loop: true,
+};
+
+/// Parses a file.
+fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+    let mut rate: Column<Rate> = Vec::new();
+    let (mut origin, mut now, mut together, mut last) = (None, Time::ZERO, 0, "");
+    for line in table::lines(source) {
+        let mut cells = line.split_ascii_whitespace();
+        let (Some(time), Some(mbit), None) = (cells.next(), cells.next(), cells.next()) else {
+            return Err(source.expected(line.trim(), "a time in seconds and a rate in Mbit/s"));
+        };
+        let nanos = source.number(time, 9, LONGEST_NANOS, "a time in seconds")?;
+        let bits = source.number(mbit, 6, MOST_BITS, "a rate in Mbit/s")?;
+        last = line;
+        let Some(origin) = origin else {
+            origin = Some(nanos);
+            continue;
+        };
+        let end = nanos.checked_sub(origin).map(Time::from_nanos).filter(|end| *end >= now);
+        let end = end.ok_or_else(|| {
+            let before = now + Duration::from_nanos(origin);
+            let problem =
+                Problem::new(format!("the time {} goes back: the previous row is at {before}", Found(time)));
+            problem.at(&source.span(time)).help("rows are in order of time")
+        })?;
+        if end == now {
+            together += 1;
+            continue;
+        }
+        put(&mut rate, now, Rate::from_bits_per_second(bits));
+        now = end;
+        if rate.len() > MOST_POINTS {
+            return Err(Problem::new(format!("more than {MOST_POINTS} rows")).at(&source.span(line)));
+        }
+    }
+    if rate.is_empty() {
+        return Err(match origin {
+            None => source.empty(),
+            Some(_) => {
+                let problem = Problem::new("this trace has no duration").at(&source.span(last));
+                problem.help("two rows or more: the rate of a row holds from the row before on")
+            }
+        });
+    }
+    let mut trace = Trace::new(Format::PENSIEVE, now.since(Time::ZERO));
+    trace.rate = Some(rate.into());
+    trace.then = Then::Loop;
+    trace
+        .remarks
+        .push("as in Pensieve, a row's rate holds up to its time, so that of the first row is unused".into());
+    if let Some(origin) = origin.filter(|origin| *origin > 0) {
+        let origin = Duration::from_nanos(origin);
+        trace.remarks.push(format!("the first row is at {origin}; the trace begins there"));
+    }
+    if together > 0 {
+        trace.remarks.push(format!("{together} rows have the time of the previous row: they last 0 s"));
+    }
+    Ok(trace)
+}
+
+impl Trace {
+    /// A row at the end of each stretch of one rate; times and rates are exact.
+    pub(super) fn pensieve(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
+        let (format, says) = (Format::PENSIEVE, "a rate with a limit throughout");
+        let Some(rates) =
+            self.rate.as_ref().filter(|rates| rates.iter().all(|point| point.1 != Rate::UNLIMITED))
+        else {
+            return Err(CannotWrite::Nothing { format, says });
+        };
+        self.left_out(
+            remarks,
+            &[self.delay.is_some(), self.loss.is_some(), self.duplicate.is_some(), self.bound.is_some()],
+        );
+        if self.then != Then::Loop {
+            remarks.push("in Pensieve the trace repeats".into());
+        }
+        let mut text = String::new();
+        let mut row = |nanos: u64, rate: Rate| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{}\t{}", decimal(nanos, 9), decimal(rate.bits_per_second(), 6));
+        };
+        row(0, rates[0].1);
+        let ends = rates.iter().skip(1).map(|point| point.0.nanos()).chain([self.length.nanos()]);
+        for (point, end) in rates.iter().zip(ends) {
+            row(end, point.1);
+        }
+        Ok(text)
+    }
+}

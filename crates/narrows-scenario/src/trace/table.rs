@@ -1,0 +1,356 @@
+//! Tables of measurements, of which some columns make a trace: any CSV whose [`Columns`] are named, and the
+//! public sets whose columns are known.
+//!
+//! Cells are separated by tabs, semicolons, commas or blanks, whichever the first line has, in this order;
+//! a cell may be quoted. If a column is given by name, the first line is the header; otherwise it is a
+//! header if its cells are not numbers. Blank lines and lines that begin with `#` are skipped.
+//!
+//! A cell without a value (empty, `-`, `NA`, `nan`, …) keeps the value of the row before; ahead of the first
+//! value, that one applies. Both are remarked on. Rows and values are stored as they come, in one pass.
+
+mod cells;
+mod finder;
+
+use narrows_core::{Duration, Probability, Rate, Time};
+
+pub(super) use self::cells::lines;
+use self::cells::{Separator, says_nothing};
+use self::finder::{Finder, guess};
+use super::columns::{Clock, Columns, RateUnit, ShareUnit, TimeUnit};
+use super::{Column, Format, MOST_POINTS, Trace, date};
+use crate::problem::{Found, Problem};
+use crate::source::Source;
+use crate::source::number::SHARE_ONE;
+use crate::trace::column::{filled, put};
+use crate::units::{LONGEST_NANOS, MOST_BITS};
+
+/// How long a single row holds.
+const LONE: Duration = Duration::from_secs(1);
+
+/// Reads the columns of a table as a trace of this format.
+pub(super) fn read(source: &Source<'_>, columns: &Columns, format: Format) -> Result<Trace, Problem> {
+    let mut all = lines(source).peekable();
+    let first = *all.peek().ok_or_else(|| source.empty())?;
+    let separator = Separator::of(first);
+    let mut table = Table::new(source, columns, separator, first)?;
+    if table.header {
+        all.next();
+    }
+    for line in all {
+        table.row(line)?;
+    }
+    table.into_trace(format, first)
+}
+
+/// The table as far as it is read.
+struct Table<'s, 'a> {
+    source: &'s Source<'a>,
+    separator: Separator,
+    header: bool,
+    cells: Vec<&'a str>,
+    clock: Ticks,
+    rate: Option<(usize, RateUnit, Column<Rate>)>,
+    delay: Option<(usize, i32, Column<Duration>)>,
+    loss: Option<(usize, ShareUnit, Column<Probability>)>,
+    run: Option<(usize, String)>,
+    /// The highest of the numbers of the columns.
+    last: usize,
+    /// Where the present run began, and how many have ended.
+    base: Duration,
+    runs: usize,
+    origin: Option<u64>,
+    /// The instant of the row, and the last one before it.
+    now: Time,
+    before: Option<Time>,
+    rows: usize,
+    points: usize,
+    together: usize,
+    missing: usize,
+    late: usize,
+    /// Rows that last no time.
+    instant: usize,
+    remarks: Vec<String>,
+}
+
+/// The clock of the rows: the number of its column, and its unit.
+enum Ticks {
+    At(usize, TimeUnit),
+    For(usize, i32),
+    Every(Duration),
+}
+
+impl<'s, 'a> Table<'s, 'a> {
+    fn new(
+        source: &'s Source<'a>,
+        columns: &Columns,
+        separator: Separator,
+        first: &'a str,
+    ) -> Result<Self, Problem> {
+        let mut cells = Vec::new();
+        separator.cells(source, first, &mut cells)?;
+        let find = Finder { source, first, cells: &cells };
+        let mut remarks = Vec::new();
+        let clock = match &columns.clock {
+            Clock::Interval(interval) => (None, Ticks::Every(*interval)),
+            Clock::Time(place, unit) => {
+                let unit = unit
+                    .or_else(|| find.date(place))
+                    .unwrap_or_else(|| TimeUnit::Number(guess(place, 9, "time-unit", "s", &mut remarks)));
+                (Some(place), Ticks::At(find.column(place)?, unit))
+            }
+            Clock::Duration(place, unit) => {
+                let power = power(*unit).unwrap_or_else(|| guess(place, 9, "time-unit", "s", &mut remarks));
+                (Some(place), Ticks::For(find.column(place)?, power))
+            }
+        };
+        let delay = columns.delay.as_ref().map(|(place, unit)| {
+            let power = power(*unit).unwrap_or_else(|| guess(place, 6, "delay-unit", "ms", &mut remarks));
+            Ok((find.column(place)?, power, Column::new()))
+        });
+        let rate = columns.rate.as_ref().map(|(place, unit)| Ok((find.column(place)?, *unit, Column::new())));
+        let loss = columns.loss.as_ref().map(|(place, unit)| Ok((find.column(place)?, *unit, Column::new())));
+        let run = columns.run.as_ref().map(|place| Ok((find.column(place)?, String::new())));
+        let places = [
+            clock.0,
+            columns.rate.as_ref().map(|of| &of.0),
+            columns.delay.as_ref().map(|of| &of.0),
+            columns.loss.as_ref().map(|of| &of.0),
+        ];
+        let table = Self {
+            header: find.is_header(places.into_iter().flatten()),
+            clock: clock.1,
+            rate: rate.transpose()?,
+            delay: delay.transpose()?,
+            loss: loss.transpose()?,
+            run: run.transpose()?,
+            last: 0,
+            source,
+            separator,
+            cells: Vec::new(),
+            base: Duration::ZERO,
+            runs: 0,
+            origin: None,
+            now: Time::ZERO,
+            before: None,
+            rows: 0,
+            points: 0,
+            together: 0,
+            missing: 0,
+            late: 0,
+            instant: 0,
+            remarks,
+        };
+        let clock = match table.clock {
+            Ticks::At(at, _) | Ticks::For(at, _) => Some(at),
+            Ticks::Every(_) => None,
+        };
+        let all = [
+            clock,
+            table.rate.as_ref().map(|of| of.0),
+            table.delay.as_ref().map(|of| of.0),
+            table.loss.as_ref().map(|of| of.0),
+            table.run.as_ref().map(|of| of.0),
+        ];
+        Ok(Self { last: all.into_iter().flatten().max().unwrap_or(0), ..table })
+    }
+
+    fn row(&mut self, line: &'a str) -> Result<(), Problem> {
+        let mut cells = std::mem::take(&mut self.cells);
+        self.separator.cells(self.source, line, &mut cells)?;
+        if cells.len() <= self.last {
+            let problem =
+                Problem::new(format!("found {} cells, expected {} or more", cells.len(), self.last + 1));
+            return Err(problem.at(&self.source.span(line)));
+        }
+        let lasts = self.tick(&cells)?;
+        self.rows += 1;
+        if lasts == Some(Duration::ZERO) {
+            self.instant += 1;
+            self.cells = cells;
+            return Ok(());
+        }
+        let (source, now) = (self.source, self.now);
+        let mut count = Count { missing: 0, late: 0, points: 0 };
+        if let Some((at, unit, column)) = &mut self.rate {
+            count.put(column, now, cells[*at], |cell| rate(source, cell, *unit))?;
+        }
+        if let Some((at, power, column)) = &mut self.delay {
+            count.put(column, now, cells[*at], |cell| {
+                source.number(cell, *power, LONGEST_NANOS, "a delay").map(Duration::from_nanos)
+            })?;
+        }
+        if let Some((at, unit, column)) = &mut self.loss {
+            count.put(column, now, cells[*at], |cell| share(source, cell, *unit))?;
+        }
+        self.missing += count.missing;
+        self.late += count.late;
+        self.points += count.points;
+        self.cells = cells;
+        if self.points > MOST_POINTS {
+            return Err(Problem::new(format!("more than {MOST_POINTS} points")).at(&source.span(line)));
+        }
+        if let Some(lasts) = lasts {
+            self.now = self.now + lasts;
+        }
+        if self.now.nanos() > LONGEST_NANOS {
+            let problem = Problem::new("the rows up to here last too long").at(&source.span(line));
+            return Err(problem.help("a trace lasts for 876000h at most"));
+        }
+        Ok(())
+    }
+
+    /// Sets the instant of a row; returns how long it lasts, if the row says that.
+    fn tick(&mut self, cells: &[&'a str]) -> Result<Option<Duration>, Problem> {
+        let (at, unit) = match self.clock {
+            Ticks::Every(interval) => return Ok(Some(interval)),
+            Ticks::For(at, power) => {
+                let nanos = self.source.number(cells[at], power, LONGEST_NANOS, "a duration")?;
+                return Ok(Some(Duration::from_nanos(nanos)));
+            }
+            Ticks::At(at, unit) => (at, unit),
+        };
+        let cell = cells[at];
+        let nanos = match unit {
+            TimeUnit::Number(power) => self.source.number(cell, power, LONGEST_NANOS, "a time")?,
+            TimeUnit::Date => date::nanos(cell)
+                .ok_or_else(|| self.source.expected(cell, "a date, such as 2021-01-16 19:10:28"))?,
+        };
+        if let Some((at, run)) = &mut self.run {
+            if self.rows > 0 && run != cells[*at] {
+                // The last row of a run holds as long as the one before it.
+                let last = self.before.map_or(LONE, |before| self.now.since(before));
+                self.base = self.now.since(Time::ZERO) + last;
+                self.runs += 1;
+                self.origin = None;
+                self.before = None;
+            }
+            if run != cells[*at] {
+                cells[*at].clone_into(run);
+            }
+        }
+        let fresh = self.origin.is_none();
+        let origin = *self.origin.get_or_insert(nanos);
+        let floor = if fresh { Time::ZERO + self.base } else { self.now };
+        let time =
+            nanos.checked_sub(origin).map(|since| Time::ZERO + self.base + Duration::from_nanos(since));
+        let Some(time) = time.filter(|time| *time >= floor) else {
+            let problem = Problem::new(format!("the time {} goes back", Found(cell)));
+            return Err(problem.at(&self.source.span(cell)).help(
+                "rows are in order of time; if the file has several runs, `run=COLUMN` tells them apart",
+            ));
+        };
+        if time > self.now {
+            self.before = (!fresh).then_some(self.now);
+        } else {
+            self.together += usize::from(!fresh);
+        }
+        self.now = time;
+        Ok(None)
+    }
+
+    fn into_trace(mut self, format: Format, first: &str) -> Result<Trace, Problem> {
+        let place = self.source.span(first);
+        let empty = |what: &str| Problem::new(format!("there is no row with a {what}")).at(&place);
+        let end = match self.clock {
+            Ticks::At(..) => self.now + self.before.map_or(LONE, |before| self.now.since(before)),
+            Ticks::For(..) | Ticks::Every(_) => self.now,
+        };
+        if end == Time::ZERO && self.rows > 0 {
+            return Err(Problem::new("this trace has no duration: all its rows last 0").at(&place));
+        }
+        if self.rate.as_ref().is_some_and(|of| of.2.is_empty()) {
+            return Err(empty("rate"));
+        }
+        if self.delay.as_ref().is_some_and(|of| of.2.is_empty()) {
+            return Err(empty("delay"));
+        }
+        if self.loss.as_ref().is_some_and(|of| of.2.is_empty()) {
+            return Err(empty("loss"));
+        }
+        let mut trace = Trace::new(format, end.since(Time::ZERO));
+        let origin = self.origin.filter(|origin| *origin > 0 && self.runs == 0);
+        if let (Some(origin), Ticks::At(_, TimeUnit::Number(_))) = (origin, &self.clock) {
+            let origin = Duration::from_nanos(origin);
+            self.remarks.push(format!("the first row is at {origin}; the trace begins there"));
+        }
+        for (count, what) in [
+            (self.together, "have the time of the previous row; the later one counts"),
+            (self.instant, "have a duration of 0: left out"),
+            (self.missing, "values are missing; the one before stays"),
+            (self.late, "values are missing at the beginning; the first one known applies there"),
+        ] {
+            if count > 0 {
+                let noun = if what.starts_with("have") { " rows" } else { "" };
+                self.remarks.push(format!("{count}{noun} {what}"));
+            }
+        }
+        if self.runs > 0 {
+            self.remarks.push(format!("{} runs of the file follow one another", self.runs + 1));
+        }
+        trace.rate = self.rate.and_then(|of| filled(of.2));
+        trace.delay = self.delay.and_then(|of| filled(of.2));
+        trace.loss = self.loss.and_then(|of| filled(of.2));
+        trace.remarks = self.remarks;
+        Ok(trace)
+    }
+}
+
+/// What is counted of one row.
+struct Count {
+    missing: usize,
+    late: usize,
+    points: usize,
+}
+
+impl Count {
+    /// Adds a cell's value to its column, unless it has none.
+    fn put<T: PartialEq>(
+        &mut self,
+        column: &mut Column<T>,
+        now: Time,
+        cell: &str,
+        value: impl FnOnce(&str) -> Result<T, Problem>,
+    ) -> Result<(), Problem> {
+        if says_nothing(cell) {
+            match column.is_empty() {
+                true => self.late += 1,
+                false => self.missing += 1,
+            }
+            return Ok(());
+        }
+        let value = value(cell)?;
+        if column.last().is_none_or(|last| last.1 != value || last.0 == now) {
+            let at = if column.is_empty() { Time::ZERO } else { now };
+            put(column, at, value);
+        }
+        self.points += 1;
+        Ok(())
+    }
+}
+
+fn power(unit: Option<TimeUnit>) -> Option<i32> {
+    match unit? {
+        TimeUnit::Number(power) => Some(power),
+        TimeUnit::Date => None,
+    }
+}
+
+fn rate(source: &Source<'_>, cell: &str, unit: RateUnit) -> Result<Rate, Problem> {
+    if !unit.bytes {
+        return source.number(cell, unit.power, MOST_BITS, "a rate").map(Rate::from_bits_per_second);
+    }
+    // Rounded to a thousandth of a byte per second.
+    let thousandths =
+        source.number(cell, unit.power + 3, MOST_BITS / 8 * 1000, "a rate in bytes per second")?;
+    Ok(Rate::from_bits_per_second((thousandths * 8 + 500) / 1000))
+}
+
+fn share(source: &Source<'_>, cell: &str, unit: ShareUnit) -> Result<Probability, Problem> {
+    let (power, all) = match unit {
+        ShareUnit::Share => (19, "from 0 to 1"),
+        ShareUnit::Percent => (17, "from 0 to 100"),
+    };
+    let parts = source.number(cell, power, SHARE_ONE, "a share of packets");
+    let parts = parts.map_err(|problem| problem.help(format!("with this `loss-unit`, a loss is {all}")))?;
+    Ok(Probability::from_ratio(parts, SHARE_ONE).expect("it is at most one"))
+}

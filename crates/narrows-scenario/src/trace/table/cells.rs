@@ -1,0 +1,84 @@
+//! Lines and cells of a table.
+
+use crate::problem::Problem;
+use crate::source::Source;
+
+/// Cells that say that there is no value.
+const NONE: &[&str] = &["", "-", "--", "na", "n/a", "nan", "null", "none", "?"];
+
+/// The lines that have content.
+pub(in crate::trace) fn lines<'a>(source: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    source.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+}
+
+/// Whether a cell has no value.
+pub(super) fn says_nothing(cell: &str) -> bool {
+    // None of the words is longer.
+    cell.len() < 5 && NONE.iter().any(|none| none.eq_ignore_ascii_case(cell))
+}
+
+/// What stands between cells.
+#[derive(Clone, Copy)]
+pub(super) enum Separator {
+    Char(char),
+    Blanks,
+}
+
+impl Separator {
+    pub(super) fn of(line: &str) -> Self {
+        let has = |separator: &char| line.contains(*separator);
+        ['\t', ';', ','].into_iter().find(has).map_or(Self::Blanks, Self::Char)
+    }
+
+    /// The cells of a line.
+    pub(super) fn cells<'a>(
+        self,
+        source: &Source<'_>,
+        line: &'a str,
+        cells: &mut Vec<&'a str>,
+    ) -> Result<(), Problem> {
+        cells.clear();
+        match self {
+            Self::Blanks => cells.extend(line.split_ascii_whitespace()),
+            Self::Char(separator) if line.contains('"') => {
+                let mut rest = Some(line);
+                while let Some(text) = rest {
+                    let (cell, after) = quoted(source, text, separator)?;
+                    cells.push(cell);
+                    rest = after;
+                }
+            }
+            Self::Char(separator) => cells.extend(line.split(separator).map(str::trim)),
+        }
+        Ok(())
+    }
+}
+
+/// The first cell of a text, without its quotes, and what follows its separator.
+fn quoted<'a>(
+    source: &Source<'_>,
+    text: &'a str,
+    separator: char,
+) -> Result<(&'a str, Option<&'a str>), Problem> {
+    let begin = text.trim_start_matches(' ');
+    let Some(inside) = begin.strip_prefix('"') else {
+        return Ok(match text.split_once(separator) {
+            Some((cell, after)) => (cell.trim(), Some(after)),
+            None => (text.trim(), None),
+        });
+    };
+    // A doubled quote stays doubled: such cells are names of places, never numbers.
+    let mut end = inside.find('"');
+    while let Some(at) = end.filter(|at| inside[at + 1..].starts_with('"')) {
+        end = inside[at + 2..].find('"').map(|next| at + 2 + next);
+    }
+    let Some(end) = end else {
+        return Err(Problem::new("a quote without an end").at(&source.span(begin)));
+    };
+    let after = inside[end + 1..].trim_start_matches(' ');
+    match after.strip_prefix(separator) {
+        Some(rest) => Ok((&inside[..end], Some(rest))),
+        None if after.is_empty() => Ok((&inside[..end], None)),
+        None => Err(source.expected(after, &format!("{separator:?} after a quoted cell"))),
+    }
+}

@@ -1,0 +1,373 @@
+//! Files in the shapes of public trace sets (`tests/corpus/traces/README.md`), and what they mean.
+
+use std::fs;
+use std::path::Path;
+
+use narrows_core::{Duration, Rate};
+use narrows_scenario::trace::{Columns, Format, Then, Trace};
+
+use crate::{at, ms};
+
+fn file(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/traces");
+    fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// What a file means: its format, what follows it, its length, and its rates with their milliseconds.
+struct Means {
+    file: &'static str,
+    format: Format,
+    then: Then,
+    millis: u64,
+    rates: &'static [(u64, u64)],
+    /// Words of remarks, one for each.
+    remarks: &'static [&'static str],
+}
+
+/// For a rate without a limit.
+const UNLIMITED: u64 = Rate::UNLIMITED.bits_per_second();
+
+const CASES: &[Means] = &[
+    Means {
+        file: "sabre.json",
+        format: Format::SABRE,
+        then: Then::Loop,
+        millis: 4000,
+        rates: &[(0, 1_500_000), (1020, 250_500), (3000, 0)],
+        remarks: &["round trip"],
+    },
+    Means {
+        file: "pensieve-tab",
+        format: Format::PENSIEVE,
+        then: Then::Loop,
+        millis: 3000,
+        rates: &[(0, 4_250_000), (500, 125_000), (1500, 2_000_000)],
+        remarks: &["that of the first row is unused"],
+    },
+    Means {
+        file: "pensieve-blank",
+        format: Format::PENSIEVE,
+        then: Then::Loop,
+        millis: 3000,
+        rates: &[(0, 90_000_000), (1000, 0), (2000, 71_500_000)],
+        remarks: &["that of the first row is unused"],
+    },
+    Means {
+        file: "norway.log",
+        format: Format::NORWAY,
+        then: Then::Hold,
+        millis: 4250,
+        rates: &[(0, 2_000_000), (1000, 800_000), (2250, 0), (3250, 8000)],
+        remarks: &["3s in 1 gaps"],
+    },
+    Means {
+        file: "ghent.log",
+        format: Format::NORWAY,
+        then: Then::Hold,
+        millis: 2000,
+        rates: &[(0, 20_000_000), (1000, 40_000_000)],
+        remarks: &[],
+    },
+    Means {
+        file: "ucc-4g.csv",
+        format: Format::UCC,
+        then: Then::Hold,
+        millis: 5000,
+        rates: &[(0, 3_010_000), (1000, 4_600_000)],
+        remarks: &["1 rows have the time", "1 values are missing", "UL_bitrate"],
+    },
+    Means {
+        file: "ucc-5g.csv",
+        format: Format::UCC,
+        then: Then::Hold,
+        millis: 2000,
+        rates: &[(0, 0), (1000, 98_000_000)],
+        remarks: &["UL_bitrate"],
+    },
+    Means {
+        file: "lumos5g.csv",
+        format: Format::LUMOS5G,
+        then: Then::Hold,
+        // The last row of the first run lasts as long as the one before it, two seconds.
+        millis: 7000,
+        rates: &[(0, 125_000_000), (1000, 830_500_000), (3000, 0), (5000, 77_000_000), (6000, 78_000_000)],
+        remarks: &["2 runs of the file"],
+    },
+    Means {
+        file: "sigcomm21-iperf.csv",
+        format: Format::SIGCOMM21_5G,
+        then: Then::Hold,
+        millis: 7000,
+        rates: &[(0, 1_210_000_000), (1000, 1_070_000_000), (4000, 618_000_000)],
+        remarks: &[],
+    },
+    Means {
+        file: "sigcomm21-merged.csv",
+        format: Format::SIGCOMM21_5G,
+        then: Then::Hold,
+        millis: 2000,
+        rates: &[(0, 902_000_000), (1000, 757_000_000)],
+        remarks: &["the first row is at 2s"],
+    },
+    Means {
+        file: "fcc-webget.csv",
+        format: Format::FCC,
+        then: Then::Hold,
+        millis: 7_200_000,
+        rates: &[(0, 8_000_000), (3_600_000, 2_000_000)],
+        remarks: &["interval=5s"],
+    },
+    Means {
+        file: "fcc-httpgetmt.csv",
+        format: Format::FCC,
+        then: Then::Hold,
+        millis: 14_400_000,
+        rates: &[(0, 14_400_000), (7_200_000, 14_000_000)],
+        remarks: &["interval=5s"],
+    },
+    Means {
+        file: "netem-trace.json",
+        format: Format::NETEM_TRACE,
+        then: Then::Loop,
+        millis: 1100,
+        rates: &[(0, 10_000_000), (25, 20_000_000), (50, 5_000_000), (100, 24_000_000)],
+        remarks: &[],
+    },
+    Means {
+        file: "netem-trace.toml",
+        format: Format::NETEM_TRACE,
+        then: Then::Hold,
+        millis: 2000,
+        rates: &[],
+        remarks: &[],
+    },
+    Means {
+        file: "mahimahi.up",
+        format: Format::MAHIMAHI,
+        then: Then::Loop,
+        millis: 7,
+        rates: &[],
+        remarks: &[],
+    },
+    Means {
+        file: "theaterq-simple.raw",
+        format: Format::THEATERQ,
+        then: Then::Hold,
+        millis: 1500,
+        rates: &[(0, 10_000_000), (1000, 5_000_000)],
+        remarks: &[],
+    },
+    Means {
+        file: "theaterq-extended.raw",
+        format: Format::THEATERQ,
+        then: Then::Hold,
+        millis: 1500,
+        rates: &[(0, 10_000_000), (1000, UNLIMITED)],
+        remarks: &["jitter", "delay duplicates", "route", "queue"],
+    },
+];
+
+#[test]
+fn files_of_public_sets_are_detected_and_mean_what_their_authors_mean() {
+    for case in CASES {
+        let name = case.file;
+        let trace = Trace::read(name, &file(name), None).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((trace.format(), trace.then()), (case.format, case.then), "{name}");
+        assert_eq!(trace.length(), ms(case.millis), "{name}");
+        let rates: Vec<_> = trace.rate().unwrap_or_default().iter().map(|point| (point.0, point.1)).collect();
+        let expected: Vec<_> = case
+            .rates
+            .iter()
+            .map(|(millis, bits)| (at(*millis), Rate::from_bits_per_second(*bits)))
+            .collect();
+        assert_eq!(rates, expected, "{name}");
+        assert_eq!(trace.remarks().len(), case.remarks.len(), "{name}: {:?}", trace.remarks());
+        for (remark, word) in trace.remarks().iter().zip(case.remarks) {
+            assert!(remark.contains(word), "{name}: {remark}");
+        }
+    }
+}
+
+#[test]
+fn every_file_of_the_corpus_has_a_case_and_a_source() {
+    let readme = String::from_utf8(file("README.md")).expect("it is text");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/traces");
+    for entry in fs::read_dir(folder).expect("there is a corpus") {
+        let name = entry.expect("it can be read").file_name().into_string().expect("it is text");
+        let read =
+            CASES.iter().any(|case| case.file == name) || ["README.md", "starlink.csv"].contains(&&*name);
+        assert!(read, "{name} has no case");
+        assert!(name == "README.md" || readme.contains(&format!("`{name}`")), "{name} has no source");
+    }
+}
+
+#[test]
+fn half_of_a_round_trip_is_the_delay_of_sabre() {
+    let trace = Trace::read("x.json", &file("sabre.json"), None).unwrap();
+    assert_eq!(trace.delay().unwrap(), [(at(0), ms(50)), (at(1020), ms(60)), (at(3000), ms(60))]);
+}
+
+#[test]
+fn any_table_is_read_by_its_columns() {
+    let read = |name: &str, columns: &str| {
+        let columns: Columns = columns.parse().unwrap();
+        Trace::read_columns(name, &file(name), &columns).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let trace = read("starlink.csv", "time=time,rate=throughput,unit=mbit");
+    assert_eq!((trace.format(), trace.length()), (Format::CSV, ms(3000)));
+    let megabit = |tenths: u64| Rate::from_bits_per_second(tenths * 100_000);
+    assert_eq!(trace.rate().unwrap(), [(at(0), megabit(855)), (at(2000), megabit(1100))]);
+    assert_eq!(trace.remarks(), ["1 values are missing; the one before stays"]);
+    // By numbers, with a header that is none of them; the uplink of a log; tests played for five seconds each.
+    assert_eq!(read("starlink.csv", "time=1,rate=2,unit=mbit").rate(), trace.rate());
+    let uplink = read("ucc-4g.csv", "time=timestamp,rate=UL_bitrate,unit=kbit");
+    assert_eq!(uplink.rate().unwrap()[1], (at(1000), Rate::from_bits_per_second(61_000)));
+    let played = read("fcc-webget.csv", "interval=5s,rate=7,unit=byte");
+    let two_tests = [(at(0), megabit(80)), (at(5000), megabit(20))];
+    assert_eq!((played.length(), played.rate().unwrap()), (ms(10_000), &two_tests[..]));
+}
+
+fn columns(text: &str, columns: &str) -> Trace {
+    let columns: Columns = columns.parse().unwrap();
+    Trace::read_columns("x", text.as_bytes(), &columns).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn separators_quotes_and_units_are_those_of_the_file() {
+    for text in [
+        "t;r\n1;2\n3;4\n",
+        "t\tr\n1\t2\n3\t4\n",
+        "t r\n1   2\n 3 4\n",
+        "# x\n\n\"t\" , \"r\"\n1,\"2\"\n3, 4\r\n",
+    ] {
+        let trace = columns(text, "time=t,rate=r,unit=kbit");
+        assert_eq!(trace.length(), ms(4000), "{text:?}");
+        let kilobit = |kbit: u64| Rate::from_bits_per_second(kbit * 1000);
+        assert_eq!(trace.rate().unwrap(), [(at(0), kilobit(2)), (at(2000), kilobit(4))], "{text:?}");
+    }
+    // A place with a separator and quotes in its name.
+    let quoted = columns("t,place,r\n1,\"a \"\"b\"\", c\",2\n", "time=t,rate=r,unit=mbyte");
+    assert_eq!(quoted.rate().unwrap()[0].1, Rate::from_bits_per_second(16_000_000));
+    // Units in names and given; losses; durations.
+    let trace = columns(
+        "ms,rtt_ms,lost\n500,20,1\n250,NaN,100\n",
+        "duration=ms,time-unit=ms,delay=rtt_ms,loss=lost,loss-unit=percent",
+    );
+    assert_eq!((trace.length(), trace.delay().unwrap()), (ms(750), &[(at(0), ms(20))][..]));
+    assert_eq!(trace.loss().unwrap().iter().map(|point| point.1.as_f64()).collect::<Vec<_>>(), [0.01, 1.0]);
+    // What is taken as given is said.
+    let said = columns("t,d\n5,20\n", "time=t,delay=d").remarks().join("\n");
+    for word in ["`t` is taken to be in s", "`d` is taken to be in ms", "the first row is at 5s"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    // A row that lasts no time has no place, least of all at the end.
+    let none = columns("d,r\n0,1\n2,5\n0,6\n", "duration=d,time-unit=ms,rate=r,unit=bit");
+    assert_eq!((none.length(), none.rate().unwrap()), (ms(2), &[(at(0), Rate::from_bits_per_second(5))][..]));
+    assert_eq!(none.remarks(), ["2 rows have a duration of 0: left out"]);
+    // The first value known applies before it.
+    let late = columns("t,r\n0,-\n1,5\n2,6\n", "time=t,rate=r,unit=bit");
+    assert_eq!(late.rate().unwrap()[0], (at(0), Rate::from_bits_per_second(5)));
+    assert!(late.remarks().join("\n").contains("at the beginning"));
+}
+
+#[test]
+fn broken_tables_are_refused_with_the_line_what_was_found_and_what_is_allowed() {
+    for (text, by, line, words) in [
+        ("", "time=t,rate=r,unit=bit", 1, &["the file is empty"] as &[&str]),
+        ("t,r\n", "time=t,rate=r,unit=bit", 1, &["no row with a rate"]),
+        ("t,r\n1,2\n", "time=t,rate=rr,unit=bit", 1, &["no column `rr`", "`t`", "number"]),
+        ("time,rate\n1,2\n", "time=time,rate=rat,unit=bit", 1, &["did you mean `rate`?"]),
+        ("1,2\n", "time=1,rate=3,unit=bit", 1, &["no column 3", "has 2"]),
+        ("t,r\n1\n", "time=t,rate=r,unit=bit", 2, &["found 1 cells, expected 2"]),
+        ("t,r\n1,2\n0,3\n", "time=t,rate=r,unit=bit", 3, &["`0` goes back", "run=COLUMN"]),
+        ("t,r\n1,x\n", "time=t,rate=r,unit=bit", 2, &["found `x`, expected a rate"]),
+        ("t,r\n1,-5\n", "time=t,rate=r,unit=bit", 2, &["`-5` is below zero"]),
+        ("t,r\n1,1e10\n", "time=t,rate=r,unit=mbit", 2, &["too large for a rate", "at most 1000000000"]),
+        ("t,r\nx,1\n", "time=t,time-unit=date,rate=r,unit=mbit", 2, &["found `x`, expected a date"]),
+        ("t,l\n1,2\n", "time=t,loss=l,loss-unit=share", 2, &["`loss-unit`", "from 0 to 1"]),
+        ("t,r\n\"1,2\n", "time=t,rate=r,unit=bit", 2, &["a quote without an end"]),
+        ("t,r\n\"1\"x,2\n", "time=t,rate=r,unit=bit", 2, &["found `x,2`", "after a quoted cell"]),
+        ("d,r\n0,2\n", "duration=d,rate=r,unit=bit", 1, &["no duration"]),
+        ("d,r\n1e10,2\n", "duration=d,time-unit=s,rate=r,unit=bit", 2, &["too large for a duration"]),
+    ] {
+        let by: Columns = by.parse().unwrap();
+        let error = Trace::read_columns("x.csv", text.as_bytes(), &by).expect_err(text).to_string();
+        let place = format!("x.csv:{line}:");
+        for word in words.iter().copied().chain([place.as_str()]) {
+            assert!(error.contains(word), "{word:?} is not in what is said of {text:?}:\n{error}");
+        }
+    }
+}
+
+#[test]
+fn broken_files_of_public_sets_are_refused_likewise() {
+    let home = "386,2016-06-01 00:04:11,http://a,1.2.3.4,1,1,10\n";
+    let fcc = format!("{home}387,2016-06-01 00:05:11,http://a,1.2.3.4,1,1,10\n");
+    let server = format!("{home}386,2016-06-01 00:05:11,http://b,1.2.3.4,1,1,10\n");
+    for (text, line, words) in [
+        ("[{\"duration_ms\": 1,\n\"bandwidth_kbps\": -1}]", 2, &["`-1` is below zero"] as &[&str]),
+        ("[{\"duration_ms\": 1}]", 1, &["`bandwidth_kbps` is missing"]),
+        (
+            "[{\"duration_ms\": 1, \"bandwidth_kbps\": 1, \"latency\": 1}]",
+            1,
+            &["`latency`", "did you mean `latency_ms`?"],
+        ),
+        (
+            "[{\"duration_ms\": \"1\", \"bandwidth_kbps\": 1}]",
+            1,
+            &["found `1`, expected a duration in milliseconds"],
+        ),
+        ("[{\"duration_ms\": 0, \"bandwidth_kbps\": 1}]", 1, &["no duration"]),
+        (
+            "[{\"duration_ms\": 1, \"bandwidth_kbps\": 1, \"latency_ms\": 1},\n{\"duration_ms\": 1, \"bandwidth_kbps\": 1}]",
+            2,
+            &["`latency_ms` is missing"],
+        ),
+        ("0.0\t1\n0.5\t2\n0.4\t3\n", 3, &["`0.4` goes back", "500ms"]),
+        ("0.0 1\n0.5\n", 2, &["found `0.5`", "Mbit/s"]),
+        ("0.0 1\n", 1, &["no duration", "two rows or more"]),
+        ("0.0 1\n1 nan\n", 2, &["found `nan`", "a rate in Mbit/s"]),
+        ("1 2 3.0 4.0 5 6\n1 2 3.0 4.0 5\n", 2, &["found 5 numbers, expected 6"]),
+        ("1 2 3.0 4.0 5 0\n", 1, &["5 bytes in `0` ms"]),
+        ("1 2 3.0 4.0 5 1.5\n", 1, &["found `1.5`", "milliseconds since the row before"]),
+        (&fcc, 2, &["several homes", "`386`", "`387`", "grep '^386,'"]),
+        (&server, 2, &["`http://b`", "grep 'http://a'"]),
+    ] {
+        let error = Trace::read("x", text.as_bytes(), None).expect_err(text).to_string();
+        let place = format!("x:{line}:");
+        for word in words.iter().copied().chain([place.as_str()]) {
+            assert!(error.contains(word), "{word:?} is not in what is said of {text:?}:\n{error}");
+        }
+    }
+}
+
+#[test]
+fn what_sabre_and_pensieve_can_hold_is_read_as_it_was() {
+    let rows = "time_ms,rate_kbit,delay_ms,loss\n0,1500,20,0\n500,down,,0.1\n750,250.125,30,0\n1000\n";
+    let trace = crate::read("x.csv", rows);
+    let sabre = trace.write(Format::SABRE).unwrap();
+    let again = Trace::read("x.json", sabre.text.as_bytes(), None).unwrap();
+    assert_eq!((again.format(), again.length(), again.rate()), (Format::SABRE, ms(1000), trace.rate()));
+    assert_eq!(again.delay().unwrap()[0].1, ms(20));
+    assert_eq!(again.delay().unwrap().last().unwrap(), &(at(750), ms(30)));
+    let pensieve = trace.write(Format::PENSIEVE).unwrap();
+    assert_eq!(pensieve.text, "0\t1.5\n0.5\t1.5\n0.75\t0\n1\t0.250125\n");
+    let again = Trace::read("x", pensieve.text.as_bytes(), None).unwrap();
+    assert_eq!((again.format(), again.length(), again.rate()), (Format::PENSIEVE, ms(1000), trace.rate()));
+    for (written, words) in
+        [(&sabre, ["loss", "round trip", "repeats"]), (&pensieve, ["delay", "loss", "repeats"])]
+    {
+        let said = written.remarks.join("\n");
+        for word in words {
+            assert!(said.contains(word), "{word}: {said}");
+        }
+    }
+    // Logs have more than a trace.
+    for format in [Format::NORWAY, Format::UCC, Format::LUMOS5G, Format::SIGCOMM21_5G, Format::FCC] {
+        let error = trace.write(format).unwrap_err().to_string();
+        assert!(error.contains(format.name()) && error.contains("not written"), "{error}");
+    }
+    let unlimited = crate::read("x.csv", "time_s,rate_mbit\n0,unlimited\n1\n");
+    assert!(unlimited.write(Format::SABRE).is_err() && unlimited.write(Format::PENSIEVE).is_err());
+    assert_eq!(again.length(), Duration::from_secs(1));
+}
