@@ -32,6 +32,7 @@ mod rules;
 mod scenario;
 mod script;
 mod shell;
+mod stab;
 mod translate;
 mod tree;
 mod u32_match;

@@ -5,6 +5,7 @@ use narrows_core::queue::Bound;
 
 use super::qdisc::USUAL_LIMIT;
 use super::rules::Rules;
+use super::stab::Stab;
 use super::tree::{Class, Qdisc, Tree};
 use super::unit::{FRAME, rate_of};
 use super::{Handle, bucket, class, hfsc, qdisc};
@@ -45,8 +46,59 @@ impl Tree {
         let mut draft = Draft::default();
         if let Some(root) = self.root() {
             self.put(root, exact, &mut draft).map_err(|problem| problem.at(&root.span))?;
+            let buckets = self.qdiscs.iter().filter_map(|qdisc| match &qdisc.kind {
+                qdisc::Kind::Tbf(bucket) => bucket::dropped(bucket),
+                _ => None,
+            });
+            draft.notes.extend(buckets);
+            let first = self.only_child(root.handle).filter(|_| root.kind == qdisc::Kind::Mq);
+            if let Some(stab) = first.unwrap_or(root).stab.as_ref() {
+                self.count_by(stab, root, exact, &mut draft).map_err(|problem| problem.at(&stab.span))?;
+            }
         }
         Ok(draft.finish())
+    }
+
+    /// Makes what a packet counts at rates that of the root's size table.
+    fn count_by(&self, stab: &Stab, root: &Qdisc, exact: bool, draft: &mut Draft) -> Result<(), Problem> {
+        let mut has_rate = false;
+        for qdisc in &self.qdiscs {
+            has_rate |= match &qdisc.kind {
+                qdisc::Kind::Managed(managed) if managed.of.name == "cake" => {
+                    return Err(Problem::new("both `stab` and `cake`")
+                        .also(&qdisc.span, "cake")
+                        .help("cake counts packets by words of its own, as in: cake bandwidth 10mbit overhead 20 atm"));
+                }
+                qdisc::Kind::Netem(netem) if netem.has_a_rate() => {
+                    let is_link =
+                        !exact && [Some(root.handle), None].contains(&qdisc.parent.map(Handle::qdisc));
+                    if !is_link {
+                        return Err(Problem::new("both `stab` and a rate of NetEm's single queue")
+                            .also(&qdisc.span, "netem")
+                            .help("NetEm's rate has numbers for that: rate 1mbit PACKETOVERHEAD CELLSIZE CELLOVERHEAD"));
+                    }
+                    true
+                }
+                qdisc::Kind::Managed(managed) => managed.has_a_rate(),
+                kind => matches!(
+                    kind,
+                    qdisc::Kind::Tbf(_) | qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hfsc(_)
+                ),
+            };
+        }
+        if !has_rate {
+            draft.notes.push("`stab` has no effect: there is no rate in the disciplines, and limits and quanta count IP packets.".into());
+            return Ok(());
+        }
+        match draft.keys.iter_mut().find(|(key, _)| *key == "overhead") {
+            Some((_, value)) if *value == text("frame") => *value = stab.value(),
+            Some(_) => {
+                return Err(Problem::new("both `stab` and an overhead of the discipline")
+                    .help("say all of it in `stab`, and leave out `overhead` and `linklayer` of tbf, or those of netem's rate"));
+            }
+            None => draft.keys.push(("overhead", stab.value())),
+        }
+        Ok(())
     }
 
     /// The keys for packets that arrive there. `other` finds the tree of a device that they may be
@@ -134,6 +186,16 @@ impl Tree {
                 keys.put("scheduler", scheduler);
                 Ok(())
             }
+            qdisc::Kind::Mq => match self.only_child(qdisc.handle) {
+                Some(child) => self.put(child, exact, keys),
+                None => {
+                    keys.notes.push("The only transmit queue has `pfifo_fast`, the kernel's default; many systems have another (net.core.default_qdisc).".into());
+                    keys.put("queue", text(USUAL_LIMIT));
+                    keys.put("scheduler", text("pfifo_fast"));
+                    keys.nothing_waits("mq");
+                    Ok(())
+                }
+            },
             qdisc::Kind::Managed(managed) => {
                 if managed.has_bands() {
                     keys.put("queue", text(USUAL_LIMIT));
