@@ -18,6 +18,7 @@ mod bucket;
 mod class;
 mod class_show;
 mod command;
+mod counted;
 mod current;
 mod ets;
 mod explain;

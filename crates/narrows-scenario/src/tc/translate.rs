@@ -5,7 +5,6 @@ use narrows_core::queue::Bound;
 
 use super::qdisc::USUAL_LIMIT;
 use super::rules::Rules;
-use super::stab::Stab;
 use super::tree::{Class, Qdisc, Tree};
 use super::unit::{FRAME, rate_of};
 use super::{Handle, bucket, class, hfsc, qdisc};
@@ -29,9 +28,9 @@ pub struct Keys {
 
 /// Same, under construction.
 #[derive(Default)]
-struct Draft {
-    keys: Vec<(&'static str, Value)>,
-    notes: Vec<String>,
+pub(super) struct Draft {
+    pub(super) keys: Vec<(&'static str, Value)>,
+    pub(super) notes: Vec<String>,
     without_rate: Option<String>,
 }
 
@@ -57,48 +56,6 @@ impl Tree {
             }
         }
         Ok(draft.finish())
-    }
-
-    /// Makes what a packet counts at rates that of the root's size table.
-    fn count_by(&self, stab: &Stab, root: &Qdisc, exact: bool, draft: &mut Draft) -> Result<(), Problem> {
-        let mut has_rate = false;
-        for qdisc in &self.qdiscs {
-            has_rate |= match &qdisc.kind {
-                qdisc::Kind::Managed(managed) if managed.of.name == "cake" => {
-                    return Err(Problem::new("both `stab` and `cake`")
-                        .also(&qdisc.span, "cake")
-                        .help("cake counts packets by words of its own, as in: cake bandwidth 10mbit overhead 20 atm"));
-                }
-                qdisc::Kind::Netem(netem) if netem.has_a_rate() => {
-                    let is_link =
-                        !exact && [Some(root.handle), None].contains(&qdisc.parent.map(Handle::qdisc));
-                    if !is_link {
-                        return Err(Problem::new("both `stab` and a rate of NetEm's single queue")
-                            .also(&qdisc.span, "netem")
-                            .help("NetEm's rate has numbers for that: rate 1mbit PACKETOVERHEAD CELLSIZE CELLOVERHEAD"));
-                    }
-                    true
-                }
-                qdisc::Kind::Managed(managed) => managed.has_a_rate(),
-                kind => matches!(
-                    kind,
-                    qdisc::Kind::Tbf(_) | qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hfsc(_)
-                ),
-            };
-        }
-        if !has_rate {
-            draft.notes.push("`stab` has no effect: there is no rate in the disciplines, and limits and quanta count IP packets.".into());
-            return Ok(());
-        }
-        match draft.keys.iter_mut().find(|(key, _)| *key == "overhead") {
-            Some((_, value)) if *value == text("frame") => *value = stab.value(),
-            Some(_) => {
-                return Err(Problem::new("both `stab` and an overhead of the discipline")
-                    .help("say all of it in `stab`, and leave out `overhead` and `linklayer` of tbf, or those of netem's rate"));
-            }
-            None => draft.keys.push(("overhead", stab.value())),
-        }
-        Ok(())
     }
 
     /// The keys for packets that arrive there. `other` finds the tree of a device that they may be
@@ -220,7 +177,7 @@ impl Tree {
             | qdisc::Kind::Drr
             | qdisc::Kind::Qfq => {
                 let scheduler = self.classful(qdisc, &mut keys.notes)?;
-                keys.put("overhead", text("frame"));
+                keys.put("overhead", self.overhead(qdisc)?);
                 if !keys.keys.iter().any(|(key, _)| *key == "queue") {
                     keys.keys.push(("queue", text(USUAL_LIMIT)));
                 }
@@ -246,6 +203,10 @@ impl Tree {
                 }
                 self.tbf(keys, qdisc.handle, self.only_child(qdisc.handle), notes)
             }
+            _ if self.overhead(qdisc)? != text("frame") => Err(Problem::new(
+                "`overhead` or `linklayer` of classes inside another discipline",
+            )
+            .help("the overhead applies to the whole link: set it on classes of the root, or as its `stab`")),
             _ => self.classful(qdisc, notes),
         }
     }
@@ -439,7 +400,7 @@ impl Tree {
     }
 
     /// The classes of a qdisc, each after its parent; those of HPD by number.
-    fn in_order(&self, qdisc: &Qdisc) -> Vec<&Class> {
+    pub(super) fn in_order(&self, qdisc: &Qdisc) -> Vec<&Class> {
         let mut all: Vec<&Class> =
             self.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle).collect();
         if let qdisc::Kind::Hpd(_) = qdisc.kind {
@@ -467,7 +428,7 @@ impl Tree {
         }
         match class.kind.of {
             class::Of::Hfsc => add(&hfsc::as_written(keys), table),
-            _ => add(keys, table),
+            _ => add(&bucket_keys(keys), table),
         }
         match (rate, &qdisc.kind) {
             (Some(rate), qdisc::Kind::Htb(qdisc::Htb { rate_to_quantum, .. }))

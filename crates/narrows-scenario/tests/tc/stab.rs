@@ -83,6 +83,37 @@ fn a_table_that_cannot_be_meant_exactly_is_refused() {
     );
 }
 
+/// In the kernel each class of `htb` counts by itself; on a link all count alike.
+#[test]
+fn what_a_packet_costs_classes_is_the_links_overhead() {
+    let htb = |first: &str, second: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit {first}\n\
+             tc class add dev eth0 parent 1: classid 1:2 htb rate 1mbit {second}\n"
+        )
+    };
+    let all = keys(&htb("overhead 10 linklayer atm", "linklayer atm overhead 10"));
+    assert!(
+        all.contains(&"link.up.overhead={ base = \"frame\", bytes = 10, cells = \"atm\" }".into()),
+        "{all:?}"
+    );
+    assert!(keys(&htb("overhead 0", "linklayer ethernet")).contains(&"link.up.overhead=\"frame\"".into()));
+    fails(
+        &htb("overhead 10", ""),
+        "`overhead` or `linklayer` differ between classes",
+        "tc class",
+        &["give all classes the same"],
+    );
+    fails(
+        "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 handle 2: htb\n\
+         tc class add dev eth0 parent 2: classid 2:1 htb rate 1mbit overhead 4\n",
+        "`overhead` or `linklayer` of classes inside another discipline",
+        "tc qdisc add dev eth0 parent",
+        &["of the root"],
+    );
+}
+
 #[test]
 fn it_counts_for_rates_wherever_they_are() {
     let netem = keys("tc qdisc add dev eth0 root handle 1: stab overhead 4 netem rate 1mbit\n");
