@@ -16,7 +16,7 @@ mod red;
 pub use crate::queue::{Aqm, Judgement, Waiting};
 pub use codel::{Codel, CodelConfig};
 pub use dualpi2::{DualPi2, DualPi2Config, LowLatency, Sharing};
-pub use pie::{Pie, PieConfig};
+pub use pie::{MeasuredPie, Pie, PieConfig};
 pub use red::{Red, RedConfig, Thresholds};
 
 use crate::pool::PacketState;

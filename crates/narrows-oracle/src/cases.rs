@@ -10,6 +10,7 @@ mod managed;
 mod netem;
 mod schedulers;
 mod shapers;
+mod words;
 
 use crate::case::Case;
 
@@ -25,6 +26,7 @@ pub fn all() -> Vec<Case> {
         dualpi2::cases(),
         cake::cases(),
         defaults::cases(),
+        words::cases(),
     ]
     .concat()
 }

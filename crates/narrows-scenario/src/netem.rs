@@ -298,6 +298,11 @@ impl Qdisc {
         }
     }
 
+    /// Whether packets wait for a rate of its own.
+    pub(crate) fn has_a_rate(&self) -> bool {
+        matches!(&self.kind, Kind::Netem(netem) if netem.has_rate())
+    }
+
     /// Same as values.
     pub(crate) fn keys(&self) -> Result<Vec<(&'static str, Value)>, Problem> {
         match &self.kind {

@@ -97,11 +97,11 @@ fn queues() {
         &[],
     );
     fails(
-        "queue = { type = \"codel\", interval = \"5ms\" }",
-        "the target of 5ms is not below the interval of 5ms",
-        "6:27",
-        ".queue",
-        &["the target 5 to 10 % of it"],
+        "queue = { type = \"codel\", ce-threshold = \"5ms\", ce-match = \"1/3\" }",
+        "found `1/3`, expected a value and a mask of one byte each, such as \"0x01/0x03\"",
+        "6:60",
+        ".queue.ce-match",
+        &[],
     );
     fails(
         "queue = { type = \"codel\", target = 5 }",
@@ -189,7 +189,10 @@ fn schedulers() {
         "unknown key `classes`",
         "6:29",
         ".scheduler",
-        &["allowed: `type`, `bound`, `flows`, `by` or `quantum`", "`classes` requires `fifo`, `prio`, `drr`"],
+        &[
+            "allowed: `type`, `bound`, `flows`, `by`, `quantum`, `drop`, `flow-limit` or `flow-queue`",
+            "`classes` requires `fifo`, `prio`, `drr`",
+        ],
     );
     fails("scheduler = \"prio\"", "`prio` has no classes", "6:13", ".scheduler", &["in order of priority"]);
     fails(

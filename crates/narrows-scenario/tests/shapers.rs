@@ -188,12 +188,6 @@ fn bad_trees() {
         &["only leaf classes hold packets"],
     );
     fails(
-        &tree("{ name = \"a\", rate = \"2mbit\", ceil = \"1mbit\" }"),
-        "`ceil` is 1mbit, below `rate`, which is 2mbit",
-        "\"1mbit\"",
-        &["in `links.access.scheduler.classes.ceil`"],
-    );
-    fails(
         &tree("{ name = \"a\", rate = \"2mbit\", burst = \"1kB\" }"),
         "a burst of 1000 bytes is less than one packet of 1500 bytes, which could never go",
         "\"1kB\"",
@@ -236,11 +230,11 @@ fn bad_trees() {
     // The inner place is pointed at, however deep.
     fails(
         &tree(
-            "{ name = \"a\", rate = \"1mbit\", scheduler = { type = \"htb\", classes = [{ name = \"x\", rate = \"2mbit\", ceil = \"1mbit\" }] } }",
+            "{ name = \"a\", rate = \"1mbit\", scheduler = { type = \"htb\", classes = [{ name = \"x\", rate = \"2mbit\", burst = \"1kB\" }] } }",
         ),
-        "`ceil` is 1mbit, below `rate`, which is 2mbit",
-        "\"1mbit\" }] }",
-        &["in `links.access.scheduler.classes.scheduler.classes.ceil`"],
+        "a burst of 1000 bytes is less than one packet of 1500 bytes, which could never go",
+        "\"1kB\" }] }",
+        &["in `links.access.scheduler.classes.scheduler.classes.burst`"],
     );
 }
 
@@ -346,8 +340,8 @@ fn assignments() {
         let toml = scenario.to_toml();
         assert!(toml.contains(part), "{assignment}\n{toml}");
     }
-    let wrong = scenario.clone().assign("access.down.scheduler.voice.ceil=1mbit").unwrap_err().to_string();
-    assert!(wrong.contains("`ceil` is 1mbit, below `rate`, which is 2mbit"), "{wrong}");
+    let wrong = scenario.clone().assign("access.down.scheduler.voice.burst=1kB").unwrap_err().to_string();
+    assert!(wrong.contains("a burst of 1000 bytes is less than one packet"), "{wrong}");
     let wrong =
         scenario.assign("access.down.scheduler.voice.scheduler.x.rate=1mbit").unwrap_err().to_string();
     assert!(wrong.contains("there is no scheduler in the class `voice`"), "{wrong}");

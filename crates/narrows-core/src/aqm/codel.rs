@@ -22,6 +22,8 @@
 //! - The RFC notices an empty queue when it tries to dequeue. Here the next arrival notices it. The result is the
 //!   same after a departure, and also correct if something else emptied the queue.
 //! - Instants are scheduled ones. The RFC reads a clock.
+//! - [`CodelConfig::ce_threshold`] is Linux's: a packet that passes is marked if its sojourn time is above the
+//!   threshold, whatever the control law says.
 //!
 //! CoDel does not hold its target against load that does not respond to drops. This is by design: see the test
 //! `unresponsive_overload_is_not_held_at_the_target`.
@@ -37,6 +39,7 @@
 use alloc::sync::Arc;
 
 use crate::aqm::{Aqm, Judgement, Waiting, sojourn};
+use crate::packet::FlowKey;
 use crate::pool::{PacketRef, PacketState};
 use crate::queue::Context;
 use crate::time::{Duration, Time};
@@ -45,7 +48,7 @@ use crate::units::Bytes;
 /// The parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelConfig {
-    /// The acceptable sojourn time of a standing queue. At least 1 µs, and below `interval`. Default: 5 ms.
+    /// The acceptable sojourn time of a standing queue. At least 1 µs; usually below `interval`. Default: 5 ms.
     pub target: Duration,
     /// How long sojourn times must stay at or above the target before CoDel drops: about a worst-case round-trip
     /// time. 1 ms to 100 s. Default: 100 ms.
@@ -55,6 +58,21 @@ pub struct CodelConfig {
     pub longest: Bytes,
     /// Mark ECN-capable packets instead of dropping them. Default: true.
     pub ecn: bool,
+    /// Mark every ECN-capable packet that has waited for longer than this. Default: none.
+    pub ce_threshold: Option<Duration>,
+    /// Only mark by `ce_threshold` if the traffic class (DSCP and ECN), masked by the second number, is the first.
+    /// Default: none, so all are marked.
+    pub ce_match: Option<(u8, u8)>,
+}
+
+impl CodelConfig {
+    /// Whether a packet is marked because it has waited for too long.
+    fn is_late(&self, now: Time, packet: &PacketState) -> bool {
+        let selected = self.ce_match.is_none_or(|(value, mask)| packet.key.traffic_class & mask == value);
+        packet.key.ecn() != FlowKey::NOT_ECN_CAPABLE
+            && selected
+            && self.ce_threshold.is_some_and(|threshold| sojourn(now, packet) > threshold)
+    }
 }
 
 impl Default for CodelConfig {
@@ -64,6 +82,8 @@ impl Default for CodelConfig {
             interval: Duration::from_millis(100),
             longest: Bytes::new(1500),
             ecn: true,
+            ce_threshold: None,
+            ce_match: None,
         }
     }
 }
@@ -136,6 +156,34 @@ impl Codel {
         self.dropping = true;
     }
 
+    /// Judges the packet at the head by the control law. `left` bytes wait behind it.
+    fn judge(&mut self, now: Time, packet: &PacketState, left: u64) -> Judgement {
+        let may_drop = self.may_drop(now, packet, left);
+        let congestion = Judgement::congestion(self.config.ecn, packet);
+
+        match core::mem::replace(&mut self.after, After::Departure) {
+            After::FirstDrop => return Judgement::Pass,
+            After::DueDrop if may_drop => self.drop_next = self.control_law(self.drop_next),
+            After::Departure if !self.dropping && may_drop => {
+                self.begin(now);
+                if congestion == Judgement::Drop {
+                    self.after = After::FirstDrop;
+                }
+                return congestion;
+            }
+            After::DueDrop | After::Departure => self.dropping &= may_drop,
+        }
+        if !self.dropping || now < self.drop_next {
+            return Judgement::Pass;
+        }
+        self.count = self.count.saturating_add(1);
+        match congestion {
+            Judgement::Drop => self.after = After::DueDrop,
+            _ => self.drop_next = self.control_law(self.drop_next),
+        }
+        congestion
+    }
+
     fn control_law(&self, last: Time) -> Time {
         // Exact up to 2⁵³ ns, 104 days. `count` is never 0 here.
         let gap = self.config.interval.nanos() as f64 / libm::sqrt(f64::from(self.count));
@@ -167,30 +215,10 @@ impl Aqm for Codel {
     ) -> Judgement {
         let packet = context.pool.get(packet);
         let left = waiting.backlog.bytes.saturating_sub(packet.length.into());
-        let may_drop = self.may_drop(now, packet, left);
-        let congestion = Judgement::congestion(self.config.ecn, packet);
-
-        match core::mem::replace(&mut self.after, After::Departure) {
-            After::FirstDrop => return Judgement::Pass,
-            After::DueDrop if may_drop => self.drop_next = self.control_law(self.drop_next),
-            After::Departure if !self.dropping && may_drop => {
-                self.begin(now);
-                if congestion == Judgement::Drop {
-                    self.after = After::FirstDrop;
-                }
-                return congestion;
-            }
-            After::DueDrop | After::Departure => self.dropping &= may_drop,
+        match self.judge(now, packet, left) {
+            Judgement::Pass if self.config.is_late(now, packet) => Judgement::Mark,
+            judgement => judgement,
         }
-        if !self.dropping || now < self.drop_next {
-            return Judgement::Pass;
-        }
-        self.count = self.count.saturating_add(1);
-        match congestion {
-            Judgement::Drop => self.after = After::DueDrop,
-            _ => self.drop_next = self.control_law(self.drop_next),
-        }
-        congestion
     }
 }
 

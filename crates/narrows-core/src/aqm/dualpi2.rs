@@ -1,7 +1,8 @@
 //! DualPI2: two queues that share a link, one for L4S traffic, with coupled marking (De Schepper, Briscoe, White: RFC
 //! 9332, appendix A).
 //!
-//! Packets with ECT(1) or CE go to the low-latency queue L, all others to the classic queue C. A proportional
+//! Packets with ECT(1) or CE (or with any ECN-capable code point, [`DualPi2Config::any_ect`]) go to the low-latency
+//! queue L, all others to the classic queue C. A proportional
 //! integral controller adjusts the base probability p′ every `update`, from the longer of the two queueing delays, in
 //! seconds:
 //!
@@ -12,11 +13,15 @@
 //! p_L = max(p_CL, native)
 //! ```
 //!
-//! The native probability of L rises with the packet's sojourn time, in a step or a ramp. Packets are dropped and
-//! marked on dequeue. When p_CL reaches 1, marks can no longer control the load. Then both queues drop packets with
-//! probability p_C, including ECN-capable packets of C, and every packet that L sends is marked (appendix A.2). With
-//! k below 1, p_CL never reaches 1: then L is never overloaded, and C is overloaded when p_C reaches 1 (`p_Cmax =
-//! min(1/k², 1)`).
+//! The native probability of L rises with the packet's sojourn time, in a step or a ramp, or is 1 while more than some
+//! packets wait behind it. Packets are dropped and marked on dequeue. When p_CL reaches 1, marks can no longer control
+//! the load. Then both queues drop packets with probability p_C, including ECN-capable packets of C, and every packet
+//! that L sends is marked (appendix A.2). With k below 1, p_CL never reaches 1: then L is never overloaded, and C is
+//! overloaded when p_C reaches 1 (`p_Cmax = min(1/k², 1)`).
+//!
+//! Two variants are Linux's (sch_dualpi2.c, 6.17). With [`DualPi2Config::overflow`], p′ stops at 1/k, so that neither
+//! queue drops an ECN-capable packet before the bound is reached. With [`DualPi2Config::on_arrival`], p_C and p_CL act
+//! on packets as they arrive; the native marking of L still acts on dequeue.
 //!
 //! This is the pseudocode of appendix A.2. It makes no random draws: as in the RFC's `recur`, each queue adds the
 //! probability to a sum, and acts whenever the sum exceeds 1. Points that the RFC leaves open, and differences:
@@ -42,7 +47,11 @@
 //! link.queue = Box::new(DualPi2::new(DualPi2Config::default(), Bound::Packets(10_000)));
 //! ```
 
-use core::ops::RangeInclusive;
+mod config;
+
+pub use config::{DualPi2Config, LowLatency, Sharing};
+
+use alloc::collections::VecDeque;
 
 use crate::aqm::periodic::Periodic;
 use crate::aqm::sojourn;
@@ -52,100 +61,6 @@ use crate::pool::{PacketList, PacketRef, PacketState, Pool};
 use crate::queue::{Backlog, Bound, Context, Dequeue, Queue, Wire};
 use crate::time::{Duration, Time};
 
-/// The parameters of DualPI2.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DualPi2Config {
-    /// The target delay of C. 100 µs to 10 s. Default: 15 ms.
-    pub target: Duration,
-    /// Interval between updates of p′. 1 ms to 10 s; less is treated as 1 ms. Default: 16 ms.
-    pub update: Duration,
-    /// Gain of the deviation from the target, α, in hertz. Range: [`DualPi2Config::ALPHA`]. Default: 0.16, as in
-    /// Linux. RFC 9332 (A.1) uses `0.1·update/RTT_max²`, which is 0.16 for 16 ms and 100 ms, and 0.15 for its own 15
-    /// ms.
-    pub alpha: f64,
-    /// Gain of the change of the delay, β, in hertz. Range: [`DualPi2Config::BETA`]. Default: 3.2, as in Linux. RFC
-    /// 9332 uses `0.3/RTT_max`, which is 3 for 100 ms.
-    pub beta: f64,
-    /// Coupling factor k: the marking probability of L divided by √p_C. Range: [`DualPi2Config::COUPLING`]. Default:
-    /// 2, which gives flows with equal round-trip times equal rates.
-    pub coupling: f64,
-    /// Native marking of L by sojourn time. Default: a ramp from 800 µs to 1.2 ms.
-    pub low_latency: LowLatency,
-    /// Native marking applies only if at least this many packets still wait in L. Default: 1.
-    pub least: u64,
-    /// How the queues share the link. Default: weighted, 15 for L and 1 for C.
-    pub sharing: Sharing,
-}
-
-/// The native marking of L.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LowLatency {
-    /// Mark every packet whose sojourn time is this or more.
-    Step(Duration),
-    /// Mark with a probability that rises linearly with the sojourn time.
-    Ramp {
-        /// No marks up to this sojourn time.
-        from: Duration,
-        /// Mark every packet from this sojourn time on. Not less than `from`.
-        to: Duration,
-    },
-}
-
-/// How the two queues share the link while both are backlogged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
-    /// In proportion, by bytes.
-    Weighted {
-        /// The share of L, at least 1.
-        low: u16,
-        /// The share of C, at least 1.
-        classic: u16,
-    },
-    /// Serve the queue whose first packet has waited longer, after adding this to L's waiting time. The authors'
-    /// first code for Linux used twice the target.
-    TimeShifted(Duration),
-}
-
-impl DualPi2Config {
-    /// Range of α. The minimum ensures that p′ changes in all states, so that updates can be caught up in bounded
-    /// time.
-    pub const ALPHA: RangeInclusive<f64> = 0.01..=100.0;
-    /// Range of β.
-    pub const BETA: RangeInclusive<f64> = 0.0..=1000.0;
-    /// Range of k.
-    pub const COUPLING: RangeInclusive<f64> = 0.01..=100.0;
-}
-
-impl Default for DualPi2Config {
-    fn default() -> Self {
-        Self {
-            target: Duration::from_millis(15),
-            update: Duration::from_millis(16),
-            alpha: 0.16,
-            beta: 3.2,
-            coupling: 2.0,
-            low_latency: LowLatency::Ramp {
-                from: Duration::from_micros(800),
-                to: Duration::from_micros(1_200),
-            },
-            least: 1,
-            sharing: Sharing::Weighted { low: 15, classic: 1 },
-        }
-    }
-}
-
-impl LowLatency {
-    /// The marking probability after this sojourn time.
-    pub fn probability(self, sojourn: Duration) -> f64 {
-        match self {
-            Self::Step(from) => f64::from(u8::from(sojourn >= from)),
-            Self::Ramp { to, .. } if sojourn >= to => 1.0,
-            Self::Ramp { from, .. } if sojourn <= from => 0.0,
-            Self::Ramp { from, to } => (sojourn - from).seconds() / (to - from).seconds(),
-        }
-    }
-}
-
 /// The two queues and their controller.
 #[derive(Debug)]
 pub struct DualPi2 {
@@ -153,6 +68,10 @@ pub struct DualPi2 {
     bound: Bound,
     low: Half,
     classic: Half,
+    /// Whether each packet of L found enough others there when it arrived. Empty unless that matters.
+    found: VecDeque<bool>,
+    /// The sum of L's native probabilities, where they are apart from the coupled ones.
+    native: Sum,
     /// What C may send out of turn, in bytes times a weight. C is served when it is above 0.
     credit: i64,
     /// p′.
@@ -171,8 +90,23 @@ struct Half {
     packets: PacketList,
     /// When its first packet began to wait.
     oldest: Option<Time>,
-    /// The sum of the probabilities, less 1 for each time that it exceeded 1.
-    sum: f64,
+    sum: Sum,
+}
+
+/// A sum of probabilities, less 1 for each time that it exceeded 1.
+#[derive(Debug, Default)]
+struct Sum(f64);
+
+impl Sum {
+    /// True as often as the probabilities demand, evenly spaced: `recur` in the RFC.
+    fn recurs(&mut self, probability: f64) -> bool {
+        self.0 += probability;
+        let recurs = self.0 > 1.0;
+        if recurs {
+            self.0 -= 1.0;
+        }
+        recurs
+    }
 }
 
 impl Half {
@@ -190,19 +124,21 @@ impl Half {
     fn note_first(&mut self, pool: &Pool) {
         self.oldest = self.packets.front().map(|first| pool.get(first).entered);
     }
-
-    /// True as often as the probabilities demand, evenly spaced: `recur` in the RFC.
-    fn recurs(&mut self, probability: f64) -> bool {
-        self.sum += probability;
-        let recurs = self.sum > 1.0;
-        if recurs {
-            self.sum -= 1.0;
-        }
-        recurs
-    }
 }
 
-/// What happens to a packet on dequeue.
+/// A packet that has been dequeued, and may be sent.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    packet: PacketRef,
+    /// Whether it is L's.
+    low: bool,
+    /// Whether it found enough packets in L for the native marking.
+    found: bool,
+    /// How the credit changes if it is sent.
+    cost: i64,
+}
+
+/// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Goes,
@@ -218,6 +154,8 @@ impl DualPi2 {
             bound,
             low: Half::default(),
             classic: Half::default(),
+            found: VecDeque::new(),
+            native: Sum::default(),
             credit: 0,
             base: 0.0,
             old_delay: Duration::ZERO,
@@ -237,16 +175,29 @@ impl DualPi2 {
         self.catch_up(now, oldest);
     }
 
-    fn accept(&mut self, packet: PacketRef, pool: &mut Pool) {
-        let low = matches!(pool.get(packet).key.ecn(), FlowKey::ECT_1 | FlowKey::CONGESTION_EXPERIENCED);
+    /// Whether a packet belongs in L.
+    fn is_low(&self, packet: &PacketState) -> bool {
+        match packet.key.ecn() {
+            FlowKey::ECT_1 | FlowKey::CONGESTION_EXPERIENCED => true,
+            FlowKey::NOT_ECN_CAPABLE => false,
+            _ => self.config.any_ect,
+        }
+    }
+
+    fn accept(&mut self, packet: PacketRef, low: bool, pool: &mut Pool) {
+        let least = self.config.least_on_arrival;
+        if low && least > 0 {
+            self.found.push_back(self.low.packets.len() >= least);
+        }
         if low { &mut self.low } else { &mut self.classic }.push_back(packet, pool);
     }
 
-    /// Dequeues the packet whose turn it is. Returns whether it is L's, and how the credit changes if it is sent.
-    fn next(&mut self, now: Time, pool: &mut Pool) -> Option<(PacketRef, bool, i64)> {
+    /// Dequeues the packet whose turn it is.
+    fn next(&mut self, now: Time, pool: &mut Pool) -> Option<Next> {
         let low = match (self.low.oldest, self.classic.oldest) {
             (None, None) => return None,
             (Some(low), Some(classic)) => match self.config.sharing {
+                Sharing::Weighted { low: 0, .. } => false,
                 Sharing::Weighted { .. } => self.credit <= 0,
                 Sharing::TimeShifted(shift) => now.since(low) + shift >= now.since(classic),
             },
@@ -257,6 +208,7 @@ impl DualPi2 {
         };
         let contended = self.low.oldest.is_some() && self.classic.oldest.is_some();
         let packet = if low { &mut self.low } else { &mut self.classic }.pop_front(pool)?;
+        let found = if low { self.found.pop_front().unwrap_or(true) } else { true };
         let length = i64::from(pool.get(packet).length);
         // The credit stays below 2⁴⁸, because only one packet crosses zero in either direction.
         let cost = match self.config.sharing {
@@ -264,33 +216,76 @@ impl DualPi2 {
             Sharing::Weighted { low, .. } if contended => -length * i64::from(low),
             _ => 0,
         };
-        Some((packet, low, cost))
+        Some(Next { packet, low, found, cost })
     }
 
-    fn judge_low(&mut self, now: Time, packet: &PacketState) -> Fate {
-        let coupled = self.config.coupling * self.base;
-        if coupled >= 1.0 {
-            // Overload: drop as in C, and mark whatever is sent.
-            return match self.low.recurs(self.base * self.base) {
+    /// The marking probability of L that follows from p′.
+    fn coupled(&self) -> f64 {
+        self.config.coupling * self.base
+    }
+
+    /// The greatest p′.
+    fn most(&self) -> f64 {
+        if self.config.overflow { f64::min(1.0 / self.config.coupling, 1.0) } else { 1.0 }
+    }
+
+    /// Whether marks no longer control the load, so that ECN-capable packets are dropped.
+    fn is_overloaded(&self) -> bool {
+        !self.config.overflow && self.coupled() >= 1.0
+    }
+
+    /// L's native marking probability.
+    fn native(&self, now: Time, packet: &PacketState, found: bool) -> f64 {
+        let behind = self.low.packets.len();
+        match found && behind >= self.config.least {
+            true => self.config.low_latency.probability(sojourn(now, packet), behind),
+            false => 0.0,
+        }
+    }
+
+    /// Judges a packet of L by the probability that follows from p′, or by `native` where that is greater.
+    fn judge_low(&mut self, native: f64) -> Fate {
+        let coupled = self.coupled();
+        if self.is_overloaded() {
+            // Drop as in C, and mark whatever is sent.
+            return match self.low.sum.recurs(self.base * self.base) {
                 true => Fate::Dropped,
-                false if self.low.recurs(1.0) => Fate::Marked,
+                false if self.low.sum.recurs(1.0) => Fate::Marked,
                 false => Fate::Goes,
             };
         }
-        let native = match self.low.packets.len() >= self.config.least {
-            true => self.config.low_latency.probability(sojourn(now, packet)),
-            false => 0.0,
-        };
-        if self.low.recurs(native.max(coupled)) { Fate::Marked } else { Fate::Goes }
+        if self.low.sum.recurs(native.max(f64::min(coupled, 1.0))) { Fate::Marked } else { Fate::Goes }
     }
 
     fn judge_classic(&mut self, packet: &PacketState) -> Fate {
-        if !self.classic.recurs(self.base * self.base) {
+        if !self.classic.sum.recurs(self.base * self.base) {
             return Fate::Goes;
         }
-        let overloaded = self.config.coupling * self.base >= 1.0 || self.base >= 1.0;
+        let overloaded = self.is_overloaded() || self.base >= 1.0 && !self.config.overflow;
         let capable = packet.key.ecn() != FlowKey::NOT_ECN_CAPABLE;
         if capable && !overloaded { Fate::Marked } else { Fate::Dropped }
+    }
+
+    /// Judges a packet by p′ as it arrives.
+    fn judge_arrival(&mut self, packet: &PacketState, low: bool) -> Fate {
+        match (self.config.on_arrival, low) {
+            (false, _) => Fate::Goes,
+            (true, true) => self.judge_low(0.0),
+            (true, false) => self.judge_classic(packet),
+        }
+    }
+
+    /// Judges a packet as it departs.
+    fn judge_departure(&mut self, now: Time, next: &Next, packet: &PacketState) -> Fate {
+        match (self.config.on_arrival, next.low) {
+            (false, true) => self.judge_low(self.native(now, packet, next.found)),
+            (false, false) => self.judge_classic(packet),
+            (true, true) => {
+                let native = self.native(now, packet, next.found);
+                if self.native.recurs(native) { Fate::Marked } else { Fate::Goes }
+            }
+            (true, false) => Fate::Goes,
+        }
     }
 }
 
@@ -309,11 +304,11 @@ impl Periodic for DualPi2 {
         let deviation = delay.seconds() - self.config.target.seconds();
         let change = delay.seconds() - self.old_delay.seconds();
         let base = self.base + (self.config.alpha * deviation + self.config.beta * change);
-        self.base = base.clamp(0.0, 1.0);
+        self.base = base.clamp(0.0, self.most());
         self.old_delay = delay;
         match delay {
             Duration::ZERO => (self.base, self.old_delay) == before,
-            delay => self.base >= 1.0 && delay >= self.config.target,
+            delay => self.base >= self.most() && delay >= self.config.target,
         }
     }
 
@@ -325,27 +320,33 @@ impl Periodic for DualPi2 {
 impl Queue for DualPi2 {
     fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
         self.advance(now);
-        if self.bound.admits(self.backlog(), context.pool.get(packet).length) {
-            self.accept(packet, context.pool);
-        } else {
-            context.drop(packet, DropReason::QueueFull);
+        let state = context.pool.get(packet);
+        if !self.bound.admits(self.backlog(), state.length) {
+            return context.drop(packet, DropReason::QueueFull);
         }
+        // Before a mark, which looks like a packet for L.
+        let low = self.is_low(state);
+        match self.judge_arrival(state, low) {
+            Fate::Dropped => return context.drop(packet, DropReason::QueueManagement),
+            Fate::Marked => _ = context.mark(packet),
+            Fate::Goes => {}
+        }
+        self.accept(packet, low, context.pool);
     }
 
     fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
         self.advance(now);
-        while let Some((packet, low, cost)) = self.next(now, context.pool) {
-            let state = context.pool.get(packet);
-            match if low { self.judge_low(now, state) } else { self.judge_classic(state) } {
+        while let Some(next) = self.next(now, context.pool) {
+            match self.judge_departure(now, &next, context.pool.get(next.packet)) {
                 Fate::Dropped => {
-                    context.drop(packet, DropReason::QueueManagement);
+                    context.drop(next.packet, DropReason::QueueManagement);
                     continue;
                 }
-                Fate::Marked => _ = context.mark(packet),
+                Fate::Marked => _ = context.mark(next.packet),
                 Fate::Goes => {}
             }
-            self.credit += cost;
-            return Dequeue::Packet(packet);
+            self.credit += next.cost;
+            return Dequeue::Packet(next.packet);
         }
         Dequeue::Empty
     }
@@ -366,6 +367,7 @@ impl Queue for DualPi2 {
     }
 
     fn take_all(&mut self, pool: &mut Pool) -> PacketList {
+        self.found.clear();
         let mut all = PacketList::default();
         loop {
             let low = match (self.low.oldest, self.classic.oldest) {
@@ -383,7 +385,8 @@ impl Queue for DualPi2 {
     fn adopt(&mut self, now: Time, mut packets: PacketList, context: &mut Context<'_>) {
         self.advance(now);
         while let Some(packet) = packets.pop_front(context.pool) {
-            self.accept(packet, context.pool);
+            let low = self.is_low(context.pool.get(packet));
+            self.accept(packet, low, context.pool);
         }
     }
 

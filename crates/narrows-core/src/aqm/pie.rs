@@ -20,12 +20,17 @@
 //! - **Boost at high delay** ([`PieConfig::high_delay_boost`]): above this delay, p rises by an additional 0.02 per
 //!   update. Linux has this, at 250 ms.
 //!
+//! - **Byte mode** ([`PieConfig::byte_mode`]): a packet shorter than the mean packet is dropped less often, in
+//!   proportion to its length. Linux has this (`bytemode`).
+//! - **Departure rate** ([`MeasuredPie`]; section 4.3): the delay is the backlog divided by an estimate of the rate at
+//!   which the queue drains, by Little's law. Linux has this (`dq_rate_estimator`).
+//!
 //! Linux and Dummynet enable the first two by default. Turning PIE on and off (section 5.3) is not implemented.
 //! Points that the RFC leaves open, and differences:
 //! - The queueing delay is how long the packet at the head has waited at the instant of an update (the timestamp
 //!   option). Appendix A keeps the delay of the last departure, which goes stale: with nothing more to send it keeps
-//!   its value, and p rises in an empty queue. (Linux sets it to zero there.) The other option, Little's law, needs
-//!   the service rate of this very queue, which in a class of a scheduler is not the wire's rate.
+//!   its value, and p rises in an empty queue. (Linux sets it to zero there.) The other option, Little's law, is that of
+//!   [`MeasuredPie`].
 //! - Updates happen at whole multiples of `update` since the start of the run, before anything else at that instant.
 //!   They are caught up at the next call, with exactly the results that they would have had on time, because the
 //!   queue has not changed since. (One exception: if a full scheduler drops packets of its longest flow, PIE sees
@@ -43,6 +48,11 @@
 //! let queue = Fifo::managed(Bound::Packets(1000), DropAt::Tail, Box::new(policy));
 //! ```
 
+mod measured;
+
+pub use measured::MeasuredPie;
+
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::{Range, RangeInclusive};
 
@@ -79,6 +89,11 @@ pub struct PieConfig {
     pub cap_drop: bool,
     /// Above this delay, raise the probability by an additional 2 % per update. At most 10 s. Default: none.
     pub high_delay_boost: Option<Duration>,
+    /// Multiply the probability by a packet's length divided by `mean_packet`, for shorter packets. Default: false.
+    pub byte_mode: bool,
+    /// Compute the delay from the backlog and the measured departure rate: [`PieConfig::policy`] makes a
+    /// [`MeasuredPie`]. Default: false.
+    pub departure_rate: bool,
 }
 
 impl PieConfig {
@@ -87,6 +102,14 @@ impl PieConfig {
     pub const ALPHA: RangeInclusive<f64> = 0.001..=100.0;
     /// Range of β.
     pub const BETA: RangeInclusive<f64> = 0.0..=1000.0;
+
+    /// A policy with these parameters for one queue: [`Pie`], or [`MeasuredPie`].
+    pub fn policy(self: &Arc<Self>) -> Box<dyn Aqm> {
+        match self.departure_rate {
+            true => Box::new(MeasuredPie::new(Arc::clone(self))),
+            false => Box::new(Pie::new(Arc::clone(self))),
+        }
+    }
 }
 
 impl Default for PieConfig {
@@ -103,6 +126,8 @@ impl Default for PieConfig {
             derandomize: false,
             cap_drop: false,
             high_delay_boost: None,
+            byte_mode: false,
+            departure_rate: false,
         }
     }
 }
@@ -140,6 +165,34 @@ impl Pie {
         Self { config, probability: 0.0, old_delay, updates: NOT_BEGUN, since_grant: 0, accumulated: 0 }
     }
 
+    /// Judges an arriving packet, after all updates, where the present queueing delay is `delay`.
+    fn judge(
+        &mut self,
+        packet: PacketRef,
+        delay: Duration,
+        waiting: Waiting,
+        context: &mut Context<'_>,
+    ) -> Judgement {
+        if self.probability == 0.0 && self.is_short(delay) && self.is_short(self.old_delay) {
+            self.since_grant = 0;
+        }
+        let probability = self.probability_of(context.pool.get(packet).length);
+        if self.is_spared(waiting) || self.lets_in(probability, context.draw_at_arrival(packet).uniform()) {
+            return Judgement::Pass;
+        }
+        let marks = self.config.ecn && self.probability < self.config.max_ecn_threshold.as_f64();
+        Judgement::congestion(marks, context.pool.get(packet))
+    }
+
+    /// The probability of dropping a packet of this length.
+    fn probability_of(&self, length: u32) -> f64 {
+        let (length, mean) = (u64::from(length), self.config.mean_packet.get());
+        match self.config.byte_mode && length < mean {
+            true => self.probability * length as f64 / mean as f64,
+            false => self.probability,
+        }
+    }
+
     fn begin(&mut self, now: Time) {
         if self.updates == NOT_BEGUN {
             self.updates = self.number(now);
@@ -164,16 +217,16 @@ impl Pie {
             || waiting.backlog.bytes <= 2 * self.config.mean_packet.get()
     }
 
-    /// Whether to accept a packet that may be dropped, given a uniform draw from 0 to 1: the end of `drop_early` in
-    /// the RFC.
-    fn lets_in(&mut self, drawn: f64) -> bool {
+    /// Whether to accept a packet that may be dropped with this probability, given a uniform draw from 0 to 1: the end
+    /// of `drop_early` in the RFC.
+    fn lets_in(&mut self, probability: f64, drawn: f64) -> bool {
         if !self.config.derandomize {
-            return drawn >= self.probability;
+            return drawn >= probability;
         }
         // At most 9.5, so there is no overflow.
-        let own = (self.probability * UNITS_OF_ONE + 0.5) as u32;
-        let sum = if self.probability == 0.0 { 0 } else { self.accumulated + own };
-        let lets_in = sum < EVEN.start || sum < EVEN.end && drawn >= self.probability;
+        let own = (probability * UNITS_OF_ONE + 0.5) as u32;
+        let sum = if probability == 0.0 { 0 } else { self.accumulated + own };
+        let lets_in = sum < EVEN.start || sum < EVEN.end && drawn >= probability;
         self.accumulated = if lets_in { sum } else { 0 };
         lets_in
     }
@@ -243,14 +296,7 @@ impl Aqm for Pie {
         self.begin(now);
         self.catch_up(now, waiting.oldest);
         let delay = waiting.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
-        if self.probability == 0.0 && self.is_short(delay) && self.is_short(self.old_delay) {
-            self.since_grant = 0;
-        }
-        if self.is_spared(waiting) || self.lets_in(context.draw_at_arrival(packet).uniform()) {
-            return Judgement::Pass;
-        }
-        let marks = self.config.ecn && self.probability < self.config.max_ecn_threshold.as_f64();
-        Judgement::congestion(marks, context.pool.get(packet))
+        self.judge(packet, delay, waiting, context)
     }
 
     fn depart(

@@ -77,6 +77,8 @@ pub struct RedConfig {
     pub harddrop: bool,
     /// Accept packets that are not ECN-capable where RED would drop them early. Default: false.
     pub nodrop: bool,
+    /// Start anew, with an average of zero, when a packet finds the queue empty (as in Linux's SFQ). Default: false.
+    pub restart: bool,
     /// Adapt the probability to the average. Default: false.
     pub adaptive: bool,
     /// Length of the packet whose transmission time is the unit of idle time. At least 1 byte. Default: 512 bytes, as
@@ -116,6 +118,7 @@ impl Default for RedConfig {
             ecn: true,
             harddrop: false,
             nodrop: false,
+            restart: false,
             adaptive: false,
             typical_packet: Bytes::new(512),
             longest_packet: Bytes::new(1500),
@@ -230,7 +233,9 @@ impl Red {
 
     fn observe(&mut self, now: Time, waiting: Waiting) {
         self.adapt(now);
-        if waiting.backlog.packets == 0 && self.idle_since.is_some() {
+        if waiting.backlog.packets == 0 && self.config.restart {
+            (self.average, self.count) = (0.0, 0);
+        } else if waiting.backlog.packets == 0 && self.idle_since.is_some() {
             self.decay(now);
         } else {
             let length = match self.config.thresholds {

@@ -30,7 +30,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-use crate::aqm::{Codel, CodelConfig, Pie, PieConfig};
+use crate::aqm::{Codel, CodelConfig, PieConfig};
 use crate::classify::{Classifier, FlowHash};
 use crate::queue::{Bound, DropAt};
 use crate::sched::{Fair, FlowConfig, Overload, Refused, Scheduled, Store};
@@ -118,7 +118,7 @@ pub fn fq_codel(config: FqCodelConfig, flows: FlowHash) -> Result<Scheduled<Fair
 /// If the scheduler refuses a flow, which does not happen at present.
 pub fn fq_pie(config: FqPieConfig, flows: FlowHash) -> Result<Scheduled<Fair>, Refused> {
     let shared = Arc::new(config.pie);
-    let store = || Store::Managed(Box::new(Pie::new(Arc::clone(&shared))));
+    let store = || Store::Managed(shared.policy());
     let overload = Overload::Longest { batch: 1, drop_at: DropAt::Head };
     compose(Fair::new(config.quantum), flows, config.bound, overload, store)
 }

@@ -31,7 +31,8 @@
 //! out of debt; the kernel's timer is coarser. As in the kernel, debt beyond one minute is forgiven. Differences from
 //! the kernel: A class whose quantum is smaller than a packet waits for as many turns as it owes, up to 64. (In the
 //! kernel a turn is worth at least a packet, and the deficit runs away.) There is no direct queue: packets of no
-//! class are dropped or go to the default class, as the classifier says. The ceiling may not be below the rate.
+//! class are dropped or go to the default class, as the classifier says. A ceiling below the rate limits the
+//! class to the ceiling.
 //!
 //! The cost of a packet grows with the depth of the tree, which is at most 8, and with the logarithm of the number of
 //! classes. A tournament tree finds the next change of a mode, and a bit set finds the next class.

@@ -76,7 +76,7 @@ pub struct Scheduled<S: Scheduler> {
     server: Server<S>,
     classifier: Classifier,
     stores: Vec<Store>,
-    /// Bounds and counters of each class. Empty for flows, which share the bound of the whole queue.
+    /// Bounds and counters of each class. Empty for flows, but for those with bounds of their own.
     bounds: Vec<(Bound, DropAt)>,
     counters: Vec<ClassCounters>,
     backlog: Backlog,
@@ -127,6 +127,22 @@ impl<S: Scheduler> Scheduled<S> {
         let id = self.server.join(flow)?;
         debug_assert_eq!(id.number() as usize, self.stores.len());
         self.stores.push(store);
+        Ok(())
+    }
+
+    /// Like [`Self::add_flow`], with a bound of its own. Add all flows with bounds, or none.
+    ///
+    /// # Errors
+    /// If the scheduler does not accept it.
+    pub fn add_bounded_flow(
+        &mut self,
+        flow: FlowConfig,
+        store: Store,
+        bound: Bound,
+        drop_at: DropAt,
+    ) -> Result<(), Refused> {
+        self.add_flow(flow, store)?;
+        self.bounds.push((bound, drop_at));
         Ok(())
     }
 

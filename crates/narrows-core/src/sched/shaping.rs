@@ -78,13 +78,6 @@ pub enum ShapingFault {
     },
     /// The rate is zero.
     NoRate,
-    /// The ceiling is below the rate.
-    CeilingBelowRate {
-        /// The rate.
-        rate: Rate,
-        /// The ceiling.
-        ceiling: Rate,
-    },
     /// The peak rate is not above the rate.
     PeakNotAboveRate {
         /// The rate.
@@ -158,9 +151,6 @@ impl fmt::Display for ShapingFault {
                 write!(f, "it is below {most} classes or more, the maximum is {}", most - 1)
             }
             Self::NoRate => write!(f, "the rate is zero"),
-            Self::CeilingBelowRate { rate, ceiling } => {
-                write!(f, "the ceiling is {ceiling}, below the rate of {rate}")
-            }
             Self::PeakNotAboveRate { rate, peak } => {
                 write!(f, "the peak rate is {peak}, which is not above the rate of {rate}")
             }

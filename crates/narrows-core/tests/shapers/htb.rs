@@ -174,6 +174,16 @@ fn who_has_a_lower_lender_goes_first() {
     }
 }
 
+/// As in the kernel: the ceiling is what counts, alone and beside a class that borrows the rest.
+#[test]
+fn a_ceiling_below_the_rate_limits_a_class() {
+    near(shares(&[class(None, 4, 1)], &[0])[0], 1.0, 0.01);
+    let tree = [class(None, 10, 10), class(Some(0), 4, 1), class(Some(0), 4, 10)];
+    let found = shares(&tree, &[0, 1]);
+    near(found[0], 1.0, 0.01);
+    near(found[1], 9.0, 0.01);
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let fault = |classes: &[HtbClass]| {
@@ -187,8 +197,6 @@ fn what_cannot_be_is_refused() {
     let chain: Vec<HtbClass> = (0..9).map(|n: usize| HtbClass { parent: n.checked_sub(1), ..good }).collect();
     assert_eq!(fault(&chain[..8]), None);
     assert_eq!(fault(&chain), Some((Some(8), ShapingFault::TooDeep { most: Htb::DEPTH })));
-    let ceiling = ShapingFault::CeilingBelowRate { rate: mbit(2), ceiling: mbit(1) };
-    assert_eq!(fault(&[HtbClass { ceil: mbit(1), ..good }]), Some((Some(0), ceiling)));
     let priority = ShapingFault::Priority { found: 8, least: 0, most: 7 };
     assert_eq!(fault(&[good, HtbClass { priority: 8, ..good }]), Some((Some(1), priority)));
     let quantum = Bytes::new(0);

@@ -3,10 +3,10 @@
 
 use narrows_core::Bytes;
 
-use super::unit::{RATE, SIZE, TIME, missing, rate_of, size_of, whole};
+use super::unit::{FRAME, RATE, SIZE, TIME, missing, rate_of, size_of, whole};
 use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
-use crate::node::{Table, Value};
+use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
 
 /// The options that both have.
@@ -25,7 +25,7 @@ pub(super) const OVERHEAD: &str = "extra";
 /// Whether packets are segmented into cells.
 pub(super) const LINK_LAYER: &str = "layer";
 
-const LAYER: Unit = Unit {
+pub(super) const LAYER: Unit = Unit {
     what: "a link layer",
     read: |word, _| match word.text {
         "ethernet" => Ok(Read::plain(text("ethernet"))),
@@ -101,7 +101,7 @@ pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Proble
             .at(&second.span)
             .help("each determines the other: use one"));
     }
-    enough(name, &keys, EXAMPLE, "go")?;
+    let burst = required(name, &keys, EXAMPLE)?;
     if keys.key("bound").or(keys.key("latency")).is_none() {
         return Err(missing(name, "latency", EXAMPLE).help("or `limit`, in bytes"));
     }
@@ -114,10 +114,34 @@ pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Proble
             let problem = Problem::new("`peakrate` without `mtu`");
             return Err(at("peakrate", problem.help("as in: peakrate 2mbit mtu 1540")));
         }
+        (Some(_), _) => {
+            let mtu = size_of(&keys, "mtu").unwrap_or(MTU);
+            if burst < mtu {
+                let title = format!("a burst of {burst} is less than the peak rate's `mtu` of {mtu}");
+                return Err(at(
+                    "burst",
+                    Problem::new(title)
+                        .help("longer packets than the burst are dropped: choose an `mtu` of that"),
+                ));
+            }
+        }
+        // Longer packets than the burst never go, as in the kernel. In a scenario this has to be said.
+        (None, _) if burst < MTU => keys.set("mtu", Node::new(text(burst))),
         (None, _) => keys.remove("mtu"),
-        _ => {}
     }
     Ok(keys)
+}
+
+/// The longest packet of a device that nobody has changed.
+const MTU: Bytes = Bytes::new(1500);
+
+/// What is dropped, where the bucket holds less than a frame of the MTU.
+pub(super) fn dropped(bucket: &Table) -> Option<String> {
+    let peak = bucket.get("peakrate").and_then(|_| size_of(bucket, "mtu"));
+    let holds = size_of(bucket, "burst")?.min(peak.unwrap_or(Bytes::new(u64::MAX)));
+    (holds < FRAME).then(|| {
+        format!("Frames of more than {holds} are dropped, as in the kernel: they never fit into the bucket.")
+    })
 }
 
 /// Parses the options of a policer into keys.
@@ -139,13 +163,18 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Pro
     Ok(keys)
 }
 
-/// Checks that there is a rate, and a burst of at least one packet. `go` completes the error about a
-/// smaller one, which no packet could ever pass.
-fn enough(name: Word<'_>, keys: &Table, example: &str, go: &str) -> Result<(), Problem> {
+/// The burst. Checks that there is one, and a rate.
+fn required(name: Word<'_>, keys: &Table, example: &str) -> Result<Bytes, Problem> {
     if keys.get("rate").is_none() {
         return Err(missing(name, "rate", example));
     }
-    let burst = size_of(keys, "burst").ok_or_else(|| missing(name, "burst", example))?;
+    size_of(keys, "burst").filter(|burst| burst.get() > 0).ok_or_else(|| missing(name, "burst", example))
+}
+
+/// Checks that there is a rate, and a burst of at least one packet. `go` completes the error about a
+/// smaller one, which no packet could ever pass.
+fn enough(name: Word<'_>, keys: &Table, example: &str, go: &str) -> Result<(), Problem> {
+    let burst = required(name, keys, example)?;
     let least = size_of(keys, "mtu").unwrap_or(Bytes::new(1500));
     if burst < least {
         let title = format!("a burst of {burst} is less than one packet of {least}, which could never {go}");

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::filter::{self, Filter};
+use super::stab::Stab;
 use super::{Handle, class, qdisc, unit};
 use crate::dialect::{Word, Words};
 use crate::netem::Verb;
@@ -18,6 +19,8 @@ pub(super) struct Command {
     pub(super) device: Option<String>,
     pub(super) parent: Option<Parent>,
     pub(super) handle: Option<Handle>,
+    /// What a packet counts in a qdisc.
+    pub(super) stab: Option<Stab>,
     pub(super) body: Body,
 }
 
@@ -91,7 +94,8 @@ impl Command {
             b'c' => Body::Class { id: None, kind: None },
             _ => Body::Filter { prio: None, filter: None },
         };
-        let mut command = Self { span: span.clone(), verb, device: None, parent: None, handle: None, body };
+        let span = span.clone();
+        let mut command = Self { span, verb, device: None, parent: None, handle: None, stab: None, body };
         command.place(object, words)?;
         if command.device.is_none() && verb != Verb::Show {
             return Err(object.problem("`dev` is missing").help("name the device, as in: dev eth0"));
@@ -165,6 +169,10 @@ impl Command {
                 "handle" => {
                     words.take();
                     words.expect(word, "a handle")?;
+                }
+                "stab" if matches!(self.body, Body::Qdisc(_)) => {
+                    words.take();
+                    self.stab = Some(Stab::read(word, words)?);
                 }
                 "refcnt" | "estimator" => {
                     words.take();

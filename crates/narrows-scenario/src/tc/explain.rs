@@ -3,7 +3,8 @@
 use super::bands::Bands;
 use super::command::{Body, Command, Parent};
 use super::filter::Filter;
-use super::unit::FRAME;
+use super::stab::Stab;
+use super::unit::{FRAME, rate_of};
 use super::{class, hfsc, qdisc};
 use crate::dialect::text_of;
 use crate::netem::{self, Verb};
@@ -41,6 +42,7 @@ pub(super) fn command(command: &Command) -> Vec<String> {
             let handle =
                 command.handle.map_or(String::new(), |handle| format!(", called {}", handle.qdisc()));
             let mut words = vec![format!("{verb} `{}` at {place}{handle}.", kind.name())];
+            words.extend(command.stab.as_ref().map(Stab::words));
             match (kind, command.parent) {
                 // The explanation of a double queue may not apply there.
                 (qdisc::Kind::Netem(netem), Some(Parent::Of(_)))
@@ -135,6 +137,9 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
             "Classes that share in proportion to their weights: quick fair queueing. Unclassified packets are dropped."
                 .into(),
         ],
+        qdisc::Kind::Mq => {
+            vec!["A discipline for each transmit queue. A link has one, with the discipline in its class 1.".into()]
+        }
         qdisc::Kind::Managed(managed) => {
             [managed.words()].into_iter().chain(managed.remarks.iter().cloned()).collect()
         }
@@ -168,8 +173,11 @@ fn of_class(class: &class::Kind) -> String {
         class::Of::Htb => {
             let (own, ceil) = (text_of(keys, "rate"), or("ceil", ""));
             let priority = or("priority", "0");
-            if ceil.is_empty() || ceil == own {
+            let (rate, limit) = (rate_of(keys, "rate"), rate_of(keys, "ceil"));
+            if limit.is_none() || limit == rate {
                 format!("Rate {own}, no borrowing; priority {priority}.")
+            } else if limit < rate {
+                format!("Up to {ceil}: `ceil` is below the rate of {own}; priority {priority}.")
             } else {
                 format!("Guaranteed {own}, up to {ceil} by borrowing; priority {priority}.")
             }

@@ -5,15 +5,16 @@
 mod cake;
 mod dualpi2;
 mod fq;
+mod red;
+mod sfq;
 
+use narrows_core::Rate;
 use narrows_core::queue::Bound;
-use narrows_core::{Bytes, Rate};
 
 use super::unit::{
-    BFIFO_LIMIT, LIMIT, PER_CENT, PFIFO_LIMIT, PROBABILITY, SIZE, TIME, missing, rate_of, sixteenths,
-    size_of, whole,
+    BFIFO_LIMIT, LIMIT, PER_CENT, PFIFO_LIMIT, SELECTOR, SIZE, TIME, rate_of, sixteenths, whole,
 };
-use crate::dialect::{Follows, Opt, Options, Word, Words, number_of, text_of};
+use crate::dialect::{Follows, Opt, Options, Word, Words, text_of};
 use crate::keys::kind::text;
 use crate::node::{Key, Node, Table, Value};
 use crate::problem::Problem;
@@ -113,8 +114,8 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
     Discipline {
         keeps: Keeps::Nothing,
         usual: &[("probability", "0.02"), ("ecn", "false")],
-        settle: red,
-        ..discipline("red", Becomes::Queue, RED)
+        settle: red::settle,
+        ..discipline("red", Becomes::Queue, red::OPTIONS)
     },
     Discipline {
         usual: &[("bound", "10240 packets")],
@@ -134,7 +135,8 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
     Discipline {
         keeps: Keeps::NoChange,
         usual: &[("bound", "127 packets")],
-        ..discipline("sfq", Becomes::Scheduler, SFQ)
+        settle: sfq::settle,
+        ..discipline("sfq", Becomes::Scheduler, sfq::OPTIONS)
     },
 ];
 
@@ -144,30 +146,12 @@ const PACKETS_OF_DEVICE: (&str, &str) = ("bound", "1000 packets");
 /// As in tc's output.
 const PFIFO_FAST: Options = Options(&[&[Opt::nothing(&["bands", "priomap"], Follows::Numbers)]]);
 
-const RED: Options = Options(&[&[
-    Opt::value(&["limit"], "bound", SIZE),
-    Opt::value(&["min"], "min", SIZE),
-    Opt::value(&["max"], "max", SIZE),
-    Opt::value(&["probability"], "probability", PROBABILITY),
-    Opt::value(&["avpkt"], "avpkt", SIZE),
-    Opt::value(&["burst"], "burst", whole::<1, { 1 << 20 }>()),
-    Opt::nothing(&["bandwidth"], Follows::One("a rate"))
-        .remark("`bandwidth`, the kernel's rate for the decay of an idle average, is the link's rate here."),
-    Opt::switch(&["ecn"], &[], "ecn"),
-    Opt::switch(&["harddrop"], &[], "harddrop"),
-    Opt::switch(&["nodrop"], &[], "nodrop"),
-    Opt::refused(
-        &["adaptive"],
-        "of `red` is not supported in a script: it has not been compared with the kernel",
-        "in a scenario it is `queue = { type = \"red\", adaptive = true }`",
-    ),
-]]);
-
 const CODEL: &[Opt] = &[
     Opt::value(&["limit"], "bound", LIMIT),
     Opt::value(&["target"], "target", TIME),
     Opt::value(&["interval"], "interval", TIME),
     Opt::switch(&["ecn"], &["noecn"], "ecn"),
+    Opt::value(&["ce_threshold"], "ce-threshold", TIME),
 ];
 
 const FLOWS: Opt = Opt::value(&["flows"], "flows", whole::<1, 65536>());
@@ -178,6 +162,7 @@ const FQ_CODEL: Options = Options(&[
     &[
         FLOWS,
         QUANTUM,
+        Opt::value(&["ce_threshold_selector"], "ce-match", SELECTOR),
         Opt::nothing(&["memory_limit"], Follows::One("a size")).remark(NO_MEMORY_LIMIT),
         Opt::nothing(&["drop_batch"], Follows::One("a number"))
             .remark("`drop_batch` has no effect: up to 64 packets of the longest flow are dropped at once, the kernel's default."),
@@ -193,6 +178,8 @@ const PIE: &[Opt] = &[
     Opt::value(&["alpha"], "alpha", sixteenths::<1>()),
     Opt::value(&["beta"], "beta", sixteenths::<0>()),
     Opt::switch(&["ecn"], &["noecn"], "ecn"),
+    Opt::switch(&["bytemode"], &["nobytemode"], "byte-mode"),
+    Opt::switch(&["dq_rate_estimator"], &["no_dq_rate_estimator"], "departure-rate"),
 ];
 
 /// Extensions to the RFC's base that the kernel's PIE always has.
@@ -217,21 +204,6 @@ const FQ_PIE: &[Opt] = &[
     Opt::value(&["ecn_prob"], "max-ecn-threshold", PER_CENT),
     Opt::nothing(&["memory_limit"], Follows::One("a size")).remark(NO_MEMORY_LIMIT),
 ];
-
-const SFQ: Options = Options(&[&[
-    Opt::value(&["limit"], "bound", LIMIT),
-    QUANTUM,
-    Opt::value(&["flows", "divisor"], "flows", whole::<1, 65536>()),
-    Opt::nothing(&["perturb"], Follows::One("a number"))
-        .remark("`perturb` has no effect: flows that share one of the 1024 hash buckets keep sharing it."),
-    Opt::nothing(&["depth"], Follows::One("a number"))
-        .remark("`depth` has no effect: one flow may use all of `limit`."),
-    Opt::refused(
-        &["headdrop"],
-        "of `sfq` is not supported in a script",
-        "in a scenario it is `queue = { drop = \"head\" }` beside the scheduler",
-    ),
-]]);
 
 impl std::fmt::Debug for Discipline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -381,43 +353,4 @@ pub(super) fn fifo_limit(name: &str, bound: Bound) -> String {
     keys.put("bound", text(bound));
     let of = DISCIPLINES.iter().find(|of| of.name == name);
     of.and_then(|of| of.options.show(&keys)).unwrap_or_default()
-}
-
-const EXAMPLE: &str = "red limit 60000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.02";
-
-/// Computes the weight of an arrival in the average from `avpkt` and `burst`.
-fn red(name: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
-    let place = |keys: &Table, key: &str| keys.key(key).map(|key| key.span.clone()).unwrap_or_default();
-    let min = size_of(keys, "min").ok_or_else(|| missing(name, "min", EXAMPLE))?;
-    let max = size_of(keys, "max").ok_or_else(|| missing(name, "max", EXAMPLE))?;
-    if min >= max {
-        return Err(Problem::new(format!("`min`, {min}, is not below `max`, {max}")).at(&place(keys, "min")));
-    }
-    let packet = size_of(keys, "avpkt");
-    let given = number_of::<u64>(keys, "burst");
-    let at = place(keys, if given.is_some() { "burst" } else { "min" });
-    keys.remove("avpkt");
-    keys.remove("burst");
-    let Some(packet) = packet else { return Ok(()) };
-    keys.put("typical-packet", text(packet));
-    // The kernel's drop probability does not depend on the packet length; here it refers to this length.
-    keys.put("longest-packet", text(packet));
-    let burst = given.unwrap_or((2 * min.get() + max.get()) / (3 * packet.get().max(1)));
-    let weight = red_weight(min, burst, packet).ok_or_else(|| {
-        Problem::new(format!("a burst of {burst} packets is too short for `min`, which is {min}"))
-            .at(&at)
-            .help(format!("it takes at least {} packets of `avpkt`", min.get() / packet.get().max(1)))
-    })?;
-    keys.put("weight", Value::Float(weight.to_string()));
-    Ok(())
-}
-
-/// The weight of an arrival in the average, as tc computes it (`tc_red_eval_ewma`): the largest power of
-/// two with which `burst` packets can arrive at once at an empty queue before the average reaches `min`.
-/// `None` if no weight allows it.
-fn red_weight(min: Bytes, burst: u64, packet: Bytes) -> Option<f64> {
-    let above = burst as f64 + 1.0 - min.get() as f64 / packet.get() as f64;
-    let weight = |log: i32| 1.0 / f64::from(1u32 << log);
-    let holds = |weight: f64| above <= (1.0 - libm::pow(1.0 - weight, burst as f64)) / weight;
-    if above < 1.0 { None } else { (1..30).map(weight).find(|weight| holds(*weight)) }
 }

@@ -10,6 +10,7 @@ use std::fmt::Write;
 use super::command::{Command, Parent};
 use super::filter::Filter;
 use super::qdisc::{Htb, Kind};
+use super::stab::Stab;
 use super::tree::{Placed, Tree};
 use super::{CurrentConfig, CurrentQdisc, Handle, Script, managed};
 use crate::direction::Direction;
@@ -120,7 +121,10 @@ impl<'a> Link<'a> {
         let CurrentConfig { qdiscs, classes, .. } = &self.current;
         for qdisc in qdiscs {
             let (name, kind) = (self.name, &qdisc.kind);
-            let place = qdisc.parent.as_ref().map_or("root".into(), |parent| format!("parent {parent}"));
+            let place = match &qdisc.parent {
+                None => format!("root {}", self.stab().unwrap_or_default()),
+                Some(parent) => format!("parent {parent}"),
+            };
             let _ = writeln!(
                 text,
                 "qdisc add dev {name} {place} handle {} {kind} {}",
@@ -136,6 +140,14 @@ impl<'a> Link<'a> {
             }
         }
         text
+    }
+
+    /// The size table that counts packets as the link does, where buckets do so.
+    fn stab(&self) -> Option<String> {
+        let is =
+            |kinds: &[&str]| self.current.qdiscs.iter().any(|qdisc| kinds.contains(&qdisc.kind.as_str()));
+        let counts = is(&["tbf", "htb", "cbq", "hfsc"]) && !is(&["netem", "cake"]);
+        Stab::shown(self.direction.overhead).filter(|_| counts)
     }
 
     fn add_filters(&mut self) {

@@ -26,6 +26,8 @@ pub(super) enum Kind {
     Hpd(Hpd),
     Drr,
     Qfq,
+    /// One discipline for each transmit queue, of which a link has one.
+    Mq,
     /// A single value of a link's or class's key.
     Managed(Managed),
     Netem(Box<netem::Qdisc>),
@@ -68,6 +70,7 @@ impl Kind {
             Self::Hpd(_) => "hpd",
             Self::Drr => "drr",
             Self::Qfq => "qfq",
+            Self::Mq => "mq",
             Self::Managed(managed) => managed.of.name,
             Self::Netem(netem) => match netem.kind {
                 netem::Kind::Netem(_) => "netem",
@@ -110,7 +113,7 @@ pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 /// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
-    ["tbf", "htb", "cbq", "hfsc", "prio", "ets", "hpd", "drr", "qfq"]
+    ["tbf", "htb", "cbq", "hfsc", "prio", "ets", "hpd", "drr", "qfq", "mq"]
         .into_iter()
         .chain(managed)
         .chain(["netem", "delay", "ingress", "clsact"])
@@ -119,9 +122,8 @@ pub(super) fn names() -> Vec<&'static str> {
 
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
-    ("mq", "a link has one queue: leave it out"),
-    ("mqprio", "prio"),
-    ("multiq", "prio"),
+    ("mqprio", "prio or ets; a link has one transmit queue, which all its classes would share"),
+    ("multiq", "prio; a link has one transmit queue, and so `multiq` would have one band"),
     ("choke", "red"),
     ("gred", "red, in each class of a scheduler"),
     ("sfb", "fq_codel"),
@@ -150,6 +152,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "hpd" => hpd(words)?,
         "drr" => Kind::Drr,
         "qfq" => Kind::Qfq,
+        "mq" => Kind::Mq,
         // Of the two hooks of `clsact`, the one for arriving packets.
         "ingress" | "clsact" => {
             words.take_if("----------------");

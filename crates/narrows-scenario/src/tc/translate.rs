@@ -28,9 +28,9 @@ pub struct Keys {
 
 /// Same, under construction.
 #[derive(Default)]
-struct Draft {
-    keys: Vec<(&'static str, Value)>,
-    notes: Vec<String>,
+pub(super) struct Draft {
+    pub(super) keys: Vec<(&'static str, Value)>,
+    pub(super) notes: Vec<String>,
     without_rate: Option<String>,
 }
 
@@ -45,6 +45,15 @@ impl Tree {
         let mut draft = Draft::default();
         if let Some(root) = self.root() {
             self.put(root, exact, &mut draft).map_err(|problem| problem.at(&root.span))?;
+            let buckets = self.qdiscs.iter().filter_map(|qdisc| match &qdisc.kind {
+                qdisc::Kind::Tbf(bucket) => bucket::dropped(bucket),
+                _ => None,
+            });
+            draft.notes.extend(buckets);
+            let first = self.only_child(root.handle).filter(|_| root.kind == qdisc::Kind::Mq);
+            if let Some(stab) = first.unwrap_or(root).stab.as_ref() {
+                self.count_by(stab, root, exact, &mut draft).map_err(|problem| problem.at(&stab.span))?;
+            }
         }
         Ok(draft.finish())
     }
@@ -134,6 +143,16 @@ impl Tree {
                 keys.put("scheduler", scheduler);
                 Ok(())
             }
+            qdisc::Kind::Mq => match self.only_child(qdisc.handle) {
+                Some(child) => self.put(child, exact, keys),
+                None => {
+                    keys.notes.push("The only transmit queue has `pfifo_fast`, the kernel's default; many systems have another (net.core.default_qdisc).".into());
+                    keys.put("queue", text(USUAL_LIMIT));
+                    keys.put("scheduler", text("pfifo_fast"));
+                    keys.nothing_waits("mq");
+                    Ok(())
+                }
+            },
             qdisc::Kind::Managed(managed) => {
                 if managed.has_bands() {
                     keys.put("queue", text(USUAL_LIMIT));
@@ -158,7 +177,7 @@ impl Tree {
             | qdisc::Kind::Drr
             | qdisc::Kind::Qfq => {
                 let scheduler = self.classful(qdisc, &mut keys.notes)?;
-                keys.put("overhead", text("frame"));
+                keys.put("overhead", self.overhead(qdisc)?);
                 if !keys.keys.iter().any(|(key, _)| *key == "queue") {
                     keys.keys.push(("queue", text(USUAL_LIMIT)));
                 }
@@ -184,6 +203,10 @@ impl Tree {
                 }
                 self.tbf(keys, qdisc.handle, self.only_child(qdisc.handle), notes)
             }
+            _ if self.overhead(qdisc)? != text("frame") => Err(Problem::new(
+                "`overhead` or `linklayer` of classes inside another discipline",
+            )
+            .help("the overhead applies to the whole link: set it on classes of the root, or as its `stab`")),
             _ => self.classful(qdisc, notes),
         }
     }
@@ -377,7 +400,7 @@ impl Tree {
     }
 
     /// The classes of a qdisc, each after its parent; those of HPD by number.
-    fn in_order(&self, qdisc: &Qdisc) -> Vec<&Class> {
+    pub(super) fn in_order(&self, qdisc: &Qdisc) -> Vec<&Class> {
         let mut all: Vec<&Class> =
             self.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle).collect();
         if let qdisc::Kind::Hpd(_) = qdisc.kind {
@@ -405,7 +428,7 @@ impl Tree {
         }
         match class.kind.of {
             class::Of::Hfsc => add(&hfsc::as_written(keys), table),
-            _ => add(keys, table),
+            _ => add(&bucket_keys(keys), table),
         }
         match (rate, &qdisc.kind) {
             (Some(rate), qdisc::Kind::Htb(qdisc::Htb { rate_to_quantum, .. }))

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::command::{Body, Command, Parent};
 use super::filter::Filter;
+use super::stab::Stab;
 use super::unit::size_of;
 use super::{Handle, class, qdisc};
 use crate::netem::Verb;
@@ -30,6 +31,8 @@ pub(super) struct Qdisc {
     /// The class that contains it; `None` for the root.
     pub(super) parent: Option<Handle>,
     pub(super) kind: qdisc::Kind,
+    /// What a packet counts, for a root.
+    pub(super) stab: Option<Stab>,
     pub(super) span: Range<usize>,
 }
 
@@ -157,6 +160,17 @@ impl Tree {
             };
         }
         let Some(kind) = kind else { return Ok(None) };
+        let in_mq =
+            parent.and_then(|class| self.qdisc(class)).is_some_and(|qdisc| qdisc.kind == qdisc::Kind::Mq);
+        if let (qdisc::Kind::Mq, Some(class)) = (kind, parent) {
+            return Err(Problem::new(format!("`mq` in {class}"))
+                .help("it is for the root: it stands for the transmit queues of a device"));
+        }
+        if let (Some(stab), Some(parent), false) = (&command.stab, parent, in_mq) {
+            return Err(Problem::new(format!("`stab` of a discipline in {parent}"))
+                .at(&stab.span)
+                .help("put it on the discipline at the root: the kernel takes it there only, and it counts for all disciplines inside"));
+        }
         let handle = command.handle.map(Handle::qdisc).filter(|handle| handle.major > 0);
         if let Some(index) = before {
             let there = &mut self.qdiscs[index];
@@ -201,6 +215,8 @@ impl Tree {
                         }
                         _ => kind.clone(),
                     };
+                    // The kernel keeps no size table that a change does not name.
+                    there.stab = command.stab.clone();
                     let handle = there.handle;
                     self.remove_bands(handle);
                     return Ok(None);
@@ -222,7 +238,8 @@ impl Tree {
             return Err(Problem::new(format!("disciplines nested {} deep", MOST_NESTED + 1))
                 .help(format!("at most {MOST_NESTED}")));
         }
-        self.qdiscs.push(Qdisc { handle, parent, kind: kind.clone(), span: command.span.clone() });
+        let (kind, stab, span) = (kind.clone(), command.stab.clone(), command.span.clone());
+        self.qdiscs.push(Qdisc { handle, parent, kind, stab, span });
         Ok(None)
     }
 
@@ -234,6 +251,12 @@ impl Tree {
         match &qdisc.kind {
             // Their only class has several names.
             qdisc::Kind::Tbf(_) | qdisc::Kind::Netem(_) => Ok(Handle { minor: 1, ..class }),
+            qdisc::Kind::Mq if class.minor == 1 => Ok(class),
+            qdisc::Kind::Mq => {
+                Err(Problem::new(format!("there is no class {class}: a link has one transmit queue"))
+                    .also(&qdisc.span, "put there")
+                    .help(format!("its discipline is that of {}", Handle { minor: 1, ..class })))
+            }
             kind if kind.bands().is_some() => no_band(qdisc, class).map_or(Ok(class), Err),
             _ if self.classes.iter().any(|known| known.id == class) => {
                 if self.below(class).next().is_some() {
@@ -471,8 +494,13 @@ impl Tree {
                 .map(|qdisc| qdisc.handle)
                 .ok_or_else(|| self.no_qdisc(Handle { major: 1, minor: 0 }))?,
         };
-        if self.qdisc(parent).is_none() {
-            return Err(self.no_qdisc(parent));
+        match self.qdisc(parent) {
+            None => return Err(self.no_qdisc(parent)),
+            Some(qdisc) if qdisc.kind == qdisc::Kind::Mq => {
+                return Err(Problem::new("a filter of `mq`, which has none")
+                    .help(format!("filter in the discipline of {}", Handle { minor: 1, ..parent })));
+            }
+            Some(_) => {}
         }
         if parent.minor > 0 && !self.classes.iter().any(|class| class.id == parent) {
             return Err(self.no_class(parent));

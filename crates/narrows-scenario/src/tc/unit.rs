@@ -155,6 +155,22 @@ pub(super) const fn whole<const LOW: i64, const HIGH: i64>() -> Unit {
     }
 }
 
+/// A value and a mask of one byte each, after a slash.
+pub(super) const SELECTOR: Unit = Unit {
+    what: "a value and a mask",
+    read: |word, _| {
+        let Some((value, mask)) = word.text.split_once('/') else {
+            return Err(word
+                .problem(format!("{} has no mask", Found(word.text)))
+                .help("a value and a mask of the code point and the ECN bits, such as 0x1/0x3"));
+        };
+        let byte = |text| Ok(units::integer(word.part(text), "a number", 0, 255)? as u8);
+        let (value, mask): (u8, u8) = (byte(value)?, byte(mask)?);
+        Ok(Read::plain(text(format!("{value:#04x}/{mask:#04x}"))))
+    },
+    show: shown_as_is,
+};
+
 /// A number of 1/1024 parts.
 pub(super) const SHARE_OF_1024: Unit = Unit {
     read: |word, option| {

@@ -140,7 +140,14 @@ const TYPES: &[Type] = &[
 
 const BOUND_HELP: &str = "or a bound, like \"13 packets\" or \"64kB\"";
 pub(crate) const BOUND: Or<ByHand<Bound>> = Or("default", PACKETS_OR_BYTES);
-const DROP: Choice<DropAt> =
+/// A queue of a class or of flows.
+pub(crate) const QUEUE: ByHand<Queue> = ByHand {
+    words: || "as [`queue`](#queue)".into(),
+    schema: Queue::schema,
+    read: Queue::read,
+    write: |queue| Some(queue.value()),
+};
+pub(crate) const DROP: Choice<DropAt> =
     Choice { what: "place to drop", choices: &[("tail", DropAt::Tail), ("head", DropAt::Head)] };
 
 impl Keyed for Queue {

@@ -24,6 +24,7 @@ mod own;
 mod plan;
 mod plugin;
 mod rows;
+mod sfq;
 mod shape;
 mod tbf;
 mod tree;

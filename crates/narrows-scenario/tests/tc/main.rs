@@ -6,6 +6,7 @@ mod hfsc;
 mod managed;
 mod on_link;
 mod show;
+mod stab;
 mod turns;
 
 use std::path::Path;
@@ -221,7 +222,7 @@ fn what_is_passed_over_is_said() {
     };
     for (text, word) in [
         ("sfq perturb 10", "`perturb`"),
-        ("sfq depth 20", "`depth`"),
+        ("sfq flows 20", "`flows`"),
         ("fq_codel memory_limit 32Mb", "`memory_limit`"),
         ("fq_codel drop_batch 8", "`drop_batch`"),
         ("fq_pie memory_limit 32Mb", "`memory_limit`"),
@@ -600,10 +601,16 @@ fn what_is_not_understood_is_said_with_its_place() {
             &["did you mean `rate`?"],
         ),
         (
-            "tc qdisc add dev eth0 root tbf rate 1mbit burst 100 latency 1ms\n",
-            "a burst of 100 bytes is less than one packet of 1500 bytes, which could never go",
+            "tc qdisc add dev eth0 root tbf rate 1mbit burst 1000 latency 1ms peakrate 2mbit mtu 1500\n",
+            "a burst of 1000 bytes is less than the peak rate's `mtu` of 1500 bytes",
             "burst",
-            &[],
+            &["choose an `mtu` of that"],
+        ),
+        (
+            "tc qdisc add dev eth0 root multiq\n",
+            "unknown queueing discipline `multiq`",
+            "multiq",
+            &["one transmit queue"],
         ),
         (
             "tc qdisc add dev eth0 root sfb limit 1\n",
@@ -640,12 +647,6 @@ fn what_is_not_understood_is_said_with_its_place() {
             "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n",
             "the class 1:10 already exists",
             "tc class",
-            &[],
-        ),
-        (
-            "tc class add dev eth0 parent 1: classid 1:20 htb rate 2mbit ceil 1mbit\n",
-            "`ceil` is 1mbit, below `rate`, which is 2mbit",
-            "ceil",
             &[],
         ),
         (
@@ -827,4 +828,64 @@ fn a_probability_of_one_is_always() {
     let script = Script::parse(text, "x.sh").unwrap();
     assert!(script.scenario_text(false).unwrap().contains("probability = \"100%\""));
     assert!(script.devices(false).is_ok());
+}
+
+/// tc-tbf(8): what is longer than the bucket never goes. HTB: the ceiling is what counts.
+#[test]
+fn a_small_bucket_and_a_low_ceiling_are_as_in_the_kernel() {
+    let text = "tc qdisc add dev eth0 root tbf rate 1mbit burst 1000 latency 10ms\n";
+    assert_eq!(
+        keys(text)[1],
+        "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1000 bytes\", latency = \"10ms\", mtu = \"1000 bytes\" }"
+    );
+    let notes =
+        |text: &str| Script::parse(text, "x.sh").unwrap().devices(false).unwrap()[0].egress.notes.clone();
+    assert_eq!(
+        notes(text),
+        ["Frames of more than 1000 bytes are dropped, as in the kernel: they never fit into the bucket."]
+    );
+    assert!(notes(&text.replace("1000", "1514")).is_empty());
+    let htb = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit ceil 1mbit\n";
+    assert!(keys(htb).iter().any(|key| key.contains("rate = \"2mbit\", ceil = \"1mbit\"")));
+    let explained = Script::parse(htb, "x.sh").unwrap().explain();
+    assert!(
+        format!("{explained:?}").contains("Up to 1mbit: `ceil` is below the rate of 2mbit"),
+        "{explained:?}"
+    );
+}
+
+/// A link has one transmit queue: what `mq` has in its first class is its discipline.
+#[test]
+fn the_first_queue_of_mq_is_the_links() {
+    let mq = "tc qdisc add dev eth0 root handle 1: mq\n";
+    let inside = format!(
+        "{mq}tc qdisc add dev eth0 parent 1:1 handle 10: stab overhead 4 tbf rate 1mbit burst 5kb limit 9kb\n"
+    );
+    assert_eq!(
+        keys(&inside),
+        [
+            "link.up.overhead={ base = \"frame\", bytes = 4 }",
+            "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"5120 bytes\", bound = \"9216 bytes\" }",
+        ]
+    );
+    assert_eq!(keys(mq), ["link.up.queue=\"1000 packets\"", "link.up.scheduler=\"pfifo_fast\""]);
+    fails(
+        &format!("{mq}tc qdisc add dev eth0 parent 1:2 sfq\n"),
+        "there is no class 1:2: a link has one transmit queue",
+        "tc qdisc",
+        &["that of 1:1"],
+    );
+    fails(
+        &format!("{mq}tc filter add dev eth0 parent 1: matchall flowid 1:1\n"),
+        "a filter of `mq`, which has none",
+        "tc filter",
+        &["in the discipline of 1:1"],
+    );
+    fails(
+        "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 mq\n",
+        "`mq` in 1:1",
+        "tc qdisc",
+        &["for the root"],
+    );
 }

@@ -70,21 +70,72 @@ fn pie_is_the_kernels() {
         let text = format!("tc qdisc add dev eth0 root {name} limit 0p\n");
         fails(&text, "found `0`, expected a limit", "0p", &["1 to"]);
     }
-    fails(
-        "tc qdisc add dev eth0 root fq_pie bytemode",
-        "`bytemode` is not an option of `fq_pie`",
-        "bytemode",
-        &["`ecn_prob`"],
+    assert!(of("pie bytemode dq_rate_estimator").contains("byte-mode = true, departure-rate = true"));
+    assert!(
+        of("fq_pie nobytemode no_dq_rate_estimator").contains("byte-mode = false, departure-rate = false")
     );
 }
 
 #[test]
 fn a_full_sfq_drops_where_the_kernel_does() {
+    let of = |words: &str| keys(&format!("tc qdisc add dev eth0 root sfq {words}")).remove(0);
+    let key = |words: &str| format!("link.up.scheduler={{ type = \"sfq\", {words} }}");
+    assert_eq!(of("limit 60 headdrop"), key("bound = \"60 packets\", drop = \"head\""));
+    // A flow has 127 packets at most, whatever the limit.
+    assert_eq!(
+        of("limit 500 divisor 64"),
+        key("bound = \"500 packets\", flows = 64, flow-limit = \"127 packets\"")
+    );
+    assert_eq!(of("limit 500 depth 300"), key("bound = \"500 packets\", flow-limit = \"127 packets\""));
+    assert_eq!(of("depth 20"), key("flow-limit = \"20 packets\", bound = \"127 packets\""));
+}
+
+/// tc's thresholds: a quarter of the limit and a third of that; the weight is that of `ewma 4` for 8 + 1 packets above 8.
+#[test]
+fn red_in_the_flows_of_sfq() {
+    let of = |words: &str| keys(&format!("tc qdisc add dev eth0 root sfq {words}")).remove(0);
+    assert_eq!(
+        of("limit 100 redflowlimit 96000 ecn"),
+        "link.up.scheduler={ type = \"sfq\", bound = \"100 packets\", flow-queue = { type = \"red\", probability = 0.02, \
+         ecn = true, min = \"8000 bytes\", max = \"24000 bytes\", typical-packet = \"1000 bytes\", \
+         longest-packet = \"1000 bytes\", weight = 0.125, restart = true } }"
+    );
+    assert!(
+        of("redflowlimit 96000 min 9000 max 30000 probability 0.1 harddrop").contains("probability = 0.1")
+    );
+    for (words, title, at) in [
+        ("min 9000", "`sfq` without `redflowlimit`", "sfq"),
+        ("redflowlimit 9000 headdrop", "both `headdrop` and `redflowlimit`", "headdrop"),
+        ("redflowlimit 9000 max 9001", "`max`, 9001 bytes, is above `redflowlimit`, 9000 bytes", "max"),
+    ] {
+        fails(&format!("tc qdisc add dev eth0 root sfq {words}"), title, at, &[]);
+    }
+}
+
+/// The thresholds that tc computes, and what CoDel takes in the kernel.
+#[test]
+fn thresholds_that_are_not_said_and_those_of_codel() {
+    let of = |words: &str| keys(&format!("tc qdisc add dev eth0 root {words}")).remove(0);
+    for (words, thresholds) in [
+        ("limit 240000 avpkt 1000", "min = \"20000 bytes\", max = \"60000 bytes\""),
+        ("limit 240000 min 10000 avpkt 1000", "min = \"10000 bytes\", max = \"30000 bytes\""),
+        ("limit 240000 max 45000 avpkt 1000", "max = \"45000 bytes\", min = \"15000 bytes\""),
+    ] {
+        let red = of(&format!("red {words}"));
+        let parts: Vec<&str> = thresholds.split(", ").collect();
+        assert!(parts.iter().all(|part| red.contains(part)), "{red}");
+    }
+    fails("tc qdisc add dev eth0 root red limit 9000", "`red` without `avpkt`", "red", &["as in:"]);
+    fails("tc qdisc add dev eth0 root red avpkt 1000", "`red` without `limit`", "red", &["as in:"]);
+    assert!(of("codel target 20ms interval 20ms ce_threshold 1ms").contains("ce-threshold = \"1ms\""));
+    assert!(
+        of("fq_codel ce_threshold 500us ce_threshold_selector 1/0x3").contains("ce-match = \"0x01/0x03\"")
+    );
     fails(
-        "tc qdisc add dev eth0 root sfq limit 60 headdrop",
-        "`headdrop` of `sfq` is not supported in a script",
-        "headdrop",
-        &["queue = { drop = \"head\" }"],
+        "tc qdisc add dev eth0 root fq_codel ce_threshold_selector 1",
+        "`1` has no mask",
+        "1",
+        &["0x1/0x3"],
     );
 }
 
@@ -170,14 +221,29 @@ fn dualpi2_is_as_tc_has_it() {
         all[0].clone()
     };
     let key = |words: &str| format!("link.up.queue={{ type = \"dualpi2\", {words} }}");
-    let usual = "bound = \"10000 packets\", step = \"1ms\", step-min-backlog = \"0 packets\", weights = { low = 90, classic = 10 }";
+    let usual = "bound = \"10000 packets\", step = \"1ms\", weights = { low = 90, classic = 10 }, step-min-backlog = \"0 packets\"";
     assert_eq!(of(""), key(usual));
-    assert_eq!(of("l4s_ect drop_on_overload drop_dequeue split_gso memlimit 90000"), key(usual));
+    assert_eq!(
+        of("l4s_ect drop_on_overload drop_dequeue split_gso memlimit 90000000"),
+        key(&usual.replace("step-min", "any-ect = false, overflow = false, on-arrival = false, step-min"))
+    );
+    assert_eq!(
+        of("any_ect overflow drop_enqueue step_thresh 5p classic_protection 0"),
+        key(
+            "bound = \"10000 packets\", step = \"5 packets\", weights = { low = 100, classic = 0 }, any-ect = true, \
+             overflow = true, on-arrival = true, step-min-backlog = \"0 packets\""
+        )
+    );
+    // Of the two limits the one that holds fewer packets of 1500 bytes; 0 packets are tc's default.
+    assert!(of("limit 100 memlimit 90000").contains("bound = \"90000 bytes\""));
+    assert!(of("limit 60 memlimit 90000").contains("bound = \"60 packets\""));
+    assert!(of("step_thresh 0pkts").contains("step = \"1ms\""));
+    assert!(of("step_thresh 0").contains("step = \"0s\""), "{}", of("step_thresh 0"));
     assert_eq!(
         of("limit 500p target 20ms tupdate 10ms alpha 0.16 beta 3.2 coupling_factor 3 step_thresh 800us \
             min_qlen_step 2 classic_protection 25%"),
         key("bound = \"500 packets\", coupling = 3, target = \"20ms\", update = \"10ms\", alpha = 0.15625, \
-            beta = 3.19921875, step = \"800us\", step-min-backlog = \"2 packets\", weights = { low = 75, classic = 25 }")
+            beta = 3.19921875, step = \"800us\", step-min-arrival = \"2 packets\", weights = { low = 75, classic = 25 }, step-min-backlog = \"0 packets\"")
     );
     // tc says: target=16.7ms tupdate=16.7ms alpha=0.166660 beta=3.000000, of which 42 and 768 256ths are left.
     let by_round_trip = usual.replace(
@@ -187,9 +253,7 @@ fn dualpi2_is_as_tc_has_it() {
     assert_eq!(of("max_rtt 100ms"), key(&by_round_trip));
     assert_eq!(of("target 1ms max_rtt 100ms typical_rtt 16666us"), key(&by_round_trip));
     for (words, title, at, says) in [
-        ("step_thresh 5p", "a step in packets", "5p", "say a time"),
-        ("overflow", "`overflow` is not understood", "overflow", "drop packets"),
-        ("classic_protection 0", "`0` is not a share of the link", "0\n", "from 1% to 99%"),
+        ("classic_protection 101", "`101` is not a share of the link", "101\n", "from 0% to 100%"),
         ("tupdate 100us", "`tupdate` is 100us", "tupdate", "from 1ms"),
         ("alpha 0.005", "`0.005` is not a gain in hertz", "0.005", "from 0.01"),
         ("typical_rtt 2ms max_rtt 1ms", "`typical_rtt` is above `max_rtt`", "max_rtt", ""),

@@ -229,3 +229,32 @@ fn an_arrival_at_an_empty_queue_ends_dropping() {
         (false, late + queue.policy.config.interval)
     );
 }
+
+/// Packets that have waited for more than 10 ms are marked, whatever the control law says, if they can be and are selected.
+#[test]
+fn late_packets_are_marked() {
+    for (ce_match, expected) in [(None, [true, true, false]), (Some((1, 3)), [true, false, false])] {
+        let config = CodelConfig {
+            ce_threshold: Some(Duration::from_millis(10)),
+            ce_match,
+            ecn: false,
+            ..CodelConfig::default()
+        };
+        let mut managed = Managed::new(Codel::new(config));
+        for ecn in [1, 2, 0] {
+            managed.enqueue(Time::ZERO, 1000, ecn);
+            managed.enqueue(Time::ZERO, 1000, ecn);
+        }
+        for (pair, marked) in expected.into_iter().enumerate() {
+            let number = 2 * pair as u64;
+            let ten = Time::from_nanos(10_000_000);
+            // The queue is emptied in pairs, of which the first has waited for no more than the threshold.
+            if pair == 0 {
+                assert_eq!(managed.dequeue(ten), [Fate::Sent(number, false)]);
+            } else {
+                managed.dequeue(Time::from_nanos(10_000_001));
+            }
+            assert_eq!(managed.dequeue(Time::from_nanos(10_000_001)), [Fate::Sent(number + 1, marked)]);
+        }
+    }
+}

@@ -19,18 +19,21 @@ enum Seen {
 struct Bench {
     queue: DualPi2,
     stand: Stand,
+    /// The code points with which packets arrived, by number.
+    arrived: Vec<u8>,
 }
 
 impl Bench {
     fn new(config: DualPi2Config, bound: Bound) -> Self {
         let mut queue = DualPi2::new(config, bound);
         queue.advance(Time::ZERO);
-        Self { queue, stand: Stand::new(Seed(1)) }
+        Self { queue, stand: Stand::new(Seed(1)), arrived: Vec::new() }
     }
 
     fn enqueue(&mut self, now: u64, length: u32, ecn: u8) {
         let key = FlowKey { traffic_class: ecn, ..FlowKey::default() };
         let packet = self.stand.insert(Time::from_nanos(now), key, length);
+        self.arrived.push(ecn);
         self.queue.enqueue(Time::from_nanos(now), packet, &mut self.stand.context());
     }
 
@@ -47,8 +50,9 @@ impl Bench {
         let mut seen = self.take_drops();
         let answer = self.queue.dequeue(Time::from_nanos(now), &mut self.stand.context());
         seen.extend(self.take_drops());
-        let marked = self.stand.marked() > 0;
         if let Dequeue::Packet(packet) = answer {
+            let ecn = self.stand.pool().get(packet).key.ecn();
+            let marked = ecn != self.arrived[self.number(packet) as usize];
             seen.push(Seen::Sent(self.number(packet), marked));
             self.stand.remove(packet);
         }
@@ -68,6 +72,8 @@ struct Model {
     cq: VecDeque<Stored>,
     lcount: f64,
     ccount: f64,
+    /// Of the native marking, where p′ acts on arrival.
+    ncount: f64,
     credit: i64,
     p: f64,
     prevq: f64,
@@ -83,6 +89,10 @@ struct Stored {
     at: u64,
     length: u32,
     ecn: u8,
+    /// Packets in its queue when it arrived.
+    found: u64,
+    /// Whether it was marked on arrival.
+    marked: bool,
 }
 
 fn recur(count: &mut f64, likelihood: f64) -> bool {
@@ -103,6 +113,7 @@ impl Model {
             cq: VecDeque::new(),
             lcount: 0.0,
             ccount: 0.0,
+            ncount: 0.0,
             credit: 0,
             p: 0.0,
             prevq: 0.0,
@@ -120,7 +131,8 @@ impl Model {
             let curq = time(&self.cq).max(time(&self.lq)) as f64 / 1e9;
             let target = self.config.target.nanos() as f64 / 1e9;
             let step = self.config.alpha * (curq - target) + self.config.beta * (curq - self.prevq);
-            self.p = (self.p + step).clamp(0.0, 1.0);
+            let most = if self.config.overflow { (1.0 / self.config.coupling).min(1.0) } else { 1.0 };
+            self.p = (self.p + step).clamp(0.0, most);
             self.prevq = curq;
             self.next_update += self.config.update.nanos();
         }
@@ -129,22 +141,44 @@ impl Model {
 
     fn enqueue(&mut self, now: u64, length: u32, ecn: u8) {
         self.run_to(now);
-        let packet = Stored { number: self.arrived, at: now, length, ecn };
+        let low = ecn % 2 == 1 || ecn == CLASSIC && self.config.any_ect;
+        let found = if low { self.lq.len() } else { self.cq.len() } as u64;
+        let mut packet = Stored { number: self.arrived, at: now, length, ecn, found, marked: false };
         self.arrived += 1;
         if self.lq.len() + self.cq.len() == self.limit {
-            self.overflowed.push(Seen::Dropped(packet.number));
-        } else if ecn % 2 == 1 {
-            self.lq.push_back(packet);
-        } else {
-            self.cq.push_back(packet);
+            return self.overflowed.push(Seen::Dropped(packet.number));
         }
+        if self.config.on_arrival {
+            match self.verdict(low, ecn, 0.0) {
+                None => return self.overflowed.push(Seen::Dropped(packet.number)),
+                Some(marked) => packet.marked = marked,
+            }
+        }
+        if low { &mut self.lq } else { &mut self.cq }.push_back(packet);
+    }
+
+    /// Whether p′ marks a packet; `None` where it drops it.
+    fn verdict(&mut self, low: bool, ecn: u8, native: f64) -> Option<bool> {
+        let p_cl = (self.config.coupling * self.p).min(1.0);
+        let p_c = self.p * self.p;
+        let p_cmax = (1.0 / (self.config.coupling * self.config.coupling)).min(1.0);
+        if low && (p_cl < 1.0 || self.config.overflow) {
+            return Some(recur(&mut self.lcount, if native > p_cl { native } else { p_cl }));
+        }
+        if low {
+            return if recur(&mut self.lcount, p_c) { None } else { Some(recur(&mut self.lcount, p_cl)) };
+        }
+        if !recur(&mut self.ccount, p_c) {
+            return Some(false);
+        }
+        if ecn == 0 || p_c >= p_cmax && !self.config.overflow { None } else { Some(true) }
     }
 
     /// Whether it is L's turn, and what a packet sent adds to the credit.
     fn scheduler_chooses_lq(&mut self) -> (bool, i64) {
         match (self.lq.front(), self.cq.front(), self.config.sharing) {
             (Some(l), Some(c), Sharing::Weighted { low, classic }) => {
-                let to_lq = self.credit <= 0;
+                let to_lq = self.credit <= 0 && low > 0;
                 let cost = match to_lq {
                     true => i64::from(l.length) * i64::from(classic),
                     false => -i64::from(c.length) * i64::from(low),
@@ -164,38 +198,20 @@ impl Model {
     fn dequeue(&mut self, now: u64) -> Vec<Seen> {
         self.run_to(now);
         let mut seen = core::mem::take(&mut self.overflowed);
-        let (p_cl, p_c) = ((self.config.coupling * self.p).min(1.0), self.p * self.p);
-        let p_cmax = (1.0 / (self.config.coupling * self.config.coupling)).min(1.0);
         while self.lq.len() + self.cq.len() > 0 {
-            let mut marked = false;
-            let packet;
             let (to_lq, cost) = self.scheduler_chooses_lq();
-            if to_lq {
-                packet = self.lq.pop_front().unwrap();
-                if p_cl < 1.0 {
-                    let native = if self.lq.len() as u64 >= self.config.least {
-                        self.laqm(now - packet.at)
-                    } else {
-                        0.0
-                    };
-                    marked = recur(&mut self.lcount, if native > p_cl { native } else { p_cl });
-                } else {
-                    if recur(&mut self.lcount, p_c) {
-                        seen.push(Seen::Dropped(packet.number));
-                        continue;
-                    }
-                    marked = recur(&mut self.lcount, p_cl);
-                }
-            } else {
-                packet = self.cq.pop_front().unwrap();
-                if recur(&mut self.ccount, p_c) {
-                    if packet.ecn == 0 || p_c >= p_cmax {
-                        seen.push(Seen::Dropped(packet.number));
-                        continue;
-                    }
-                    marked = true;
-                }
-            }
+            let packet = if to_lq { self.lq.pop_front() } else { self.cq.pop_front() }.unwrap();
+            let behind = self.lq.len() as u64;
+            let may = behind >= self.config.least && packet.found >= self.config.least_on_arrival;
+            let native = if to_lq && may { self.laqm(now - packet.at, behind) } else { 0.0 };
+            let verdict = match self.config.on_arrival {
+                true => Some(packet.marked || to_lq && recur(&mut self.ncount, native)),
+                false => self.verdict(to_lq, packet.ecn, native),
+            };
+            let Some(mut marked) = verdict else {
+                seen.push(Seen::Dropped(packet.number));
+                continue;
+            };
             // A mark on what has one already changes nothing.
             marked &= packet.ecn != FlowKey::CONGESTION_EXPERIENCED;
             self.credit += cost;
@@ -205,10 +221,11 @@ impl Model {
         seen
     }
 
-    fn laqm(&self, qdelay: u64) -> f64 {
+    fn laqm(&self, qdelay: u64, behind: u64) -> f64 {
         let (min, max) = match self.config.low_latency {
             LowLatency::Step(at) => (at.nanos(), at.nanos()),
             LowLatency::Ramp { from, to } => (from.nanos(), to.nanos()),
+            LowLatency::Backlog(most) => return if behind > most { 1.0 } else { 0.0 },
         };
         if qdelay >= max {
             1.0
@@ -270,7 +287,7 @@ fn compare(steps: &[Step], config: DualPi2Config) -> (usize, usize, f64) {
         let queue = &tested.queue;
         assert_eq!(queue.base.to_bits(), model.p.to_bits(), "at {now}");
         assert_eq!((queue.old_delay.seconds(), queue.credit), (model.prevq, model.credit));
-        assert_eq!((queue.low.sum, queue.classic.sum), (model.lcount, model.ccount));
+        assert_eq!((queue.low.sum.0, queue.classic.sum.0), (model.lcount, model.ccount));
         most = most.max(queue.base);
     }
     (dropped, marked, most)
@@ -278,7 +295,8 @@ fn compare(steps: &[Step], config: DualPi2Config) -> (usize, usize, f64) {
 
 fn sharing() -> impl Strategy<Value = Sharing> {
     prop_oneof![
-        (1u16..20, 1u16..20).prop_map(|(low, classic)| Sharing::Weighted { low, classic }),
+        (0u16..20, 1u16..20).prop_map(|(low, classic)| Sharing::Weighted { low, classic }),
+        Just(Sharing::Weighted { low: 1, classic: 0 }),
         (0u64..50).prop_map(|millis| Sharing::TimeShifted(Duration::from_millis(millis))),
     ]
 }
@@ -293,7 +311,9 @@ proptest! {
         update in 1u64..20,
         target in 1u64..30,
         sharing in sharing(),
-        step in any::<bool>(),
+        step in 0u8..3,
+        (any_ect, overflow, on_arrival) in any::<(bool, bool, bool)>(),
+        least_on_arrival in 0u64..4,
         coupling in prop_oneof![Just(0.5), (1u32..5).prop_map(f64::from)],
     ) {
         let mut config = DualPi2Config {
@@ -301,10 +321,16 @@ proptest! {
             target: Duration::from_millis(target),
             coupling,
             sharing,
+            any_ect,
+            overflow,
+            on_arrival,
+            least_on_arrival,
             ..DualPi2Config::default()
         };
-        if step {
-            config.low_latency = LowLatency::Step(Duration::from_millis(1));
+        match step {
+            0 => {}
+            1 => config.low_latency = LowLatency::Step(Duration::from_millis(1)),
+            _ => config.low_latency = LowLatency::Backlog(5),
         }
         compare(&steps, config);
     }
@@ -336,7 +362,7 @@ fn with_a_weak_coupling_the_classic_queue_is_overloaded_when_its_own_probability
     let config = DualPi2Config { coupling: 0.5, ..DualPi2Config::default() };
     for (base, seen) in [(1.0, [1, 0]), (0.999, [0, 1])] {
         let mut bench = Bench::new(config, Bound::Packets(10));
-        (bench.queue.base, bench.queue.classic.sum) = (base, 0.5);
+        (bench.queue.base, bench.queue.classic.sum) = (base, Sum(0.5));
         bench.enqueue(0, 1000, CLASSIC);
         let fates = bench.dequeue(0);
         let dropped = fates.contains(&Seen::Dropped(0));
@@ -480,4 +506,61 @@ fn a_queue_is_handed_over_in_order_of_arrival() {
         order.push(stand.pool().get(packet).id.number());
     }
     assert_eq!(order, [0, 1, 3, 2, 4, 5]);
+}
+
+/// Linux's `overflow`: p′ stops at 1/k, where L marks all it sends and C a quarter; nothing that can be marked is dropped.
+#[test]
+fn without_drops_on_overload_capable_packets_are_marked() {
+    let config = DualPi2Config { overflow: true, ..DualPi2Config::default() };
+    let mut bench = Bench::new(config, Bound::Packets(10));
+    bench.queue.update(Duration::from_secs(100));
+    assert_eq!(bench.queue.base, 0.5);
+    let mut marked = [0; 2];
+    for number in 0..2_000 {
+        bench.enqueue(0, 1000, [LOW, CLASSIC][number % 2]);
+        match bench.dequeue(0)[..] {
+            [Seen::Sent(_, mark)] => marked[number % 2] += u32::from(mark),
+            ref other => panic!("{other:?}"),
+        }
+    }
+    // The sum is 1 with the first packet of L, and exceeds it with the next.
+    assert_eq!(marked, [999, 249]);
+}
+
+/// Of ten packets that arrive at once, those that found three others are judged by the step, and of these those with more
+/// than two behind them are marked.
+#[test]
+fn a_step_in_packets_counts_what_is_behind() {
+    let step = DualPi2Config {
+        low_latency: LowLatency::Backlog(2),
+        least_on_arrival: 3,
+        least: 0,
+        ..DualPi2Config::default()
+    };
+    let mut bench = Bench::new(step, Bound::Packets(100));
+    bench.queue.low.sum = Sum(0.5);
+    (0..10).for_each(|_| bench.enqueue(0, 1000, LOW));
+    let marked: Vec<u64> = (0..10)
+        .filter_map(|_| match bench.dequeue(0)[..] {
+            [Seen::Sent(number, true)] => Some(number),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(marked, [3, 4, 5, 6]);
+    assert!(bench.queue.found.is_empty());
+}
+
+/// A share of nothing: the one queue is served while the other is empty only.
+#[test]
+fn a_queue_without_a_share_waits_for_the_other() {
+    for (low, classic, first) in [(100, 0, LOW), (0, 100, NOT_CAPABLE)] {
+        let sharing = Sharing::Weighted { low, classic };
+        let mut bench =
+            Bench::new(DualPi2Config { sharing, ..DualPi2Config::default() }, Bound::Packets(100));
+        (0..20).for_each(|number| bench.enqueue(0, 1000, [LOW, NOT_CAPABLE][number % 2]));
+        for turn in 0..20 {
+            let [Seen::Sent(number, _)] = bench.dequeue(0)[..] else { panic!("it sends one") };
+            assert_eq!(bench.arrived[number as usize] == first, turn < 10);
+        }
+    }
 }

@@ -281,7 +281,7 @@ fn drops_come_at_even_distances() {
     let mut distance = 0;
     while distances.len() < DROPS as usize {
         distance += 1;
-        if !pie.lets_in(random.uniform()) {
+        if !pie.lets_in(pie.probability, random.uniform()) {
             distances.push(core::mem::take(&mut distance));
         }
     }
@@ -364,4 +364,14 @@ fn what_was_missed_is_made_up_for_in_bounded_time() {
 #[test]
 fn a_queue_has_40_bytes_of_its_own() {
     assert_eq!(size_of::<Pie>(), 40);
+}
+
+/// Packets of a quarter of the mean are dropped with a quarter of the probability; longer ones with all of it.
+#[test]
+fn in_byte_mode_short_packets_are_dropped_less() {
+    let config = PieConfig { byte_mode: true, mean_packet: Bytes::new(1000), ..PieConfig::default() };
+    let mut pie = Pie::new(config);
+    pie.probability = 0.4;
+    assert_eq!([250, 1000, 1500].map(|length| pie.probability_of(length)), [0.1, 0.4, 0.4]);
+    assert!(!pie.lets_in(0.1, 0.09) && pie.lets_in(0.1, 0.11));
 }

@@ -297,3 +297,14 @@ fn adaptive_red_moves_its_probability() {
     assert!(at(half(1_000_000), 2) < 0.01, "the average settles below a hundredth, at once");
     assert!(at(half(1_000_000), 2) > 0.008);
 }
+
+/// Linux's SFQ: a flow that was empty has no past.
+#[test]
+fn an_empty_queue_may_start_anew() {
+    for (restart, average) in [(false, 10.0), (true, 0.0)] {
+        let mut policy = red(RedConfig { restart, ..RedConfig::default() });
+        policy.average = 10.0;
+        policy.observe(Time::ZERO, Waiting::default());
+        assert!((policy.average() - average).abs() < 0.1);
+    }
+}

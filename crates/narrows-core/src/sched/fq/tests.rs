@@ -1,4 +1,5 @@
 use super::*;
+use crate::aqm::Pie;
 use crate::classify::Identity;
 use crate::queue::Queue;
 use crate::random::Seed;

@@ -50,9 +50,6 @@ impl Class {
             return Err(ShapingFault::NoQuantum);
         }
         let (assured, ceiling) = (Bucket::new(rate, burst)?, Bucket::new(ceil, cburst)?);
-        if ceil < rate {
-            return Err(ShapingFault::CeilingBelowRate { rate, ceiling: ceil });
-        }
         let (mut level, mut rank) = (LEVELS as u8 - 1, 0);
         if let Some(parent) = parent {
             if parent >= place {

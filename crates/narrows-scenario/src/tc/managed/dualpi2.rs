@@ -1,9 +1,10 @@
 //! `dualpi2 target 15ms tupdate 16ms step_thresh 1ms classic_protection 10%`: two queues, one for L4S traffic.
 
-use narrows_core::Duration;
 use narrows_core::aqm::DualPi2Config;
+use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Duration};
 
-use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, number, shown_as_is};
+use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, number, shown_as_is, text_of};
 use crate::keys::kind::text;
 use crate::netem::units;
 use crate::node::{Node, Table, Value};
@@ -18,18 +19,19 @@ pub(super) const OPTIONS: Options = Options(&[&[
     Opt::value(&["alpha"], "alpha", ALPHA),
     Opt::value(&["beta"], "beta", BETA),
     Opt::value(&["step_thresh"], "step", STEP),
-    Opt::value(&["min_qlen_step"], "step-min-backlog", LEAST),
+    Opt::value(&["min_qlen_step"], "step-min-arrival", LEAST),
     Opt::value(&["classic_protection"], "weights", PROTECTION),
     Opt::value(&["max_rtt"], LONGEST, TIME),
     Opt::value(&["typical_rtt"], USUAL_RTT, TIME),
-    Opt::nothing(
-        &["drop_on_overload", "drop_dequeue", "l4s_ect", "split_gso", "no_split_gso"],
-        Follows::Nothing,
+    Opt::switch(&["any_ect"], &["l4s_ect"], "any-ect"),
+    Opt::switch(&["overflow"], &["drop_on_overload"], "overflow"),
+    Opt::switch(&["drop_enqueue"], &["drop_dequeue"], "on-arrival"),
+    Opt::nothing(&["split_gso"], Follows::Nothing),
+    Opt::nothing(&["no_split_gso"], Follows::Nothing)
+        .remark("`no_split_gso` has no effect: packets here are segments already."),
+    Opt::value(&["memlimit"], MEMORY, whole::<1, { u32::MAX as i64 }>()).remark(
+        "`memlimit` counts the bytes of IP packets; the kernel counts the memory of its buffers, 2304 bytes for a frame of 1000. It replaces `limit` where it holds fewer packets of 1500 bytes.",
     ),
-    Opt::nothing(&["memlimit"], Follows::One("a number")),
-    Opt::refused(&["overflow"], NOT_UNDERSTOOD, "on overload, both queues drop packets"),
-    Opt::refused(&["drop_enqueue"], NOT_UNDERSTOOD, "here packets are dropped on departure, as in RFC 9332"),
-    Opt::refused(&["any_ect"], NOT_UNDERSTOOD, "here ECT(0) goes to the classic queue, as in RFC 9331"),
 ]]);
 
 /// The kernel's defaults, where narrows has others.
@@ -40,10 +42,13 @@ pub(super) const USUAL: &[(&str, &str)] = &[
     ("weights", "{ low = 90, classic = 10 }"),
 ];
 
-const NOT_UNDERSTOOD: &str = "is not understood";
+/// In tc only.
+const MEMORY: &str = "memlimit";
 /// Round-trip times, from which tc derives the controller's parameters.
 const LONGEST: &str = "max_rtt";
 const USUAL_RTT: &str = "typical_rtt";
+/// The longest IP packet of a device that nobody has changed.
+const MTU: u64 = 1500;
 /// The kernel gets gains in these parts of a hertz.
 const PARTS: f64 = 256.0;
 /// Ratio of the maximum to the typical round-trip time, if only one of them is given.
@@ -84,34 +89,40 @@ fn in_parts(hertz: f64) -> f64 {
     libm::floor(hertz * PARTS) / PARTS
 }
 
+/// A time, or packets with their unit. Zero packets mean the default in tc.
 const STEP: Unit = Unit {
+    what: "a time or a number of packets",
     read: |word, _| {
-        if word.text.trim_start_matches(|char: char| char.is_ascii_digit()).starts_with('p') {
-            return Err(word
-                .problem("a step in packets")
-                .help("a packet is marked by how long it has waited: say a time, as in: step_thresh 1ms"));
+        let digits = word.text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        match (&word.text[digits.len()..], digits.parse::<u32>()) {
+            ("p" | "pkt" | "pkts" | "packet" | "packets", Ok(packets)) => {
+                Ok(Read::plain(text(Bound::Packets(packets.into()))))
+            }
+            _ => Ok(units::time_in_micros(word)?.map(text)),
         }
-        Ok(units::time_in_micros(word)?.map(text))
     },
-    ..TIME
+    show: |node| match crate::units::packets(node) {
+        Ok(packets) => Some(format!("{packets}p")),
+        Err(_) => shown_as_is(node),
+    },
 };
 
 /// Zero packets are allowed here.
 const LEAST: Unit = Unit {
     read: |word, _| {
         let packets = units::integer(word, "a number", 0, 1 << 30)?;
-        Ok(Read::plain(text(narrows_core::queue::Bound::Packets(packets as u64)))) // at most 2³⁰
+        Ok(Read::plain(text(Bound::Packets(packets as u64)))) // at most 2³⁰
     },
     ..PACKETS
 };
 
-/// The share of the classic queue in percent. With 0 or 100, one of the queues could starve.
+/// The share of the classic queue in percent. With 0 or 100, one of the queues waits for the other.
 const PROTECTION: Unit = Unit {
     what: "a share",
     read: |word, _| {
         let share = word.text.strip_suffix('%').unwrap_or(word.text).parse::<f64>().ok();
-        let share = share.map(libm::rint).filter(|share| (1.0..=99.0).contains(share)).ok_or_else(|| {
-            word.problem(format!("{} is not a share of the link", Found(word.text))).help("from 1% to 99%")
+        let share = share.map(libm::rint).filter(|share| (0.0..=100.0).contains(share)).ok_or_else(|| {
+            word.problem(format!("{} is not a share of the link", Found(word.text))).help("from 0% to 100%")
         })?;
         let mut weights = Table::default();
         weights.put("low", number(100.0 - share));
@@ -135,8 +146,22 @@ pub(super) fn settle(_: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
         let micros = |round_trip: Option<Duration>| round_trip.map(|time| time.nanos() / 1000);
         by_round_trips(keys, micros(longest), micros(usual)).map_err(|problem| problem.at(&place))?;
     }
+    by_memory(keys);
+    if text_of(keys, "step") == "0 packets" {
+        keys.set("step", Node::new(text("1ms")));
+    }
     *keys = OPTIONS.arranged(keys);
     Ok(())
+}
+
+/// Of the two limits, the one that holds fewer packets of the MTU.
+fn by_memory(keys: &mut Table) {
+    let Some((_, memory)) = keys.take(MEMORY) else { return };
+    let memory = shown_as_is(&memory).and_then(|bytes| bytes.parse::<u64>().ok()).unwrap_or(u64::MAX);
+    let packets = keys.get("bound").and_then(|bound| crate::units::packets(bound).ok()).unwrap_or(u64::MAX);
+    if memory < packets.saturating_mul(MTU) {
+        keys.set("bound", Node::new(text(Bytes::new(memory))));
+    }
 }
 
 /// Computes the controller's parameters from round-trip times in microseconds, as tc does

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use narrows_core::Duration;
 use narrows_core::aqm::{DualPi2Config, LowLatency, Sharing};
+use serde_json::json;
 
 use super::Manages;
 use crate::keys::compound::Group;
-use crate::keys::kind::{Decimal, Integer};
+use crate::keys::kind::{Boolean, ByHand, Decimal, Integer};
 use crate::keys::quantity::{PACKETS_OR_NONE, Time};
-use crate::keys::{Form, Keyed, Row, row};
+use crate::keys::{Form, Keyed, Kind, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
 
@@ -18,6 +19,22 @@ const fn from(low: Duration) -> Time {
 }
 
 const ANY: Time = from(Duration::ZERO);
+const STEP: ByHand<LowLatency> = ByHand {
+    words: || "time, up to 10s, or packets".into(),
+    schema: |definitions| {
+        let (time, packets) = (ANY.schema(definitions), PACKETS_OR_NONE.schema(definitions));
+        json!({ "anyOf": [time, packets] })
+    },
+    read: |node, around| match node.text("").is_ok_and(|text| text.contains('p')) {
+        true => PACKETS_OR_NONE.read(node, around).map(LowLatency::Backlog),
+        false => ANY.read(node, around).map(LowLatency::Step),
+    },
+    write: |low_latency| match low_latency {
+        LowLatency::Step(from) => ANY.write(from),
+        LowLatency::Backlog(most) => PACKETS_OR_NONE.write(most),
+        LowLatency::Ramp { .. } => None,
+    },
+};
 const RAMP: Group<Ramp> = Group::new(
     "Ramp",
     "Marking that rises evenly with the sojourn time.",
@@ -50,14 +67,11 @@ impl Keyed for DualPi2Config {
         ),
         Row::new(
             "step",
-            &ANY,
-            "Mark every packet of the low-latency queue from this sojourn time on.",
-            |of| match of.low_latency {
-                LowLatency::Step(from) => ANY.write(&from),
-                LowLatency::Ramp { .. } => None,
-            },
+            &STEP,
+            "Mark every packet of the low-latency queue from this sojourn time on, or while more than this many packets wait behind it.",
+            |of| STEP.write(&of.low_latency),
             |of, node, around| {
-                of.low_latency = LowLatency::Step(ANY.read(node, around)?);
+                of.low_latency = STEP.read(node, around)?;
                 Ok(())
             },
         ),
@@ -67,7 +81,7 @@ impl Keyed for DualPi2Config {
             "Instead of `step`: mark none up to `from`, every packet from `to` on, and a rising share between.",
             |of| match of.low_latency {
                 LowLatency::Ramp { from, to } => RAMP.write(&Ramp { from, to }),
-                LowLatency::Step(_) => None,
+                LowLatency::Step(_) | LowLatency::Backlog(_) => None,
             },
             |of, node, around| {
                 let Ramp { from, to } = RAMP.read(node, around)?;
@@ -82,6 +96,25 @@ impl Keyed for DualPi2Config {
             "Mark only while at least this much is still waiting in the low-latency queue."
         )
         .alias(&["least"]),
+        row!(
+            "step-min-arrival",
+            least_on_arrival,
+            PACKETS_OR_NONE,
+            "Mark only packets that found at least this many in the low-latency queue when they arrived."
+        ),
+        row!("any-ect", any_ect, Boolean, "Send packets with ECT(0) to the low-latency queue, too."),
+        row!(
+            "overflow",
+            overflow,
+            Boolean,
+            "On overload, go on marking ECN-capable packets until the bound is reached, instead of dropping them."
+        ),
+        row!(
+            "on-arrival",
+            on_arrival,
+            Boolean,
+            "Drop and mark by probability when packets arrive; `step` and `ramp` still apply when they depart."
+        ),
         Row::new(
             "weights",
             &WEIGHTS,
@@ -113,6 +146,9 @@ impl Keyed for DualPi2Config {
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+        if let (Sharing::Weighted { low: 0, classic: 0 }, Some(node)) = (self.sharing, table.get("weights")) {
+            return Err(Problem::new("both shares are 0").at(&node.span).help("one of the two may be 0"));
+        }
         for (one, other) in [("step", "ramp"), ("weights", "time-shift"), ("weights", "shift")] {
             if let (Some(key), Some(beside)) = (table.key(one), table.key(other)) {
                 return Err(Problem::new(format!("both `{one}` and `{other}`"))
@@ -157,11 +193,17 @@ struct Weights {
     classic: u16,
 }
 
-const SHARE: Integer = Integer { what: "a share", low: 1, high: 65_535 };
+const SHARE: Integer = Integer { what: "a share", low: 0, high: 65_535 };
 
 impl Keyed for Weights {
     const ROWS: &'static [Row<Self>] = &[
-        row!("low", low, SHARE, "The share of the low-latency queue.").required(),
-        row!("classic", classic, SHARE, "The share of the classic queue.").required(),
+        row!(
+            "low",
+            low,
+            SHARE,
+            "The share of the low-latency queue; with 0 it is served only while the other is empty."
+        )
+        .required(),
+        row!("classic", classic, SHARE, "The share of the classic queue; 0 likewise.").required(),
     ];
 }

@@ -58,11 +58,26 @@ impl Keyed for PieConfig {
         )
         .alias(&["steep-above"])
         .default("never"),
+        row!(
+            "byte-mode",
+            byte_mode,
+            Boolean,
+            "Scale the drop probability of a packet shorter than `mean-packet` by its length."
+        ),
+        row!(
+            "departure-rate",
+            departure_rate,
+            Boolean,
+            "Compute the delay from the backlog and the measured departure rate, instead of how long the first packet has waited."
+        ),
     ];
 }
 
 impl Manages for PieConfig {
     fn maker(&self) -> Option<Maker> {
-        Some(maker(aqm::Pie::new(*self)))
+        Some(match self.departure_rate {
+            true => maker(aqm::MeasuredPie::new(*self)),
+            false => maker(aqm::Pie::new(*self)),
+        })
     }
 }

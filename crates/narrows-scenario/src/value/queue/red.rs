@@ -69,6 +69,12 @@ impl Keyed for Red {
             "With `ecn`: let a packet in that cannot be marked, where it would be dropped."
         ),
         row!(
+            "restart",
+            config.restart,
+            Boolean,
+            "Start anew, with an average of zero, when a packet finds the queue empty."
+        ),
+        row!(
             "adaptive",
             config.adaptive,
             Boolean,

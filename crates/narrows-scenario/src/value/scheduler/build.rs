@@ -13,6 +13,7 @@ use narrows_core::{NetemQueue, Seed, Stream};
 use super::kind::Kind;
 use super::own::OwnParameters;
 use super::plan::{Plan, Refusal, Why};
+use super::sfq::Sfq;
 use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, fq, tree};
 use crate::value::condition::Match;
 use crate::value::queue::Queue;
@@ -69,15 +70,20 @@ impl Scheduler {
         let bound = self.whole_bound(plan.queue, plan.default).unwrap_or(Self::NO_BOUND);
         if let Some((count, by)) = self.serves.flows(self.kind) {
             let hash = FlowHash::new(plan.seed, plan.link, count, by);
-            let drop_at = if self.kind == Kind::Sfq { plan.queue.drop } else { DropAt::Head };
+            let sfq = self.own.get::<Sfq>();
+            let drop_at = sfq.map_or(DropAt::Head, |sfq| sfq.drop.unwrap_or(plan.queue.drop));
+            let flow_limit = sfq.and_then(|sfq| sfq.flow_limit).map(Bound::Packets);
             let overload = Overload::Longest { batch: self.batch(), drop_at };
             let mut scheduled = Scheduled::new(algorithm, Classifier::Flows(hash), bound, overload);
             let queue = Queue { policy: self.flow_policy(plan.queue), ..plan.queue };
             let store = queue.stores(bound);
             for _ in 0..count {
-                scheduled
-                    .add_flow(FlowConfig::default(), store())
-                    .map_err(|refused| Refusal { class: Some(0), why: Why::Refused(refused) })?;
+                let flow = FlowConfig::default();
+                let added = match flow_limit {
+                    Some(limit) => scheduled.add_bounded_flow(flow, store(), limit, drop_at),
+                    None => scheduled.add_flow(flow, store()),
+                };
+                added.map_err(|refused| Refusal { class: Some(0), why: Why::Refused(refused) })?;
             }
             return Ok(Box::new(scheduled));
         }
@@ -365,7 +371,7 @@ impl Scheduler {
     pub(crate) fn flow_policy(&self, queue: Queue) -> crate::value::queue::Policy {
         match self.kind {
             Kind::FqCodel | Kind::FqPie | Kind::Fq => self.policy,
-            _ => queue.policy,
+            _ => self.own.get::<Sfq>().and_then(|sfq| sfq.flow_queue).unwrap_or(queue).policy,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::node::{Key, Node, Table, Value, check_class_name};
 use crate::problem::{Problem, one_of};
 use crate::value::condition::{Match, Surroundings};
 use crate::value::exact_netem::EXACT_NETEM;
-use crate::value::queue::Queue;
+use crate::value::queue::{QUEUE, Queue};
 
 /// A class of packets with its own queue in a scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,12 +78,6 @@ pub(super) const MATCHES: ByHand<Vec<Match>> = ByHand {
         [one] => Some(one.value()),
         all => Some(Value::Array(all.iter().map(Match::value).map(Node::new).collect())),
     },
-};
-const QUEUE: ByHand<Queue> = ByHand {
-    words: || "as [`queue`](#queue)".into(),
-    schema: Queue::schema,
-    read: Queue::read,
-    write: |queue| Some(queue.value()),
 };
 const SCHEDULER: ByHand<Option<Scheduler>> = ByHand {
     words: || "as [`scheduler`](#scheduler)".into(),

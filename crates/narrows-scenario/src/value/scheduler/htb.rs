@@ -61,8 +61,13 @@ const QUANTUM: Size = Size { low: 256, high: 1 << 24, expected: "a quantum from 
 impl Keyed for HtbClass {
     const ROWS: &'static [Row<Self>] = &[
         row!("rate", rate, FINITE_RATE, "Guaranteed rate.").required(),
-        row!("ceil", ceil, Given(FINITE_RATE), "Maximum rate, by borrowing; at least `rate`.")
-            .default("`rate`"),
+        row!(
+            "ceil",
+            ceil,
+            Given(FINITE_RATE),
+            "Maximum rate, by borrowing; below `rate`, it limits the class to less."
+        )
+        .default("`rate`"),
         row!("burst", burst, Given(BURST), "Burst at the guaranteed rate, at least 1500 bytes.")
             .default("10 ms of `rate`, at least 1600 bytes"),
         row!("cburst", cburst, Given(BURST), "Burst at the maximum rate, at least 1500 bytes.")
@@ -84,11 +89,6 @@ impl Keyed for HtbClass {
             Some(node) => problem.at(&node.span).inside(key),
             None => problem,
         };
-        if class.ceil() < class.rate {
-            let problem =
-                Problem::new(format!("`ceil` is {}, below `rate`, which is {}", class.ceil(), class.rate));
-            return Err(at("ceil", problem.help("a class gets at least its rate and at most its ceiling")));
-        }
         for (key, burst) in [("burst", class.burst), ("cburst", class.cburst)] {
             if let Some(burst) = burst.filter(|burst| *burst < PACKET) {
                 return Err(at(key, below_one_packet(burst, PACKET)));

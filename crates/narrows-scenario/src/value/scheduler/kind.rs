@@ -14,6 +14,7 @@ use super::hfsc::HfscClass;
 use super::htb::HtbClass;
 use super::own::{OwnParameters, SchedulerParameters};
 use super::plan::{Plan, Refusal};
+use super::sfq::Sfq;
 use super::{Hpd, Scheduler, Tbf};
 use crate::keys::{self, Key, Keyed};
 use crate::value::queue::Policy;
@@ -144,7 +145,7 @@ schedulers! {
     Qfq "qfq" "quick fair queueing" ClassesOrFlows, |it, plan| it.assemble(Qfq::default(), plan), weights(), longest();
     Gfq "gfq" "grouped fair queueing" ClassesOrFlows, |it, plan| it.assemble(Gfq::default(), plan), weights(), longest();
     Kps "kps" "fair queueing with interleaved stratified timer wheels" ClassesOrFlows, |it, plan| it.assemble(sched::kps::Kps::default(), plan), weights(), longest();
-    Sfq "sfq" "stochastic fairness queueing" Flows, |it, plan| it.assemble(Fair::round_robin(it.quantum().unwrap_or_default()), plan), quantum(1514);
+    Sfq "sfq" "stochastic fairness queueing" Flows, |it, plan| it.assemble(Fair::round_robin(it.quantum().unwrap_or_default()), plan), quantum(1514), own::<Sfq>();
     // RFC 8290, 5.2.4: one full Ethernet frame.
     FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), policy::<CodelConfig>(|| Policy::Codel(CodelConfig::default()));
     Fq "fq" "fair queueing with a maximum rate for each flow" Flows, |it, plan| Ok(it.fq(plan)), quantum(3028), own::<PacedFqConfig>();
