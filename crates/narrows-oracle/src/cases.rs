@@ -5,6 +5,7 @@ mod defaults;
 mod dualpi2;
 mod explanations;
 mod fair;
+mod filters;
 mod hfsc;
 mod managed;
 mod netem;
@@ -25,6 +26,7 @@ pub fn all() -> Vec<Case> {
         dualpi2::cases(),
         cake::cases(),
         defaults::cases(),
+        filters::cases(),
     ]
     .concat()
 }

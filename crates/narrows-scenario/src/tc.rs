@@ -12,21 +12,28 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
+mod action;
+mod arithmetic;
 mod bands;
 mod both;
 mod bucket;
 mod class;
 mod class_show;
 mod command;
+mod control;
 mod current;
 mod ets;
 mod explain;
 mod filter;
 mod filter_show;
+mod filters;
+mod flower;
 mod handle;
 mod hfsc;
 mod managed;
+mod netfilter;
 mod on_link;
+mod protocol;
 mod qdisc;
 mod rules;
 mod scenario;
@@ -34,7 +41,7 @@ mod script;
 mod shell;
 mod translate;
 mod tree;
-mod u32_match;
+mod u32;
 mod unit;
 mod variables;
 

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::filter::{self, Filter};
-use super::{Handle, class, qdisc, unit};
+use super::filter::{self, Filter, Head, Name};
+use super::{Handle, class, protocol, qdisc, unit};
 use crate::dialect::{Word, Words};
 use crate::netem::Verb;
 use crate::node::suggest;
@@ -34,7 +34,7 @@ pub(super) enum Parent {
 pub(super) enum Body {
     Qdisc(Option<qdisc::Kind>),
     Class { id: Option<Handle>, kind: Option<class::Kind> },
-    Filter { prio: Option<u32>, filter: Option<Filter> },
+    Filter { head: Head, filter: Option<Filter> },
 }
 
 const VERBS: &[(&str, Verb)] = &[
@@ -89,7 +89,7 @@ impl Command {
         let body = match object.text.as_bytes()[0] {
             b'q' => Body::Qdisc(None),
             b'c' => Body::Class { id: None, kind: None },
-            _ => Body::Filter { prio: None, filter: None },
+            _ => Body::Filter { head: Head::default(), filter: None },
         };
         let mut command = Self { span: span.clone(), verb, device: None, parent: None, handle: None, body };
         command.place(object, words)?;
@@ -164,7 +164,19 @@ impl Command {
                 }
                 "handle" => {
                     words.take();
-                    words.expect(word, "a handle")?;
+                    let name = Name::new(words.expect(word, "a handle")?);
+                    if let Body::Filter { head, .. } = &mut self.body {
+                        head.handle = Some(name);
+                    }
+                }
+                "chain" if matches!(self.body, Body::Filter { .. }) => {
+                    words.take();
+                    let number = words.expect(word, "the number of a chain")?;
+                    if number.text != "0" {
+                        return Err(number
+                            .problem(format!("the chain {}", Found(number.text)))
+                            .help("packets pass the filters of chain 0 here: leave the others out"));
+                    }
                 }
                 "refcnt" | "estimator" => {
                     words.take();
@@ -172,11 +184,9 @@ impl Command {
                 }
                 "protocol" if matches!(self.body, Body::Filter { .. }) => {
                     words.take();
-                    let protocol = words.expect(word, "a protocol")?;
-                    if !matches!(protocol.text, "ip" | "ipv6" | "all" | "802.1q" | "0x800" | "0x0800") {
-                        return Err(protocol
-                            .problem(format!("unknown protocol {}", Found(protocol.text)))
-                            .help("allowed: `ip`, `ipv6` or `all`"));
+                    let families = protocol::read(words.expect(word, "a protocol")?)?;
+                    if let Body::Filter { head, .. } = &mut self.body {
+                        head.families = Some(families);
                     }
                 }
                 _ => return self.kind(object, words),
@@ -238,17 +248,17 @@ impl Command {
                     *kind = Some(class::read(words)?);
                 }
             }
-            Body::Filter { prio, filter } => {
+            Body::Filter { head, filter } => {
                 if let Some(word) = words.peek().filter(|word| matches!(word.text, "prio" | "pref")) {
                     words.take();
-                    *prio = Some(unit::number(word, words, 0, 0xffff)? as u32).filter(|prio| *prio > 0);
+                    head.prio = Some(unit::number(word, words, 0, 0xffff)? as u32).filter(|prio| *prio > 0);
                     return self.place(object, words);
                 }
                 if self.verb == Verb::Delete {
                     while words.take().is_some() {}
                     return Ok(());
                 }
-                *filter = Some(filter::read(object, words, prio)?);
+                *filter = Some(filter::read(object, words, head)?);
             }
         }
         Ok(())

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::command::{Body, Command};
+use super::control::{self, Next};
+use super::netfilter::{self, Firewall};
 use super::shell::{self, Joined, Piece};
 use super::translate::Keys;
 use super::tree::Tree;
@@ -23,6 +25,8 @@ pub struct Script {
     pub(super) commands: Vec<Command>,
     /// Commands of other programs, which have no effect here.
     passed: Vec<Passed>,
+    /// The rules of iptables of each network namespace.
+    firewalls: BTreeMap<Option<String>, Firewall>,
     /// Devices for which the direction of outgoing packets is known.
     pub(super) known: Vec<(String, Way)>,
 }
@@ -31,7 +35,7 @@ pub struct Script {
 #[derive(Clone, Debug)]
 struct Passed {
     span: Range<usize>,
-    why: &'static str,
+    words: String,
 }
 
 /// One command of a script.
@@ -40,6 +44,12 @@ enum Line {
     /// `exit`: no later command runs.
     End,
     Other(Passed),
+    /// A line of iptables, in this network namespace.
+    Firewall {
+        line: netfilter::Line,
+        namespace: Option<String>,
+        passed: Passed,
+    },
 }
 
 /// The settings of a device after the commands.
@@ -72,17 +82,28 @@ impl Script {
     pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
         let mut problems = Vec::new();
         let (mut commands, mut passed) = (Vec::new(), Vec::new());
+        let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
         let mut variables = Variables::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
-        for piece in &pieces {
-            match line(text, piece, &mut variables) {
+        let mut take = |piece: &Piece, variables: &mut Variables| {
+            match line(text, piece, variables) {
                 Ok(Some(Line::Tc(command))) => commands.push(*command),
                 Ok(Some(Line::Other(other))) => passed.push(other),
-                Ok(Some(Line::End)) => break,
+                Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
+                    firewalls.entry(namespace).or_default().apply(&line);
+                    passed.push(other);
+                }
+                Ok(Some(Line::End)) => return Next::End,
                 Ok(None) => {}
-                Err(problem) => problems.push(problem),
+                Err(problem) => {
+                    problems.push(problem);
+                    return Next::Wrong;
+                }
             }
-        }
+            Next::Command
+        };
+        let of_shell = control::run(text, pieces, &mut variables, &mut take);
+        problems.extend(of_shell);
         if problems.is_empty() && commands.is_empty() {
             problems.push(
                 Problem::new("there is no command of tc")
@@ -90,7 +111,14 @@ impl Script {
             );
         }
         match problems.is_empty() {
-            true => Ok(Self { name: name.into(), text: text.into(), commands, passed, known: Vec::new() }),
+            true => Ok(Self {
+                name: name.into(),
+                text: text.into(),
+                commands,
+                passed,
+                firewalls,
+                known: Vec::new(),
+            }),
             false => Err(ScenarioError::new(name, text, problems)),
         }
     }
@@ -103,7 +131,7 @@ impl Script {
     pub fn is_meant(text: &str) -> bool {
         shell::pieces(text).unwrap_or_default().into_iter().any(|piece| {
             let mut words = text[piece.span].split_whitespace();
-            let first = words.find(|word| !matches!(*word, "#" | "$" | "sudo"));
+            let first = words.find(|word| !matches!(*word, "#" | "$" | "sudo" | "do" | "then" | "else"));
             first.is_some_and(|word| word.ends_with("tc") || matches!(word, "qdisc" | "class" | "filter"))
         })
     }
@@ -155,6 +183,20 @@ impl Script {
             trees.of(device).apply(command).map_err(wrong)?;
         }
         let redirected = self.redirected();
+        for (name, tree) in &mut trees.all {
+            // Arriving packets are redirected before they get marks.
+            if redirected.contains(name.as_str()) {
+                continue;
+            }
+            let (namespace, device) = match name.split_once('/') {
+                Some((namespace, device)) => (Some(namespace.to_owned()), device),
+                None => (None, name.as_str()),
+            };
+            if let Some(firewall) = self.firewalls.get(&namespace) {
+                tree.marks = firewall.marks(device).map_err(wrong)?;
+                tree.classified = firewall.classes(device).map_err(wrong)?;
+            }
+        }
         let own = trees.all.iter().filter(|(name, _)| !redirected.contains(name.as_str()));
         own.map(|(name, tree)| {
             let device = Device {
@@ -180,7 +222,7 @@ impl Script {
     /// As [`Script::devices`].
     pub fn explain(&self) -> Result<Vec<Explained>, ScenarioError> {
         let mut trees = Trees::default();
-        let (mut line, mut counted) = (1, 0);
+        let lines = self.lines();
         let mut all = Vec::new();
         for command in &self.commands {
             let mut words = super::explain::command(command);
@@ -191,9 +233,7 @@ impl Script {
                     .map_err(|problem| ScenarioError::new(&self.name, &self.text, vec![problem]))?;
                 words.extend(said);
             }
-            // Commands are in the order of the text.
-            line += self.text[counted..command.span.start].matches('\n').count();
-            counted = command.span.start;
+            let line = lines.partition_point(|start| *start <= command.span.start);
             all.push(Explained { line, command: self.on_one_line(&command.span), words });
         }
         all.extend(self.passed_over());
@@ -205,14 +245,18 @@ impl Script {
 impl Script {
     /// Commands of other programs, and why they have no effect here.
     pub fn passed_over(&self) -> Vec<Explained> {
-        let (mut line, mut counted) = (1, 0);
+        let lines = self.lines();
         let explain = |passed: &Passed| {
-            line += self.text[counted..passed.span.start].matches('\n').count();
-            counted = passed.span.start;
-            let words = vec![format!("Not a command of tc: ignored. {}", passed.why)];
+            let line = lines.partition_point(|start| *start <= passed.span.start);
+            let words = vec![passed.words.clone()];
             Explained { line, command: self.on_one_line(&passed.span), words }
         };
         self.passed.iter().map(explain).collect()
+    }
+
+    /// Where each line begins.
+    fn lines(&self) -> Vec<usize> {
+        [0].into_iter().chain(self.text.match_indices('\n').map(|(at, _)| at + 1)).collect()
     }
 
     fn on_one_line(&self, span: &Range<usize>) -> String {
@@ -288,7 +332,7 @@ const OBJECTS_OF_IP: &[(&str, &str)] = &[
 fn line(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<Line>, Problem> {
     let span = variables.assign(text, piece.span.clone())?;
     let expanded = match piece.joined {
-        Joined::After => variables.words(text, span.clone())?,
+        Joined::After | Joined::Batch => variables.words(text, span.clone())?,
         // Most of them are not tc commands, and their expansions do not matter.
         _ => variables.words(text, span.clone()).unwrap_or_default(),
     };
@@ -299,6 +343,11 @@ fn line(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<L
     let is_tc = is_tc(first);
     match piece.joined {
         Joined::After => {}
+        // A batch has the words behind `tc`.
+        Joined::Batch => {
+            let command = Command::read(&mut words, span)?;
+            return Ok(Some(Line::Tc(Box::new(command))));
+        }
         // Commands that process output, or handle a failure, do not affect the network.
         Joined::OnFailure | Joined::Piped if !is_tc => return Ok(None),
         Joined::OnFailure => {
@@ -315,11 +364,23 @@ fn line(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<L
     if first.text == "exit" {
         return Ok(Some(Line::End));
     }
+    if is_firewall(first) {
+        let name = words.take().unwrap_or(first);
+        let line = netfilter::read(name, &mut words)?;
+        let said = "Rules of `mangle` give packets marks and classes, which filters of tc see.".to_owned();
+        return Ok(Some(Line::Firewall { line, namespace, passed: Passed { span, words: said } }));
+    }
     if is_tc {
         words.take();
+        if let Some(batch) = batch(&words)? {
+            return Ok(Some(Line::Other(Passed { span, words: batch.into() })));
+        }
     } else if !matches!(first.text, "qdisc" | "class" | "filter") {
         return match passed_over(&mut words) {
-            Some(why) => Ok(Some(Line::Other(Passed { span, why }))),
+            Some(why) => {
+                let words = format!("Not a command of tc: ignored. {why}");
+                Ok(Some(Line::Other(Passed { span, words })))
+            }
             None => Err(first
                 .problem(format!("{} is not a command of tc", Found(first.text)))
                 .help("a script has commands of tc, variables, and comments after `#`; loops and conditions are not run")),
@@ -333,8 +394,29 @@ fn line(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<L
     Ok(Some(Line::Tc(Box::new(command))))
 }
 
+/// `tc -batch -` executes the lines of a here-document: what is to be said about it.
+fn batch(words: &Words<'_>) -> Result<Option<&'static str>, Problem> {
+    let mut ahead = words.clone();
+    while let Some(flag) = ahead.take().filter(|word| word.text.starts_with('-')) {
+        if !shell::is_batch_flag(flag.text) {
+            continue;
+        }
+        return match ahead.peek().filter(|word| !word.text.starts_with("-f")) {
+            Some(file) if file.text != "-" => Err(file
+                .problem(format!("commands of another file, {}", Found(file.text)))
+                .help("give that file itself, or its lines as a here-document: tc -batch - <<EOF")),
+            _ => Ok(Some("Executes the lines below.")),
+        };
+    }
+    Ok(None)
+}
+
 fn is_tc(word: Word<'_>) -> bool {
     word.text == "tc" || word.text.ends_with("/tc")
+}
+
+fn is_firewall(word: Word<'_>) -> bool {
+    matches!(word.text.rsplit('/').next(), Some("iptables" | "ip6tables"))
 }
 
 /// Takes `ip netns exec NAMESPACE` before a tc command.
@@ -342,7 +424,7 @@ fn entered(words: &mut Words<'_>) -> Option<String> {
     let mut ahead = words.clone();
     let enters = ahead.take_if("ip") && ahead.take_if("netns") && ahead.take_if("exec");
     let namespace = ahead.take().filter(|_| enters)?;
-    ahead.peek().filter(|word| is_tc(*word))?;
+    ahead.peek().filter(|word| is_tc(*word) || is_firewall(*word))?;
     *words = ahead;
     Some(namespace.text.to_owned())
 }

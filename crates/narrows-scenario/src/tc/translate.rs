@@ -3,8 +3,10 @@
 use narrows_core::Bytes;
 use narrows_core::queue::Bound;
 
+use super::filter::{Verdict, Which};
+use super::filters::Placed;
 use super::qdisc::USUAL_LIMIT;
-use super::rules::Rules;
+use super::rules::{Rule, Rules, To};
 use super::tree::{Class, Qdisc, Tree};
 use super::unit::{FRAME, rate_of};
 use super::{Handle, bucket, class, hfsc, qdisc};
@@ -13,7 +15,7 @@ use crate::keys::kind::text;
 use crate::netem;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::value::Match;
+use crate::value::{DROP, Match};
 
 /// Keys of a direction, with values as written in a file, and remarks about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +48,21 @@ impl Tree {
         if let Some(root) = self.root() {
             self.put(root, exact, &mut draft).map_err(|problem| problem.at(&root.span))?;
         }
+        draft.notes.extend(self.marks_of_nobody());
         Ok(draft.finish())
+    }
+
+    /// Filters of marks that no packet has.
+    fn marks_of_nobody(&self) -> impl Iterator<Item = String> {
+        self.filters.iter().filter_map(|placed| {
+            let Which::Mark { mask, value } = placed.filter.which else { return None };
+            let is_given = self.marks.iter().any(|marked| marked.value & mask == value);
+            (!is_given).then(|| {
+                format!(
+                    "No line of the script gives the mark {value} to packets that leave here: a filter `fw` matches none. (Lines of iptables in the script count: -t mangle -A POSTROUTING … -j MARK --set-mark {value}.)"
+                )
+            })
+        })
     }
 
     /// The keys for packets that arrive there. `other` finds the tree of a device that they may be
@@ -60,13 +76,38 @@ impl Tree {
         let mut all: Vec<_> = self.arriving.iter().collect();
         all.sort_by_key(|placed| placed.filter.prio);
         let Some(first) = all.first() else { return Ok(Keys::default()) };
-        let what = if first.filter.redirect.is_some() { "redirection" } else { "policer" };
-        if first.filter.matches.is_some() {
-            return Err(Problem::new(format!("a {what} of some arriving packets")).put_at(&first.span).help(
-                "here it applies to all packets of a direction: match all, as in: u32 match ip src 0.0.0.0/0 …",
+        let Which::Match(which) = &first.filter.which else {
+            return Err(Problem::new("arriving packets by tables of u32 or by marks")
+                .put_at(&first.span)
+                .help("match the packets themselves: arriving packets have no marks yet"));
+        };
+        if first.filter.verdict != Verdict::Class {
+            return Err(Problem::new("a filter of arriving packets that neither polices nor redirects")
+                .put_at(&first.span)
+                .help("drop packets by a filter with `action drop` at a class of the sender"));
+        }
+        let one_family = which
+            .as_ref()
+            .is_some_and(|which| Match { families: which.families.clone(), ..Match::default() } == *which);
+        if first.filter.redirect.is_some() && which.is_some() && !one_family {
+            return Err(Problem::new("a redirection of some arriving packets").put_at(&first.span).help(
+                "here it applies to all packets of a direction: match all, as in: u32 match u32 0 0 …",
             ));
         }
-        if all.len() > 1 {
+        let redirects = |placed: &&&Placed| placed.filter.redirect == first.filter.redirect;
+        let others = all.len() - all.iter().filter(redirects).count();
+        if first.filter.redirect.is_some() && one_family && all.len() == 1 {
+            draft.notes.push(
+                "The kernel redirects packets of the filter's `protocol` alone; here the disciplines are for all packets of this direction (`protocol all` means them all)."
+                    .into(),
+            );
+        }
+        if which.is_some() && (others > 0 || first.filter.police.is_some() && all.len() > 1) {
+            return Err(Problem::new("a second filter of arriving packets")
+                .put_at(&all[1].span)
+                .help("a link has one policer in a direction"));
+        }
+        if which.is_none() && all.len() > 1 {
             draft.notes.push("The first filter takes every packet; later filters see none.".into());
         }
         if let Some(device) = &first.filter.redirect {
@@ -86,7 +127,12 @@ impl Tree {
                 Problem::new("a filter at `ingress` without a policer or a redirection").put_at(&first.span)
             );
         };
-        draft.keys.push(("policer", Value::Table(police.clone())));
+        let mut policer = Table::default();
+        if let Some(which) = which {
+            policer.put("match", which.value());
+        }
+        add(police, &mut policer);
+        draft.keys.push(("policer", Value::Table(policer)));
         draft.notes.push(
             "It polices packets that arrive at the device, before the queue and delay of that direction."
                 .into(),
@@ -260,7 +306,7 @@ impl Tree {
                 }));
             }
         }
-        let mut rules = Rules::of(self, qdisc);
+        let mut rules = Rules::of(self, qdisc)?;
         // With the names of the leaf classes.
         let mut classes: Vec<Table> = Vec::new();
         let mut names: Vec<String> = Vec::new();
@@ -319,6 +365,10 @@ impl Tree {
         let mut drops = false;
         if default.is_none() {
             let rest = match &qdisc.kind {
+                _ if rules.drops => {
+                    drops = true;
+                    None
+                }
                 qdisc::Kind::Htb(_) => {
                     let mut class = named(DIRECT);
                     for (key, value) in [("rate", "100gbit"), ("burst", "1MB"), ("cburst", "1MB")] {
@@ -352,11 +402,21 @@ impl Tree {
         }
         // Trailing rules that lead to the default class are redundant.
         if let Some(default) = &default {
-            while rules.rules.last().is_some_and(|rule| self.called(rule.class) == *default) {
+            let is_default = |rule: &Rule| match rule.to {
+                To::Class(class) => self.called(class) == *default,
+                To::Rest => true,
+                To::Drop => false,
+            };
+            while rules.rules.last().is_some_and(is_default) {
                 rules.rules.pop();
             }
         }
-        let called = |class| self.called(class);
+        // Packets of the rest are dropped where there is no default class.
+        let called = |to: To| match to {
+            To::Class(class) => self.called(class),
+            To::Rest => default.clone().unwrap_or_else(|| DROP.into()),
+            To::Drop => DROP.into(),
+        };
         let matches = by_classes(&rules, &called, &names, default.as_deref());
         for (name, value) in matches.iter().flatten() {
             let of = |class: &&mut Table| text_of(class, "name") == *name;
@@ -368,7 +428,7 @@ impl Tree {
         if matches.is_none() {
             table.put("filters", list(filters(&rules, &called)));
         }
-        match (&matches, default) {
+        match (&matches, &default) {
             (None, Some(default)) => table.put("default", text(default)),
             _ if drops => table.put("default", text("drop")),
             _ => {}
@@ -543,13 +603,13 @@ fn double_queue(kind: &qdisc::Kind, outer: Handle, inner: Handle) -> String {
 /// rules, and the default is last.
 fn by_classes(
     rules: &Rules,
-    called: &impl Fn(Handle) -> String,
+    called: &impl Fn(To) -> String,
     names: &[String],
     default: Option<&str>,
 ) -> Option<Vec<(String, Value)>> {
     let mut grouped: Vec<(String, Vec<&Match>)> = Vec::new();
     for rule in &rules.rules {
-        let name = called(rule.class);
+        let name = called(rule.to);
         let matches = rule.matches.as_ref()?;
         match grouped.iter().position(|(other, _)| *other == name) {
             Some(at) if at + 1 == grouped.len() => grouped[at].1.push(matches),
@@ -567,11 +627,11 @@ fn by_classes(
     Some(grouped.into_iter().map(|(name, all)| (name, value(all))).collect())
 }
 
-fn filters(rules: &Rules, called: &impl Fn(Handle) -> String) -> impl Iterator<Item = Table> {
+fn filters(rules: &Rules, called: &impl Fn(To) -> String) -> impl Iterator<Item = Table> {
     rules.rules.iter().filter_map(|rule| {
         let mut table = Table::default();
         table.put("match", rule.matches.as_ref()?.value());
-        table.put("class", text(called(rule.class)));
+        table.put("class", text(called(rule.to)));
         Some(table)
     })
 }
