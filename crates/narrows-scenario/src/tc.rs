@@ -15,6 +15,7 @@
 mod action;
 mod arithmetic;
 mod bands;
+mod before;
 mod both;
 mod bucket;
 mod class;
@@ -30,6 +31,7 @@ mod filters;
 mod flower;
 mod handle;
 mod hfsc;
+mod line;
 mod managed;
 mod netfilter;
 mod on_link;

@@ -131,6 +131,16 @@ pub(super) fn cases() -> Vec<Case> {
             ],
             flows(),
         ),
+        case(
+            "policer-leaving",
+            &[
+                filter!(
+                    "protocol ip prio 1 u32 match ip sport 4001 0xffff police rate 3mbit burst 10000 drop flowid 1:10"
+                ),
+                filter!("protocol ip prio 2 u32 match ip sport 4000 0xfffe flowid 1:20"),
+            ],
+            flows(),
+        ),
         Case {
             tc: vec![
                 "qdisc add dev far handle ffff: ingress",

@@ -38,13 +38,15 @@ pub(super) fn read(
     all: &mut Actions,
     police: &mut Option<Table>,
 ) -> Result<(), Problem> {
-    let action = words.expect(word, "what to do")?;
+    let mut action = words.expect(word, "what to do")?;
+    while action.text == "gact" {
+        action = words.expect(action, "what to do")?;
+    }
     match action.text {
         "police" => *police = Some(bucket::police(action, words)?),
         "mirred" => all.redirect = Some(mirred(action, words)?),
         // Marks of arriving packets are not used: filters of a device that they are redirected to see none.
         "connmark" => {}
-        "gact" => return read(action, words, all, police),
         "order" => {
             words.take_number(false);
         }

@@ -169,6 +169,20 @@ impl Command {
                         head.handle = Some(name);
                     }
                 }
+                "classid" | "leaf" if matches!(self.body, Body::Class { .. }) => {
+                    words.take();
+                    let handle = Handle::read(words.expect(word, "the handle of a class")?)?;
+                    if let (Body::Class { id, .. }, "classid") = (&mut self.body, word.text) {
+                        *id = Some(handle);
+                    }
+                }
+                "prio" | "pref" if matches!(self.body, Body::Filter { .. }) => {
+                    words.take();
+                    let number = unit::number(word, words, 0, 0xffff)? as u32;
+                    if let Body::Filter { head, .. } = &mut self.body {
+                        head.prio = Some(number).filter(|prio| *prio > 0);
+                    }
+                }
                 "chain" if matches!(self.body, Body::Filter { .. }) => {
                     words.take();
                     let number = words.expect(word, "the number of a chain")?;
@@ -235,25 +249,12 @@ impl Command {
         }
         match &mut self.body {
             Body::Qdisc(kind) => *kind = Some(qdisc::read(words)?),
-            Body::Class { id, kind } => {
-                if let Some(word) = words.peek().filter(|word| matches!(word.text, "classid" | "leaf")) {
-                    words.take();
-                    let handle = Handle::read(words.expect(word, "the handle of a class")?)?;
-                    if word.text == "classid" {
-                        *id = Some(handle);
-                    }
-                    return self.place(object, words);
-                }
+            Body::Class { kind, .. } => {
                 if self.verb != Verb::Delete || words.peek().is_some() {
                     *kind = Some(class::read(words)?);
                 }
             }
             Body::Filter { head, filter } => {
-                if let Some(word) = words.peek().filter(|word| matches!(word.text, "prio" | "pref")) {
-                    words.take();
-                    head.prio = Some(unit::number(word, words, 0, 0xffff)? as u32).filter(|prio| *prio > 0);
-                    return self.place(object, words);
-                }
                 if self.verb == Verb::Delete {
                     while words.take().is_some() {}
                     return Ok(());

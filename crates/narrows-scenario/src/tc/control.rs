@@ -298,9 +298,11 @@ impl Runner<'_> {
             let numbers: Option<Vec<i64>> = inside.split("..").map(|part| part.parse().ok()).collect();
             let numbers = match numbers.as_deref() {
                 Some([first, last]) => counted(*first, if first > last { -1 } else { 1 }, *last),
-                Some([first, last, step]) => {
-                    counted(*first, if first > last { -step.abs() } else { step.abs() }, *last)
-                }
+                Some([first, last, step]) => counted(
+                    *first,
+                    if first > last { -step.saturating_abs() } else { step.saturating_abs() },
+                    *last,
+                ),
                 _ => Err(Problem::new(format!("{} is no range of numbers", Found(text)))),
             };
             all.extend(numbers.map_err(|problem| problem.at(list))?.split(' ').map(str::to_owned));

@@ -268,6 +268,9 @@ impl<'a> Collected<'a> {
         depth: usize,
         turned: &mut Turned,
     ) -> Result<(), Problem> {
+        if list.is_empty() {
+            return Ok(());
+        }
         let behind = turned.clone();
         for (matches, to) in list.into_iter().rev() {
             let Some(matches) = matches else { continue };

@@ -3,8 +3,6 @@
 use narrows_core::Bytes;
 use narrows_core::queue::Bound;
 
-use super::filter::{Verdict, Which};
-use super::filters::Placed;
 use super::qdisc::USUAL_LIMIT;
 use super::rules::{Rule, Rules, To};
 use super::tree::{Class, Qdisc, Tree};
@@ -30,9 +28,9 @@ pub struct Keys {
 
 /// Same, under construction.
 #[derive(Default)]
-struct Draft {
-    keys: Vec<(&'static str, Value)>,
-    notes: Vec<String>,
+pub(super) struct Draft {
+    pub(super) keys: Vec<(&'static str, Value)>,
+    pub(super) notes: Vec<String>,
     without_rate: Option<String>,
 }
 
@@ -48,95 +46,10 @@ impl Tree {
         if let Some(root) = self.root() {
             self.put(root, exact, &mut draft).map_err(|problem| problem.at(&root.span))?;
         }
+        if let Some(policer) = self.leaving_policer()? {
+            draft.keys.push(("policer", Value::Table(policer)));
+        }
         draft.notes.extend(self.marks_of_nobody());
-        Ok(draft.finish())
-    }
-
-    /// Filters of marks that no packet has.
-    fn marks_of_nobody(&self) -> impl Iterator<Item = String> {
-        self.filters.iter().filter_map(|placed| {
-            let Which::Mark { mask, value } = placed.filter.which else { return None };
-            let is_given = self.marks.iter().any(|marked| marked.value & mask == value);
-            (!is_given).then(|| {
-                format!(
-                    "No line of the script gives the mark {value} to packets that leave here: a filter `fw` matches none. (Lines of iptables in the script count: -t mangle -A POSTROUTING … -j MARK --set-mark {value}.)"
-                )
-            })
-        })
-    }
-
-    /// The keys for packets that arrive there. `other` finds the tree of a device that they may be
-    /// redirected to.
-    pub(super) fn arriving<'a>(
-        &self,
-        exact: bool,
-        other: impl Fn(&str) -> Option<&'a Self>,
-    ) -> Result<Keys, Problem> {
-        let mut draft = Draft::default();
-        let mut all: Vec<_> = self.arriving.iter().collect();
-        all.sort_by_key(|placed| placed.filter.prio);
-        let Some(first) = all.first() else { return Ok(Keys::default()) };
-        let Which::Match(which) = &first.filter.which else {
-            return Err(Problem::new("arriving packets by tables of u32 or by marks")
-                .put_at(&first.span)
-                .help("match the packets themselves: arriving packets have no marks yet"));
-        };
-        if first.filter.verdict != Verdict::Class {
-            return Err(Problem::new("a filter of arriving packets that neither polices nor redirects")
-                .put_at(&first.span)
-                .help("drop packets by a filter with `action drop` at a class of the sender"));
-        }
-        let one_family = which
-            .as_ref()
-            .is_some_and(|which| Match { families: which.families.clone(), ..Match::default() } == *which);
-        if first.filter.redirect.is_some() && which.is_some() && !one_family {
-            return Err(Problem::new("a redirection of some arriving packets").put_at(&first.span).help(
-                "here it applies to all packets of a direction: match all, as in: u32 match u32 0 0 …",
-            ));
-        }
-        let redirects = |placed: &&&Placed| placed.filter.redirect == first.filter.redirect;
-        let others = all.len() - all.iter().filter(redirects).count();
-        if first.filter.redirect.is_some() && one_family && all.len() == 1 {
-            draft.notes.push(
-                "The kernel redirects packets of the filter's `protocol` alone; here the disciplines are for all packets of this direction (`protocol all` means them all)."
-                    .into(),
-            );
-        }
-        if which.is_some() && (others > 0 || first.filter.police.is_some() && all.len() > 1) {
-            return Err(Problem::new("a second filter of arriving packets")
-                .put_at(&all[1].span)
-                .help("a link has one policer in a direction"));
-        }
-        if which.is_none() && all.len() > 1 {
-            draft.notes.push("The first filter takes every packet; later filters see none.".into());
-        }
-        if let Some(device) = &first.filter.redirect {
-            let Some(tree) = other(device) else {
-                draft.notes.push(format!("{device} has no discipline: packets pass through it."));
-                return Ok(draft.finish());
-            };
-            let mut keys = tree.egress(exact)?;
-            draft.notes.push(format!(
-                "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."
-            ));
-            keys.notes.splice(0..0, draft.notes);
-            return Ok(keys);
-        }
-        let Some(police) = &first.filter.police else {
-            return Err(
-                Problem::new("a filter at `ingress` without a policer or a redirection").put_at(&first.span)
-            );
-        };
-        let mut policer = Table::default();
-        if let Some(which) = which {
-            policer.put("match", which.value());
-        }
-        add(police, &mut policer);
-        draft.keys.push(("policer", Value::Table(policer)));
-        draft.notes.push(
-            "It polices packets that arrive at the device, before the queue and delay of that direction."
-                .into(),
-        );
         Ok(draft.finish())
     }
 
@@ -513,7 +426,7 @@ fn named(name: impl std::fmt::Display) -> Table {
 }
 
 /// Adds all keys of one table to another.
-fn add(keys: &Table, to: &mut Table) {
+pub(super) fn add(keys: &Table, to: &mut Table) {
     keys.iter().for_each(|(key, node)| to.put(&key.name, node.value.clone()));
 }
 
@@ -522,7 +435,7 @@ fn list(tables: impl IntoIterator<Item = Table>) -> Value {
 }
 
 impl Draft {
-    fn finish(self) -> Keys {
+    pub(super) fn finish(self) -> Keys {
         let keys = self.keys.into_iter().map(|(key, value)| (key, in_lines(value))).collect();
         Keys { keys, notes: self.notes, without_rate: self.without_rate }
     }

@@ -468,14 +468,19 @@ impl Tree {
             return there.delete(parent, head, !arrives);
         }
         let Some(filter) = filter else { return Ok(()) };
+        if let Some(qdisc) = self.qdisc(parent).filter(|_| !arrives)
+            && let qdisc::Kind::Managed(managed) = &qdisc.kind
+        {
+            return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
+                .also(&qdisc.span, "put there")
+                .help(match managed.sorts_itself() {
+                    true => "it chooses tins by code points and flows by addresses and ports",
+                    false => "it has no classes: put it into a class of `prio` or `htb`, and the filter there",
+                }));
+        }
         if !arrives && let Some(device) = &filter.redirect {
             return Err(Problem::new(format!("outgoing packets are redirected to {device}"))
                 .help("put the disciplines at the device itself"));
-        }
-        if !arrives && filter.police.is_some() {
-            return Err(Problem::new("a policer of outgoing packets").help(
-                "police arriving packets with a filter at `ingress`, or limit a class with tbf or htb",
-            ));
         }
         let mut filter = filter.clone();
         if let Some(class) = filter.class.as_mut().filter(|_| !arrives) {
@@ -496,14 +501,6 @@ impl Tree {
                 parent.qdisc()
             ))
             .help("use a filter of that discipline"));
-        }
-        let qdisc = self.qdisc(class).ok_or_else(|| self.no_qdisc(class))?;
-        if let qdisc::Kind::Managed(managed) = &qdisc.kind
-            && managed.sorts_itself()
-        {
-            return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
-                .also(&qdisc.span, "put there")
-                .help("it chooses tins by code points and flows by addresses and ports"));
         }
         if self.is_class(class) { Ok(()) } else { Err(self.no_class(class)) }
     }

@@ -332,7 +332,7 @@ fn not_run(text: &str) -> Problem {
 
 /// Numbers from the first to the last.
 pub(super) fn counted(first: i64, step: i64, last: i64) -> Result<String, Problem> {
-    let most = if step == 0 { None } else { last.checked_sub(first).map(|span| span / step + 1) };
+    let most = last.checked_sub(first).and_then(|span| span.checked_div(step)?.checked_add(1));
     let Some(most) = most.filter(|most| *most <= MOST_NUMBERS) else {
         return Err(Problem::new(format!("more than {MOST_NUMBERS} numbers")));
     };

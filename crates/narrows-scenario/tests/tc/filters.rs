@@ -378,6 +378,56 @@ fn some_arriving_packets_are_policed() {
     );
 }
 
+#[test]
+fn some_leaving_packets_are_policed() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 5001 0xffff police rate 1mbit burst 10k drop flowid 1:1\n";
+    let policer = "link.up.policer={ match = { destination-port = 5001, family = \"ipv4\" }, rate = \"1mbit\", burst = \"10240 bytes\", overhead = \"frame\" }";
+    let all = keys(text);
+    assert!(all.contains(&policer.to_owned()), "{all:?}");
+    assert!(
+        all[2].contains("{ match = { destination-port = 5001, family = \"ipv4\" }, class = \"1:1\" }"),
+        "{all:?}"
+    );
+    let beside =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:2\n";
+    assert!(keys(&format!("{text}{beside}")).contains(&policer.to_owned()));
+    for (more, title, at) in [
+        (
+            "protocol ip prio 1 u32 match ip sport 22 0xffff flowid 1:2",
+            "a policer behind a filter that may take its packets: give it a lower `prio`",
+            "tc filter add dev eth0 parent 1: protocol ip prio 2",
+        ),
+        (
+            "protocol ip prio 3 matchall action police rate 1mbit burst 10k",
+            "a second policer of outgoing packets: a link has one in a direction",
+            "tc filter",
+        ),
+        (
+            "protocol ip prio 3 matchall action police pkts_rate 100 pkts_burst 10",
+            "`pkts_rate` of a policer",
+            "pkts_rate",
+        ),
+        (
+            "protocol ip prio 3 matchall police rate 1mbit burst 10k mtu 1000",
+            "an `mtu` below that of Ethernet, without `peakrate`",
+            "mtu",
+        ),
+        (
+            "protocol ip prio 3 matchall police rate 1mbit burst 10k avrate 1mbit",
+            "`avrate` of a policer",
+            "avrate",
+        ),
+        (
+            "protocol ip prio 3 matchall police rate 1mbit burst 10k conform-exceed drop/continue",
+            "`continue` for packets below the rate",
+            "drop/continue",
+        ),
+    ] {
+        fails(&format!("{text}tc filter add dev eth0 parent 1: {more}\n"), title, at, &[]);
+    }
+}
+
 /// A filter of an inner class that matches nothing leaves the packets to the default class.
 #[test]
 fn an_inner_class_without_a_match_leads_to_the_default() {

@@ -721,12 +721,6 @@ fn what_is_not_understood_is_said_with_its_place() {
             "u32",
             &["flowid 1:10"],
         ),
-        (
-            "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xffff police rate 1mbit burst 9k flowid 1:10\n",
-            "a policer of outgoing packets",
-            "tc filter",
-            &[],
-        ),
         ("tc class del dev eth0 classid 1:20\n", "there is no class 1:20", "tc class", &[]),
     ] {
         fails(&format!("{root}{class}{more}"), title, at, says);

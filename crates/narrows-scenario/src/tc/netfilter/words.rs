@@ -238,10 +238,10 @@ fn networks(word: Word<'_>, not: bool) -> Result<Option<Vec<Party>>, Problem> {
             .problem(format!("no address is left by `! {text}`, or several networks are excluded"))
             .help("exclude one network")),
         (text, true) => match read(text)? {
-            Party::Network { ip: IpAddr::V4(ip), prefix } => Ok(Some(around(ip, prefix))),
-            _ => Err(word
-                .problem(format!("all addresses of IPv6 but {}", Found(text)))
-                .help("mark all packets first, and then those of the network in another way")),
+            Party::Network { ip: IpAddr::V4(ip), prefix: prefix @ 1.. } => Ok(Some(around(ip, prefix))),
+            _ => Err(word.problem(format!("all addresses but {}", Found(text))).help(
+                "exclude one network of IPv4, or mark all packets first and then those of the network",
+            )),
         },
     }
 }
