@@ -104,7 +104,7 @@ impl Tree {
         }
         let one_family = which
             .as_ref()
-            .is_some_and(|which| Match { families: which.families.clone(), ..Match::default() } == *which);
+            .is_some_and(|which| Match { families: which.families.clone(), ..Match::default() } == **which);
         if first.filter.redirect.is_some() && which.is_some() && !one_family {
             return Err(Problem::new("a redirection of some arriving packets").put_at(&first.span).help(
                 "here it applies to all packets of a direction: match all, as in: u32 match u32 0 0 …",

@@ -34,7 +34,7 @@ pub(super) enum Parent {
 pub(super) enum Body {
     Qdisc(Option<qdisc::Kind>),
     Class { id: Option<Handle>, kind: Option<class::Kind> },
-    Filter { head: Head, filter: Option<Filter> },
+    Filter { head: Head, filter: Option<Box<Filter>> },
 }
 
 const VERBS: &[(&str, Verb)] = &[
@@ -259,7 +259,7 @@ impl Command {
                     while words.take().is_some() {}
                     return Ok(());
                 }
-                *filter = Some(filter::read(object, words, head)?);
+                *filter = Some(Box::new(filter::read(object, words, head)?));
             }
         }
         Ok(())

@@ -122,8 +122,8 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
             return Part::Wrong(wrong(format!("`{word}` of a shell is not run")).help(*instead));
         }
         match word.as_str() {
-            "for" => self.of_for(&piece, depth).unwrap_or_else(|problem| Part::Wrong(problem)),
-            "if" => self.of_if(&piece, depth).unwrap_or_else(|problem| Part::Wrong(problem)),
+            "for" => self.of_for(&piece, depth).unwrap_or_else(Part::Wrong),
+            "if" => self.of_if(&piece, depth).unwrap_or_else(Part::Wrong),
             "function" => self.function(&span, &at),
             _ if word.ends_with("()")
                 || self.text[span.start + word.len()..span.end].trim_start().starts_with("()") =>

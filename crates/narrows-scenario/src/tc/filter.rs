@@ -78,13 +78,20 @@ pub(super) struct Filter {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Which {
     /// Those with a condition; `None` for all packets.
-    Match(Option<Match>),
+    Match(Option<Box<Match>>),
     /// Those that come to this filter through tables of `u32`.
     Tables(Box<U32>),
     /// Those with a firewall mark: the bits that count, and their value.
     Mark { mask: u32, value: u32 },
     /// Those with any mark: it is the number of the class.
     AnyMark,
+}
+
+impl Which {
+    /// Packets with a condition, which may be that of all packets.
+    pub(super) fn of(all: Match) -> Self {
+        Self::Match(Some(all).filter(|all| *all != Match::default()).map(Box::new))
+    }
 }
 
 /// What happens to packets that a filter matches.
@@ -187,7 +194,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
     let which = match table {
         Some(filter) => of_u32(kind, filter, said)?,
         None if *name == "fw" => mark(handle.as_ref())?,
-        None => Which::Match(Some(all).filter(|all| *all != Match::default())),
+        None => Which::of(all),
     };
     let leads = matches!(&which, Which::Tables(filter) if filter.makes.is_some() || filter.links());
     if !ends && !leads && which != Which::AnyMark {
@@ -226,7 +233,7 @@ fn of_u32(kind: Word<'_>, filter: U32, said: bool) -> Result<Which, Problem> {
     }
     if filter.is_at_root() && !filter.links() {
         let condition = filter.condition(kind)?;
-        return Ok(Which::Match(Some(condition).filter(|all| *all != Match::default())));
+        return Ok(Which::of(condition));
     }
     Ok(Which::Tables(Box::new(filter)))
 }

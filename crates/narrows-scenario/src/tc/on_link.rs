@@ -18,7 +18,7 @@ use super::{CurrentConfig, CurrentQdisc, Handle, Script, managed};
 use crate::direction::Direction;
 use crate::netem::{self, Verb};
 use crate::problem::{Found, Problem};
-use crate::value::{Match, SchedulerKind};
+use crate::value::SchedulerKind;
 use crate::{Scenario, ScenarioError};
 
 /// A link that commands change.
@@ -170,7 +170,7 @@ impl<'a> Link<'a> {
                         prio: filter.pref,
                         families: Families::ALL,
                         handle: 0,
-                        which: Which::Match(Some(all.clone()).filter(|all| *all != Match::default())),
+                        which: Which::of(all.clone()),
                         class: Handle::from_text(&filter.class),
                         verdict: Verdict::Class,
                         police: None,

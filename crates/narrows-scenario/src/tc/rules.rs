@@ -188,7 +188,7 @@ impl<'a> Collected<'a> {
             ahead = earlier;
             match &placed.filter.which {
                 Which::Match(own) => {
-                    self.decided(placed, joint(before, own.as_ref()), depth, turned)?;
+                    self.decided(placed, joint(before, own.as_deref()), depth, turned)?;
                 }
                 Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
                     let ends = |placed: &Placed| placed.filter.verdict != Verdict::Next;

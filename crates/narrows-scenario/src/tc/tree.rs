@@ -112,7 +112,7 @@ impl Tree {
                 self.apply_class(command, *id, kind.as_ref()).map_err(at).map(|()| None)
             }
             Body::Filter { head, filter } => {
-                self.apply_filter(command, head, filter.as_ref()).map_err(at).map(|()| None)
+                self.apply_filter(command, head, filter.as_deref()).map_err(at).map(|()| None)
             }
         }
     }
@@ -475,7 +475,9 @@ impl Tree {
                 .also(&qdisc.span, "put there")
                 .help(match managed.sorts_itself() {
                     true => "it chooses tins by code points and flows by addresses and ports",
-                    false => "it has no classes: put it into a class of `prio` or `htb`, and the filter there",
+                    false => {
+                        "it has no classes: put it into a class of `prio` or `htb`, and the filter there"
+                    }
                 }));
         }
         if !arrives && let Some(device) = &filter.redirect {

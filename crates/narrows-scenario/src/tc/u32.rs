@@ -226,7 +226,7 @@ impl U32 {
             Ok(None) => {
                 Err(Problem::new("no packet matches: these are other bytes in an IP header").at(&place(0)))
             }
-            Err(Unknown { at, problem }) => Err(problem.at(&place(at))),
+            Err(Unknown { at, problem }) => Err((*problem).at(&place(at))),
         }
     }
 

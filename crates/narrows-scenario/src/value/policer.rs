@@ -82,7 +82,7 @@ impl Default for PolicerUse {
 
 impl Keyed for PolicerUse {
     const ROWS: &'static [Row<Self>] = &[
-        row!("match", matches, MATCHES, "[Packets](#match) that it polices.").default("every packet"),
+        row!("match", matches, MATCHES, "[Packets](#classes) that it polices.").default("every packet"),
         row!("rate", rate, FINITE_RATE, "Token rate.").required(),
         row!("burst", burst, BURST, "Bucket size in bytes, at least `mtu`.").required(),
         row!(

@@ -19,7 +19,13 @@ const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 pub(super) struct Unknown {
     /// The offset of the byte.
     pub(super) at: i32,
-    pub(super) problem: Problem,
+    pub(super) problem: Box<Problem>,
+}
+
+impl Unknown {
+    fn new(at: i32, problem: Problem) -> Self {
+        Self { at, problem: Box::new(problem) }
+    }
 }
 
 /// Where IPv4 and IPv6 have a field.
@@ -80,11 +86,9 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
     let layout = match families {
         Families::IPV6 => IPV6,
         Families::OTHER => {
-            return Err(Unknown {
-                at: pattern.left().unwrap_or(0),
-                problem: Problem::new("bytes of packets that are not IP")
-                    .help("match all of them: match u32 0 0"),
-            });
+            let problem =
+                Problem::new("bytes of packets that are not IP").help("match all of them: match u32 0 0");
+            return Err(Unknown::new(pattern.left().unwrap_or(0), problem));
         }
         _ => IPV4,
     };
@@ -93,7 +97,7 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
         return Ok(None);
     }
     if let Some(field) = pattern.take(layout.length, 2) {
-        let ranges = field.ranges().map_err(|problem| Unknown { at: layout.length, problem })?;
+        let ranges = field.ranges().map_err(|problem| Unknown::new(layout.length, problem))?;
         match &ranges[..] {
             [range] => {
                 let bytes = |end: &u16| u32::from(*end) + layout.header;
@@ -102,7 +106,7 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
             _ => {
                 let problem =
                     Problem::new(format!("the mask {:#06x} of the length is not a range", field.mask));
-                return Err(Unknown { at: layout.length, problem });
+                return Err(Unknown::new(layout.length, problem));
             }
         }
     }
@@ -111,7 +115,7 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
         protocol = field.whole_byte();
         if protocol.is_none() {
             let problem = Problem::new("a mask of a protocol is 0xff");
-            return Err(Unknown { at: layout.protocol, problem });
+            return Err(Unknown::new(layout.protocol, problem));
         }
         all.protocols.extend(protocol);
     }
@@ -171,7 +175,7 @@ fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Option<Par
         let width = layout.address as usize * 2 + 2;
         let problem = Problem::new(format!("the mask {mask:#0width$x} is not a network"))
             .help("here addresses are matched by networks: a mask has leading ones");
-        return Err(Unknown { at, problem });
+        return Err(Unknown::new(at, problem));
     }
     let ip = match layout.family {
         Families::IPV6 => IpAddr::V6(Ipv6Addr::from_bits(value)),
@@ -194,15 +198,15 @@ fn transport(
             let problem =
                 Problem::new(format!("bytes behind the IP header of packets of protocol {protocol}"))
                     .help("of these packets the IP header alone is matched here");
-            return Err(Unknown { at, problem });
+            return Err(Unknown::new(at, problem));
         }
-        *ports = field.ranges().map_err(|problem| Unknown { at, problem })?;
+        *ports = field.ranges().map_err(|problem| Unknown::new(at, problem))?;
     }
     if let Some(field) = pattern.take(layout.flags, 1) {
         if protocol != Some(TCP) {
             let problem = Problem::new("a byte behind the ports of packets that may not be TCP's")
                 .help("the flags of TCP need: match ip protocol 6 0xff");
-            return Err(Unknown { at: layout.flags, problem });
+            return Err(Unknown::new(layout.flags, problem));
         }
         let (mask, value) = (field.mask as u8, field.value as u8);
         all.tcp_flags = Some(TcpFlags { set: mask & value, clear: mask & !value });
@@ -220,5 +224,5 @@ fn other(at: i32, layout: &Layout) -> Unknown {
     let problem = problem.help(
         "understood: the TOS byte or traffic class, the length, the protocol, addresses, ports, and the flags of TCP",
     );
-    Unknown { at, problem }
+    Unknown::new(at, problem)
 }

@@ -129,7 +129,7 @@ impl<'a, T: Copy> Ways<'a, T> {
         if ends(what) {
             match header::condition(here.pattern, here.families) {
                 Ok(condition) => found.extend(condition.map(|condition| (condition, what))),
-                Err(Unknown { problem, .. }) => return Err((problem, what)),
+                Err(Unknown { problem, .. }) => return Err((*problem, what)),
             }
         }
         Ok(())
