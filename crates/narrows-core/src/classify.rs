@@ -9,7 +9,7 @@ mod mask;
 mod priomap;
 
 pub(crate) use condition::has_ports;
-pub use condition::{Condition, Prefix};
+pub use condition::{Condition, Families, Prefix, TcpFlags};
 pub use hash::{FlowHash, Identity};
 pub use known::Known;
 pub use mask::{Flow, FlowMask};
@@ -27,7 +27,7 @@ pub enum Classifier {
     One,
     /// The class of the first rule that matches, otherwise the default class, if any.
     Rules {
-        /// Conditions, each with its class, in the order in which they are tried.
+        /// Conditions, each with its class or [`Classifier::NO_CLASS`], in the order in which they are tried.
         rules: Vec<(Condition, u32)>,
         /// The class of a packet that matches no rule.
         default: Option<u32>,
@@ -41,11 +41,17 @@ pub enum Classifier {
 }
 
 impl Classifier {
+    /// In a rule: its packets belong to no class.
+    pub const NO_CLASS: u32 = u32::MAX;
+
     /// How many classes the classifier needs: one more than the greatest number that it yields.
     pub fn classes(&self) -> usize {
         let most = match self {
             Self::One => Some(0),
-            Self::Rules { rules, default } => rules.iter().map(|(_, class)| *class).chain(*default).max(),
+            Self::Rules { rules, default } => {
+                let named = rules.iter().map(|(_, class)| *class).filter(|class| *class != Self::NO_CLASS);
+                named.chain(*default).max()
+            }
             Self::TrafficClass(classes) => classes.iter().max().map(|class| u32::from(*class)),
             Self::Flows(hash) => hash.classes().checked_sub(1),
             Self::Mark(classes) => classes.checked_sub(1),
@@ -60,7 +66,11 @@ impl Classifier {
             Self::One => Some(0),
             Self::Rules { rules, default } => {
                 let fulfilled = rules.iter().find(|(condition, _)| condition.holds(packet));
-                fulfilled.map(|&(_, class)| class).or(*default)
+                match fulfilled {
+                    Some(&(_, Self::NO_CLASS)) => None,
+                    Some(&(_, class)) => Some(class),
+                    None => *default,
+                }
             }
             Self::TrafficClass(classes) => Some(classes[usize::from(packet.key.traffic_class)].into()),
             Self::Flows(hash) => Some(hash.class(&packet.key)),

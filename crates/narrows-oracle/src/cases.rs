@@ -5,6 +5,7 @@ mod defaults;
 mod dualpi2;
 mod explanations;
 mod fair;
+mod filters;
 mod hfsc;
 mod managed;
 mod netem;
@@ -27,6 +28,7 @@ pub fn all() -> Vec<Case> {
         cake::cases(),
         defaults::cases(),
         words::cases(),
+        filters::cases(),
     ]
     .concat()
 }

@@ -214,7 +214,7 @@ fn asked(direction: &Direction, waits: Vec<String>) -> String {
     if let Some(limit) = direction.settings.line_limit {
         parts.push(format!("at most {limit} packets in flight"));
     }
-    if let Some(policer) = direction.policer {
+    if let Some(policer) = &direction.policer {
         parts.push(format!("policed to {}", policer.rate));
     }
     parts.extend(direction.plain_words());

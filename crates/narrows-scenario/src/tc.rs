@@ -12,22 +12,31 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
+mod action;
+mod arithmetic;
 mod bands;
+mod before;
 mod both;
 mod bucket;
 mod class;
 mod class_show;
 mod command;
+mod control;
 mod counted;
 mod current;
 mod ets;
 mod explain;
 mod filter;
 mod filter_show;
+mod filters;
+mod flower;
 mod handle;
 mod hfsc;
+mod line;
 mod managed;
+mod netfilter;
 mod on_link;
+mod protocol;
 mod qdisc;
 mod rules;
 mod scenario;
@@ -36,7 +45,7 @@ mod shell;
 mod stab;
 mod translate;
 mod tree;
-mod u32_match;
+mod u32;
 mod unit;
 mod variables;
 

@@ -35,8 +35,75 @@ pub struct Condition {
     pub ecns: Option<u8>,
     /// Length in bytes from the network header on.
     pub lengths: Option<RangeInclusive<u32>>,
+    /// The network protocols. `None` for any.
+    pub families: Option<Families>,
+    /// Flags of the TCP header. `None` for any packet, of TCP or not.
+    pub tcp_flags: Option<TcpFlags>,
     /// The lane of the link: on a shared medium, the sender.
     pub lane: Option<u8>,
+}
+
+/// A set of network protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Families(u8);
+
+impl Families {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// IPv4.
+    pub const IPV4: Self = Self(1);
+    /// IPv6.
+    pub const IPV6: Self = Self(2);
+    /// Whatever is neither IPv4 nor IPv6, such as ARP.
+    pub const OTHER: Self = Self(4);
+    /// All of them.
+    pub const ALL: Self = Self(7);
+
+    /// Those of both sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those that are in both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Those of this set that are not in the other.
+    const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    const fn has(self, network: Protocol) -> bool {
+        let one = match network {
+            Protocol::Ipv4 | Protocol::Ipv4DontFragment => Self::IPV4,
+            Protocol::Ipv6 => Self::IPV6,
+            Protocol::Other => Self::OTHER,
+        };
+        !self.and(one).is_empty()
+    }
+}
+
+/// Flags of the TCP header that must be set, and flags that must not be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TcpFlags {
+    /// Those that must be set.
+    pub set: u8,
+    /// Those that must not be set.
+    pub clear: u8,
+}
+
+impl TcpFlags {
+    const fn hold(self, flags: u8) -> bool {
+        flags & self.set == self.set && flags & self.clear == 0
+    }
 }
 
 /// An address prefix. IPv4 is mapped into IPv6, so its prefixes are 96 bits longer than written.
@@ -92,6 +159,8 @@ impl Condition {
             && (self.protocols.is_empty() || self.protocols.contains(&key.transport))
             && self.lengths.as_ref().is_none_or(|range| range.contains(&length))
             && self.lane.is_none_or(|own| own == lane)
+            && self.families.is_none_or(|set| set.has(key.network))
+            && self.tcp_flags.is_none_or(|flags| key.transport == TCP && flags.hold(key.tcp_flags))
             && among_if_any(&self.destination_ports, key.destination_port)
             && among_if_any(&self.source_ports, key.source_port)
             && (self.ports.is_empty()
@@ -108,6 +177,7 @@ impl Condition {
     fn is_about_ip(&self) -> bool {
         self.dscps.is_some()
             || self.ecns.is_some()
+            || self.tcp_flags.is_some()
             || !(self.protocols.is_empty() && self.sources.is_empty() && self.destinations.is_empty())
             || self.is_about_ports()
     }
@@ -117,6 +187,8 @@ impl Condition {
         !(self.source_ports.is_empty() && self.destination_ports.is_empty() && self.ports.is_empty())
     }
 }
+
+const TCP: u8 = 6;
 
 /// Whether an IP protocol has ports.
 pub(crate) const fn has_ports(protocol: u8) -> bool {

@@ -10,9 +10,14 @@
 //! ```
 //!
 //! It comes after the ingress loss, which models the wire before this link, and before the MTU and the queue.
+//! With conditions, it polices the packets that have one of them; others pass, and are not counted.
+//!
 //! Costs use the policer's own overhead or else the link's, including the packet's own link header if that
 //! counts.
 
+use alloc::vec::Vec;
+
+use crate::classify::Condition;
 use crate::counters::{DropReason, Tally};
 use crate::pool::{PacketRef, PacketState};
 use crate::queue::Context;
@@ -62,6 +67,8 @@ pub struct Policer {
     mpu: Bytes,
     overhead: Option<Overhead>,
     exceed: Exceed,
+    /// Conditions of which a packet must have one; empty for all packets.
+    only: Vec<Condition>,
     counts: PolicerCounts,
 }
 
@@ -83,7 +90,14 @@ impl Policer {
     pub fn new(config: PolicerConfig) -> Result<Self, ShapingError> {
         let PolicerConfig { rate, burst, peak, mpu, overhead, exceed } = config;
         let buckets = Buckets::new(rate, burst, peak).map_err(ShapingFault::of_all)?;
-        Ok(Self { buckets, mpu, overhead, exceed, counts: PolicerCounts::default() })
+        Ok(Self { buckets, mpu, overhead, exceed, only: Vec::new(), counts: PolicerCounts::default() })
+    }
+
+    /// The policer for packets that have one of these conditions; for all packets if there is none.
+    #[must_use]
+    pub fn only(mut self, conditions: Vec<Condition>) -> Self {
+        self.only = conditions;
+        self
     }
 
     /// The policer's counters.
@@ -113,6 +127,10 @@ impl Policer {
         overhead: &Overhead,
         context: &mut Context<'_>,
     ) -> bool {
+        let state = context.pool.get(packet);
+        if !self.only.is_empty() && !self.only.iter().any(|condition| condition.holds(state)) {
+            return true;
+        }
         if self.conforms(now, context.pool.get(packet), overhead) {
             return true;
         }

@@ -7,13 +7,11 @@ use narrows_core::queue::{self, Bound};
 use narrows_core::sched::ClassSettings;
 use narrows_core::service::{ConstantRate, ServiceCurve};
 use narrows_core::steps::Steps;
-use narrows_core::{AirTime, Change, LinkConfig, Loss, NetemAround, Seed, Target};
+use narrows_core::{AirTime, Change, LinkConfig, Loss, NetemAround, Policer, Seed, Target};
 
 use super::Direction;
 use crate::units::Share;
-use crate::value::{
-    Class, ExactNetem, LossModel, Plan, PolicerUse, Queue, Reorder, Scheduler, Slots, TraceUse,
-};
+use crate::value::{Class, ExactNetem, LossModel, Plan, Queue, Reorder, Scheduler, Slots, TraceUse};
 
 /// The engine's context of a direction, on which its queue depends.
 #[derive(Clone, Copy)]
@@ -64,9 +62,13 @@ impl Direction {
             slots: self.slots.as_ref().map(Slots::build),
             bound_steps: self.build_bound_steps(),
             netem: self.single_netem().map(ExactNetem::build),
-            policer: self.policer.map(PolicerUse::build),
+            policer: self.build_policer(site),
             ..LinkConfig::new(site.link, target)
         }
+    }
+
+    fn build_policer(&self, site: Site<'_>) -> Option<Policer> {
+        self.policer.as_ref().map(|policer| policer.build(site.addresses))
     }
 
     fn build_service(&self) -> Box<dyn ServiceCurve> {
@@ -210,7 +212,7 @@ impl Direction {
         differs(self.reorder != before.reorder, &|| Change::Reorder(self.reorder.and_then(Reorder::build)));
         differs(self.slots != before.slots, &|| Change::Slots(self.slots.as_ref().map(Slots::build)));
         differs(self.settings != before.settings, &|| Change::Settings(self.settings));
-        differs(self.policer != before.policer, &|| Change::Policer(self.policer.map(PolicerUse::build)));
+        differs(self.policer != before.policer, &|| Change::Policer(self.build_policer(site)));
         changes
     }
 

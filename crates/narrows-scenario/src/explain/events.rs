@@ -19,7 +19,7 @@ pub(super) fn impairments(direction: &Direction) -> Vec<String> {
             all.push(format!("the profile's rate, {rate}, is ignored: the link has its own"));
         }
     }
-    if let Some(policer) = direction.policer {
+    if let Some(policer) = &direction.policer {
         all.push(format!("polices arriving packets to {}", policer.words()));
     }
     if direction.burst.get() > 0 {

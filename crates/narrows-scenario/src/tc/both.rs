@@ -1,5 +1,7 @@
 //! Conjunction of conditions.
 
+use narrows_core::classify::{Families, TcpFlags};
+
 use crate::value::{Match, Party};
 
 /// A condition that matches where both do; `None` if they exclude each other.
@@ -53,7 +55,7 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
         }
         (!both.is_empty()).then_some(both)
     }
-    Some(Match {
+    let joined = Match {
         protocols: part(&one.protocols, &other.protocols)?,
         sources: parties(&one.sources, &other.sources)?,
         destinations: parties(&one.destinations, &other.destinations)?,
@@ -69,8 +71,36 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
             }
             (one, other) => one.clone().or(other.clone()),
         },
+        families: part(&one.families, &other.families)?,
+        tcp_flags: match (one.tcp_flags, other.tcp_flags) {
+            (Some(a), Some(b)) => {
+                let both = TcpFlags { set: a.set | b.set, clear: a.clear | b.clear };
+                Some(Some(both).filter(|both| both.set & both.clear == 0)?)
+            }
+            (one, other) => one.or(other),
+        },
         from: one.from.or(other.from),
-    })
+    };
+    of_one_family(joined)
+}
+
+/// Addresses say the family, too; `None` if that is another one.
+fn of_one_family(mut all: Match) -> Option<Match> {
+    let parties = all.sources.iter().chain(&all.destinations);
+    let families = parties.map(|party| match party {
+        Party::Network { ip, .. } if ip.is_ipv4() => Families::IPV4,
+        Party::Network { .. } => Families::IPV6,
+        Party::Host(_) => Families::IPV4.or(Families::IPV6),
+    });
+    let Some(of_addresses) = families.reduce(Families::or) else { return Some(all) };
+    let asked = all.families.iter().copied().reduce(Families::or).unwrap_or(Families::ALL);
+    if of_addresses.and(asked).is_empty() {
+        return None;
+    }
+    if of_addresses.and(asked) == of_addresses {
+        all.families = Vec::new();
+    }
+    Some(all)
 }
 
 /// Whether an address is in a network.

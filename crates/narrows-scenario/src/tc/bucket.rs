@@ -61,7 +61,7 @@ pub(super) const TBF: Options = Options(&[
 const POLICE: Options = Options(&[
     BUCKET,
     &[
-        Opt::nothing(&["avrate", "index"], Follows::One("a value")),
+        Opt::nothing(&["index"], Follows::One("a value")),
         Opt::switch(&["pass", "ok", "continue", "pipe"], DROPS, "exceed"),
         Opt::value(&["conform-exceed", "action"], "exceed", VERDICT),
     ],
@@ -75,7 +75,12 @@ const DROPS: &[&str] = &["drop", "shot", "reclassify"];
 const VERDICT: Unit = Unit {
     what: "the action for packets above the rate",
     read: |word, _| {
-        let exceed = word.text.split('/').next().unwrap_or_default();
+        let (exceed, conform) = word.text.split_once('/').unwrap_or((word.text, "ok"));
+        if !matches!(conform, "ok" | "pass" | "pipe") {
+            return Err(word
+                .problem(format!("{} for packets below the rate", Found(conform)))
+                .help("they pass here: `ok`, `pass` or `pipe`"));
+        }
         match exceed {
             drops if DROPS.contains(&drops) => Ok(Read::plain(Value::Boolean(false))),
             "pass" | "ok" | "continue" | "pipe" => Ok(Read::plain(Value::Boolean(true))),
@@ -147,10 +152,22 @@ pub(super) fn dropped(bucket: &Table) -> Option<String> {
 /// Parses the options of a policer into keys.
 pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
     let mut keys = POLICE.read_some(words, &mut Vec::new())?;
+    if let Some(word) = words.peek().filter(|word| matches!(word.text, "avrate" | "pkts_rate" | "pkts_burst"))
+    {
+        return Err(word
+            .problem(format!("{} of a policer", Found(word.text)))
+            .help("a policer here counts bytes: rate 1mbit burst 10k"));
+    }
     let passes = keys.take("exceed").is_some_and(|(_, node)| node.value == Value::Boolean(true));
     enough(name, &keys, "police rate 1mbit burst 10k drop", "pass")?;
-    // A peak rate needs an `mtu`. Without a peak rate, tc prints an `mtu` that nobody set; it is ignored.
+    // A peak rate needs an `mtu`. Without one, tc prints an `mtu` of 2047 bytes that nobody set.
     if keys.get("peakrate").is_none() {
+        if size_of(&keys, "mtu").is_some_and(|mtu| mtu < Bytes::new(1514)) {
+            let place = keys.key("mtu").map_or_else(|| name.span(), |key| key.span.clone());
+            return Err(Problem::new("an `mtu` below that of Ethernet, without `peakrate`")
+                .at(&place)
+                .help("longer packets exceed the rate in the kernel; here a policer has no such limit"));
+        }
         keys.remove("mtu");
     }
     // Arriving packets no longer have a link header when the kernel counts them.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::filter::{self, Filter};
+use super::filter::{self, Filter, Head, Name};
 use super::stab::Stab;
-use super::{Handle, class, qdisc, unit};
+use super::{Handle, class, protocol, qdisc, unit};
 use crate::dialect::{Word, Words};
 use crate::netem::Verb;
 use crate::node::suggest;
@@ -37,7 +37,7 @@ pub(super) enum Parent {
 pub(super) enum Body {
     Qdisc(Option<qdisc::Kind>),
     Class { id: Option<Handle>, kind: Option<class::Kind> },
-    Filter { prio: Option<u32>, filter: Option<Filter> },
+    Filter { head: Head, filter: Option<Box<Filter>> },
 }
 
 const VERBS: &[(&str, Verb)] = &[
@@ -92,7 +92,7 @@ impl Command {
         let body = match object.text.as_bytes()[0] {
             b'q' => Body::Qdisc(None),
             b'c' => Body::Class { id: None, kind: None },
-            _ => Body::Filter { prio: None, filter: None },
+            _ => Body::Filter { head: Head::default(), filter: None },
         };
         let span = span.clone();
         let mut command = Self { span, verb, device: None, parent: None, handle: None, stab: None, body };
@@ -168,7 +168,33 @@ impl Command {
                 }
                 "handle" => {
                     words.take();
-                    words.expect(word, "a handle")?;
+                    let name = Name::new(words.expect(word, "a handle")?);
+                    if let Body::Filter { head, .. } = &mut self.body {
+                        head.handle = Some(name);
+                    }
+                }
+                "classid" | "leaf" if matches!(self.body, Body::Class { .. }) => {
+                    words.take();
+                    let handle = Handle::read(words.expect(word, "the handle of a class")?)?;
+                    if let (Body::Class { id, .. }, "classid") = (&mut self.body, word.text) {
+                        *id = Some(handle);
+                    }
+                }
+                "prio" | "pref" if matches!(self.body, Body::Filter { .. }) => {
+                    words.take();
+                    let number = unit::number(word, words, 0, 0xffff)? as u32;
+                    if let Body::Filter { head, .. } = &mut self.body {
+                        head.prio = Some(number).filter(|prio| *prio > 0);
+                    }
+                }
+                "chain" if matches!(self.body, Body::Filter { .. }) => {
+                    words.take();
+                    let number = words.expect(word, "the number of a chain")?;
+                    if number.text != "0" {
+                        return Err(number
+                            .problem(format!("the chain {}", Found(number.text)))
+                            .help("packets pass the filters of chain 0 here: leave the others out"));
+                    }
                 }
                 "stab" if matches!(self.body, Body::Qdisc(_)) => {
                     words.take();
@@ -180,11 +206,9 @@ impl Command {
                 }
                 "protocol" if matches!(self.body, Body::Filter { .. }) => {
                     words.take();
-                    let protocol = words.expect(word, "a protocol")?;
-                    if !matches!(protocol.text, "ip" | "ipv6" | "all" | "802.1q" | "0x800" | "0x0800") {
-                        return Err(protocol
-                            .problem(format!("unknown protocol {}", Found(protocol.text)))
-                            .help("allowed: `ip`, `ipv6` or `all`"));
+                    let families = protocol::read(words.expect(word, "a protocol")?)?;
+                    if let Body::Filter { head, .. } = &mut self.body {
+                        head.families = Some(families);
                     }
                 }
                 _ => return self.kind(object, words),
@@ -233,30 +257,17 @@ impl Command {
         }
         match &mut self.body {
             Body::Qdisc(kind) => *kind = Some(qdisc::read(words)?),
-            Body::Class { id, kind } => {
-                if let Some(word) = words.peek().filter(|word| matches!(word.text, "classid" | "leaf")) {
-                    words.take();
-                    let handle = Handle::read(words.expect(word, "the handle of a class")?)?;
-                    if word.text == "classid" {
-                        *id = Some(handle);
-                    }
-                    return self.place(object, words);
-                }
+            Body::Class { kind, .. } => {
                 if self.verb != Verb::Delete || words.peek().is_some() {
                     *kind = Some(class::read(words)?);
                 }
             }
-            Body::Filter { prio, filter } => {
-                if let Some(word) = words.peek().filter(|word| matches!(word.text, "prio" | "pref")) {
-                    words.take();
-                    *prio = Some(unit::number(word, words, 0, 0xffff)? as u32).filter(|prio| *prio > 0);
-                    return self.place(object, words);
-                }
+            Body::Filter { head, filter } => {
                 if self.verb == Verb::Delete {
                     while words.take().is_some() {}
                     return Ok(());
                 }
-                *filter = Some(filter::read(object, words, prio)?);
+                *filter = Some(Box::new(filter::read(object, words, head)?));
             }
         }
         Ok(())

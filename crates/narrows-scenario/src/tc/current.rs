@@ -12,16 +12,16 @@ use narrows_core::service::Overhead;
 use narrows_core::{Bytes, Order, Rate};
 use serde::{Deserialize, Serialize};
 
+use super::flower::words as flower;
 use super::qdisc::USUAL_LIMIT;
 use super::translate::{DIRECT, UNCLASSIFIED};
-use super::u32_match::flower_words as flower;
 use super::unit::FRAME;
 use super::{Handle, hfsc, managed};
 use crate::direction::Direction;
 use crate::netem::{FedDelay, Kind as NetemKind};
 use crate::node::Node;
 use crate::value::{
-    Child, Class, DelaySource, Delayed, Division, FeedUse, Hpd, Match, Policy, Queue, Scheduler,
+    Child, Class, DROP, DelaySource, Delayed, Division, FeedUse, Hpd, Match, Policy, Queue, Scheduler,
     SchedulerKind, ShapedBy, Tbf,
 };
 
@@ -281,6 +281,11 @@ impl Walk<'_> {
 
     /// The filters of a scheduler, in order.
     fn filters(&mut self, scheduler: &Scheduler, handle: Handle, ids: &[Handle]) {
+        if let Division::Classes { filters, .. } = &scheduler.serves
+            && filters.iter().any(|filter| filter.class == DROP)
+        {
+            self.unrepresentable("filters that drop packets", handle);
+        }
         for (pref, (class, matches)) in (1..).zip(points::rules(scheduler)) {
             self.found.filters.push(CurrentFilter {
                 parent: handle.to_string(),

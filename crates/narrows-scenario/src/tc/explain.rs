@@ -2,7 +2,7 @@
 
 use super::bands::Bands;
 use super::command::{Body, Command, Parent};
-use super::filter::Filter;
+use super::filter::{Filter, Verdict, Which};
 use super::stab::Stab;
 use super::unit::{FRAME, rate_of};
 use super::{class, hfsc, qdisc};
@@ -59,7 +59,10 @@ pub(super) fn command(command: &Command) -> Vec<String> {
             words.extend(kind.as_ref().map(of_class));
             words
         }
-        Body::Filter { filter, .. } => filter.iter().map(|filter| of_filter(filter, &place)).collect(),
+        Body::Filter { filter: Some(filter), .. } => {
+            [of_filter(filter, &place)].into_iter().chain(filter.notice.map(str::to_owned)).collect()
+        }
+        Body::Filter { filter: None, .. } => Vec::new(),
     }
 }
 
@@ -220,10 +223,22 @@ fn of_class(class: &class::Kind) -> String {
 }
 
 fn of_filter(filter: &Filter, place: &str) -> String {
-    let which = match &filter.matches {
-        None => "All packets".to_owned(),
-        Some(matches) => format!("Packets with {matches}"),
+    let which = match &filter.which {
+        Which::Match(None) => "All packets".to_owned(),
+        Which::Match(Some(matches)) => format!("Packets with {matches}"),
+        Which::Mark { mask: u32::MAX, value } => format!("Packets with the mark {value}"),
+        Which::Mark { mask, value } => format!("Packets with the mark {value:#x} under the mask {mask:#x}"),
+        Which::AnyMark => return format!("Packets go to the class that their mark names ({place})."),
+        Which::Tables(table) => return table.explained(filter.class),
     };
+    match (filter.verdict, filter.class) {
+        (Verdict::Drop, _) => return format!("{which} are dropped ({place})."),
+        (Verdict::Next, _) => return format!("{which} go on to the next filters ({place})."),
+        (Verdict::Class, None) if filter.police.is_none() && filter.redirect.is_none() => {
+            return format!("{which} pass, with no class of their own ({place}).");
+        }
+        _ => {}
+    }
     match (filter.class, &filter.police) {
         (_, Some(police)) => {
             let beyond = if police.get("exceed").is_some() { "passes" } else { "is dropped" };

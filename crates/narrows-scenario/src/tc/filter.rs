@@ -1,50 +1,132 @@
 //! Filters: which packets go to which class.
 
+use std::ops::Range;
+
+use narrows_core::classify::Families;
+
 use super::Handle;
+use super::action::{self, Actions};
 use super::bucket;
-use super::u32_match;
+use super::u32::{Id, U32};
+use super::{flower, protocol};
 use crate::dialect::{Word, Words};
-use crate::node::Table;
+use crate::netem::units;
 use crate::problem::{Found, Problem, one_of};
 use crate::value::Match;
+
+/// What stands before the kind of a filter.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Head {
+    /// Filters with a lower priority number are tried first.
+    pub(super) prio: Option<u32>,
+    /// The packets that it sees; all without a `protocol`.
+    pub(super) families: Option<Families>,
+    pub(super) handle: Option<Name>,
+}
+
+/// A word that is kept: the handle of a filter.
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    text: String,
+    span: Range<usize>,
+}
+
+impl Name {
+    pub(super) fn new(word: Word<'_>) -> Self {
+        Self { text: word.text.into(), span: word.span() }
+    }
+
+    pub(super) fn word(&self) -> Word<'_> {
+        Word::new(&self.text, &self.span)
+    }
+
+    /// The number in it: of a `u32`, the table, bucket and number there.
+    pub(super) fn number(&self) -> Result<u32, Problem> {
+        let word = self.word();
+        if word.text.contains(':') {
+            return Ok(Id::read(word)?.number());
+        }
+        let text = word.text.split('/').next().unwrap_or_default();
+        Ok(units::integer(word.part(text), "a handle", 0, i64::from(u32::MAX))? as u32)
+    }
+}
 
 /// A filter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Filter {
-    /// Filters with a lower priority number are tried first.
+    pub(super) kind: &'static str,
+    /// Filters with a lower priority number are tried first; 0 until the tree chooses one.
     pub(super) prio: u32,
-    /// The condition; `None` for all packets.
-    pub(super) matches: Option<Match>,
+    /// The packets that it sees.
+    pub(super) families: Families,
+    /// The number by which it can be deleted; 0 until the tree chooses one.
+    pub(super) handle: u32,
+    pub(super) which: Which,
     /// The class of matching packets.
     pub(super) class: Option<Handle>,
+    /// Whether matching packets go to the class.
+    pub(super) verdict: Verdict,
     /// The keys of a policer.
-    pub(super) police: Option<Table>,
+    pub(super) police: Option<crate::node::Table>,
     /// The device that matching packets are redirected to.
     pub(super) redirect: Option<String>,
+    /// What is surprising about it.
+    pub(super) notice: Option<&'static str>,
 }
 
+/// The packets that a filter matches.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Which {
+    /// Those with a condition; `None` for all packets.
+    Match(Option<Box<Match>>),
+    /// Those that come to this filter through tables of `u32`.
+    Tables(Box<U32>),
+    /// Those with a firewall mark: the bits that count, and their value.
+    Mark { mask: u32, value: u32 },
+    /// Those with any mark: it is the number of the class.
+    AnyMark,
+}
+
+impl Which {
+    /// Packets with a condition, which may be that of all packets.
+    pub(super) fn of(all: Match) -> Self {
+        Self::Match(Some(all).filter(|all| *all != Match::default()).map(Box::new))
+    }
+}
+
+/// What happens to packets that a filter matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// They go to the filter's class, or without one to the default class.
+    Class,
+    Drop,
+    /// Later filters are tried.
+    Next,
+}
+
+/// For `match tcp dst` and `at nexthdr+0` in the root table.
+const NO_NEXT_HEADER: &str = "`tcp`, `udp`, `icmp` and `nexthdr+` count from the beginning of the IP header in the kernel, unless a `link` with an `offset` leads to the filter: ports are `match ip sport` and `match ip dport`.";
+
 /// The supported kinds.
-const NAMES: &[&str] = &["u32", "flower", "matchall", "basic"];
+const NAMES: &[&str] = &["u32", "flower", "matchall", "basic", "fw"];
 
 /// What the unsupported kinds match on.
 const OTHERS: &[(&str, &str)] = &[
-    ("fw", "it uses firewall marks, and there is no firewall here"),
-    ("route", "it uses realms of the routing table, and there is no routing table here"),
+    ("route", "it uses realms of the routing table, and there is no routing table here: match the addresses"),
     ("rsvp", "it uses RSVP reservations: match the addresses and ports with u32"),
     ("rsvp6", "it uses RSVP reservations: match the addresses and ports with u32"),
     ("tcindex", "it uses dsmark's index: match the code point with u32, `match ip dsfield`"),
-    ("cgroup", "it uses the sender's control group, which packets do not carry"),
+    (
+        "cgroup",
+        "it uses the sender's control group, which packets do not carry: match the ports of the program",
+    ),
     ("flow", "it hashes packets to classes: a scheduler of flows does that, such as fq_codel or sfq"),
     ("bpf", "it runs a program: match with u32 or flower"),
 ];
 
 /// Parses what follows the device and the parent: `protocol ip prio 1 u32 match ip dport 80 0xffff flowid
 /// 1:10`.
-pub(super) fn read(
-    object: Word<'_>,
-    words: &mut Words<'_>,
-    prio: &mut Option<u32>,
-) -> Result<Filter, Problem> {
+pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> Result<Filter, Problem> {
     let Some(kind) = words.take() else {
         return Err(object
             .problem("the kind of the filter is missing")
@@ -56,111 +138,118 @@ pub(super) fn read(
             .help(*why)
             .help(format!("understood: {}", one_of(NAMES))));
     }
-    if !NAMES.contains(&kind.text) {
+    let Some(name) = NAMES.iter().find(|name| **name == kind.text) else {
         return Err(kind
             .problem(format!("unsupported filter {}", Found(kind.text)))
             .did_you_mean(kind.text, NAMES.iter().copied())
             .help(format!("understood: {}", one_of(NAMES))));
-    }
-    let mut all = Match::default();
-    let (mut class, mut police, mut redirect) = (None, None, None);
-    let mut said = kind.text == "matchall";
+    };
+    let families = head.families.unwrap_or(Families::ALL);
+    let handle = head.handle.clone();
+    let mut number = match (&handle, *name) {
+        (None, _) | (_, "u32") => 0,
+        (Some(handle), _) => handle.number()?,
+    };
+    let mut table = match *name {
+        "u32" => Some(U32::new(families, handle.as_ref().map(Name::word))?),
+        _ => None,
+    };
+    let mut all = Match { families: protocol::written(families), ..Match::default() };
+    let (mut class, mut police) = (None, None);
+    let mut actions = Actions::default();
+    let mut said = *name != "u32";
     while let Some(word) = words.take() {
+        if let Some(filter) = &mut table
+            && filter.option(word, words)?
+        {
+            said |= word.text == "match";
+            continue;
+        }
         match word.text {
-            "match" if kind.text == "u32" => {
-                u32_match::selector(word, words, &mut all)?;
-                said = true;
-            }
-            "flowid" | "classid" => {
-                class = Some(Handle::read(words.expect(word, "a class")?)?);
-            }
+            "flowid" | "classid" => class = Some(Handle::read(words.expect(word, "a class")?)?),
             "police" => police = Some(bucket::police(word, words)?),
-            "action" => {
-                let action = words.expect(word, "what to do")?;
-                match action.text {
-                    "police" => police = Some(bucket::police(action, words)?),
-                    "mirred" => redirect = Some(mirred(action, words)?),
-                    "ok" | "pass" | "order" => {
-                        words.take_number(false);
-                    }
-                    other => {
-                        return Err(action
-                            .problem(format!("unsupported action {}", Found(other)))
-                            .help("understood: `police` and `mirred`"));
-                    }
-                }
-            }
+            "action" => action::read(word, words, &mut actions, &mut police)?,
             // As in tc's output, or without effect on the result.
-            "fh" | "ht" | "order" | "bkt" | "link" | "divisor" | "handle" | "key" | "hashkey" | "offset" => {
-                if matches!(word.text, "link" | "divisor" | "hashkey" | "offset") {
-                    return Err(word
-                        .problem(format!("hash tables of u32 ({}) are not supported", Found(word.text)))
-                        .help("they speed up many filters, which are fast here without them"));
-                }
+            "fh" | "order" | "bkt" | "key" | "handle" => {
                 words.expect(word, "a value")?;
-                words.take_if("ht");
             }
-            "terminal" | "flowid???" | "not_in_hw" | "skip_hw" | "skip_sw" | "chain" => {
-                if word.text == "chain" {
-                    words.expect(word, "a number")?;
-                }
+            "terminal" | "not_in_hw" | "skip_hw" => {}
+            "skip_sw" => {
+                return Err(word
+                    .problem("`skip_sw` leaves the filter to hardware, and there is none here")
+                    .help("leave it out"));
             }
-            "prio" | "pref" => *prio = Some(super::unit::number(word, words, 1, 0xffff)? as u32),
-            _ if kind.text == "flower" && u32_match::flower(word, words, &mut all)? => said = true,
+            "prio" | "pref" => head.prio = Some(super::unit::number(word, words, 1, 0xffff)? as u32),
+            _ if *name == "flower" && flower::read(word, words, &mut all)? => {}
             other => {
                 return Err(word
-                    .problem(format!("unsupported {} in a filter `{}`", Found(other), kind.text))
-                    .help("understood: `match`, `flowid`, `classid`, `police` and `action police`"));
+                    .problem(format!("unsupported {} in a filter `{name}`", Found(other)))
+                    .help("understood: `match`, `flowid`, `classid`, `police` and `action`"));
             }
         }
     }
-    if !said && kind.text != "basic" && kind.text != "flower" {
-        return Err(kind
-            .problem(format!("`{}` without `match`", kind.text))
-            .help("for all packets write: match u32 0 0, as in: u32 match u32 0 0 flowid 1:10"));
-    }
-    if class.is_none() && police.is_none() && redirect.is_none() {
+    let ends = class.is_some() || police.is_some() || actions.redirect.is_some() || actions.verdict.is_some();
+    let notice = table.as_ref().filter(|table| table.misses_the_next_header()).map(|_| NO_NEXT_HEADER);
+    number = table.as_ref().map_or(number, U32::number);
+    let which = match table {
+        Some(filter) => of_u32(kind, filter, said)?,
+        None if *name == "fw" => mark(handle.as_ref())?,
+        None => Which::of(all),
+    };
+    let leads = matches!(&which, Which::Tables(filter) if filter.makes.is_some() || filter.links());
+    if !ends && !leads && which != Which::AnyMark {
         return Err(kind
             .problem("the filter names no class")
             .help("end it with a class, as in: flowid 1:10"));
     }
+    let verdict = actions.verdict.unwrap_or(if ends || which == Which::AnyMark {
+        Verdict::Class
+    } else {
+        Verdict::Next
+    });
     Ok(Filter {
-        prio: prio.unwrap_or(0),
-        matches: Some(all).filter(|all| *all != Match::default()),
+        kind: name,
+        prio: head.prio.unwrap_or(0),
+        families,
+        handle: number,
+        which,
         class,
+        verdict,
         police,
-        redirect,
+        redirect: actions.redirect,
+        notice,
     })
 }
 
-/// Parses `mirred egress redirect dev ifb0`; returns the device.
-fn mirred(action: Word<'_>, words: &mut Words<'_>) -> Result<String, Problem> {
-    let mut device = None;
-    while let Some(word) = words.peek() {
-        match word.text {
-            "egress" | "redirect" => {}
-            "index" => {
-                words.take();
-                words.expect(word, "a number")?;
-                continue;
-            }
-            "dev" => {
-                words.take();
-                device = Some(words.expect(word, "the name of a device")?.text.to_owned());
-                continue;
-            }
-            "ingress" | "mirror" => {
-                return Err(word
-                    .problem(format!("unsupported {} of `mirred`", Found(word.text)))
-                    .help("understood: `egress redirect dev IFB`"));
-            }
-            // The verdict after the action.
-            "pipe" | "continue" | "pass" | "ok" | "drop" | "stolen" => {}
-            _ => break,
-        }
-        words.take();
+/// A filter of the root table that leads nowhere else is a condition; any other depends on tables.
+fn of_u32(kind: Word<'_>, filter: U32, said: bool) -> Result<Which, Problem> {
+    if filter.makes.is_some() {
+        return Ok(Which::Tables(Box::new(filter)));
     }
-    device.ok_or_else(|| {
-        action.problem("`mirred` without `dev`").help("as in: action mirred egress redirect dev ifb0")
-    })
+    if !said {
+        return Err(kind
+            .problem("`u32` without `match`")
+            .help("for all packets write: match u32 0 0, as in: u32 match u32 0 0 flowid 1:10"));
+    }
+    if filter.is_at_root() && !filter.links() {
+        let condition = filter.condition(kind)?;
+        return Ok(Which::of(condition));
+    }
+    Ok(Which::Tables(Box::new(filter)))
+}
+
+/// `handle 6 fw` or `handle 0x10/0xf0 fw`.
+fn mark(handle: Option<&Name>) -> Result<Which, Problem> {
+    let Some(name) = handle else { return Ok(Which::AnyMark) };
+    let word = name.word();
+    let (value, mask) = word.text.split_once('/').unwrap_or((word.text, "0xffffffff"));
+    let number =
+        |text| Ok::<_, Problem>(units::integer(word.part(text), "a mark", 0, i64::from(u32::MAX))? as u32);
+    let (value, mask) = (number(value)?, number(mask)?);
+    if value & !mask != 0 {
+        return Err(word
+            .problem(format!("no mark is {}", Found(word.text)))
+            .help("the mask clears bits of the value"));
+    }
+    Ok(Which::Mark { mask, value })
 }

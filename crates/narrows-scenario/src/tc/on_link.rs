@@ -7,16 +7,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::command::{Command, Parent};
-use super::filter::Filter;
+use narrows_core::classify::Families;
+
+use super::command::{Body, Command, Parent};
+use super::filter::{Filter, Verdict, Which};
+use super::filters::{Placed, UNKNOWN};
 use super::qdisc::{Htb, Kind};
 use super::stab::Stab;
-use super::tree::{Placed, Tree};
+use super::tree::Tree;
 use super::{CurrentConfig, CurrentQdisc, Handle, Script, managed};
 use crate::direction::Direction;
 use crate::netem::{self, Verb};
 use crate::problem::{Found, Problem};
-use crate::value::{Match, SchedulerKind};
+use crate::value::SchedulerKind;
 use crate::{Scenario, ScenarioError};
 
 /// A link that commands change.
@@ -63,7 +66,9 @@ impl Script {
             let Some(link) = link else { continue };
             link.tree.apply(command).map_err(wrong)?;
         }
-        there.iter_mut().for_each(Link::add_filters);
+        for link in &mut there {
+            link.add_filters().map_err(wrong)?;
+        }
         for command in said {
             let device = command.device.as_ref().and_then(|device| links.get(device));
             let link = device.and_then(|name| there.iter_mut().find(|link| link.name == name));
@@ -73,6 +78,15 @@ impl Script {
                     Problem::new("`tc` cannot set a policer of a run")
                         .put_at(&command.span)
                         .help("use `narrows set LINK.policer=…` for the direction into the device"),
+                ));
+            }
+            if let Body::Filter { filter: Some(filter), .. } = &command.body
+                && matches!(filter.which, Which::Mark { .. } | Which::AnyMark)
+            {
+                return Err(wrong(
+                    Problem::new("packets of a run have no marks")
+                        .put_at(&command.span)
+                        .help("match the packets themselves, with `u32` or `flower`"),
                 ));
             }
             if link.tree.apply(command).map_err(wrong)?.is_some() {
@@ -150,7 +164,7 @@ impl<'a> Link<'a> {
         Stab::shown(self.direction.overhead).filter(|_| counts)
     }
 
-    fn add_filters(&mut self) {
+    fn add_filters(&mut self) -> Result<(), Problem> {
         for class in &self.current.classes {
             let handle = Handle::from_text(&class.handle).unwrap_or(Handle::ROOT);
             if class.name != class.handle {
@@ -158,18 +172,28 @@ impl<'a> Link<'a> {
             }
         }
         for filter in &self.current.filters {
-            self.tree.filters.push(Placed {
-                parent: Handle::from_text(&filter.parent).unwrap_or(Handle::ROOT),
-                filter: Filter {
-                    prio: filter.pref,
-                    matches: Some(filter.matches.clone()).filter(|all| *all != Match::default()),
-                    class: Handle::from_text(&filter.class),
-                    police: None,
-                    redirect: None,
+            let all = &filter.matches;
+            self.tree.filters.add(
+                Verb::Add,
+                Placed {
+                    parent: Handle::from_text(&filter.parent).unwrap_or(Handle::ROOT),
+                    filter: Filter {
+                        kind: UNKNOWN,
+                        prio: filter.pref,
+                        families: Families::ALL,
+                        handle: 0,
+                        which: Which::of(all.clone()),
+                        class: Handle::from_text(&filter.class),
+                        verdict: Verdict::Class,
+                        police: None,
+                        redirect: None,
+                        notice: None,
+                    },
+                    span: 0..0,
                 },
-                span: 0..0,
-            });
+            )?;
         }
+        Ok(())
     }
 
     /// Checks settings that a scenario stores in class names only: the handle of a qdisc, and the default

@@ -1,17 +1,33 @@
 //! Flattens filters, including those of inner classes, into one list of rules for the leaf classes.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use super::bands::Bands;
 use super::both::both;
-use super::tree::{Placed, Tree};
+use super::filter::{Verdict, Which};
+use super::filters::Placed;
+use super::tree::Tree;
+use super::u32::{Divisors, NODE, U32, Ways};
 use super::{Handle, qdisc};
+use crate::problem::Problem;
 use crate::value::Match;
 
-/// Sends packets to a class.
+/// Decides about packets.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rule {
     /// The condition; `None` for all packets.
     pub(super) matches: Option<Match>,
-    pub(super) class: Handle,
+    pub(super) to: To,
+}
+
+/// Where packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum To {
+    Class(Handle),
+    Drop,
+    /// As packets that no rule matches.
+    Rest,
 }
 
 /// The rules of a qdisc in order, and the class of packets that match none.
@@ -19,24 +35,28 @@ pub(super) struct Rule {
 pub(super) struct Rules {
     pub(super) rules: Vec<Rule>,
     pub(super) default: Option<Handle>,
+    /// Whether packets that match none are dropped by a filter.
+    pub(super) drops: bool,
 }
 
 /// Maximum nesting depth of filters of inner classes.
 const DEEPEST: usize = 16;
+/// Maximum number of rules: filters of marks and of inner classes multiply.
+const MOST: usize = 1 << 20;
 
 impl Rules {
-    pub(super) fn of(tree: &Tree, root: &super::tree::Qdisc) -> Self {
+    pub(super) fn of(tree: &Tree, root: &super::tree::Qdisc) -> Result<Self, Problem> {
         let mut rules = Self::default();
+        let mut first = Vec::new();
         if let qdisc::Kind::Hpd(hpd) = &root.kind {
             for (point, number) in &hpd.dscps {
                 let class = tree.numbered(root.handle, *number);
-                rules.rules.extend(class.map(|class| Rule {
+                first.extend(class.map(|class| Rule {
                     matches: Some(Match { dscps: vec![*point], ..Match::default() }),
-                    class: class.id,
+                    to: To::Class(class.id),
                 }));
             }
         }
-        collect(tree, root.handle, None, 0, &mut rules.rules);
         rules.default = match &root.kind {
             qdisc::Kind::Htb(qdisc::Htb { default, .. }) | qdisc::Kind::Hfsc(default) if *default > 0 => {
                 Some(Handle { minor: *default, ..root.handle }).filter(|class| {
@@ -50,16 +70,39 @@ impl Rules {
                 .map(|known| known.id),
             kind => kind.bands().map(|bands| rules.by_priority(root.handle, &bands)),
         };
+        // Until they are turned, the last rule is the first one.
+        let mut turned = std::mem::take(&mut rules.rules);
+        turned.reverse();
+        let mut collected = Collected::new(tree);
+        collected.at(root.handle, None, 0, &mut turned)?;
+        let classified = tree.classified.iter().map(|classified| {
+            let class = Handle { major: (classified.value >> 16) as u16, minor: classified.value as u16 };
+            let to = (class.qdisc() == root.handle && tree.is_class(class)).then_some(To::Class(class));
+            (Some(classified.matches.clone()), to)
+        });
+        collected.first_of(classified.collect(), (root.handle, &root.span), 0, &mut turned)?;
+        rules.rules = first;
+        rules.rules.extend(turned.into_iter().rev());
         let name =
             |id: Handle| tree.classes.iter().find(|class| class.id == id).map_or(id, |class| class.name());
-        rules.rules.iter_mut().for_each(|rule| rule.class = name(rule.class));
+        for rule in &mut rules.rules {
+            rule.to = match (rule.to, rules.default) {
+                (To::Class(class), _) => To::Class(name(class)),
+                (To::Rest, Some(default)) => To::Class(name(default)),
+                (to, _) => to,
+            };
+        }
         rules.default = rules.default.map(name);
-        // A rule that matches all packets is the default; later rules never apply.
+        // Later rules than one that matches all packets never apply.
         if let Some(all) = rules.rules.iter().position(|rule| rule.matches.is_none()) {
-            rules.default = Some(rules.rules[all].class);
+            match rules.rules[all].to {
+                To::Class(class) => rules.default = Some(class),
+                To::Drop => (rules.default, rules.drops) = (None, true),
+                To::Rest => {}
+            }
             rules.rules.truncate(all);
         }
-        rules.joined()
+        Ok(rules.joined())
     }
 
     /// Adds rules for the priority map and the TOS byte; returns the class of all other packets.
@@ -70,7 +113,8 @@ impl Rules {
             let class = band(priority);
             if class != rest {
                 let dscps = Bands::points(bits).collect();
-                self.rules.push(Rule { matches: Some(Match { dscps, ..Match::default() }), class });
+                self.rules
+                    .push(Rule { matches: Some(Match { dscps, ..Match::default() }), to: To::Class(class) });
             }
         }
         rest
@@ -86,7 +130,7 @@ impl Rules {
         let mut joined: Vec<Rule> = Vec::new();
         for rule in self.rules {
             match joined.last_mut() {
-                Some(last) if last.class == rule.class && only_dscps(last) && only_dscps(&rule) => {
+                Some(last) if last.to == rule.to && only_dscps(last) && only_dscps(&rule) => {
                     if let (Some(all), Some(more)) = (&mut last.matches, rule.matches) {
                         all.dscps.extend(more.dscps);
                         all.dscps.sort_unstable();
@@ -101,27 +145,205 @@ impl Rules {
     }
 }
 
-/// Collects the filters at a qdisc or class, combined with the conditions that lead there.
-fn collect(tree: &Tree, at: Handle, before: Option<&Match>, depth: usize, rules: &mut Vec<Rule>) {
-    if depth > DEEPEST {
-        return;
-    }
-    let mut here: Vec<&Placed> = tree.filters.iter().filter(|placed| placed.parent == at).collect();
-    here.sort_by_key(|placed| placed.filter.prio);
-    for placed in here {
-        let Some(class) = placed.filter.class else { continue };
-        let matches = match (before, &placed.filter.matches) {
-            (None, own) => own.clone(),
-            (Some(before), None) => Some(before.clone()),
-            (Some(before), Some(own)) => match both(before, own) {
-                Some(both) => Some(both),
-                None => continue,
-            },
-        };
-        if tree.below(class).next().is_some() && class != at {
-            collect(tree, class, matches.as_ref(), depth + 1, rules);
-        } else {
-            rules.push(Rule { matches, class });
+/// Rules being collected from filters.
+struct Collected<'a> {
+    tree: &'a Tree,
+    /// The filters of each place, in the order in which they are tried.
+    filters: BTreeMap<Handle, Vec<&'a Placed>>,
+    /// How many more rules there may be.
+    left: usize,
+}
+
+/// Rules from the last one to the first.
+type Turned = Vec<Rule>;
+
+/// The qdisc or class whose filter this is, and where the filter stands.
+type Origin<'a> = (Handle, &'a Range<usize>);
+
+impl<'a> Collected<'a> {
+    fn new(tree: &'a Tree) -> Self {
+        let mut filters: BTreeMap<Handle, Vec<&Placed>> = BTreeMap::new();
+        for placed in tree.filters.iter() {
+            filters.entry(placed.parent).or_default().push(placed);
         }
+        filters.values_mut().for_each(|here| in_order(here));
+        Self { tree, filters, left: MOST }
+    }
+
+    /// The rules of the filters at a qdisc or class, each combined with the condition that leads there, and
+    /// those in `turned` behind them.
+    fn at(
+        &mut self,
+        at: Handle,
+        before: Option<&Match>,
+        depth: usize,
+        turned: &mut Turned,
+    ) -> Result<(), Problem> {
+        let here = self.filters.get(&at).cloned().unwrap_or_default();
+        let tables = Tables::of(&here);
+        let mut ways = Ways::new(tables.filters.iter().copied(), &tables.divisors);
+        // From the last one to the first, so that those behind a filter are known.
+        let mut ahead = &here[..];
+        while let Some((placed, earlier)) = ahead.split_last() {
+            ahead = earlier;
+            match &placed.filter.which {
+                Which::Match(own) => {
+                    self.decided(placed, joint(before, own.as_deref()), depth, turned)?;
+                }
+                Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
+                    let ends = |placed: &Placed| placed.filter.verdict != Verdict::Next;
+                    let found = ways.of((&**table, *placed), ends);
+                    let found = found.map_err(|(problem, at)| problem.put_at(&at.span))?;
+                    for (condition, end) in found.into_iter().rev() {
+                        self.decided(end, joint(before, Some(&condition)), depth, turned)?;
+                    }
+                }
+                Which::Tables(_) => {}
+                Which::Mark { .. } | Which::AnyMark => {
+                    let more = ahead.iter().rev().take_while(|placed| placed.filter.kind == "fw").count();
+                    let run = &here[ahead.len() - more..=ahead.len()];
+                    ahead = &ahead[..ahead.len() - more];
+                    let marks = self.tree.marks.iter().map(|marked| {
+                        let to = run.iter().find_map(|placed| of_mark(placed, marked.value));
+                        (joint(before, marked.matches.as_ref()), to)
+                    });
+                    let marks: Vec<_> = marks.collect();
+                    self.first_of(marks, (at, &placed.span), depth, turned)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the rules of a filter that matches these packets, if it can match any.
+    fn decided(
+        &mut self,
+        placed: &Placed,
+        matches: Option<Option<Match>>,
+        depth: usize,
+        turned: &mut Turned,
+    ) -> Result<(), Problem> {
+        match (matches, target(placed)) {
+            (Some(matches), Some(to)) => self.goes((placed.parent, &placed.span), matches, to, depth, turned),
+            _ => Ok(()),
+        }
+    }
+
+    fn push(&mut self, from: Origin<'_>, rule: Rule, turned: &mut Turned) -> Result<(), Problem> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| {
+            Problem::new(format!("filters that come to more than {MOST} rules")).put_at(from.1)
+        })?;
+        turned.push(rule);
+        Ok(())
+    }
+
+    /// Adds the rules for packets that go to a class, which may have filters itself.
+    fn goes(
+        &mut self,
+        from: Origin<'_>,
+        matches: Option<Match>,
+        to: To,
+        depth: usize,
+        turned: &mut Turned,
+    ) -> Result<(), Problem> {
+        let inner = match to {
+            To::Class(class) => Some(class).filter(|class| self.tree.below(*class).next().is_some()),
+            _ => None,
+        };
+        let Some(class) = inner else { return self.push(from, Rule { matches, to }, turned) };
+        // What no filter of an inner class matches is for the default class.
+        self.push(from, Rule { matches: matches.clone(), to: To::Rest }, turned)?;
+        match class == from.0 || depth == DEEPEST {
+            true => Ok(()),
+            false => self.at(class, matches.as_ref(), depth + 1, turned),
+        }
+    }
+
+    /// Adds rules for conditions of which the first that holds counts. Where it says nothing, the packets meet
+    /// the rules behind.
+    fn first_of(
+        &mut self,
+        list: Vec<(Option<Option<Match>>, Option<To>)>,
+        from: Origin<'_>,
+        depth: usize,
+        turned: &mut Turned,
+    ) -> Result<(), Problem> {
+        if list.is_empty() {
+            return Ok(());
+        }
+        let behind = turned.clone();
+        for (matches, to) in list.into_iter().rev() {
+            let Some(matches) = matches else { continue };
+            if let Some(to) = to {
+                self.goes(from, matches, to, depth, turned)?;
+                continue;
+            }
+            self.push(from, Rule { matches: matches.clone(), to: To::Rest }, turned)?;
+            for rule in &behind {
+                if let Some(both) = joint(matches.as_ref(), rule.matches.as_ref()) {
+                    self.push(from, Rule { matches: both, to: rule.to }, turned)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a filter sends the packets that it matches; `None` if later filters are tried.
+fn target(placed: &Placed) -> Option<To> {
+    match (placed.filter.verdict, placed.filter.class) {
+        (Verdict::Next, _) => None,
+        (Verdict::Drop, _) => Some(To::Drop),
+        (Verdict::Class, class) => Some(class.map_or(To::Rest, To::Class)),
+    }
+}
+
+/// Where a filter of marks sends packets with a mark; `None` if it does not match.
+fn of_mark(placed: &Placed, mark: u32) -> Option<To> {
+    match placed.filter.which {
+        Which::Mark { mask, value } if mark & mask == value => target(placed),
+        // The mark is the handle of the class.
+        Which::AnyMark if mark != 0 && mark >> 16 == u32::from(placed.parent.major) => {
+            Some(To::Class(Handle { minor: mark as u16, ..placed.parent }))
+        }
+        _ => None,
+    }
+}
+
+/// Both conditions; `None` if no packet has both.
+fn joint(one: Option<&Match>, other: Option<&Match>) -> Option<Option<Match>> {
+    match (one, other) {
+        (None, all) | (all, None) => Some(all.cloned()),
+        (Some(one), Some(other)) => both(one, other).map(Some),
+    }
+}
+
+/// Sorts filters into the order in which the kernel tries them: by priority; those of `u32` by number.
+fn in_order(here: &mut [&Placed]) {
+    here.sort_by_key(|placed| {
+        let filter = &placed.filter;
+        (filter.prio, if filter.kind == "u32" { filter.handle & NODE } else { 0 })
+    });
+}
+
+/// The tables of `u32` at one place.
+struct Tables<'a> {
+    filters: Vec<(&'a U32, &'a Placed)>,
+    divisors: Divisors,
+}
+
+impl<'a> Tables<'a> {
+    fn of(here: &[&'a Placed]) -> Self {
+        let mut tables = Self { filters: Vec::new(), divisors: Divisors::new() };
+        for placed in here {
+            let Which::Tables(filter) = &placed.filter.which else { continue };
+            match filter.makes {
+                Some((table, buckets)) => {
+                    tables.divisors.insert(table, buckets);
+                }
+                None => tables.filters.push((filter, placed)),
+            }
+        }
+        tables
     }
 }

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::command::{Body, Command};
-use super::shell::{self, Joined, Piece};
+use super::control::{self, Next};
+use super::line::{self, Line, Passed};
+use super::netfilter::Firewall;
+use super::shell::{self, Piece};
 use super::translate::Keys;
 use super::tree::Tree;
-use super::variables::{Variables, as_words};
+use super::variables::Variables;
 use crate::ScenarioError;
-use crate::dialect::{Word, Words};
 use crate::link::Way;
-use crate::netem::{Verb, skip_prompt};
-use crate::problem::{Found, Problem};
+use crate::netem::Verb;
+use crate::problem::Problem;
 use crate::two_hosts;
 
 /// tc commands, as typed or published.
@@ -23,23 +25,10 @@ pub struct Script {
     pub(super) commands: Vec<Command>,
     /// Commands of other programs, which have no effect here.
     passed: Vec<Passed>,
+    /// The rules of iptables of each network namespace.
+    firewalls: BTreeMap<Option<String>, Firewall>,
     /// Devices for which the direction of outgoing packets is known.
     pub(super) known: Vec<(String, Way)>,
-}
-
-/// A command of another program.
-#[derive(Clone, Debug)]
-struct Passed {
-    span: Range<usize>,
-    why: &'static str,
-}
-
-/// One command of a script.
-enum Line {
-    Tc(Box<Command>),
-    /// `exit`: no later command runs.
-    End,
-    Other(Passed),
 }
 
 /// The settings of a device after the commands.
@@ -72,17 +61,28 @@ impl Script {
     pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
         let mut problems = Vec::new();
         let (mut commands, mut passed) = (Vec::new(), Vec::new());
+        let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
         let mut variables = Variables::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
-        for piece in &pieces {
-            match line(text, piece, &mut variables) {
+        let mut take = |piece: &Piece, variables: &mut Variables| {
+            match line::read(text, piece, variables) {
                 Ok(Some(Line::Tc(command))) => commands.push(*command),
                 Ok(Some(Line::Other(other))) => passed.push(other),
-                Ok(Some(Line::End)) => break,
+                Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
+                    firewalls.entry(namespace).or_default().apply(&line);
+                    passed.push(other);
+                }
+                Ok(Some(Line::End)) => return Next::End,
                 Ok(None) => {}
-                Err(problem) => problems.push(problem),
+                Err(problem) => {
+                    problems.push(problem);
+                    return Next::Wrong;
+                }
             }
-        }
+            Next::Command
+        };
+        let of_shell = control::run(text, pieces, &mut variables, &mut take);
+        problems.extend(of_shell);
         if problems.is_empty() && commands.is_empty() {
             problems.push(
                 Problem::new("there is no command of tc")
@@ -90,7 +90,14 @@ impl Script {
             );
         }
         match problems.is_empty() {
-            true => Ok(Self { name: name.into(), text: text.into(), commands, passed, known: Vec::new() }),
+            true => Ok(Self {
+                name: name.into(),
+                text: text.into(),
+                commands,
+                passed,
+                firewalls,
+                known: Vec::new(),
+            }),
             false => Err(ScenarioError::new(name, text, problems)),
         }
     }
@@ -103,7 +110,7 @@ impl Script {
     pub fn is_meant(text: &str) -> bool {
         shell::pieces(text).unwrap_or_default().into_iter().any(|piece| {
             let mut words = text[piece.span].split_whitespace();
-            let first = words.find(|word| !matches!(*word, "#" | "$" | "sudo"));
+            let first = words.find(|word| !matches!(*word, "#" | "$" | "sudo" | "do" | "then" | "else"));
             first.is_some_and(|word| word.ends_with("tc") || matches!(word, "qdisc" | "class" | "filter"))
         })
     }
@@ -155,6 +162,20 @@ impl Script {
             trees.of(device).apply(command).map_err(wrong)?;
         }
         let redirected = self.redirected();
+        for (name, tree) in &mut trees.all {
+            // Arriving packets are redirected before they get marks.
+            if redirected.contains(name.as_str()) {
+                continue;
+            }
+            let (namespace, device) = match name.split_once('/') {
+                Some((namespace, device)) => (Some(namespace.to_owned()), device),
+                None => (None, name.as_str()),
+            };
+            if let Some(firewall) = self.firewalls.get(&namespace) {
+                tree.marks = firewall.marks(device).map_err(wrong)?;
+                tree.classified = firewall.classes(device).map_err(wrong)?;
+            }
+        }
         let own = trees.all.iter().filter(|(name, _)| !redirected.contains(name.as_str()));
         own.map(|(name, tree)| {
             let device = Device {
@@ -180,7 +201,7 @@ impl Script {
     /// As [`Script::devices`].
     pub fn explain(&self) -> Result<Vec<Explained>, ScenarioError> {
         let mut trees = Trees::default();
-        let (mut line, mut counted) = (1, 0);
+        let lines = self.lines();
         let mut all = Vec::new();
         for command in &self.commands {
             let mut words = super::explain::command(command);
@@ -191,9 +212,7 @@ impl Script {
                     .map_err(|problem| ScenarioError::new(&self.name, &self.text, vec![problem]))?;
                 words.extend(said);
             }
-            // Commands are in the order of the text.
-            line += self.text[counted..command.span.start].matches('\n').count();
-            counted = command.span.start;
+            let line = lines.partition_point(|start| *start <= command.span.start);
             all.push(Explained { line, command: self.on_one_line(&command.span), words });
         }
         all.extend(self.passed_over());
@@ -205,14 +224,18 @@ impl Script {
 impl Script {
     /// Commands of other programs, and why they have no effect here.
     pub fn passed_over(&self) -> Vec<Explained> {
-        let (mut line, mut counted) = (1, 0);
+        let lines = self.lines();
         let explain = |passed: &Passed| {
-            line += self.text[counted..passed.span.start].matches('\n').count();
-            counted = passed.span.start;
-            let words = vec![format!("Not a command of tc: ignored. {}", passed.why)];
+            let line = lines.partition_point(|start| *start <= passed.span.start);
+            let words = vec![passed.words.clone()];
             Explained { line, command: self.on_one_line(&passed.span), words }
         };
         self.passed.iter().map(explain).collect()
+    }
+
+    /// Where each line begins.
+    fn lines(&self) -> Vec<usize> {
+        [0].into_iter().chain(self.text.match_indices('\n').map(|(at, _)| at + 1)).collect()
     }
 
     fn on_one_line(&self, span: &Range<usize>) -> String {
@@ -262,114 +285,4 @@ impl Trees {
         });
         &mut self.all[number].1
     }
-}
-
-/// Commands that prepare devices or print text: with them a script has the same effect on packets here.
-const OTHERS: &[(&str, &str)] = &[
-    ("modprobe", "There are no kernel modules here."),
-    ("insmod", "There are no kernel modules here."),
-    ("rmmod", "There are no kernel modules here."),
-    ("ethtool", "Packets are single segments here, as if offloads were off."),
-    ("ifconfig", "Devices here exist and are up."),
-    ("echo", "It prints text."),
-    ("printf", "It prints text."),
-    ("set", "It configures the shell."),
-    ("true", "It does nothing."),
-];
-
-/// Objects of `ip` that prepare devices.
-const OBJECTS_OF_IP: &[(&str, &str)] = &[
-    ("link", "Devices here exist and are up."),
-    ("address", "Hosts here have addresses."),
-    ("netns", "Each host here has a network namespace."),
-];
-
-/// Reads one command; `None` if it has no effect.
-fn line(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<Line>, Problem> {
-    let span = variables.assign(text, piece.span.clone())?;
-    let expanded = match piece.joined {
-        Joined::After => variables.words(text, span.clone())?,
-        // Most of them are not tc commands, and their expansions do not matter.
-        _ => variables.words(text, span.clone()).unwrap_or_default(),
-    };
-    let mut words = as_words(&expanded, span.end);
-    skip_prompt(&mut words);
-    let namespace = entered(&mut words);
-    let Some(first) = words.peek() else { return Ok(None) };
-    let is_tc = is_tc(first);
-    match piece.joined {
-        Joined::After => {}
-        // Commands that process output, or handle a failure, do not affect the network.
-        Joined::OnFailure | Joined::Piped if !is_tc => return Ok(None),
-        Joined::OnFailure => {
-            return Err(first
-                .problem("a command that depends on the failure of another")
-                .help("scripts are read, not run: keep the command that applies"));
-        }
-        Joined::Piped => {
-            return Err(first
-                .problem("a tc command that reads another command's output")
-                .help("write the commands themselves, one per line"));
-        }
-    }
-    if first.text == "exit" {
-        return Ok(Some(Line::End));
-    }
-    if is_tc {
-        words.take();
-    } else if !matches!(first.text, "qdisc" | "class" | "filter") {
-        return match passed_over(&mut words) {
-            Some(why) => Ok(Some(Line::Other(Passed { span, why }))),
-            None => Err(first
-                .problem(format!("{} is not a command of tc", Found(first.text)))
-                .help("a script has commands of tc, variables, and comments after `#`; loops and conditions are not run")),
-        };
-    }
-    let command = Command::read(&mut words, span)?;
-    let command = match namespace {
-        Some(namespace) => command.inside(&namespace),
-        None => command,
-    };
-    Ok(Some(Line::Tc(Box::new(command))))
-}
-
-fn is_tc(word: Word<'_>) -> bool {
-    word.text == "tc" || word.text.ends_with("/tc")
-}
-
-/// Takes `ip netns exec NAMESPACE` before a tc command.
-fn entered(words: &mut Words<'_>) -> Option<String> {
-    let mut ahead = words.clone();
-    let enters = ahead.take_if("ip") && ahead.take_if("netns") && ahead.take_if("exec");
-    let namespace = ahead.take().filter(|_| enters)?;
-    ahead.peek().filter(|word| is_tc(*word))?;
-    *words = ahead;
-    Some(namespace.text.to_owned())
-}
-
-/// Why a command of another program has no effect here, if so.
-fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
-    let name = words.take()?.text;
-    let name = name.rsplit('/').next().unwrap_or(name);
-    // The MTU of a device decides which packets exist, and a device that is down passes none.
-    let mut ahead = words.clone();
-    let alters = std::iter::from_fn(|| ahead.take()).any(|word| matches!(word.text, "mtu" | "down"));
-    if alters && matches!(name, "ip" | "ifconfig") {
-        return None;
-    }
-    if name != "ip" {
-        return OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
-    }
-    while words.peek().is_some_and(|word| word.text.starts_with('-')) {
-        words.take();
-    }
-    let object = words.take()?.text;
-    // The program in a namespace could be any.
-    if object == "netns" && words.take_if("exec") {
-        return None;
-    }
-    OBJECTS_OF_IP
-        .iter()
-        .find(|(known, _)| object.len() > 1 && known.starts_with(object) || *known == object)
-        .map(|(_, why)| *why)
 }

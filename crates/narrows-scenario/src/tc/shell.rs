@@ -20,6 +20,8 @@ pub(super) enum Joined {
     OnFailure,
     /// It reads the output of the one before: `|`.
     Piped,
+    /// A line of the here-document of the one before, which executes it: `tc -batch - <<EOF`.
+    Batch,
 }
 
 /// The commands of a text. A backslash at the end of a line continues it. If every relevant line starts
@@ -40,6 +42,8 @@ fn divided(text: &str, prompts: bool) -> Result<Vec<Piece>, Problem> {
     let mut joined = Joined::After;
     let mut open: Option<Range<usize>> = None;
     let mut in_word = false;
+    // The words at which here-documents end that begin on the next line.
+    let mut documents: Vec<Document<'_>> = Vec::new();
     let mut index = 0;
     while index < bytes.len() {
         // The length in bytes, and whether this is part of a word, or ends the command and how it connects
@@ -53,8 +57,19 @@ fn divided(text: &str, prompts: bool) -> Result<Vec<Piece>, Problem> {
             }
             b'\\' => match line_end(&text[index + 1..]) {
                 Some(length) => (1 + length, Part::Space),
-                None => (2, Part::Word),
+                None => (1 + char_at(text, index + 1), Part::Word),
             },
+            b'$' if at(index + 1) == b'(' => (parenthesis(text, index + 1) - index, Part::Word),
+            b'`' => {
+                let close = text[index + 1..].find('`');
+                (close.map_or(1, |close| close + 2), Part::Word)
+            }
+            b'<' if at(index + 1) == b'<' && at(index + 2) != b'<' => {
+                let (document, length) = Document::named(text, index + 2);
+                let executes = open.as_ref().is_some_and(|span| is_batch(&text[span.start..index]));
+                documents.extend(document.map(|document| Document { executes, ..document }));
+                (2 + length, Part::Word)
+            }
             b'#' if !in_word => {
                 let line = &text[index..][..text[index..].find('\n').unwrap_or(text.len() - index)];
                 let is_first =
@@ -80,6 +95,13 @@ fn divided(text: &str, prompts: bool) -> Result<Vec<Piece>, Problem> {
             Part::End(next) => {
                 all.extend(open.take().map(|span| Piece { span, joined }));
                 joined = next;
+                if bytes[index] == b'\n' {
+                    for document in documents.drain(..) {
+                        index = document.read(text, index, &mut all);
+                    }
+                    index += 1;
+                    continue;
+                }
             }
         }
         index = end;
@@ -106,11 +128,91 @@ fn line_end(text: &str) -> Option<usize> {
     }
 }
 
-/// The spans of the words of a command, without surrounding quotes and without redirections.
-///
-/// # Errors
-/// If there are quotes within a word.
-pub(super) fn words(text: &str, command: Range<usize>) -> Result<Vec<Range<usize>>, Problem> {
+/// A here-document that begins on the next line.
+struct Document<'a> {
+    end: &'a str,
+    /// `<<-`: white space before its lines does not count.
+    indented: bool,
+    /// Whether the command executes its lines.
+    executes: bool,
+}
+
+impl<'a> Document<'a> {
+    /// Reads the word behind `<<`; also returns its length.
+    fn named(text: &'a str, at: usize) -> (Option<Self>, usize) {
+        let left = &text[at..];
+        let indented = left.starts_with('-');
+        let rest = left.trim_start_matches('-').trim_start_matches([' ', '\t']);
+        let word = &rest
+            [..rest.find(|c: char| c.is_whitespace() || matches!(c, ';' | '|' | '&')).unwrap_or(rest.len())];
+        let end = word.trim_matches(['"', '\'', '\\']);
+        let length = left.len() - rest.len() + word.len();
+        ((!end.is_empty()).then_some(Self { end, indented, executes: false }), length)
+    }
+
+    /// Reads the lines behind a line end, and returns where they end. If the command executes them, they are
+    /// pieces.
+    fn read(&self, text: &str, line_end: usize, all: &mut Vec<Piece>) -> usize {
+        let mut start = line_end + 1;
+        while start < text.len() {
+            let end = text[start..].find('\n').map_or(text.len(), |length| start + length);
+            let line = &text[start..end];
+            let line = if self.indented { line.trim_start_matches('\t') } else { line };
+            if line.trim_end_matches('\r') == self.end {
+                return end;
+            }
+            let code = line.split('#').next().unwrap_or_default();
+            if self.executes && !code.trim().is_empty() {
+                let first = end - line.len();
+                all.push(Piece { span: first..first + code.len(), joined: Joined::Batch });
+            }
+            start = end + 1;
+        }
+        text.len()
+    }
+}
+
+/// Whether a command executes lines that it reads: `tc -batch -`.
+fn is_batch(command: &str) -> bool {
+    let mut words = command.split_whitespace().skip_while(|word| *word == "sudo");
+    let is_tc = words.next().is_some_and(|word| word == "tc" || word.ends_with("/tc"));
+    is_tc && words.take_while(|word| word.starts_with('-')).any(is_batch_flag)
+}
+
+/// `-b`, `-batch` or `--batch`.
+pub(super) fn is_batch_flag(word: &str) -> bool {
+    let bare = word.trim_start_matches('-');
+    word.starts_with('-') && !bare.is_empty() && "batch".starts_with(bare)
+}
+
+/// The length of the character at an index; 1 at the end.
+fn char_at(text: &str, index: usize) -> usize {
+    text.get(index..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
+}
+
+/// Where parentheses end that open at an index: behind the one that closes them, or the end of the text.
+pub(super) fn parenthesis(text: &str, open: usize) -> usize {
+    let (mut deep, mut quote) = (0_u32, None);
+    for (at, c) in text[open..].char_indices() {
+        match (quote, c) {
+            (Some(close), _) if c == close => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(') => deep += 1,
+            (None, ')') => {
+                deep -= 1;
+                if deep == 0 {
+                    return open + at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// The spans of the words of a command, with their quotes and without redirections.
+pub(super) fn words(text: &str, command: Range<usize>) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let mut rest = command;
     let mut target_follows = false;
@@ -127,48 +229,40 @@ pub(super) fn words(text: &str, command: Range<usize>) -> Result<Vec<Range<usize
             continue;
         }
         if left.is_empty() {
-            return Ok(all);
+            return all;
         }
-        let word = word(text, rest.clone())?;
+        let word = word(text, rest.clone());
         rest.start = word.end;
-        let inside = &text[word.clone()];
-        let bare = inside.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+        let bare = text[word.clone()].trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
         if std::mem::take(&mut target_follows) {
             continue;
         }
         if bare.starts_with(['>', '<']) {
-            // As in `> FILE`, `2>/dev/null`, `2>&1`.
-            target_follows = bare.trim_start_matches(['>', '<', '|']).is_empty();
+            // As in `> FILE`, `2>/dev/null`, `2>&1`, `<<EOF`.
+            target_follows = bare.trim_start_matches(['>', '<', '|', '-']).is_empty();
             continue;
         }
-        all.push(match inside.as_bytes()[0] {
-            b'"' | b'\'' => word.start + 1..word.end - 1,
-            _ => word,
-        });
+        all.push(word);
     }
 }
 
 /// The word at the start of a range, with its quotes.
-fn word(text: &str, range: Range<usize>) -> Result<Range<usize>, Problem> {
-    let left = &text[range.clone()];
-    let ends = |c: char| c.is_whitespace();
-    let length = match left.as_bytes()[0] {
-        quote @ (b'"' | b'\'') => left[1..].find(char::from(quote)).map_or(left.len(), |close| close + 2),
-        _ => left.find(ends).unwrap_or(left.len()),
-    };
-    let quoted = left.starts_with(['"', '\'']);
-    let more = quoted && left[length..].chars().next().is_some_and(|c| !ends(c));
-    if more || !quoted && left[..length].contains(['"', '\'']) {
-        let whole = range.start..range.start + left.find(ends).unwrap_or(left.len()).max(length);
-        return Err(Problem::new("quotes within a word")
-            .at(&whole)
-            .help("write them around the whole word, or leave them out"));
+fn word(text: &str, range: Range<usize>) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let mut at = range.start;
+    while at < range.end {
+        at = match bytes[at] {
+            quote @ (b'"' | b'\'' | b'`') => {
+                text[at + 1..range.end].find(char::from(quote)).map_or(range.end, |close| at + close + 2)
+            }
+            b'\\' if at > range.start && line_end(&text[at + 1..range.end]).is_some() => break,
+            b'\\' => at + 1 + char_at(text, at + 1),
+            b'$' if bytes.get(at + 1) == Some(&b'(') => parenthesis(&text[..range.end], at + 1),
+            space if space.is_ascii_whitespace() => break,
+            _ => at + char_at(text, at),
+        };
     }
-    let end = range.start + length;
-    // A line continuation at its end is not part of the word.
-    let trimmed =
-        if quoted { end } else { range.start + text[range.start..end].trim_end_matches('\\').len().max(1) };
-    Ok(range.start..trimmed)
+    range.start..at.min(range.end)
 }
 
 #[cfg(test)]
@@ -180,7 +274,7 @@ mod tests {
     }
 
     fn words_of(text: &str) -> Vec<&str> {
-        words(text, 0..text.len()).unwrap().into_iter().map(|range| &text[range]).collect()
+        words(text, 0..text.len()).into_iter().map(|range| &text[range]).collect()
     }
 
     #[test]
@@ -216,10 +310,28 @@ mod tests {
     }
 
     #[test]
-    fn words_have_no_quotes_and_redirections_go() {
-        assert_eq!(words_of("a \"b c\" 'd' \\\n e\\\n f"), ["a", "b c", "d", "e", "f"]);
+    fn redirections_go() {
+        assert_eq!(words_of("a \"b c\" 'd' \\\n e\\\n f"), ["a", "\"b c\"", "'d'", "e", "f"]);
         assert_eq!(words_of("a 2>/dev/null b > x c 2>&1 d >> y"), ["a", "b", "c", "d"]);
-        assert!(words("a\"b\"", 0..4).is_err());
-        assert!(words("\"a\"b", 0..4).is_err());
+        assert_eq!(
+            words_of("a\"b c\"d $(e f) `g h` $((1 + 2))x"),
+            ["a\"b c\"d", "$(e f)", "`g h`", "$((1 + 2))x"]
+        );
+    }
+
+    #[test]
+    fn lines_of_a_here_document_are_commands_of_a_batch() {
+        use Joined::*;
+        assert_eq!(
+            commands("tc -b - <<EOF\nqdisc a\n # x\nclass b # y\nEOF\ntc c"),
+            [("tc -b - <<EOF", After), ("qdisc a", Batch), ("class b ", Batch), ("tc c", After)]
+        );
+        assert_eq!(
+            commands("sudo tc -batch <<-'X' ; d\n\tqdisc a\n\tX\ne"),
+            [("sudo tc -batch <<-'X'", After), ("d", After), ("qdisc a", Batch), ("e", After)]
+        );
+        assert_eq!(commands("cat <<EOF > x\na; b\nEOF"), [("cat <<EOF > x", After)]);
+        assert_eq!(commands("tc -b - <<EOF\nqdisc a"), [("tc -b - <<EOF", After), ("qdisc a", Batch)]);
+        assert_eq!(commands("A=$(b | c; d)\ne `f; g`"), [("A=$(b | c; d)", After), ("e `f; g`", After)]);
     }
 }

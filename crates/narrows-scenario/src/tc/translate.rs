@@ -4,7 +4,7 @@ use narrows_core::Bytes;
 use narrows_core::queue::Bound;
 
 use super::qdisc::USUAL_LIMIT;
-use super::rules::Rules;
+use super::rules::{Rule, Rules, To};
 use super::tree::{Class, Qdisc, Tree};
 use super::unit::{FRAME, rate_of};
 use super::{Handle, bucket, class, hfsc, qdisc};
@@ -13,7 +13,7 @@ use crate::keys::kind::text;
 use crate::netem;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::value::Match;
+use crate::value::{DROP, Match};
 
 /// Keys of a direction, with values as written in a file, and remarks about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,51 +55,10 @@ impl Tree {
                 self.count_by(stab, root, exact, &mut draft).map_err(|problem| problem.at(&stab.span))?;
             }
         }
-        Ok(draft.finish())
-    }
-
-    /// The keys for packets that arrive there. `other` finds the tree of a device that they may be
-    /// redirected to.
-    pub(super) fn arriving<'a>(
-        &self,
-        exact: bool,
-        other: impl Fn(&str) -> Option<&'a Self>,
-    ) -> Result<Keys, Problem> {
-        let mut draft = Draft::default();
-        let mut all: Vec<_> = self.arriving.iter().collect();
-        all.sort_by_key(|placed| placed.filter.prio);
-        let Some(first) = all.first() else { return Ok(Keys::default()) };
-        let what = if first.filter.redirect.is_some() { "redirection" } else { "policer" };
-        if first.filter.matches.is_some() {
-            return Err(Problem::new(format!("a {what} of some arriving packets")).put_at(&first.span).help(
-                "here it applies to all packets of a direction: match all, as in: u32 match ip src 0.0.0.0/0 …",
-            ));
+        if let Some(policer) = self.leaving_policer()? {
+            draft.keys.push(("policer", Value::Table(policer)));
         }
-        if all.len() > 1 {
-            draft.notes.push("The first filter takes every packet; later filters see none.".into());
-        }
-        if let Some(device) = &first.filter.redirect {
-            let Some(tree) = other(device) else {
-                draft.notes.push(format!("{device} has no discipline: packets pass through it."));
-                return Ok(draft.finish());
-            };
-            let mut keys = tree.egress(exact)?;
-            draft.notes.push(format!(
-                "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."
-            ));
-            keys.notes.splice(0..0, draft.notes);
-            return Ok(keys);
-        }
-        let Some(police) = &first.filter.police else {
-            return Err(
-                Problem::new("a filter at `ingress` without a policer or a redirection").put_at(&first.span)
-            );
-        };
-        draft.keys.push(("policer", Value::Table(police.clone())));
-        draft.notes.push(
-            "It polices packets that arrive at the device, before the queue and delay of that direction."
-                .into(),
-        );
+        draft.notes.extend(self.marks_of_nobody());
         Ok(draft.finish())
     }
 
@@ -283,7 +242,7 @@ impl Tree {
                 }));
             }
         }
-        let mut rules = Rules::of(self, qdisc);
+        let mut rules = Rules::of(self, qdisc)?;
         // With the names of the leaf classes.
         let mut classes: Vec<Table> = Vec::new();
         let mut names: Vec<String> = Vec::new();
@@ -342,6 +301,10 @@ impl Tree {
         let mut drops = false;
         if default.is_none() {
             let rest = match &qdisc.kind {
+                _ if rules.drops => {
+                    drops = true;
+                    None
+                }
                 qdisc::Kind::Htb(_) => {
                     let mut class = named(DIRECT);
                     for (key, value) in [("rate", "100gbit"), ("burst", "1MB"), ("cburst", "1MB")] {
@@ -375,11 +338,21 @@ impl Tree {
         }
         // Trailing rules that lead to the default class are redundant.
         if let Some(default) = &default {
-            while rules.rules.last().is_some_and(|rule| self.called(rule.class) == *default) {
+            let is_default = |rule: &Rule| match rule.to {
+                To::Class(class) => self.called(class) == *default,
+                To::Rest => true,
+                To::Drop => false,
+            };
+            while rules.rules.last().is_some_and(is_default) {
                 rules.rules.pop();
             }
         }
-        let called = |class| self.called(class);
+        // Packets of the rest are dropped where there is no default class.
+        let called = |to: To| match to {
+            To::Class(class) => self.called(class),
+            To::Rest => default.clone().unwrap_or_else(|| DROP.into()),
+            To::Drop => DROP.into(),
+        };
         let matches = by_classes(&rules, &called, &names, default.as_deref());
         for (name, value) in matches.iter().flatten() {
             let of = |class: &&mut Table| text_of(class, "name") == *name;
@@ -391,7 +364,7 @@ impl Tree {
         if matches.is_none() {
             table.put("filters", list(filters(&rules, &called)));
         }
-        match (&matches, default) {
+        match (&matches, &default) {
             (None, Some(default)) => table.put("default", text(default)),
             _ if drops => table.put("default", text("drop")),
             _ => {}
@@ -476,7 +449,7 @@ fn named(name: impl std::fmt::Display) -> Table {
 }
 
 /// Adds all keys of one table to another.
-fn add(keys: &Table, to: &mut Table) {
+pub(super) fn add(keys: &Table, to: &mut Table) {
     keys.iter().for_each(|(key, node)| to.put(&key.name, node.value.clone()));
 }
 
@@ -485,7 +458,7 @@ fn list(tables: impl IntoIterator<Item = Table>) -> Value {
 }
 
 impl Draft {
-    fn finish(self) -> Keys {
+    pub(super) fn finish(self) -> Keys {
         let keys = self.keys.into_iter().map(|(key, value)| (key, in_lines(value))).collect();
         Keys { keys, notes: self.notes, without_rate: self.without_rate }
     }
@@ -566,13 +539,13 @@ fn double_queue(kind: &qdisc::Kind, outer: Handle, inner: Handle) -> String {
 /// rules, and the default is last.
 fn by_classes(
     rules: &Rules,
-    called: &impl Fn(Handle) -> String,
+    called: &impl Fn(To) -> String,
     names: &[String],
     default: Option<&str>,
 ) -> Option<Vec<(String, Value)>> {
     let mut grouped: Vec<(String, Vec<&Match>)> = Vec::new();
     for rule in &rules.rules {
-        let name = called(rule.class);
+        let name = called(rule.to);
         let matches = rule.matches.as_ref()?;
         match grouped.iter().position(|(other, _)| *other == name) {
             Some(at) if at + 1 == grouped.len() => grouped[at].1.push(matches),
@@ -590,11 +563,11 @@ fn by_classes(
     Some(grouped.into_iter().map(|(name, all)| (name, value(all))).collect())
 }
 
-fn filters(rules: &Rules, called: &impl Fn(Handle) -> String) -> impl Iterator<Item = Table> {
+fn filters(rules: &Rules, called: &impl Fn(To) -> String) -> impl Iterator<Item = Table> {
     rules.rules.iter().filter_map(|rule| {
         let mut table = Table::default();
         table.put("match", rule.matches.as_ref()?.value());
-        table.put("class", text(called(rule.class)));
+        table.put("class", text(called(rule.to)));
         Some(table)
     })
 }

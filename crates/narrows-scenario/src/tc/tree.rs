@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::command::{Body, Command, Parent};
-use super::filter::Filter;
+use super::filter::{Filter, Head};
+use super::filters::{Filters, Placed};
+use super::netfilter::Marked;
 use super::stab::Stab;
 use super::unit::size_of;
 use super::{Handle, class, qdisc};
@@ -16,13 +18,18 @@ use crate::problem::{Problem, one_of};
 pub(super) struct Tree {
     pub(super) qdiscs: Vec<Qdisc>,
     pub(super) classes: Vec<Class>,
-    pub(super) filters: Vec<Placed>,
+    pub(super) filters: Filters,
     /// Names in the scenario of classes that have one.
     pub(super) names: BTreeMap<Handle, String>,
     /// The span of the qdisc for filters of arriving packets.
     pub(super) ingress: Option<Range<usize>>,
     /// Those filters: policers and redirections.
-    pub(super) arriving: Vec<Placed>,
+    pub(super) arriving: Filters,
+    /// The marks that the firewall gives to packets before they come here: the first condition that holds
+    /// counts.
+    pub(super) marks: Vec<Marked>,
+    /// The classes that it puts packets into, likewise.
+    pub(super) classified: Vec<Marked>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,19 +67,8 @@ impl Class {
     }
 }
 
-/// A filter and its place.
-#[derive(Clone, Debug)]
-pub(super) struct Placed {
-    /// The qdisc or class whose packets it examines.
-    pub(super) parent: Handle,
-    pub(super) filter: Filter,
-    pub(super) span: Range<usize>,
-}
-
 /// Maximum nesting of qdiscs, including the one at the root.
 const MOST_NESTED: usize = 16;
-/// Filters without a priority precede one another, the last one first, as in the kernel.
-const FIRST_PRIO: u32 = 49152;
 
 impl Tree {
     /// The name of a class in the scenario: its handle, unless it has a name.
@@ -118,8 +114,8 @@ impl Tree {
             Body::Class { id, kind } => {
                 self.apply_class(command, *id, kind.as_ref()).map_err(at).map(|()| None)
             }
-            Body::Filter { prio, filter } => {
-                self.apply_filter(command, *prio, filter.as_ref()).map_err(at).map(|()| None)
+            Body::Filter { head, filter } => {
+                self.apply_filter(command, head, filter.as_deref()).map_err(at).map(|()| None)
             }
         }
     }
@@ -133,7 +129,7 @@ impl Tree {
         if is_ingress {
             match command.verb {
                 Verb::Delete if self.ingress.is_none() => return Ok(Some(nothing_there())),
-                Verb::Delete => (self.ingress, self.arriving) = (None, Vec::new()),
+                Verb::Delete => (self.ingress, self.arriving) = (None, Filters::default()),
                 Verb::Add if self.ingress.is_some() => {
                     return Err(Problem::new("the ingress discipline already exists"));
                 }
@@ -467,80 +463,65 @@ impl Tree {
     fn apply_filter(
         &mut self,
         command: &Command,
-        prio: Option<u32>,
+        head: &Head,
         filter: Option<&Filter>,
     ) -> Result<(), Problem> {
-        if command.parent == Some(Parent::Ingress) {
-            if command.verb == Verb::Delete {
-                self.arriving.retain(|placed| prio.is_some_and(|prio| placed.filter.prio != prio));
-                return Ok(());
-            }
-            if self.ingress.is_none() {
-                return Err(Problem::new("there is no ingress discipline")
-                    .help("begin with: tc qdisc add dev X ingress"));
-            }
-            let Some(filter) = filter else { return Ok(()) };
-            self.arriving.push(Placed {
-                parent: Handle { major: 0xffff, minor: 0 },
-                filter: filter.clone(),
-                span: command.span.clone(),
-            });
-            return Ok(());
-        }
+        let arrives = command.parent == Some(Parent::Ingress);
         let parent = match command.parent {
             Some(Parent::Of(parent)) => parent,
+            Some(Parent::Ingress) => Handle { major: 0xffff, minor: 0 },
             _ => self
                 .root()
                 .map(|qdisc| qdisc.handle)
                 .ok_or_else(|| self.no_qdisc(Handle { major: 1, minor: 0 }))?,
         };
+        if arrives && self.ingress.is_none() && command.verb != Verb::Delete {
+            return Err(
+                Problem::new("there is no ingress discipline").help("begin with: tc qdisc add dev X ingress")
+            );
+        }
         match self.qdisc(parent) {
-            None => return Err(self.no_qdisc(parent)),
+            None if !arrives => return Err(self.no_qdisc(parent)),
             Some(qdisc) if qdisc.kind == qdisc::Kind::Mq => {
                 return Err(Problem::new("a filter of `mq`, which has none")
                     .help(format!("filter in the discipline of {}", Handle { minor: 1, ..parent })));
             }
-            Some(_) => {}
+            _ => {}
         }
-        if parent.minor > 0 && !self.classes.iter().any(|class| class.id == parent) {
+        if !arrives && parent.minor > 0 && !self.classes.iter().any(|class| class.id == parent) {
             return Err(self.no_class(parent));
         }
         if command.verb == Verb::Delete {
-            let goes = |placed: &Placed| {
-                placed.parent == parent && prio.is_none_or(|prio| placed.filter.prio == prio)
-            };
-            let before = self.filters.len();
-            self.filters.retain(|placed| !goes(placed));
-            if let Some(prio) = prio.filter(|_| before == self.filters.len()) {
-                return Err(Problem::new(format!("there is no filter of the priority {prio}"))
-                    .help(known_filters(&self.filters, parent)));
-            }
-            return Ok(());
+            let there = if arrives { &mut self.arriving } else { &mut self.filters };
+            return there.delete(parent, head, !arrives);
         }
         let Some(filter) = filter else { return Ok(()) };
-        if let Some(device) = &filter.redirect {
+        if let Some(qdisc) = self.qdisc(parent).filter(|_| !arrives)
+            && let qdisc::Kind::Managed(managed) = &qdisc.kind
+        {
+            return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
+                .also(&qdisc.span, "put there")
+                .help(match managed.sorts_itself() {
+                    true => "it chooses tins by code points and flows by addresses and ports",
+                    false => {
+                        "it has no classes: put it into a class of `prio` or `htb`, and the filter there"
+                    }
+                }));
+        }
+        if !arrives && let Some(device) = &filter.redirect {
             return Err(Problem::new(format!("outgoing packets are redirected to {device}"))
                 .help("put the disciplines at the device itself"));
         }
-        if filter.police.is_some() {
-            return Err(Problem::new("a policer of outgoing packets").help(
-                "police arriving packets with a filter at `ingress`, or limit a class with tbf or htb",
-            ));
-        }
         let mut filter = filter.clone();
-        if let Some(class) = &mut filter.class {
+        if let Some(class) = filter.class.as_mut().filter(|_| !arrives) {
             if class.major == 0 {
                 class.major = parent.major;
             }
-            self.check_target(parent, *class)?;
+            let class = *class;
+            self.check_target(parent, class)?;
         }
-        if filter.prio == 0 {
-            let there = self.filters.iter().filter(|placed| placed.parent == parent);
-            filter.prio =
-                there.map(|placed| placed.filter.prio).min().unwrap_or(FIRST_PRIO).saturating_sub(1);
-        }
-        self.filters.push(Placed { parent, filter, span: command.span.clone() });
-        Ok(())
+        let there = if arrives { &mut self.arriving } else { &mut self.filters };
+        there.add(command.verb, Placed { parent, filter, span: command.span.clone() })
     }
 
     fn check_target(&self, parent: Handle, class: Handle) -> Result<(), Problem> {
@@ -551,20 +532,17 @@ impl Tree {
             ))
             .help("use a filter of that discipline"));
         }
-        let qdisc = self.qdisc(class).ok_or_else(|| self.no_qdisc(class))?;
-        if let qdisc::Kind::Managed(managed) = &qdisc.kind
-            && managed.sorts_itself()
-        {
-            return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
-                .also(&qdisc.span, "put there")
-                .help("it chooses tins by code points and flows by addresses and ports"));
+        if self.is_class(class) { Ok(()) } else { Err(self.no_class(class)) }
+    }
+
+    /// Whether filters can send packets there.
+    pub(super) fn is_class(&self, class: Handle) -> bool {
+        match self.qdisc(class) {
+            Some(qdisc) if qdisc.kind.bands().is_some() => no_band(qdisc, class).is_none(),
+            Some(qdisc) if qdisc.kind.has_classes() => self.classes.iter().any(|known| known.id == class),
+            Some(_) => true,
+            None => false,
         }
-        let there = match &qdisc.kind {
-            kind if kind.bands().is_some() => no_band(qdisc, class).is_none(),
-            kind if kind.has_classes() => self.classes.iter().any(|known| known.id == class),
-            _ => true,
-        };
-        if there { Ok(()) } else { Err(self.no_class(class)) }
     }
 }
 
@@ -581,16 +559,4 @@ fn no_band(qdisc: &Qdisc, class: Handle) -> Option<Problem> {
 
 fn nothing_there() -> String {
     "There is nothing to delete: tc would report an error and the script would continue.".into()
-}
-
-/// Lists the existing filters.
-fn known_filters(filters: &[Placed], parent: Handle) -> String {
-    let here = filters.iter().filter(|placed| placed.parent == parent);
-    let known: Vec<String> = here.map(|placed| placed.filter.prio.to_string()).collect();
-    let names: Vec<&str> = known.iter().map(String::as_str).collect();
-    if names.is_empty() {
-        format!("there is none at {parent}")
-    } else {
-        format!("there is {}", one_of(&names))
-    }
 }

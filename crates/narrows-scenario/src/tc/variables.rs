@@ -4,24 +4,45 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::shell;
+use super::{arithmetic, shell};
 use crate::dialect::{Word, Words};
 use crate::problem::{Found, Problem};
 
 /// Maximum length of a value: variables that contain one another twice would grow without bound.
 const LONGEST: usize = 1 << 16;
 
+/// The most numbers of a `seq` or of braces.
+const MOST_NUMBERS: i64 = 1 << 16;
+/// Expansions within one another.
+const DEEPEST: usize = 16;
+
 /// The variables known so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Variables {
-    /// `None` if the value is not in the script.
-    values: BTreeMap<String, Option<String>>,
+    values: BTreeMap<String, Value>,
 }
+
+/// What is known of a variable.
+#[derive(Clone, Debug)]
+enum Value {
+    Text(String),
+    /// It is not in the script, but this.
+    Other(&'static str),
+}
+
+const OUTPUT: &str = "the output of a command";
+const ARGUMENT: &str = "an argument of the script";
 
 /// A word after expansion, and its span in the script.
 pub(super) struct Expanded {
     text: String,
     span: Range<usize>,
+}
+
+impl Expanded {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 /// The words of a command, for a reader of `end` bytes of text.
@@ -30,6 +51,11 @@ pub(super) fn as_words(words: &[Expanded], end: usize) -> Words<'_> {
 }
 
 impl Variables {
+    /// Sets a variable.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.values.insert(name.into(), Value::Text(value.into()));
+    }
+
     /// Takes the assignments at the start of a command; returns the rest of the command.
     ///
     /// # Errors
@@ -71,23 +97,22 @@ impl Variables {
         }
     }
 
-    /// The value of an assignment; `None` if a command or a calculation gives it.
-    fn value(&self, text: &str, value: Range<usize>) -> Result<Option<String>, Problem> {
+    /// The value of an assignment.
+    fn value(&self, text: &str, value: Range<usize>) -> Result<Value, Problem> {
         let raw = &text[value.clone()];
-        let quote = raw.chars().next().filter(|first| matches!(first, '"' | '\''));
-        let inside = match quote {
-            Some(quote) => match raw[1..].find(quote) {
-                Some(close) if close + 2 == raw.len() => value.start + 1..value.end - 1,
-                _ => return Ok(None),
-            },
-            None if raw.contains(['"', '\'']) => return Ok(None),
-            None => value,
-        };
-        let raw = &text[inside.clone()];
-        match quote {
-            Some('\'') => Ok(Some(raw.into())),
-            _ if raw.contains("$(") || raw.contains('`') => Ok(None),
-            _ => self.expand(text, inside).map(Some),
+        let found = self.fields(text, value, false).map(|fields| fields.into_iter().next());
+        match found {
+            Ok(first) => Ok(Value::Text(first.map_or(String::new(), |word| word.text))),
+            Err(_) if raw.replace("$((", "").contains("$(") || raw.contains('`') => Ok(Value::Other(OUTPUT)),
+            Err(_)
+                if raw
+                    .trim_matches('"')
+                    .trim_start_matches(['$', '{'])
+                    .starts_with(|c: char| c.is_ascii_digit()) =>
+            {
+                Ok(Value::Other(ARGUMENT))
+            }
+            Err(problem) => Err(problem),
         }
     }
 
@@ -97,39 +122,97 @@ impl Variables {
     /// If a variable is not set, or its value is not in the script.
     pub(super) fn words(&self, text: &str, command: Range<usize>) -> Result<Vec<Expanded>, Problem> {
         let mut all = Vec::new();
-        for span in shell::words(text, command)? {
-            let quote = span.start.checked_sub(1).map_or(b' ', |before| text.as_bytes()[before]);
-            let raw = &text[span.clone()];
-            if quote == b'\'' || !raw.contains(['$', '`']) {
-                all.push(Expanded { text: raw.into(), span });
-                continue;
-            }
-            let expanded = self.expand(text, span.clone())?;
-            if quote == b'"' {
-                all.push(Expanded { text: expanded, span });
-                continue;
-            }
-            let words = expanded.split_whitespace().map(str::to_owned);
-            all.extend(words.map(|text| Expanded { text, span: span.clone() }));
+        for span in shell::words(text, command) {
+            all.extend(self.fields(text, span, true)?);
         }
         Ok(all)
     }
 
+    /// A word without its quotes, with the values of its variables. With `split`, a value outside quotes may
+    /// be several words.
+    fn fields(&self, text: &str, span: Range<usize>, split: bool) -> Result<Vec<Expanded>, Problem> {
+        let mut done: Vec<String> = Vec::new();
+        let mut open: Option<String> = None;
+        let mut at = span.start;
+        let mut length = 0;
+        while at < span.end {
+            let left = &text[at..span.end];
+            let c = left.chars().next().unwrap_or(' ');
+            match c {
+                '\'' => {
+                    let close = left[1..].find('\'').map_or(left.len() - 1, |close| close);
+                    *open.get_or_insert_default() += &left[1..1 + close];
+                    at += close + 2;
+                }
+                '"' => {
+                    let close = left[1..].find('"').map_or(left.len() - 1, |close| close);
+                    let inside = self.expand(text, at + 1..at + 1 + close, 0)?;
+                    length += inside.len();
+                    *open.get_or_insert_default() += &inside;
+                    at += close + 2;
+                }
+                '\\' => {
+                    let escaped = left[1..].chars().next();
+                    open.get_or_insert_default().extend(escaped);
+                    at += 1 + escaped.map_or(0, char::len_utf8);
+                }
+                '$' | '`' => {
+                    let (skip, value) =
+                        self.variable(left, 0).map_err(|problem| problem.at(&(at..at + end_of(left))))?;
+                    at += skip;
+                    length += value.len();
+                    if !split {
+                        *open.get_or_insert_default() += &value;
+                        continue;
+                    }
+                    for (index, part) in value.split(|c: char| c.is_ascii_whitespace()).enumerate() {
+                        if index > 0 {
+                            done.extend(open.take());
+                        }
+                        if !part.is_empty() {
+                            *open.get_or_insert_default() += part;
+                        }
+                    }
+                }
+                c => {
+                    open.get_or_insert_default().push(c);
+                    at += c.len_utf8();
+                }
+            }
+            if length > LONGEST {
+                return Err(Problem::new(format!("variables of more than {LONGEST} bytes")).at(&span));
+            }
+        }
+        done.extend(open);
+        // The span of a quoted word is what is in the quotes.
+        let raw = &text[span.clone()];
+        let quote = raw.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let whole = quote.is_some_and(|quote| raw.len() > 1 && raw[1..].find(quote) == Some(raw.len() - 2));
+        let span = if whole { span.start + 1..span.end - 1 } else { span };
+        Ok(done.into_iter().map(|text| Expanded { text, span: span.clone() }).collect())
+    }
+
     /// A part of the text with the values of its variables.
-    fn expand(&self, text: &str, span: Range<usize>) -> Result<String, Problem> {
+    fn expand(&self, text: &str, span: Range<usize>, depth: usize) -> Result<String, Problem> {
         let mut out = String::new();
         let mut at = span.start;
         while at < span.end {
             let left = &text[at..span.end];
-            let Some(dollar) = left.find(['$', '`']) else {
+            let Some(dollar) = left.find(['$', '`', '\\']) else {
                 out += left;
                 break;
             };
             out += &left[..dollar];
             at += dollar;
             let left = &text[at..span.end];
+            if let Some(escaped) = left.strip_prefix('\\') {
+                let taken = escaped.chars().next().filter(|c| matches!(c, '$' | '`' | '"' | '\\'));
+                out.push(taken.unwrap_or('\\'));
+                at += 1 + taken.map_or(0, char::len_utf8);
+                continue;
+            }
             let (length, value) =
-                self.variable(left).map_err(|problem| problem.at(&(at..at + end_of(left))))?;
+                self.variable(left, depth).map_err(|problem| problem.at(&(at..at + end_of(left))))?;
             out += &value;
             at += length;
             if out.len() > LONGEST {
@@ -139,45 +222,138 @@ impl Variables {
         Ok(out)
     }
 
-    /// The length and value of the variable at the start of a text.
-    fn variable(&self, text: &str) -> Result<(usize, String), Problem> {
-        const NOT_RUN: &str = "scripts are read and not run: write the value itself";
+    /// The length and value of the variable, calculation or command at the start of a text.
+    fn variable(&self, text: &str, depth: usize) -> Result<(usize, String), Problem> {
+        if depth > DEEPEST {
+            return Err(Problem::new(format!("variables within one another more than {DEEPEST} deep")));
+        }
         let bare = text.strip_prefix('$').unwrap_or("");
+        if bare.starts_with('(') {
+            let end = shell::parenthesis(text, 1);
+            let inside = text[2..end].strip_suffix(')').unwrap_or("");
+            let calculation = inside.strip_prefix('(').and_then(|inside| inside.strip_suffix(')'));
+            return match calculation {
+                Some(calculation) => {
+                    let value = arithmetic::value(calculation, &|name| self.named(name, None, depth))?;
+                    Ok((end, value.to_string()))
+                }
+                None => Ok((end, self.output(inside, depth)?.ok_or_else(|| not_run(&text[..end]))?)),
+            };
+        }
+        if let Some(command) = text.strip_prefix('`') {
+            let end = command.find('`').unwrap_or(command.len());
+            let output = self.output(&command[..end], depth)?;
+            return Ok((end + 2, output.ok_or_else(|| not_run(&text[..(end + 2).min(text.len())]))?));
+        }
         let (name, default, length) = match bare.strip_prefix('{') {
             Some(braced) => {
-                let inside = braced.find('}').map(|end| &braced[..end]);
-                let Some(inside) = inside else { return Err(Problem::new("`${` without `}`")) };
-                let (name, default) = match inside.split_once(":-") {
+                let Some(inside) = in_braces(braced) else { return Err(Problem::new("`${` without `}`")) };
+                let (name, default) = match inside.split_once(":-").or_else(|| inside.split_once(":=")) {
                     Some((name, default)) => (name, Some(default)),
-                    None => (inside, None),
+                    None => match inside.split_once('-') {
+                        Some((name, default)) => (name, Some(default)),
+                        None => (inside, None),
+                    },
                 };
                 (name, default, inside.len() + 3)
             }
             None => {
                 let name = &bare[..bare.len() - bare.trim_start_matches(is_name).len()];
+                // One digit alone is an argument: `$10` is `${1}0`.
+                let name = if name.starts_with(|c: char| c.is_ascii_digit()) { &name[..1] } else { name };
                 (name, None, name.len() + 1)
             }
         };
         if name.is_empty() || !name.chars().all(is_name) {
-            let what = &text[..end_of(text)];
-            return Err(Problem::new(format!("{} is a command or an expansion of a shell", Found(what)))
-                .help(NOT_RUN));
+            return Err(not_run(&text[..end_of(text)]));
         }
-        if name.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(
-                Problem::new(format!("`${name}` is an argument of the script, which has none")).help(NOT_RUN)
-            );
-        }
+        Ok((length, self.named(name, default, depth)?))
+    }
+
+    /// The value of a variable, or its default.
+    fn named(&self, name: &str, default: Option<&str>, depth: usize) -> Result<String, Problem> {
+        let is_argument = name.starts_with(|c: char| c.is_ascii_digit());
         match (self.values.get(name), default) {
-            (Some(Some(value)), _) => Ok((length, value.clone())),
-            (None, Some(default)) => Ok((length, default.into())),
-            (Some(None), _) => {
-                Err(Problem::new(format!("`${name}` has the output of a command as its value")).help(NOT_RUN))
+            (Some(Value::Text(value)), _) if !value.is_empty() || default.is_none() => Ok(value.clone()),
+            (None | Some(Value::Text(_) | Value::Other(ARGUMENT)), Some(default)) => {
+                let inside = default.trim_matches('"');
+                self.expand(inside, 0..inside.len(), depth + 1)
             }
-            (None, None) => Err(Problem::new(format!("`${name}` is a variable of a shell that is not set"))
+            (Some(Value::Other(what)), _) => {
+                Err(Problem::new(format!("`${name}` has {what} as its value")).help(NOT_RUN))
+            }
+            (None, None) if is_argument => {
+                Err(Problem::new(format!("`${name}` is an argument of the script, which has none"))
+                    .help(NOT_RUN))
+            }
+            (_, _) => Err(Problem::new(format!("`${name}` is a variable of a shell that is not set"))
                 .help(format!("set it above, as in: {name}=eth0"))),
         }
     }
+
+    /// What a command prints, for the few whose output depends on their words alone.
+    fn output(&self, command: &str, depth: usize) -> Result<Option<String>, Problem> {
+        let expanded = self.expand(command, 0..command.len(), depth + 1)?;
+        let mut words = expanded.split_ascii_whitespace();
+        let program = words.next();
+        let words: Vec<&str> = words.map(|word| word.trim_matches(['"', '\''])).collect();
+        match program {
+            Some("seq") => {
+                let numbers: Option<Vec<i64>> = words.iter().map(|word| word.parse().ok()).collect();
+                Ok(match numbers.as_deref() {
+                    Some([last]) => Some(counted(1, 1, *last)?),
+                    Some([first, last]) => Some(counted(*first, 1, *last)?),
+                    Some([first, step, last]) => Some(counted(*first, *step, *last)?),
+                    _ => None,
+                })
+            }
+            Some("expr") => {
+                let text = words.join(" ").replace('\\', "");
+                arithmetic::value(&text, &|name| self.named(name, None, depth))
+                    .map(|value| Some(value.to_string()))
+            }
+            Some("echo")
+                if !words
+                    .iter()
+                    .any(|word| word.contains(['|', '<', '>', ';', '&']) || word.starts_with('-')) =>
+            {
+                Ok(Some(words.join(" ")))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+const NOT_RUN: &str = "scripts are read and not run: write the value itself";
+
+fn not_run(text: &str) -> Problem {
+    Problem::new(format!("{} is a command or an expansion of a shell", Found(text))).help(NOT_RUN)
+}
+
+/// Numbers from the first to the last.
+pub(super) fn counted(first: i64, step: i64, last: i64) -> Result<String, Problem> {
+    let most = last.checked_sub(first).and_then(|span| span.checked_div(step)?.checked_add(1));
+    let Some(most) = most.filter(|most| *most <= MOST_NUMBERS) else {
+        return Err(Problem::new(format!("more than {MOST_NUMBERS} numbers")));
+    };
+    let numbers: Vec<String> = (0..most.max(0)).map(|index| (first + index * step).to_string()).collect();
+    Ok(numbers.join(" "))
+}
+
+/// What is in braces that are open.
+fn in_braces(text: &str) -> Option<&str> {
+    let mut deep = 1;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => deep += 1,
+            '}' => deep -= 1,
+            _ => {}
+        }
+        if deep == 0 {
+            return Some(&text[..at]);
+        }
+    }
+    None
 }
 
 fn is_name(c: char) -> bool {
@@ -233,6 +409,13 @@ mod tests {
             ("export A=1 B=\"${A}2\"\nx $B${A}", &["x", "121"]),
             ("A=1\nA=2; x dev$A", &["x", "dev2"]),
             ("x ${A:-eth0}", &["x", "eth0"]),
+            ("x ${1:-eth0} ${2-${A:-b}}", &["x", "eth0", "b"]),
+            ("A=${1:-eth0}\nx $A", &["x", "eth0"]),
+            ("A=3\nx 1:$((A * 2 + 1)) $(( 1 + 1 ))", &["x", "1:7", "2"]),
+            ("A=$((1 + 2))\nx $A", &["x", "3"]),
+            ("x $(seq 2 4) `seq 2`", &["x", "2", "3", "4", "1", "2"]),
+            ("A=2\nx `expr $A \\* 3` $(echo a \"b\")", &["x", "6", "a", "b"]),
+            ("A='b c'\nx d\"$A\"e 1:\"2\" 'f'g \\$A", &["x", "db ce", "1:2", "fg", "$A"]),
             ("A=1 x $B", &[][..]),
             ("export A\nexport B=$(ls -l)\nx", &["x"]),
         ] {
@@ -256,6 +439,9 @@ mod tests {
             ("A=`ls`\nx $A", "`$A` has the output of a command as its value"),
             ("x $1", "`$1` is an argument of the script"),
             ("x $(date)", "`$(date)` is a command or an expansion of a shell"),
+            ("A=$1\nx $A", "`$A` has an argument of the script as its value"),
+            ("x $((1/0))", "has no value"),
+            ("x $(seq 99999999)", "more than 65536 numbers"),
             ("x ${A", "`${` without `}`"),
             ("x ${A#b}", "is a command or an expansion of a shell"),
         ] {

@@ -9,7 +9,7 @@ pub(crate) use crate::surroundings::Surroundings;
 use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
 
-use narrows_core::classify::{Condition, Prefix};
+use narrows_core::classify::{Condition, Families, Prefix, TcpFlags};
 
 use serde_json::json;
 
@@ -43,6 +43,10 @@ pub struct Match {
     pub ecns: Vec<u8>,
     /// Length of the IP packet in bytes.
     pub length: Option<RangeInclusive<u32>>,
+    /// Network protocols: IPv4, IPv6, or neither.
+    pub families: Vec<Families>,
+    /// Flags of the TCP header.
+    pub tcp_flags: Option<TcpFlags>,
     /// Direction of the packets, on a shared medium.
     pub from: Option<Way>,
 }
@@ -77,6 +81,16 @@ pub(crate) const CODE_POINT: ByHand<u8> = ByHand {
 pub(crate) const ECN: Choice<u8> = Choice {
     what: "value of the ECN field",
     choices: &[("not-ect", 0), ("ect0", 2), ("ect1", 1), ("ce", 3)],
+};
+pub(crate) const FAMILY: Choice<Families> = Choice {
+    what: "network protocol",
+    choices: &[("ipv4", Families::IPV4), ("ipv6", Families::IPV6), ("other", Families::OTHER)],
+};
+const TCP_FLAGS: ByHand<TcpFlags> = ByHand {
+    words: || "`\"ack\"`, or several such as `\"syn,!ack\"`".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| parts::tcp_flags(node),
+    write: |flags| Some(text(parts::tcp_flags_text(*flags))),
 };
 const PARTY: ByHand<Party> = ByHand {
     words: || "address, network, or the name of a host".into(),
@@ -134,6 +148,18 @@ impl Keyed for Match {
             Given(LENGTH),
             "IP packet length, both ends included. A unit after the second number applies to both."
         ),
+        row!(
+            "family",
+            families,
+            Several(FAMILY),
+            "Network protocol: IPv4, IPv6, or neither of them, such as ARP."
+        ),
+        row!(
+            "tcp-flags",
+            tcp_flags,
+            Given(TCP_FLAGS),
+            "TCP flags that are set or, after `!`, not set: `fin`, `syn`, `rst`, `psh`, `ack`, `urg`, `ece`, `cwr`."
+        ),
         row!("from", from, Given(FROM), "Direction on a shared medium."),
     ];
 
@@ -173,6 +199,8 @@ impl Match {
             dscps: (!self.dscps.is_empty()).then(|| self.dscps.iter().fold(0, |set, point| set | 1 << point)),
             ecns: (!self.ecns.is_empty()).then(|| self.ecns.iter().fold(0, |set, field| set | 1 << field)),
             lengths: self.length.clone(),
+            families: self.families.iter().copied().reduce(Families::or),
+            tcp_flags: self.tcp_flags,
             lane: self.from.map(|way| match way {
                 Way::Up => 0,
                 Way::Down => 1,
@@ -254,6 +282,17 @@ impl std::fmt::Display for Match {
         };
         add("ecn ", self.ecns.iter().map(field).collect());
         add("", self.length.iter().map(parts::length_words).collect());
+        let family = |family: &Families| {
+            FAMILY.choices.iter().find(|(_, known)| known == family).map_or("", |(name, _)| name).to_owned()
+        };
+        add(
+            "",
+            self.families
+                .iter()
+                .map(|one| if *one == Families::OTHER { "neither IPv4 nor IPv6".into() } else { family(one) })
+                .collect(),
+        );
+        add("TCP flags ", self.tcp_flags.iter().map(|flags| parts::tcp_flags_text(*flags)).collect());
         add("going ", self.from.iter().map(|way| way.name().to_string()).collect());
         f.write_str(&all.join(", "))
     }

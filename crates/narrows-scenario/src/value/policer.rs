@@ -1,5 +1,6 @@
 //! Policer at the ingress of a link: `{ rate = "10mbit", burst = "20kB", exceed = "drop" }`.
 
+use std::net::IpAddr;
 use std::ops::Range;
 
 use narrows_core::sched::Peak;
@@ -12,12 +13,15 @@ use crate::keys::quantity::{FINITE_RATE, LEAST_SIZE, PACKET_SIZE};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
+use crate::value::condition::Match;
 use crate::value::overhead::OVERHEAD;
-use crate::value::scheduler::{BURST, below_one_packet};
+use crate::value::scheduler::{BURST, MATCHES, below_one_packet};
 
 /// A token-bucket policer of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicerUse {
+    /// Conditions of which a packet must have one; empty for all packets.
+    pub matches: Vec<Match>,
     /// Token rate.
     pub rate: Rate,
     /// Bucket size in bytes.
@@ -64,6 +68,7 @@ impl Default for PolicerUse {
     /// Has no rate and burst, which are required.
     fn default() -> Self {
         Self {
+            matches: Vec::new(),
             rate: Rate::UNLIMITED,
             burst: Bytes::new(0),
             peakrate: None,
@@ -77,6 +82,7 @@ impl Default for PolicerUse {
 
 impl Keyed for PolicerUse {
     const ROWS: &'static [Row<Self>] = &[
+        row!("match", matches, MATCHES, "[Packets](#classes) that it polices.").default("every packet"),
         row!("rate", rate, FINITE_RATE, "Token rate.").required(),
         row!("burst", burst, BURST, "Bucket size in bytes, at least `mtu`.").required(),
         row!(
@@ -117,8 +123,8 @@ impl Keyed for PolicerUse {
 
 impl PolicerUse {
     /// The engine's policer.
-    pub(crate) fn build(self) -> Policer {
-        let Self { rate, burst, peakrate, mtu, mpu, overhead, exceed } = self;
+    pub(crate) fn build(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Policer {
+        let Self { ref matches, rate, burst, peakrate, mtu, mpu, overhead, exceed } = *self;
         let peak = peakrate.map(|rate| Peak { rate, mtu });
         let exceed = match exceed {
             PolicerExceed::Drop => Exceed::Drop,
@@ -127,16 +133,19 @@ impl PolicerUse {
         };
         Policer::new(PolicerConfig { rate, burst, peak, mpu, overhead, exceed })
             .expect("rates and bursts above zero are read, and a peak rate above the rate")
+            .only(matches.iter().map(|one| one.condition(addresses)).collect())
     }
 
     /// For display.
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn words(&self) -> String {
         let peak = self.peakrate.map_or(String::new(), |peak| format!(", at most {peak}"));
         let exceed = match self.exceed {
             PolicerExceed::Drop => "excess packets are dropped",
             PolicerExceed::Mark => "excess packets are marked if ECN-capable, else dropped",
             PolicerExceed::Pass => "excess packets pass",
         };
-        format!("{}, burst {}{peak}: {exceed}", self.rate, self.burst)
+        let which: Vec<String> = self.matches.iter().map(Match::to_string).collect();
+        let which = if which.is_empty() { String::new() } else { format!(" (only {})", which.join("; or ")) };
+        format!("{}, burst {}{peak}: {exceed}{which}", self.rate, self.burst)
     }
 }

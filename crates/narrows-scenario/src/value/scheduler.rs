@@ -48,8 +48,9 @@ pub use shape::ShapedBy;
 pub use tbf::Tbf;
 
 pub(crate) use bucket::{BURST, below_one_packet};
-pub(crate) use class::all_keys as class_keys;
+pub(crate) use class::{MATCHES, all_keys as class_keys};
 pub(crate) use dcf::RATES as DCF_RATES;
+pub(crate) use filter::DROP;
 use kind::Serves;
 pub(crate) use plan::Plan;
 pub(crate) use rows::{all_keys, registry, tables};

@@ -232,7 +232,7 @@ fn other_trees_show_as_in_tc() {
         &[],
     );
     assert_eq!((tree.classes.len(), tree.qdiscs[0].options.as_str()), (1, "r2q 10 default 0x0"));
-    assert_eq!(tree.filters[0].words.as_deref(), Some("dst_port 80"));
+    assert_eq!(tree.filters[0].words.as_deref(), Some("eth_type ipv4 dst_port 80"));
     for latency in ["lat 50ms", "limit 15000b"] {
         let tree = comes_back(
             &format!(

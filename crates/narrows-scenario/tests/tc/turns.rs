@@ -21,11 +21,12 @@ fn quanta_are_the_kernels_and_the_rest_is_dropped() {
         "link.up.scheduler={ type = \"drr\", classes = [ \
          { name = \"1:10\", quantum = \"3000 bytes\", queue = \"30 packets\" }, \
          { name = \"1:20\", quantum = \"1514 bytes\" } ], \
-         filters = [ { match = { destination-port = 80 }, class = \"1:10\" } ], default = \"drop\" }"
+         filters = [ { match = { destination-port = 80, family = \"ipv4\" }, class = \"1:10\" } ], default = \"drop\" }"
     );
     let all = format!("{DRR}tc filter add dev eth0 parent 1: prio 2 matchall flowid 1:20\n");
     assert!(
-        scheduler(&all).contains("queue = \"30 packets\", match = { destination-port = 80 } }"),
+        scheduler(&all)
+            .contains("queue = \"30 packets\", match = { destination-port = 80, family = \"ipv4\" } }"),
         "{}",
         scheduler(&all)
     );
@@ -60,8 +61,8 @@ fn weights_of_qfq_are_the_kernels() {
     assert_eq!(
         scheduler(&qfq("")),
         "link.up.scheduler={ type = \"qfq\", classes = [ \
-         { name = \"1:1\", weight = 10, longest = \"2000 bytes\", match = { source-port = 1 } }, \
-         { name = \"1:2\", match = { source-port = 2 } } ], default = \"drop\" }"
+         { name = \"1:1\", weight = 10, longest = \"2000 bytes\", match = { source-port = 1, family = \"ipv4\" } }, \
+         { name = \"1:2\", match = { source-port = 2, family = \"ipv4\" } } ], default = \"drop\" }"
     );
     // As in `qfq_change_class`: what is not given is the default again.
     let changed = scheduler(&qfq("tc class change dev eth0 classid 1:1 qfq maxpkt 600\n"));

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-use super::{Condition, Prefix, has_ports, mask};
+use super::{Condition, Families, Prefix, TCP, has_ports, mask};
 
 /// IPv4 addresses, mapped into IPv6.
 const IPV4: (u128, u128) = (0xffff_0000_0000, 0xffff_ffff_ffff);
@@ -43,6 +43,13 @@ impl Condition {
                     .any(|others| covers(ports(&self.ports), ports(others), if_ported(PORTS))))
             && covers(self.length_set(), other.length_set(), Some(LENGTHS))
             && (self.lane.is_none() || self.lane == other.lane)
+            && self.families.is_none_or(|own| other.possible_families().without(own).is_empty())
+            && self.tcp_flags.is_none_or(|own| {
+                let sure = |flags: u8, others: u8| flags & !others == 0;
+                other
+                    .tcp_flags
+                    .is_some_and(|others| sure(own.set, others.set) && sure(own.clear, others.clear))
+            })
     }
 
     /// Whether no packet can match, because fields contradict each other or themselves. True only when that is
@@ -61,14 +68,15 @@ impl Condition {
         ];
         sets.into_iter().flatten().any(|set| set.0.is_empty())
             || self.asks_for_ports_of_none()
-            || self.mixes_families()
+            || self.possible_families().is_empty()
+            || self.tcp_flags.is_some_and(|flags| flags.set & flags.clear != 0)
             || self.asks_for_other_ports()
     }
 
     /// Whether all packets that match are known to have ports.
     fn has_ports(&self) -> bool {
         let all_have = !self.protocols.is_empty() && self.protocols.iter().all(|&number| has_ports(number));
-        all_have || self.is_about_ports()
+        all_have || self.tcp_flags.is_some() || self.is_about_ports()
     }
 
     fn asks_for_ports_of_none(&self) -> bool {
@@ -76,14 +84,23 @@ impl Condition {
         none_has && self.is_about_ports()
     }
 
-    /// Both addresses of a packet are of the same family.
-    fn mixes_families(&self) -> bool {
-        let (Some(sources), Some(destinations)) = (self.source_set(), self.destination_set()) else {
-            return false;
-        };
+    /// The network protocols of packets that may match. Both addresses of a packet are of the same family.
+    fn possible_families(&self) -> Families {
         let ipv4 = Set::new([IPV4]);
-        let is_possible = |family: &dyn Fn(&Set) -> bool| family(&sources) && family(&destinations);
-        !is_possible(&|set| set.meets(&ipv4)) && !is_possible(&|set| !ipv4.covers(set))
+        let of_addresses = |set: Option<Set>| match set {
+            None => Families::ALL,
+            Some(set) => match (set.meets(&ipv4), ipv4.covers(&set)) {
+                (true, true) => Families::IPV4,
+                (false, _) => Families::IPV6,
+                (true, false) => Families::IPV4.or(Families::IPV6),
+            },
+        };
+        let other = if self.is_about_ip() { Families::OTHER } else { Families::NONE };
+        self.families
+            .unwrap_or(Families::ALL)
+            .without(other)
+            .and(of_addresses(self.source_set()))
+            .and(of_addresses(self.destination_set()))
     }
 
     /// Whether `ports` must contain one of the two ports but can contain neither.
@@ -105,8 +122,13 @@ impl Condition {
     }
 
     fn protocol_set(&self) -> Option<Set> {
-        let one = |&number: &u8| (number.into(), number.into());
-        (!self.protocols.is_empty()).then(|| Set::new(self.protocols.iter().map(one)))
+        let range = |number: u8| (number.into(), number.into());
+        let tcp = self.tcp_flags.map(|_| range(TCP));
+        match (&self.protocols[..], tcp) {
+            ([], tcp) => tcp.map(|tcp| Set::new([tcp])),
+            (all, None) => Some(Set::new(all.iter().copied().map(range))),
+            (all, Some(tcp)) => Some(Set::new(all.contains(&TCP).then_some(tcp))),
+        }
     }
 
     fn code_point_set(&self) -> Option<Set> {

@@ -44,6 +44,8 @@ fn every_part_must_hold() {
         ecns: Some(1 << 1),
         lengths: Some(0..=300),
         lane: Some(1),
+        families: Some(Families::IPV4),
+        tcp_flags: None,
     };
     assert!(all.admits(&key(), 300, 1));
     assert!(Condition::default().admits(&FlowKey::default(), 0, 0));
@@ -85,12 +87,35 @@ fn what_a_packet_does_not_have_is_not_zero() {
 }
 
 #[test]
+fn families_and_flags() {
+    let of = |condition: &Condition, key: &FlowKey| condition.admits(key, 100, 0);
+    let arp = FlowKey::default();
+    let whole = FlowKey { network: Protocol::Ipv4DontFragment, ..key() };
+    let six = FlowKey { source: v6(1), destination: v6(2), network: Protocol::Ipv6, ..key() };
+    for (families, expected) in [
+        (Families::IPV4, [true, true, false, false]),
+        (Families::IPV6, [false, false, true, false]),
+        (Families::OTHER, [false, false, false, true]),
+        (Families::IPV4.or(Families::OTHER), [true, true, false, true]),
+    ] {
+        let condition = Condition { families: Some(families), ..Condition::default() };
+        assert_eq!([key(), whole, six, arp].map(|key| of(&condition, &key)), expected, "{families:?}");
+    }
+    let pure_ack = Condition { tcp_flags: Some(TcpFlags { set: 0x10, clear: 0xef }), ..Condition::default() };
+    let tcp = |tcp_flags| FlowKey { transport: TCP, tcp_flags, ..key() };
+    assert_eq!([0x10, 0x12, 0x18, 0].map(|flags| of(&pure_ack, &tcp(flags))), [true, false, false, false]);
+    assert!(!of(&pure_ack, &FlowKey { tcp_flags: 0x10, ..key() }), "no TCP");
+}
+
+#[test]
 fn covered_or_not() {
     let any = Condition::default;
     let udp = || Condition { protocols: vec![UDP], ..any() };
     let to = |low, high| Condition { destination_ports: vec![low..=high], ..any() };
     let either = |low, high| Condition { ports: vec![low..=high], ..any() };
     let from = |address, bits| Condition { sources: vec![Prefix::new(address, bits)], ..any() };
+    let of = |families| Condition { families: Some(families), ..any() };
+    let flags = |set, clear| Condition { tcp_flags: Some(TcpFlags { set, clear }), ..any() };
     let upper_half = Prefix::new(v4(10, 128, 0, 0), 96 + 9);
     for (first, second, expected) in [
         (any(), udp(), true),
@@ -118,6 +143,13 @@ fn covered_or_not() {
         ),
         (Condition { dscps: Some(u64::MAX), ..any() }, udp(), true),
         (Condition { dscps: Some(u64::MAX), ..any() }, any(), false),
+        (of(Families::IPV4), from(v4(10, 0, 0, 0), 96 + 8), true),
+        (of(Families::IPV4), from(v6(1), 128), false),
+        (of(Families::IPV4.or(Families::IPV6)), udp(), true),
+        (of(Families::IPV4), udp(), false),
+        (flags(0x10, 0), flags(0x10, 0x02), true),
+        (flags(0x10, 0x02), flags(0x10, 0), false),
+        (Condition { protocols: vec![TCP], ..any() }, flags(0x10, 0), true),
         (Condition { lane: Some(0), ..any() }, Condition { lane: Some(1), ..any() }, false),
     ] {
         assert_eq!(first.covers(&second), expected, "{first:?}\n{second:?}");
@@ -140,6 +172,10 @@ fn contradictions() {
             destination_ports: vec![443..=443],
             ..any()
         },
+        Condition { families: Some(Families::IPV6), sources: network(v4(10, 0, 0, 0), 104), ..any() },
+        Condition { families: Some(Families::OTHER), protocols: vec![UDP], ..any() },
+        Condition { protocols: vec![UDP], tcp_flags: Some(TcpFlags { set: 2, clear: 0 }), ..any() },
+        Condition { tcp_flags: Some(TcpFlags { set: 2, clear: 2 }), ..any() },
     ] {
         assert!(impossible.is_impossible(), "{impossible:?}");
     }
@@ -185,8 +221,11 @@ fn condition() -> impl Strategy<Value = Condition> {
         Just(Some(0..=u32::MAX)),
     ];
     let lane = prop_oneof![Just(None), (0u8..2).prop_map(Some)];
+    let families = prop_oneof![3 => Just(None), 1 => (0u8..8).prop_map(|set| Some(Families(set)))];
+    let flags = (0u8..8, 0u8..8).prop_map(|(set, clear)| Some(TcpFlags { set, clear }));
+    let layers = (lane, families, prop_oneof![3 => Just(None), 1 => flags]);
     let addresses = (prefixes(), prefixes());
-    (addresses, port_ranges(), port_ranges(), port_ranges(), protocols, (dscps, ecns), lengths, lane)
+    (addresses, port_ranges(), port_ranges(), port_ranges(), protocols, (dscps, ecns), lengths, layers)
         .prop_map(
             |(
                 (sources, destinations),
@@ -196,7 +235,7 @@ fn condition() -> impl Strategy<Value = Condition> {
                 protocols,
                 (dscps, ecns),
                 lengths,
-                lane,
+                (lane, families, tcp_flags),
             )| {
                 Condition {
                     sources,
@@ -209,6 +248,8 @@ fn condition() -> impl Strategy<Value = Condition> {
                     ecns,
                     lengths,
                     lane,
+                    families,
+                    tcp_flags,
                 }
             },
         )
@@ -217,23 +258,34 @@ fn condition() -> impl Strategy<Value = Condition> {
 /// A packet as it may be on a wire: its key, length and lane.
 fn packet() -> impl Strategy<Value = (FlowKey, u32, u8)> {
     let port = || prop_oneof![4 => 0u16..7, 1 => Just(u16::MAX)];
-    let ip = (0u8..6, 0u8..6, any::<bool>(), (port(), port()), protocol(), 0u8..20, 0u32..7, 0u8..2)
-        .prop_map(
-            |(from, to, six, (source_port, destination_port), transport, traffic_class, length, lane)| {
-                let address = |d| if six { v6(d) } else { v4(10, 0, 0, d) };
-                let key = FlowKey {
-                    source: address(from),
-                    destination: address(to),
-                    source_port,
-                    destination_port,
-                    network: if six { Protocol::Ipv6 } else { Protocol::Ipv4 },
+    let ip =
+        (0u8..6, 0u8..6, any::<bool>(), (port(), port()), protocol(), (0u8..20, 0u8..8), 0u32..7, 0u8..2)
+            .prop_map(
+                |(
+                    from,
+                    to,
+                    six,
+                    (source_port, destination_port),
                     transport,
-                    traffic_class,
-                    ..FlowKey::default()
-                };
-                (key, length, lane)
-            },
-        );
+                    (traffic_class, flags),
+                    length,
+                    lane,
+                )| {
+                    let address = |d| if six { v6(d) } else { v4(10, 0, 0, d) };
+                    let key = FlowKey {
+                        source: address(from),
+                        destination: address(to),
+                        source_port,
+                        destination_port,
+                        network: if six { Protocol::Ipv6 } else { Protocol::Ipv4 },
+                        transport,
+                        traffic_class,
+                        tcp_flags: if transport == TCP { flags } else { 0 },
+                        ..FlowKey::default()
+                    };
+                    (key, length, lane)
+                },
+            );
     let other = (0u32..7, 0u8..2).prop_map(|(length, lane)| (FlowKey::default(), length, lane));
     prop_oneof![9 => ip, 1 => other]
 }
@@ -262,7 +314,7 @@ proptest! {
 
     /// A condition that asks for more in one part is covered: the answer is not always no.
     #[test]
-    fn asking_for_more_is_covered(wide in condition(), narrow in condition(), part in 0usize..7) {
+    fn asking_for_more_is_covered(wide in condition(), narrow in condition(), part in 0usize..9) {
         let mut both = wide.clone();
         match part {
             0 if wide.protocols.is_empty() => both.protocols = narrow.protocols,
@@ -271,6 +323,8 @@ proptest! {
             3 if wide.dscps.is_none() => both.dscps = narrow.dscps,
             4 if wide.lengths.is_none() => both.lengths = narrow.lengths,
             5 if wide.lane.is_none() => both.lane = narrow.lane,
+            7 if wide.families.is_none() => both.families = narrow.families,
+            8 if wide.tcp_flags.is_none() => both.tcp_flags = narrow.tcp_flags,
             6 if wide.ecns.is_none() => both.ecns = narrow.ecns,
             _ => {}
         }

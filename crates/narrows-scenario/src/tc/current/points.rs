@@ -1,7 +1,7 @@
 //! Conditions that depend on code points only.
 
 use crate::tc::bands::Bands;
-use crate::value::{Division, Match, Scheduler, SchedulerKind};
+use crate::value::{DROP, Division, Match, Scheduler, SchedulerKind};
 
 /// The conditions in the order in which they are tried, each with the index of its class.
 pub(super) fn rules(scheduler: &Scheduler) -> impl Iterator<Item = (usize, &Match)> {
@@ -22,6 +22,11 @@ pub(super) fn rules(scheduler: &Scheduler) -> impl Iterator<Item = (usize, &Matc
 /// than the code point counts.
 pub(super) fn of(scheduler: &Scheduler) -> Option<[Option<usize>; 64]> {
     let mut points = [None; 64];
+    if let Division::Classes { filters, .. } = &scheduler.serves
+        && filters.iter().any(|filter| filter.class == DROP)
+    {
+        return None;
+    }
     for (class, one) in rules(scheduler) {
         let only = Match { dscps: one.dscps.clone(), ..Match::default() };
         if *one != only || one.dscps.is_empty() {

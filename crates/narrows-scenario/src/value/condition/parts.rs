@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 use narrows_core::Bytes;
+use narrows_core::classify::TcpFlags;
 use serde_json::{Value as Json, json};
 
 use super::Party;
@@ -249,6 +250,36 @@ pub(super) fn length_words(range: &RangeInclusive<u32>) -> String {
         (0, high) => format!("up to {high} bytes"),
         (low, high) => format!("{low} to {high} bytes"),
     }
+}
+
+/// The flags of a TCP header, from the lowest bit on (RFC 9293, RFC 3168).
+const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
+
+/// `"ack"` or `"syn,!ack"`.
+pub(super) fn tcp_flags(node: &Node) -> Result<TcpFlags, Problem> {
+    let mut flags = TcpFlags::default();
+    for item in node.text("TCP flags, such as \"syn,!ack\"")?.split(',').map(str::trim) {
+        let name = item.strip_prefix('!');
+        let known = FLAGS.iter().position(|known| *known == name.unwrap_or(item));
+        let Some(bit) = known else {
+            return Err(Problem::new(format!("{} is not a TCP flag", Found(item)))
+                .at(&node.span)
+                .help(format!("allowed: {}, each also after `!`", one_of(&FLAGS))));
+        };
+        *if name.is_some() { &mut flags.clear } else { &mut flags.set } |= 1 << bit;
+    }
+    if flags.set & flags.clear != 0 {
+        return Err(Problem::new(format!("{} both sets and clears a flag", node.found())).at(&node.span));
+    }
+    Ok(flags)
+}
+
+pub(super) fn tcp_flags_text(flags: TcpFlags) -> String {
+    let names = |set: u8, not: &str| -> Vec<String> {
+        let all = FLAGS.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1);
+        all.map(|(_, name)| format!("{not}{name}")).collect()
+    };
+    [names(flags.set, ""), names(flags.clear, "!")].concat().join(",")
 }
 
 /// `"up"` or `"down"`.

@@ -10,6 +10,7 @@ use narrows_core::sched::{
 };
 use narrows_core::{NetemQueue, Seed, Stream};
 
+use super::filter::DROP;
 use super::kind::Kind;
 use super::own::OwnParameters;
 use super::plan::{Plan, Refusal, Why};
@@ -399,7 +400,10 @@ fn filtered(
 ) -> Classifier {
     let number = |name: &str| classes.iter().position(|class| class.name == name).map(|index| index as u32);
     let of = |filter: &Filter| {
-        let class = number(&filter.class).expect("filters are read beside the classes");
+        let class = match filter.class.as_str() {
+            DROP => Classifier::NO_CLASS,
+            class => number(class).expect("filters are read beside the classes"),
+        };
         filter.matches.iter().map(move |one| (one.condition(addresses), class)).collect::<Vec<_>>()
     };
     Classifier::Rules { rules: filters.iter().flat_map(of).collect(), default: default.and_then(number) }

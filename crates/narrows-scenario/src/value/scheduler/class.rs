@@ -66,7 +66,7 @@ const NAME: ByHand<String> = ByHand {
     write: |name| Some(text(name)),
 };
 /// A condition, or a list of conditions of which one must match.
-pub(super) const MATCHES: ByHand<Vec<Match>> = ByHand {
+pub(crate) const MATCHES: ByHand<Vec<Match>> = ByHand {
     words: || "condition, or a list of them".into(),
     schema: |definitions| {
         let one = Match::FORM.schema(definitions);

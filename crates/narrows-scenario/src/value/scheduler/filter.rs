@@ -9,19 +9,23 @@ use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, one_of};
 use crate::value::condition::{Match, Surroundings};
 
-/// Sends matching packets to a class.
+/// In place of a class: drops the packets.
+pub(crate) const DROP: &str = "drop";
+
+/// Sends matching packets to a class, or drops them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Conditions, of which one must match.
     pub matches: Vec<Match>,
-    /// The class.
+    /// The class, or [`DROP`].
     pub class: String,
 }
 
 impl Keyed for Filter {
     const ROWS: &'static [Row<Self>] = &[
         row!("match", matches, MATCHES, "Packets it matches.").required(),
-        row!("class", class, Text("the name of a class"), "Class it assigns.").required(),
+        row!("class", class, Text("the name of a class"), "Class it assigns; `\"drop\"` drops the packets.")
+            .required(),
     ];
 }
 
@@ -29,7 +33,10 @@ impl Filter {
     fn read(node: &Node, classes: &[Class], surroundings: Surroundings<'_>) -> Result<Self, Problem> {
         let table = node.table("a filter: { match = { dscp = \"ef\" }, class = \"voip\" }")?;
         let filter = keys::read_table(node, table, surroundings)?;
-        table.required("class", &node.span, |node| leaf(node, classes))?;
+        table.required("class", &node.span, |node| match node.text("")?.trim() {
+            DROP => Ok(DROP.to_owned()),
+            _ => leaf(node, classes),
+        })?;
         Ok(filter)
     }
 

@@ -1,0 +1,372 @@
+//! Loops and conditions of a shell: `for i in 1 2 3; do …; done`, and `if [ A = B ]; then …; fi` where both
+//! sides are in the script. Loops are written out; their lists are in the script, so the number of commands
+//! is known before any is read.
+
+use std::ops::Range;
+
+use super::shell::Piece;
+use super::variables::{Variables, counted};
+use super::{arithmetic, shell};
+use crate::problem::{Found, Problem};
+
+/// The most commands that loops may come to.
+const MOST: usize = 1 << 20;
+/// Loops and conditions within one another.
+const DEEPEST: usize = 32;
+
+/// A part of a script.
+#[derive(Debug)]
+enum Part {
+    Command(Piece),
+    Loop {
+        name: String,
+        list: Range<usize>,
+        body: Vec<Part>,
+    },
+    /// Each branch with its condition; `None` for `else`.
+    If(Vec<(Option<Range<usize>>, Vec<Part>)>),
+    Wrong(Problem),
+}
+
+/// Words before a command that belong to a loop or condition.
+const BEFORE: [&str; 3] = ["do", "then", "else"];
+/// Words that begin what is not understood, the word that ends it, and what to write instead.
+const OTHERS: [(&str, &str, &str); 4] = [
+    ("while", "done", "write the list of values: for i in $(seq 1 4); do …"),
+    ("until", "done", "write the list of values: for i in $(seq 1 4); do …"),
+    ("select", "done", "write the list of values: for i in 1 2 3; do …"),
+    ("case", "esac", "keep the branch that applies"),
+];
+
+/// Calls `command` with each command in the order in which a shell would run it, until it says that it was
+/// the last one. Returns problems of loops and conditions.
+pub(super) fn run(
+    text: &str,
+    pieces: Vec<Piece>,
+    variables: &mut Variables,
+    command: &mut dyn FnMut(&Piece, &mut Variables) -> Next,
+) -> Vec<Problem> {
+    let mut parser = Parser { text, ahead: split(text, pieces).into_iter().peekable() };
+    let parts = parser.parts(&[], 0);
+    let mut runner = Runner { text, variables, command, problems: Vec::new(), left: MOST };
+    runner.parts(&parts);
+    runner.problems
+}
+
+/// How to go on after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Command,
+    /// It was wrong: the same in the next turn of a loop is not said again.
+    Wrong,
+    End,
+}
+
+/// Makes pieces of the words `do`, `then` and `else`, which stand before commands.
+fn split(text: &str, pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut all = Vec::with_capacity(pieces.len());
+    for mut piece in pieces {
+        while let Some(length) =
+            first_word(&text[piece.span.clone()]).filter(|word| BEFORE.contains(word)).map(str::len)
+        {
+            let start = piece.span.start;
+            all.push(Piece { span: start..start + length, ..piece });
+            let rest = &text[start + length..piece.span.end];
+            piece.span.start = piece.span.end - rest.trim_start().len();
+        }
+        if !piece.span.is_empty() {
+            all.push(piece);
+        }
+    }
+    all
+}
+
+fn first_word(text: &str) -> Option<&str> {
+    text.split_ascii_whitespace().next().filter(|word| text.starts_with(word))
+}
+
+struct Parser<'a, I: Iterator<Item = Piece>> {
+    text: &'a str,
+    ahead: std::iter::Peekable<I>,
+}
+
+impl<I: Iterator<Item = Piece>> Parser<'_, I> {
+    fn word(&self, piece: &Piece) -> &str {
+        first_word(&self.text[piece.span.clone()]).unwrap_or_default()
+    }
+
+    /// Reads parts up to one of these words, which stays, or to the end.
+    fn parts(&mut self, ends: &[&str], depth: usize) -> Vec<Part> {
+        let mut all = Vec::new();
+        while let Some(piece) = self.ahead.peek() {
+            let word = first_word(&self.text[piece.span.clone()]).unwrap_or_default();
+            if ends.contains(&word) {
+                break;
+            }
+            let Some(piece) = self.ahead.next() else { break };
+            all.push(self.part(piece, depth));
+        }
+        all
+    }
+
+    fn part(&mut self, piece: Piece, depth: usize) -> Part {
+        let span = piece.span.clone();
+        let word = self.word(&piece).to_owned();
+        let at = span.start..span.start + word.len();
+        let wrong = |title: String| Problem::new(title).at(&at);
+        if depth >= DEEPEST && matches!(word.as_str(), "for" | "if") {
+            return Part::Wrong(wrong(format!("loops and conditions more than {DEEPEST} deep")));
+        }
+        if let Some((_, end, instead)) = OTHERS.iter().find(|(name, _, _)| *name == word) {
+            self.skip(end);
+            return Part::Wrong(wrong(format!("`{word}` of a shell is not run")).help(*instead));
+        }
+        match word.as_str() {
+            "for" => self.of_for(&piece, depth).unwrap_or_else(Part::Wrong),
+            "if" => self.of_if(&piece, depth).unwrap_or_else(Part::Wrong),
+            "function" => self.function(&span, &at),
+            _ if word.ends_with("()")
+                || self.text[span.start + word.len()..span.end].trim_start().starts_with("()") =>
+            {
+                self.function(&span, &at)
+            }
+            "do" | "done" | "then" | "else" | "elif" | "fi" | "esac" | "}" | "{" => {
+                Part::Wrong(wrong(format!("`{word}` without what it belongs to")))
+            }
+            _ => Part::Command(piece),
+        }
+    }
+
+    /// Skips to the word that ends something, with what is of the same kind inside.
+    fn skip(&mut self, end: &str) {
+        let mut deep = 1;
+        while let Some(piece) = self.ahead.next() {
+            let word = self.word(&piece);
+            match end {
+                "done" if matches!(word, "for" | "while" | "until" | "select") => deep += 1,
+                "esac" if word == "case" => deep += 1,
+                "}" if self.text[piece.span.clone()].trim_end().ends_with('{') => deep += 1,
+                _ if word == end => deep -= 1,
+                _ => {}
+            }
+            if deep == 0 {
+                return;
+            }
+        }
+    }
+
+    fn function(&mut self, span: &Range<usize>, at: &Range<usize>) -> Part {
+        if !self.text[span.clone()].contains('{') {
+            self.ahead.next_if(|next| self.text[next.span.clone()].starts_with('{'));
+        }
+        self.skip("}");
+        Part::Wrong(
+            Problem::new("functions of a shell are not run")
+                .at(at)
+                .help("write their commands where they are called"),
+        )
+    }
+
+    /// `for NAME in WORDS`, `do`, commands, `done`.
+    fn of_for(&mut self, piece: &Piece, depth: usize) -> Result<Part, Problem> {
+        let span = &piece.span;
+        let words = shell::words(self.text, span.clone());
+        let name = words.get(1).map(|word| &self.text[word.clone()]).unwrap_or_default();
+        let is_list = words.get(2).is_some_and(|word| &self.text[word.clone()] == "in");
+        let name = name.to_owned();
+        let opens = self.ahead.next_if(|next| &self.text[next.span.clone()] == "do").is_some();
+        if !opens {
+            self.skip("done");
+            return Err(Problem::new("`for` that is not understood")
+                .at(span)
+                .help("as in: for i in 1 2 3; do …; done"));
+        }
+        let body = self.parts(&["done"], depth + 1);
+        if self.ahead.next().is_none() {
+            return Err(Problem::new("`for` without `done`").at(span));
+        }
+        if !is_list || name.contains(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+            return Err(Problem::new("`for` without a list")
+                .at(span)
+                .help("as in: for i in 1 2 3; do …; done, or: for i in $(seq 1 4); do …"));
+        }
+        Ok(Part::Loop { name, list: words[2].end..span.end, body })
+    }
+
+    /// `if TEST`, `then`, commands, with `elif` and `else`, `fi`.
+    fn of_if(&mut self, piece: &Piece, depth: usize) -> Result<Part, Problem> {
+        let mut test = Some(piece.span.start + "if".len()..piece.span.end);
+        let mut branches = Vec::new();
+        loop {
+            // Tests joined by `&&` and `||` are more pieces.
+            while let Some(next) = self
+                .ahead
+                .next_if(|next| test.is_some() && first_word(&self.text[next.span.clone()]) != Some("then"))
+            {
+                if let Some(test) = &mut test {
+                    test.end = next.span.end;
+                }
+            }
+            if test.is_some() && self.ahead.next().is_none() {
+                return Err(Problem::new("`if` without `then`").at(&piece.span));
+            }
+            let body = self.parts(&["elif", "else", "fi"], depth + 1);
+            branches.push((test.take(), body));
+            let Some(next) = self.ahead.next() else {
+                return Err(Problem::new("`if` without `fi`").at(&piece.span));
+            };
+            match self.word(&next) {
+                "elif" => test = Some(next.span.start + "elif".len()..next.span.end),
+                "else" => {}
+                _ => return Ok(Part::If(branches)),
+            }
+        }
+    }
+}
+
+struct Runner<'a> {
+    text: &'a str,
+    variables: &'a mut Variables,
+    command: &'a mut dyn FnMut(&Piece, &mut Variables) -> Next,
+    problems: Vec<Problem>,
+    left: usize,
+}
+
+impl Runner<'_> {
+    fn parts(&mut self, parts: &[Part]) -> Next {
+        let mut worst = Next::Command;
+        for part in parts {
+            let next = match part {
+                Part::Command(piece) => match self.left.checked_sub(1) {
+                    Some(left) => {
+                        self.left = left;
+                        (self.command)(piece, self.variables)
+                    }
+                    None => {
+                        self.problems.push(
+                            Problem::new(format!("loops of more than {MOST} commands")).at(&piece.span),
+                        );
+                        Next::End
+                    }
+                },
+                Part::Loop { name, list, body } => self.turns(name, list, body),
+                Part::If(branches) => self.branch(branches),
+                Part::Wrong(problem) => self.wrong(problem.clone()),
+            };
+            match next {
+                Next::End => return Next::End,
+                Next::Wrong => worst = Next::Wrong,
+                Next::Command => {}
+            }
+        }
+        worst
+    }
+
+    fn wrong(&mut self, problem: Problem) -> Next {
+        self.problems.push(problem);
+        Next::Wrong
+    }
+
+    fn turns(&mut self, name: &str, list: &Range<usize>, body: &[Part]) -> Next {
+        let values = match self.list(list) {
+            Ok(values) => values,
+            Err(problem) => return self.wrong(problem),
+        };
+        for value in values {
+            self.variables.set(name, &value);
+            match self.parts(body) {
+                Next::Command => {}
+                other => return other,
+            }
+        }
+        Next::Command
+    }
+
+    /// The values of a list, with `{1..4}` written out.
+    fn list(&self, list: &Range<usize>) -> Result<Vec<String>, Problem> {
+        let mut all = Vec::new();
+        for word in self.variables.words(self.text, list.clone())? {
+            let text = word.text();
+            let braces = text
+                .strip_prefix('{')
+                .and_then(|text| text.strip_suffix('}'))
+                .filter(|text| text.contains(".."));
+            let Some(inside) = braces else {
+                all.push(text.to_owned());
+                continue;
+            };
+            let numbers: Option<Vec<i64>> = inside.split("..").map(|part| part.parse().ok()).collect();
+            let numbers = match numbers.as_deref() {
+                Some([first, last]) => counted(*first, if first > last { -1 } else { 1 }, *last),
+                Some([first, last, step]) => counted(
+                    *first,
+                    if first > last { -step.saturating_abs() } else { step.saturating_abs() },
+                    *last,
+                ),
+                _ => Err(Problem::new(format!("{} is no range of numbers", Found(text)))),
+            };
+            all.extend(numbers.map_err(|problem| problem.at(list))?.split(' ').map(str::to_owned));
+        }
+        Ok(all)
+    }
+
+    fn branch(&mut self, branches: &[(Option<Range<usize>>, Vec<Part>)]) -> Next {
+        for (test, body) in branches {
+            let holds = match test {
+                None => true,
+                Some(test) => match self.holds(test) {
+                    Ok(holds) => holds,
+                    Err(problem) => return self.wrong(problem),
+                },
+            };
+            if holds {
+                return self.parts(body);
+            }
+        }
+        Next::Command
+    }
+
+    /// Whether `[ A = B ]` holds.
+    fn holds(&self, test: &Range<usize>) -> Result<bool, Problem> {
+        let unknown = || {
+            Problem::new("a condition that depends on more than the script")
+                .at(&(test.start + blank(&self.text[test.clone()])..test.end))
+                .help("scripts are read, not run: keep the branch that applies")
+        };
+        let words = self.variables.words(self.text, test.clone()).map_err(|_| unknown())?;
+        let mut words: Vec<&str> = words.iter().map(super::variables::Expanded::text).collect();
+        match (words.first().copied(), words.last().copied()) {
+            (Some("["), Some("]")) | (Some("[["), Some("]]")) => {
+                words.pop();
+                words.remove(0);
+            }
+            (Some("test"), _) => {
+                words.remove(0);
+            }
+            _ => return Err(unknown()),
+        }
+        let (not, words) = match words.split_first() {
+            Some((&"!", rest)) => (true, rest),
+            _ => (false, &words[..]),
+        };
+        let number = |text: &str| arithmetic::number(text).ok_or_else(unknown);
+        let holds = match words {
+            ["-z", text] => text.is_empty(),
+            ["-n", text] => !text.is_empty(),
+            [one, "=" | "==", other] if !other.contains(['*', '?', '[']) => one == other,
+            [one, "!=", other] if !other.contains(['*', '?', '[']) => one != other,
+            [one, "-eq", other] => number(one)? == number(other)?,
+            [one, "-ne", other] => number(one)? != number(other)?,
+            [one, "-lt", other] => number(one)? < number(other)?,
+            [one, "-le", other] => number(one)? <= number(other)?,
+            [one, "-gt", other] => number(one)? > number(other)?,
+            [one, "-ge", other] => number(one)? >= number(other)?,
+            _ => return Err(unknown()),
+        };
+        Ok(holds != not)
+    }
+}
+
+fn blank(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}

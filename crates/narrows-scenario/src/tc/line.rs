@@ -1,0 +1,180 @@
+//! One command of a script: of tc, of iptables, or of a program that has no effect here.
+
+use std::ops::Range;
+
+use super::command::Command;
+use super::netfilter;
+use super::shell::{self, Joined, Piece};
+use super::variables::{Variables, as_words};
+use crate::dialect::{Word, Words};
+use crate::netem::skip_prompt;
+use crate::problem::{Found, Problem};
+
+/// A command of another program.
+#[derive(Clone, Debug)]
+pub(super) struct Passed {
+    pub(super) span: Range<usize>,
+    pub(super) words: String,
+}
+
+/// One command of a script.
+pub(super) enum Line {
+    Tc(Box<Command>),
+    /// `exit`: no later command runs.
+    End,
+    Other(Passed),
+    /// A line of iptables, in this network namespace.
+    Firewall {
+        line: netfilter::Line,
+        namespace: Option<String>,
+        passed: Passed,
+    },
+}
+
+/// Commands that prepare devices or print text: with them a script has the same effect on packets here.
+const OTHERS: &[(&str, &str)] = &[
+    ("modprobe", "There are no kernel modules here."),
+    ("insmod", "There are no kernel modules here."),
+    ("rmmod", "There are no kernel modules here."),
+    ("ethtool", "Packets are single segments here, as if offloads were off."),
+    ("ifconfig", "Devices here exist and are up."),
+    ("echo", "It prints text."),
+    ("printf", "It prints text."),
+    ("set", "It configures the shell."),
+    ("true", "It does nothing."),
+];
+
+/// Objects of `ip` that prepare devices.
+const OBJECTS_OF_IP: &[(&str, &str)] = &[
+    ("link", "Devices here exist and are up."),
+    ("address", "Hosts here have addresses."),
+    ("netns", "Each host here has a network namespace."),
+];
+
+/// Reads one command; `None` if it has no effect.
+pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<Line>, Problem> {
+    let span = variables.assign(text, piece.span.clone())?;
+    let expanded = match piece.joined {
+        Joined::After | Joined::Batch => variables.words(text, span.clone())?,
+        // Most of them are not tc commands, and their expansions do not matter.
+        _ => variables.words(text, span.clone()).unwrap_or_default(),
+    };
+    let mut words = as_words(&expanded, span.end);
+    skip_prompt(&mut words);
+    let namespace = entered(&mut words);
+    let Some(first) = words.peek() else { return Ok(None) };
+    let is_tc = is_tc(first);
+    match piece.joined {
+        Joined::After => {}
+        // A batch has the words behind `tc`.
+        Joined::Batch => {
+            let command = Command::read(&mut words, span)?;
+            return Ok(Some(Line::Tc(Box::new(command))));
+        }
+        // Commands that process output, or handle a failure, do not affect the network.
+        Joined::OnFailure | Joined::Piped if !is_tc => return Ok(None),
+        Joined::OnFailure => {
+            return Err(first
+                .problem("a command that depends on the failure of another")
+                .help("scripts are read, not run: keep the command that applies"));
+        }
+        Joined::Piped => {
+            return Err(first
+                .problem("a tc command that reads another command's output")
+                .help("write the commands themselves, one per line"));
+        }
+    }
+    if first.text == "exit" {
+        return Ok(Some(Line::End));
+    }
+    if is_firewall(first) {
+        let name = words.take().unwrap_or(first);
+        let line = netfilter::read(name, &mut words)?;
+        let said = "Rules of `mangle` give packets marks and classes, which filters of tc see.".to_owned();
+        return Ok(Some(Line::Firewall { line, namespace, passed: Passed { span, words: said } }));
+    }
+    if is_tc {
+        words.take();
+        if let Some(batch) = batch(&words)? {
+            return Ok(Some(Line::Other(Passed { span, words: batch.into() })));
+        }
+    } else if !matches!(first.text, "qdisc" | "class" | "filter") {
+        return match passed_over(&mut words) {
+            Some(why) => {
+                let words = format!("Not a command of tc: ignored. {why}");
+                Ok(Some(Line::Other(Passed { span, words })))
+            }
+            None => Err(first
+                .problem(format!("{} is not a command of tc", Found(first.text)))
+                .help("a script has commands of tc, variables, and comments after `#`; loops and conditions are not run")),
+        };
+    }
+    let command = Command::read(&mut words, span)?;
+    let command = match namespace {
+        Some(namespace) => command.inside(&namespace),
+        None => command,
+    };
+    Ok(Some(Line::Tc(Box::new(command))))
+}
+
+/// `tc -batch -` executes the lines of a here-document: what is to be said about it.
+fn batch(words: &Words<'_>) -> Result<Option<&'static str>, Problem> {
+    let mut ahead = words.clone();
+    while let Some(flag) = ahead.take().filter(|word| word.text.starts_with('-')) {
+        if !shell::is_batch_flag(flag.text) {
+            continue;
+        }
+        return match ahead.peek().filter(|word| !word.text.starts_with("-f")) {
+            Some(file) if file.text != "-" => Err(file
+                .problem(format!("commands of another file, {}", Found(file.text)))
+                .help("give that file itself, or its lines as a here-document: tc -batch - <<EOF")),
+            _ => Ok(Some("Executes the lines below.")),
+        };
+    }
+    Ok(None)
+}
+
+fn is_tc(word: Word<'_>) -> bool {
+    word.text == "tc" || word.text.ends_with("/tc")
+}
+
+fn is_firewall(word: Word<'_>) -> bool {
+    matches!(word.text.rsplit('/').next(), Some("iptables" | "ip6tables"))
+}
+
+/// Takes `ip netns exec NAMESPACE` before a tc command.
+fn entered(words: &mut Words<'_>) -> Option<String> {
+    let mut ahead = words.clone();
+    let enters = ahead.take_if("ip") && ahead.take_if("netns") && ahead.take_if("exec");
+    let namespace = ahead.take().filter(|_| enters)?;
+    ahead.peek().filter(|word| is_tc(*word) || is_firewall(*word))?;
+    *words = ahead;
+    Some(namespace.text.to_owned())
+}
+
+/// Why a command of another program has no effect here, if so.
+fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
+    let name = words.take()?.text;
+    let name = name.rsplit('/').next().unwrap_or(name);
+    // The MTU of a device decides which packets exist, and a device that is down passes none.
+    let mut ahead = words.clone();
+    let alters = std::iter::from_fn(|| ahead.take()).any(|word| matches!(word.text, "mtu" | "down"));
+    if alters && matches!(name, "ip" | "ifconfig") {
+        return None;
+    }
+    if name != "ip" {
+        return OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
+    }
+    while words.peek().is_some_and(|word| word.text.starts_with('-')) {
+        words.take();
+    }
+    let object = words.take()?.text;
+    // The program in a namespace could be any.
+    if object == "netns" && words.take_if("exec") {
+        return None;
+    }
+    OBJECTS_OF_IP
+        .iter()
+        .find(|(known, _)| object.len() > 1 && known.starts_with(object) || *known == object)
+        .map(|(_, why)| *why)
+}

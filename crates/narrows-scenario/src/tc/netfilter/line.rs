@@ -1,0 +1,246 @@
+//! One line of `iptables`.
+
+use std::collections::BTreeMap;
+
+use narrows_core::classify::Families;
+
+use super::words::{self, Conditions};
+use super::{Change, Rule, Target};
+use crate::dialect::{Word, Words};
+use crate::netem::units;
+use crate::problem::{Found, Problem};
+use crate::tc::Handle;
+use crate::value::Match;
+
+/// What a line does to a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::tc) struct Line {
+    six: bool,
+    does: Does,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Does {
+    Add {
+        chain: String,
+        at: Option<usize>,
+        rule: Rule,
+    },
+    Delete {
+        chain: String,
+        rule: Rule,
+    },
+    DeleteAt {
+        chain: String,
+        at: usize,
+    },
+    /// Of one chain, or of all.
+    Flush(Option<String>),
+    Nothing,
+}
+
+impl Line {
+    pub(super) fn change(&self, chains: &mut BTreeMap<(bool, String), Vec<Rule>>) {
+        match &self.does {
+            Does::Nothing => {}
+            Does::Flush(None) => chains.retain(|(six, _), _| *six != self.six),
+            Does::Flush(Some(chain)) => {
+                chains.remove(&(self.six, chain.clone()));
+            }
+            Does::Add { chain, at, rule } => {
+                let rules = chains.entry((self.six, chain.clone())).or_default();
+                rules.insert(at.unwrap_or(rules.len()).min(rules.len()), rule.clone());
+            }
+            Does::Delete { chain, rule } => {
+                if let Some(rules) = chains.get_mut(&(self.six, chain.clone()))
+                    && let Some(at) = rules.iter().position(|known| known == rule)
+                {
+                    rules.remove(at);
+                }
+            }
+            Does::DeleteAt { chain, at } => {
+                if let Some(rules) =
+                    chains.get_mut(&(self.six, chain.clone())).filter(|rules| *at < rules.len())
+                {
+                    rules.remove(*at);
+                }
+            }
+        }
+    }
+}
+
+/// Commands of a line, by their short and long names, and whether the chain is named behind them.
+const COMMANDS: &[(&str, &str)] = &[
+    ("-A", "--append"),
+    ("-I", "--insert"),
+    ("-D", "--delete"),
+    ("-N", "--new-chain"),
+    ("-F", "--flush"),
+    ("-X", "--delete-chain"),
+    ("-P", "--policy"),
+    ("-Z", "--zero"),
+    ("-L", "--list"),
+    ("-S", "--list-rules"),
+    ("-C", "--check"),
+];
+
+/// Reads the words behind `iptables` or `ip6tables`.
+pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line, Problem> {
+    let six = name.text.ends_with("ip6tables");
+    let mut table = "filter";
+    let mut command: Option<(&str, Word<'_>)> = None;
+    let mut chain = None;
+    let mut at = None;
+    let mut conditions = Conditions::new(if six { Families::IPV6 } else { Families::IPV4 });
+    let mut target = None;
+    let mut inverted = false;
+    while let Some(word) = words.take() {
+        let known = COMMANDS.iter().find(|(short, long)| word.text == *short || word.text == *long);
+        if let Some((short, _)) = known {
+            command = Some((short, word));
+            let takes = words.peek().filter(|next| !next.text.starts_with('-'));
+            if let Some(next) = takes {
+                words.take();
+                chain = Some(next);
+            }
+            at = words.take_number(false);
+            if *short == "-P" {
+                words.take();
+            }
+            continue;
+        }
+        match word.text {
+            "!" => {
+                inverted = true;
+                continue;
+            }
+            "-t" | "--table" => table = words.expect(word, "a table")?.text,
+            "-w" | "--wait" => {
+                words.take_number(false);
+            }
+            "-n" | "-v" | "-nv" | "-vn" | "-x" | "--line-numbers" | "-q" => {}
+            "-j" | "--jump" | "-g" | "--goto" => target = Some(jump(word, words)?),
+            _ => words::condition(word, words, std::mem::take(&mut inverted), &mut conditions)?,
+        }
+        if std::mem::take(&mut inverted) {
+            return Err(word.problem(format!("`!` before {}", Found(word.text))));
+        }
+    }
+    let Some((command, word)) = command else {
+        return Err(name
+            .problem("a line of iptables without a command")
+            .help("as in: -t mangle -A POSTROUTING …"));
+    };
+    let rule =
+        |target| Rule { matches: conditions.alternatives(), leaves: conditions.leaves.clone(), target };
+    let changes_rules = matches!(command, "-A" | "-I" | "-D");
+    if table != "mangle" && changes_rules {
+        return match target {
+            None | Some((_, Target::Accept | Target::Return | Target::Nothing)) if table == "filter" => {
+                Ok(Line { six, does: Does::Nothing })
+            }
+            _ => Err(word
+                .problem(format!("a rule of the table `{table}` of iptables"))
+                .help("understood: marks and classes of packets, in the table `mangle`: -t mangle")),
+        };
+    }
+    let name = chain.map(|chain| chain.text.to_owned());
+    let number = at.map(|at| units::integer(at, "a number of a rule", 1, 1 << 30)).transpose()?;
+    let at = number.map(|number| number as usize - 1);
+    let does = match (command, name) {
+        ("-F", chain) if table == "mangle" => Does::Flush(chain),
+        ("-D", Some(chain)) if at.is_some() => Does::DeleteAt { chain, at: at.unwrap_or(0) },
+        ("-D", Some(chain)) => {
+            Does::Delete { chain, rule: rule(target.map_or(Target::Nothing, |(_, target)| target)) }
+        }
+        ("-A" | "-I", Some(chain)) => {
+            let target = target.map_or(Target::Nothing, |(_, target)| target);
+            let at = if command == "-A" { None } else { Some(at.unwrap_or(0)) };
+            Does::Add { chain, at, rule: rule(target) }
+        }
+        ("-A" | "-I" | "-D", None) => return Err(words.missing(word, "a chain")),
+        _ => Does::Nothing,
+    };
+    Ok(Line { six, does })
+}
+
+/// Reads a target and its options.
+fn jump<'a>(after: Word<'_>, words: &mut Words<'a>) -> Result<(Word<'a>, Target), Problem> {
+    let name = words.expect(after, "a target")?;
+    let target = match name.text {
+        "MARK" => Target::Mark(mark(name, words)?),
+        "CLASSIFY" => {
+            let option = words.expect(name, "`--set-class`")?;
+            if option.text != "--set-class" {
+                return Err(option.expected("`--set-class`"));
+            }
+            let class = Handle::read(words.expect(option, "a class")?)?;
+            Target::Classify(u32::from(class.major) << 16 | u32::from(class.minor))
+        }
+        "ACCEPT" => Target::Accept,
+        "RETURN" => Target::Return,
+        "LOG" | "NFLOG" => {
+            while words
+                .peek()
+                .is_some_and(|word| word.text.starts_with("--log") || word.text.starts_with("--nflog"))
+            {
+                words.take();
+                if words.peek().is_some_and(|word| !word.text.starts_with('-')) {
+                    words.take();
+                }
+            }
+            Target::Nothing
+        }
+        "TOS" | "DSCP" | "ECN" | "TTL" | "HL" | "TCPMSS" => {
+            return Err(name.problem(format!("{} changes packets", Found(name.text))).help(
+                "packets pass as they were sent: set the code point at the sender, and match it here",
+            ));
+        }
+        "CONNMARK" | "SAVE" | "RESTORE" => {
+            return Err(name
+                .problem(format!(
+                    "{} keeps marks with connections, which are not tracked here",
+                    Found(name.text)
+                ))
+                .help("mark the packets of both directions by their addresses and ports"));
+        }
+        "DROP" | "REJECT" => {
+            return Err(name
+                .problem(format!("{} of iptables", Found(name.text)))
+                .help("a filter of tc with `action drop` drops packets"));
+        }
+        "IMQ" | "NFQUEUE" | "TEE" | "TPROXY" | "MASQUERADE" | "SNAT" | "DNAT" | "REDIRECT" | "NETMAP"
+        | "NOTRACK" | "CT" => {
+            return Err(name
+                .problem(format!("{} of iptables has no counterpart here", Found(name.text)))
+                .help("understood: MARK, CLASSIFY, ACCEPT, RETURN, LOG and chains of the script"));
+        }
+        chain => Target::Call(chain.into()),
+    };
+    Ok((name, target))
+}
+
+/// `--set-mark 10`, `--set-xmark 0x10/0xff`, `--or-mark 1`, `--and-mark 0xf0`.
+fn mark(after: Word<'_>, words: &mut Words<'_>) -> Result<Change, Problem> {
+    let option = words.expect(after, "`--set-mark`")?;
+    let word = words.expect(option, "a mark")?;
+    let (value, mask) = word.text.split_once('/').unwrap_or((word.text, "0xffffffff"));
+    let number =
+        |text| Ok::<_, Problem>(units::integer(word.part(text), "a mark", 0, i64::from(u32::MAX))? as u32);
+    let (value, mask) = (number(value)?, number(mask)?);
+    match option.text {
+        "--set-mark" => Ok(Change { clear: mask | value, invert: value }),
+        "--set-xmark" => Ok(Change { clear: mask, invert: value }),
+        "--or-mark" => Ok(Change { clear: value, invert: value }),
+        "--and-mark" => Ok(Change { clear: !value, invert: 0 }),
+        "--xor-mark" => Ok(Change { clear: 0, invert: value }),
+        other => Err(option
+            .problem(format!("unsupported {} of `MARK`", Found(other)))
+            .help("understood: --set-mark, --set-xmark, --or-mark, --and-mark and --xor-mark")),
+    }
+}
+
+/// Conditions without one: all packets of a family.
+pub(super) fn of_family(families: Families) -> Match {
+    Match { families: vec![families], ..Match::default() }
+}

@@ -1,0 +1,296 @@
+//! The conditions of a rule of `iptables`.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+
+use narrows_core::classify::{Families, TcpFlags};
+
+use super::line::of_family;
+use crate::dialect::{Word, Words};
+use crate::netem::units;
+use crate::node::{Node, Value};
+use crate::problem::{Found, Problem};
+use crate::tc::both::both;
+use crate::tc::flower::tos;
+use crate::tc::u32::mask;
+use crate::value::{Match, Party, code_point, party, protocol};
+
+/// All conditions of a rule.
+#[derive(Debug)]
+pub(super) struct Conditions {
+    /// `None` if they contradict one another.
+    all: Option<Match>,
+    /// `-o`: the device by which packets leave, and whether it must be another.
+    pub(super) leaves: Option<(String, bool)>,
+}
+
+impl Conditions {
+    pub(super) fn new(families: Families) -> Self {
+        Self { all: Some(of_family(families)), leaves: None }
+    }
+
+    /// The conditions of which one must hold; none if no packet matches.
+    pub(super) fn alternatives(&self) -> Vec<Match> {
+        self.all.clone().into_iter().collect()
+    }
+
+    fn also(&mut self, new: &Match) {
+        self.all = self.all.as_ref().and_then(|all| both(all, new));
+    }
+}
+
+/// Matches of iptables that depend on more than a packet, and what does their work.
+const OTHERS: &[(&str, &str)] = &[
+    ("state", "connections are not tracked here"),
+    ("conntrack", "connections are not tracked here"),
+    ("connmark", "connections are not tracked here"),
+    ("connbytes", "connections are not tracked here"),
+    ("connlimit", "connections are not tracked here"),
+    ("helper", "connections are not tracked here"),
+    ("layer7", "contents of packets are not matched"),
+    ("ipp2p", "contents of packets are not matched"),
+    ("string", "contents of packets are not matched"),
+    ("u32", "use a filter `u32` of tc"),
+    ("bpf", "it runs a program"),
+    ("limit", "use a policer"),
+    ("hashlimit", "use a policer"),
+    ("owner", "packets do not carry their sender's user"),
+    ("cgroup", "packets do not carry their sender's control group"),
+    ("mac", "classes do not see addresses of the link layer"),
+    ("physdev", "packets do not carry the device where they came in"),
+    (
+        "mark",
+        "the mark that a packet has before the rule is not matched: write the rule's conditions themselves",
+    ),
+    ("set", "sets are not kept here: write the addresses"),
+    ("time", "a timeline changes a link at certain times"),
+    ("statistic", "losses are the link's"),
+    ("random", "losses are the link's"),
+    ("recent", "use conditions of one packet"),
+    ("ttl", "classes do not see the TTL"),
+    ("icmp", "types of ICMP are not matched"),
+];
+
+/// Modules whose options are understood.
+const MODULES: &[&str] =
+    &["tcp", "udp", "sctp", "dccp", "udplite", "multiport", "dscp", "tos", "length", "comment", "iprange"];
+
+/// Reads one condition.
+pub(super) fn condition(
+    word: Word<'_>,
+    words: &mut Words<'_>,
+    not: bool,
+    all: &mut Conditions,
+) -> Result<(), Problem> {
+    // As older versions have it: `-s ! 10.0.0.0/8`.
+    let not = words.take_if("!") ^ not;
+    let new = match word.text {
+        "-m" | "--match" => return module(word, words),
+        "--comment" => {
+            words.expect(word, "a comment")?;
+            return Ok(());
+        }
+        "-o" | "--out-interface" => {
+            let device = words.expect(word, "a device")?;
+            if device.text.ends_with('+') {
+                return Err(device
+                    .problem("a device by the beginning of its name")
+                    .help("write the whole name"));
+            }
+            all.leaves = Some((device.text.into(), not));
+            return Ok(());
+        }
+        "-i" | "--in-interface" => {
+            return Err(word
+                .problem("packets do not carry the device where they came in")
+                .help("match their addresses: -s NETWORK"));
+        }
+        "-p" | "--protocol" | "--proto" => {
+            let name = words.expect(word, "a protocol")?;
+            if name.text == "all" && !not {
+                return Ok(());
+            }
+            let lower = name.text.to_ascii_lowercase();
+            let node = Node { span: name.span(), value: Value::String(lower) };
+            let number = protocol(&node)?;
+            let protocols =
+                if not { (0..=255).filter(|other| *other != number).collect() } else { vec![number] };
+            Match { protocols, ..Match::default() }
+        }
+        "-s" | "--source" | "--src" => match networks(words.expect(word, "addresses")?, not)? {
+            Some(sources) => Match { sources, ..Match::default() },
+            None => return Ok(()),
+        },
+        "-d" | "--destination" | "--dst" => match networks(words.expect(word, "addresses")?, not)? {
+            Some(destinations) => Match { destinations, ..Match::default() },
+            None => return Ok(()),
+        },
+        "--sport" | "--source-port" | "--sports" | "--source-ports" => {
+            Match { source_ports: ports(words.expect(word, "ports")?, not)?, ..Match::default() }
+        }
+        "--dport" | "--destination-port" | "--dports" | "--destination-ports" => {
+            Match { destination_ports: ports(words.expect(word, "ports")?, not)?, ..Match::default() }
+        }
+        "--port" | "--ports" if !not => {
+            Match { ports: ports(words.expect(word, "ports")?, false)?, ..Match::default() }
+        }
+        "--dscp" | "--dscp-class" => {
+            let value = words.expect(word, "a code point")?;
+            let point = match value.text.strip_prefix("0x") {
+                Some(digits) => u8::from_str_radix(digits, 16).ok().filter(|point| *point < 64),
+                None => None,
+            };
+            let node = Node { span: value.span(), value: Value::String(value.text.to_ascii_lowercase()) };
+            let point = point.map_or_else(|| code_point(&node), Ok)?;
+            let dscps = if not { (0..64).filter(|other| *other != point).collect() } else { vec![point] };
+            Match { dscps, ..Match::default() }
+        }
+        "--tos" if !not => {
+            let value = words.expect(word, "a value of the TOS byte")?;
+            tos_byte(value)?
+        }
+        "--length" if !not => {
+            let value = words.expect(word, "a length")?;
+            let range = range(value, value.text)?;
+            Match { length: Some(u32::from(*range.start())..=u32::from(*range.end())), ..Match::default() }
+        }
+        "--syn" if !not => flags(0x02, 0x17),
+        "--tcp-flags" if !not => {
+            let mask = named_flags(words.expect(word, "flags of TCP")?)?;
+            let set = named_flags(words.expect(word, "flags of TCP")?)?;
+            flags(set, mask)
+        }
+        other => {
+            let problem = word.problem(format!("unsupported {} of iptables", Found(other)));
+            return Err(problem.help(
+                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --tcp-flags and --syn",
+            ));
+        }
+    };
+    all.also(&new);
+    Ok(())
+}
+
+fn module(word: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
+    let name = words.expect(word, "a module")?;
+    if let Some((_, why)) = OTHERS.iter().find(|(known, _)| *known == name.text) {
+        return Err(name.problem(format!("the match {} of iptables", Found(name.text))).help(*why));
+    }
+    match MODULES.contains(&name.text) {
+        true => Ok(()),
+        false => Err(name.problem(format!("unsupported match {} of iptables", Found(name.text)))),
+    }
+}
+
+/// The numbers `A:B`, `A:`, `:B` or `A`.
+fn range(word: Word<'_>, text: &str) -> Result<RangeInclusive<u16>, Problem> {
+    let number = |text: &str, usual| match text {
+        "" => Some(usual),
+        text => text.parse().ok(),
+    };
+    let (low, high) = text.split_once(':').unwrap_or((text, text));
+    match (number(low, 0), number(high, u16::MAX)) {
+        (Some(low), Some(high)) if low <= high && !text.is_empty() => Ok(low..=high),
+        _ => Err(word
+            .problem(format!("{} is not a number, and no range of numbers", Found(text)))
+            .help("write numbers: names of services are not looked up")),
+    }
+}
+
+fn ports(word: Word<'_>, not: bool) -> Result<Vec<RangeInclusive<u16>>, Problem> {
+    let mut all = word.text.split(',').map(|item| range(word, item)).collect::<Result<Vec<_>, _>>()?;
+    if !not {
+        return Ok(all);
+    }
+    all.sort_by_key(|range| *range.start());
+    let (mut others, mut next) = (Vec::new(), 0_u32);
+    for range in all {
+        if u32::from(*range.start()) > next {
+            others.push(next as u16..=range.start() - 1);
+        }
+        next = next.max(u32::from(*range.end()) + 1);
+    }
+    if next <= u32::from(u16::MAX) {
+        others.push(next as u16..=u16::MAX);
+    }
+    match others.is_empty() {
+        true => Err(word.problem("no port is left")),
+        false => Ok(others),
+    }
+}
+
+/// Networks, or those around one; `None` for all addresses.
+fn networks(word: Word<'_>, not: bool) -> Result<Option<Vec<Party>>, Problem> {
+    let read = |text: &str| {
+        let dotted = text.split_once('/').and_then(|(address, mask)| {
+            let mask = u32::from(mask.parse::<Ipv4Addr>().ok()?);
+            (mask.leading_ones() + mask.trailing_zeros() == 32)
+                .then(|| format!("{address}/{}", mask.leading_ones()))
+        });
+        let node = Node { span: word.span(), value: Value::String(dotted.unwrap_or_else(|| text.into())) };
+        party(&node, &[])
+    };
+    let is_all = |text: &str| matches!(text, "0/0" | "0.0.0.0/0" | "::/0" | "any");
+    match (word.text, not) {
+        (text, false) if text.split(',').any(is_all) => Ok(None),
+        (text, false) => text.split(',').map(read).collect::<Result<Vec<_>, _>>().map(Some),
+        (text, true) if text.contains(',') || is_all(text) => Err(word
+            .problem(format!("no address is left by `! {text}`, or several networks are excluded"))
+            .help("exclude one network")),
+        (text, true) => match read(text)? {
+            Party::Network { ip: IpAddr::V4(ip), prefix: prefix @ 1.. } => Ok(Some(around(ip, prefix))),
+            _ => Err(word.problem(format!("all addresses but {}", Found(text))).help(
+                "exclude one network of IPv4, or mark all packets first and then those of the network",
+            )),
+        },
+    }
+}
+
+/// The networks that together are all addresses of IPv4 but those of one network.
+fn around(ip: Ipv4Addr, prefix: u8) -> Vec<Party> {
+    let beside = |bits: u8| {
+        let (mask, last) = (u32::MAX << (32 - u32::from(bits)), 1 << (32 - u32::from(bits)));
+        Ipv4Addr::from_bits((ip.to_bits() ^ last) & mask)
+    };
+    (1..=prefix).map(|bits| Party::Network { ip: IpAddr::V4(beside(bits)), prefix: bits }).collect()
+}
+
+/// `0x10`, `16/0x3f`, or a name.
+fn tos_byte(word: Word<'_>) -> Result<Match, Problem> {
+    const NAMES: &[(&str, u8)] = &[
+        ("minimize-delay", 0x10),
+        ("maximize-throughput", 0x08),
+        ("maximize-reliability", 0x04),
+        ("minimize-cost", 0x02),
+        ("normal-service", 0x00),
+    ];
+    let lower = word.text.to_ascii_lowercase();
+    // Of a name, and of a number without a mask, the bits of the code point's field count as iptables has it.
+    if let Some((_, value)) = NAMES.iter().find(|(name, _)| *name == lower) {
+        return Ok(tos(*value, 0x3f));
+    }
+    let (value, of) = word.text.split_once('/').unwrap_or((word.text, "ff"));
+    let value = units::integer(word.part(value), "a value of the TOS byte", 0, 255)? as u8;
+    Ok(tos(value, mask(word, of, 8)? as u8))
+}
+
+fn flags(set: u8, mask: u8) -> Match {
+    Match { tcp_flags: Some(TcpFlags { set, clear: mask & !set }), ..Match::default() }
+}
+
+fn named_flags(word: Word<'_>) -> Result<u8, Problem> {
+    const NAMES: [(&str, u8); 8] = [
+        ("FIN", 0x01),
+        ("SYN", 0x02),
+        ("RST", 0x04),
+        ("PSH", 0x08),
+        ("ACK", 0x10),
+        ("URG", 0x20),
+        ("ALL", 0x3f),
+        ("NONE", 0x00),
+    ];
+    word.text.split(',').try_fold(0, |set, item| {
+        let known = NAMES.iter().find(|(name, _)| *name == item).map(|(_, bits)| set | bits);
+        known.ok_or_else(|| word.problem(format!("{} is not a flag of TCP", Found(item))))
+    })
+}

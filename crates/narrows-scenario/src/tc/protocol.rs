@@ -1,0 +1,31 @@
+//! `protocol ip`: which packets a filter sees.
+
+use narrows_core::classify::Families;
+
+use crate::dialect::Word;
+use crate::problem::{Found, Problem};
+
+/// Reads the protocol of a filter, a name or the number of an Ethernet type.
+pub(super) fn read(word: Word<'_>) -> Result<Families, Problem> {
+    let number = word.text.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
+    match (word.text, number) {
+        ("all", _) | (_, Some(3)) => Ok(Families::ALL),
+        ("ip" | "ipv4", _) | (_, Some(0x0800)) => Ok(Families::IPV4),
+        ("ipv6", _) | (_, Some(0x86dd)) => Ok(Families::IPV6),
+        ("arp", _) | (_, Some(0x0806)) => Ok(Families::OTHER),
+        ("802.1q" | "802.1Q" | "802.1ad" | "802.1AD", _) | (_, Some(0x8100 | 0x88a8)) => Err(word
+            .problem(format!("{} in `protocol`: packets with a VLAN tag", Found(word.text)))
+            .help("classes here do not see tags: match the packets within, as in `protocol ip`")),
+        _ => Err(word
+            .problem(format!("unknown protocol {}", Found(word.text)))
+            .help("allowed: `ip`, `ipv6`, `arp` or `all`")),
+    }
+}
+
+/// The value of `family` for these packets; empty for all.
+pub(super) fn written(families: Families) -> Vec<Families> {
+    match families {
+        Families::ALL => Vec::new(),
+        one => vec![one],
+    }
+}

@@ -1,0 +1,228 @@
+//! The fields of an IP header that a pattern is about, as a condition.
+//!
+//! IPv4 headers have no options here, and IPv6 headers no extensions: ports are at 20 and 40. (`match ip
+//! dport` has the same assumption.)
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use narrows_core::classify::{Families, TcpFlags};
+
+use super::pattern::{Field, Pattern};
+use crate::problem::Problem;
+use crate::value::{Match, Party};
+
+const TCP: u8 = 6;
+/// TCP, UDP, DCCP, SCTP, UDP-Lite.
+const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
+
+/// Why a pattern is no condition.
+pub(super) struct Unknown {
+    /// The offset of the byte.
+    pub(super) at: i32,
+    pub(super) problem: Box<Problem>,
+}
+
+impl Unknown {
+    fn new(at: i32, problem: Problem) -> Self {
+        Self { at, problem: Box::new(problem) }
+    }
+}
+
+/// Where IPv4 and IPv6 have a field.
+struct Layout {
+    family: Families,
+    version: u8,
+    length: i32,
+    /// What the length field does not count.
+    header: u32,
+    protocol: i32,
+    source: i32,
+    destination: i32,
+    address: i32,
+    ports: i32,
+    flags: i32,
+    /// Other fields: first and last byte, and what they are.
+    others: &'static [(i32, i32, &'static str)],
+}
+
+const IPV4: Layout = Layout {
+    family: Families::IPV4,
+    version: 4,
+    length: 2,
+    header: 0,
+    protocol: 9,
+    source: 12,
+    destination: 16,
+    address: 4,
+    ports: 20,
+    flags: 33,
+    others: &[
+        (4, 5, "the identification of IPv4 packets"),
+        (6, 7, "the fragmentation of IPv4 packets"),
+        (8, 8, "the TTL"),
+        (10, 11, "the checksum of the header"),
+    ],
+};
+
+const IPV6: Layout = Layout {
+    family: Families::IPV6,
+    version: 6,
+    length: 4,
+    header: 40,
+    protocol: 6,
+    source: 8,
+    destination: 24,
+    address: 16,
+    ports: 40,
+    flags: 53,
+    others: &[(1, 3, "the flow label"), (7, 7, "the hop limit")],
+};
+
+/// The condition that a pattern stands for in packets of these families; `None` if no packet has it.
+pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Option<Match>, Unknown> {
+    if pattern.is_empty() {
+        return Ok(Some(Match { families: super::super::protocol::written(families), ..Match::default() }));
+    }
+    let layout = match families {
+        Families::IPV6 => IPV6,
+        Families::OTHER => {
+            let problem =
+                Problem::new("bytes of packets that are not IP").help("match all of them: match u32 0 0");
+            return Err(Unknown::new(pattern.left().unwrap_or(0), problem));
+        }
+        _ => IPV4,
+    };
+    let mut all = Match::default();
+    if !first_word(&mut pattern, &layout, &mut all) {
+        return Ok(None);
+    }
+    if let Some(field) = pattern.take(layout.length, 2) {
+        let ranges = field.ranges().map_err(|problem| Unknown::new(layout.length, problem))?;
+        match &ranges[..] {
+            [range] => {
+                let bytes = |end: &u16| u32::from(*end) + layout.header;
+                all.length = Some(bytes(range.start())..=bytes(range.end()));
+            }
+            _ => {
+                let problem =
+                    Problem::new(format!("the mask {:#06x} of the length is not a range", field.mask));
+                return Err(Unknown::new(layout.length, problem));
+            }
+        }
+    }
+    let mut protocol = None;
+    if let Some(field) = pattern.take(layout.protocol, 1) {
+        protocol = field.whole_byte();
+        if protocol.is_none() {
+            let problem = Problem::new("a mask of a protocol is 0xff");
+            return Err(Unknown::new(layout.protocol, problem));
+        }
+        all.protocols.extend(protocol);
+    }
+    all.sources.extend(address(&mut pattern, &layout, layout.source)?);
+    all.destinations.extend(address(&mut pattern, &layout, layout.destination)?);
+    transport(&mut pattern, &layout, protocol, &mut all)?;
+    if let Some(at) = pattern.left() {
+        return Err(other(at, &layout));
+    }
+    if all.sources.is_empty() && all.destinations.is_empty() {
+        all.families = vec![layout.family];
+    }
+    Ok(Some(all))
+}
+
+/// The version, the header's length, and the TOS byte or traffic class; returns whether a packet can match.
+fn first_word(pattern: &mut Pattern, layout: &Layout, all: &mut Match) -> bool {
+    let Some(field) = pattern.take(0, 2) else { return true };
+    let is_six = layout.family == Families::IPV6;
+    // The length of an IPv4 header is in the low half of the first byte.
+    let (known, fixed) = if is_six { (0xf000, 0x6000) } else { (0xff00, 0x4500) };
+    if (field.value ^ fixed) & field.mask & known != 0 {
+        return false;
+    }
+    debug_assert_eq!(fixed >> 12, u32::from(layout.version));
+    let shift = if is_six { 4 } else { 0 };
+    let (mask, value) = ((field.mask >> shift) as u8, (field.value >> shift) as u8);
+    *all = Match {
+        dscps: having(0xfc, 2, 64, mask, value),
+        ecns: having(0x03, 0, 4, mask, value),
+        ..all.clone()
+    };
+    if is_six && field.mask & 0x000f != 0 {
+        pattern.add(1, 1, Field { mask: field.mask & 0x000f, value: field.value & 0x000f });
+    }
+    true
+}
+
+/// The values of a part of the TOS byte that agree with a value and a mask; empty for all.
+pub(in crate::tc) fn having(bits: u8, shift: u32, all: u8, mask: u8, value: u8) -> Vec<u8> {
+    let mask = mask & bits;
+    (0..all).filter(|number| mask != 0 && (number << shift) & mask == value & mask).collect()
+}
+
+fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Option<Party>, Unknown> {
+    let bits = 8 * layout.address as u32;
+    let (mut mask, mut value) = (0_u128, 0_u128);
+    for word in (0..layout.address).step_by(4) {
+        let field = pattern.take(at + word, 4).unwrap_or(Field { mask: 0, value: 0 });
+        (mask, value) = (mask << 32 | u128::from(field.mask), value << 32 | u128::from(field.value));
+    }
+    if mask == 0 {
+        return Ok(None);
+    }
+    let prefix = (mask << (128 - bits)).leading_ones();
+    if (mask << (128 - bits)).checked_shl(prefix).unwrap_or(0) != 0 {
+        let width = layout.address as usize * 2 + 2;
+        let problem = Problem::new(format!("the mask {mask:#0width$x} is not a network"))
+            .help("here addresses are matched by networks: a mask has leading ones");
+        return Err(Unknown::new(at, problem));
+    }
+    let ip = match layout.family {
+        Families::IPV6 => IpAddr::V6(Ipv6Addr::from_bits(value)),
+        _ => IpAddr::V4(Ipv4Addr::from_bits(value as u32)),
+    };
+    Ok(Some(Party::Network { ip, prefix: prefix as u8 }))
+}
+
+/// Ports and the flags of TCP.
+fn transport(
+    pattern: &mut Pattern,
+    layout: &Layout,
+    protocol: Option<u8>,
+    all: &mut Match,
+) -> Result<(), Unknown> {
+    for (at, ports) in [(layout.ports, &mut all.source_ports), (layout.ports + 2, &mut all.destination_ports)]
+    {
+        let Some(field) = pattern.take(at, 2) else { continue };
+        if let Some(protocol) = protocol.filter(|protocol| !WITH_PORTS.contains(protocol)) {
+            let problem =
+                Problem::new(format!("bytes behind the IP header of packets of protocol {protocol}"))
+                    .help("of these packets the IP header alone is matched here");
+            return Err(Unknown::new(at, problem));
+        }
+        *ports = field.ranges().map_err(|problem| Unknown::new(at, problem))?;
+    }
+    if let Some(field) = pattern.take(layout.flags, 1) {
+        if protocol != Some(TCP) {
+            let problem = Problem::new("a byte behind the ports of packets that may not be TCP's")
+                .help("the flags of TCP need: match ip protocol 6 0xff");
+            return Err(Unknown::new(layout.flags, problem));
+        }
+        let (mask, value) = (field.mask as u8, field.value as u8);
+        all.tcp_flags = Some(TcpFlags { set: mask & value, clear: mask & !value });
+    }
+    Ok(())
+}
+
+fn other(at: i32, layout: &Layout) -> Unknown {
+    let what = layout.others.iter().find(|(first, last, _)| (*first..=*last).contains(&at));
+    let problem = match what {
+        Some((_, _, what)) => Problem::new(format!("classes do not match {what}")),
+        None if at < 0 => Problem::new("classes do not match addresses of the link layer"),
+        None => Problem::new(format!("the byte at {at} is no field that a class of narrows matches")),
+    };
+    let problem = problem.help(
+        "understood: the TOS byte or traffic class, the length, the protocol, addresses, ports, and the flags of TCP",
+    );
+    Unknown::new(at, problem)
+}

@@ -1,0 +1,447 @@
+//! Filters: which packets they match, in which order, and what they do with them.
+
+use super::{fails, keys};
+
+/// The scheduler of a script with three bands, of which packets go to the last unless a filter says another.
+fn scheduler(filters: &str) -> String {
+    let text = format!(
+        "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n{filters}\n"
+    );
+    keys(&text).remove(2)
+}
+
+/// The condition of one filter.
+fn condition(filter: &str) -> String {
+    let all = scheduler(&format!("tc filter add dev eth0 parent 1: prio 1 {filter} flowid 1:1"));
+    let start = all.find("match = ").unwrap_or_else(|| panic!("{filter}: {all}")) + 8;
+    all[start..start + all[start..].find(" }").unwrap() + 2].to_string()
+}
+
+#[track_caller]
+fn refused(filter: &str, title: &str, at: &str, says: &[&str]) {
+    let text = format!(
+        "tc qdisc add dev eth0 root handle 1: prio\ntc filter add dev eth0 parent 1: prio 1 {filter} flowid 1:1\n"
+    );
+    fails(&text, title, at, says);
+}
+
+#[test]
+fn a_protocol_says_which_packets_a_filter_sees() {
+    for (filter, expected) in [
+        ("protocol ip u32 match u32 0 0", "{ family = \"ipv4\" }"),
+        ("protocol 0x0800 u32 match u32 0 0", "{ family = \"ipv4\" }"),
+        ("protocol ipv6 matchall", "{ family = \"ipv6\" }"),
+        ("protocol arp matchall", "{ family = \"other\" }"),
+        ("protocol ip basic", "{ family = \"ipv4\" }"),
+        ("protocol ipv6 flower ip_proto udp", "{ protocol = \"udp\", family = \"ipv6\" }"),
+        ("protocol all u32 match ip dport 80 0xffff", "{ destination-port = 80, family = \"ipv4\" }"),
+        // An address says it.
+        ("protocol ip u32 match ip src 10.0.0.1", "{ source = \"10.0.0.1\" }"),
+    ] {
+        assert_eq!(condition(filter), expected, "{filter}");
+    }
+    // All packets: the others are for the class behind.
+    assert!(
+        scheduler("tc filter add dev eth0 parent 1: protocol all prio 1 matchall flowid 1:1")
+            .contains("default = \"1:1\"")
+    );
+    refused(
+        "protocol 802.1q matchall",
+        "`802.1q` in `protocol`: packets with a VLAN tag",
+        "802.1q",
+        &["protocol ip"],
+    );
+    refused("protocol ppp matchall", "unknown protocol `ppp`", "ppp", &["`arp`"]);
+    refused(
+        "protocol ip u32 match ip6 dport 80 0xffff",
+        "`match ip6` in a filter of other packets",
+        "ip6",
+        &["protocol ipv6"],
+    );
+}
+
+/// `f_u32.c`: where the words stand in a header, and what bytes at an offset are.
+#[test]
+fn bytes_of_a_header_are_its_fields() {
+    for (filter, expected) in [
+        // The acknowledgements of wondershaper and the LARTC HOWTO.
+        (
+            "protocol ip u32 match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 0xff at 33",
+            "{ protocol = \"tcp\", length = \"..63 bytes\", family = \"ipv4\", tcp-flags = \"ack,!fin,!syn,!rst,!psh,!urg,!ece,!cwr\" }",
+        ),
+        (
+            "protocol ip u32 match u8 0x40 0xf0 at 0 match u8 6 0xff at 9",
+            "{ protocol = \"tcp\", family = \"ipv4\" }",
+        ),
+        (
+            "protocol ip u32 match u32 0x00100000 0x00ff0000 at 0",
+            "{ dscp = 4, ecn = \"not-ect\", family = \"ipv4\" }",
+        ),
+        ("protocol ip u32 match u32 0x00060000 0x00ff0000 at 8", "{ protocol = \"tcp\", family = \"ipv4\" }"),
+        (
+            "protocol ip u32 match u32 0x00160050 0xffffffff at 20",
+            "{ source-port = 22, destination-port = 80, family = \"ipv4\" }",
+        ),
+        (
+            "protocol ip u32 match u8 0 0xff at 22 match u8 80 0xff at 23",
+            "{ destination-port = 80, family = \"ipv4\" }",
+        ),
+        ("protocol ip u32 match u16 0x0a09 0xffff at 16", "{ destination = \"10.9.0.0/16\" }"),
+        ("protocol ip u32 match u16 0x50 0xffef at 22", "{ destination-port = [64, 80], family = \"ipv4\" }"),
+        ("protocol ipv6 u32 match ip6 priority 0xb8 0xfc", "{ dscp = \"ef\", family = \"ipv6\" }"),
+        (
+            "protocol ipv6 u32 match ip6 protocol 6 0xff match ip6 dport 22 0xffff",
+            "{ protocol = \"tcp\", destination-port = 22, family = \"ipv6\" }",
+        ),
+        ("protocol ipv6 u32 match u16 0 0xff00 at 4", "{ length = \"40..295 bytes\", family = \"ipv6\" }"),
+        ("protocol ipv6 u32 match u32 0x20010db8 0xffffffff at 24", "{ destination = \"2001:db8::/32\" }"),
+        (
+            "protocol ipv6 u32 match u8 6 0xff at 6 match u8 0x02 0x12 at 53",
+            "{ protocol = \"tcp\", family = \"ipv6\", tcp-flags = \"syn,!ack\" }",
+        ),
+        // Without a `link`, the next header is the IP header: this is the total length.
+        ("protocol ip u32 match tcp dst 443 0xffff", "{ length = \"443 bytes\", family = \"ipv4\" }"),
+        ("protocol ip u32 match u16 64 0xffff at nexthdr+2", "{ length = \"64 bytes\", family = \"ipv4\" }"),
+    ] {
+        assert_eq!(condition(filter), expected, "{filter}");
+    }
+    for (filter, title, at, says) in [
+        (
+            "protocol ip u32 match u8 64 0xff at 8",
+            "classes do not match the TTL",
+            "u8",
+            "understood: the TOS byte",
+        ),
+        (
+            "protocol ip u32 match ip firstfrag",
+            "classes do not match the fragmentation of IPv4 packets",
+            "firstfrag",
+            "",
+        ),
+        (
+            "protocol ip u32 match u16 5 0xffff at -14",
+            "classes do not match addresses of the link layer",
+            "u16",
+            "",
+        ),
+        (
+            "protocol ip u32 match u32 1 0xff at 40",
+            "the byte at 43 is no field that a class of narrows matches",
+            "u32 1",
+            "",
+        ),
+        (
+            "protocol ip u32 match u8 0x10 0xff at 33",
+            "a byte behind the ports of packets that may not be TCP's",
+            "u8",
+            "match ip protocol 6 0xff",
+        ),
+        (
+            "protocol ip u32 match ip protocol 1 0xff match ip icmp_type 8 0xff",
+            "bytes behind the IP header of packets of protocol 1",
+            "icmp_type",
+            "",
+        ),
+        (
+            "protocol ip u32 match u32 1 1 at 12",
+            "the mask 0x00000001 is not a network",
+            "u32 1",
+            "leading ones",
+        ),
+        (
+            "protocol ip u32 match u8 0x60 0xf0 at 0",
+            "no packet matches: these are other bytes in an IP header",
+            "u8",
+            "",
+        ),
+        ("protocol ip u32 match u16 1 0xffff at 3", "an odd offset of a `u16`: 3", "3 flowid", ""),
+        ("protocol ip u32 match u16 0x5555 0x5555 at 22", "the mask 0x5555 is not a range", "u16", ""),
+    ] {
+        refused(filter, title, at, &[says]);
+    }
+}
+
+#[test]
+fn hash_tables_are_ways_to_filters() {
+    let table = "tc filter add dev eth0 parent 1: prio 5 protocol ip u32\n\
+        tc filter add dev eth0 parent 1: prio 5 handle 2: protocol ip u32 divisor 256\n\
+        tc filter add dev eth0 protocol ip parent 1: prio 5 u32 ht 2:7b: match ip src 1.2.0.123 flowid 1:1\n\
+        tc filter add dev eth0 protocol ip parent 1: prio 5 u32 ht 2:7c: match ip src 1.2.1.124 flowid 1:2\n\
+        tc filter add dev eth0 protocol ip parent 1: prio 5 u32 ht 2:7b: match ip src 1.2.3.4 flowid 1:2\n\
+        tc filter add dev eth0 protocol ip parent 1: prio 5 u32 ht 800:: match ip src 1.2.0.0/16 hashkey mask 0x000000ff at 12 link 2:"
+        .replace("prio 5 protocol ip u32\n", "prio 9 protocol ip matchall flowid 1:3\n");
+    let all = scheduler(&table);
+    for part in ["match = { source = \"1.2.0.123\" }", "match = { source = \"1.2.1.124\" }"] {
+        assert!(all.contains(part), "{part}\n{all}");
+    }
+    // In its bucket, no packet has this address.
+    assert!(!all.contains("1.2.3.4\""), "{all}");
+    // The ports are behind the header that the link skips; what matches nothing there goes on.
+    let next = "tc filter add dev eth0 parent 1: prio 1 handle 1: protocol ip u32 divisor 1\n\
+        tc filter add dev eth0 parent 1: prio 1 protocol ip u32 ht 1: match tcp dst 22 0xffff flowid 1:1\n\
+        tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match ip protocol 6 0xff link 1: offset at 0 mask 0f00 shift 6 plus 0 flowid 1:2";
+    let all = scheduler(next);
+    let first = all.find("{ protocol = \"tcp\", destination-port = 22, family = \"ipv4\" }").unwrap();
+    let second = all.find("match = { protocol = \"tcp\", family = \"ipv4\" }").unwrap();
+    assert!(first < second, "{all}");
+    let eaten = next
+        .replace(" plus 0 ", " eat ")
+        .replace("tcp dst 22", "u16 22")
+        .replace("0xffff flowid", "0xffff at 2 flowid");
+    assert_eq!(scheduler(&eaten), all);
+    // A sample names the bucket.
+    let sample = table
+        .replace("ht 2:7b:", "ht 2: sample u32 0x7b 0xff at 12")
+        .replace("ht 2:7c:", "ht 2: sample ip src 0.0.0.124/32");
+    assert!(scheduler(&sample).contains("1.2.0.123"), "{}", scheduler(&sample));
+    let root = "tc qdisc add dev eth0 root handle 1: prio\n";
+    fails(
+        &format!("{root}tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match u32 0 0 link 7:\n"),
+        "there is no table 7: of u32",
+        "tc filter",
+        &["handle 7: u32 divisor 256"],
+    );
+    fails(
+        &format!("{root}tc filter add dev eth0 parent 1: handle 2: protocol ip u32 divisor 7\n"),
+        "7 buckets are no power of two",
+        "7\n",
+        &[],
+    );
+    fails(
+        &format!(
+            "{root}tc filter add dev eth0 parent 1: prio 1 handle 2: protocol ip u32 divisor 256\n\
+             tc filter add dev eth0 parent 1: prio 1 protocol ip u32 ht 2:1: match ip dport 5 0xffff flowid 1:1\n\
+             tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match u32 0 0 hashkey mask 0xff at 12 link 2:\n"
+        ),
+        "the mask 0x000000ff is not a network",
+        "tc filter add dev eth0 parent 1: prio 1 protocol ip u32 ht",
+        &[],
+    );
+    // A chain of links that leads to itself ends.
+    let loops = "tc filter add dev eth0 parent 1: prio 1 handle 2: protocol ip u32 divisor 1\n\
+        tc filter add dev eth0 parent 1: prio 1 protocol ip u32 ht 2: match u32 0 0 link 2:\n\
+        tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match u32 0 0 link 2:\n";
+    fails(
+        &format!("{root}{loops}"),
+        "more than 8 links, which the kernel does not follow",
+        "tc filter add dev eth0 parent 1: prio 1 protocol ip u32 ht",
+        &[],
+    );
+}
+
+#[test]
+fn keys_of_flower() {
+    for (filter, expected) in [
+        (
+            "protocol ip flower ip_proto tcp tcp_flags 0x10/0x17",
+            "{ protocol = \"tcp\", family = \"ipv4\", tcp-flags = \"ack,!fin,!syn,!rst\" }",
+        ),
+        (
+            "protocol ip flower src_ip 10.0.0.0/255.0.0.0 dst_ip 10.1.2.3",
+            "{ source = \"10.0.0.0/8\", destination = \"10.1.2.3\" }",
+        ),
+        (
+            "protocol ip flower ip_proto udp src_port 5000-5010",
+            "{ protocol = \"udp\", source-port = \"5000-5010\", family = \"ipv4\" }",
+        ),
+        (
+            "protocol ip flower ip_proto udp dst_port 0x50/0xfff0",
+            "{ protocol = \"udp\", destination-port = \"80-95\", family = \"ipv4\" }",
+        ),
+        ("protocol ip flower ip_tos 0xb8/0xfc skip_hw", "{ dscp = \"ef\", family = \"ipv4\" }"),
+        ("flower eth_type ipv6 ip_proto 0x3a", "{ protocol = \"icmpv6\", family = \"ipv6\" }"),
+    ] {
+        assert_eq!(condition(&filter.replace("0x50/0xfff0", "80/0xfff0")), expected, "{filter}");
+    }
+    refused(
+        "protocol ip flower dst_mac 00:11:22:33:44:55",
+        "`dst_mac` of flower",
+        "dst_mac",
+        &["addresses of the link layer"],
+    );
+    refused("protocol ip flower ip_ttl 64", "`ip_ttl` of flower", "ip_ttl", &["TTL"]);
+    refused(
+        "protocol ip flower skip_sw",
+        "`skip_sw` leaves the filter to hardware, and there is none here",
+        "skip_sw",
+        &[],
+    );
+}
+
+#[test]
+fn what_a_filter_does_with_packets() {
+    let dns = "protocol ip prio 1 u32 match ip dport 53 0xffff";
+    let all = scheduler(&format!("tc filter add dev eth0 parent 1: {dns} action drop"));
+    assert!(
+        all.contains("{ match = { destination-port = 53, family = \"ipv4\" }, class = \"drop\" }"),
+        "{all}"
+    );
+    // Packets that pass without a class are as those that no filter matches.
+    let passes = scheduler(&format!(
+        "tc filter add dev eth0 parent 1: {dns} action pass\n\
+         tc filter add dev eth0 parent 1: protocol all prio 2 matchall flowid 1:1"
+    ));
+    assert!(passes.contains("filters = [ { match = { destination-port = 53, family = \"ipv4\" }, class = \"1:3\" } ], default = \"1:1\""), "{passes}");
+    // To continue is to match nothing.
+    let on = scheduler(&format!(
+        "tc filter add dev eth0 parent 1: {dns} action continue flowid 1:2\n\
+         tc filter add dev eth0 parent 1: protocol all prio 2 matchall flowid 1:1"
+    ));
+    assert!(!on.contains("match ="), "{on}");
+    // All packets, and no class left.
+    let none = scheduler("tc filter add dev eth0 parent 1: protocol all prio 1 matchall action drop");
+    assert!(none.contains("default = \"drop\""), "{none}");
+    refused(
+        "protocol ip matchall action skbedit priority 1:1",
+        "unsupported action `skbedit`",
+        "skbedit",
+        &["flowid 1:10"],
+    );
+    refused(
+        "protocol ip matchall action drop random netrand drop 10",
+        "an action for a random share of packets",
+        "random",
+        &["`loss"],
+    );
+    refused("protocol ip chain 3 matchall", "the chain `3`", "3 matchall", &["chain 0"]);
+}
+
+/// `tcf_chain_tp_find`, `tcf_auto_prio` and `gen_new_kid` of the kernel.
+#[test]
+fn priorities_and_handles_are_the_kernels() {
+    let root = "tc qdisc add dev eth0 root handle 1: prio\n";
+    let add = |words: &str| format!("tc filter add dev eth0 parent 1: {words} flowid 1:1\n");
+    fails(
+        &format!(
+            "{root}{}{}",
+            add("protocol ip prio 1 matchall"),
+            add("protocol ip prio 1 u32 match u32 0 0")
+        ),
+        "a filter `matchall` has the priority 1 already",
+        "tc filter",
+        &["one kind and one protocol for each priority"],
+    );
+    fails(
+        &format!(
+            "{root}{}{}",
+            add("protocol ip prio 1 u32 match u32 0 0"),
+            add("protocol ipv6 prio 1 u32 match u32 0 0")
+        ),
+        "a filter of another `protocol` has the priority 1 already",
+        "tc filter",
+        &[],
+    );
+    // One without a priority comes behind those with one.
+    let filters = "tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match ip dport 80 0xffff flowid 1:1\n\
+        tc filter add dev eth0 parent 1: protocol ip u32 match ip sport 22 0xffff flowid 1:2";
+    let all = scheduler(filters);
+    assert!(all.find("destination-port = 80") < all.find("source-port = 22"), "{all}");
+    // One of several is deleted by its handle.
+    let three = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 1 0xffff flowid 1:1\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 2 0xffff flowid 1:1\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 handle ::900 u32 match ip dport 3 0xffff flowid 1:1\n";
+    let left =
+        scheduler(&format!("{three}tc filter del dev eth0 parent 1: protocol ip prio 1 handle 800::801 u32"));
+    assert!(
+        left.contains("port = 1,") && !left.contains("port = 2,") && left.contains("port = 3,"),
+        "{left}"
+    );
+    let replaced = scheduler(&format!(
+        "{three}tc filter replace dev eth0 parent 1: protocol ip prio 1 handle 800::900 u32 match ip dport 4 0xffff flowid 1:1"
+    ));
+    assert!(!replaced.contains("port = 3,") && replaced.contains("port = 4,"), "{replaced}");
+    fails(
+        &format!("{root}{three}tc filter del dev eth0 parent 1: prio 1 handle 800::805 u32\n"),
+        "there is no filter with this handle",
+        "tc filter",
+        &[],
+    );
+}
+
+#[test]
+fn some_arriving_packets_are_policed() {
+    let text = "tc qdisc add dev eth0 ingress\n\
+        tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip dport 5001 0xffff police rate 1mbit burst 10k drop flowid :1\n";
+    assert_eq!(
+        keys(text),
+        [
+            "link.down.policer={ match = { destination-port = 5001, family = \"ipv4\" }, rate = \"1mbit\", burst = \"10240 bytes\", overhead = \"ip\" }"
+        ]
+    );
+    fails(
+        &format!(
+            "{text}tc filter add dev eth0 parent ffff: protocol ip prio 2 u32 match u32 0 0 police rate 2mbit burst 10k drop\n"
+        ),
+        "a second filter of arriving packets",
+        "tc filter",
+        &["one policer"],
+    );
+}
+
+#[test]
+fn some_leaving_packets_are_policed() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 5001 0xffff police rate 1mbit burst 10k drop flowid 1:1\n";
+    let policer = "link.up.policer={ match = { destination-port = 5001, family = \"ipv4\" }, rate = \"1mbit\", burst = \"10240 bytes\", overhead = \"frame\" }";
+    let all = keys(text);
+    assert!(all.contains(&policer.to_owned()), "{all:?}");
+    assert!(
+        all[2].contains("{ match = { destination-port = 5001, family = \"ipv4\" }, class = \"1:1\" }"),
+        "{all:?}"
+    );
+    let beside =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:2\n";
+    assert!(keys(&format!("{text}{beside}")).contains(&policer.to_owned()));
+    for (more, title, at) in [
+        (
+            "protocol ip prio 1 u32 match ip sport 22 0xffff flowid 1:2",
+            "a policer behind a filter that may take its packets: give it a lower `prio`",
+            "tc filter add dev eth0 parent 1: protocol ip prio 2",
+        ),
+        (
+            "protocol ip prio 3 matchall action police rate 1mbit burst 10k",
+            "a second policer of outgoing packets: a link has one in a direction",
+            "tc filter",
+        ),
+        (
+            "protocol ip prio 3 matchall action police pkts_rate 100 pkts_burst 10",
+            "`pkts_rate` of a policer",
+            "pkts_rate",
+        ),
+        (
+            "protocol ip prio 3 matchall police rate 1mbit burst 10k mtu 1000",
+            "an `mtu` below that of Ethernet, without `peakrate`",
+            "mtu",
+        ),
+        (
+            "protocol ip prio 3 matchall police rate 1mbit burst 10k avrate 1mbit",
+            "`avrate` of a policer",
+            "avrate",
+        ),
+        (
+            "protocol ip prio 3 matchall police rate 1mbit burst 10k conform-exceed drop/continue",
+            "`continue` for packets below the rate",
+            "drop/continue",
+        ),
+    ] {
+        fails(&format!("{text}tc filter add dev eth0 parent 1: {more}\n"), title, at, &[]);
+    }
+}
+
+/// A filter of an inner class that matches nothing leaves the packets to the default class.
+#[test]
+fn an_inner_class_without_a_match_leads_to_the_default() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+        tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit\n\
+        tc class add dev eth0 parent 1:1 classid 1:20 htb rate 2mbit\n\
+        tc class add dev eth0 parent 1: classid 1:30 htb rate 2mbit\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.0/8 flowid 1:1\n\
+        tc filter add dev eth0 parent 1:1 protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dst 10.1.0.0/16 flowid 1:20\n";
+    let all = keys(text).remove(2);
+    assert!(
+        all.contains("{ match = { destination = \"10.0.0.0/8\" }, class = \"1:30\" }, { match = { destination = \"10.1.0.0/16\" }, class = \"1:20\" }"),
+        "{all}"
+    );
+}

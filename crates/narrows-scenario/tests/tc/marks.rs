@@ -1,0 +1,165 @@
+//! Marks and classes by iptables, and the filters that see them.
+
+use narrows_scenario::tc::Script;
+
+use super::{fails, keys};
+
+const TREE: &str = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+    tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+    tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+    tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\n";
+const FILTERS: &str = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 10 fw flowid 1:10\n\
+    tc filter add dev eth0 parent 1: protocol ip prio 1 handle 0x14 fw flowid 1:20\n";
+
+fn scheduler(more: &str) -> String {
+    keys(&format!("{TREE}{more}")).remove(2)
+}
+
+/// The filters, as pairs of condition and class.
+fn filters(more: &str) -> Vec<(String, String)> {
+    let all = scheduler(more);
+    let part = |text: &str, from: &str, to: &str| {
+        let start = text.find(from).unwrap_or_else(|| panic!("{from}\n{text}")) + from.len();
+        text[start..start + text[start..].find(to).unwrap()].to_owned()
+    };
+    match all.split_once("filters = [ ") {
+        Some((_, rest)) => {
+            let list = rest.split(" ], default").next().unwrap();
+            list.split("}, {")
+                .map(|one| (part(one, "match = ", " }"), part(one, "class = \"", "\"")))
+                .collect()
+        }
+        None => all
+            .split("{ name")
+            .filter(|class| class.contains("match = "))
+            .map(|class| (part(class, "match = ", " }"), part(class, " = \"", "\"")))
+            .collect(),
+    }
+}
+
+#[test]
+fn marks_of_iptables_lead_to_classes() {
+    let found = filters(&format!(
+        "iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 10\n\
+         iptables -t mangle -A POSTROUTING -o eth0 -p udp -m multiport --sports 5000:5010,53 -j MARK --set-mark 20\n{FILTERS}"
+    ));
+    assert_eq!(
+        found,
+        [
+            (
+                "{ protocol = \"udp\", source-port = [\"5000-5010\", 53], family = \"ipv4\"".into(),
+                "1:20".into()
+            ),
+            ("{ protocol = \"tcp\", destination-port = 22, family = \"ipv4\"".to_owned(), "1:10".to_owned()),
+        ]
+    );
+    // The last mark counts, but for packets that return from the chain.
+    let later = "-t mangle -A POSTROUTING -s 10.0.0.0/8 -j MARK --set-mark 20\n";
+    let found = filters(&format!(
+        "iptables -t mangle -A POSTROUTING -p tcp -j MARK --set-mark 10\n\
+         iptables -t mangle -A POSTROUTING -p tcp -j RETURN\n\
+         iptables {later}{FILTERS}"
+    ));
+    let order: Vec<&str> = found.iter().map(|(_, class)| class.as_str()).collect();
+    assert_eq!(order, ["1:10", "1:20"], "{found:?}");
+    let found = filters(&format!(
+        "iptables -t mangle -A POSTROUTING -p tcp -j MARK --set-mark 10\niptables {later}{FILTERS}"
+    ));
+    let order: Vec<&str> = found.iter().map(|(_, class)| class.as_str()).collect();
+    assert_eq!(order, ["1:20", "1:10"], "{found:?}");
+}
+
+/// As in the ADSL bandwidth management HOWTO: a chain of one's own.
+#[test]
+fn chains_are_called() {
+    let found = filters(&format!(
+        "iptables -t mangle -N SHAPER\n\
+         iptables -t mangle -I POSTROUTING -o eth0 -j SHAPER\n\
+         iptables -t mangle -A SHAPER -p icmp -j MARK --set-mark 20\n\
+         iptables -t mangle -A SHAPER -p icmp -j RETURN\n\
+         iptables -t mangle -A SHAPER -d 10.0.0.0/8 -j MARK --set-mark 10\n{FILTERS}"
+    ));
+    let conditions: Vec<&str> = found.iter().map(|(condition, _)| condition.as_str()).collect();
+    assert_eq!(conditions, ["{ protocol = \"icmp\", family = \"ipv4\"", "{ destination = \"10.0.0.0/8\""]);
+    // Another device, and rules that are gone.
+    for other in [
+        "iptables -t mangle -A POSTROUTING -o eth1 -j MARK --set-mark 10\n",
+        "iptables -t mangle -A POSTROUTING -j MARK --set-mark 10\niptables -t mangle -F POSTROUTING\n",
+        "iptables -t mangle -A POSTROUTING -j MARK --set-mark 10\niptables -t mangle -D POSTROUTING -j MARK --set-mark 10\n",
+        "iptables -t mangle -A POSTROUTING -j MARK --set-mark 10\niptables -t mangle -D POSTROUTING 1\n",
+    ] {
+        let text = format!("{TREE}{other}{FILTERS}");
+        assert!(!scheduler(&format!("{other}{FILTERS}")).contains("match"), "{other}");
+        let devices = Script::parse(&text, "x.sh").unwrap().devices(false).unwrap();
+        let said = devices[0]
+            .egress
+            .notes
+            .iter()
+            .filter(|note| note.contains("No line of the script gives the mark"));
+        assert_eq!(said.count(), 2, "{other}");
+    }
+}
+
+#[test]
+fn a_mark_that_no_filter_matches_leaves_packets_to_the_others() {
+    let found = filters(
+        "iptables -t mangle -A POSTROUTING -p tcp -j MARK --set-mark 7\n\
+         iptables -t mangle -A POSTROUTING -p udp -j MARK --set-mark 0x2a/0xff\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 handle 0xa/0x0f fw flowid 1:10\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 80 0xffff flowid 1:20\n",
+    );
+    let classes: Vec<&str> = found.iter().map(|(_, class)| class.as_str()).collect();
+    assert_eq!(classes, ["1:10", "1:20", "1:30", "1:20"], "{found:?}");
+    assert!(found[0].0.contains("udp") && found[1].0.contains("\"tcp\", destination-port = 80"), "{found:?}");
+}
+
+#[test]
+fn classes_by_iptables_go_before_filters() {
+    let found = filters(
+        "iptables -t mangle -A POSTROUTING -p tcp ! --dport 1:1023 -j CLASSIFY --set-class 1:10\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff flowid 1:20\n",
+    );
+    let classes: Vec<&str> = found.iter().map(|(_, class)| class.as_str()).collect();
+    assert_eq!(classes, ["1:10", "1:20"], "{found:?}");
+    assert!(found[0].0.contains("destination-port = [0, \"1024-65535\"]"), "{found:?}");
+}
+
+#[test]
+fn what_iptables_says_that_packets_do_not_carry() {
+    for (line, title, at, says) in [
+        (
+            "-t mangle -A POSTROUTING -m state --state NEW -j MARK --set-mark 1",
+            "the match `state` of iptables",
+            "state --",
+            "connections are not tracked",
+        ),
+        (
+            "-t mangle -A PREROUTING -j CONNMARK --restore-mark",
+            "`CONNMARK` keeps marks with connections, which are not tracked here",
+            "CONNMARK",
+            "both directions",
+        ),
+        ("-t mangle -A POSTROUTING -j DSCP --set-dscp 46", "`DSCP` changes packets", "DSCP", "at the sender"),
+        (
+            "-t nat -A POSTROUTING -j MASQUERADE",
+            "`MASQUERADE` of iptables has no counterpart here",
+            "MASQUERADE",
+            "understood: MARK",
+        ),
+        (
+            "-t mangle -A PREROUTING -i eth1 -j MARK --set-mark 1",
+            "packets do not carry the device where they came in",
+            "-i",
+            "-s NETWORK",
+        ),
+        ("-A INPUT -p tcp -j DROP", "`DROP` of iptables", "DROP", "action drop"),
+        (
+            "-t mangle -A POSTROUTING -p tcp --dport http -j MARK --set-mark 1",
+            "`http` is not a number, and no range of numbers",
+            "http",
+            "names of services",
+        ),
+    ] {
+        fails(&format!("{TREE}iptables {line}\n"), title, at, &[says]);
+    }
+}

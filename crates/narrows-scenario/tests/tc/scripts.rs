@@ -1,0 +1,118 @@
+//! Scripts of a shell: loops, conditions, calculations, here-documents.
+
+use narrows_scenario::tc::Script;
+
+use super::{fails, keys};
+
+#[test]
+fn loops_are_written_out() {
+    let plain = "tc qdisc add dev eth0 root handle 1: htb default 13\n\
+        tc class add dev eth0 parent 1: classid 1:11 htb rate 1mbit\n\
+        tc class add dev eth0 parent 1: classid 1:12 htb rate 2mbit\n\
+        tc class add dev eth0 parent 1: classid 1:13 htb rate 3mbit\n";
+    for list in ["1 2 3", "$(seq 1 3)", "`seq 3`", "{1..3}", "$ALL", "1 $(seq 2 3)"] {
+        for body in [
+            format!(
+                "for i in {list}; do\n  tc class add dev eth0 parent 1: classid 1:1$i htb rate ${{i}}mbit\ndone\n"
+            ),
+            format!(
+                "for i in {list}\ndo tc class add dev eth0 parent 1: classid 1:$((i+10)) htb rate $((i * 1000))kbit; done\n"
+            ),
+        ] {
+            let text = format!("ALL='1 2 3'\ntc qdisc add dev eth0 root handle 1: htb default 13\n{body}");
+            assert_eq!(keys(&text), keys(plain), "{text}");
+            assert_eq!(Script::parse(&text, "x.sh").unwrap().explain().unwrap().len(), 4, "{text}");
+        }
+    }
+    // Within one another, and over devices.
+    let nested = "for dev in eth0; do tc qdisc add dev $dev root handle 1: htb default 13; for i in 1 2 3; do\n\
+        tc class add dev $dev parent 1: classid \"1:1$i\" htb rate \"${i}\"mbit # each\ndone; done\n";
+    assert_eq!(keys(nested), keys(plain));
+}
+
+#[test]
+fn conditions_in_the_script_choose() {
+    let text = "RATE=${1:-5}\nMODE=slow\n\
+        if [ \"$MODE\" = fast ]; then\n  tc qdisc add dev eth0 root netem delay 1ms\n\
+        elif [ $RATE -gt 3 ] ; then tc qdisc add dev eth0 root netem delay 2ms\n\
+        else\n  tc qdisc add dev eth0 root netem delay 3ms\nfi\n";
+    assert_eq!(keys(text), ["link.up.delay=\"2ms\""]);
+    fails(
+        &text.replace("$RATE -gt 3", "-e /sys/class/net/eth0"),
+        "a condition that depends on more than the script",
+        "[ -e",
+        &["keep the branch that applies"],
+    );
+}
+
+#[test]
+fn batches_are_commands() {
+    for text in [
+        "tc -batch - <<EOF\nqdisc add dev $DEV root netem delay 2ms\nEOF\n",
+        "sudo tc -force -b <<-EOF\n\tqdisc add dev eth0 root netem delay 2ms\n\tEOF\n",
+    ] {
+        assert_eq!(keys(&format!("DEV=eth0\n{text}")), ["link.up.delay=\"2ms\""], "{text}");
+    }
+    // A file of `tc -batch` itself.
+    assert_eq!(keys("qdisc add dev eth0 root netem delay 2ms\n"), ["link.up.delay=\"2ms\""]);
+    fails(
+        "tc -batch rules.txt\n",
+        "commands of another file, `rules.txt`",
+        "rules.txt",
+        &["give that file itself"],
+    );
+}
+
+#[test]
+fn what_a_shell_would_run_is_refused_by_name() {
+    let tc = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    for (text, title, at, says) in [
+        (
+            "while read x; do tc qdisc add dev $x root fq; done\n",
+            "`while` of a shell is not run",
+            "while",
+            "for i in",
+        ),
+        (
+            "case $1 in start) tc qdisc add dev a root fq;; esac\n",
+            "`case` of a shell is not run",
+            "case",
+            "keep the branch",
+        ),
+        (
+            "shape() {\n tc qdisc add dev a root fq\n}\n",
+            "functions of a shell are not run",
+            "shape()",
+            "where they are called",
+        ),
+        (
+            "for ((i=0; i<3; i++)); do tc qdisc add dev a root fq; done\n",
+            "`for` that is not understood",
+            "for",
+            "for i in 1 2 3",
+        ),
+        ("for i in 1 2\ntc qdisc add dev a root fq\n", "`for` that is not understood", "for", ""),
+        ("for i in 1 2; do tc qdisc add dev a$i root fq\n", "`for` without `done`", "for", ""),
+        ("done\n", "`done` without what it belongs to", "done", ""),
+        (
+            "for i in $(ls); do tc qdisc add dev $i root fq; done\n",
+            "`$(ls)` is a command or an expansion of a shell",
+            "$(ls)",
+            "scripts are read and not run",
+        ),
+    ] {
+        fails(&format!("{tc}{text}"), title, at, &[says]);
+    }
+    // A problem in a loop is said once.
+    let error =
+        Script::parse("for i in 1 2 3; do tc qdisc add dev e$i root fqq; done\n", "x.sh").unwrap_err();
+    assert_eq!(error.count(), 1);
+    // Loops in loops do not grow without bound.
+    let mut text = "tc qdisc add dev eth0 root handle 1: prio\n".to_owned();
+    (0..6).for_each(|_| text += "for i in $(seq 1 100); do ");
+    text += "echo x; ";
+    (0..6).for_each(|_| text += "done; ");
+    assert!(
+        Script::parse(&text, "x.sh").unwrap_err().to_string().contains("loops of more than 1048576 commands")
+    );
+}
