@@ -31,12 +31,10 @@ mod qdisc;
 mod rules;
 mod scenario;
 mod script;
-mod shell;
 mod translate;
 mod tree;
 mod u32_match;
 mod unit;
-mod variables;
 
 pub use class_show::ClassShow;
 pub use current::{CurrentClass, CurrentConfig, CurrentFilter, CurrentQdisc};

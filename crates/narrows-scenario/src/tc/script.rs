@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::command::{Body, Command};
-use super::shell::{self, Joined, Piece};
 use super::translate::Keys;
 use super::tree::Tree;
-use super::variables::{Variables, as_words};
 use crate::ScenarioError;
-use crate::dialect::{Word, Words};
+use crate::dialect::shell::{self, Joined, Piece};
+use crate::dialect::{Variables, Word, Words, as_words};
 use crate::link::Way;
 use crate::netem::{Verb, skip_prompt};
 use crate::problem::{Found, Problem};

@@ -6,14 +6,14 @@ use crate::problem::Problem;
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) span: Range<usize>,
-    pub(super) joined: Joined,
+pub(crate) struct Piece {
+    pub(crate) span: Range<usize>,
+    pub(crate) joined: Joined,
 }
 
 /// How a command is connected to the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Joined {
+pub(crate) enum Joined {
     /// Sequentially: a new line, `;`, `&&` or `&`.
     After,
     /// On failure of the one before: `||`.
@@ -27,7 +27,7 @@ pub(super) enum Joined {
 ///
 /// # Errors
 /// If a quote is not closed.
-pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, Problem> {
+pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, Problem> {
     let all = divided(text, false)?;
     if all.is_empty() { divided(text, true) } else { Ok(all) }
 }
@@ -110,7 +110,7 @@ fn line_end(text: &str) -> Option<usize> {
 ///
 /// # Errors
 /// If there are quotes within a word.
-pub(super) fn words(text: &str, command: Range<usize>) -> Result<Vec<Range<usize>>, Problem> {
+pub(crate) fn words(text: &str, command: Range<usize>) -> Result<Vec<Range<usize>>, Problem> {
     let mut all = Vec::new();
     let mut rest = command;
     let mut target_follows = false;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::shell;
-use crate::dialect::{Word, Words};
+use super::{Word, Words};
 use crate::problem::{Found, Problem};
 
 /// Maximum length of a value: variables that contain one another twice would grow without bound.
@@ -13,19 +13,19 @@ const LONGEST: usize = 1 << 16;
 
 /// The variables known so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Variables {
+pub(crate) struct Variables {
     /// `None` if the value is not in the script.
     values: BTreeMap<String, Option<String>>,
 }
 
 /// A word after expansion, and its span in the script.
-pub(super) struct Expanded {
+pub(crate) struct Expanded {
     text: String,
     span: Range<usize>,
 }
 
 /// The words of a command, for a reader of `end` bytes of text.
-pub(super) fn as_words(words: &[Expanded], end: usize) -> Words<'_> {
+pub(crate) fn as_words(words: &[Expanded], end: usize) -> Words<'_> {
     Words::of_words(words.iter().map(|word| Word::new(&word.text, &word.span)).collect(), end)
 }
 
@@ -34,7 +34,7 @@ impl Variables {
     ///
     /// # Errors
     /// If a value refers to a variable that is not set.
-    pub(super) fn assign(&mut self, text: &str, command: Range<usize>) -> Result<Range<usize>, Problem> {
+    pub(crate) fn assign(&mut self, text: &str, command: Range<usize>) -> Result<Range<usize>, Problem> {
         let mut rest = command;
         let mut exports = false;
         loop {
@@ -95,7 +95,7 @@ impl Variables {
     ///
     /// # Errors
     /// If a variable is not set, or its value is not in the script.
-    pub(super) fn words(&self, text: &str, command: Range<usize>) -> Result<Vec<Expanded>, Problem> {
+    pub(crate) fn words(&self, text: &str, command: Range<usize>) -> Result<Vec<Expanded>, Problem> {
         let mut all = Vec::new();
         for span in shell::words(text, command)? {
             let quote = span.start.checked_sub(1).map_or(b' ', |before| text.as_bytes()[before]);
