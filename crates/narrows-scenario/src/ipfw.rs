@@ -18,17 +18,21 @@
 mod address;
 mod command;
 mod config;
+mod later;
 mod lexer;
 mod listing;
 mod mask;
 mod names;
 mod numbers;
 mod options;
+mod programs;
 mod quantity;
 mod reader;
 mod rule;
 mod script;
 mod sets;
+mod settings;
+mod source;
 mod table;
 mod text;
 mod translation;
@@ -36,7 +40,7 @@ mod words;
 
 pub use address::Context;
 pub(crate) use command::read_all;
-pub use command::{Command, Listing, Rules, Times, setting_lines};
+pub use command::{Command, Listing, Rules, Times};
 pub use config::{Config, Object};
 pub(crate) use config::{gilbert_elliott, of_type};
 pub use listing::{
@@ -46,6 +50,7 @@ pub use listing::{
 pub(crate) use options::fits;
 pub use script::{ExplainedLine, Script};
 pub use sets::SetCommand;
+pub use settings::setting_lines;
 pub use table::{Network, TableCommand};
 pub use text::rule_text;
 
@@ -71,7 +76,7 @@ pub fn rule(text: &str, context: &Context<'_>) -> Result<Rule, ScenarioError> {
 
 /// Same, with the assumptions made, and with a bare problem whose place counts from the start of the text.
 pub(crate) fn read_rule(text: &str, context: &Context<'_>) -> Result<(Rule, Vec<String>), Problem> {
-    let mut lines = lexer::lines(text, |_| true);
+    let mut lines = lexer::lines(text);
     let line = match (lines.pop(), lines.pop()) {
         (None, _) => return Err(Problem::new("the rule is missing").at(&(0..text.len()))),
         (Some(line), None) => line,
@@ -92,8 +97,8 @@ pub(crate) fn interface_names(text: &str) -> Vec<(String, Range<usize>, usize)> 
         !matches!(text, "any" | "none") && !text.starts_with("table(") && text.parse::<IpAddr>().is_err()
     };
     let mut all = Vec::new();
-    for line in lexer::lines(text, command::is_command) {
-        if !line.words.iter().take(2).any(|word| word.text == "add") {
+    for line in source::commands(text).into_iter().flatten() {
+        if !line.words.iter().take(4).any(|word| word.text == "add") {
             continue;
         }
         for pair in line.words.windows(2) {
@@ -115,7 +120,7 @@ impl Command {
     /// The error points at the word, and says what is allowed there.
     pub fn parse(text: &str, context: &Context<'_>) -> Result<(Self, Vec<String>), ScenarioError> {
         let read = || {
-            let mut lines = lexer::lines(text, |_| true);
+            let mut lines = lexer::lines(text);
             lines.retain(|line| !line.words.is_empty());
             let line = match (lines.pop(), lines.pop()) {
                 (None, _) => return Err(Problem::new("the command is missing").at(&(0..text.len()))),

@@ -103,7 +103,13 @@ impl Script {
             inside.push(name);
             guess = Some((name, *line));
         }
-        let context = Context { interfaces: &inside, outside: &outside, hosts: &hosts, ..Context::default() };
+        let context = Context {
+            interfaces: &inside,
+            outside: &outside,
+            hosts: &hosts,
+            is_end: true,
+            ..Context::default()
+        };
         let mut script = Self::parse(text, file, &context)?;
         if let Some((name, line)) = guess
             && let Some(explained) = script.lines.iter_mut().find(|explained| explained.number == line)

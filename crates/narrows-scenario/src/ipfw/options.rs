@@ -1,8 +1,8 @@
 //! The options of a rule: conditions in addition to the body.
 
-use narrows_core::rules::{Addresses, By, Keep, Test, Tos};
+use narrows_core::rules::{Addresses, By, Keep, Literal, Test, Tos};
 
-use super::address::{self, Family, Said};
+use super::address::{self, Context, Family, Said};
 use super::lexer::Word;
 use super::names::{self, OPTIONS, REFUSED_OPTIONS};
 use super::numbers::{self, ETHER_TYPES, HOP_LIMITS, LENGTHS, PORTS, TAGS};
@@ -16,6 +16,7 @@ pub(super) enum Made {
     Nothing,
     One(Test),
     Both(Test, Test),
+    Either(Literal, Literal),
     Keep(Keep),
 }
 
@@ -131,6 +132,7 @@ impl Reader<'_> {
                 Test::Lookup { field, table }
             }
             "recv" | "xmit" | "via" => return self.interface(word),
+            "verrevpath" | "antispoof" => return self.reverse_path(word),
             "keep-state" => {
                 self.state_name()?;
                 return Ok(Made::Keep(Keep::State));
@@ -214,11 +216,26 @@ impl Reader<'_> {
         Ok(Made::One(Test::Never))
     }
 
+    /// A host with a single interface reaches every source through it but its own addresses.
+    fn reverse_path(&mut self, word: &Word) -> Result<Made, Problem> {
+        if !self.context.is_end {
+            return Err(word
+                .problem(format!("{} needs the routes of the host that the rules are on", Found(&word.text)))
+                .help("here, write what it stands for: { out or not src-ip me }"));
+        }
+        self.remarks.push(format!(
+            "`{}`: with a single interface, an arriving packet fails it only if its source is an own address",
+            word.text
+        ));
+        let own = Literal { not: true, test: Test::Source(Addresses::Me) };
+        Ok(Made::Either(Literal { not: false, test: Test::Out }, own))
+    }
+
     fn state_name(&mut self) -> Result<(), Problem> {
         match self.words.peek().filter(|word| word.text.starts_with(':')) {
             Some(name) => {
                 self.words.take();
-                state_name(name)
+                state_name(name, self.context)
             }
             None => Ok(()),
         }
@@ -257,9 +274,10 @@ impl Reader<'_> {
 }
 
 /// Checks the name of a set of dynamic rules. There is only one set.
-pub(super) fn state_name(word: &Word) -> Result<(), Problem> {
+pub(super) fn state_name(word: &Word, context: &Context<'_>) -> Result<(), Problem> {
     match word.text.as_str() {
         ":default" | ":any" => Ok(()),
+        name if context.states == Some(name) => Ok(()),
         other => Err(word
             .problem(format!("{} names dynamic rules, which narrows does not support", Found(other)))
             .help("remove the name: all dynamic rules are checked")),

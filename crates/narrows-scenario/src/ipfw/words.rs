@@ -32,7 +32,10 @@ pub(super) fn command(command: &Command) -> String {
         Command::Flush(Some(set)) => format!("Deletes all rules of set {set}."),
         Command::Flush(None) => "Deletes all rules but those of set 31.".into(),
         Command::Sets(change) => sets(*change),
-        Command::Configure(config) => configured(config),
+        Command::Configure(config) => match config.split() {
+            (pipe, Some(scheduler)) => format!("{} {}", configured(&pipe), configured(&scheduler)),
+            (own, None) => configured(&own),
+        },
         Command::DeleteObjects(object, numbers) => {
             let numbers: Vec<String> = numbers.iter().map(range).collect();
             format!("Deletes {} {}.", object.word(), list(&numbers, "and"))
@@ -50,6 +53,7 @@ pub(super) fn command(command: &Command) -> String {
             "Prints {}.",
             list(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>(), "and")
         ),
+        Command::Sleep(time) => format!("Waits {time}."),
         Command::Nothing => "Changes nothing.".into(),
     }
 }

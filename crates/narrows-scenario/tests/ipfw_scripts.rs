@@ -1,0 +1,182 @@
+//! Scripts of a shell with ipfw commands: what they mean, and where their problems are.
+
+use std::collections::BTreeMap;
+
+use narrows_scenario::ipfw::{Script, rule_text};
+use narrows_scenario::{Interfaces, Scenario};
+
+fn script(text: &str) -> Script {
+    Script::at_interfaces(text, "script", &Interfaces::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn rules(text: &str) -> Vec<String> {
+    script(text).rules.iter().map(rule_text).collect()
+}
+
+/// The scenario of a script, without its hosts.
+fn toml(text: &str) -> String {
+    let script = script(text);
+    script.scenario("script").unwrap_or_else(|error| panic!("{error}"));
+    let toml = script.to_toml("net", ["client", "server"]);
+    toml.split_once("rules = ").map(|(_, rest)| rest.to_owned()).expect("it has rules")
+}
+
+fn remarks(text: &str) -> String {
+    script(text).lines.iter().map(|line| line.remarks.join("\n") + "\n").collect()
+}
+
+fn error(text: &str) -> String {
+    Script::at_interfaces(text, "script", &Interfaces::default()).expect_err(text).to_string()
+}
+
+#[test]
+fn shell_syntax_and_lists_of_rules_mean_the_same() {
+    let listed = [
+        "100 pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any dst-port 80 in // web",
+        "200 deny ip from any to any",
+    ];
+    for text in [
+        "pipe 1 config bw 1Mbit/s\nadd pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\nadd deny ip from any to any",
+        "ipfw pipe 1 config bw 1Mbit/s; ipfw add pipe 1 tcp from \\{ 10.0.0.1 or 10.0.0.2 \\} to any 80 in // web\nipfw add deny ip from any to any",
+        "fw='/sbin/ipfw -q'\n${fw} pipe 1 config bw 1Mbit/s &&\\\n $fw add pipe 1 tcp from \"{\" 10.0.0.1 or 10.0.0.2 } to any 80 in // web\n$fw add deny ip from any to any >/dev/null 2>&1",
+        "hosts='10.0.0.1 or 10.0.0.2'; cmd=\"ipfw add\"\nsudo dnctl pipe 1 config \\\n    bw 1Mbit/s # the link\n$cmd pipe 1 tcp from { $hosts } to any\n   80 in // web\n\t$cmd deny ip from any to any\nexit 0\n$cmd count ip from any to any",
+        "#!/bin/sh\nset -e\nif ! kldstat -q -m dummynet; then\n\tkldload dummynet\nfi\nipfw \"pipe 1 config bw 1Mbit/s\"\nipfw 'add pipe 1 tcp from {10.0.0.1 or 10.0.0.2} to any 80 in // web'\nipfw add deny ip from any to any | cat\nkldstat -q || kldload dummynet",
+        "@ipfw pipe 1 config bw 1Mbit/s\r\n@echo ## web ##\r\n@ipfw add pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\r\nipfw add deny ip from any to any\r\npause\r\n",
+    ] {
+        assert_eq!(rules(text), listed, "{text}");
+    }
+}
+
+#[test]
+fn problems_point_at_the_users_own_words() {
+    for (text, column, said) in [
+        (
+            "ipfw add allow ip from $nobody to any",
+            "1:24",
+            "`$nobody` is a variable of a shell that is not set",
+        ),
+        (
+            "x=`hostname`\nipfw add allow ip from $x to any",
+            "2:24",
+            "`$x` has the output of a command as its value",
+        ),
+        ("ipfw pipe 1 config bw 1Mbit/s; ipfw add alow ip from any to any", "1:41", "did you mean `allow`?"),
+        ("a=alow\nipfw add $a ip from any to any", "2:10", "found `alow`, expected an action"),
+        ("ipfw add allow ip from 'any to any", "1:24", "a quote that is not closed"),
+        (
+            "for i in 1 2; do\n  ipfw add $i allow ip from any to any\ndone",
+            "1:1",
+            "`for`: scripts are read and not run",
+        ),
+        (
+            "ipfw add 1 allow in\nif [ -n \"$x\" ]; then\n ipfw add 2 deny in\nfi",
+            "2:1",
+            "`if`: scripts are read",
+        ),
+        ("if true; then", "1:1", "`if`: scripts are read"),
+        ("ipfw list 1 || ipfw add 1 allow in", "1:16", "depends on the failure of another"),
+        ("echo 'dummynet in all pipe 1' | sudo pfctl -f -", "1:38", "narrows does not read rules of pf"),
+        (". /etc/rc.subr", "1:1", "narrows reads one script"),
+        ("ifconfig em0 mtu 500", "1:1", "keys of a scenario"),
+        ("ipfww add 1 allow in", "1:1", "expected a command"),
+        ("set enbale 5", "1:5", "found `enbale`"),
+        (
+            "ipfw pipe 1 config bw 1Mbit/s\nipfw add pipe 1 in\nsleep 1\nipfw add pipe 1 out",
+            "4:1",
+            "after `sleep`",
+        ),
+        ("ipfw pipe 1 config bw 1Mbit/s\nsleep x", "2:7", "a time such as 5, 0.5 or 2m"),
+    ] {
+        let error = error(text);
+        assert!(error.contains(said) && error.contains(&format!("script:{column}\n")), "{text}\n{error}");
+        assert!(!error.contains("as a scenario"), "{error}");
+    }
+}
+
+#[test]
+fn a_pipe_with_a_type_has_a_scheduler_for_its_queues() {
+    let text = "pipe 10000 config bw 10Mbit/s queue 100 delay 5 type fq_codel target 0ms quantum 300 limit 50000 noecn\n\
+                queue 7 config pipe 10000 weight 50\nadd queue 7 out";
+    assert_eq!(
+        toml(text),
+        "[\n    \"100 queue 7 ip from any to any out\",\n]\n\n\
+         [links.net.pipes.10000]\nrate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"100 packets\"\n\
+         scheduler = { type = \"fq_codel\", target = \"1us\", quantum = \"300 bytes\", bound = \"20480 packets\", ecn = false }\n\n\
+         [links.net.queues.7]\npipe = 10000\nqueue = \"50 packets\"\n"
+            .replace("queue = \"50 packets\"\n", "")
+    );
+    let meaning = &script(text).lines[0].meaning;
+    assert!(meaning.contains("Pipe 10000 is a link: 10mbit a second"), "{meaning}");
+    assert!(meaning.contains("Scheduler 10000 shares pipe 10000 among its queues: FQ-CoDel"), "{meaning}");
+    assert!(
+        remarks(text).contains("`50000` is 20480: ipfw keeps it between 1 and 20480"),
+        "{}",
+        remarks(text)
+    );
+    // Packets that a rule sends to the pipe itself do not pass the scheduler.
+    let direct = "pipe 1 config bw 1Mbit/s type fq_codel\nadd pipe 1 out";
+    assert!(!toml(direct).contains("scheduler"), "{}", toml(direct));
+    assert!(remarks(direct).contains("no queue uses this scheduler"), "{}", remarks(direct));
+}
+
+#[test]
+fn sleep_is_a_time_of_the_timeline() {
+    let text = "sleep 5\nipfw add pipe 3 in\nipfw add pipe 3 out\n\
+                ipfw pipe 3 config bw 8Mbit/s delay 20 plr 0.1\nsleep 1.5s\nipfw pipe 3 config bw 4Mbit/s delay 20\n\
+                sleep 1m; ipfw pipe 3 config bw 4Mbit/s delay 30 queue 9\nsleep 1";
+    let toml = toml(text);
+    let (_, timeline) = toml.split_once("\n[[timeline]]").expect("there is a timeline");
+    assert_eq!(
+        timeline,
+        "\nat = \"1.5s\"\nset = { \"net.3.rate\" = \"4mbit\", \"net.3.loss\" = \"0%\" }\n\n\
+         [[timeline]]\nat = \"61.5s\"\nset = { \"net.3.delay\" = \"30ms\", \"net.3.queue\" = \"9 packets\" }\n"
+    );
+    assert!(toml.contains("rate = \"8mbit\"\ndelay = \"20ms\""), "{toml}");
+    // The scenario runs through these values.
+    let mut scenario: Scenario = script(text).scenario("script").unwrap();
+    let at: BTreeMap<_, _> = scenario.timeline().map(|event| (event.at, event.set)).collect();
+    for set in at.into_values() {
+        scenario.assign_all(&set).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let pipe = &scenario.links[0].rules().expect("rules").pipes[&3];
+    assert_eq!(pipe.direction.rate.to_string(), "4mbit");
+    // Every option can return to what it is if nothing is said.
+    let all =
+        "pipe 1 config bw 1Mbit/s delay 5 burst 10K plr 0.5 codel\nadd pipe 1 in\nsleep 1\npipe 1 config";
+    let script = script(all);
+    script
+        .scenario("script")
+        .unwrap_or_else(|error| panic!("{error}\n{}", script.to_toml("net", ["a", "b"])));
+}
+
+#[test]
+fn conditions_that_a_host_with_one_interface_decides() {
+    for (text, expected) in [
+        ("add deny ip from any to any not verrevpath in", "100 deny ip from any to any not out src-ip me in"),
+        ("add allow ip from any to any antispoof", "100 allow ip from any to any { out or not src-ip me }"),
+        ("add reset tcp from any to any 23", "100 deny tcp from any to any dst-port 23"),
+        ("add unreach needfrag 1400 ip from any to any", "100 deny ip from any to any"),
+        ("add unreach 13 log ip from any to any", "100 deny log ip from any to any"),
+        ("add unreach6 admin-prohib ip6 from any to any", "100 deny ip6 from any to any"),
+    ] {
+        assert_eq!(rules(text), [expected], "{text}");
+    }
+    assert!(
+        remarks("add reset tcp from any to any")
+            .contains("a drop without an answer: ipfw also sends a TCP reset")
+    );
+    assert!(error("add unreach nowhere ip from any to any").contains("a code from 0 to 255"));
+}
+
+#[test]
+fn one_name_of_dynamic_rules_is_no_name() {
+    let named = "add check-state :OUT\nadd allow tcp from me to any setup keep-state :OUT\nadd allow udp from me to any keep-state :OUT";
+    assert_eq!(rules(named), rules(&named.replace(" :OUT", "")));
+    for several in [
+        named.replacen(":OUT", ":IN", 1),
+        named.replacen(" :OUT", "", 1),
+        format!("{named}\nadd allow in limit src-addr 4"),
+    ] {
+        assert!(error(&several).contains("names dynamic rules"), "{several}");
+    }
+}
