@@ -18,7 +18,8 @@
 mod address;
 mod command;
 mod config;
-mod later;
+mod directions;
+mod interfaces;
 mod lexer;
 mod listing;
 mod mask;
@@ -31,18 +32,19 @@ mod reader;
 mod rule;
 mod script;
 mod sets;
-mod settings;
 mod source;
 mod table;
 mod text;
 mod translation;
+mod verbs;
 mod words;
 
 pub use address::Context;
 pub(crate) use command::read_all;
-pub use command::{Command, Listing, Rules, Times};
+pub use command::{Command, Listing, Rules, Times, setting_lines};
 pub use config::{Config, Object};
 pub(crate) use config::{gilbert_elliott, of_type};
+pub(crate) use interfaces::Named;
 pub use listing::{
     ListedFlow, ListedRule, ListedState, StateKind, object_lines, rule_lines, sets_line, table_info,
     table_lines,
@@ -50,11 +52,9 @@ pub use listing::{
 pub(crate) use options::fits;
 pub use script::{ExplainedLine, Script};
 pub use sets::SetCommand;
-pub use settings::setting_lines;
 pub use table::{Network, TableCommand};
 pub use text::rule_text;
 
-use std::net::IpAddr;
 use std::ops::Range;
 
 use narrows_core::rules::Rule;
@@ -89,28 +89,6 @@ pub(crate) fn read_rule(text: &str, context: &Context<'_>) -> Result<(Rule, Vec<
     let mut remarks = Vec::new();
     let rule = rule::read_line(&line, context, &mut remarks).map_err(|problem| problem.at(&line.span))?;
     Ok((rule, remarks))
-}
-
-/// The interfaces named in a script's rules, patterns included, each with its place and line number.
-pub(crate) fn interface_names(text: &str) -> Vec<(String, Range<usize>, usize)> {
-    let is_name = |text: &str| {
-        !matches!(text, "any" | "none") && !text.starts_with("table(") && text.parse::<IpAddr>().is_err()
-    };
-    let mut all = Vec::new();
-    for line in source::commands(text).into_iter().flatten() {
-        if !line.words.iter().take(4).any(|word| word.text == "add") {
-            continue;
-        }
-        for pair in line.words.windows(2) {
-            if let [word, name] = pair
-                && matches!(word.text.as_str(), "recv" | "xmit" | "via")
-                && is_name(&name.text)
-            {
-                all.push((name.text.clone(), name.span.clone(), line.number));
-            }
-        }
-    }
-    all
 }
 
 impl Command {

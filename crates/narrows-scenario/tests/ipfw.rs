@@ -535,7 +535,12 @@ fn interfaces_of_rules_are_those_of_the_hosts() {
     };
     let rule = |end: &str| format!("100 pipe 1 ip from any to any {end}");
     for (written, given, expected) in [
-        ("out xmit em0", "em0=client", "out out"),
+        ("out xmit em0", "em0=client", "out"),
+        ("in via em0", "em0=client", "in"),
+        ("out via em1", "em1=server", "in"),
+        ("in recv em1", "em1=server", "out"),
+        ("out recv em1", "em1=server", "out"),
+        ("not in via em0", "em0=client", "not in via any"),
         ("recv em0", "em0=client", "in"),
         ("xmit em1", "em1=server", "in"),
         ("recv em1", "em1=server", "out"),

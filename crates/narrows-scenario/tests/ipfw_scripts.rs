@@ -169,6 +169,52 @@ fn conditions_that_a_host_with_one_interface_decides() {
 }
 
 #[test]
+fn lookups_have_masks() {
+    let rule = |lookup: &str| rules(&format!("add count ip from any to any lookup {lookup} T")).concat();
+    for (written, expected) in [
+        ("dst-port:0xff", "ip from any to any lookup dst-port:0.0.0.255"),
+        ("src-ip4:0.0.0.3", "ip4 from any to any lookup src-ip:0.0.0.3"),
+        ("dst-ip4", "ip4 from any to any lookup dst-ip"),
+        ("src-ip6:ffff:ffff::", "ip6 from any to any lookup src-ip:ffff:ffff::"),
+        ("dscp:7", "ip from any to any lookup dscp:0.0.0.7"),
+        ("src-ip", "ip from any to any lookup src-ip"),
+    ] {
+        assert_eq!(rule(written), format!("100 count {expected} T"), "{written}");
+        assert_eq!(rules(&format!("add {}", rule(written))), [rule(written)]);
+    }
+    for (written, said) in [
+        ("src-ip4:ffff::", "a mask of IPv6 for `src-ip4`"),
+        ("src-ip6:0.0.0.3", "a mask of IPv4 for `src-ip6`"),
+        ("dst-port:x", "a mask from 0 to 4294967295"),
+        ("rulenum", "expected a field"),
+    ] {
+        let found = error(&format!("add count ip from any to any lookup {written} T"));
+        assert!(found.contains(said), "{written}\n{found}");
+    }
+}
+
+/// A router sends on what it receives: what it receives from the client is on its way to the server.
+#[test]
+fn rules_of_a_router_follow_its_interfaces() {
+    let text = "ipfw pipe 1 config bw 1600Kbit/s delay 150ms\nipfw pipe 2 config bw 768Kbit/s delay 150ms\n\
+                ipfw add pipe 1 ip from any to any out xmit em1\nipfw add pipe 2 ip from any to any out recv em1";
+    assert_eq!(rules(text), ["100 pipe 1 ip from any to any in", "200 pipe 2 ip from any to any out"]);
+    assert!(
+        remarks(text).contains("em1 is assumed to be a router's interface towards the client"),
+        "{}",
+        remarks(text)
+    );
+    let mut interfaces = Interfaces::default();
+    for interface in ["em0=server", "em1=client"] {
+        interfaces.add(interface).unwrap();
+    }
+    let text = "pipe 1 config\nadd pipe 1 ip from any to any recv em0 xmit em1\nadd pipe 1 ip from any to any in via em0";
+    let script = Script::at_interfaces(text, "script", &interfaces).unwrap();
+    let listed: Vec<String> = script.rules.iter().map(rule_text).collect();
+    assert_eq!(listed, ["100 pipe 1 ip from any to any out out", "200 pipe 1 ip from any to any out"]);
+}
+
+#[test]
 fn one_name_of_dynamic_rules_is_no_name() {
     let named = "add check-state :OUT\nadd allow tcp from me to any setup keep-state :OUT\nadd allow udp from me to any keep-state :OUT";
     assert_eq!(rules(named), rules(&named.replace(" :OUT", "")));

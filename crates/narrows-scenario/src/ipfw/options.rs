@@ -38,7 +38,9 @@ impl Reader<'_> {
     /// Parses the arguments of an option.
     pub(super) fn option(&mut self, word: &Word) -> Result<Made, Problem> {
         Ok(Made::One(match word.text.as_str() {
+            "in" if self.directions.covers_in() => return Ok(Made::Nothing),
             "in" => Test::In,
+            "out" if self.directions.covers_out() => return Ok(Made::Nothing),
             "out" => Test::Out,
             "layer2" | "bridged" => Test::Layer2,
             "setup" => Test::Setup,
@@ -127,9 +129,13 @@ impl Reader<'_> {
                 Test::FlowLabel(labels.text.split(',').map(label).collect::<Result<_, _>>()?)
             }
             "lookup" => {
-                let field = field(self.words.expect("the field that is looked up")?)?;
+                let (field, version, mask) = field(self.words.expect("the field that is looked up")?)?;
                 let table = address::table(self.words.expect("the number or the name of a table")?, ',')?;
-                Test::Lookup { field, table }
+                let lookup = Test::Lookup { field, mask, table };
+                match version {
+                    Some(version) => return Ok(Made::Both(Test::IpVersion(version), lookup)),
+                    None => lookup,
+                }
             }
             "recv" | "xmit" | "via" => return self.interface(word),
             "verrevpath" | "antispoof" => return self.reverse_path(word),
@@ -172,48 +178,6 @@ impl Reader<'_> {
             (Some(test), None) | (None, Some(test)) => Made::One(test),
             (Some(to), Some(from)) => Made::Both(to, from),
         })
-    }
-
-    /// The meaning of an interface for the rules of a link: sent packets leave by it, received packets
-    /// arrive by it.
-    fn interface(&mut self, word: &Word) -> Result<Made, Problem> {
-        let name = self.words.expect("the name of an interface")?;
-        let pattern = name.text.as_str();
-        if pattern == "any" {
-            return Ok(Made::One(Test::Any));
-        }
-        if pattern.parse::<std::net::IpAddr>().is_ok() {
-            return Err(name
-                .problem(format!("{} names an interface by its address", Found(pattern)))
-                .help("narrows does not support this: write the interface's name, `any`, or a pattern such as `em*`"));
-        }
-        if pattern.starts_with("table(") {
-            return Err(name
-                .problem("a table of interfaces exists in ipfw but not in narrows")
-                .help("write the interface's name, `any`, or a pattern such as `em*`"));
-        }
-        let known = self.context.interfaces;
-        if known.iter().any(|known| fits(pattern, known)) {
-            return Ok(Made::One(match word.text.as_str() {
-                "recv" => Test::In,
-                "xmit" => Test::Out,
-                _ => Test::Any,
-            }));
-        }
-        // What the other end sends arrives here.
-        if self.context.outside.iter().any(|known| fits(pattern, known)) {
-            return Ok(Made::One(match word.text.as_str() {
-                "recv" => Test::Out,
-                "xmit" => Test::In,
-                _ => Test::Any,
-            }));
-        }
-        if pattern != "none" {
-            let names =
-                if known.is_empty() { "none is known".into() } else { format!("known: {}", one_of(known)) };
-            self.remarks.push(format!("no interface {} ({names}): it matches no packet", Found(pattern)));
-        }
-        Ok(Made::One(Test::Never))
     }
 
     /// A host with a single interface reaches every source through it but its own addresses.

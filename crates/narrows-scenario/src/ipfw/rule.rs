@@ -4,6 +4,7 @@ use narrows_core::Probability;
 use narrows_core::rules::{Action, Argument, Literal, Rule, Tag, Term, Test};
 
 use super::address::{Context, Family};
+use super::directions::Directions;
 use super::lexer::{Line, Word, Words};
 use super::names::{self, ACTIONS, ANSWERS, OPTIONS, REFUSED_ACTIONS};
 use super::numbers;
@@ -18,7 +19,8 @@ pub(super) fn read(
     context: &Context<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<Rule, Problem> {
-    let mut reader = Reader { words, context, remarks };
+    let directions = Directions::of(words.rest());
+    let mut reader = Reader { words, context, remarks, directions };
     let rule = reader.rule(comment)?;
     reader.words.end()?;
     Ok(rule)

@@ -1,5 +1,9 @@
 //! Executes a script: its commands in order, and the resulting state.
 
+mod later;
+
+use later::Step;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -9,7 +13,6 @@ use narrows_core::rules::{Action, Argument, Rule};
 use super::address::Context;
 use super::command::{self, Command, Rules};
 use super::config::{Config, Object};
-use super::later::Step;
 use super::lexer::Line;
 use super::reader::LAST;
 use super::rule::backwards;

@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use super::command::{is_command, is_program};
 use super::lexer::{Line, Word, ends_with_backslash, physical, raw_lines};
 use super::programs;
+use super::verbs::{is_command, is_program};
 use crate::dialect::shell::{self, Joined};
 use crate::dialect::{Variables, as_words};
 use crate::problem::{Found, Problem};

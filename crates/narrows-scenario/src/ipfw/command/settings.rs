@@ -1,9 +1,9 @@
 //! `enable`, `disable` and `sysctl`: settings of the whole firewall.
 
-use super::command::Command;
-use super::lexer::Words;
-use super::numbers;
-use super::reader::unknown;
+use super::Command;
+use crate::ipfw::lexer::Words;
+use crate::ipfw::numbers;
+use crate::ipfw::reader::unknown;
 use crate::problem::{Found, Problem};
 
 /// `enable` and `disable`.

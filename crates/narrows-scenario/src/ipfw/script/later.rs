@@ -2,16 +2,16 @@
 
 use narrows_core::Duration;
 
-use super::command::Command;
-use super::config::Object;
-use super::script::Script;
+use super::Script;
+use crate::ipfw::command::Command;
+use crate::ipfw::config::Object;
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 
 /// Changes at one time.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Step {
+pub(in crate::ipfw) struct Step {
     at: Duration,
     /// New values of `NUMBER.KEY` or `queue-NUMBER.KEY`.
     set: Table,
@@ -92,7 +92,7 @@ impl Script {
     }
 
     /// The steps as a scenario's timeline, for a link with this name.
-    pub(super) fn timeline(&self, link: &str) -> String {
+    pub(in crate::ipfw) fn timeline(&self, link: &str) -> String {
         let steps = self.steps.iter().filter(|step| !step.set.is_empty());
         let entry = |step: &Step| {
             let mut set = Table::default();
