@@ -40,7 +40,7 @@ fn shell_syntax_and_lists_of_rules_mean_the_same() {
         "ipfw pipe 1 config bw 1Mbit/s; ipfw add pipe 1 tcp from \\{ 10.0.0.1 or 10.0.0.2 \\} to any 80 in // web\nipfw add deny ip from any to any",
         "fw='/sbin/ipfw -q'\n${fw} pipe 1 config bw 1Mbit/s &&\\\n $fw add pipe 1 tcp from \"{\" 10.0.0.1 or 10.0.0.2 } to any 80 in // web\n$fw add deny ip from any to any >/dev/null 2>&1",
         "hosts='10.0.0.1 or 10.0.0.2'; cmd=\"ipfw add\"\nsudo dnctl pipe 1 config \\\n    bw 1Mbit/s # the link\n$cmd pipe 1 tcp from { $hosts } to any\n   80 in // web\n\t$cmd deny ip from any to any\nexit 0\n$cmd count ip from any to any",
-        "#!/bin/sh\nset -e\nif ! kldstat -q -m dummynet; then\n\tkldload dummynet\nfi\nipfw \"pipe 1 config bw 1Mbit/s\"\nipfw 'add pipe 1 tcp from {10.0.0.1 or 10.0.0.2} to any 80 in // web'\nipfw add deny ip from any to any | cat\nkldstat -q || kldload dummynet",
+        "#!/bin/sh\nset -e\n[ -x /sbin/ipfw ] || exit 1\nif ! kldstat -q -m dummynet; then\n\tkldload dummynet\nfi; if [ $(id -u) -ne 0 ]; then exit 1; fi\nipfw \"pipe 1 config bw 1Mbit/s\"\nipfw 'add pipe 1 tcp from {10.0.0.1 or 10.0.0.2} to any 80 in // web'\nipfw add deny ip from any to any | cat\nkldstat -q || kldload dummynet",
         "@ipfw pipe 1 config bw 1Mbit/s\r\n@echo ## web ##\r\n@ipfw add pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\r\nipfw add deny ip from any to any\r\npause\r\n",
     ] {
         assert_eq!(rules(text), listed, "{text}");
@@ -74,6 +74,9 @@ fn problems_point_at_the_users_own_words() {
             "`if`: scripts are read",
         ),
         ("if true; then", "1:1", "`if`: scripts are read"),
+        ("[ -n x ] && ipfw add 1 allow in", "1:1", "`[` is not a command of ipfw"),
+        ("[ -n x ] || ipfw add 1 allow in", "1:13", "depends on the failure of another"),
+        ("fi fi", "1:1", "expected a command"),
         ("ipfw list 1 || ipfw add 1 allow in", "1:16", "depends on the failure of another"),
         ("echo 'dummynet in all pipe 1' | sudo pfctl -f -", "1:38", "narrows does not read rules of pf"),
         (". /etc/rc.subr", "1:1", "narrows reads one script"),

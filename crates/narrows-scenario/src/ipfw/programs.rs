@@ -5,6 +5,8 @@ const NO_MODULES: &str = "there are no kernel modules here";
 const PRINTS: &str = "it prints text";
 const SHELL: &str = "it configures the shell";
 
+const BLOCK: &str = "its commands have no effect here; an `exit` among them is not taken";
+
 /// Programs without an effect on packets, each with the reason.
 const IGNORED: &[(&str, &str)] = &[
     ("kldload", NO_MODULES),
@@ -25,6 +27,11 @@ const IGNORED: &[(&str, &str)] = &[
     ("true", "it does nothing"),
     (":", "it does nothing"),
     ("sysrc", "it changes how a FreeBSD host starts"),
+    ("if", BLOCK),
+    ("for", BLOCK),
+    ("while", BLOCK),
+    ("until", BLOCK),
+    ("case", BLOCK),
 ];
 
 const PF: &str =
@@ -72,6 +79,11 @@ pub(super) fn is_ignored(program: &str) -> bool {
 
 pub(super) fn is_refused(program: &str) -> bool {
     refused(program).is_some()
+}
+
+/// Whether this is a condition of a shell.
+pub(super) fn is_condition(program: Option<&str>) -> bool {
+    matches!(program, Some("[" | "test" | "[["))
 }
 
 /// Whether a word is a program rather than a command of ipfw.

@@ -41,7 +41,8 @@ pub(super) fn unknown(
     let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     let problem = word.expected(&format!("{article} {kind}"));
     if name.starts_with('$') || name.contains("${") {
-        return problem.help("shell variables are not expanded: write their values");
+        return problem
+            .help("variables are expanded in lines of a shell only, which start with a program: ipfw …");
     }
     match nearest(name, known.iter().copied()) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),

@@ -46,6 +46,7 @@ struct Source<'a> {
     /// Blocks such as `if` that have begun and not ended, with the place of the outermost.
     depth: usize,
     block: Range<usize>,
+    block_number: usize,
     /// Whether the block has been reported.
     told: bool,
     /// `exit` was reached.
@@ -113,12 +114,17 @@ impl Source<'_> {
             }
         };
         let (mut number, mut counted) = (number, span.start);
-        for piece in pieces {
+        for (index, piece) in pieces.iter().enumerate() {
             let place = span.start + piece.span.start..span.start + piece.span.end;
             number += self.text[counted..place.start].matches('\n').count();
             counted = place.start;
             let goes_on = std::mem::take(&mut continues);
-            if !goes_on && self.is_block(&place) {
+            if !goes_on && self.is_block(&place, number) {
+                continue;
+            }
+            // `[ … ] || exit`: the condition has no effect by itself, and no ipfw command may follow.
+            let is_guard = pieces.get(index + 1).is_some_and(|next| next.joined == Joined::OnFailure);
+            if is_guard && programs::is_condition(self.text[place.clone()].split_whitespace().next()) {
                 continue;
             }
             match self.piece(place, piece.joined, number, goes_on) {
@@ -192,9 +198,9 @@ impl Source<'_> {
         }
     }
 
-    /// Whether a command is part of a block. A block has no effect here if its commands have none;
-    /// otherwise it is a problem.
-    fn is_block(&mut self, span: &Range<usize>) -> bool {
+    /// Whether a command is part of a block. A block has no effect here if its commands have none, which is
+    /// said at its end; otherwise it is a problem.
+    fn is_block(&mut self, span: &Range<usize>, number: usize) -> bool {
         let mut words = self.text[span.clone()].split_whitespace().peekable();
         let mut within = self.depth > 0;
         let mut condition = false;
@@ -203,13 +209,19 @@ impl Source<'_> {
                 "if" | "for" | "while" | "until" | "case" => {
                     if self.depth == 0 {
                         self.block = span.start..span.start + word.len();
+                        self.block_number = number;
                         self.told = false;
                     }
                     self.depth += 1;
                     condition = true;
                 }
                 "elif" if within => condition = true,
-                "fi" | "done" | "esac" if within => self.depth -= 1,
+                "fi" | "done" | "esac" if self.depth > 0 => {
+                    self.depth -= 1;
+                    if self.depth == 0 && !self.told {
+                        self.commands.push(Ok(self.block_line()));
+                    }
+                }
                 "then" | "else" | "do" | "!" if within || condition => {}
                 _ => break,
             }
@@ -217,11 +229,18 @@ impl Source<'_> {
             words.next();
         }
         let Some(name) = words.next().filter(|_| within && !condition) else { return within };
-        if !programs::is_ignored(name) && !self.told {
+        if !programs::is_ignored(name) && name != "exit" && !self.told {
             self.told = true;
             self.commands.push(Err(block_problem(&self.block, &self.text[self.block.clone()])));
         }
         true
+    }
+
+    /// The keyword of a block as a command, which has no effect.
+    fn block_line(&self) -> Line {
+        let mut line = Line { span: self.block.clone(), number: self.block_number, ..Line::default() };
+        line.take(&self.text[self.block.clone()], self.block.clone());
+        line
     }
 
     fn end(&mut self) {
