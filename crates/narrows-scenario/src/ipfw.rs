@@ -55,8 +55,6 @@ pub use sets::SetCommand;
 pub use table::{Network, TableCommand};
 pub use text::rule_text;
 
-use std::ops::Range;
-
 use narrows_core::rules::Rule;
 
 use crate::problem::{Problem, ScenarioError};

@@ -143,6 +143,13 @@ fn sleep_is_a_time_of_the_timeline() {
     }
     let pipe = &scenario.links[0].rules().expect("rules").pipes[&3];
     assert_eq!(pipe.direction.rate.to_string(), "4mbit");
+    // Scripts clean up behind them.
+    for end in ["ipfw delete 100 200; ipfw pipe 3 delete", "ipfw -q flush\nipfw -q pipe flush"] {
+        let ends = self::toml(&format!("{text}\n{end}\nipfw list"));
+        let step = "\nat = \"62.5s\"\nset = { \"net.3.rate\" = \"unlimited\", \"net.3.delay\" = \"0s\"";
+        assert!(ends.contains(step), "{ends}");
+    }
+    assert!(error(&format!("add deny in\n{text}\nipfw flush")).contains("cannot delete rule 100"));
     // Every option can return to what it is if nothing is said.
     let all =
         "pipe 1 config bw 1Mbit/s delay 5 burst 10K plr 0.5 codel\nadd pipe 1 in\nsleep 1\npipe 1 config";

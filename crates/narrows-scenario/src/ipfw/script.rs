@@ -2,12 +2,11 @@
 
 mod later;
 
-use later::Step;
+use later::Later;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use narrows_core::Duration;
 use narrows_core::rules::{Action, Argument, Rule};
 
 use super::address::Context;
@@ -37,12 +36,8 @@ pub struct Script {
     pub objects: BTreeMap<(Object, u32), Config>,
     /// The lines with their explanations.
     pub lines: Vec<ExplainedLine>,
-    /// How long the script has slept so far.
-    pub(super) now: Duration,
-    /// What it reconfigures after that.
-    pub(super) steps: Vec<Step>,
-    /// Pipes, queues and schedulers after the last step.
-    pub(super) latest: Option<BTreeMap<(Object, u32), Config>>,
+    /// What `sleep` moves to the timeline.
+    pub(super) later: Later,
 }
 
 /// A line with its explanation.
@@ -76,9 +71,7 @@ impl Default for Script {
             one_pass: true,
             objects: BTreeMap::new(),
             lines: Vec::new(),
-            now: Duration::ZERO,
-            steps: Vec::new(),
-            latest: None,
+            later: Later::default(),
         }
     }
 }
@@ -149,7 +142,7 @@ impl Script {
 
     /// Same; returns the command, with the number that its rule got.
     fn apply_noting(&mut self, mut command: Command, remarks: &mut Vec<String>) -> Result<Command, Problem> {
-        if self.now > Duration::ZERO && !command.prints() {
+        if self.later.has_begun() && !command.prints() {
             self.later(&command, remarks)?;
             return Ok(command);
         }
