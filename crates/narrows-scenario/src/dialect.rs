@@ -3,8 +3,8 @@
 //! An option is one row ([`Opt`]): its word, its argument ([`Unit`]), and the key that it sets.
 //! [`Options`], a table of rows, parses words into a document, with errors that name what is allowed, and
 //! prints a document in the language. The qdiscs and classes of `tc`, and ipfw's `config`, use such tables;
-//! NetEm's grammar has its own code. [`shell`] and [`Variables`] read scripts as a shell does. This module does not depend on scenarios. Relations between options
-//! are checked elsewhere.
+//! NetEm's grammar has its own code. [`shell`] and [`Variables`] read scripts as a shell does. This module
+//! does not depend on scenarios. Relations between options are checked elsewhere.
 
 mod options;
 pub(crate) mod shell;

@@ -40,7 +40,9 @@ fn shell_syntax_and_lists_of_rules_mean_the_same() {
         "ipfw pipe 1 config bw 1Mbit/s; ipfw add pipe 1 tcp from \\{ 10.0.0.1 or 10.0.0.2 \\} to any 80 in // web\nipfw add deny ip from any to any",
         "fw='/sbin/ipfw -q'\n${fw} pipe 1 config bw 1Mbit/s &&\\\n $fw add pipe 1 tcp from \"{\" 10.0.0.1 or 10.0.0.2 } to any 80 in // web\n$fw add deny ip from any to any >/dev/null 2>&1",
         "hosts='10.0.0.1 or 10.0.0.2'; cmd=\"ipfw add\"\nsudo dnctl pipe 1 config \\\n    bw 1Mbit/s # the link\n$cmd pipe 1 tcp from { $hosts } to any\n   80 in // web\n\t$cmd deny ip from any to any\nexit 0\n$cmd count ip from any to any",
-        "#!/bin/sh\nset -e\n[ -x /sbin/ipfw ] || exit 1\nif ! kldstat -q -m dummynet; then\n\tkldload dummynet\nfi; if [ $(id -u) -ne 0 ]; then exit 1; fi\nipfw \"pipe 1 config bw 1Mbit/s\"\nipfw 'add pipe 1 tcp from {10.0.0.1 or 10.0.0.2} to any 80 in // web'\nipfw add deny ip from any to any | cat\nkldstat -q || kldload dummynet",
+        "#!/bin/sh\nset -e\n[ -x /sbin/ipfw ] || exit 1\n[ -r x ] || { echo no; exit 1; } >&2\nif ! kldstat -q -m dummynet; then\n\tkldload dummynet\nfi; if [ $(id -u) -ne 0 ]; then exit 1; fi\nipfw \"pipe 1 config bw 1Mbit/s\"\nipfw 'add pipe 1 tcp from {10.0.0.1 or 10.0.0.2} to any 80 in // web'\nipfw add deny ip from any to any | cat\nkldstat -q || kldload dummynet",
+        "$ sudo -n ipfw pipe 1 config bw 1Mbit/s\n$ ipfw add pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\n$ ipfw add deny ip from any to any",
+        "# ipfw pipe 1 config bw 1Mbit/s\n # ipfw add pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\n# a remark\n# ipfw add deny ip from any to any",
         "@ipfw pipe 1 config bw 1Mbit/s\r\n@echo ## web ##\r\n@ipfw add pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\r\nipfw add deny ip from any to any\r\npause\r\n",
     ] {
         assert_eq!(rules(text), listed, "{text}");
@@ -76,6 +78,10 @@ fn problems_point_at_the_users_own_words() {
         ("if true; then", "1:1", "`if`: scripts are read"),
         ("[ -n x ] && ipfw add 1 allow in", "1:1", "`[` is not a command of ipfw"),
         ("[ -n x ] || ipfw add 1 allow in", "1:13", "depends on the failure of another"),
+        ("true && exit 1; ipfw add 1 allow in", "1:9", "an `exit` that depends on another command"),
+        ("[ -r x ] || { ipfw add 1 allow in; }", "1:13", "`{`: scripts are read and not run"),
+        ("if true; then\n   in\nfi", "1:1", "`if`: scripts are read and not run"),
+        ("ipfw add 1 allow in\nx=5\n  established", "3:3", "expected a command"),
         ("fi fi", "1:1", "expected a command"),
         ("ipfw list 1 || ipfw add 1 allow in", "1:16", "depends on the failure of another"),
         ("echo 'dummynet in all pipe 1' | sudo pfctl -f -", "1:38", "narrows does not read rules of pf"),
@@ -150,6 +156,11 @@ fn sleep_is_a_time_of_the_timeline() {
         assert!(ends.contains(step), "{ends}");
     }
     assert!(error(&format!("add deny in\n{text}\nipfw flush")).contains("cannot delete rule 100"));
+    // Of two values at one time the last counts.
+    let twice = self::toml(
+        "pipe 1 config bw 1Mbit/s\nadd pipe 1 in\nsleep 1\npipe 1 config bw 2Mbit/s\npipe 1 config bw 3Mbit/s",
+    );
+    assert!(twice.ends_with("at = \"1s\"\nset = { \"net.1.rate\" = \"3mbit\" }\n"), "{twice}");
     // Every option can return to what it is if nothing is said.
     let all =
         "pipe 1 config bw 1Mbit/s delay 5 burst 10K plr 0.5 codel\nadd pipe 1 in\nsleep 1\npipe 1 config";

@@ -159,7 +159,11 @@ pub(super) fn read(
     remarks: &mut Vec<String>,
 ) -> Result<Command, Problem> {
     let mut words = Words::new(&line.words);
-    while words.take_if(&["sudo", "$", "exec"]).is_some() {}
+    while words.take_if(&["sudo", "exec"]).is_some() {
+        while words.peek().is_some_and(|word| word.text.starts_with('-')) {
+            words.take();
+        }
+    }
     let mut program = None;
     if words.peek().is_some_and(|word| is_program(&word.text)) {
         program = words.take();

@@ -32,6 +32,7 @@ const IGNORED: &[(&str, &str)] = &[
     ("while", BLOCK),
     ("until", BLOCK),
     ("case", BLOCK),
+    ("{", BLOCK),
 ];
 
 const PF: &str =

@@ -15,6 +15,20 @@ use crate::problem::{Found, Problem};
 
 /// The commands of a script in order, each with the problem if it cannot be read.
 pub(super) fn commands(text: &str) -> Vec<Result<Line, Problem>> {
+    let found = read(text);
+    if !found.is_empty() {
+        return found;
+    }
+    // Where nothing else stands, `#` is the prompt of a root shell.
+    let is_prompt = |line: &str| {
+        let command = line.trim_start().strip_prefix('#').map_or("", str::trim_start);
+        ["ipfw ", "dnctl "].iter().any(|program| command.starts_with(program))
+    };
+    let line = |raw: &str| if is_prompt(raw) { raw.replacen('#', " ", 1) } else { raw.to_owned() };
+    read(&text.split_inclusive('\n').map(line).collect::<String>())
+}
+
+fn read(text: &str) -> Vec<Result<Line, Problem>> {
     let mut source = Source { text, ..Source::default() };
     // The lines that a backslash joins: start, end, and the number of the first.
     let mut joined: Option<(usize, usize, usize)> = None;
@@ -69,7 +83,8 @@ impl Source<'_> {
             return;
         }
         let indented = raw.starts_with(char::is_whitespace);
-        let continues = indented && !is_command(&first.words) && !starts_in_shell(&first.words);
+        let continues =
+            indented && self.depth == 0 && !is_command(&first.words) && !starts_in_shell(&first.words);
         match self.open.filter(|_| continues && !first.words.is_empty()) {
             Some(Style::Rules) => {
                 let line = self.rules(span, number);
@@ -86,8 +101,11 @@ impl Source<'_> {
                 self.commands.push(Ok(line));
             }
             None => {
-                self.open = Some(Style::Shell);
-                self.shell(&span, number, false);
+                let count = self.commands.len();
+                // The prompt of a shell.
+                let prompt = raw.len() - raw.trim_start().strip_prefix("$ ").unwrap_or(raw).len();
+                self.shell(&(span.start + prompt..span.end), number, false);
+                self.open = (self.commands.len() > count).then_some(Style::Shell);
             }
         }
     }
@@ -175,8 +193,8 @@ impl Source<'_> {
             return Ok(Some(line));
         }
         split_argument(&mut line);
-        let Some(first) = line.words.iter_mut().find(|word| !matches!(word.text.as_str(), "sudo" | "$"))
-        else {
+        let is_sudo = |word: &Word| word.text == "sudo" || word.text.starts_with('-');
+        let Some(first) = line.words.iter_mut().find(|word| !is_sudo(word)) else {
             return Ok(None);
         };
         // A batch file of Windows does not print such commands.
@@ -184,6 +202,11 @@ impl Source<'_> {
             first.text = name.into();
         }
         if first.text == "exit" {
+            if self.text[..span.start].trim_end().ends_with("&&") {
+                return Err(first
+                    .problem("an `exit` that depends on another command")
+                    .help("scripts are read, not run: remove it, or what follows"));
+            }
             self.ended = joined == Joined::After;
             return Ok(None);
         }
@@ -206,21 +229,22 @@ impl Source<'_> {
         let mut condition = false;
         while let Some(word) = words.peek() {
             match *word {
-                "if" | "for" | "while" | "until" | "case" => {
+                "if" | "for" | "while" | "until" | "case" | "{" => {
                     if self.depth == 0 {
                         self.block = span.start..span.start + word.len();
                         self.block_number = number;
                         self.told = false;
                     }
                     self.depth += 1;
-                    condition = true;
+                    condition = *word != "{";
                 }
                 "elif" if within => condition = true,
-                "fi" | "done" | "esac" if self.depth > 0 => {
+                "fi" | "done" | "esac" | "}" if self.depth > 0 => {
                     self.depth -= 1;
                     if self.depth == 0 && !self.told {
                         self.commands.push(Ok(self.block_line()));
                     }
+                    return true;
                 }
                 "then" | "else" | "do" | "!" if within || condition => {}
                 _ => break,
@@ -286,7 +310,10 @@ fn starts_in_shell(words: &[Word]) -> bool {
             ("set", next) => next.is_some_and(|next| programs::is_set_of_shell(&next.text)),
             _ => programs::is_known(text),
         }
-        || matches!(text, "sudo" | "export" | "exit" | "if" | "then" | "else" | "fi" | "do" | "done")
+        || matches!(
+            text,
+            "sudo" | "export" | "exit" | "if" | "then" | "else" | "fi" | "do" | "done" | "{" | "}"
+        )
 }
 
 /// `ipfw` takes the whole command as a single argument, too.

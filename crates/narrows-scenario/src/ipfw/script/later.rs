@@ -139,7 +139,7 @@ impl Script {
 
     fn add_step(&mut self, set: Table) {
         match self.later.steps.last_mut().filter(|last| last.at == self.later.now) {
-            Some(last) => last.set.extend(set),
+            Some(last) => set.iter().for_each(|(key, node)| last.set.set(&key.name, node.clone())),
             None => self.later.steps.push(Step { at: self.later.now, set }),
         }
     }
