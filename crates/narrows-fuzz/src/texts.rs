@@ -111,7 +111,7 @@ pub fn scenarios() -> Vec<Vec<u8>> {
 pub fn ipfw(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let hosts = [("client".to_owned(), vec![IpAddr::from([198, 18, 0, 1])])];
-    let context = Context { interfaces: &["net"], outside: &[], hosts: &hosts, resolve: nobody };
+    let context = Context { interfaces: &["net"], hosts: &hosts, resolve: nobody, ..Context::default() };
     for line in text.lines().take(20) {
         if let Ok((command, _)) = ipfw::Command::parse(line, &context) {
             command.explain();

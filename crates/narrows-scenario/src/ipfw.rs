@@ -18,20 +18,25 @@
 mod address;
 mod command;
 mod config;
+mod directions;
+mod interfaces;
 mod lexer;
 mod listing;
 mod mask;
 mod names;
 mod numbers;
 mod options;
+mod programs;
 mod quantity;
 mod reader;
 mod rule;
 mod script;
 mod sets;
+mod source;
 mod table;
 mod text;
 mod translation;
+mod verbs;
 mod words;
 
 pub use address::Context;
@@ -39,6 +44,7 @@ pub(crate) use command::read_all;
 pub use command::{Command, Listing, Rules, Times, setting_lines};
 pub use config::{Config, Object};
 pub(crate) use config::{gilbert_elliott, of_type};
+pub(crate) use interfaces::Named;
 pub use listing::{
     ListedFlow, ListedRule, ListedState, StateKind, object_lines, rule_lines, sets_line, table_info,
     table_lines,
@@ -48,9 +54,6 @@ pub use script::{ExplainedLine, Script};
 pub use sets::SetCommand;
 pub use table::{Network, TableCommand};
 pub use text::rule_text;
-
-use std::net::IpAddr;
-use std::ops::Range;
 
 use narrows_core::rules::Rule;
 
@@ -71,7 +74,7 @@ pub fn rule(text: &str, context: &Context<'_>) -> Result<Rule, ScenarioError> {
 
 /// Same, with the assumptions made, and with a bare problem whose place counts from the start of the text.
 pub(crate) fn read_rule(text: &str, context: &Context<'_>) -> Result<(Rule, Vec<String>), Problem> {
-    let mut lines = lexer::lines(text, |_| true);
+    let mut lines = lexer::lines(text);
     let line = match (lines.pop(), lines.pop()) {
         (None, _) => return Err(Problem::new("the rule is missing").at(&(0..text.len()))),
         (Some(line), None) => line,
@@ -86,28 +89,6 @@ pub(crate) fn read_rule(text: &str, context: &Context<'_>) -> Result<(Rule, Vec<
     Ok((rule, remarks))
 }
 
-/// The interfaces named in a script's rules, patterns included, each with its place and line number.
-pub(crate) fn interface_names(text: &str) -> Vec<(String, Range<usize>, usize)> {
-    let is_name = |text: &str| {
-        !matches!(text, "any" | "none") && !text.starts_with("table(") && text.parse::<IpAddr>().is_err()
-    };
-    let mut all = Vec::new();
-    for line in lexer::lines(text, command::is_command) {
-        if !line.words.iter().take(2).any(|word| word.text == "add") {
-            continue;
-        }
-        for pair in line.words.windows(2) {
-            if let [word, name] = pair
-                && matches!(word.text.as_str(), "recv" | "xmit" | "via")
-                && is_name(&name.text)
-            {
-                all.push((name.text.clone(), name.span.clone(), line.number));
-            }
-        }
-    }
-    all
-}
-
 impl Command {
     /// Parses one command, with or without a leading `ipfw`; also returns the assumptions made.
     ///
@@ -115,7 +96,7 @@ impl Command {
     /// The error points at the word, and says what is allowed there.
     pub fn parse(text: &str, context: &Context<'_>) -> Result<(Self, Vec<String>), ScenarioError> {
         let read = || {
-            let mut lines = lexer::lines(text, |_| true);
+            let mut lines = lexer::lines(text);
             lines.retain(|line| !line.words.is_empty());
             let line = match (lines.pop(), lines.pop()) {
                 (None, _) => return Err(Problem::new("the command is missing").at(&(0..text.len()))),

@@ -7,7 +7,7 @@ use narrows_core::rules::{Action, Literal, Test};
 
 use crate::files;
 use crate::flags::LinkFlags;
-use crate::ipfw::{Context, Script, fits, interface_names};
+use crate::ipfw::{Context, Named, Script, fits};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::scenario::Scenario;
 
@@ -89,31 +89,48 @@ impl Script {
         let hosts: Vec<_> = HOSTS.iter().map(addresses).collect();
         let mut inside = vec![LINK];
         inside.extend(interfaces.client.iter().map(String::as_str));
-        let outside: Vec<&str> = interfaces.server.iter().map(String::as_str).collect();
-        let named = interface_names(text);
+        let mut outside: Vec<&str> = interfaces.server.iter().map(String::as_str).collect();
+        let named = Named::of(text);
         let known = [&inside[..], &outside[..]].concat();
-        let unknown = |inside: &[&str]| {
-            named.iter().find(|(name, ..)| !inside.iter().chain(&outside).any(|known| fits(name, known)))
-        };
+        let unknown =
+            |known: &[&str]| named.all.iter().find(|(name, ..)| !known.iter().any(|known| fits(name, known)));
         let mut guess = None;
         if interfaces.is_empty()
-            && let Some((name, _, line)) = unknown(&inside)
-            && named.iter().all(|(other, ..)| other == name || known.iter().any(|known| fits(other, known)))
+            && let Some((name, _, line)) = unknown(&known)
+            && named
+                .all
+                .iter()
+                .all(|(other, ..)| other == name || known.iter().any(|known| fits(other, known)))
         {
-            inside.push(name);
+            if named.is_router {
+                outside.push(name)
+            } else {
+                inside.push(name)
+            };
             guess = Some((name, *line));
         }
-        let context = Context { interfaces: &inside, outside: &outside, hosts: &hosts, ..Context::default() };
+        let context = Context {
+            interfaces: &inside,
+            outside: &outside,
+            hosts: &hosts,
+            is_end: true,
+            ..Context::default()
+        };
         let mut script = Self::parse(text, file, &context)?;
         if let Some((name, line)) = guess
             && let Some(explained) = script.lines.iter_mut().find(|explained| explained.number == line)
         {
-            explained.remarks.push(format!(
-                "{name} is assumed to be the client's interface; --interface {name}=server makes it the server's"
-            ));
+            explained.remarks.push(match named.is_router {
+                true => format!(
+                    "{name} is assumed to be a router's interface towards the client, which receives what the client sends; --interface {name}=client turns this round"
+                ),
+                false => format!(
+                    "{name} is assumed to be the client's interface; --interface {name}=server makes it the server's"
+                ),
+            });
         }
         if script.no_pipe_is_reached()
-            && let Some((name, span, _)) = unknown(&inside)
+            && let Some((name, span, _)) = unknown(&[&inside[..], &outside[..]].concat())
         {
             let problem = Problem::new(format!(
                 "no packet can reach a pipe: there is no interface {}, and all rules of pipes name one",

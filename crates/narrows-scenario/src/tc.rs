@@ -13,7 +13,6 @@
 //! ```
 
 mod action;
-mod arithmetic;
 mod bands;
 mod before;
 mod both;
@@ -41,13 +40,11 @@ mod qdisc;
 mod rules;
 mod scenario;
 mod script;
-mod shell;
 mod stab;
 mod translate;
 mod tree;
 mod u32;
 mod unit;
-mod variables;
 
 pub use class_show::ClassShow;
 pub use current::{CurrentClass, CurrentConfig, CurrentFilter, CurrentQdisc};

@@ -93,7 +93,7 @@ fn dynamic_rules_stand_behind_the_others() {
 fn fair_queueing_is_listed_as_it_was_said() {
     let listed = |options: &str| {
         let script = format!(
-            "pipe 2 config bw 1Mbit/s\nsched 2 config type {options}\nadd 9 pipe 2 ip from any to any\n"
+            "pipe 2 config bw 1Mbit/s\nsched 2 config type {options}\nqueue 9 config sched 2\nadd 9 queue 9 ip from any to any\n"
         );
         let script = Script::parse(&script, "fair.conf", &Context::default())
             .unwrap_or_else(|error| panic!("{error}"));
@@ -102,7 +102,7 @@ fn fair_queueing_is_listed_as_it_was_said() {
         let objects = scenario.links[0].rules().expect("it has rules").objects();
         let text =
             ipfw::object_lines(&objects, Object::Scheduler, slice::from_ref(&(2..=2)), |_, _| Vec::new());
-        text.lines().last().unwrap_or_default().to_owned()
+        text.lines().rev().nth(1).unwrap_or_default().to_owned()
     };
     assert_eq!(
         listed("fq_pie quantum 300 limit 600 flows 16 target 20ms nocapdrop noecn"),

@@ -19,6 +19,7 @@ fn context() -> Context<'static> {
         outside: &[],
         hosts: &[],
         resolve: |_| Err(io::Error::other("nobody knows it")),
+        ..Context::default()
     }
 }
 
@@ -330,7 +331,10 @@ fn test() -> impl Strategy<Value = Test> {
         set(1).prop_map(Test::IcmpType),
         set(2).prop_map(Test::Icmp6Type),
         ranges(1, 65_534).prop_map(Test::Tagged),
-        (field, table()).prop_map(|(field, table)| Test::Lookup { field, table }),
+        (field, any::<u32>(), table()).prop_map(|(field, mask, table)| {
+            let mask = u128::MAX << 32 | u128::from(mask);
+            Test::Lookup { field, mask, table }
+        }),
         vec(0..0x10_0000_u32, 1..4).prop_map(Test::FlowLabel),
     ];
     prop_oneof![3 => ip, 2 => other, 1 => simple]

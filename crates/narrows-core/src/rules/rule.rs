@@ -193,6 +193,9 @@ pub enum Test {
     Lookup {
         /// The field.
         field: Field,
+        /// The bits of the field that are looked up. Those of an IPv4 address or a number are the lower 32; the others
+        /// must be set for them.
+        mask: u128,
         /// The table.
         table: TableTest,
     },

@@ -58,7 +58,7 @@ pub(super) enum Kind {
     TcpDataLength(Ports),
     IcmpType(Bits, Box<[u64; 4]>),
     Tagged(Ports),
-    Lookup { field: Field, table: u32, value: Option<u32> },
+    Lookup { field: Field, mask: u128, table: u32, value: Option<u32> },
     FlowLabel(Box<[u32]>),
 }
 
@@ -145,8 +145,9 @@ pub(super) fn hold_by_direction(terms: &[Check], incoming: bool) -> Option<bool>
 fn check(literal: &Literal, me: &[Masked], names: &mut Arc<Names>) -> Check {
     let boxed = |ranges: &Ranges| ranges.clone().into_boxed_slice();
     let bits = Kind::Bits;
-    let mut lookup = |field, TableTest { table, value }: &TableTest| Kind::Lookup {
+    let mut lookup = |field, mask, TableTest { table, value }: &TableTest| Kind::Lookup {
         field,
+        mask,
         table: names.number(table),
         value: *value,
     };
@@ -160,10 +161,10 @@ fn check(literal: &Literal, me: &[Masked], names: &mut Arc<Names>) -> Check {
         Test::Source(Addresses::Any) | Test::Destination(Addresses::Any) => bits(Bits::IP),
         Test::Source(Addresses::Me) => Kind::Source(Hosts::new(me)),
         Test::Source(Addresses::In(masked)) => Kind::Source(Hosts::new(masked)),
-        Test::Source(Addresses::Table(table)) => lookup(Field::Source, table),
+        Test::Source(Addresses::Table(table)) => lookup(Field::Source, u128::MAX, table),
         Test::Destination(Addresses::Me) => Kind::Destination(Hosts::new(me)),
         Test::Destination(Addresses::In(masked)) => Kind::Destination(Hosts::new(masked)),
-        Test::Destination(Addresses::Table(table)) => lookup(Field::Destination, table),
+        Test::Destination(Addresses::Table(table)) => lookup(Field::Destination, u128::MAX, table),
         Test::SourcePort(ranges) => Kind::SourcePort(boxed(ranges)),
         Test::DestinationPort(ranges) => Kind::DestinationPort(boxed(ranges)),
         Test::In => bits(Bits::IN),
@@ -189,7 +190,7 @@ fn check(literal: &Literal, me: &[Masked], names: &mut Arc<Names>) -> Check {
         &Test::IcmpType(set) => Kind::IcmpType(Bits::ICMP, Box::new(set)),
         &Test::Icmp6Type(set) => Kind::IcmpType(Bits::ICMP6, Box::new(set)),
         Test::Tagged(ranges) => Kind::Tagged(boxed(ranges)),
-        Test::Lookup { field, table } => lookup(*field, table),
+        Test::Lookup { field, mask, table } => lookup(*field, *mask, table),
         Test::FlowLabel(labels) => {
             let mut labels: Vec<u32> = labels.clone();
             labels.sort_unstable();
@@ -284,8 +285,9 @@ impl Kind {
                 is(*version) && set[kind / 64] >> (kind % 64) & 1 == 1
             }
             Self::Tagged(tags) => seen.tags.iter().any(|&tag| among(tags, tag)),
-            &Self::Lookup { field, table, value } => {
-                let found = key_of(field, seen).and_then(|key| seen.tables.get(table).lookup(key));
+            &Self::Lookup { field, mask, table, value } => {
+                let masked = |key| (u128::from_be_bytes(key) & mask).to_be_bytes();
+                let found = key_of(field, seen).and_then(|key| seen.tables.get(table).lookup(masked(key)));
                 let found = found.filter(|found| value.is_none_or(|value| value == *found));
                 *argument = found.unwrap_or(*argument);
                 found.is_some()

@@ -189,7 +189,8 @@ fn test(random: &mut Random, style: Style) -> Test {
         25 => {
             let fields =
                 [Field::Source, Field::Destination, Field::SourcePort, Field::DestinationPort, Field::Dscp];
-            Test::Lookup { field: random.one_of(&fields), table }
+            let mask = random.one_of(&[u128::MAX, u128::MAX, !0xff, !0xff00, u128::MAX << 8 | 0b101]);
+            Test::Lookup { field: random.one_of(&fields), mask, table }
         }
         _ => Test::FlowLabel(vec![random.below(4) as u32, random.below(4) as u32]),
     }

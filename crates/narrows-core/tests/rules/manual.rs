@@ -342,8 +342,8 @@ fn the_second_table_gives_the_argument() {
 /// TABLES: an address may be "an unsigned integer".
 #[test]
 fn ports_are_looked_up_as_numbers() {
-    let lookup =
-        Test::Lookup { field: Field::DestinationPort, table: TableTest { table: "1".into(), value: None } };
+    let table = TableTest { table: "1".into(), value: None };
+    let lookup = Test::Lookup { field: Field::DestinationPort, mask: u128::MAX, table };
     let mut host = Host::with(RuleSetConfig {
         rules: vec![rule(100, Action::Pipe(Argument::TableArgument), [lookup])],
         tables: vec![("1".into(), Table::from_iter([(Prefix::new(v4(0, 0, 0, 80), 128), 8)]))],

@@ -370,7 +370,7 @@ impl Oracle {
                 whole && v6 && key.transport == 58 && (set[kind / 64] >> (kind % 64)) % 2 == 1
             }
             Test::Tagged(ranges) => walker.tags.iter().any(|&tag| within(ranges, tag.into())),
-            Test::Lookup { field, table } => {
+            Test::Lookup { field, mask, table } => {
                 let number = |number: u32| {
                     let [a, b, c, d] = number.to_be_bytes();
                     Some([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d])
@@ -383,7 +383,9 @@ impl Oracle {
                     Field::Dscp if ip => number((key.traffic_class / 4).into()),
                     _ => None,
                 };
-                looked_up.is_some_and(|address| self.finds(table, address, argument))
+                let mask = mask.to_be_bytes();
+                let masked = |address: [u8; 16]| std::array::from_fn(|at| address[at] & mask[at]);
+                looked_up.is_some_and(|address| self.finds(table, masked(address), argument))
             }
             Test::FlowLabel(labels) => v6 && labels.contains(&headers.flow_label),
         }
@@ -410,7 +412,8 @@ impl Oracle {
                 Addresses::Me => masked(&self.me),
                 Addresses::In(all) => masked(all),
                 Addresses::Table(table) => {
-                    self.holds(&Test::Lookup { field, table: table.clone() }, walker, argument)
+                    let (mask, table) = (u128::MAX, table.clone());
+                    self.holds(&Test::Lookup { field, mask, table }, walker, argument)
                 }
             }
     }

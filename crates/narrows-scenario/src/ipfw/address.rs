@@ -21,12 +21,16 @@ pub struct Context<'a> {
     pub hosts: &'a [(String, Vec<IpAddr>)],
     /// Resolves any other name.
     pub resolve: fn(&str) -> io::Result<Vec<IpAddr>>,
+    /// The rules are on a host with a single interface, the link's.
+    pub is_end: bool,
+    /// The name of dynamic rules, if there is only one in the script.
+    pub states: Option<&'a str>,
 }
 
 impl Default for Context<'_> {
     /// No interfaces, no hosts; names use the system's resolver.
     fn default() -> Self {
-        Self { interfaces: &[], outside: &[], hosts: &[], resolve }
+        Self { interfaces: &[], outside: &[], hosts: &[], resolve, is_end: false, states: None }
     }
 }
 

@@ -1,17 +1,25 @@
 //! Commands: the meaning of one line.
 
+mod settings;
+
+pub use settings::setting_lines;
+use settings::{switch, sysctl};
+
 use std::ops::{Range, RangeInclusive};
 
+use narrows_core::Duration;
 use narrows_core::rules::Rule;
 
 use super::address::Context;
 use super::config::{self, Config, Object};
-use super::lexer::{self, Line, Word, Words};
+use super::lexer::{Line, Word, Words};
 use super::numbers;
 use super::reader::{LAST, set_number, unknown};
 use super::rule;
 use super::sets::{self, SetCommand};
 use super::table::{self, TableCommand};
+use super::verbs::{VERBS, is_program};
+use super::{programs, quantity, source};
 use crate::problem::{Found, Problem, Problems};
 
 /// A command.
@@ -48,6 +56,8 @@ pub enum Command {
     OnePass(bool),
     /// `sysctl NAME`: prints the settings with this name, or below it.
     Settings(Vec<&'static str>),
+    /// `sleep`: what follows happens later.
+    Sleep(Duration),
     /// A harmless command that has no effect in narrows.
     Nothing,
 }
@@ -107,12 +117,6 @@ pub enum Times {
     Seconds,
 }
 
-/// First words of commands.
-const VERBS: &[&str] = &[
-    "add", "delete", "list", "show", "print", "zero", "resetlog", "flush", "set", "pipe", "queue", "sched",
-    "table", "enable", "disable", "sysctl", "link", "flowset",
-];
-
 /// ipfw commands that narrows rejects, and why.
 const REFUSED: &[(&str, &str)] = &[
     ("nat", "narrows does not change addresses"),
@@ -120,34 +124,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("nat64stl", "narrows does not change addresses"),
     ("nptv6", "narrows does not change addresses"),
     ("internal", "narrows has no equivalent"),
-    ("kldload", "narrows needs no kernel modules"),
-    ("modprobe", "narrows needs no kernel modules"),
-    ("insmod", "narrows needs no kernel modules"),
 ];
-
-/// Whether the words of an indented line are a command of their own, rather than a continuation.
-pub(super) fn is_command(words: &[Word]) -> bool {
-    let is =
-        |at: usize, texts: &[&str]| words.get(at).is_some_and(|word| texts.contains(&word.text.as_str()));
-    let number =
-        |at: usize| words.get(at).is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit()));
-    match words.first().map(|word| word.text.as_str()) {
-        // `queue 20` and `pipe 5` may continue a configuration line.
-        Some("pipe" | "queue" | "sched" | "link" | "flowset") => {
-            let verbs = ["config", "delete", "list", "show", "flush"];
-            is(1, &verbs) || number(1) && is(2, &verbs)
-        }
-        Some("set") => is(1, &["enable", "disable", "move", "swap", "show"]) || number(1) && is(2, VERBS),
-        // ipfw's old syntax has a number before `add`.
-        Some(_) if number(0) => is(1, &["add", "delete"]),
-        Some(text) => VERBS.contains(&text) || is_program(text) || matches!(text, "sudo"),
-        None => false,
-    }
-}
-
-fn is_program(text: &str) -> bool {
-    matches!(text.rsplit('/').next(), Some("ipfw" | "dnctl")) && !text.ends_with('/')
-}
 
 /// Flags before a command.
 #[derive(Clone, Copy, Debug, Default)]
@@ -164,12 +141,12 @@ pub(crate) fn read_all(
     context: &Context<'_>,
 ) -> Result<Vec<(Command, String, Range<usize>)>, Problems> {
     let (mut commands, mut problems) = (Vec::new(), Problems::default());
-    for line in lexer::lines(text, is_command).into_iter().filter(|line| !line.words.is_empty()) {
+    for line in source::commands(text) {
+        let Some(line) = problems.catch(line).filter(|line| !line.words.is_empty()) else { continue };
         let read = read(&line, context, &mut Vec::new());
-        if let Some(command) = problems.catch(read.map_err(|problem| problem.at(&line.span))) {
-            let words = text.get(line.span.clone()).unwrap_or_default().split_whitespace();
-            let words: Vec<&str> = words.filter(|word| *word != "\\").collect();
-            commands.push((command, words.join(" "), line.span));
+        match problems.catch(read.map_err(|problem| source::of_line(problem, &line))) {
+            None | Some(Command::Nothing) => {}
+            Some(command) => commands.push((command, line.text(), line.span)),
         }
     }
     if problems.is_empty() { Ok(commands) } else { Err(problems) }
@@ -182,10 +159,25 @@ pub(super) fn read(
     remarks: &mut Vec<String>,
 ) -> Result<Command, Problem> {
     let mut words = Words::new(&line.words);
-    while words.take_if(&["sudo", "$", "exec"]).is_some() {}
+    while words.take_if(&["sudo", "exec"]).is_some() {
+        while words.peek().is_some_and(|word| word.text.starts_with('-')) {
+            words.take();
+        }
+    }
     let mut program = None;
     if words.peek().is_some_and(|word| is_program(&word.text)) {
         program = words.take();
+    }
+    if let Some(other) = words.peek().filter(|_| program.is_none()) {
+        let is_own = other.text == "set"
+            && !words.peek_second().is_some_and(|next| programs::is_set_of_shell(&next.text));
+        if let Some(why) = programs::ignored(&other.text).filter(|_| !is_own) {
+            remarks.push(format!("`{}` is not a command of ipfw: {why}", other.text));
+            return Ok(Command::Nothing);
+        }
+        if let Some(help) = programs::refused(&other.text) {
+            return Err(other.problem(format!("{} is not a command of ipfw", Found(&other.text))).help(help));
+        }
     }
     let flags = flags(&mut words)?;
     // ipfw's old syntax: `100 add …`.
@@ -207,6 +199,7 @@ pub(super) fn read(
         }
         "flush" if program.is_some_and(|program| program.text.ends_with("dnctl")) => Command::FlushObjects,
         "sysctl" => sysctl(&mut words, remarks)?,
+        "sleep" => Command::Sleep(quantity::seconds(words.expect("a time in seconds")?.into())?),
         "table" => Command::Table(table::read(&mut words, context, remarks)?),
         "enable" => switch(&mut words, true, remarks)?,
         "disable" => switch(&mut words, false, remarks)?,
@@ -361,105 +354,5 @@ fn object(object: Object, words: &mut Words<'_>, remarks: &mut Vec<String>) -> R
             }
         }
         other => Err(unknown(verb, other, &format!("command for a {}", object.word()), KNOWN, &[])),
-    }
-}
-
-/// `enable` and `disable`.
-fn switch(words: &mut Words<'_>, on: bool, remarks: &mut Vec<String>) -> Result<Command, Problem> {
-    let word = words.expect("what to switch")?;
-    match word.text.as_str() {
-        "one_pass" => Ok(Command::OnePass(on)),
-        "firewall" if !on => Err(word
-            .problem("`disable firewall` exists in ipfw but not in narrows")
-            .help("`set disable 0` takes the rules of set 0 out of use")),
-        "firewall" | "debug" | "verbose" | "dyn_keepalive" => {
-            remarks.push(format!("`{}` changes nothing here", word.text));
-            Ok(Command::Nothing)
-        }
-        other => {
-            Err(unknown(word, other, "setting", &["one_pass"], &[("altq", "narrows has no queues of ALTQ")]))
-        }
-    }
-}
-
-/// FreeBSD settings that are accepted without effect, each with the reason.
-const WITHOUT_EFFECT: &[(&str, &str)] = &[
-    ("net.inet.ip.fw.enable", "rules are always active: `flush` removes them"),
-    ("net.inet.ip.fw.verbose", "narrows writes no log"),
-    ("net.inet.ip.fw.verbose_limit", "narrows writes no log"),
-    ("net.inet.ip.fw.debug", "narrows writes no log"),
-    ("net.inet.ip.fw.autoinc_step", "the step is 100"),
-    ("net.inet.ip.fw.dyn_buckets", "dynamic rules are found by a tree"),
-    ("net.inet.ip.fw.dyn_keepalive", "nothing is sent to keep flows alive"),
-    ("net.inet.ip.dummynet.io_fast", "every packet goes through its pipe"),
-    ("net.inet.ip.dummynet.hash_size", "the flows of a mask are not in a table of a fixed size"),
-    ("net.inet.ip.dummynet.max_chain_len", "the flows of a mask are not in a table of a fixed size"),
-    ("net.inet.ip.dummynet.expire", "flows of a mask expire after 1 s idle"),
-    ("net.inet.ip.dummynet.expire_cycle", "flows of a mask expire after 1 s idle"),
-    ("net.inet.ip.dummynet.pipe_slot_limit", "queues may have any number of slots"),
-    ("net.inet.ip.dummynet.pipe_byte_limit", "queues may have any number of bytes"),
-    ("net.inet.ip.dummynet.red_lookup_depth", "RED's average of an idle queue is computed, not looked up"),
-    ("net.inet.ip.dummynet.red_avg_pkt_size", "RED's average of an idle queue follows the queue's own keys"),
-    ("net.inet.ip.dummynet.red_max_pkt_size", "RED's probability follows the queue's own keys"),
-    ("net.inet.ip.dummynet.debug", "narrows writes no log"),
-];
-
-const ONE_PASS: &str = "net.inet.ip.fw.one_pass";
-
-/// Every setting that is known.
-fn settings() -> impl Iterator<Item = &'static str> {
-    [ONE_PASS].into_iter().chain(WITHOUT_EFFECT.iter().map(|(name, _)| *name))
-}
-
-/// What `sysctl NAME` prints: a line for each setting. One without effect has no value; the line says why.
-pub fn setting_lines(names: &[&str], one_pass: bool) -> String {
-    let line = |name: &&str| match WITHOUT_EFFECT.iter().find(|(known, _)| known == name) {
-        Some((_, why)) => format!("{name}: no effect in narrows: {why}\n"),
-        None => format!("{name}: {}\n", u8::from(one_pass)),
-    };
-    names.iter().map(line).collect()
-}
-
-/// `sysctl [-w] name=value`, or `sysctl name`
-fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, Problem> {
-    while words.take_if(&["-w", "-q"]).is_some() {}
-    let word = words.expect("a setting, as in net.inet.ip.fw.one_pass=0")?;
-    let (name, value) = match word.text.split_once('=') {
-        Some((name, "")) => (name, words.expect("the value of the setting")?.clone()),
-        Some((name, value)) => (name, word.part(value)),
-        None => {
-            let is_below = |known: &&str| {
-                known
-                    .strip_prefix(word.text.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            };
-            let names: Vec<_> = settings().filter(is_below).collect();
-            if names.is_empty() {
-                return Err(word
-                    .problem(format!("unknown setting {}", Found(&word.text)))
-                    .did_you_mean(&word.text, settings())
-                    .help(format!("set one as in {ONE_PASS}=0, or print one as in {ONE_PASS}")));
-            }
-            return Ok(Command::Settings(names));
-        }
-    };
-    match name {
-        ONE_PASS => match value.text.as_str() {
-            "0" => Ok(Command::OnePass(false)),
-            "1" => Ok(Command::OnePass(true)),
-            _ => Err(value.expected("0 or 1")),
-        },
-        _ => {
-            if let Some((_, why)) = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name) {
-                numbers::decimal(&value, "the value of a setting", 0..=u32::MAX)?;
-                remarks.push(format!("`{name}` changes nothing here: {why}"));
-                return Ok(Command::Nothing);
-            }
-            Err(word
-                .part(name)
-                .problem(format!("unknown setting {}", Found(name)))
-                .did_you_mean(name, settings())
-                .help(format!("understood: {ONE_PASS}")))
-        }
     }
 }

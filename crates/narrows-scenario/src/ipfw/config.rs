@@ -51,13 +51,21 @@ pub struct Config {
     pub(crate) keys: Table,
 }
 
-/// Default bound of a queue.
-pub(super) const DEFAULT_BOUND: Bound = Bound::Packets(50);
-
 impl Config {
     /// An object without settings.
     pub(crate) fn new(object: Object, number: u32) -> Self {
         Self { object, number, mask: None, keys: Table::default() }
+    }
+
+    /// A pipe, and the scheduler that its line configures, if it has a `type`. They share the mask.
+    pub(crate) fn split(&self) -> (Self, Option<Self>) {
+        let mut pipe = self.clone();
+        let Some((_, kind)) = pipe.keys.take("scheduler").filter(|_| self.object == Object::Pipe) else {
+            return (self.clone(), None);
+        };
+        let mut scheduler = Self { mask: self.mask, ..Self::new(Object::Scheduler, self.number) };
+        scheduler.keys.put("scheduler", kind.value);
+        (pipe, Some(scheduler))
     }
 
     /// The scheduler of a queue.

@@ -1,9 +1,8 @@
-//! Splits scripts into the words that ipfw would receive, each with its position.
+//! Splits lines into the words that ipfw would receive, each with its position.
 //!
 //! Each line is one command. `#` starts a comment anywhere. A word that starts with `//` also starts a
-//! comment, which a rule keeps. A backslash at the end of a line continues it; so does a following indented
-//! line that is not a command of its own. White space next to a comma is ignored. Braces and parentheses
-//! are words of their own if they group several words.
+//! comment, which a rule keeps. A backslash at the end of a line continues it. White space next to a comma
+//! is ignored. Braces and parentheses are words of their own if they group several words.
 
 use std::ops::Range;
 
@@ -46,39 +45,66 @@ pub(super) struct Line {
     pub(super) span: Range<usize>,
     /// Number of its first line, from 1.
     pub(super) number: usize,
-    /// Whether it starts with white space.
-    indented: bool,
 }
 
-/// The commands of a script. `is_command` tells whether an indented line is a command of its own.
-pub(super) fn lines(text: &str, is_command: impl Fn(&[Word]) -> bool) -> Vec<Line> {
+/// The commands of a text, one on each line.
+pub(super) fn lines(text: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
-    // Whether the previous line ends with a backslash, and whether an indented line may continue it.
-    let (mut joined, mut open) = (false, false);
-    let mut start = 0;
-    for (index, raw) in text.split_inclusive('\n').enumerate() {
-        let line = physical(raw, start, index + 1);
-        start += raw.len();
-        let empty = line.words.is_empty() && line.comment.is_none();
-        let goes_on = joined || open && line.indented && !line.words.is_empty() && !is_command(&line.words);
-        joined = ends_with_backslash(raw);
-        open = (goes_on && open) || !line.words.is_empty();
+    let mut joined = false;
+    for (raw, start, number) in raw_lines(text) {
+        let line = physical(raw, start, number);
         match lines.last_mut() {
-            Some(last) if goes_on && last.comment.is_none() => last.append(line),
-            _ if !empty => lines.push(line),
-            _ => {}
+            Some(last) if joined && last.comment.is_none() => last.append(line),
+            _ if line.is_empty() => {}
+            _ => lines.push(line),
         }
+        joined = ends_with_backslash(raw);
     }
     lines
 }
 
-fn ends_with_backslash(raw: &str) -> bool {
+/// The lines of a text with their ends: where each starts, and its number.
+pub(super) fn raw_lines(text: &str) -> impl Iterator<Item = (&str, usize, usize)> {
+    let mut start = 0;
+    text.split_inclusive('\n').enumerate().map(move |(index, raw)| {
+        start += raw.len();
+        (raw, start - raw.len(), index + 1)
+    })
+}
+
+/// Whether the next line continues this one.
+pub(super) fn ends_with_backslash(raw: &str) -> bool {
     let line = raw.trim_end();
     line.ends_with('\\') && !line.contains('#')
 }
 
 impl Line {
-    fn append(&mut self, other: Self) {
+    /// Whether it has neither words nor a comment.
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.comment.is_none()
+    }
+
+    /// On one line, with the values of variables.
+    pub(super) fn text(&self) -> String {
+        let words = self.words.iter().map(|word| word.text.clone());
+        let comment = self.comment.iter().map(|comment| format!("// {comment}"));
+        words.chain(comment).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Adds a word, or the next word of its comment.
+    pub(super) fn take(&mut self, text: &str, span: Range<usize>) {
+        match (&mut self.comment, text.strip_prefix("//")) {
+            (Some(comment), _) if comment.is_empty() => comment.push_str(text),
+            (Some(comment), _) => {
+                comment.push(' ');
+                comment.push_str(text);
+            }
+            (None, Some(rest)) => self.comment = Some(rest.to_owned()),
+            (None, None) => push(&mut self.words, text, span),
+        }
+    }
+
+    pub(super) fn append(&mut self, other: Self) {
         if self.words.is_empty() {
             *self = other;
             return;
@@ -92,16 +118,11 @@ impl Line {
 }
 
 /// Splits one line of the file, which starts at offset `start` of the text.
-fn physical(raw: &str, start: usize, number: usize) -> Line {
+pub(super) fn physical(raw: &str, start: usize, number: usize) -> Line {
     let line = raw.find('#').map_or(raw, |at| &raw[..at]);
     // A line continuation is not part of a word.
     let line = line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace());
-    let mut found = Line {
-        indented: line.starts_with(char::is_whitespace),
-        span: start..start,
-        number,
-        ..Line::default()
-    };
+    let mut found = Line { span: start..start, number, ..Line::default() };
     let place = |word: &str| {
         let at = start + (word.as_ptr() as usize - raw.as_ptr() as usize);
         at..at + word.len()

@@ -19,19 +19,27 @@ pub(super) const PROTOCOLS: Names<u8> = &[
     ("tcp", 6),
     ("udp", 17),
     ("icmp", 1),
+    ("hopopt", 0),
     ("igmp", 2),
+    ("ggp", 3),
     ("ipencap", 4),
     ("ipip", 4),
     ("egp", 8),
     ("igp", 9),
     ("dccp", 33),
+    ("idrp", 45),
+    ("ipv6-route", 43),
+    ("ipv6-frag", 44),
     ("rsvp", 46),
     ("gre", 47),
     ("esp", 50),
     ("ah", 51),
+    ("mobile", 55),
     ("ipv6-icmp", 58),
     ("icmp6", 58),
     ("icmpv6", 58),
+    ("ipv6-nonxt", 59),
+    ("ipv6-opts", 60),
     ("eigrp", 88),
     ("ospf", 89),
     ("ospfigp", 89),
@@ -41,9 +49,12 @@ pub(super) const PROTOCOLS: Names<u8> = &[
     ("ipcomp", 108),
     ("vrrp", 112),
     ("carp", 112),
+    ("pgm", 113),
     ("l2tp", 115),
     ("sctp", 132),
+    ("mobility-header", 135),
     ("udplite", 136),
+    ("pfsync", 240),
 ];
 
 /// Well-known ports of services.
@@ -212,6 +223,8 @@ pub(super) const OPTIONS: &[&str] = &[
     "icmp6types",
     "icmp6type",
     "flow-id",
+    "verrevpath",
+    "antispoof",
     "tagged",
     "lookup",
     "keep-state",
@@ -228,6 +241,11 @@ pub(super) const ACTIONS: &[&str] = &[
     "permit",
     "deny",
     "drop",
+    "reset",
+    "reset6",
+    "reject",
+    "unreach",
+    "unreach6",
     "count",
     "skipto",
     "call",
@@ -239,7 +257,6 @@ pub(super) const ACTIONS: &[&str] = &[
 const NO_SOCKETS: &str = "narrows sees packets on the wire, without socket, user or jail";
 const NO_ROUTES: &str = "narrows has no routing table at its rules";
 const NO_DIVERT: &str = "narrows does not pass packets to other programs";
-const NO_REPLY: &str = "narrows does not answer packets; `deny` drops them silently";
 const NO_REWRITE: &str = "narrows does not change addresses or routes of packets";
 const NOT_READ: &str = "narrows does not read that part of the header";
 const NO_DEFER: &str = "narrows makes dynamic rules with `keep-state` and `limit` only";
@@ -251,9 +268,7 @@ pub(super) const REFUSED_OPTIONS: Names<&str> = &[
     ("jail", NO_SOCKETS),
     ("sockarg", NO_SOCKETS),
     ("fib", NO_ROUTES),
-    ("verrevpath", NO_ROUTES),
     ("versrcreach", NO_ROUTES),
-    ("antispoof", NO_ROUTES),
     ("diverted", NO_DIVERT),
     ("diverted-loopback", NO_DIVERT),
     ("diverted-output", NO_DIVERT),
@@ -273,7 +288,7 @@ pub(super) const REFUSED_OPTIONS: Names<&str> = &[
     ("defer-immediate-action", NO_DEFER),
     ("defer-action", NO_DEFER),
     ("flow", "narrows has tables of addresses and numbers, not of flows"),
-    ("mark", "narrows has tags, but no marks"),
+    ("mark", "narrows has tags, but no marks: use `tag` and `tagged`"),
     ("src-mac", "write `MAC any ADDRESS`"),
     ("dst-mac", "write `MAC ADDRESS any`"),
 ];
@@ -294,14 +309,37 @@ pub(super) const REFUSED_ACTIONS: Names<&str> = &[
     ("tcp-setmss", NO_REWRITE),
     ("setfib", NO_ROUTES),
     ("reass", "narrows does not reassemble fragments"),
-    ("reject", NO_REPLY),
-    ("reset", NO_REPLY),
-    ("reset6", NO_REPLY),
-    ("unreach", NO_REPLY),
-    ("unreach6", NO_REPLY),
-    ("abort", NO_REPLY),
-    ("abort6", NO_REPLY),
-    ("setmark", "narrows has tags, but no marks"),
+    ("setmark", "narrows has tags, but no marks: use `tag` and `tagged`"),
+];
+
+/// Actions that drop a packet and answer it in ipfw, each with the answer and the codes of `unreach`.
+pub(super) const ANSWERS: Names<(&str, &[&str])> = &[
+    ("reset", ("a TCP reset", &[])),
+    ("reset6", ("a TCP reset", &[])),
+    ("abort", ("an SCTP abort", &[])),
+    ("abort6", ("an SCTP abort", &[])),
+    ("reject", ("an ICMP message", &[])),
+    ("unreach", ("an ICMP message", UNREACHABLE)),
+    ("unreach6", ("an ICMPv6 message", &["no-route", "admin-prohib", "address", "port"])),
+];
+
+const UNREACHABLE: &[&str] = &[
+    "net",
+    "host",
+    "protocol",
+    "port",
+    "needfrag",
+    "srcfail",
+    "net-unknown",
+    "host-unknown",
+    "isolated",
+    "net-prohib",
+    "host-prohib",
+    "tosnet",
+    "toshost",
+    "filter-prohib",
+    "host-precedence",
+    "precedence-cutoff",
 ];
 
 /// The flow fields that a limit may count by, as written.

@@ -1,8 +1,8 @@
 //! The options of a rule: conditions in addition to the body.
 
-use narrows_core::rules::{Addresses, By, Keep, Test, Tos};
+use narrows_core::rules::{Addresses, By, Keep, Literal, Test, Tos};
 
-use super::address::{self, Family, Said};
+use super::address::{self, Context, Family, Said};
 use super::lexer::Word;
 use super::names::{self, OPTIONS, REFUSED_OPTIONS};
 use super::numbers::{self, ETHER_TYPES, HOP_LIMITS, LENGTHS, PORTS, TAGS};
@@ -16,6 +16,7 @@ pub(super) enum Made {
     Nothing,
     One(Test),
     Both(Test, Test),
+    Either(Literal, Literal),
     Keep(Keep),
 }
 
@@ -37,7 +38,9 @@ impl Reader<'_> {
     /// Parses the arguments of an option.
     pub(super) fn option(&mut self, word: &Word) -> Result<Made, Problem> {
         Ok(Made::One(match word.text.as_str() {
+            "in" if self.directions.covers_in() => return Ok(Made::Nothing),
             "in" => Test::In,
+            "out" if self.directions.covers_out() => return Ok(Made::Nothing),
             "out" => Test::Out,
             "layer2" | "bridged" => Test::Layer2,
             "setup" => Test::Setup,
@@ -126,11 +129,16 @@ impl Reader<'_> {
                 Test::FlowLabel(labels.text.split(',').map(label).collect::<Result<_, _>>()?)
             }
             "lookup" => {
-                let field = field(self.words.expect("the field that is looked up")?)?;
+                let (field, version, mask) = field(self.words.expect("the field that is looked up")?)?;
                 let table = address::table(self.words.expect("the number or the name of a table")?, ',')?;
-                Test::Lookup { field, table }
+                let lookup = Test::Lookup { field, mask, table };
+                match version {
+                    Some(version) => return Ok(Made::Both(Test::IpVersion(version), lookup)),
+                    None => lookup,
+                }
             }
             "recv" | "xmit" | "via" => return self.interface(word),
+            "verrevpath" | "antispoof" => return self.reverse_path(word),
             "keep-state" => {
                 self.state_name()?;
                 return Ok(Made::Keep(Keep::State));
@@ -172,53 +180,26 @@ impl Reader<'_> {
         })
     }
 
-    /// The meaning of an interface for the rules of a link: sent packets leave by it, received packets
-    /// arrive by it.
-    fn interface(&mut self, word: &Word) -> Result<Made, Problem> {
-        let name = self.words.expect("the name of an interface")?;
-        let pattern = name.text.as_str();
-        if pattern == "any" {
-            return Ok(Made::One(Test::Any));
+    /// A host with a single interface reaches every source through it but its own addresses.
+    fn reverse_path(&mut self, word: &Word) -> Result<Made, Problem> {
+        if !self.context.is_end {
+            return Err(word
+                .problem(format!("{} needs the routes of the host that the rules are on", Found(&word.text)))
+                .help("here, write what it stands for: { out or not src-ip me }"));
         }
-        if pattern.parse::<std::net::IpAddr>().is_ok() {
-            return Err(name
-                .problem(format!("{} names an interface by its address", Found(pattern)))
-                .help("narrows does not support this: write the interface's name, `any`, or a pattern such as `em*`"));
-        }
-        if pattern.starts_with("table(") {
-            return Err(name
-                .problem("a table of interfaces exists in ipfw but not in narrows")
-                .help("write the interface's name, `any`, or a pattern such as `em*`"));
-        }
-        let known = self.context.interfaces;
-        if known.iter().any(|known| fits(pattern, known)) {
-            return Ok(Made::One(match word.text.as_str() {
-                "recv" => Test::In,
-                "xmit" => Test::Out,
-                _ => Test::Any,
-            }));
-        }
-        // What the other end sends arrives here.
-        if self.context.outside.iter().any(|known| fits(pattern, known)) {
-            return Ok(Made::One(match word.text.as_str() {
-                "recv" => Test::Out,
-                "xmit" => Test::In,
-                _ => Test::Any,
-            }));
-        }
-        if pattern != "none" {
-            let names =
-                if known.is_empty() { "none is known".into() } else { format!("known: {}", one_of(known)) };
-            self.remarks.push(format!("no interface {} ({names}): it matches no packet", Found(pattern)));
-        }
-        Ok(Made::One(Test::Never))
+        self.remarks.push(format!(
+            "`{}`: with a single interface, an arriving packet fails it only if its source is an own address",
+            word.text
+        ));
+        let own = Literal { not: true, test: Test::Source(Addresses::Me) };
+        Ok(Made::Either(Literal { not: false, test: Test::Out }, own))
     }
 
     fn state_name(&mut self) -> Result<(), Problem> {
         match self.words.peek().filter(|word| word.text.starts_with(':')) {
             Some(name) => {
                 self.words.take();
-                state_name(name)
+                state_name(name, self.context)
             }
             None => Ok(()),
         }
@@ -257,9 +238,10 @@ impl Reader<'_> {
 }
 
 /// Checks the name of a set of dynamic rules. There is only one set.
-pub(super) fn state_name(word: &Word) -> Result<(), Problem> {
+pub(super) fn state_name(word: &Word, context: &Context<'_>) -> Result<(), Problem> {
     match word.text.as_str() {
         ":default" | ":any" => Ok(()),
+        name if context.states == Some(name) => Ok(()),
         other => Err(word
             .problem(format!("{} names dynamic rules, which narrows does not support", Found(other)))
             .help("remove the name: all dynamic rules are checked")),

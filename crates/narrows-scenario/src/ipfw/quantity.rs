@@ -8,6 +8,9 @@ use crate::problem::{Found, Problem};
 use crate::units::decimal::{Decimal, Misfit};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
 
+/// Default bound of a queue.
+pub(super) const DEFAULT_BOUND: Bound = Bound::Packets(50);
+
 /// Maximum size of a burst (as in the reference) and of a queue, in bytes.
 const MOST_BYTES: u128 = (1 << 48) - 1;
 
@@ -100,6 +103,54 @@ pub(super) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     Ok(Read { value, taken_as: (unit.is_empty() && nanos > 0).then(|| format!("in milliseconds: {value}")) })
 }
 
+/// The time of `sleep`, in seconds unless it has another unit.
+pub(super) fn seconds(word: Word<'_>) -> Result<Duration, Problem> {
+    const EXPECTED: &str = "a time such as 5, 0.5 or 2m";
+    let (number, unit) = split(word, EXPECTED)?;
+    let scale = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        _ => return Err(word.expected(EXPECTED)),
+    };
+    let nanos =
+        whole(word, number, scale * 1_000_000_000, "nanoseconds", LONGEST_NANOS.into(), "a hundred years")?;
+    Ok(Duration::from_nanos(nanos as u64)) // at most LONGEST_NANOS
+}
+
+/// The delay of a pipe. ipfw reads the whole number at its start, in milliseconds.
+pub(super) fn delay(word: Word<'_>) -> Result<Read<Duration>, Problem> {
+    let read = time(word)?;
+    let digits = word.text.len() - word.text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if matches!(&word.text[digits..], "" | "ms") {
+        return Ok(read);
+    }
+    let (value, whole) = (read.value, &word.text[..digits]);
+    let whole = if whole.is_empty() { "0" } else { whole };
+    Ok(Read { value, taken_as: Some(format!("{value}; ipfw itself takes only the number, {whole}ms")) })
+}
+
+/// A time that ipfw raises to its shortest, which is shorter than narrows'.
+pub(super) fn positive_time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
+    let read = time(word)?;
+    Ok(match read.value {
+        Duration::ZERO => Read {
+            value: Duration::from_micros(1),
+            taken_as: Some("the shortest: 1us (in ipfw, 1ns)".into()),
+        },
+        _ => read,
+    })
+}
+
+/// CoDel's interval, which narrows has from a millisecond on.
+pub(super) fn interval(word: Word<'_>) -> Result<Read<Duration>, Problem> {
+    let read = time(word)?;
+    match read.value < Duration::from_millis(1) {
+        true => Err(word.expected("an interval of 1ms or more").help("ipfw's default is 100ms")),
+        false => Ok(read),
+    }
+}
+
 /// Prefixes are powers of 1024.
 fn binary(unit: &str) -> Option<(u128, &str)> {
     let scale = match unit.chars().next()? {
@@ -136,7 +187,7 @@ pub(super) fn bound(word: Word<'_>) -> Result<Read<Bound>, Problem> {
     if matches!(unit, "" | "slots" | "sl.") {
         let slots = whole(word, number, 1, "slots", MOST_PACKETS.into(), "1000000000 slots")?;
         return match slots {
-            0 => Err(word.expected("one slot or more")),
+            0 => Ok(Read { value: DEFAULT_BOUND, taken_as: Some("the default: 50 packets".into()) }),
             slots => Ok(Read {
                 value: Bound::Packets(slots as u64), // at most MOST_PACKETS
                 taken_as: unit.is_empty().then(|| format!("a number of slots: {slots} packets")),
@@ -147,14 +198,18 @@ pub(super) fn bound(word: Word<'_>) -> Result<Read<Bound>, Problem> {
     if !(is_bytes(rest) || rest.is_empty() && scale > 1) {
         return Err(word.problem(format!("{} is not a unit of a queue", Found(unit))).help(EXPECTED));
     }
-    let bytes = whole(word, number, scale, "bytes", 1_000_000_000_000, "1000GB")?;
-    match bytes {
-        0 => Err(word.expected("one byte or more")),
-        bytes => Ok(Read {
-            value: Bound::Bytes(Bytes::new(bytes as u64)), // at most 10¹²
-            taken_as: (scale > 1).then(|| format!("{bytes} bytes")),
-        }),
+    if scale > 1 << 10 {
+        return Err(word
+            .problem(format!("ipfw takes {} as a number of slots", Found(word.text)))
+            .help("the only prefix of a queue is K, in steps of 1024: write 1024Kbytes for 1 MiB"));
     }
+    let bytes = whole(word, number, scale, "bytes", 1_000_000_000_000, "1000GB")?;
+    let (bytes, taken_as) = match bytes {
+        0 => (16_384, Some("the default: 16384 bytes".into())),
+        1..1_500 => (1_500, Some("the least: 1500 bytes".into())),
+        bytes => (bytes, (scale > 1).then(|| format!("{bytes} bytes"))),
+    };
+    Ok(Read { value: Bound::Bytes(Bytes::new(bytes as u64)), taken_as }) // at most 10¹²
 }
 
 /// A number, where `K` multiplies by 1024.

@@ -1,8 +1,11 @@
 //! The parser of rules, and functions that it shares with other commands.
 
+use std::net::IpAddr;
+
 use narrows_core::rules::{Field, Test};
 
 use super::address::Context;
+use super::directions::Directions;
 use super::lexer::{Word, Words};
 use super::names::{self, REFUSED_OPTIONS};
 use super::numbers;
@@ -16,6 +19,7 @@ pub(super) struct Reader<'a> {
     pub(super) words: Words<'a>,
     pub(super) context: &'a Context<'a>,
     pub(super) remarks: &'a mut Vec<String>,
+    pub(super) directions: Directions,
 }
 
 /// The number of a set.
@@ -37,7 +41,8 @@ pub(super) fn unknown(
     let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     let problem = word.expected(&format!("{article} {kind}"));
     if name.starts_with('$') || name.contains("${") {
-        return problem.help("shell variables are not expanded: write their values");
+        return problem
+            .help("variables are expanded in lines of a shell only, which start with a program: ipfw …");
     }
     match nearest(name, known.iter().copied()) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
@@ -55,19 +60,48 @@ pub(super) fn protocol_test(word: &Word) -> Result<Option<Test>, Problem> {
     })
 }
 
-/// The field of a lookup.
-pub(super) fn field(word: &Word) -> Result<Field, Problem> {
-    const FIELDS: &[(&str, Field)] = &[
-        ("src-ip", Field::Source),
-        ("dst-ip", Field::Destination),
-        ("src-port", Field::SourcePort),
-        ("dst-port", Field::DestinationPort),
-        ("dscp", Field::Dscp),
-        ("src-ip6", Field::Source),
-        ("dst-ip6", Field::Destination),
+/// The field of a lookup, the version of IP that it is for, and its bits.
+pub(super) fn field(word: &Word) -> Result<(Field, Option<u8>, u128), Problem> {
+    const FIELDS: &[(&str, (Field, Option<u8>))] = &[
+        ("src-ip", (Field::Source, None)),
+        ("dst-ip", (Field::Destination, None)),
+        ("src-port", (Field::SourcePort, None)),
+        ("dst-port", (Field::DestinationPort, None)),
+        ("dscp", (Field::Dscp, None)),
+        ("src-ip4", (Field::Source, Some(4))),
+        ("dst-ip4", (Field::Destination, Some(4))),
+        ("src-ip6", (Field::Source, Some(6))),
+        ("dst-ip6", (Field::Destination, Some(6))),
     ];
-    names::number(FIELDS, &word.text).ok_or_else(|| {
-        let known: Vec<&str> = FIELDS.iter().take(5).map(|(name, _)| *name).collect();
-        unknown(word, &word.text, "field", &known, REFUSED_OPTIONS)
-    })
+    let (name, mask) = match word.text.split_once(':') {
+        Some((name, mask)) => (word.part(name), lookup_bits(&word.part(mask))?),
+        None => (word.clone(), u128::MAX),
+    };
+    let Some((field, version)) = names::number(FIELDS, &name.text) else {
+        let known: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
+        return Err(unknown(&name, &name.text, "field", &known, REFUSED_OPTIONS));
+    };
+    let is_v6 = mask >> 32 != u128::MAX >> 32;
+    if is_v6
+        && (version == Some(4) || matches!(field, Field::SourcePort | Field::DestinationPort | Field::Dscp))
+    {
+        return Err(word
+            .problem(format!("a mask of IPv6 for {}", Found(&name.text)))
+            .help("as in src-ip4:0.0.0.3"));
+    }
+    if version == Some(6) && !is_v6 && mask != u128::MAX {
+        return Err(word
+            .problem(format!("a mask of IPv4 for {}", Found(&name.text)))
+            .help("as in src-ip6:ffff:ffff:ffff:ffff::"));
+    }
+    Ok((field, version, mask))
+}
+
+/// The bits of a lookup: an address, or a number of 32 bits.
+fn lookup_bits(word: &Word) -> Result<u128, Problem> {
+    match word.text.parse::<IpAddr>() {
+        Ok(IpAddr::V4(mask)) => Ok(u128::MAX << 32 | u128::from(mask.to_bits())),
+        Ok(IpAddr::V6(mask)) => Ok(mask.to_bits()),
+        Err(_) => numbers::integer(word, "a mask", u32::MAX).map(|mask| u128::MAX << 32 | u128::from(mask)),
+    }
 }

@@ -4,8 +4,9 @@ use narrows_core::Probability;
 use narrows_core::rules::{Action, Argument, Literal, Rule, Tag, Term, Test};
 
 use super::address::{Context, Family};
+use super::directions::Directions;
 use super::lexer::{Line, Word, Words};
-use super::names::{ACTIONS, OPTIONS, REFUSED_ACTIONS};
+use super::names::{self, ACTIONS, ANSWERS, OPTIONS, REFUSED_ACTIONS};
 use super::numbers;
 use super::options::{self, Made};
 use super::reader::{LAST, Reader, protocol_test, set_number, unknown};
@@ -18,7 +19,8 @@ pub(super) fn read(
     context: &Context<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<Rule, Problem> {
-    let mut reader = Reader { words, context, remarks };
+    let directions = Directions::of(words.rest());
+    let mut reader = Reader { words, context, remarks, directions };
     let rule = reader.rule(comment)?;
     reader.words.end()?;
     Ok(rule)
@@ -74,7 +76,7 @@ impl Reader<'_> {
         self.parameters(&mut rule)?;
         if rule.action == Action::CheckState {
             if let Some(name) = self.words.peek().filter(|word| word.text.starts_with(':')) {
-                options::state_name(name)?;
+                options::state_name(name, self.context)?;
                 self.words.take();
             }
             return match self.words.peek() {
@@ -107,8 +109,33 @@ impl Reader<'_> {
                     _ => Argument::Number(numbers::code_point(point)?.into()),
                 })
             }
-            other => return Err(unknown(word, other, "action", ACTIONS, REFUSED_ACTIONS)),
+            other => match names::number(ANSWERS, other) {
+                Some((answer, codes)) => self.answer(answer, codes)?,
+                None => return Err(unknown(word, other, "action", ACTIONS, REFUSED_ACTIONS)),
+            },
         })
+    }
+
+    /// An action that also answers the packet in ipfw. `codes` are the names of its argument, if it has one.
+    fn answer(&mut self, answer: &str, codes: &[&str]) -> Result<Action, Problem> {
+        if !codes.is_empty() {
+            let code = self.words.expect("a code")?;
+            if !codes.contains(&code.text.as_str()) {
+                let known = crate::problem::one_of(codes);
+                numbers::integer(code, "a code", u8::MAX).map_err(|_| {
+                    code.expected("a code from 0 to 255, or its name").help(format!("names: {known}"))
+                })?;
+            }
+            if code.text == "needfrag" {
+                let mtu = |word: &&Word| word.text.starts_with(|c: char| c.is_ascii_digit());
+                if let Some(mtu) = self.words.peek().filter(mtu) {
+                    self.words.take();
+                    numbers::decimal(mtu, "an MTU", 0..=65_535)?;
+                }
+            }
+        }
+        self.remarks.push(format!("a drop without an answer: ipfw also sends {answer} to the sender"));
+        Ok(Action::Deny)
     }
 
     fn argument(&mut self, what: &str) -> Result<Argument, Problem> {
@@ -130,6 +157,9 @@ impl Reader<'_> {
                     if self.words.take_if(&["logamount"]).is_some() {
                         let number = self.words.expect("a number of packets")?;
                         numbers::decimal(number, "a number of packets", 0..=u32::MAX)?;
+                    }
+                    if self.words.take_if(&["logdst"]).is_some() {
+                        self.words.expect("where to log")?;
                     }
                     self.remarks.push("`log` writes no log; matches are counted as usual".into());
                 }
@@ -295,6 +325,17 @@ impl Reader<'_> {
                     literals.push(Literal { not, test: Test::Any })
                 }
                 (Made::One(test), ..) => literals.push(Literal { not, test }),
+                (Made::Either(a, b), None, false) => return Ok(vec![Term(vec![a, b])]),
+                (Made::Either(a, b), Some(_), false) => literals.extend([a, b]),
+                (Made::Either(a, b), None, true) => {
+                    let negated = |literal: Literal| Term(vec![Literal { not: !literal.not, ..literal }]);
+                    return Ok(vec![negated(a), negated(b)]);
+                }
+                (Made::Either(..), Some(_), true) => {
+                    return Err(bare
+                        .problem(format!("`not {}` in an or-block", bare.text))
+                        .help("write a rule for each"));
+                }
                 // Not both: one of the two does not match.
                 (Made::Both(a, b), _, true) => {
                     literals.extend([Literal { not, test: a }, Literal { not, test: b }]);

@@ -1,6 +1,10 @@
 //! Executes a script: its commands in order, and the resulting state.
 
-use std::collections::BTreeMap;
+mod later;
+
+use later::Later;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use narrows_core::rules::{Action, Argument, Rule};
@@ -8,10 +12,11 @@ use narrows_core::rules::{Action, Argument, Rule};
 use super::address::Context;
 use super::command::{self, Command, Rules};
 use super::config::{Config, Object};
-use super::lexer::{self, Line};
+use super::lexer::Line;
 use super::reader::LAST;
 use super::rule::backwards;
 use super::sets::SetCommand;
+use super::source;
 use super::table::{Network, TableCommand};
 use super::words;
 use crate::problem::{Problem, Problems, ScenarioError};
@@ -31,6 +36,8 @@ pub struct Script {
     pub objects: BTreeMap<(Object, u32), Config>,
     /// The lines with their explanations.
     pub lines: Vec<ExplainedLine>,
+    /// What `sleep` moves to the timeline.
+    pub(super) later: Later,
 }
 
 /// A line with its explanation.
@@ -64,6 +71,7 @@ impl Default for Script {
             one_pass: true,
             objects: BTreeMap::new(),
             lines: Vec::new(),
+            later: Later::default(),
         }
     }
 }
@@ -79,15 +87,23 @@ impl Script {
         let mut script = Self::default();
         let mut problems = Problems::default();
         let mut places = Places::default();
-        for line in lexer::lines(text, command::is_command) {
-            if line.words.is_empty() {
-                continue;
-            }
-            let read = script.line(&line, text, context, &mut places);
-            problems.catch(read.map_err(|problem| problem.at(&line.span)));
+        let commands = source::commands(text);
+        let context = Context { states: only_name_of_states(&commands).or(context.states), ..*context };
+        for line in &commands {
+            let line = match line {
+                Ok(line) if line.words.is_empty() => continue,
+                Ok(line) => line,
+                Err(problem) => {
+                    problems.catch::<()>(Err(problem.clone()));
+                    continue;
+                }
+            };
+            let read = script.line(line, text, &context, &mut places);
+            problems.catch(read.map_err(|problem| source::of_line(problem, line)));
         }
         if problems.is_empty() {
             problems.extend(script.missing(&places));
+            script.tell_of_unused_schedulers(&places);
         }
         if problems.is_empty() { Ok(script) } else { Err(problems.into_error(file, text)) }
     }
@@ -101,17 +117,13 @@ impl Script {
     ) -> Result<(), Problem> {
         let mut remarks = Vec::new();
         let command = command::read(line, context, &mut remarks)?;
-        places.note(line, &command);
+        places.note(line, &command, self.lines.len());
         let command = self.apply_noting(command, &mut remarks).map_err(|problem| problem.at(&line.span))?;
-        let words: Vec<&str> = text
-            .get(line.span.clone())
-            .unwrap_or_default()
-            .split_whitespace()
-            .filter(|word| *word != "\\")
-            .collect();
+        let written = text.get(line.span.clone()).unwrap_or_default();
+        let words: Vec<&str> = written.split_whitespace().filter(|word| *word != "\\").collect();
         self.lines.push(ExplainedLine {
             number: line.number,
-            text: words.join(" "),
+            text: if written.contains('$') { line.text() } else { words.join(" ") },
             meaning: words::command(&command),
             remarks,
         });
@@ -130,6 +142,10 @@ impl Script {
 
     /// Same; returns the command, with the number that its rule got.
     fn apply_noting(&mut self, mut command: Command, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+        if self.later.has_begun() && !command.prints() {
+            self.later(&command, remarks)?;
+            return Ok(command);
+        }
         match &mut command {
             Command::Add(rule) => self.add(rule, remarks)?,
             Command::Delete(rules) => self.delete(rules, remarks),
@@ -162,6 +178,7 @@ impl Script {
             Command::List(_) | Command::ListObjects(..) | Command::Settings(_) => {
                 remarks.push("a script prints nothing".into());
             }
+            Command::Sleep(time) => self.sleep(*time, remarks),
             Command::Nothing => {}
         }
         Ok(command)
@@ -217,7 +234,17 @@ impl Script {
 
     /// As in ipfw, configuring an object again resets what the line does not mention. A queue keeps its
     /// pipe, weight, priority and longest packet, and a scheduler its type.
-    fn configure(&mut self, config: &mut Config, remarks: &mut Vec<String>) {
+    pub(super) fn configure(&mut self, config: &mut Config, remarks: &mut Vec<String>) {
+        let (mut own, scheduler) = config.split();
+        self.configure_one(&mut own, remarks);
+        if let Some(scheduler) = scheduler {
+            self.objects.insert((scheduler.object, scheduler.number), scheduler);
+        } else {
+            *config = own;
+        }
+    }
+
+    fn configure_one(&mut self, config: &mut Config, remarks: &mut Vec<String>) {
         let key = (config.object, config.number);
         if let Some(before) = self.objects.get(&key) {
             for key in ["weight", "longest", "priority", "pipe", "scheduler"] {
@@ -274,6 +301,19 @@ impl Script {
     /// Whether a pipe or scheduler with this number has a link.
     fn has_link(&self, number: u32) -> bool {
         [Object::Pipe, Object::Scheduler].iter().any(|object| self.objects.contains_key(&(*object, number)))
+    }
+
+    /// Adds a remark to each line with a scheduler that no queue uses.
+    fn tell_of_unused_schedulers(&mut self, places: &Places) {
+        let used: BTreeSet<u32> = self.objects.values().filter_map(Config::parent).collect();
+        for (&number, &line) in places.typed.iter().filter(|(number, _)| !used.contains(number)) {
+            let is_there = self.objects.contains_key(&(Object::Scheduler, number));
+            if let Some(line) = self.lines.get_mut(line).filter(|_| is_there) {
+                line.remarks.push(format!(
+                    "no queue uses this scheduler: packets that rules send to pipe {number} wait first in, first out, as in ipfw. To use it: queue {number} config pipe {number}, and rules of queue {number}"
+                ));
+            }
+        }
     }
 
     /// Problems with rules and queues that name missing objects.
@@ -340,6 +380,24 @@ impl Script {
     }
 }
 
+/// The name of the dynamic rules, if all rules that create or check some use the same.
+fn only_name_of_states(commands: &[Result<Line, Problem>]) -> Option<&str> {
+    let words = commands.iter().flatten().flat_map(|line| {
+        let next = line.words.iter().skip(1).map(Some).chain([None]);
+        line.words.iter().zip(next)
+    });
+    let is_name = |text: &str| text.starts_with(':');
+    let mut names = words.filter_map(|(word, next)| match word.text.as_str() {
+        "check-state" | "keep-state" => Some(next.map_or("", |next| next.text.as_str())),
+        // The name follows the number.
+        "limit" => Some(""),
+        name if is_name(name) => Some(name),
+        _ => None,
+    });
+    let first = names.next().filter(|name| is_name(name))?;
+    names.all(|name| name == first).then_some(first)
+}
+
 /// The places at which objects are named.
 #[derive(Default)]
 struct Places {
@@ -349,10 +407,17 @@ struct Places {
     queues: BTreeMap<u32, Range<usize>>,
     /// Lines that configure schedulers.
     schedulers: BTreeMap<u32, Range<usize>>,
+    /// Positions of the last lines that give a scheduler its type.
+    typed: BTreeMap<u32, usize>,
 }
 
 impl Places {
-    fn note(&mut self, line: &Line, command: &Command) {
+    fn note(&mut self, line: &Line, command: &Command, at: usize) {
+        if let Command::Configure(config) = command
+            && config.says("scheduler")
+        {
+            self.typed.insert(config.number, at);
+        }
         match command {
             Command::Add(rule) => {
                 let (object, number) = match rule.action {

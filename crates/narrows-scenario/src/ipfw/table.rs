@@ -73,10 +73,14 @@ pub(super) fn read(
     let one = |table: Option<String>| {
         table.ok_or_else(|| verb.problem(format!("`{}` is for one table, not for all", verb.text)))
     };
+    let verb = match verb.text.as_str() {
+        // Each command takes effect as a whole.
+        "atomic" => words.expect("`add`")?,
+        _ => verb,
+    };
     Ok(match verb.text.as_str() {
         "add" => {
             let table = one(table)?;
-            words.take_if(&["atomic"]);
             let mut entries = vec![entry(words, context, remarks)?];
             while words.peek().is_some() {
                 entries.push(entry(words, context, remarks)?);
@@ -94,7 +98,11 @@ pub(super) fn read(
         "flush" => TableCommand::Flush(table),
         "list" | "show" => TableCommand::List(table),
         "info" | "detail" => TableCommand::Info(table),
-        "destroy" => TableCommand::Destroy(one(table)?),
+        "destroy" => match table {
+            Some(table) => TableCommand::Destroy(table),
+            // A table that does not exist is an empty one.
+            None => TableCommand::Flush(None),
+        },
         "create" => {
             let table = one(table)?;
             create(words)?;
@@ -108,7 +116,6 @@ pub(super) fn read(
                 ("lock", "tables of narrows have no locks"),
                 ("unlock", "tables of narrows have no locks"),
                 ("test", "list the table"),
-                ("atomic", "write `add`"),
             ];
             return Err(unknown(verb, other, "command for a table", KNOWN, REFUSED));
         }

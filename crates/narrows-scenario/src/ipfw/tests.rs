@@ -18,7 +18,7 @@ fn names(name: &str) -> io::Result<Vec<IpAddr>> {
 }
 
 fn context() -> Context<'static> {
-    Context { interfaces: &["em0", "em1"], outside: &[], hosts: &[], resolve: names }
+    Context { interfaces: &["em0", "em1"], outside: &[], hosts: &[], resolve: names, ..Context::default() }
 }
 
 #[test]

@@ -241,14 +241,24 @@ fn option(test: &Test) -> String {
         Test::IcmpType(set) => format!("icmptypes {}", types(set)),
         Test::Icmp6Type(set) => format!("icmp6types {}", types(set)),
         Test::Tagged(tags) => format!("tagged {}", ranges(tags)),
-        Test::Lookup { field, table } => {
+        Test::Lookup { field, mask, table } => {
             let value = table.value.map_or(String::new(), |value| format!(",{value}"));
-            format!("lookup {} {}{value}", field_name(*field), table.table)
+            format!("lookup {}{} {}{value}", field_name(*field), lookup_mask(*mask), table.table)
         }
         Test::FlowLabel(labels) => {
             let labels: Vec<String> = labels.iter().map(u32::to_string).collect();
             format!("flow-id {}", labels.join(","))
         }
+    }
+}
+
+/// The mask of a lookup, as `:255.255.0.0`; empty without one.
+pub(super) fn lookup_mask(mask: u128) -> String {
+    match mask {
+        u128::MAX => String::new(),
+        // Of an IPv4 address or a number.
+        mask if mask >> 32 == u128::MAX >> 32 => format!(":{}", Ipv4Addr::from_bits(mask as u32)), // the lower half
+        mask => format!(":{}", Ipv6Addr::from_bits(mask)),
     }
 }
 

@@ -6,9 +6,8 @@ use narrows_core::classify::FlowMask;
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Rate};
 
-use super::config::{
-    AQMS, Config, DEFAULT_BOUND, Object, SCHEDULERS, SchedulerType, of_type, or_usual, threshold,
-};
+use super::config::{AQMS, Config, Object, SCHEDULERS, SchedulerType, of_type, or_usual, threshold};
+use super::quantity::DEFAULT_BOUND;
 use super::script::Script;
 use super::{mask, text};
 use crate::dialect::{is_zero, text_of};
@@ -62,21 +61,17 @@ impl Script {
             file += &section(&format!("links.{link}.pipes.{number}"), keys, is_left_out);
         }
         for config in self.objects.values().filter(|config| config.object == Object::Queue) {
-            let kind = config.parent().and_then(|parent| self.objects.get(&(Object::Scheduler, parent)));
-            let kind = kind.and_then(Config::scheduler).map_or(&SCHEDULERS[1], |(kind, _)| kind);
-            let mut keys = queue_keys(config);
-            keys.retain(|(key, _)| is_used(key, kind));
+            let keys = self.queue_keys(config);
             file += &section(&format!("links.{link}.queues.{}", config.number), keys, false);
         }
-        file
+        file + &self.timeline(link)
     }
 
-    /// The scheduler of a pipe, if the pipe has queues or a line configures one.
+    /// The scheduler of a pipe.
     fn scheduler_of(&self, number: u32, has_queues: bool) -> Option<(&'static SchedulerType, Value)> {
         let said = self.objects.get(&(Object::Scheduler, number));
-        let needed = said.is_some() || has_queues;
         let kind = said.and_then(Config::scheduler);
-        needed.then(|| match kind {
+        has_queues.then(|| match kind {
             Some((kind, keys)) if kind.manages() => (kind, Value::Table(or_usual(keys, &[kind.own]))),
             Some((kind, _)) => (kind, kind::text(kind.name)),
             None => (&SCHEDULERS[1], kind::text(SCHEDULERS[1].name)),
@@ -89,7 +84,32 @@ impl Script {
             return queue_keys(config);
         }
         let objects = [((config.object, config.number), config.clone())].into();
-        Self { objects, ..Self::default() }.pipe_keys(config.number, false).0
+        let is_scheduler = config.object == Object::Scheduler;
+        Self { objects, ..Self::default() }.pipe_keys(config.number, is_scheduler).0
+    }
+
+    /// The keys of a pipe or queue of this script.
+    pub(super) fn object_keys(&self, object: Object, number: u32) -> Keys {
+        match self.objects.get(&(object, number)) {
+            Some(config) if object == Object::Queue => self.queue_keys(config),
+            _ => self.pipe_keys(number, self.has_queues(number)).0,
+        }
+    }
+
+    /// Whether queues share a pipe. In ipfw, a scheduler sees only packets of queues; those that a rule
+    /// sends to the pipe itself wait first in, first out.
+    pub(super) fn has_queues(&self, number: u32) -> bool {
+        let mut queues = self.objects.values().filter(|config| config.object == Object::Queue);
+        queues.any(|queue| queue.parent() == Some(number))
+    }
+
+    /// The keys of a queue that its scheduler uses.
+    fn queue_keys(&self, config: &Config) -> Keys {
+        let kind = config.parent().and_then(|parent| self.objects.get(&(Object::Scheduler, parent)));
+        let kind = kind.and_then(Config::scheduler).map_or(&SCHEDULERS[1], |(kind, _)| kind);
+        let mut keys = queue_keys(config);
+        keys.retain(|(key, _)| is_used(key, kind));
+        keys
     }
 
     /// The keys of a pipe, including the scheduler with its number, and whether its AQM is left out.

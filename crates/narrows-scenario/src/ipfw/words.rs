@@ -14,7 +14,7 @@ use super::config::{AQMS, Config, Object, SCHEDULERS, or_usual, shares};
 use super::names;
 use super::sets::SetCommand;
 use super::table::TableCommand;
-use super::text::{addresses_text, decimal, flags, link_address, protocol, ranges, types};
+use super::text::{addresses_text, decimal, flags, link_address, lookup_mask, protocol, ranges, types};
 use crate::dialect::{is_zero, shown_as_is, text_of};
 
 /// Explains a command in a sentence or two.
@@ -32,7 +32,10 @@ pub(super) fn command(command: &Command) -> String {
         Command::Flush(Some(set)) => format!("Deletes all rules of set {set}."),
         Command::Flush(None) => "Deletes all rules but those of set 31.".into(),
         Command::Sets(change) => sets(*change),
-        Command::Configure(config) => configured(config),
+        Command::Configure(config) => match config.split() {
+            (pipe, Some(scheduler)) => format!("{} {}", configured(&pipe), configured(&scheduler)),
+            (own, None) => configured(&own),
+        },
         Command::DeleteObjects(object, numbers) => {
             let numbers: Vec<String> = numbers.iter().map(range).collect();
             format!("Deletes {} {}.", object.word(), list(&numbers, "and"))
@@ -50,6 +53,7 @@ pub(super) fn command(command: &Command) -> String {
             "Prints {}.",
             list(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>(), "and")
         ),
+        Command::Sleep(time) => format!("Waits {time}."),
         Command::Nothing => "Changes nothing.".into(),
     }
 }
@@ -287,8 +291,16 @@ fn test(test: &Test) -> String {
         Test::IcmpType(set) => format!("of the ICMP type {}", either(&types(set))),
         Test::Icmp6Type(set) => format!("of the ICMPv6 type {}", either(&types(set))),
         Test::Tagged(tags) => format!("with the tag {}", either(&ranges(tags))),
-        Test::Lookup { field, table } => {
+        Test::Lookup { field, mask: u128::MAX, table } => {
             format!("whose {} is in {}", field_words(*field), table_words(table))
+        }
+        Test::Lookup { field, mask, table } => {
+            let bits = lookup_mask(*mask).split_off(1);
+            format!(
+                "whose {}, of which the bits {bits} count, is in {}",
+                field_words(*field),
+                table_words(table)
+            )
         }
         Test::FlowLabel(labels) => {
             let labels: Vec<String> = labels.iter().map(u32::to_string).collect();

@@ -137,6 +137,8 @@ impl<'a> Batch<'a> {
                 }
                 Ok(())
             }
+            Command::Sleep(_) => Err(Problem::new("`sleep` among commands for a run")
+                .help("all commands of a file take effect at once: use one file for each step")),
             Command::ResetLog(_)
             | Command::List(_)
             | Command::ListObjects(..)

@@ -33,10 +33,12 @@ impl Batch<'_> {
     /// As in ipfw, options that a line does not give get their defaults, except those that define the queue
     /// or scheduler.
     pub(super) fn configure(&mut self, config: &Config) -> Result<(), Problem> {
+        let (config, scheduler) = config.split();
         match config.object {
-            Object::Queue => self.configure_queue(config),
-            Object::Pipe | Object::Scheduler => self.configure_pipe(config),
+            Object::Queue => self.configure_queue(&config)?,
+            Object::Pipe | Object::Scheduler => self.configure_pipe(&config)?,
         }
+        scheduler.map_or(Ok(()), |scheduler| self.configure_pipe(&scheduler))
     }
 
     fn configure_queue(&mut self, config: &Config) -> Result<(), Problem> {

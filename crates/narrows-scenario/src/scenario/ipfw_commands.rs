@@ -50,7 +50,8 @@ impl Scenario {
         let interface = rules.interface.as_deref().unwrap_or(name);
         let hosts: Vec<(String, Vec<IpAddr>)> =
             self.host_names().into_iter().map(|host| (host.clone(), self.addresses(&host))).collect();
-        let context = Context { interfaces: &[interface], outside: &[], hosts: &hosts, resolve: refuse };
+        let context =
+            Context { interfaces: &[interface], hosts: &hosts, resolve: refuse, ..Context::default() };
         let read = read_all(text, &context).map_err(|problems| problems.into_error(file, text))?;
         let (commands, spans) =
             read.into_iter().map(|(command, words, span)| ((command, words), span)).unzip();

@@ -4,9 +4,8 @@
 
 use std::ops::Range;
 
-use super::shell::Piece;
-use super::variables::{Variables, counted};
-use super::{arithmetic, shell};
+use crate::dialect::shell::{self, Piece};
+use crate::dialect::{Expanded, Variables, arithmetic, counted};
 use crate::problem::{Found, Problem};
 
 /// The most commands that loops may come to.
@@ -334,7 +333,7 @@ impl Runner<'_> {
                 .help("scripts are read, not run: keep the branch that applies")
         };
         let words = self.variables.words(self.text, test.clone()).map_err(|_| unknown())?;
-        let mut words: Vec<&str> = words.iter().map(super::variables::Expanded::text).collect();
+        let mut words: Vec<&str> = words.iter().map(Expanded::text).collect();
         match (words.first().copied(), words.last().copied()) {
             (Some("["), Some("]")) | (Some("[["), Some("]]")) => {
                 words.pop();

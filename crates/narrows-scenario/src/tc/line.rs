@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::command::Command;
 use super::netfilter;
-use super::shell::{self, Joined, Piece};
-use super::variables::{Variables, as_words};
+use crate::dialect::shell::{self, Joined, Piece};
+use crate::dialect::{Variables, as_words};
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
 use crate::problem::{Found, Problem};

@@ -28,7 +28,8 @@ pub(crate) fn script(name: &str) -> Scenario {
         "my-subnet" => Ok(vec![IpAddr::from([192, 0, 2, 0])]),
         _ => Err(std::io::Error::other("nobody knows it")),
     };
-    let context = Context { interfaces: &["em0"], outside: &[], hosts: &[], resolve: names };
+    let context =
+        Context { interfaces: &["em0"], outside: &[], hosts: &[], resolve: names, ..Context::default() };
     let script =
         Script::parse(&text, &file.display().to_string(), &context).unwrap_or_else(|error| panic!("{error}"));
     let text = script.to_toml("net", ["client", "server"]);

@@ -1,6 +1,8 @@
 //! The options of pipes, queues and schedulers, and their keys. Values are printed as in `ipfw pipe show`
 //! and similar commands.
 
+use std::ops::RangeInclusive;
+
 use narrows_core::queue::Bound;
 
 use super::Object;
@@ -30,7 +32,11 @@ const PIPE: &[Opt] = &[
         "rate",
         Unit { what: "a rate", read: |word, _| Ok(quantity::rate(word)?.map(text)), show: shown_as_is },
     ),
-    Opt::value(&["delay"], "delay", TIME),
+    Opt::value(
+        &["delay"],
+        "delay",
+        Unit { what: "a time", read: |word, _| Ok(quantity::delay(word)?.map(text)), show: shown_as_is },
+    ),
     Opt::value(
         &["burst"],
         "burst",
@@ -98,18 +104,23 @@ const BUCKETS: &[Opt] = &[Opt::value(
 
 const TIME: Unit =
     Unit { what: "a time", read: |word, _| Ok(quantity::time(word)?.map(text)), show: shown_as_is };
+const POSITIVE_TIME: Unit =
+    Unit { what: "a time", read: |word, _| Ok(quantity::positive_time(word)?.map(text)), show: shown_as_is };
+const INTERVAL: Unit =
+    Unit { what: "a time", read: |word, _| Ok(quantity::interval(word)?.map(text)), show: shown_as_is };
 const GAIN: Unit = Unit {
     what: "a gain",
     read: |word, _| Ok(Read::plain(plain(word, "a gain")?)),
     show: |node| Some(shown_as_is(node)?.parse::<f64>().ok()?.to_string()),
 };
 
-const CODEL: &[Opt] = &[Opt::value(&["target"], "target", TIME), Opt::value(&["interval"], "interval", TIME)];
+const CODEL: &[Opt] =
+    &[Opt::value(&["target"], "target", POSITIVE_TIME), Opt::value(&["interval"], "interval", INTERVAL)];
 const ECN: &[Opt] = &[Opt::switch(&["ecn"], &["noecn"], "ecn").both("ECN", "NoECN")];
 
 const PIE: &[Opt] = &[
-    Opt::value(&["target"], "target", TIME),
-    Opt::value(&["tupdate"], "update", TIME),
+    Opt::value(&["target"], "target", POSITIVE_TIME),
+    Opt::value(&["tupdate"], "update", POSITIVE_TIME),
     Opt::value(&["alpha"], "alpha", GAIN),
     Opt::value(&["beta"], "beta", GAIN),
     Opt::value(&["max_burst"], "burst", TIME),
@@ -145,7 +156,7 @@ const HASHED: &[Opt] = &[
         "quantum",
         Unit {
             what: "a number of bytes",
-            read: |word, _| counted(word, "a number of bytes", 1 << 20, "bytes"),
+            read: |word, _| bounded(word, "a number of bytes", 256..=9000, "bytes"),
             show: show_number,
         },
     ),
@@ -154,7 +165,7 @@ const HASHED: &[Opt] = &[
         "bound",
         Unit {
             what: "a number of packets",
-            read: |word, _| counted(word, "a number of packets", u32::MAX, "packets"),
+            read: |word, _| bounded(word, "a number of packets", 1..=20_480, "packets"),
             show: show_number,
         },
     ),
@@ -269,6 +280,20 @@ fn whole(word: Word<'_>, what: &str, low: u32, high: u32) -> Result<Read<Value>,
 /// A count above zero, without a unit.
 fn counted(word: Word<'_>, what: &str, most: u32, counts: &str) -> Result<Read<Value>, Problem> {
     numbers::decimal(word, what, 1..=most).map(|value| Read::plain(text(format!("{value} {counts}"))))
+}
+
+/// A count that ipfw brings into a range.
+fn bounded(
+    word: Word<'_>,
+    what: &str,
+    range: RangeInclusive<u32>,
+    counts: &str,
+) -> Result<Read<Value>, Problem> {
+    let given = numbers::decimal(word, what, 0..=u32::MAX)?;
+    let count = given.clamp(*range.start(), *range.end());
+    let taken_as = (count != given)
+        .then(|| format!("{count}: ipfw keeps it between {} and {}", range.start(), range.end()));
+    Ok(Read { value: text(format!("{count} {counts}")), taken_as })
 }
 
 fn show_number(node: &Node) -> Option<String> {

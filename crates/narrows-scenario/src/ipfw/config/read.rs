@@ -21,7 +21,7 @@ fn others(object: Object) -> impl Iterator<Item = (&'static str, &'static str)> 
     const MANAGED: &[(&str, &str)] =
         &[("red", "red"), ("gred", "red"), ("codel", "red"), ("pie", "red"), ("droptail", "red")];
     let (managed, own): (_, &[_]) = match object {
-        Object::Pipe => (MANAGED, &[("mask", "mask"), ("sched_mask", "mask")]),
+        Object::Pipe => (MANAGED, &[("mask", "mask"), ("sched_mask", "mask"), ("type", "type")]),
         Object::Queue => (
             MANAGED,
             &[("sched", "pipe"), ("pipe", "pipe"), ("link", "pipe"), ("mask", "mask"), ("flow_mask", "mask")],
@@ -120,7 +120,9 @@ impl Reader<'_, '_> {
             "red" | "gred" => self.red(&word.text)?,
             name => {
                 let aqm = AQMS.iter().find(|aqm| aqm.name == name).expect("it is one of `others`");
-                typed(name, aqm.options.read_some(self.words, self.remarks)?)
+                let keys = aqm.options.read_some(self.words, self.remarks)?;
+                self.last_option(name)?;
+                typed(name, keys)
             }
         };
         let key = if word.text == "type" { "scheduler" } else { "queue" };
@@ -184,7 +186,25 @@ impl Reader<'_, '_> {
             let known: Vec<&str> = SCHEDULERS.iter().map(|kind| kind.word).collect();
             return Err(unknown(word, &name, "type of a scheduler", &known, REFUSED));
         };
-        Ok(typed(kind.name, kind.options.read_some(self.words, self.remarks)?))
+        let keys = kind.options.read_some(self.words, self.remarks)?;
+        if kind.manages() {
+            self.last_option(&word.text)?;
+        }
+        Ok(typed(kind.name, keys))
+    }
+
+    /// ipfw takes the rest of a line as options of CoDel, PIE and their fair variants, and ignores those
+    /// that they do not have.
+    fn last_option(&self, name: &str) -> Result<(), Problem> {
+        let Some(word) = self.words.peek() else { return Ok(()) };
+        let title = format!("{} is not an option of `{name}`: ipfw ignores it there", Found(&word.text));
+        Err(word.problem(title).help(format!(
+            "write it before `{}`",
+            match AQMS.iter().any(|aqm| aqm.name == name) {
+                true => name.to_owned(),
+                false => format!("type {name}"),
+            }
+        )))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{arithmetic, shell};
-use crate::dialect::{Word, Words};
+use super::{Word, Words};
 use crate::problem::{Found, Problem};
 
 /// Maximum length of a value: variables that contain one another twice would grow without bound.
@@ -18,7 +18,7 @@ const DEEPEST: usize = 16;
 
 /// The variables known so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Variables {
+pub(crate) struct Variables {
     values: BTreeMap<String, Value>,
 }
 
@@ -34,25 +34,25 @@ const OUTPUT: &str = "the output of a command";
 const ARGUMENT: &str = "an argument of the script";
 
 /// A word after expansion, and its span in the script.
-pub(super) struct Expanded {
+pub(crate) struct Expanded {
     text: String,
     span: Range<usize>,
 }
 
 impl Expanded {
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 }
 
 /// The words of a command, for a reader of `end` bytes of text.
-pub(super) fn as_words(words: &[Expanded], end: usize) -> Words<'_> {
+pub(crate) fn as_words(words: &[Expanded], end: usize) -> Words<'_> {
     Words::of_words(words.iter().map(|word| Word::new(&word.text, &word.span)).collect(), end)
 }
 
 impl Variables {
     /// Sets a variable.
-    pub(super) fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.values.insert(name.into(), Value::Text(value.into()));
     }
 
@@ -60,7 +60,7 @@ impl Variables {
     ///
     /// # Errors
     /// If a value refers to a variable that is not set.
-    pub(super) fn assign(&mut self, text: &str, command: Range<usize>) -> Result<Range<usize>, Problem> {
+    pub(crate) fn assign(&mut self, text: &str, command: Range<usize>) -> Result<Range<usize>, Problem> {
         let mut rest = command;
         let mut exports = false;
         loop {
@@ -120,7 +120,7 @@ impl Variables {
     ///
     /// # Errors
     /// If a variable is not set, or its value is not in the script.
-    pub(super) fn words(&self, text: &str, command: Range<usize>) -> Result<Vec<Expanded>, Problem> {
+    pub(crate) fn words(&self, text: &str, command: Range<usize>) -> Result<Vec<Expanded>, Problem> {
         let mut all = Vec::new();
         for span in shell::words(text, command) {
             all.extend(self.fields(text, span, true)?);
@@ -331,7 +331,7 @@ fn not_run(text: &str) -> Problem {
 }
 
 /// Numbers from the first to the last.
-pub(super) fn counted(first: i64, step: i64, last: i64) -> Result<String, Problem> {
+pub(crate) fn counted(first: i64, step: i64, last: i64) -> Result<String, Problem> {
     let most = last.checked_sub(first).and_then(|span| span.checked_div(step)?.checked_add(1));
     let Some(most) = most.filter(|most| *most <= MOST_NUMBERS) else {
         return Err(Problem::new(format!("more than {MOST_NUMBERS} numbers")));

@@ -6,14 +6,14 @@ use crate::problem::Problem;
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) span: Range<usize>,
-    pub(super) joined: Joined,
+pub(crate) struct Piece {
+    pub(crate) span: Range<usize>,
+    pub(crate) joined: Joined,
 }
 
 /// How a command is connected to the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Joined {
+pub(crate) enum Joined {
     /// Sequentially: a new line, `;`, `&&` or `&`.
     After,
     /// On failure of the one before: `||`.
@@ -29,7 +29,7 @@ pub(super) enum Joined {
 ///
 /// # Errors
 /// If a quote is not closed.
-pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, Problem> {
+pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, Problem> {
     let all = divided(text, false)?;
     if all.is_empty() { divided(text, true) } else { Ok(all) }
 }
@@ -180,7 +180,7 @@ fn is_batch(command: &str) -> bool {
 }
 
 /// `-b`, `-batch` or `--batch`.
-pub(super) fn is_batch_flag(word: &str) -> bool {
+pub(crate) fn is_batch_flag(word: &str) -> bool {
     let bare = word.trim_start_matches('-');
     word.starts_with('-') && !bare.is_empty() && "batch".starts_with(bare)
 }
@@ -191,7 +191,7 @@ fn char_at(text: &str, index: usize) -> usize {
 }
 
 /// Where parentheses end that open at an index: behind the one that closes them, or the end of the text.
-pub(super) fn parenthesis(text: &str, open: usize) -> usize {
+pub(crate) fn parenthesis(text: &str, open: usize) -> usize {
     let (mut deep, mut quote) = (0_u32, None);
     for (at, c) in text[open..].char_indices() {
         match (quote, c) {
@@ -212,7 +212,7 @@ pub(super) fn parenthesis(text: &str, open: usize) -> usize {
 }
 
 /// The spans of the words of a command, with their quotes and without redirections.
-pub(super) fn words(text: &str, command: Range<usize>) -> Vec<Range<usize>> {
+pub(crate) fn words(text: &str, command: Range<usize>) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let mut rest = command;
     let mut target_follows = false;

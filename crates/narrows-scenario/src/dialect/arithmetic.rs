@@ -6,7 +6,7 @@ use crate::problem::{Found, Problem};
 const DEEPEST: usize = 64;
 
 /// The value of an expression. `variable` gives the value of a variable by its name.
-pub(super) fn value(text: &str, variable: &dyn Fn(&str) -> Result<String, Problem>) -> Result<i64, Problem> {
+pub(crate) fn value(text: &str, variable: &dyn Fn(&str) -> Result<String, Problem>) -> Result<i64, Problem> {
     let mut reader = Reader { text, at: 0, variable };
     let value = reader.level(0, 0)?;
     match reader.rest() {
@@ -115,7 +115,7 @@ fn is_name(c: char) -> bool {
 }
 
 /// A number as in C.
-pub(super) fn number(text: &str) -> Option<i64> {
+pub(crate) fn number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),

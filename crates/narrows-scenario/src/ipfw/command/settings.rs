@@ -1,0 +1,110 @@
+//! `enable`, `disable` and `sysctl`: settings of the whole firewall.
+
+use super::Command;
+use crate::ipfw::lexer::Words;
+use crate::ipfw::numbers;
+use crate::ipfw::reader::unknown;
+use crate::problem::{Found, Problem};
+
+/// `enable` and `disable`.
+pub(super) fn switch(words: &mut Words<'_>, on: bool, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+    let word = words.expect("what to switch")?;
+    match word.text.as_str() {
+        "one_pass" => Ok(Command::OnePass(on)),
+        "firewall" if !on => Err(word
+            .problem("`disable firewall` exists in ipfw but not in narrows")
+            .help("`set disable 0` takes the rules of set 0 out of use")),
+        "firewall" | "debug" | "verbose" | "dyn_keepalive" | "skipto_cache" => {
+            remarks.push(format!("`{}` changes nothing here", word.text));
+            Ok(Command::Nothing)
+        }
+        other => {
+            Err(unknown(word, other, "setting", &["one_pass"], &[("altq", "narrows has no queues of ALTQ")]))
+        }
+    }
+}
+
+/// FreeBSD settings that are accepted without effect, each with the reason.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("net.inet.ip.fw.enable", "rules are always active: `flush` removes them"),
+    ("net.inet.ip.forwarding", "hosts and routers of a scenario pass packets on as its links say"),
+    ("net.inet6.ip6.forwarding", "hosts and routers of a scenario pass packets on as its links say"),
+    ("net.inet.ip.fw.tables_max", "any number of tables exists"),
+    ("net.inet.ip.fw.verbose", "narrows writes no log"),
+    ("net.inet.ip.fw.verbose_limit", "narrows writes no log"),
+    ("net.inet.ip.fw.debug", "narrows writes no log"),
+    ("net.inet.ip.fw.autoinc_step", "the step is 100"),
+    ("net.inet.ip.fw.dyn_buckets", "dynamic rules are found by a tree"),
+    ("net.inet.ip.fw.dyn_keepalive", "nothing is sent to keep flows alive"),
+    ("net.inet.ip.dummynet.io_fast", "every packet goes through its pipe"),
+    ("net.inet.ip.dummynet.hash_size", "the flows of a mask are not in a table of a fixed size"),
+    ("net.inet.ip.dummynet.max_chain_len", "the flows of a mask are not in a table of a fixed size"),
+    ("net.inet.ip.dummynet.expire", "flows of a mask expire after 1 s idle"),
+    ("net.inet.ip.dummynet.expire_cycle", "flows of a mask expire after 1 s idle"),
+    ("net.inet.ip.dummynet.pipe_slot_limit", "queues may have any number of slots"),
+    ("net.inet.ip.dummynet.pipe_byte_limit", "queues may have any number of bytes"),
+    ("net.inet.ip.dummynet.red_lookup_depth", "RED's average of an idle queue is computed, not looked up"),
+    ("net.inet.ip.dummynet.red_avg_pkt_size", "RED's average of an idle queue follows the queue's own keys"),
+    ("net.inet.ip.dummynet.red_max_pkt_size", "RED's probability follows the queue's own keys"),
+    ("net.inet.ip.dummynet.debug", "narrows writes no log"),
+];
+
+const ONE_PASS: &str = "net.inet.ip.fw.one_pass";
+
+/// Every setting that is known.
+fn settings() -> impl Iterator<Item = &'static str> {
+    [ONE_PASS].into_iter().chain(WITHOUT_EFFECT.iter().map(|(name, _)| *name))
+}
+
+/// What `sysctl NAME` prints: a line for each setting. One without effect has no value; the line says why.
+pub fn setting_lines(names: &[&str], one_pass: bool) -> String {
+    let line = |name: &&str| match WITHOUT_EFFECT.iter().find(|(known, _)| known == name) {
+        Some((_, why)) => format!("{name}: no effect in narrows: {why}\n"),
+        None => format!("{name}: {}\n", u8::from(one_pass)),
+    };
+    names.iter().map(line).collect()
+}
+
+/// `sysctl [-w] name=value`, or `sysctl name`
+pub(super) fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+    while words.take_if(&["-w", "-q"]).is_some() {}
+    let word = words.expect("a setting, as in net.inet.ip.fw.one_pass=0")?;
+    let (name, value) = match word.text.split_once('=') {
+        Some((name, "")) => (name, words.expect("the value of the setting")?.clone()),
+        Some((name, value)) => (name, word.part(value)),
+        None => {
+            let is_below = |known: &&str| {
+                known
+                    .strip_prefix(word.text.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let names: Vec<_> = settings().filter(is_below).collect();
+            if names.is_empty() {
+                return Err(word
+                    .problem(format!("unknown setting {}", Found(&word.text)))
+                    .did_you_mean(&word.text, settings())
+                    .help(format!("set one as in {ONE_PASS}=0, or print one as in {ONE_PASS}")));
+            }
+            return Ok(Command::Settings(names));
+        }
+    };
+    match name {
+        ONE_PASS => match value.text.as_str() {
+            "0" => Ok(Command::OnePass(false)),
+            "1" => Ok(Command::OnePass(true)),
+            _ => Err(value.expected("0 or 1")),
+        },
+        _ => {
+            if let Some((_, why)) = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name) {
+                numbers::decimal(&value, "the value of a setting", 0..=u32::MAX)?;
+                remarks.push(format!("`{name}` changes nothing here: {why}"));
+                return Ok(Command::Nothing);
+            }
+            Err(word
+                .part(name)
+                .problem(format!("unknown setting {}", Found(name)))
+                .did_you_mean(name, settings())
+                .help(format!("understood: {ONE_PASS}")))
+        }
+    }
+}

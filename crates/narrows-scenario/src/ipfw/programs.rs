@@ -1,0 +1,93 @@
+//! Programs other than ipfw in scripts: those that have no effect here, and those that would have one that
+//! narrows cannot reproduce.
+
+const NO_MODULES: &str = "there are no kernel modules here";
+const PRINTS: &str = "it prints text";
+const SHELL: &str = "it configures the shell";
+
+const BLOCK: &str = "its commands have no effect here; an `exit` among them is not taken";
+
+/// Programs without an effect on packets, each with the reason.
+const IGNORED: &[(&str, &str)] = &[
+    ("kldload", NO_MODULES),
+    ("kldunload", NO_MODULES),
+    ("kldstat", NO_MODULES),
+    ("modprobe", NO_MODULES),
+    ("insmod", NO_MODULES),
+    ("rmmod", NO_MODULES),
+    ("echo", PRINTS),
+    ("printf", PRINTS),
+    ("date", PRINTS),
+    ("logger", PRINTS),
+    ("pause", "it waits for a key"),
+    ("set", SHELL),
+    ("unset", SHELL),
+    ("setlocal", SHELL),
+    ("rem", "it is a comment"),
+    ("true", "it does nothing"),
+    (":", "it does nothing"),
+    ("sysrc", "it changes how a FreeBSD host starts"),
+    ("if", BLOCK),
+    ("for", BLOCK),
+    ("while", BLOCK),
+    ("until", BLOCK),
+    ("case", BLOCK),
+    ("{", BLOCK),
+];
+
+const PF: &str =
+    "narrows does not read rules of pf: write ipfw rules, as in: ipfw add pipe 1 ip from any to any";
+const OTHER_FILE: &str = "narrows reads one script: write its commands here";
+const RUNS: &str = "narrows does not start programs of a script: write what it does as ipfw commands";
+
+/// Programs whose effect is missing here, each with what to do instead.
+const REFUSED: &[(&str, &str)] = &[
+    ("pfctl", PF),
+    (".", OTHER_FILE),
+    ("source", OTHER_FILE),
+    ("sh", OTHER_FILE),
+    ("natd", "narrows does not change addresses of packets"),
+    ("service", RUNS),
+    ("[", RUNS),
+    ("test", RUNS),
+    ("ifconfig", "hosts, links and addresses are keys of a scenario"),
+    ("route", "routes follow from the links of a scenario"),
+];
+
+/// The name of a program, without the folders before it.
+fn name(text: &str) -> &str {
+    text.rsplit('/').next().unwrap_or(text)
+}
+
+/// Why a program has no effect here, if so.
+pub(super) fn ignored(program: &str) -> Option<&'static str> {
+    IGNORED.iter().find(|(known, _)| *known == name(program)).map(|(_, why)| *why)
+}
+
+/// Whether `set` with this argument is that of a shell rather than ipfw's: `set -e`, `set NAME=VALUE`.
+pub(super) fn is_set_of_shell(argument: &str) -> bool {
+    argument.starts_with(['-', '+']) || argument.contains('=')
+}
+
+/// What to do instead of a program that is refused.
+pub(super) fn refused(program: &str) -> Option<&'static str> {
+    REFUSED.iter().find(|(known, _)| *known == name(program)).map(|(_, why)| *why)
+}
+
+pub(super) fn is_ignored(program: &str) -> bool {
+    ignored(program).is_some()
+}
+
+pub(super) fn is_refused(program: &str) -> bool {
+    refused(program).is_some()
+}
+
+/// Whether this is a condition of a shell.
+pub(super) fn is_condition(program: Option<&str>) -> bool {
+    matches!(program, Some("[" | "test" | "[["))
+}
+
+/// Whether a word is a program rather than a command of ipfw.
+pub(super) fn is_known(program: &str) -> bool {
+    is_ignored(program) || is_refused(program) || matches!(name(program), "sleep" | "sysctl")
+}

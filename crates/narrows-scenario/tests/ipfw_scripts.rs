@@ -1,0 +1,249 @@
+//! Scripts of a shell with ipfw commands: what they mean, and where their problems are.
+
+use std::collections::BTreeMap;
+
+use narrows_scenario::ipfw::{Script, rule_text};
+use narrows_scenario::{Interfaces, Scenario};
+
+fn script(text: &str) -> Script {
+    Script::at_interfaces(text, "script", &Interfaces::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn rules(text: &str) -> Vec<String> {
+    script(text).rules.iter().map(rule_text).collect()
+}
+
+/// The scenario of a script, without its hosts.
+fn toml(text: &str) -> String {
+    let script = script(text);
+    script.scenario("script").unwrap_or_else(|error| panic!("{error}"));
+    let toml = script.to_toml("net", ["client", "server"]);
+    toml.split_once("rules = ").map(|(_, rest)| rest.to_owned()).expect("it has rules")
+}
+
+fn remarks(text: &str) -> String {
+    script(text).lines.iter().map(|line| line.remarks.join("\n") + "\n").collect()
+}
+
+fn error(text: &str) -> String {
+    Script::at_interfaces(text, "script", &Interfaces::default()).expect_err(text).to_string()
+}
+
+#[test]
+fn shell_syntax_and_lists_of_rules_mean_the_same() {
+    let listed = [
+        "100 pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any dst-port 80 in // web",
+        "200 deny ip from any to any",
+    ];
+    for text in [
+        "pipe 1 config bw 1Mbit/s\nadd pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\nadd deny ip from any to any",
+        "ipfw pipe 1 config bw 1Mbit/s; ipfw add pipe 1 tcp from \\{ 10.0.0.1 or 10.0.0.2 \\} to any 80 in // web\nipfw add deny ip from any to any",
+        "fw='/sbin/ipfw -q'\n${fw} pipe 1 config bw 1Mbit/s &&\\\n $fw add pipe 1 tcp from \"{\" 10.0.0.1 or 10.0.0.2 } to any 80 in // web\n$fw add deny ip from any to any >/dev/null 2>&1",
+        "hosts='10.0.0.1 or 10.0.0.2'; cmd=\"ipfw add\"\nsudo dnctl pipe 1 config \\\n    bw 1Mbit/s # the link\n$cmd pipe 1 tcp from { $hosts } to any\n   80 in // web\n\t$cmd deny ip from any to any\nexit 0\n$cmd count ip from any to any",
+        "#!/bin/sh\nset -e\n[ -x /sbin/ipfw ] || exit 1\n[ -r x ] || { echo no; exit 1; } >&2\nif ! kldstat -q -m dummynet; then\n\tkldload dummynet\nfi; if [ $(id -u) -ne 0 ]; then exit 1; fi\nipfw \"pipe 1 config bw 1Mbit/s\"\nipfw 'add pipe 1 tcp from {10.0.0.1 or 10.0.0.2} to any 80 in // web'\nipfw add deny ip from any to any | cat\nkldstat -q || kldload dummynet",
+        "$ sudo -n ipfw pipe 1 config bw 1Mbit/s\n$ ipfw add pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\n$ ipfw add deny ip from any to any",
+        "# ipfw pipe 1 config bw 1Mbit/s\n # ipfw add pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\n# a remark\n# ipfw add deny ip from any to any",
+        "@ipfw pipe 1 config bw 1Mbit/s\r\n@echo ## web ##\r\n@ipfw add pipe 1 tcp from { 10.0.0.1 or 10.0.0.2 } to any 80 in // web\r\nipfw add deny ip from any to any\r\npause\r\n",
+    ] {
+        assert_eq!(rules(text), listed, "{text}");
+    }
+}
+
+#[test]
+fn problems_point_at_the_users_own_words() {
+    for (text, column, said) in [
+        (
+            "ipfw add allow ip from $nobody to any",
+            "1:24",
+            "`$nobody` is a variable of a shell that is not set",
+        ),
+        (
+            "x=`hostname`\nipfw add allow ip from $x to any",
+            "2:24",
+            "`$x` has the output of a command as its value",
+        ),
+        ("ipfw pipe 1 config bw 1Mbit/s; ipfw add alow ip from any to any", "1:41", "did you mean `allow`?"),
+        ("a=alow\nipfw add $a ip from any to any", "2:10", "found `alow`, expected an action"),
+        ("ipfw add allow ip from 'any to any", "1:24", "a quote that is not closed"),
+        (
+            "for i in 1 2; do\n  ipfw add $i allow ip from any to any\ndone",
+            "1:1",
+            "`for`: scripts are read and not run",
+        ),
+        (
+            "ipfw add 1 allow in\nif [ -n \"$x\" ]; then\n ipfw add 2 deny in\nfi",
+            "2:1",
+            "`if`: scripts are read",
+        ),
+        ("if true; then", "1:1", "`if`: scripts are read"),
+        ("[ -n x ] && ipfw add 1 allow in", "1:1", "`[` is not a command of ipfw"),
+        ("[ -n x ] || ipfw add 1 allow in", "1:13", "depends on the failure of another"),
+        ("true && exit 1; ipfw add 1 allow in", "1:9", "an `exit` that depends on another command"),
+        ("[ -r x ] || { ipfw add 1 allow in; }", "1:13", "`{`: scripts are read and not run"),
+        ("if true; then\n   in\nfi", "1:1", "`if`: scripts are read and not run"),
+        ("ipfw add 1 allow in\nx=5\n  established", "3:3", "expected a command"),
+        ("fi fi", "1:1", "expected a command"),
+        ("ipfw list 1 || ipfw add 1 allow in", "1:16", "depends on the failure of another"),
+        ("echo 'dummynet in all pipe 1' | sudo pfctl -f -", "1:38", "narrows does not read rules of pf"),
+        (". /etc/rc.subr", "1:1", "narrows reads one script"),
+        ("ifconfig em0 mtu 500", "1:1", "keys of a scenario"),
+        ("ipfww add 1 allow in", "1:1", "expected a command"),
+        ("set enbale 5", "1:5", "found `enbale`"),
+        (
+            "ipfw pipe 1 config bw 1Mbit/s\nipfw add pipe 1 in\nsleep 1\nipfw add pipe 1 out",
+            "4:1",
+            "after `sleep`",
+        ),
+        ("ipfw pipe 1 config bw 1Mbit/s\nsleep x", "2:7", "a time such as 5, 0.5 or 2m"),
+    ] {
+        let error = error(text);
+        assert!(error.contains(said) && error.contains(&format!("script:{column}\n")), "{text}\n{error}");
+        assert!(!error.contains("as a scenario"), "{error}");
+    }
+}
+
+#[test]
+fn a_pipe_with_a_type_has_a_scheduler_for_its_queues() {
+    let text = "pipe 10000 config bw 10Mbit/s queue 100 delay 5 type fq_codel target 0ms quantum 300 limit 50000 noecn\n\
+                queue 7 config pipe 10000 weight 50\nadd queue 7 out";
+    assert_eq!(
+        toml(text),
+        "[\n    \"100 queue 7 ip from any to any out\",\n]\n\n\
+         [links.net.pipes.10000]\nrate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"100 packets\"\n\
+         scheduler = { type = \"fq_codel\", target = \"1us\", quantum = \"300 bytes\", bound = \"20480 packets\", ecn = false }\n\n\
+         [links.net.queues.7]\npipe = 10000\nqueue = \"50 packets\"\n"
+            .replace("queue = \"50 packets\"\n", "")
+    );
+    let meaning = &script(text).lines[0].meaning;
+    assert!(meaning.contains("Pipe 10000 is a link: 10mbit a second"), "{meaning}");
+    assert!(meaning.contains("Scheduler 10000 shares pipe 10000 among its queues: FQ-CoDel"), "{meaning}");
+    assert!(
+        remarks(text).contains("`50000` is 20480: ipfw keeps it between 1 and 20480"),
+        "{}",
+        remarks(text)
+    );
+    // Packets that a rule sends to the pipe itself do not pass the scheduler.
+    let direct = "pipe 1 config bw 1Mbit/s type fq_codel\nadd pipe 1 out";
+    assert!(!toml(direct).contains("scheduler"), "{}", toml(direct));
+    assert!(remarks(direct).contains("no queue uses this scheduler"), "{}", remarks(direct));
+}
+
+#[test]
+fn sleep_is_a_time_of_the_timeline() {
+    let text = "sleep 5\nipfw add pipe 3 in\nipfw add pipe 3 out\n\
+                ipfw pipe 3 config bw 8Mbit/s delay 20 plr 0.1\nsleep 1.5s\nipfw pipe 3 config bw 4Mbit/s delay 20\n\
+                sleep 1m; ipfw pipe 3 config bw 4Mbit/s delay 30 queue 9\nsleep 1";
+    let toml = toml(text);
+    let (_, timeline) = toml.split_once("\n[[timeline]]").expect("there is a timeline");
+    assert_eq!(
+        timeline,
+        "\nat = \"1.5s\"\nset = { \"net.3.rate\" = \"4mbit\", \"net.3.loss\" = \"0%\" }\n\n\
+         [[timeline]]\nat = \"61.5s\"\nset = { \"net.3.delay\" = \"30ms\", \"net.3.queue\" = \"9 packets\" }\n"
+    );
+    assert!(toml.contains("rate = \"8mbit\"\ndelay = \"20ms\""), "{toml}");
+    // The scenario runs through these values.
+    let mut scenario: Scenario = script(text).scenario("script").unwrap();
+    let at: BTreeMap<_, _> = scenario.timeline().map(|event| (event.at, event.set)).collect();
+    for set in at.into_values() {
+        scenario.assign_all(&set).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let pipe = &scenario.links[0].rules().expect("rules").pipes[&3];
+    assert_eq!(pipe.direction.rate.to_string(), "4mbit");
+    // Scripts clean up behind them.
+    for end in ["ipfw delete 100 200; ipfw pipe 3 delete", "ipfw -q flush\nipfw -q pipe flush"] {
+        let ends = self::toml(&format!("{text}\n{end}\nipfw list"));
+        let step = "\nat = \"62.5s\"\nset = { \"net.3.rate\" = \"unlimited\", \"net.3.delay\" = \"0s\"";
+        assert!(ends.contains(step), "{ends}");
+    }
+    assert!(error(&format!("add deny in\n{text}\nipfw flush")).contains("cannot delete rule 100"));
+    // Of two values at one time the last counts.
+    let twice = self::toml(
+        "pipe 1 config bw 1Mbit/s\nadd pipe 1 in\nsleep 1\npipe 1 config bw 2Mbit/s\npipe 1 config bw 3Mbit/s",
+    );
+    assert!(twice.ends_with("at = \"1s\"\nset = { \"net.1.rate\" = \"3mbit\" }\n"), "{twice}");
+    // Every option can return to what it is if nothing is said.
+    let all =
+        "pipe 1 config bw 1Mbit/s delay 5 burst 10K plr 0.5 codel\nadd pipe 1 in\nsleep 1\npipe 1 config";
+    let script = script(all);
+    script
+        .scenario("script")
+        .unwrap_or_else(|error| panic!("{error}\n{}", script.to_toml("net", ["a", "b"])));
+}
+
+#[test]
+fn conditions_that_a_host_with_one_interface_decides() {
+    for (text, expected) in [
+        ("add deny ip from any to any not verrevpath in", "100 deny ip from any to any not out src-ip me in"),
+        ("add allow ip from any to any antispoof", "100 allow ip from any to any { out or not src-ip me }"),
+        ("add reset tcp from any to any 23", "100 deny tcp from any to any dst-port 23"),
+        ("add unreach needfrag 1400 ip from any to any", "100 deny ip from any to any"),
+        ("add unreach 13 log ip from any to any", "100 deny log ip from any to any"),
+        ("add unreach6 admin-prohib ip6 from any to any", "100 deny ip6 from any to any"),
+    ] {
+        assert_eq!(rules(text), [expected], "{text}");
+    }
+    assert!(
+        remarks("add reset tcp from any to any")
+            .contains("a drop without an answer: ipfw also sends a TCP reset")
+    );
+    assert!(error("add unreach nowhere ip from any to any").contains("a code from 0 to 255"));
+}
+
+#[test]
+fn lookups_have_masks() {
+    let rule = |lookup: &str| rules(&format!("add count ip from any to any lookup {lookup} T")).concat();
+    for (written, expected) in [
+        ("dst-port:0xff", "ip from any to any lookup dst-port:0.0.0.255"),
+        ("src-ip4:0.0.0.3", "ip4 from any to any lookup src-ip:0.0.0.3"),
+        ("dst-ip4", "ip4 from any to any lookup dst-ip"),
+        ("src-ip6:ffff:ffff::", "ip6 from any to any lookup src-ip:ffff:ffff::"),
+        ("dscp:7", "ip from any to any lookup dscp:0.0.0.7"),
+        ("src-ip", "ip from any to any lookup src-ip"),
+    ] {
+        assert_eq!(rule(written), format!("100 count {expected} T"), "{written}");
+        assert_eq!(rules(&format!("add {}", rule(written))), [rule(written)]);
+    }
+    for (written, said) in [
+        ("src-ip4:ffff::", "a mask of IPv6 for `src-ip4`"),
+        ("src-ip6:0.0.0.3", "a mask of IPv4 for `src-ip6`"),
+        ("dst-port:x", "a mask from 0 to 4294967295"),
+        ("rulenum", "expected a field"),
+    ] {
+        let found = error(&format!("add count ip from any to any lookup {written} T"));
+        assert!(found.contains(said), "{written}\n{found}");
+    }
+}
+
+/// A router sends on what it receives: what it receives from the client is on its way to the server.
+#[test]
+fn rules_of_a_router_follow_its_interfaces() {
+    let text = "ipfw pipe 1 config bw 1600Kbit/s delay 150ms\nipfw pipe 2 config bw 768Kbit/s delay 150ms\n\
+                ipfw add pipe 1 ip from any to any out xmit em1\nipfw add pipe 2 ip from any to any out recv em1";
+    assert_eq!(rules(text), ["100 pipe 1 ip from any to any in", "200 pipe 2 ip from any to any out"]);
+    assert!(
+        remarks(text).contains("em1 is assumed to be a router's interface towards the client"),
+        "{}",
+        remarks(text)
+    );
+    let mut interfaces = Interfaces::default();
+    for interface in ["em0=server", "em1=client"] {
+        interfaces.add(interface).unwrap();
+    }
+    let text = "pipe 1 config\nadd pipe 1 ip from any to any recv em0 xmit em1\nadd pipe 1 ip from any to any in via em0";
+    let script = Script::at_interfaces(text, "script", &interfaces).unwrap();
+    let listed: Vec<String> = script.rules.iter().map(rule_text).collect();
+    assert_eq!(listed, ["100 pipe 1 ip from any to any out out", "200 pipe 1 ip from any to any out"]);
+}
+
+#[test]
+fn one_name_of_dynamic_rules_is_no_name() {
+    let named = "add check-state :OUT\nadd allow tcp from me to any setup keep-state :OUT\nadd allow udp from me to any keep-state :OUT";
+    assert_eq!(rules(named), rules(&named.replace(" :OUT", "")));
+    for several in [
+        named.replacen(":OUT", ":IN", 1),
+        named.replacen(" :OUT", "", 1),
+        format!("{named}\nadd allow in limit src-addr 4"),
+    ] {
+        assert!(error(&several).contains("names dynamic rules"), "{several}");
+    }
+}
