@@ -381,6 +381,7 @@ fn each_table_allows_the_keys_that_the_schema_describes() {
         ("HistogramDelay", link("delay = { histogram = { zzz = 1 } }")),
         ("CdfDelay", link("delay = { cdf = { zzz = 1 } }")),
         ("MixturePart", link("delay = { mixture = [{ zzz = 1 }] }")),
+        ("ReplayedCell", link("delay = { cell = { zzz = 1 } }")),
         ("PatternParts", link("delay = { pattern = { zzz = 1 } }")),
         ("DelayClass", link("delay = { classes = [{ zzz = 1 }] }")),
         ("QueueParts", link("queue = { zzz = 1 }")),

@@ -228,7 +228,7 @@ fn any_table_is_read_by_its_columns() {
 }
 
 fn columns(text: &str, columns: &str) -> Trace {
-    let columns: Columns = columns.parse().unwrap();
+    let columns: Columns = columns.parse().expect("these are columns");
     Trace::read_columns("x", text.as_bytes(), &columns).unwrap_or_else(|error| panic!("{error}"))
 }
 

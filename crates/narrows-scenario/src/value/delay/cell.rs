@@ -91,7 +91,7 @@ impl Keyed for Parts {
 }
 
 const PARTS: Group<Parts> = Group::new(
-    "CellParts",
+    "ReplayedCell",
     "A cell that is replayed from two traces, whose weight follows the workload (CellReplay).",
     "{ light = \"drive.light\", heavy = \"drive.down\" }",
 );
