@@ -51,8 +51,8 @@ pub(super) fn of(case: &str) -> &'static str {
             "Near the threshold the two averages, of which the kernel's has a fraction of few bits, are on different sides of \
              it for a packet now and then: a neighbour is lost in its place, but not more."
         }
-        "sfq-red" => "Both draw.",
-        "red" | "red-ecn" | "red-thresholds" => {
+        "sfq-red" | "red-thresholds" => "Both draw.",
+        "red" | "red-ecn" => {
             "Both draw. tc's weight, 1/16, follows from burst, min and avpkt; narrows had its own before."
         }
         "gred" => {

@@ -43,8 +43,10 @@ fn on_a_run_is_as_in_the_script() {
          tc filter add dev d parent 1: prio 1 u32 match ip dport 80 0xffff flowid 1:1\n\
          tc filter add dev d parent 1: prio 2 u32 match ip dport 90 0xffff flowid 1:2\n";
     let qfq = &drr.replace("drr quantum 3000", "qfq weight 3 maxpkt 1000").replace("drr", "qfq");
+    let counted = &HTB.replace("1: htb", "1: stab overhead 20 mpu 64 linklayer atm htb");
     for (script, more) in [
         (HTB, "tc class change dev d classid 1:10 htb rate 1mbit ceil 3mbit prio 2\n"),
+        (counted, "tc class change dev d classid 1:10 htb rate 1mbit ceil 3mbit prio 2\n"),
         (
             HTB,
             "tc class add dev d parent 1:1 classid 1:30 htb rate 1mbit\ntc filter add dev d parent 1: prio 2 flower ip_proto udp flowid 1:30\n",

@@ -205,7 +205,7 @@ impl Model {
             let may = behind >= self.config.least && packet.found >= self.config.least_on_arrival;
             let native = if to_lq && may { self.laqm(now - packet.at, behind) } else { 0.0 };
             let verdict = match self.config.on_arrival {
-                true => Some(packet.marked || to_lq && recur(&mut self.ncount, native)),
+                true => Some(to_lq && recur(&mut self.ncount, native) || packet.marked),
                 false => self.verdict(to_lq, packet.ecn, native),
             };
             let Some(mut marked) = verdict else {
