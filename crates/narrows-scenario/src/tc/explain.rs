@@ -1,8 +1,9 @@
 //! Explains commands in words.
 
+use super::action::Verdict;
 use super::bands::Bands;
 use super::command::{Body, Command, Parent};
-use super::filter::{Filter, Verdict, Which};
+use super::filter::{Filter, Which};
 use super::unit::FRAME;
 use super::{class, hfsc, qdisc};
 use crate::dialect::text_of;
