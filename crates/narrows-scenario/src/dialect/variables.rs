@@ -161,15 +161,12 @@ impl Variables {
                         self.variable(left, 0).map_err(|problem| problem.at(&(at..at + end_of(left))))?;
                     at += skip;
                     length += value.len();
-                    if !split {
-                        *open.get_or_insert_default() += &value;
-                        continue;
-                    }
-                    for (index, part) in value.split(|c: char| c.is_ascii_whitespace()).enumerate() {
+                    let parts = |c: char| split && c.is_ascii_whitespace();
+                    for (index, part) in value.split(parts).enumerate() {
                         if index > 0 {
                             done.extend(open.take());
                         }
-                        if !part.is_empty() {
+                        if !part.is_empty() || !split {
                             *open.get_or_insert_default() += part;
                         }
                     }
@@ -248,13 +245,10 @@ impl Variables {
         let (name, default, length) = match bare.strip_prefix('{') {
             Some(braced) => {
                 let Some(inside) = in_braces(braced) else { return Err(Problem::new("`${` without `}`")) };
-                let (name, default) = match inside.split_once(":-").or_else(|| inside.split_once(":=")) {
-                    Some((name, default)) => (name, Some(default)),
-                    None => match inside.split_once('-') {
-                        Some((name, default)) => (name, Some(default)),
-                        None => (inside, None),
-                    },
-                };
+                let name = &inside[..inside.len() - inside.trim_start_matches(is_name).len()];
+                let rest = &inside[name.len()..];
+                let default = [":-", ":=", "-", "="].into_iter().find_map(|word| rest.strip_prefix(word));
+                let name = if rest.is_empty() || default.is_some() { name } else { inside };
                 (name, default, inside.len() + 3)
             }
             None => {

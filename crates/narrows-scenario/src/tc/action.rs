@@ -1,10 +1,19 @@
 //! Actions of filters: `action police …`, `action mirred egress redirect dev ifb0`, `action drop`.
 
 use super::bucket;
-use super::filter::Verdict;
 use crate::dialect::{Word, Words};
 use crate::node::Table;
 use crate::problem::{Found, Problem};
+
+/// What happens to packets that a filter matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// They go to the filter's class, or without one to the default class.
+    Class,
+    Drop,
+    /// Later filters are tried.
+    Next,
+}
 
 /// The actions of a filter.
 #[derive(Default)]

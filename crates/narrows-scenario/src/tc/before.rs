@@ -1,7 +1,8 @@
 //! What packets meet before the disciplines of a device: policers, redirections, and marks.
 
+use super::action::Verdict;
 use super::both::both;
-use super::filter::{Verdict, Which};
+use super::filter::Which;
 use super::filters::Placed;
 use super::translate::{Draft, Keys, add};
 use super::tree::Tree;

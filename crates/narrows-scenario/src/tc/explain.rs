@@ -1,8 +1,9 @@
 //! Explains commands in words.
 
+use super::action::Verdict;
 use super::bands::Bands;
 use super::command::{Body, Command, Parent};
-use super::filter::{Filter, Verdict, Which};
+use super::filter::{Filter, Which};
 use super::stab::Stab;
 use super::unit::{FRAME, rate_of};
 use super::{class, hfsc, qdisc};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use narrows_core::classify::Families;
 
 use super::Handle;
-use super::action::{self, Actions};
+use super::action::{self, Actions, Verdict};
 use super::bucket;
 use super::u32::{Id, U32};
 use super::{flower, protocol};
@@ -92,16 +92,6 @@ impl Which {
     pub(super) fn of(all: Match) -> Self {
         Self::Match(Some(all).filter(|all| *all != Match::default()).map(Box::new))
     }
-}
-
-/// What happens to packets that a filter matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// They go to the filter's class, or without one to the default class.
-    Class,
-    Drop,
-    /// Later filters are tried.
-    Next,
 }
 
 /// For `match tcp dst` and `at nexthdr+0` in the root table.

@@ -9,8 +9,9 @@ use std::fmt::Write;
 
 use narrows_core::classify::Families;
 
+use super::action::Verdict;
 use super::command::{Body, Command, Parent};
-use super::filter::{Filter, Verdict, Which};
+use super::filter::{Filter, Which};
 use super::filters::{Placed, UNKNOWN};
 use super::qdisc::{Htb, Kind};
 use super::stab::Stab;

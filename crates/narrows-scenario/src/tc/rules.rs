@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::action::Verdict;
 use super::bands::Bands;
 use super::both::both;
-use super::filter::{Verdict, Which};
+use super::filter::Which;
 use super::filters::Placed;
 use super::tree::Tree;
 use super::u32::{Divisors, NODE, U32, Ways};

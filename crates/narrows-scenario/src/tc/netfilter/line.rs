@@ -10,7 +10,6 @@ use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::problem::{Found, Problem};
 use crate::tc::Handle;
-use crate::value::Match;
 
 /// What a line does to a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -238,9 +237,4 @@ fn mark(after: Word<'_>, words: &mut Words<'_>) -> Result<Change, Problem> {
             .problem(format!("unsupported {} of `MARK`", Found(other)))
             .help("understood: --set-mark, --set-xmark, --or-mark, --and-mark and --xor-mark")),
     }
-}
-
-/// Conditions without one: all packets of a family.
-pub(super) fn of_family(families: Families) -> Match {
-    Match { families: vec![families], ..Match::default() }
 }

@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 
 use narrows_core::classify::{Families, TcpFlags};
 
-use super::line::of_family;
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::node::{Node, Value};
@@ -26,7 +25,7 @@ pub(super) struct Conditions {
 
 impl Conditions {
     pub(super) fn new(families: Families) -> Self {
-        Self { all: Some(of_family(families)), leaves: None }
+        Self { all: Some(Match { families: vec![families], ..Match::default() }), leaves: None }
     }
 
     /// The conditions of which one must hold; none if no packet matches.
