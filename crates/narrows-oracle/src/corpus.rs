@@ -119,11 +119,11 @@ fn traffic(commands: &str) -> Vec<Datagram> {
         let n = u64::from(flow.number);
         let length = if n % 2 == 0 { LONGEST } else { 120 };
         // Not all at one instant: which one is first is then not left to the order of this loop.
-        parts.push(flow.burst(n * 1_000, 8));
-        parts.push(flow.mixed(ms(2_000) + n * 7_000, ms(3_000), 100));
-        parts.push(flow.length(length).burst(ms(10_000) + n * 3_000, 14));
-        parts.push(flow.length(400).burst(ms(10_040) + n * 1_000, 4));
-        parts.extend((0..4).map(|at| flow.burst(ms(30_000) + at * ms(777) + n * 13_000, 1)));
+        parts.push(flow.burst(n * 1_000, 14));
+        parts.push(flow.mixed(ms(2_000) + n * 7_000, ms(3_000), 250));
+        parts.push(flow.length(length).burst(ms(10_000) + n * 3_000, 25));
+        parts.push(flow.length(400).burst(ms(10_040) + n * 1_000, 8));
+        parts.extend((0..6).map(|at| flow.burst(ms(30_000) + at * ms(777) + n * 13_000, 1)));
     }
     merge(parts)
 }

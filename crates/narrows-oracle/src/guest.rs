@@ -144,7 +144,9 @@ pub fn kernel(case: &Case) -> Result<Trace, Failure> {
     let receiver = namespaces[1].run(hears)??;
     let receiver = thread::spawn(move || receive(&receiver));
     let sent = namespaces[0].run(|| send(&case.traffic, ENDS[1]))??;
-    let came = receiver.join().map_err(|_| Failure("the receiver ended early".into()))??;
+    let mut came = receiver.join().map_err(|_| Failure("the receiver ended early".into()))??;
+    // One for every port hears what is wrong by a bit, too.
+    came.retain(|came| (came.number as usize) < sent.len());
     Ok(Trace { sent, came })
 }
 
