@@ -23,6 +23,28 @@ const BOTTLENECK: [&str; 2] = [
 /// Words of a command that set a rate.
 const RATES: [&str; 7] = ["rate", "bandwidth", "maxrate", "tbf", "htb", "hfsc", "cbq"];
 
+/// Words of models that draw, or hash flows by a secret: two runs of the kernel's differ. CAKE draws how a host's turn is
+/// rounded.
+const RANDOM: [&str; 17] = [
+    "loss",
+    "duplicate",
+    "corrupt",
+    "reorder",
+    "distribution",
+    "random",
+    "red",
+    "gred",
+    "choke",
+    "pie",
+    "fq_pie",
+    "sfb",
+    "hhf",
+    "perturb",
+    "sfq",
+    "fq_codel",
+    "cake",
+];
+
 /// A script that both accept.
 #[derive(Clone, Debug)]
 pub struct Public {
@@ -49,6 +71,24 @@ pub fn scripts() -> Vec<Public> {
             (plain && tc).then_some(Public { line: at + 1, source, meaning, commands })
         })
         .collect()
+}
+
+/// The corpus with `exact` at the lines of these scripts, but for those that are random, and `-` at those of all others.
+pub fn marked(exact: &BTreeSet<usize>) -> String {
+    let line = |(at, line): (usize, &str)| {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [kernel, ours, _, source, commands] = columns[..] else { return format!("{line}\n") };
+        let meaning = if exact.contains(&(at + 1)) && !is_random(commands) { "exact" } else { "-" };
+        format!("{kernel}\t{ours}\t{meaning}\t{source}\t{commands}\n")
+    };
+    TEXT.lines().enumerate().map(line).collect()
+}
+
+fn is_random(commands: &str) -> bool {
+    let words: Vec<&str> = commands.split([' ', ';']).collect();
+    // `delay 10ms 2ms` has a jitter.
+    let jitter = |three: &[&str]| three[0] == "delay" && three[2].starts_with(|c: char| c.is_ascii_digit());
+    words.iter().any(|word| RANDOM.contains(word)) || words.windows(3).any(jitter)
 }
 
 /// The cases of a script: of its packets that leave, and of those that arrive.

@@ -55,16 +55,21 @@ fn main() -> ExitCode {
 }
 
 fn one(name: &str) -> Result<Case, String> {
-    cases::all()
-        .into_iter()
-        .find(|case| case.name == name)
-        .ok_or_else(|| format!("no case is called `{name}`"))
+    cases::all().into_iter().find(|case| case.name == name).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> String {
+    format!("no case is called `{name}`")
 }
 
 fn chosen(names: &[&str]) -> Result<Vec<Case>, String> {
     match names {
         [] => Ok(cases::all()),
-        names => names.iter().map(|name| one(name)).collect(),
+        names => {
+            let all = cases::all();
+            let of = |name: &&str| all.iter().find(|case| case.name == *name).cloned();
+            names.iter().map(|name| of(name).ok_or_else(|| unknown(name))).collect()
+        }
     }
 }
 

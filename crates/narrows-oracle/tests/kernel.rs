@@ -1,5 +1,6 @@
 //! Every case, in a guest kernel. `make test-kernel` runs this.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{env, fs, thread};
@@ -38,19 +39,21 @@ fn the_kernels_disciplines_and_ours_are_as_near_as_they_should_be() {
 }
 
 /// Scripts of `narrows-scenario/tests/corpus/tc.txt` that are `exact` there. `NARROWS_CORPUS=all` runs all that both accept, and
-/// prints what differs.
+/// prints what differs; with `NARROWS_BLESS=1` it also marks anew which ones are exact.
 #[test]
 #[ignore = "needs guest kernel"]
 fn public_scripts_mean_to_us_what_they_mean_to_the_kernel() {
     let all = env::var_os("NARROWS_CORPUS").is_some();
     let folder = empty_folder("corpus");
     let narrows = narrows();
-    let scripts: Vec<_> =
-        corpus::scripts().into_iter().filter(|script| all || script.meaning == "exact").collect();
-    let cases: Vec<Case> = scripts.iter().flat_map(corpus::cases).collect();
+    let scripts = corpus::scripts().into_iter().filter(|script| all || script.meaning == "exact");
+    let cases: Vec<(usize, Case)> = scripts
+        .flat_map(|script| corpus::cases(&script).into_iter().map(move |case| (script.line, case)))
+        .collect();
+    let (lines, cases): (Vec<usize>, Vec<Case>) = cases.into_iter().unzip();
     in_guests(&folder, &narrows, &cases, &["public", FOLDER]);
-    let mut differ = Vec::new();
-    for case in &cases {
+    let (mut differ, mut exact) = (Vec::new(), BTreeSet::from_iter(lines.iter().copied()));
+    for (line, case) in lines.iter().zip(&cases) {
         let (alike, said) = match kernel_rows(&folder, case) {
             Ok(rows) => (rows.iter().all(|row| row.holds), corpus::words(&rows)),
             Err(error) => (false, error),
@@ -60,9 +63,14 @@ fn public_scripts_mean_to_us_what_they_mean_to_the_kernel() {
         }
         if !alike {
             differ.push(format!("{}: {said}", case.name));
+            exact.remove(line);
         }
     }
     println!("{} of {} cases are exact", cases.len() - differ.len(), cases.len());
+    if all && env::var_os("NARROWS_BLESS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../narrows-scenario/tests/corpus/tc.txt");
+        fs::write(path, corpus::marked(&exact)).expect("the corpus can be written");
+    }
     assert!(all || differ.is_empty(), "{}", differ.join("\n"));
 }
 
