@@ -69,8 +69,7 @@ pub fn compare(
     live_model: &Trace,
     replayed: &ReplayResult,
 ) -> Outcome {
-    let mut rows: Vec<Row> =
-        case.bounds.iter().map(|bound| row(case, *bound, &observed.kernel, kernel_model)).collect();
+    let mut rows = rows(case, &observed.kernel, kernel_model);
     rows.push(live_row(&observed.live, live_model));
     rows.push(replay_row(replayed));
     Outcome {
@@ -81,6 +80,11 @@ pub fn compare(
         rows,
         explanation: case.explanation,
     }
+}
+
+/// Holds the kernel's run beside the engine's.
+pub fn rows(case: &Case, kernel: &Trace, ours: &Trace) -> Vec<Row> {
+    case.bounds.iter().map(|bound| row(case, *bound, kernel, ours)).collect()
 }
 
 fn row(case: &Case, bound: Bound, kernel: &Trace, ours: &Trace) -> Row {

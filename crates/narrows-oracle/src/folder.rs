@@ -7,9 +7,10 @@ use narrows_frame::log::LogReader;
 use narrows_sim::{SimOptions, replay};
 
 use crate::case::Case;
-use crate::compare::{Outcome, compare};
-use crate::guest::Observed;
+use crate::compare::{Outcome, Row, compare, rows};
+use crate::guest::{Observed, kernel};
 use crate::model;
+use crate::trace::Trace;
 
 /// What a guest observed of a case.
 ///
@@ -56,4 +57,29 @@ pub fn outcome(folder: &Path, case: &Case) -> Result<Outcome, String> {
     let replayed =
         replay(&log, &SimOptions::default()).map_err(|error| format!("{}: {error}", log.display()))?;
     Ok(compare(case, &observed, &kernel, &live, &replayed))
+}
+
+/// Runs a case through the kernel alone, in a guest, and leaves what came of it, or why it could not be run.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn leave_kernel(folder: &Path, case: &Case) -> Result<(), String> {
+    let ran = kernel(case).map_err(|failure| failure.to_string());
+    let path = folder.join(format!("{}.kernel", case.name));
+    let json = serde_json::to_vec(&ran).map_err(|error| error.to_string())?;
+    fs::write(&path, json).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Holds what the kernel made of a case beside the engine in virtual time.
+///
+/// # Errors
+/// When the case could not be run, its file is damaged, or narrows does not understand it.
+pub fn kernel_rows(folder: &Path, case: &Case) -> Result<Vec<Row>, String> {
+    let path = folder.join(format!("{}.kernel", case.name));
+    let json = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let ran: Result<Trace, String> =
+        serde_json::from_slice(&json).map_err(|error| format!("{}: {error}", path.display()))?;
+    let kernel = ran.map_err(|error| format!("kernel: {error}"))?;
+    let ours = model::run(case, &kernel.sent).map_err(|error| format!("narrows: {error}"))?;
+    Ok(rows(case, &kernel, &ours))
 }

@@ -1,5 +1,6 @@
 //! What runs inside the guest: the kernel's disciplines and `narrows run`, one after the other, on cables of the same kind.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
@@ -13,14 +14,15 @@ use narrows_io::link::{MacAddress, VethEnd, create_veth};
 use narrows_io::namespace::Namespace;
 use narrows_io::offload::plain_packets;
 use narrows_io::process::spawn;
-use narrows_io::route_socket::RouteSocket;
+use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::stack::silence;
 use narrows_io::sysctl::write_sysctl;
 
 use crate::case::Case;
-use crate::receiver::{self, SILENCE};
+use crate::receiver::{Receiver, SILENCE, receive};
 use crate::sender::send;
 use crate::trace::Trace;
+use crate::traffic::Ends;
 
 /// The client's address, and the server's.
 const ENDS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 213, 0, 1), Ipv4Addr::new(10, 213, 0, 2)];
@@ -74,8 +76,35 @@ pub fn lack(case: &Case) -> Result<Option<String>, Failure> {
     Ok((!output.status.success()).then(|| said.lines().next().unwrap_or_default().to_owned()))
 }
 
+/// The addresses and ports of a case's datagrams that are not those of the cable.
+fn ends(case: &Case) -> BTreeSet<Ends> {
+    case.traffic.iter().map(|datagram| datagram.ends).filter(|ends| *ends != Ends::default()).collect()
+}
+
+/// Gives the two hosts the addresses of these ends, and the first one the way to the second.
+fn answer(namespaces: &[Namespace; 2], ends: Ends) -> Result<(), Failure> {
+    // Another flow may have the same address.
+    let once = |done: Result<(), NetlinkError>| match done {
+        Err(NetlinkError::Refused { cause, .. }) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done,
+    };
+    let mut near = RouteSocket::open(&namespaces[0])?;
+    if let Some(source) = ends.source {
+        once(near.add_address(NAMES[0], IpPrefix::new(source, 32)))?;
+    }
+    if let Some(destination) = ends.destination {
+        once(RouteSocket::open(&namespaces[1])?.add_address(NAMES[1], IpPrefix::new(destination, 32)))?;
+        once(near.add_route(IpPrefix::new(destination, 32), None, NAMES[0]))?;
+        once(near.add_neighbour(NAMES[0], destination.into(), MACS[1]))?;
+    }
+    Ok(())
+}
+
 /// Sends the datagrams through a cable whose ends have the disciplines.
-fn kernel(case: &Case) -> Result<Trace, Failure> {
+///
+/// # Errors
+/// When namespaces, cables, `tc` or the traffic fail.
+pub fn kernel(case: &Case) -> Result<Trace, Failure> {
     let namespaces = [Namespace::create()?, Namespace::create()?];
     let end = |at: usize| VethEnd { namespace: &namespaces[at], name: NAMES[at], mac: Some(MACS[at]) };
     create_veth(&end(0), &end(1), 1500)?;
@@ -90,19 +119,34 @@ fn kernel(case: &Case) -> Result<Trace, Failure> {
         sockets.set_up(name)?;
         sockets.add_neighbour(name, ENDS[1 - at].into(), MACS[1 - at])?;
     }
-    for line in &case.tc {
-        let mut command = Command::new("tc");
-        command.args(line.split_whitespace());
-        let at = usize::from(line.contains("dev far"));
-        let status = spawn(command, &namespaces[at])?.wait()?;
-        if !status.success() {
-            return Err(Failure(format!("tc {line}: {status}")));
-        }
+    for ends in ends(case) {
+        answer(&namespaces, ends)?;
     }
-    let socket = namespaces[1].run(receiver::socket)??;
-    let receiver = thread::spawn(move || receiver::receive(&socket));
+    let side = |line: &str| usize::from(line.contains("dev far"));
+    let own = case.tc.iter().map(|line| side(line)).max().unwrap_or(0);
+    let run = |line: &str, program: &str, at: usize| {
+        let mut command = Command::new(program);
+        command.args(line.split_whitespace());
+        match spawn(command, &namespaces[at])?.wait()? {
+            status if status.success() => Ok(()),
+            status => Err(Failure(format!("{program} {line}: {status}"))),
+        }
+    };
+    // What arrives can be sent through disciplines only by way of a device of this kind.
+    if case.tc.iter().any(|line| line.contains("dev ifb0")) {
+        run("link add ifb0 type ifb", "ip", own)?;
+        run("link set ifb0 up", "ip", own)?;
+    }
+    for line in &case.tc {
+        run(line, "tc", if line.contains("dev ifb0") { own } else { side(line) })?;
+    }
+    let hears = if ends(case).is_empty() { Receiver::of_port } else { Receiver::of_every_port };
+    let receiver = namespaces[1].run(hears)??;
+    let receiver = thread::spawn(move || receive(&receiver));
     let sent = namespaces[0].run(|| send(&case.traffic, ENDS[1]))??;
-    let came = receiver.join().map_err(|_| Failure("the receiver ended early".into()))??;
+    let mut came = receiver.join().map_err(|_| Failure("the receiver ended early".into()))??;
+    // One for every port hears what is wrong by a bit, too.
+    came.retain(|came| (came.number as usize) < sent.len());
     Ok(Trace { sent, came })
 }
 
@@ -146,7 +190,7 @@ pub fn send_live(case: &Case, output: PathBuf) -> io::Result<()> {
 /// # Errors
 /// When the system refuses.
 pub fn receive_live(output: PathBuf) -> io::Result<()> {
-    write(&output, &receiver::receive(&receiver::socket()?)?)
+    write(&output, &receive(&Receiver::of_port()?)?)
 }
 
 fn write<T: serde::Serialize>(path: &Path, value: &T) -> io::Result<()> {

@@ -13,6 +13,7 @@ pub mod case;
 pub mod cases;
 pub mod codel;
 pub mod compare;
+pub mod corpus;
 pub mod folder;
 pub mod guest;
 pub mod model;

@@ -7,15 +7,16 @@ use std::process::ExitCode;
 
 use narrows_oracle::case::Case;
 use narrows_oracle::compare::Outcome;
-use narrows_oracle::folder::{leave_out, left_out, observed, outcome};
+use narrows_oracle::folder::{leave_kernel, leave_out, left_out, observed, outcome};
 use narrows_oracle::guest::{lack, observe, receive_live, send_live};
-use narrows_oracle::{cases, model, table};
+use narrows_oracle::{cases, corpus, model, table};
 
 const USAGE: &str = "narrows-oracle guest FOLDER NARROWS [CASE…]   in a guest: runs cases, and leaves what was observed in FOLDER
 narrows-oracle compare FOLDER [CASE…]         holds that beside the engine in virtual time
 narrows-oracle model FOLDER CASE              prints what the engine makes of it, as JSON
 narrows-oracle plan CASE                      prints its datagrams: nanoseconds, flow, traffic class, bytes
-narrows-oracle list                           the names of the cases";
+narrows-oracle list                           the names of the cases
+narrows-oracle public FOLDER CASE…            in a guest: runs cases of public scripts through the kernel alone";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
             cases::all().iter().for_each(|case| println!("{}", case.name));
             Ok(true)
         }
+        ["public", folder, names @ ..] => public(Path::new(folder), names),
         ["send", name, output] => one(name)
             .and_then(|case| send_live(&case, PathBuf::from(output)).map_err(|error| error.to_string()))
             .map(|()| true),
@@ -53,16 +55,21 @@ fn main() -> ExitCode {
 }
 
 fn one(name: &str) -> Result<Case, String> {
-    cases::all()
-        .into_iter()
-        .find(|case| case.name == name)
-        .ok_or_else(|| format!("no case is called `{name}`"))
+    cases::all().into_iter().find(|case| case.name == name).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> String {
+    format!("no case is called `{name}`")
 }
 
 fn chosen(names: &[&str]) -> Result<Vec<Case>, String> {
     match names {
         [] => Ok(cases::all()),
-        names => names.iter().map(|name| one(name)).collect(),
+        names => {
+            let all = cases::all();
+            let of = |name: &&str| all.iter().find(|case| case.name == *name).cloned();
+            names.iter().map(|name| of(name).ok_or_else(|| unknown(name))).collect()
+        }
     }
 }
 
@@ -96,4 +103,12 @@ fn compare_all(folder: &Path, names: &[&str]) -> Result<bool, String> {
     let outcomes = cases.iter().map(|case| outcome(folder, case)).collect::<Result<Vec<_>, _>>()?;
     print!("{}\n{}", table::markdown(&outcomes), table::configurations(&outcomes));
     Ok(outcomes.iter().all(Outcome::holds))
+}
+
+fn public(folder: &Path, names: &[&str]) -> Result<bool, String> {
+    let cases: Vec<Case> = corpus::scripts().iter().flat_map(corpus::cases).collect();
+    for case in cases.iter().filter(|case| names.contains(&case.name)) {
+        leave_kernel(folder, case)?;
+    }
+    Ok(true)
 }

@@ -59,8 +59,15 @@ pub fn run_from(case: &Case, sent: &[u64], begin: u64) -> Result<Trace, Scenario
 }
 
 fn frame(datagram: &Datagram) -> Vec<u8> {
-    let source = SocketAddr::from((Ipv4Addr::new(10, 213, 0, 1), FIRST_FLOW + datagram.flow));
-    let destination = SocketAddr::from((Ipv4Addr::new(10, 213, 0, 2), PORT));
+    let ends = datagram.ends;
+    let source = SocketAddr::from((
+        ends.source.unwrap_or(Ipv4Addr::new(10, 213, 0, 1)),
+        ends.source_port.unwrap_or(FIRST_FLOW + datagram.flow),
+    ));
+    let destination = SocketAddr::from((
+        ends.destination.unwrap_or(Ipv4Addr::new(10, 213, 0, 2)),
+        ends.destination_port.unwrap_or(PORT),
+    ));
     let udp = Udp { traffic_class: datagram.traffic_class, ..Udp::new(source, destination) };
     let payload = vec![0; (datagram.length - HEADERS) as usize];
     udp.ethernet(MacAddress([2, 0, 0, 0, 0, 2]), MacAddress([2, 0, 0, 0, 0, 1]), &payload)

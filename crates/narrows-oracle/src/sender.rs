@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
 use narrows_io::clock::clock_realtime;
 use narrows_io::wait::wake_on_time;
@@ -46,7 +46,11 @@ pub fn send(datagrams: &[Datagram], to: Ipv4Addr) -> io::Result<Vec<u64>> {
         payload[..4].copy_from_slice(&(number as u32).to_be_bytes());
         let socket = &sockets[&(datagram.flow, datagram.traffic_class)];
         sent.push(clock_realtime());
-        socket.send(payload)?;
+        // No program listens at the ports of some: the answer to one is told at the next, which is then not sent.
+        match socket.send(payload) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => socket.send(payload)?,
+            done => done?,
+        };
     }
     Ok(sent)
 }
@@ -59,11 +63,16 @@ fn socket(datagram: &Datagram, to: Ipv4Addr) -> io::Result<UdpSocket> {
         nix::sys::socket::socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;
     setsockopt(&socket, sockopt::ReusePort, &true)?;
-    bind(socket.as_raw_fd(), &SockaddrIn::new(0, 0, 0, 0, FIRST_FLOW + datagram.flow))?;
+    let ends = datagram.ends;
+    let source = SocketAddrV4::new(
+        ends.source.unwrap_or(Ipv4Addr::UNSPECIFIED),
+        ends.source_port.unwrap_or(FIRST_FLOW + datagram.flow),
+    );
+    bind(socket.as_raw_fd(), &SockaddrIn::from(source))?;
     let socket = UdpSocket::from(socket);
     setsockopt(&socket, sockopt::SndBufForce, &BUFFER)?;
     setsockopt(&socket, sockopt::Ipv4Tos, &datagram.traffic_class.into())?;
-    socket.connect(SocketAddr::from((to, PORT)))?;
+    socket.connect((ends.destination.unwrap_or(to), ends.destination_port.unwrap_or(PORT)))?;
     Ok(socket)
 }
 

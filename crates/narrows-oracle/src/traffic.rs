@@ -1,5 +1,7 @@
 //! What is sent: datagrams at given instants, of several flows.
 
+use std::net::Ipv4Addr;
+
 use narrows_core::{Seed, Stream};
 
 /// Bytes of Ethernet, IPv4 and UDP headers in a frame.
@@ -20,6 +22,21 @@ pub struct Datagram {
     pub traffic_class: u8,
     /// Bytes of the frame with its Ethernet header, which is what the kernel's disciplines count.
     pub length: u32,
+    /// Addresses and ports that filters look at.
+    pub ends: Ends,
+}
+
+/// Addresses and ports of a datagram, where they are not those of the cable and the flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ends {
+    /// The source address.
+    pub source: Option<Ipv4Addr>,
+    /// The source port.
+    pub source_port: Option<u16>,
+    /// The destination address.
+    pub destination: Option<Ipv4Addr>,
+    /// The destination port.
+    pub destination_port: Option<u16>,
 }
 
 /// Milliseconds in nanoseconds.
@@ -36,12 +53,15 @@ pub struct Flow {
     pub traffic_class: u8,
     /// Bytes of each frame.
     pub length: u32,
+    /// Addresses and ports.
+    pub ends: Ends,
 }
 
 impl Flow {
     /// Best effort that cannot be marked, in frames of 1000 bytes.
     pub const fn new(number: u16) -> Self {
-        Self { number, traffic_class: 0, length: 1000 }
+        let ends = Ends { source: None, source_port: None, destination: None, destination_port: None };
+        Self { number, traffic_class: 0, length: 1000, ends }
     }
 
     /// With this traffic class.
@@ -54,8 +74,13 @@ impl Flow {
         Self { length, ..self }
     }
 
+    /// Between these ends.
+    pub const fn between(self, ends: Ends) -> Self {
+        Self { ends, ..self }
+    }
+
     fn datagram(self, at: u64, length: u32) -> Datagram {
-        Datagram { at, flow: self.number, traffic_class: self.traffic_class, length }
+        Datagram { at, flow: self.number, traffic_class: self.traffic_class, length, ends: self.ends }
     }
 
     /// At a constant number of kilobits a second.

@@ -388,3 +388,21 @@ scheduler = {{ type = "prio", classes = [{{ name = "high" }}, {{ name = "low" }}
     assert_eq!(sorted(&prio("low"), &packets), (vec![1, 4], 0));
     assert_eq!(sorted(&prio("high"), &packets), (vec![3, 2], 0));
 }
+
+/// Without any filter the default is what counts: a class gets all packets, or none does.
+#[test]
+fn no_filters_at_all() {
+    let drr = |default: &str| {
+        link(&format!(
+            r#"rate = "1mbit"
+scheduler = {{ type = "drr", classes = [{{ name = "a" }}, {{ name = "b" }}], filters = [], default = "{default}" }}"#
+        ))
+    };
+    let packets = [(22, 16), (80, 0), (443, 0)];
+    for (default, gets) in [("drop", (vec![0, 0], 3)), ("b", (vec![0, 3], 0))] {
+        let scenario = drr(default);
+        assert_eq!(sorted(&scenario, &packets), gets, "{default}");
+        let again = Scenario::parse(&scenario.to_toml(), "again.toml").unwrap();
+        assert_eq!(scenario.links, again.links, "{}", scenario.to_toml());
+    }
+}

@@ -189,11 +189,8 @@ fn trees_of_a_run_are_shown() {
     );
     let statistics = shown("-s class ls dev link.down");
     let lines: Vec<&str> = statistics.lines().collect();
-    assert_eq!(lines[0], "class htb 1:1 root rate 10Mbit ceil 10Mbit burst 12500b cburst 12500b");
-    assert_eq!(
-        lines[9],
-        "class htb 1:20 parent 1:1 prio 1 rate 8Mbit ceil 10Mbit burst 10000b cburst 12500b"
-    );
+    assert_eq!(lines[0], "class htb 1:1 root rate 10Mbit ceil 10Mbit burst 1600b cburst 1600b");
+    assert_eq!(lines[9], "class htb 1:20 parent 1:1 prio 1 rate 8Mbit ceil 10Mbit burst 1600b cburst 1600b");
     assert_eq!(lines[1], " Sent 336 bytes 4 pkts (dropped 0, overlimits 0)", "{statistics}");
     assert_eq!(lines[12], " lended: 4 borrowed: 0 giants: 0", "{statistics}");
     assert!(lines[13].starts_with(" tokens: ") && lines[13].contains(" ctokens: "), "{statistics}");

@@ -134,6 +134,10 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
     }
 }
 
+/// tc's default for `burst` and `cburst`: its `mtu` of 1600 bytes, and what the rate is in a tick of the kernel's clock. The
+/// kernel says in /proc/net/psched that a tick is a nanosecond, which is less than two bytes below 16 Gbit/s.
+const USUAL_BURST: Bytes = Bytes::new(1600);
+
 fn htb(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
     let mut keys = HTB.read_all("htb", words)?;
     if keys.get("rate").is_none() {
@@ -142,9 +146,8 @@ fn htb(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
     // Below one packet, the kernel lets a class go into debt. So a burst as small as tc's own default
     // becomes one packet.
     for key in ["burst", "cburst"] {
-        if let Some(burst) = size_of(&keys, key) {
-            keys.set(key, Node::new(text(burst.max(Bytes::new(1500)))));
-        }
+        let burst = size_of(&keys, key).unwrap_or(USUAL_BURST);
+        keys.set(key, Node::new(text(burst.max(Bytes::new(1500)))));
     }
     if number_of(&keys, "priority") == Some(0) {
         keys.remove("priority");

@@ -115,6 +115,16 @@ pub enum Division {
     Own,
 }
 
+impl Division {
+    /// Whether filters, not the conditions of classes, assign packets; there may be none, and then all packets share a fate.
+    pub(crate) fn has_filters(&self) -> bool {
+        let Self::Classes { classes, filters, default, drops_rest } = self else { return false };
+        let mut takes_all =
+            (0..classes.len()).filter(|&at| classes[at].matches.is_empty() && tree::is_leaf(classes, at));
+        !filters.is_empty() || default.is_some() || *drops_rest && takes_all.next().is_some()
+    }
+}
+
 /// Default number of flow queues, as in FQ-CoDel (RFC 8290, 5.2.1) and Linux.
 const FLOWS: u32 = 1024;
 /// Maximum number of flow queues, as in Linux.

@@ -358,9 +358,9 @@ fn classes_found_by_filters_in_their_order() {
     assert_eq!(
         scheduler,
         "link.up.scheduler={ type = \"htb\", classes = [ \
-         { name = \"1:1\", rate = \"10mbit\" }, \
-         { name = \"1:10\", parent = \"1:1\", rate = \"2mbit\", ceil = \"10mbit\", priority = 1, match = { destination-port = 80, family = \"ipv4\" } }, \
-         { name = \"1:20\", parent = \"1:1\", rate = \"8mbit\", ceil = \"10mbit\" } ] }"
+         { name = \"1:1\", rate = \"10mbit\", burst = \"1600 bytes\", cburst = \"1600 bytes\" }, \
+         { name = \"1:10\", parent = \"1:1\", rate = \"2mbit\", ceil = \"10mbit\", priority = 1, burst = \"1600 bytes\", cburst = \"1600 bytes\", match = { destination-port = 80, family = \"ipv4\" } }, \
+         { name = \"1:20\", parent = \"1:1\", rate = \"8mbit\", ceil = \"10mbit\", burst = \"1600 bytes\", cburst = \"1600 bytes\" } ] }"
     );
     // A filter for the default class that goes before: classes alone cannot say that.
     let before = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip sport 22 0xffff flowid 1:20\n\
@@ -388,7 +388,7 @@ fn filters_of_inner_classes_hold_beside_those_that_lead_there() {
     let scheduler = keys(text).remove(2);
     for part in [
         "match = { destination = \"10.9.0.0/16\", destination-port = \"80-95\" }",
-        "name = \"1:20\", parent = \"1:1\", rate = \"8mbit\", match = { destination = \"10.0.0.0/8\" }",
+        "name = \"1:20\", parent = \"1:1\", rate = \"8mbit\", burst = \"1600 bytes\", cburst = \"1600 bytes\", match = { destination = \"10.0.0.0/8\" }",
         // What no filter takes goes unshaped.
         "{ name = \"direct\", rate = \"100gbit\"",
     ] {
@@ -765,7 +765,7 @@ fn handles_are_hexadecimal() {
     let text = "tc qdisc add dev e root handle 1 htb default 0x1f\n\
         tc class add dev e parent 1:0 classid 1:1f htb rate 1mbit\n\
         tc class change dev e parent 1: classid 1:0x1F htb rate 2mbit\n";
-    assert!(keys(text)[2].contains("{ name = \"1:1f\", rate = \"2mbit\" }"), "{:?}", keys(text));
+    assert!(keys(text)[2].contains("{ name = \"1:1f\", rate = \"2mbit\", burst"), "{:?}", keys(text));
     fails("tc qdisc add dev e root handle 1x: htb\n", "`1x:` is not a handle", "1x:", &["in hexadecimal"]);
     fails("tc qdisc add dev e root handle 10000: htb\n", "`10000:` is not a handle", "10000:", &[]);
 }

@@ -172,9 +172,9 @@ fn trees_show_as_in_tc() {
     );
     let lines: Vec<String> =
         tree.classes.iter().map(|class| format!("{} {}", class.handle, class.options)).collect();
-    assert_eq!(lines[0], "1:1 rate 10Mbit ceil 10Mbit burst 12500b cburst 12500b");
-    assert_eq!(lines[1], "1:10 prio 0 quantum 3000 rate 2Mbit ceil 10Mbit burst 5Kb cburst 12500b");
-    assert_eq!(lines[2], "1:20 prio 1 rate 8001Kbit ceil 10Mbit burst 10001b cburst 12500b");
+    assert_eq!(lines[0], "1:1 rate 10Mbit ceil 10Mbit burst 1600b cburst 1600b");
+    assert_eq!(lines[1], "1:10 prio 0 quantum 3000 rate 2Mbit ceil 10Mbit burst 5Kb cburst 1600b");
+    assert_eq!(lines[2], "1:20 prio 1 rate 8001Kbit ceil 10Mbit burst 1600b cburst 1600b");
     assert_eq!(tree.qdiscs[0].options, "r2q 10 default 0x20");
     let inner = tree.qdiscs.iter().find(|qdisc| qdisc.kind == "prio").unwrap();
     assert_eq!(inner.parent.as_deref(), Some("1:20"));

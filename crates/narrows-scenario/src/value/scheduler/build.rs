@@ -133,7 +133,7 @@ impl Scheduler {
         let classes = self.classes();
         match &self.serves {
             Division::Own if self.kind == Kind::PfifoFast => classify::pfifo_fast(),
-            Division::Classes { filters, default, .. } if !filters.is_empty() || default.is_some() => {
+            Division::Classes { filters, default, .. } if self.serves.has_filters() => {
                 filtered(&classes, filters, default.as_deref(), addresses)
             }
             _ => classifier(&classes, addresses),
@@ -324,7 +324,7 @@ impl Scheduler {
                     ["asks for low delay", "asks for neither, or for both", "asks for high throughput"];
                 asks.map(|what| format!("{what} by its TOS bits")).into()
             }
-            Division::Classes { filters, default, .. } if !filters.is_empty() || default.is_some() => self
+            Division::Classes { filters, default, .. } if self.serves.has_filters() => self
                 .classes()
                 .iter()
                 .map(|class| filtered_words(class, filters, default.as_deref()))

@@ -110,7 +110,7 @@ impl Keyed for Scheduler {
             &FILTERS,
             "Filters that assign packets to classes, instead of `match` in the classes.",
             |of: &Self| match &of.serves {
-                Division::Classes { filters, default, .. } if default.is_some() && filters.is_empty() => {
+                Division::Classes { filters, .. } if of.serves.has_filters() && filters.is_empty() => {
                     Some(Value::Array(Vec::new()))
                 }
                 Division::Classes { filters, .. } => list(filters, Filter::value),
