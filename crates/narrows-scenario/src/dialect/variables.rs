@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{arithmetic, shell};
 use super::{Word, Words};
+use super::{arithmetic, shell};
 use crate::problem::{Found, Problem};
 
 /// Maximum length of a value: variables that contain one another twice would grow without bound.

@@ -184,10 +184,7 @@ impl Source<'_> {
                 line.span.start = place.start;
             }
             line.span.end = place.end;
-            let quoted =
-                place.start.checked_sub(1).is_some_and(|at| matches!(self.text.as_bytes()[at], b'"' | b'\''));
-            let text = if quoted { word.text.to_owned() } else { unescaped(word.text) };
-            line.take(&text, place);
+            line.take(word.text, place);
         }
         if goes_on {
             return Ok(Some(line));
@@ -330,17 +327,4 @@ fn split_argument(line: &mut Line) {
         let part = argument.part(part);
         line.take(&part.text, part.span);
     }
-}
-
-/// Without the backslashes that keep a shell from interpreting what follows.
-fn unescaped(text: &str) -> String {
-    let mut characters = text.chars();
-    let mut out = String::with_capacity(text.len());
-    while let Some(c) = characters.next() {
-        match c {
-            '\\' => out.extend(characters.next()),
-            c => out.push(c),
-        }
-    }
-    out
 }
