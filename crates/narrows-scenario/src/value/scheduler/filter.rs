@@ -17,7 +17,7 @@ pub(crate) const DROP: &str = "drop";
 pub struct Filter {
     /// Conditions, of which one must match.
     pub matches: Vec<Match>,
-    /// The class, or [`DROP`].
+    /// The class, or `drop`.
     pub class: String,
 }
 
