@@ -185,7 +185,7 @@ fn trees_of_a_run_are_shown() {
     assert_eq!(shown("qdisc show dev server"), "qdisc htb 1: root refcnt 2 r2q 10 default 0x20\n");
     assert_eq!(
         shown("filter show dev server"),
-        "filter parent 1: protocol all pref 1 flower dst_port 80 classid 1:10\n"
+        "filter parent 1: protocol all pref 1 flower eth_type ipv4 dst_port 80 classid 1:10\n"
     );
     let statistics = shown("-s class ls dev link.down");
     let lines: Vec<&str> = statistics.lines().collect();
