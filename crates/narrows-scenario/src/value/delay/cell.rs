@@ -164,7 +164,7 @@ impl std::fmt::Display for CellUse {
         let (light, heavy) = (&self.light_file.name, &self.heavy_file.name);
         write!(
             f,
-            "by the light trace {light} ({} on average) or the heavy trace {heavy}, as the workload demands",
+            "from the light trace {light} ({} on average), or the heavy trace {heavy}, as the workload demands",
             self.mean()
         )?;
         match self.settings.bound {
