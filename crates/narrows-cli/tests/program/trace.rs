@@ -84,7 +84,7 @@ fn a_cell_is_replayed_from_two_traces_by_a_flag() {
     let (light, heavy) = (example("phone.light"), example("phone.mahi"));
     let delay = format!("{{ cell = {{ light = '{light}', heavy = '{heavy}' }} }}");
     let check = finish(&mut narrows(["check", "--delay", &delay])).expect(0);
-    assert!(check.out.contains("phone.light (26.8ms on average) or the heavy trace"), "{check}");
+    assert!(check.out.contains("phone.light (26.8ms on average), or the heavy trace"), "{check}");
     // A packet takes the base delay of the light trace, 26 ms at first, and all of them arrive.
     let packets = scratch.file("packets.csv").to_str().unwrap().to_owned();
     let traffic = "{ from = 'server', to = 'client', constant = '100kbit' }";
