@@ -1,5 +1,5 @@
 //! Filters: which class a packet is in, and what becomes of it. Each class has a rate of its own, so that a packet in another
-//! class has another delay.
+//! class has another delay. At these rates a byte takes whole nanoseconds: the kernel drops the fraction of each packet.
 
 use super::explanations;
 use crate::case::{Bound, Case, Ours, ROUNDING};
@@ -9,7 +9,7 @@ fn case(name: &'static str, filters: &[&'static str], traffic: Vec<Datagram>) ->
     const ROOT: [&str; 8] = [
         "qdisc add dev near root handle 1: htb default 30",
         "class add dev near parent 1: classid 1:10 htb rate 8mbit burst 3000b cburst 3000b",
-        "class add dev near parent 1: classid 1:20 htb rate 6mbit burst 3000b cburst 3000b",
+        "class add dev near parent 1: classid 1:20 htb rate 5mbit burst 3000b cburst 3000b",
         "class add dev near parent 1: classid 1:30 htb rate 4mbit burst 3000b cburst 3000b",
         "qdisc add dev near parent 1:10 handle 10: pfifo limit 30",
         "qdisc add dev near parent 1:20 handle 20: pfifo limit 30",
@@ -123,7 +123,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(
             "filter-inner",
             &[
-                "class add dev near parent 1:1 classid 1:2 htb rate 7mbit burst 3000b cburst 3000b",
+                "class add dev near parent 1:1 classid 1:2 htb rate 10mbit burst 3000b cburst 3000b",
                 "qdisc add dev near parent 1:2 handle 2: pfifo limit 30",
                 filter!("protocol ip prio 1 u32 match ip sport 4000 0xfffe flowid 1:1"),
                 filter!("protocol ip prio 2 u32 match u32 0 0 flowid 1:20"),
