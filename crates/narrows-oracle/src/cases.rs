@@ -9,6 +9,7 @@ mod filters;
 mod hfsc;
 mod managed;
 mod netem;
+mod parts;
 mod schedulers;
 mod shapers;
 mod words;

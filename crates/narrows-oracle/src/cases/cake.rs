@@ -1,30 +1,8 @@
 //! CAKE at the root, where it shapes, and below a bottleneck that HTB makes.
 
-use super::explanations;
+use super::parts::{case, overload};
 use crate::case::{Bound, Case, Ours, ROUNDING};
 use crate::traffic::{Datagram, Flow, merge, ms};
-
-fn case(name: &'static str, tc: &[&'static str], traffic: Vec<Datagram>, bounds: &[Bound]) -> Case {
-    Case {
-        name,
-        tc: tc.to_vec(),
-        ours: Ours::SameWords,
-        traffic,
-        bounds: bounds.to_vec(),
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
-}
-
-/// More than the link takes, less, and more again.
-fn overload(flow: Flow) -> Vec<Datagram> {
-    merge([
-        flow.varied(137_000, ms(1500), 13_100),
-        flow.varied(ms(1500), ms(2000), 4_000),
-        flow.varied(ms(2000), ms(2600), 12_000),
-    ])
-}
 
 /// Half as much again as the link takes, for as long as queue management has nothing to do, and a pause; twice.
 fn short(send: impl Fn(u64, u64) -> Vec<Datagram>) -> Vec<Datagram> {

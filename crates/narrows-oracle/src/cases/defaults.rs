@@ -1,7 +1,7 @@
 //! What tc's words mean where they say nothing: limits, and what a change leaves. More comes at once than has room, and nothing
 //! but the limit drops.
 
-use super::explanations;
+use super::parts;
 use crate::case::{Bound, Case, Ours};
 use crate::traffic::{Datagram, Flow, merge, ms};
 
@@ -19,16 +19,7 @@ macro_rules! behind {
 }
 
 fn case(name: &'static str, tc: Vec<&'static str>, traffic: Vec<Datagram>) -> Case {
-    Case {
-        name,
-        tc,
-        ours: Ours::SameWords,
-        traffic,
-        bounds: vec![Bound::Delay(ROUNDED, 0), Bound::Fates(0), Bound::Order(0)],
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
+    parts::case(name, &tc, traffic, &[Bound::Delay(ROUNDED, 0), Bound::Fates(0), Bound::Order(0)])
 }
 
 /// What cutting each packet's time to nanoseconds comes to over the longest queue.

@@ -1,7 +1,7 @@
 //! DualPI2 behind a bottleneck that HTB makes. Linux has it since 6.17, and tc since then, too.
 
-use super::explanations;
-use crate::case::{Bound, Case, Ours, ROUNDING};
+use super::parts::behind;
+use crate::case::{Bound, Case, ROUNDING};
 use crate::traffic::{Datagram, Flow, merge, ms};
 
 /// Can be marked, for low latency.
@@ -10,20 +10,7 @@ const LOW: Flow = Flow::new(0).class(1);
 const CLASSIC: Flow = Flow::new(1);
 
 fn case(name: &'static str, queue: &'static str, traffic: Vec<Datagram>, bounds: &[Bound]) -> Case {
-    Case {
-        name,
-        tc: vec![
-            "qdisc add dev near root handle 1: htb default 10",
-            "class add dev near parent 1: classid 1:10 htb rate 10mbit ceil 10mbit burst 2000b cburst 2000b",
-            queue,
-        ],
-        ours: Ours::SameWords,
-        traffic,
-        bounds: bounds.to_vec(),
-        steady_from: ms(1000),
-        needs: Some("dualpi2"),
-        explanation: explanations::of(name),
-    }
+    Case { steady_from: ms(1000), needs: Some("dualpi2"), ..behind(name, queue, traffic, bounds) }
 }
 
 /// Both at once, and then both at these many kilobits a second: from the first packet to the last both queues have some.

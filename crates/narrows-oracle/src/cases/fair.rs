@@ -1,31 +1,8 @@
 //! `ets` and `fq`.
 
-use super::explanations;
+use super::parts::{below, case};
 use crate::case::{Bound, Case, Ours, ROUNDING};
 use crate::traffic::{Datagram, Flow, merge, ms};
-
-const ROOT: [&str; 2] = [
-    "qdisc add dev near root handle 1: htb default 10",
-    "class add dev near parent 1: classid 1:10 htb rate 10mbit ceil 10mbit burst 2000b cburst 2000b",
-];
-
-fn case(name: &'static str, tc: Vec<&'static str>, traffic: Vec<Datagram>, bounds: &[Bound]) -> Case {
-    Case {
-        name,
-        tc,
-        ours: Ours::SameWords,
-        traffic,
-        bounds: bounds.to_vec(),
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
-}
-
-/// Below a bottleneck of 10 Mbit/s.
-fn below(name: &'static str, tc: &[&'static str], traffic: Vec<Datagram>, bounds: &[Bound]) -> Case {
-    case(name, [&ROOT[..], tc].concat(), traffic, bounds)
-}
 
 /// Flows that ask for low delay, for high throughput, and for nothing, at these rates.
 fn by_service(kilobits: [u64; 3]) -> Vec<Datagram> {
@@ -97,10 +74,10 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
             &[Delay(ROUNDING, 0), Fates(0), Order(0), Marks(0)],
         ),
-        case("fq-maxrate", vec!["qdisc add dev near root fq maxrate 4mbit timer_slack 1ns"], three(), &paced),
+        case("fq-maxrate", &["qdisc add dev near root fq maxrate 4mbit timer_slack 1ns"], three(), &paced),
         case(
             "fq-low-rate",
-            vec!["qdisc add dev near root fq maxrate 400kbit flow_limit 20 timer_slack 1ns"],
+            &["qdisc add dev near root fq maxrate 400kbit flow_limit 20 timer_slack 1ns"],
             merge([
                 Flow::new(0).varied(137_000, ms(1500), 700),
                 Flow::new(1).varied(ms(500) + 91_000, ms(1000), 900),

@@ -1,8 +1,8 @@
 //! Filters: which class a packet is in, and what becomes of it. Each class has a rate of its own, so that a packet in another
 //! class has another delay. At these rates a byte takes whole nanoseconds: the kernel drops the fraction of each packet.
 
-use super::explanations;
-use crate::case::{Bound, Case, Ours, ROUNDING};
+use super::parts;
+use crate::case::{Bound, Case, ROUNDING};
 use crate::traffic::{Datagram, Flow, merge, ms};
 
 fn case(name: &'static str, filters: &[&'static str], traffic: Vec<Datagram>) -> Case {
@@ -16,16 +16,7 @@ fn case(name: &'static str, filters: &[&'static str], traffic: Vec<Datagram>) ->
         "qdisc add dev near parent 1:30 handle 30: pfifo limit 30",
         "class add dev near parent 1: classid 1:1 htb rate 20mbit",
     ];
-    Case {
-        name,
-        tc: [&ROOT[..], filters].concat(),
-        ours: Ours::SameWords,
-        traffic,
-        bounds: vec![Bound::Delay(ROUNDING, 0), Bound::Fates(0)],
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
+    parts::case(name, &[&ROOT[..], filters].concat(), traffic, &[Bound::Delay(ROUNDING, 0), Bound::Fates(0)])
 }
 
 /// Four flows in frames of 1000 bytes; of each, the code points differ from those of the one before.

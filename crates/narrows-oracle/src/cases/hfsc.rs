@@ -1,8 +1,8 @@
 //! Hierarchical fair service curves. Rates are divisors of a second's ticks in the kernel, whose inverse slopes are then
 //! exact.
 
-use super::explanations;
-use crate::case::{Bound, Case, Ours};
+use super::parts;
+use crate::case::{Bound, Case};
 use crate::traffic::{Datagram, Flow, merge, ms};
 
 /// The kernel has ticks of 64 ns: the start of a curve, and the time at which a class fits or is eligible, are each one
@@ -19,16 +19,8 @@ fn crossing(case: Case) -> Case {
 
 fn case(name: &'static str, classes: &[&'static str], traffic: Vec<Datagram>) -> Case {
     const ROOT: &str = "qdisc add dev near root handle 1: hfsc default 20";
-    Case {
-        name,
-        tc: [&[ROOT], classes].concat(),
-        ours: Ours::SameWords,
-        traffic,
-        bounds: vec![Bound::Delay(TICKS, 0), Bound::Fates(0), Bound::Order(0)],
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
+    let bounds = [Bound::Delay(TICKS, 0), Bound::Fates(0), Bound::Order(0)];
+    parts::case(name, &[&[ROOT], classes].concat(), traffic, &bounds)
 }
 
 /// All that the classes 1:10 and 1:20 have in common: a class of 20 Mbit/s above them, queues, a filter.

@@ -1,61 +1,9 @@
 //! Queue management behind a bottleneck that HTB makes: it takes a packet from the queue below it when it may send.
 
-use super::explanations;
-use crate::case::{Bound, Case, Ours, ROUNDING};
+use super::parts::{behind, below, keys, overload, pie};
+use crate::case::{Bound, Case, ROUNDING};
 use crate::codel::Parameters;
-use crate::traffic::{Datagram, Flow, merge, ms};
-
-const ROOT: [&str; 2] = [
-    "qdisc add dev near root handle 1: htb default 10",
-    "class add dev near parent 1: classid 1:10 htb rate 10mbit ceil 10mbit burst 2000b cburst 2000b",
-];
-
-fn case(name: &'static str, queue: &'static str, traffic: Vec<Datagram>, bounds: &[Bound]) -> Case {
-    let tc = [&ROOT[..], &[queue]].concat();
-    Case {
-        name,
-        tc,
-        ours: Ours::SameWords,
-        traffic,
-        bounds: bounds.to_vec(),
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
-}
-
-/// What ours is below the bottleneck, as keys.
-macro_rules! below {
-    ($queue:expr) => {
-        Ours::Keys(concat!(
-            "overhead = \"frame\"\nscheduler = { type = \"htb\", classes = [{ name = \"all\", rate = \"10mbit\", ",
-            "burst = \"2000 bytes\", cburst = \"2000 bytes\", queue = ",
-            $queue,
-            " }] }",
-        ))
-    };
-}
-
-/// PIE as the kernel has it, at the interval that 20 ms are there.
-macro_rules! pie {
-    ($more:literal) => {
-        below!(concat!(
-            "{ type = \"pie\", bound = \"1000 packets\", update = \"30ms\", mean-packet = \"1500 bytes\", ",
-            "derandomize = true, cap-drop = true, high-delay-boost = \"250ms\"",
-            $more,
-            " }",
-        ))
-    };
-}
-
-/// More than the link takes for a second and a half, less for half a second, and more again.
-fn overload(flow: Flow) -> Vec<Datagram> {
-    merge([
-        flow.varied(137_000, ms(1500), 13_100),
-        flow.varied(ms(1500), ms(2000), 4_000),
-        flow.varied(ms(2000), ms(2600), 12_000),
-    ])
-}
+use crate::traffic::{Flow, merge, ms};
 
 /// A fifth more than the link takes, for three seconds, of which the last two and a half count.
 fn steady(case: Case) -> Case {
@@ -93,21 +41,26 @@ pub(super) fn cases() -> Vec<Case> {
     let ect = Flow::new(0).class(2);
     let exact = [Delay(ROUNDING, 0), Fates(0), Order(0)];
     vec![
-        case("pfifo", "qdisc add dev near parent 1:10 handle 10: pfifo limit 40", overload(plain), &exact),
-        case("bfifo", "qdisc add dev near parent 1:10 handle 10: bfifo limit 40000", overload(plain), &exact),
-        case(
+        behind("pfifo", "qdisc add dev near parent 1:10 handle 10: pfifo limit 40", overload(plain), &exact),
+        behind(
+            "bfifo",
+            "qdisc add dev near parent 1:10 handle 10: bfifo limit 40000",
+            overload(plain),
+            &exact,
+        ),
+        behind(
             "pfifo-head-drop",
             "qdisc add dev near parent 1:10 handle 10: pfifo_head_drop limit 40",
             overload(plain),
             &exact,
         ),
-        steady(case(
+        steady(behind(
             "red",
             "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.3 bandwidth 10mbit",
             vec![],
             &[LostShare, MeanDelay],
         )),
-        waves(case(
+        waves(behind(
             "red-ecn",
             "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.3 bandwidth 10mbit ecn",
             vec![],
@@ -119,7 +72,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Flow::new(0).class(2).varied(137_000, ms(1500), 7_000),
                 Flow::new(1).varied(137_000, ms(1500), 4_000),
             ]),
-            ..case(
+            ..behind(
                 "red-nodrop",
                 "qdisc add dev near parent 1:10 handle 10: red limit 2000000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.3 bandwidth 10mbit ecn nodrop",
                 vec![],
@@ -128,10 +81,10 @@ pub(super) fn cases() -> Vec<Case> {
         },
         steady(Case {
             traffic: Flow::new(0).class(2).varied(137_000, ms(3000), 12_000),
-            ours: below!(
-                "{ type = \"red\", bound = \"197200 bytes\", min = \"14790 bytes\", max = \"44370 bytes\", probability = 0.05, weight = 0.0625, typical-packet = \"1000 bytes\", longest-packet = \"986 bytes\", ecn = true, harddrop = true }"
+            ours: keys!(
+                "queue = { type = \"red\", bound = \"197200 bytes\", min = \"14790 bytes\", max = \"44370 bytes\", probability = 0.05, weight = 0.0625, typical-packet = \"1000 bytes\", longest-packet = \"986 bytes\", ecn = true, harddrop = true }"
             ),
-            ..case(
+            ..behind(
                 "red-harddrop",
                 "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.05 bandwidth 10mbit ecn harddrop",
                 vec![],
@@ -140,25 +93,25 @@ pub(super) fn cases() -> Vec<Case> {
         }),
         // So small a probability that the average gets to the upper threshold, beyond which RED drops all and gentle RED not.
         Case {
-            tc: [
-                &ROOT[..],
+            ours: keys!(
+                "queue = { type = \"red\", bound = \"197200 bytes\", min = \"14790 bytes\", max = \"44370 bytes\", probability = 0.02, weight = 0.0625, typical-packet = \"1000 bytes\", longest-packet = \"986 bytes\", ecn = false }"
+            ),
+            ..steady(below(
+                "gred",
                 &[
                     "qdisc add dev near parent 1:10 handle 10: gred setup vqs 1 default 0",
                     "qdisc change dev near parent 1:10 handle 10: gred vq 0 limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.02 bandwidth 10mbit",
                 ],
-            ]
-            .concat(),
-            ours: below!(
-                "{ type = \"red\", bound = \"197200 bytes\", min = \"14790 bytes\", max = \"44370 bytes\", probability = 0.02, weight = 0.0625, typical-packet = \"1000 bytes\", longest-packet = \"986 bytes\", ecn = false }"
-            ),
-            ..steady(case("gred", "", vec![], &[LostShare, MeanDelay]))
+                vec![],
+                &[LostShare, MeanDelay],
+            ))
         },
         // The thresholds are so near one another that nothing is left to chance.
         Case {
-            ours: below!(
-                "{ type = \"red\", bound = \"200 packets\", min = \"19720 bytes\", max = \"19721 bytes\", probability = 0.5, weight = 0.125, typical-packet = \"1000 bytes\", longest-packet = \"986 bytes\", ecn = false }"
+            ours: keys!(
+                "queue = { type = \"red\", bound = \"200 packets\", min = \"19720 bytes\", max = \"19721 bytes\", probability = 0.5, weight = 0.125, typical-packet = \"1000 bytes\", longest-packet = \"986 bytes\", ecn = false }"
             ),
-            ..case(
+            ..behind(
                 "red-average",
                 "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 20000 max 20001 avpkt 1000 burst 25 probability 0.5 bandwidth 10mbit",
                 overload(plain),
@@ -166,7 +119,7 @@ pub(super) fn cases() -> Vec<Case> {
             )
         },
         // An interval of whole packets' times would be over just when one departs.
-        case(
+        behind(
             "codel",
             "qdisc add dev near parent 1:10 handle 10: codel limit 1000 target 5ms interval 97ms noecn",
             overload(plain),
@@ -176,7 +129,7 @@ pub(super) fn cases() -> Vec<Case> {
                 KernelsCodel(Parameters { target: 5_000, interval: 97_000, ecn: false }, 0),
             ],
         ),
-        case(
+        behind(
             "codel-ecn",
             "qdisc add dev near parent 1:10 handle 10: codel limit 1000 target 10ms interval 50ms ecn",
             overload(ect),
@@ -189,7 +142,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         Case {
             ours: pie!(", ecn = false"),
-            ..long(case(
+            ..long(behind(
                 "pie",
                 "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms noecn",
                 vec![],
@@ -198,7 +151,7 @@ pub(super) fn cases() -> Vec<Case> {
         },
         Case {
             ours: pie!(""),
-            ..slight(case(
+            ..slight(behind(
                 "pie-ecn",
                 "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms ecn",
                 vec![],

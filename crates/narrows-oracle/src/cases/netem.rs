@@ -1,20 +1,12 @@
 //! NetEm: the kernel's single queue, which ours is in exact mode.
 
-use super::explanations;
+use super::parts;
 use crate::case::{Bound, Case, Ours, ROUNDING};
 use crate::traffic::{Flow, ms};
 
 fn case(name: &'static str, tc: &'static str, bounds: &[Bound]) -> Case {
-    Case {
-        name,
-        tc: vec![tc],
-        ours: Ours::ExactNetem,
-        traffic: Flow::new(0).length(500).varied(0, ms(1000), 8_000),
-        bounds: bounds.to_vec(),
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
+    let traffic = Flow::new(0).length(500).varied(0, ms(1000), 8_000);
+    Case { ours: Ours::ExactNetem, ..parts::case(name, &[tc], traffic, bounds) }
 }
 
 /// The cases of NetEm.

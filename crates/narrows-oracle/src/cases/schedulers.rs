@@ -1,25 +1,8 @@
 //! Schedulers behind a bottleneck that HTB makes: it takes a packet from the queue below it when it may send.
 
-use super::explanations;
+use super::parts::{below, keys};
 use crate::case::{Bound, Case, Ours, ROUNDING};
 use crate::traffic::{Datagram, Flow, merge, ms};
-
-const ROOT: [&str; 2] = [
-    "qdisc add dev near root handle 1: htb default 10",
-    "class add dev near parent 1: classid 1:10 htb rate 10mbit ceil 10mbit burst 2000b cburst 2000b",
-];
-
-/// What ours is below the bottleneck, as keys.
-macro_rules! below {
-    ($scheduler:literal) => {
-        Ours::Keys(concat!(
-            "overhead = \"frame\"\nscheduler = { type = \"htb\", classes = [{ name = \"all\", rate = \"10mbit\", ",
-            "burst = \"2000 bytes\", cburst = \"2000 bytes\", ",
-            $scheduler,
-            " }] }",
-        ))
-    };
-}
 
 fn case(
     name: &'static str,
@@ -28,17 +11,7 @@ fn case(
     traffic: Vec<Datagram>,
     bounds: &[Bound],
 ) -> Case {
-    let tc = [&ROOT[..], tc].concat();
-    Case {
-        name,
-        tc,
-        ours,
-        traffic,
-        bounds: bounds.to_vec(),
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
+    Case { ours, ..below(name, tc, traffic, bounds) }
 }
 
 /// Three flows, the second of which sends in the middle only.
@@ -87,7 +60,7 @@ pub(super) fn cases() -> Vec<Case> {
                 "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4002 0xffff flowid 20:3",
             ],
             // 1479 bytes of IP packets are 1500 of frames of 1000 bytes.
-            below!(
+            keys!(
                 "scheduler = { type = \"drr\", quantum = \"1479 bytes\", classes = [{ name = \"a\", match = { source-port = 4000 }, queue = \"30 packets\" }, { name = \"b\", weight = 2, match = { source-port = 4001 }, queue = \"30 packets\" }, { name = \"c\", queue = \"30 packets\" }] }"
             ),
             three(),
@@ -107,7 +80,7 @@ pub(super) fn cases() -> Vec<Case> {
                 "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4001 0xffff flowid 20:2",
                 "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4002 0xffff flowid 20:3",
             ],
-            below!(
+            keys!(
                 "scheduler = { type = \"qfq\", classes = [{ name = \"a\", match = { source-port = 4000 }, queue = \"30 packets\", longest = \"986 bytes\" }, { name = \"b\", weight = 2, match = { source-port = 4001 }, queue = \"30 packets\", longest = \"986 bytes\" }, { name = \"c\", weight = 4, queue = \"30 packets\", longest = \"986 bytes\" }] }"
             ),
             merge([
@@ -148,7 +121,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(
             "sfq",
             &["qdisc add dev near parent 1:10 handle 20: sfq quantum 1500 limit 60"],
-            below!("scheduler = { type = \"sfq\", quantum = \"1479 bytes\", bound = \"60 packets\" }"),
+            keys!("scheduler = { type = \"sfq\", quantum = \"1479 bytes\", bound = \"60 packets\" }"),
             three(),
             &[Service(0), Losses(0)],
         ),
@@ -159,7 +132,7 @@ pub(super) fn cases() -> Vec<Case> {
             &[
                 "qdisc add dev near parent 1:10 handle 20: fq_codel flows 65536 limit 100 quantum 1500 target 1s interval 2s noecn",
             ],
-            below!(
+            keys!(
                 "scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"100 packets\", target = \"1s\", interval = \"2s\", ecn = false }"
             ),
             three(),
@@ -170,7 +143,7 @@ pub(super) fn cases() -> Vec<Case> {
             &[
                 "qdisc add dev near parent 1:10 handle 20: fq_codel flows 65536 limit 10000 quantum 1500 target 5ms interval 100ms noecn",
             ],
-            below!(
+            keys!(
                 "scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"10000 packets\", ecn = false }"
             ),
             three(),
@@ -181,9 +154,7 @@ pub(super) fn cases() -> Vec<Case> {
             &[
                 "qdisc add dev near parent 1:10 handle 20: fq_codel flows 65536 limit 10000 quantum 1500 target 5ms interval 100ms ecn",
             ],
-            below!(
-                "scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"10000 packets\" }"
-            ),
+            keys!("scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"10000 packets\" }"),
             merge([
                 Flow::new(0).class(2).varied(137_000, ms(1500), 7_000),
                 Flow::new(1).class(2).varied(ms(500) + 91_000, ms(1000), 9_000),
@@ -210,7 +181,7 @@ pub(super) fn cases() -> Vec<Case> {
             ..case(
                 "fq_pie",
                 &["qdisc add dev near parent 1:10 handle 20: fq_pie limit 1000 target 15ms tupdate 20ms"],
-                below!(
+                keys!(
                     "scheduler = { type = \"fq_pie\", bound = \"1000 packets\", update = \"30ms\", ecn = false, \
                      mean-packet = \"1500 bytes\", derandomize = true, cap-drop = true, high-delay-boost = \"250ms\" }"
                 ),

@@ -1,7 +1,7 @@
 //! Token buckets: TBF, HTB, policers.
 
-use super::explanations;
-use crate::case::{Bound, Case, Ours, ROUNDING};
+use super::parts;
+use crate::case::{Bound, Case, ROUNDING};
 use crate::traffic::{Datagram, Flow, LONGEST, merge, ms};
 
 /// Busy and quiet times of 200 ms, for 0.8 seconds.
@@ -24,17 +24,7 @@ fn mixed(flow: u16) -> impl Fn(u64, u64, u64) -> Vec<Datagram> {
 }
 
 fn case(name: &'static str, tc: Vec<&'static str>, traffic: Vec<Datagram>) -> Case {
-    let bounds = vec![Bound::Delay(ROUNDING, 0), Bound::Fates(0), Bound::Order(0)];
-    Case {
-        name,
-        tc,
-        ours: Ours::SameWords,
-        traffic,
-        bounds,
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
+    parts::case(name, &tc, traffic, &[Bound::Delay(ROUNDING, 0), Bound::Fates(0), Bound::Order(0)])
 }
 
 const ROOT: [&str; 2] = [

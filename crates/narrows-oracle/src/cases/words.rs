@@ -1,66 +1,9 @@
 //! Words of tc that change what becomes of a packet: where packets are dropped, what marks them, and what they count.
 
-use super::explanations;
-use crate::case::{Bound, Case, Ours, ROUNDING};
+use super::parts::{behind, case, keys, overload, pie};
+use crate::case::{Bound, Case, ROUNDING};
 use crate::codel::Parameters;
-use crate::traffic::{Datagram, Flow, merge, ms};
-
-/// What HTB lets through, 10 Mbit/s.
-const ROOT: [&str; 2] = [
-    "qdisc add dev near root handle 1: htb default 10",
-    "class add dev near parent 1: classid 1:10 htb rate 10mbit ceil 10mbit burst 2000b cburst 2000b",
-];
-
-fn case(name: &'static str, tc: Vec<&'static str>, traffic: Vec<Datagram>, bounds: &[Bound]) -> Case {
-    Case {
-        name,
-        tc,
-        ours: Ours::SameWords,
-        traffic,
-        bounds: bounds.to_vec(),
-        steady_from: 0,
-        needs: None,
-        explanation: explanations::of(name),
-    }
-}
-
-/// A discipline behind HTB.
-fn behind(name: &'static str, queue: &'static str, traffic: Vec<Datagram>, bounds: &[Bound]) -> Case {
-    case(name, [&ROOT[..], &[queue]].concat(), traffic, bounds)
-}
-
-/// What ours is behind it, as keys.
-macro_rules! keys {
-    ($queue:expr) => {
-        Ours::Keys(concat!(
-            "overhead = \"frame\"\nscheduler = { type = \"htb\", classes = [{ name = \"all\", rate = \"10mbit\", ",
-            "burst = \"2000 bytes\", cburst = \"2000 bytes\", ",
-            $queue,
-            " }] }",
-        ))
-    };
-}
-
-/// PIE at the interval that 20 ms are in the kernel, with what the kernel has beyond the RFC's base.
-macro_rules! pie {
-    ($more:literal) => {
-        keys!(concat!(
-            "queue = { type = \"pie\", bound = \"1000 packets\", update = \"30ms\", mean-packet = \"1500 bytes\", ",
-            "derandomize = true, cap-drop = true, high-delay-boost = \"250ms\", ecn = false, ",
-            $more,
-            " }",
-        ))
-    };
-}
-
-/// More than the link takes for a second and a half, less for half a second, and more again.
-fn overload(flow: Flow) -> Vec<Datagram> {
-    merge([
-        flow.varied(137_000, ms(1500), 13_100),
-        flow.varied(ms(1500), ms(2000), 4_000),
-        flow.varied(ms(2000), ms(2600), 12_000),
-    ])
-}
+use crate::traffic::{Flow, merge, ms};
 
 /// The cases of words.
 pub(super) fn cases() -> Vec<Case> {
@@ -104,7 +47,7 @@ pub(super) fn cases() -> Vec<Case> {
         },
         Case {
             steady_from: ms(2000),
-            ours: pie!("byte-mode = true"),
+            ours: pie!(", ecn = false, byte-mode = true"),
             ..behind(
                 "pie-bytemode",
                 "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms bytemode",
@@ -117,7 +60,7 @@ pub(super) fn cases() -> Vec<Case> {
         },
         Case {
             steady_from: ms(2000),
-            ours: pie!("departure-rate = true"),
+            ours: pie!(", ecn = false, departure-rate = true"),
             ..behind(
                 "pie-rate",
                 "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms dq_rate_estimator",
@@ -128,13 +71,13 @@ pub(super) fn cases() -> Vec<Case> {
         // Frames of more than 1000 bytes do not fit in the bucket.
         case(
             "tbf-small",
-            vec!["qdisc add dev near root tbf rate 10mbit burst 1000 limit 600000"],
+            &["qdisc add dev near root tbf rate 10mbit burst 1000 limit 600000"],
             plain.mixed(137_000, ms(1000), 9_000),
             &exact,
         ),
         case(
             "htb-low-ceil",
-            vec![
+            &[
                 "qdisc add dev near root handle 1: htb default 10",
                 "class add dev near parent 1: classid 1:10 htb rate 20mbit ceil 10mbit burst 4000b cburst 2000b",
                 "qdisc add dev near parent 1:10 handle 10: pfifo limit 50",
@@ -181,7 +124,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         case(
             "stab-atm",
-            vec![
+            &[
                 "qdisc add dev near root handle 1: stab overhead 20 linklayer atm tbf rate 10mbit burst 10000 limit 2000000",
             ],
             plain.mixed(137_000, ms(1000), 9_000),
@@ -189,7 +132,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         case(
             "stab-mpu",
-            vec![
+            &[
                 "qdisc add dev near root handle 1: stab overhead 25 mpu 128 htb default 10",
                 "class add dev near parent 1: classid 1:10 htb rate 2mbit ceil 2mbit burst 5000b cburst 5000b",
             ],
