@@ -207,7 +207,12 @@ fn ahead(list: &mut List, matches: &Match, other: &[Entry]) {
 }
 
 /// Packets with a condition are changed before they come to a list.
-fn changed(list: List, matches: &Match, change: Change) -> List {
+fn changed(mut list: List, matches: &Match, change: Change) -> List {
+    // What decides the number whatever it was stays as it is: most rules set a whole mark.
+    if list.iter().all(|(_, later)| later.is_constant()) {
+        list.push((matches.clone(), change));
+        return list;
+    }
     let mut all = List::with_capacity(list.len() + 1);
     for (own, later) in list {
         if later.is_constant() {

@@ -9,7 +9,7 @@ use super::both::both;
 use super::filter::Which;
 use super::filters::Placed;
 use super::tree::Tree;
-use super::u32::{Divisors, NODE, U32, Ways};
+use super::u32::{Divisors, NODE, U32, Ways, check_table};
 use super::{Handle, qdisc};
 use crate::problem::Problem;
 use crate::value::Match;
@@ -182,6 +182,9 @@ impl<'a> Collected<'a> {
     ) -> Result<(), Problem> {
         let here = self.filters.get(&at).cloned().unwrap_or_default();
         let tables = Tables::of(&here);
+        for (filter, placed) in &tables.filters {
+            check_table(filter, &tables.divisors).map_err(|problem| problem.put_at(&placed.span))?;
+        }
         let mut ways = Ways::new(tables.filters.iter().copied(), &tables.divisors);
         // From the last one to the first, so that those behind a filter are known.
         let mut ahead = &here[..];

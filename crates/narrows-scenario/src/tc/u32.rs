@@ -11,7 +11,7 @@ mod tables;
 
 pub(super) use header::having;
 pub(super) use selector::mask;
-pub(super) use tables::{Divisors, Ways};
+pub(super) use tables::{Divisors, Ways, check_table};
 
 use std::ops::RangeInclusive;
 

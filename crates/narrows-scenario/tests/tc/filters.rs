@@ -201,6 +201,21 @@ fn hash_tables_are_ways_to_filters() {
         "tc filter",
         &["handle 7: u32 divisor 256"],
     );
+    let in_bucket = "tc filter add dev eth0 parent 1: prio 1 protocol ip u32 ht 2:7b: match ip dport 5 0xffff flowid 1:1\n";
+    fails(
+        &format!("{root}{in_bucket}"),
+        "there is no table 2: of u32",
+        "tc filter",
+        &["handle 2: u32 divisor 256"],
+    );
+    fails(
+        &format!(
+            "{root}tc filter add dev eth0 parent 1: prio 1 handle 2: protocol ip u32 divisor 16\n{in_bucket}"
+        ),
+        "the bucket 7b of the table 2:",
+        "tc filter add dev eth0 parent 1: prio 1 protocol ip u32 ht",
+        &["from 0 to f"],
+    );
     fails(
         &format!("{root}tc filter add dev eth0 parent 1: handle 2: protocol ip u32 divisor 7\n"),
         "7 buckets are no power of two",

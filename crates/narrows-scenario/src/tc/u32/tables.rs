@@ -109,11 +109,7 @@ impl<'a, T: Copy> Ways<'a, T> {
         })?;
         let Some(here) = before.with(filter) else { return Ok(()) };
         if let Some(link) = filter.link {
-            let Some(divisor) = self.divisors.get(&link) else {
-                let problem = Problem::new(format!("there is no table {link:x}: of u32"))
-                    .help(format!("make it first, as in: handle {link:x}: u32 divisor 256"));
-                return Err((problem, what));
-            };
+            let Some(divisor) = self.divisors.get(&link) else { return Err((no_table(link), what)) };
             if depth == DEEPEST {
                 let problem =
                     Problem::new(format!("more than {DEEPEST} links, which the kernel does not follow"));
@@ -134,6 +130,22 @@ impl<'a, T: Copy> Ways<'a, T> {
         }
         Ok(())
     }
+}
+
+fn no_table(table: u16) -> Problem {
+    Problem::new(format!("there is no table {table:x}: of u32"))
+        .help(format!("make it first, as in: handle {table:x}: u32 divisor 256"))
+}
+
+/// Checks that a filter's table is there, with its bucket.
+pub(in crate::tc) fn check_table(filter: &U32, divisors: &Divisors) -> Result<(), Problem> {
+    let Some((table, bucket)) = filter.table else { return Ok(()) };
+    let buckets = *divisors.get(&table).ok_or_else(|| no_table(table))?;
+    if u16::from(bucket) < buckets {
+        return Ok(());
+    }
+    Err(Problem::new(format!("the bucket {bucket:x} of the table {table:x}:"))
+        .help(format!("it has {buckets}, from 0 to {:x}", buckets - 1)))
 }
 
 /// With the bits that lead to a bucket; `None` if no packet has them and those before.
