@@ -3,7 +3,7 @@
 use narrows_core::model::quantile;
 use narrows_core::{Duration, Rate, Seed, Stream};
 
-use super::values::{pattern, rate, ratio, time, whole};
+use super::values::{pattern, rate, ratio, repetition, time, whole};
 use super::{Quantity, Step, Steps, tagged, too_long, unknown};
 use crate::node::{Node, Table};
 use crate::problem::Problem;
@@ -30,9 +30,6 @@ const DEFAULT_DELAY: Duration = Duration::from_millis(10);
 const DEFAULT_DURATION: Duration = Duration::from_secs(1);
 const DEFAULT_STEP: Duration = Duration::from_millis(1);
 const DEFAULT_SEED: u64 = 42;
-
-/// Maximum nesting of patterns.
-const DEEPEST: u32 = 64;
 
 /// Unrolls a model. `depth` is its nesting depth in patterns.
 pub(super) fn model(node: &Node, steps: &mut Steps, depth: u32) -> Result<(), Problem> {
@@ -198,15 +195,7 @@ pub(super) fn trace_rates(list: &Node, steps: &mut Steps) -> Result<(), Problem>
 
 /// Models in sequence, repeated this many times.
 fn repeated(node: &Node, table: &Table, steps: &mut Steps, depth: u32) -> Result<(), Problem> {
-    table.only(&["pattern", "count"])?;
-    if depth >= DEEPEST {
-        return Err(Problem::new(format!("patterns nested more than {DEEPEST} deep")).at(&node.span));
-    }
-    let count = table.optional("count", whole)?.unwrap_or(0);
-    let models = match table.get("pattern") {
-        Some(list) => list.list("a list of models")?,
-        None => &[],
-    };
+    let (count, models) = repetition(node, table, depth)?;
     let (start, points) = (steps.now, steps.count);
     for round in 0..count.max(1) {
         for (index, inner) in models.iter().enumerate() {

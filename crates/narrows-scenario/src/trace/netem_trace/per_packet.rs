@@ -9,7 +9,7 @@
 
 use narrows_core::Duration;
 
-use super::values::{time, whole};
+use super::values::{repetition, time, whole};
 use super::{document, tagged};
 use crate::node::{Node, Table};
 use crate::pattern::{LONGEST, Pattern};
@@ -18,8 +18,6 @@ use crate::source::{MOST_POINTS, Source};
 
 const STATIC: &str = "StaticDelayPerPacketConfig";
 const REPEATED: &str = "RepeatedDelayPerPacketPatternConfig";
-/// Maximum nesting of patterns.
-const DEEPEST: u32 = 64;
 /// The crate's default.
 const DEFAULT_DELAY: Duration = Duration::from_millis(10);
 
@@ -101,15 +99,7 @@ impl Packets {
     }
 
     fn repeated(&mut self, node: &Node, table: &Table, depth: u32) -> Result<(), Problem> {
-        table.only(&["pattern", "count"])?;
-        if depth >= DEEPEST {
-            return Err(Problem::new(format!("patterns nested more than {DEEPEST} deep")).at(&node.span));
-        }
-        let count = table.optional("count", whole)?.unwrap_or(0);
-        let models = match table.get("pattern") {
-            Some(list) => list.list("a list of models")?,
-            None => &[],
-        };
+        let (count, models) = repetition(node, table, depth)?;
         if count == 0 {
             self.ends_with(node)?;
             self.endless = false;

@@ -3,7 +3,7 @@
 
 use narrows_core::{Duration, Probability, Rate};
 
-use crate::node::{Node, Value};
+use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
 use crate::source::number::SHARE_ONE;
 use crate::source::number::scaled;
@@ -157,6 +157,27 @@ fn sum(
         rest = after.trim_start();
     }
     Ok(total)
+}
+
+/// Maximum nesting of patterns.
+const DEEPEST: u32 = 64;
+
+/// The `count` of a pattern, and its models.
+pub(super) fn repetition<'a>(
+    node: &Node,
+    table: &'a Table,
+    depth: u32,
+) -> Result<(u64, &'a [Node]), Problem> {
+    table.only(&["pattern", "count"])?;
+    if depth >= DEEPEST {
+        return Err(Problem::new(format!("patterns nested more than {DEEPEST} deep")).at(&node.span));
+    }
+    let count = table.optional("count", whole)?.unwrap_or(0);
+    let models = match table.get("pattern") {
+        Some(list) => list.list("a list of models")?,
+        None => &[],
+    };
+    Ok((count, models))
 }
 
 #[cfg(test)]
