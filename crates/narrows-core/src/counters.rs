@@ -68,11 +68,13 @@ pub enum DropReason {
     NoRoute,
     /// Its hop limit was exhausted at a router.
     HopLimit,
+    /// A switch had no port to send it to, or a router received a frame that was not addressed to it.
+    Filtered,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::IngressLoss,
         Self::QueueFull,
         Self::WireLoss,
@@ -92,6 +94,7 @@ impl DropReason {
         Self::NoPipe,
         Self::NoRoute,
         Self::HopLimit,
+        Self::Filtered,
     ];
 
     /// How many reasons, the first ones, belong to links.
@@ -122,6 +125,7 @@ impl DropReason {
             Self::NoPipe => "no pipe",
             Self::NoRoute => "no route",
             Self::HopLimit => "hop limit",
+            Self::Filtered => "filtered",
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use alloc::vec::Vec;
 
-use crate::id::{Element, LinkId, PortId, RouterId, RulesId};
+use crate::id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 use crate::link::{Change, LinkConfig, LinkView, Question};
 use crate::network::{
     BuildError, Network, NetworkConfig, Parts, PortCounters, RouterCounters, RulesChange, RulesCounters,
-    Verdict,
+    SwitchCounters, Verdict,
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId};
-use crate::pool::Pool;
+use crate::pool::{LinkEdit, Pool};
 use crate::rules::{PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
 
@@ -78,6 +78,8 @@ pub struct Event<'a, B> {
     pub hops: u8,
     /// Bytes of link header before the network header.
     pub link_header: u8,
+    /// How the link header differs from that in the body; the caller must rewrite it.
+    pub link_edit: Option<LinkEdit>,
     /// For a fragment, which piece of the original packet it is.
     pub fragment: Option<Fragment>,
     /// Offsets of the bits to flip, counted from the network header of the delivered packet.
@@ -209,6 +211,7 @@ impl<B> Engine<B> {
     fn report(&mut self) -> Option<Event<'_, B>> {
         let decided = self.network.take_decided()?;
         let hops = self.network.pool.hops(decided.packet);
+        let link_edit = self.network.pool.link_edit(decided.packet);
         let removed = self.network.pool.remove(decided.packet);
         let kept = &mut self.bodies[removed.body_slot];
         let in_use = "a slot in use has a body until its last use";
@@ -227,6 +230,7 @@ impl<B> Engine<B> {
             queued: state.queued,
             length: state.length,
             link_header: state.link_header,
+            link_edit,
             key: state.key,
             fragment: state.fragment(),
             flips: removed.flips,
@@ -290,6 +294,16 @@ impl<B> Engine<B> {
         self.network.routers()
     }
 
+    /// The switch with this name.
+    pub fn switch(&self, name: &str) -> Option<SwitchId> {
+        self.network.switch_id(name)
+    }
+
+    /// All switches, by name.
+    pub fn switches(&self) -> impl ExactSizeIterator<Item = SwitchId> + use<B> {
+        self.network.switches()
+    }
+
     /// The independent components of the network as it is now. They stay independent until a rule set in one
     /// gets a pipe whose link is in another.
     pub fn parts(&self) -> Parts {
@@ -311,12 +325,23 @@ impl<B> Engine<B> {
         self.network.router(router).1
     }
 
+    /// The counters of a switch.
+    pub fn switch_counters(&self, switch: SwitchId) -> SwitchCounters {
+        self.network.switch(switch).1
+    }
+
+    /// How many link addresses a switch knows now.
+    pub fn known_addresses(&self, switch: SwitchId) -> usize {
+        self.network.switch(switch).2
+    }
+
     /// The name of an element.
     pub fn element_name(&self, element: Element) -> &str {
         match element {
             Element::Link(link) => self.network.link(link).name(),
             Element::Rules(rules) => self.network.rule_set(rules).0,
             Element::Router(router) => self.network.router(router).0,
+            Element::Switch(switch) => self.network.switch(switch).0,
         }
     }
 

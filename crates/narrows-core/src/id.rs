@@ -48,6 +48,17 @@ impl RouterId {
     }
 }
 
+/// A switch. Switches are numbered by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SwitchId(pub(crate) u32);
+
+impl SwitchId {
+    /// The switch's number.
+    pub const fn index(self) -> u32 {
+        self.0
+    }
+}
+
 /// A part of the network that may drop packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Element {
@@ -57,18 +68,23 @@ pub enum Element {
     Rules(RulesId),
     /// A router.
     Router(RouterId),
+    /// A switch.
+    Switch(SwitchId),
 }
 
 impl Element {
+    const SWITCHES: u32 = 1 << 30;
     const RULES: u32 = 1 << 31;
     const ROUTERS: u32 = 3 << 30;
 
-    /// A number for records, unique across all kinds: links from 0, rule sets from 2³¹, routers from 3·2³⁰.
+    /// A number for records, unique across all kinds: links from 0, switches from 2³⁰, rule sets from 2³¹,
+    /// routers from 3·2³⁰.
     pub const fn number(self) -> u32 {
         match self {
             Self::Link(LinkId(number)) => number,
             Self::Rules(RulesId(number)) => Self::RULES | number,
             Self::Router(RouterId(number)) => Self::ROUTERS | number,
+            Self::Switch(SwitchId(number)) => Self::SWITCHES | number,
         }
     }
 
@@ -77,6 +93,7 @@ impl Element {
         match number & Self::ROUTERS {
             Self::ROUTERS => Self::Router(RouterId(number & !Self::ROUTERS)),
             Self::RULES => Self::Rules(RulesId(number & !Self::ROUTERS)),
+            Self::SWITCHES => Self::Switch(SwitchId(number & !Self::ROUTERS)),
             _ => Self::Link(LinkId(number)),
         }
     }

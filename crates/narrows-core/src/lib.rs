@@ -37,7 +37,7 @@ pub mod steps;
 
 pub use counters::{Counters, DropReason, Tally};
 pub use engine::{Body, Engine, Event};
-pub use id::{Element, LinkId, PortId, RouterId, RulesId};
+pub use id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 pub use link::{
     AirTime, AirTimeError, BitErrors, Change, Corruption, DelayQueue, Exceed, FeedView, Instance,
     InstanceCounts, Instances, LinkConfig, LinkSettings, LinkTemplate, LinkView, Loss, Mtu, MtuPolicy,
@@ -46,10 +46,11 @@ pub use link::{
 };
 pub use network::{
     BuildError, NetworkConfig, Parts, PipeConfig, PortConfig, PortCounters, Route, RouterConfig,
-    RouterCounters, RulesChange, RulesConfig, RulesCounters, Spread, Verdict,
+    RouterCounters, RulesChange, RulesConfig, RulesCounters, Spread, SwitchConfig, SwitchCounters,
+    SwitchPort, Verdict, VlanSet,
 };
-pub use packet::{FlowKey, Fragment, Headers, Packet, PacketId, Protocol};
-pub use pool::{PacketList, PacketRef, PacketState, Pool};
+pub use packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId, Protocol};
+pub use pool::{LinkEdit, PacketList, PacketRef, PacketState, Pool};
 pub use random::{Draw, Seed, Stream};
 pub use time::{Duration, Time};
 pub use units::{Bytes, Probability, Rate};

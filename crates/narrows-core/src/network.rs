@@ -1,4 +1,4 @@
-//! The network: links, rule sets and routers between ports.
+//! The network: links, rule sets, routers and switches between ports.
 
 mod build;
 mod classified;
@@ -8,15 +8,17 @@ mod decided;
 mod names;
 mod parts;
 mod router;
+mod switch;
 mod view;
 
 pub use classified::RulesCounters;
 pub use config::{
     BuildError, NetworkConfig, PipeConfig, PortConfig, Route, RouterConfig, RulesChange, RulesConfig, Spread,
-    Verdict,
+    SwitchConfig, SwitchPort, Verdict, VlanSet,
 };
 pub use parts::Parts;
 pub use router::RouterCounters;
+pub use switch::SwitchCounters;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
@@ -25,7 +27,7 @@ use alloc::vec::Vec;
 use crate::agenda::Agenda;
 use crate::classify::Flow;
 use crate::counters::{DropReason, Tally};
-use crate::id::{Element, LinkId, PortId, RouterId, RulesId};
+use crate::id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 use crate::link::instances::{Found, Made};
 use crate::link::{Change, Link, Question, Target};
 use crate::packet::{Packet, PacketId};
@@ -38,6 +40,7 @@ use classified::{Classified, Pipe};
 use decided::Decided;
 use names::Named;
 use router::Router;
+use switch::{Out, Switch};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Hop {
@@ -62,6 +65,11 @@ pub(crate) enum Hop {
     Router(u32),
     /// To a router, for packets that the router itself sends.
     OfRouter(u32),
+    /// Into a port of a switch.
+    Switch {
+        switch: u32,
+        port: u16,
+    },
 }
 
 /// Arrivals and deliveries at a port.
@@ -112,6 +120,9 @@ pub(crate) struct Network {
     made: Vec<Made>,
     rules: Vec<Classified>,
     routers: Vec<Router>,
+    switches: Vec<Switch>,
+    /// Scratch space of [`Network::switch_packet`].
+    outs: Vec<Out>,
     /// The elements where packets may wait for answers, sorted.
     asking: Vec<u32>,
     ports: Vec<Port>,
@@ -340,12 +351,13 @@ impl Network {
         }
     }
 
-    /// As [`Network::forward`], through rule sets, routers or link instances.
+    /// As [`Network::forward`], through rule sets, routers, switches or link instances.
     fn forward_by(&mut self, packet: PacketRef, mut hop: Hop) {
         // This loop ends: routers decrement the hop limit, and rule sets count as visits.
         loop {
             let (at, next) = match hop {
                 Hop::Port(_) | Hop::Link { .. } => return self.forward(packet, hop),
+                Hop::Switch { switch, port } => return self.switch_packet(packet, switch, port),
                 Hop::Instance { made, lane } => {
                     let link = self.instance(packet, made);
                     return self.visit(packet, link, lane);
@@ -384,6 +396,60 @@ impl Network {
                 }
             }
         }
+    }
+
+    /// Sends a packet that came to a switch out of one port, or copies of it out of several.
+    fn switch_packet(&mut self, packet: PacketRef, number: u32, from: u16) {
+        let at = Element::Switch(SwitchId(number));
+        let length = self.pool.get(packet).length;
+        let has_left = self.count_visit(packet);
+        let switch = &mut self.switches[number as usize];
+        switch.counters.arrived.add(length);
+        if !has_left {
+            switch.counters.looped.add(length);
+            self.decide(packet, Verdict::Dropped { at: Some(at), reason: DropReason::Loop });
+            return;
+        }
+        let mut outs = core::mem::take(&mut self.outs);
+        switch.direct(self.now, from, &self.pool.carried(packet).headers, length, &mut outs);
+        let Some((&first, others)) = outs.split_first() else {
+            switch.counters.filtered.add(length);
+            self.outs = outs;
+            self.decide(packet, Verdict::Dropped { at: Some(at), reason: DropReason::Filtered });
+            return;
+        };
+        let visit = self.visit_of(packet, at, self.switches[number as usize].revisited, true);
+        // All copies are made before the first packet goes on, which may end it.
+        let copies = self.copy(packet, number, visit, others.len());
+        self.send_out(packet, number, first);
+        for (copy, &out) in copies.into_iter().zip(others) {
+            if self.pool.over_memory_cap() {
+                self.switches[number as usize].counters.refused.add(length);
+                self.decide(copy, Verdict::Dropped { at: Some(at), reason: DropReason::Memory });
+            } else {
+                self.send_out(copy, number, out);
+            }
+        }
+        outs.clear();
+        self.outs = outs;
+    }
+
+    /// Makes copies of a packet at a switch: fewer if it has had the most that a packet can have.
+    fn copy(&mut self, packet: PacketRef, number: u32, visit: u8, count: usize) -> Vec<PacketRef> {
+        let switch = &mut self.switches[number as usize];
+        let mut copies = Vec::with_capacity(count);
+        for nth in (0..).take(count) {
+            let Some(copy) = self.pool.duplicate(packet, &switch.copies, visit, nth) else { break };
+            switch.counters.copied.add(self.pool.get(copy).length);
+            copies.push(copy);
+        }
+        copies
+    }
+
+    fn send_out(&mut self, packet: PacketRef, number: u32, out: Out) {
+        self.pool.set_vlan(packet, out.tag);
+        self.switches[number as usize].counters.forwarded.add(self.pool.get(packet).length);
+        self.forward(packet, out.exit);
     }
 
     /// Counts a visit against the packet's budget. Returns whether one was left.

@@ -45,15 +45,20 @@ pub struct FlowKey {
     pub tcp_flags: u8,
 }
 
-/// Header fields that only rules and routers look at. A field that the packet does not have is zero.
+/// A link address (MAC address), in the order of its bytes on the wire.
+pub type LinkAddress = [u8; 6];
+
+/// Header fields that only rules, routers and switches look at. A field that the packet does not have is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Headers {
     /// Source address of the link layer.
-    pub link_source: [u8; 6],
+    pub link_source: LinkAddress,
     /// Destination address of the link layer.
-    pub link_destination: [u8; 6],
+    pub link_destination: LinkAddress,
     /// EtherType of the payload, after any VLAN tags.
     pub ether_type: u16,
+    /// The VLAN of the first tag; 0 without a tag.
+    pub vlan: u16,
     /// Bytes after the TCP header, in the whole packet.
     pub tcp_data_length: u16,
     /// IPv6 flow label, 20 bits.

@@ -11,7 +11,7 @@ pub use list::PacketList;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::packet::{FlowKey, Fragment, Headers, Packet, PacketId};
+use crate::packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId};
 use crate::place::Place;
 use crate::random::{Draw, Stream};
 use crate::time::{Duration, Time};
@@ -133,7 +133,27 @@ pub(crate) struct Carried {
     pub(crate) tags: Vec<u16>,
     /// Routers passed.
     hops: u8,
+    /// Bytes by which the link header has grown since the arrival: tags put on and taken off.
+    growth: i8,
+    /// Whether a router has written the link addresses.
+    is_readdressed: bool,
 }
+
+/// How a packet's link header differs from that in its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkEdit {
+    /// Destination and source, if a router wrote them.
+    pub addresses: Option<[LinkAddress; 2]>,
+    /// Bytes of the link header in the body: 4 more than now if the tag is taken off, 4 fewer if one is put on.
+    pub link_header: u8,
+    /// The VLAN of the tag; 0 without a tag.
+    pub vlan: u16,
+}
+
+/// Bytes of a VLAN tag.
+const TAG: u8 = 4;
+/// Bytes of an Ethernet header without tags.
+const ETHERNET: u8 = 14;
 
 /// What distinguishes a packet's draws at one visit from all others.
 #[derive(Clone, Copy, Debug)]
@@ -241,6 +261,44 @@ impl Pool {
         passes
     }
 
+    /// Writes the link addresses: destination and source.
+    pub(crate) fn readdress(&mut self, packet: PacketRef, [destination, source]: [LinkAddress; 2]) {
+        let carried = self.carried_mut(packet);
+        carried.headers.link_destination = destination;
+        carried.headers.link_source = source;
+        carried.is_readdressed = true;
+    }
+
+    /// Puts on a tag of this VLAN, or takes the tag off if it is 0. Packets without an Ethernet header only
+    /// count as of the VLAN.
+    pub(crate) fn set_vlan(&mut self, packet: PacketRef, vlan: u16) {
+        let at = packet.0 as usize;
+        let Some(carried) = self.carried.as_mut().map(|all| &mut all[at]) else { return };
+        let state = &mut self.chunks[at / CHUNK][at % CHUNK];
+        let before = core::mem::replace(&mut carried.headers.vlan, vlan);
+        match (before, vlan) {
+            (0, 1..) if (ETHERNET..=u8::MAX - TAG).contains(&state.link_header) => {
+                state.link_header += TAG;
+                self.bytes += u64::from(TAG);
+                carried.growth += TAG as i8;
+            }
+            (1.., 0) if state.link_header >= ETHERNET + TAG => {
+                state.link_header -= TAG;
+                self.bytes -= u64::from(TAG);
+                carried.growth -= TAG as i8;
+            }
+            _ => {}
+        }
+    }
+
+    /// How the packet's link header differs from that in its body.
+    pub(crate) fn link_edit(&self, packet: PacketRef) -> Option<LinkEdit> {
+        let Carried { headers, growth, is_readdressed, .. } = &self.carried.as_ref()?[packet.0 as usize];
+        let addresses = is_readdressed.then_some([headers.link_destination, headers.link_source]);
+        let link_header = self.get(packet).link_header.wrapping_add_signed(-growth);
+        (*growth != 0 || *is_readdressed).then_some(LinkEdit { addresses, link_header, vlan: headers.vlan })
+    }
+
     /// The flow label, which masks look at in addition to the key.
     pub(crate) fn flow_label(&self, packet: PacketRef) -> u32 {
         self.carried.as_ref().map_or(0, |all| all[packet.0 as usize].headers.flow_label)
@@ -333,8 +391,9 @@ impl Pool {
         self.inside += 1;
         self.bytes += frame_length;
         self.carry(slot, |all, at| {
-            let Carried { headers, place, tags, hops } = &mut all[at];
+            let Carried { headers, place, tags, hops, growth, is_readdressed } = &mut all[at];
             (*headers, *place, *tags, *hops) = (packet.headers, Place::default(), Vec::new(), 0);
+            (*growth, *is_readdressed) = (0, false);
         });
         slot
     }

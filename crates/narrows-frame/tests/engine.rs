@@ -58,11 +58,17 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
 
 #[test]
 fn a_packet_leaves_with_fewer_hops_for_each_router_that_it_passed() {
-    let way = |target| Route { ways: vec![(target, Weight::ONE)], spread: Spread::Flow, local: false };
+    let way = |target| Route {
+        ways: vec![(target, Weight::ONE)],
+        spread: Spread::Flow,
+        local: false,
+        ..Route::default()
+    };
     let router = |name: &str, next| RouterConfig {
         name: name.into(),
         // All of IPv4.
         routes: vec![(Prefix::new([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0], 96), way(next))],
+        ..RouterConfig::default()
     };
     let mut config = network(1, vec![link("wire")]);
     config.links[0].lanes = vec![Target::Router("second".into())];

@@ -31,4 +31,11 @@ pub enum Target {
     },
     /// To a router.
     Router(String),
+    /// Into a port of a switch.
+    Switch {
+        /// The switch's name.
+        name: String,
+        /// The port, from 0.
+        port: u16,
+    },
 }

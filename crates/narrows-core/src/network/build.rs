@@ -4,12 +4,15 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use super::classified::{Classified, RulesCounters};
-use super::config::{BuildError, NetworkConfig, PipeConfig, RouterConfig, RulesConfig};
+use super::config::{
+    BuildError, NetworkConfig, PipeConfig, RouterConfig, RulesConfig, SwitchConfig, SwitchPort,
+};
 use super::names::{self, Named, Names};
 use super::router::{Router, RouterCounters, Ways};
+use super::switch::{self, Switch, SwitchCounters, Table};
 use super::{Hop, Later, Network, Port, PortCounters, find_pipe};
 use crate::agenda::Agenda;
-use crate::id::{LinkId, PortId, RouterId, RulesId};
+use crate::id::{LinkId, PortId, RouterId, RulesId, SwitchId};
 use crate::link::Target;
 use crate::link::instances::Made;
 use crate::link::{Link, LinkConfig};
@@ -25,6 +28,7 @@ impl Network {
         config.ports.sort_by(|a, b| a.name.cmp(&b.name));
         config.rules.sort_by(|a, b| a.name.cmp(&b.name));
         config.routers.sort_by(|a, b| a.name.cmp(&b.name));
+        config.switches.sort_by(|a, b| a.name.cmp(&b.name));
         let seed = config.seed;
         let sets: Vec<_> = config.rules.iter_mut().map(|rules| core::mem::take(&mut rules.rules)).collect();
         let mut makers = 0..;
@@ -37,11 +41,15 @@ impl Network {
             named,
             config.rules.iter().map(|rules| rules.name.as_str()),
             config.routers.iter().map(|router| router.name.as_str()),
+            config.switches.iter().map(|switch| (switch.name.as_str(), switch.ports.len())),
         )?;
         let mut pool = Pool::new(config.memory);
         pool.origins = names::origins(config.ports.iter().map(|port| port.name.as_str()))?;
         let looks_at_headers = |link: &LinkConfig| link.instances.is_some();
-        if !config.rules.is_empty() || !config.routers.is_empty() || config.links.iter().any(looks_at_headers)
+        if !config.rules.is_empty()
+            || !config.routers.is_empty()
+            || !config.switches.is_empty()
+            || config.links.iter().any(looks_at_headers)
         {
             pool.keep_headers();
         }
@@ -59,6 +67,8 @@ impl Network {
         let rules = rules.collect::<Result<Vec<_>, _>>()?;
         let routers = config.routers.iter().map(|config| router(config, seed, &names));
         let routers = routers.collect::<Result<Vec<_>, _>>()?;
+        let switches = config.switches.iter().map(|config| switch(config, seed, &names));
+        let switches = switches.collect::<Result<Vec<_>, _>>()?;
         drop(names);
         for (number, port) in (0..).zip(&mut ports) {
             if let Hop::Router(router) = port.entry
@@ -81,6 +91,8 @@ impl Network {
             made: Vec::new(),
             rules,
             routers,
+            switches,
+            outs: Vec::new(),
             ports,
             decided: VecDeque::new(),
             visits: config.visits,
@@ -119,7 +131,9 @@ impl Network {
         if self.has_element(&config.name) {
             return Err(BuildError::NameTaken(config.name));
         }
-        if self.links().len() + self.rules.len() + self.routers.len() >= names::MOST_ELEMENTS {
+        if self.links().len() + self.rules.len() + self.routers.len() + self.switches.len()
+            >= names::MOST_ELEMENTS
+        {
             return Err(BuildError::TooMany("links"));
         }
         if !(1..=usize::from(u8::MAX)).contains(&config.lanes.len()) {
@@ -140,7 +154,10 @@ impl Network {
     }
 
     fn has_element(&self, name: &str) -> bool {
-        self.link_id(name).is_some() || self.rules_id(name).is_some() || self.router_id(name).is_some()
+        self.link_id(name).is_some()
+            || self.rules_id(name).is_some()
+            || self.router_id(name).is_some()
+            || self.switch_id(name).is_some()
     }
 
     /// Where a name currently leads.
@@ -157,6 +174,11 @@ impl Network {
                 rules(name).map(|rules| Hop::FromPipe { rules, incoming })
             }
             Target::Router(name) => self.router_id(name).map(|RouterId(router)| Hop::Router(router)),
+            &Target::Switch { ref name, port } => {
+                let ports = |switch: u32| self.switches[switch as usize].ports.len();
+                let found = self.switch_id(name).filter(|&SwitchId(at)| usize::from(port) < ports(at));
+                found.map(|SwitchId(switch)| Hop::Switch { switch, port })
+            }
         };
         hop.ok_or_else(|| BuildError::NoSuchTarget { from: from.into(), target: target.clone() })
     }
@@ -192,13 +214,40 @@ fn router(config: &RouterConfig, seed: Seed, names: &Names<'_>) -> Result<Router
         table: Lpm::default(),
         draws: Stream::new(seed, &config.name, "path"),
         name: config.name.clone(),
+        link_addresses: config.link_addresses.clone(),
         revisited: false,
     };
     for ((prefix, route), number) in config.routes.iter().zip(0..) {
         let hops = route.ways.iter().map(|(way, weight)| Ok((names.hop(&router.name, way)?, *weight)));
         let hops = hops.collect::<Result<Vec<_>, BuildError>>()?;
-        router.routes.push(Ways::new(seed, &router.name, hops, route.spread, route.local));
+        router.routes.push(Ways::new(seed, &router.name, hops, route));
         router.table.insert(*prefix, number);
     }
     Ok(router)
+}
+
+fn switch(config: &SwitchConfig, seed: Seed, names: &Names<'_>) -> Result<Switch, BuildError> {
+    let SwitchConfig { name, ports, known, ageing, room } = config;
+    let port = |port: &SwitchPort| {
+        let (untagged, tagged) = (port.untagged, port.tagged.clone());
+        Ok(switch::Port { exit: names.hop(name, &port.exit)?, untagged, tagged })
+    };
+    let ports = ports.iter().map(port).collect::<Result<Vec<_>, BuildError>>()?;
+    let mut table = Table::new(*ageing, *room);
+    for &(vlan, address, port) in known {
+        if usize::from(port) >= ports.len() {
+            let target = Target::Switch { name: name.clone(), port };
+            return Err(BuildError::NoSuchTarget { from: name.clone(), target });
+        }
+        table.know(vlan, address, port);
+    }
+    let copies = Stream::new(seed, name, "flooding");
+    Ok(Switch {
+        name: name.clone(),
+        ports,
+        table,
+        counters: SwitchCounters::default(),
+        copies,
+        revisited: false,
+    })
 }

@@ -8,9 +8,11 @@ use crate::classify::Prefix;
 use crate::counters::DropReason;
 use crate::id::{Element, PortId};
 use crate::link::{LinkConfig, Target};
+use crate::packet::LinkAddress;
 use crate::random::Seed;
 use crate::rules::{RuleError, RuleSetConfig};
 use crate::sched::Weight;
+use crate::time::Duration;
 use crate::units::Bytes;
 
 /// The elements of a network, and its global limits.
@@ -26,6 +28,8 @@ pub struct NetworkConfig {
     pub rules: Vec<RulesConfig>,
     /// The routers.
     pub routers: Vec<RouterConfig>,
+    /// The switches.
+    pub switches: Vec<SwitchConfig>,
     /// The maximum number of bytes in the network, counting each frame plus 128 bytes for the engine's own
     /// records. Packets that arrive or are copied beyond this are dropped as [`DropReason::Memory`].
     pub memory: Bytes,
@@ -43,6 +47,7 @@ impl NetworkConfig {
             links: Vec::new(),
             rules: Vec::new(),
             routers: Vec::new(),
+            switches: Vec::new(),
             memory: Bytes::new(1 << 30),
             visits: 64,
         }
@@ -103,19 +108,25 @@ pub enum RulesChange {
 }
 
 /// A router: forwards packets by destination, and decrements their hop limit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RouterConfig {
-    /// Unique among links, rule sets and routers. Part of the key of random draws.
+    /// Unique among links, rule sets, routers and switches. Part of the key of random draws.
     pub name: String,
     /// The routes; the longest matching prefix applies.
     pub routes: Vec<(Prefix, Route)>,
+    /// The link addresses of its interfaces, if one of them is on a switch: packets to other link addresses
+    /// are then dropped. Packets from sources that give none (all zero) pass.
+    pub link_addresses: Vec<LinkAddress>,
 }
 
 /// Where packets for a prefix go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     /// One next hop, or several with weights.
     pub ways: Vec<(Target, Weight)>,
+    /// For each of them the link addresses, destination and source, that packets get; empty if no switch
+    /// needs them.
+    pub link_addresses: Vec<[LinkAddress; 2]>,
     /// How packets are spread over several next hops.
     pub spread: Spread,
     /// Whether this is the router itself: the hop limit is then not decremented, unless the next hop is
@@ -132,6 +143,44 @@ pub enum Spread {
     Flow,
     /// Each packet by its own random draw.
     Packet,
+}
+
+/// A switch: forwards packets by their link addresses.
+#[derive(Clone, Debug, Default)]
+pub struct SwitchConfig {
+    /// Unique among links, rule sets, routers and switches. Part of the key of random draws.
+    pub name: String,
+    /// The ports, at most 65,535.
+    pub ports: Vec<SwitchPort>,
+    /// Addresses known from the start and for good, each with its VLAN and port.
+    pub known: Vec<(u16, LinkAddress, u16)>,
+    /// How long a learned address that sends nothing is kept.
+    pub ageing: Duration,
+    /// How many addresses it can learn.
+    pub room: u32,
+}
+
+/// A port of a switch.
+#[derive(Clone, Debug)]
+pub struct SwitchPort {
+    /// Where packets that leave here go.
+    pub exit: Target,
+    /// The VLAN of packets without a tag, 1 to 4094, if the port takes any.
+    pub untagged: Option<u16>,
+    /// The VLANs whose packets have tags here.
+    pub tagged: VlanSet,
+}
+
+/// A set of VLANs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum VlanSet {
+    /// No VLAN.
+    #[default]
+    None,
+    /// These, one bit for each: see [`VlanSet::of`].
+    Some(alloc::boxed::Box<[u64; 64]>),
+    /// Every VLAN.
+    All,
 }
 
 /// Why a network cannot be built.
@@ -168,6 +217,9 @@ impl fmt::Display for BuildError {
                     write!(f, "`{from}` leads to the rules `{name}`, which do not exist")
                 }
                 Target::Router(name) => write!(f, "`{from}` leads to router `{name}`, which does not exist"),
+                Target::Switch { name, port } => {
+                    write!(f, "`{from}` leads to port {port} of switch `{name}`, which does not exist")
+                }
             },
             Self::NamesCollide(a, b) => {
                 write!(f, "ports `{a}` and `{b}` would share random draws: rename one of them")

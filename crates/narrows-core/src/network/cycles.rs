@@ -20,12 +20,13 @@ impl Network {
         }
         let revisited = self.rules.iter_mut().map(|rules| &mut rules.revisited);
         let revisited = revisited.chain(self.routers.iter_mut().map(|router| &mut router.revisited));
+        let revisited = revisited.chain(self.switches.iter_mut().map(|switch| &mut switch.revisited));
         revisited.zip(others).for_each(|(revisited, cyclic)| *revisited |= cyclic);
     }
 
-    /// The index of a hop's target: links first, then rule sets, then routers, then ports.
+    /// The index of a hop's target: links first, then rule sets, routers, switches and ports.
     pub(super) fn place(&self, hop: &Hop) -> usize {
-        let (links, rules) = (self.links.len(), self.rules.len());
+        let (links, rules, routers) = (self.links.len(), self.rules.len(), self.routers.len());
         let past_rules = match *hop {
             // With one-pass, a packet that leaves a pipe does not re-enter these rules, so most packets visit
             // a pipe once.
@@ -35,11 +36,12 @@ impl Network {
             _ => None,
         };
         match past_rules.unwrap_or(*hop) {
-            Hop::Port(port) => links + rules + self.routers.len() + usize::from(port.index()),
+            Hop::Port(port) => links + rules + routers + self.switches.len() + usize::from(port.index()),
             Hop::Link { link, .. } => link as usize,
             Hop::Instance { made, .. } => self.made[made as usize].of as usize,
             Hop::Rules { rules, .. } | Hop::FromPipe { rules, .. } => links + rules as usize,
             Hop::Router(router) | Hop::OfRouter(router) => links + rules + router as usize,
+            Hop::Switch { switch, .. } => links + rules + routers + switch as usize,
         }
     }
 
@@ -58,6 +60,9 @@ impl Network {
         for router in &self.routers {
             let hops = router.routes.iter().flat_map(|ways| &ways.hops);
             ways.push(hops.map(|(hop, _)| self.place(hop)));
+        }
+        for switch in &self.switches {
+            ways.push(switch.ports.iter().map(|port| self.place(&port.exit)));
         }
         self.ports.iter().for_each(|_| ways.push([]));
         ways

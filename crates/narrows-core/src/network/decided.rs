@@ -50,7 +50,7 @@ impl Decided {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{LinkId, RouterId, RulesId};
+    use crate::id::{LinkId, RouterId, RulesId, SwitchId};
     use crate::random::Seed;
 
     #[test]
@@ -64,6 +64,7 @@ mod tests {
                 of(Element::Link(LinkId(number))),
                 of(Element::Rules(RulesId(number))),
                 of(Element::Router(RouterId(number))),
+                of(Element::Switch(SwitchId(number))),
             ]
         });
         let dropped = elements

@@ -17,6 +17,8 @@ pub(super) struct Names<'a> {
     pub(super) links: BTreeMap<&'a str, Named>,
     rules: BTreeMap<&'a str, u32>,
     routers: BTreeMap<&'a str, u32>,
+    /// Each with its number of ports.
+    switches: BTreeMap<&'a str, (u32, usize)>,
 }
 
 /// A link found by name.
@@ -38,6 +40,7 @@ impl<'a> Names<'a> {
         links: impl IntoIterator<Item = (&'a str, Named)>,
         rules: impl IntoIterator<Item = &'a str>,
         routers: impl IntoIterator<Item = &'a str>,
+        switches: impl IntoIterator<Item = (&'a str, usize)>,
     ) -> Result<Self, BuildError> {
         let mut names = Self::default();
         for (name, number) in ports.into_iter().zip(0usize..) {
@@ -62,15 +65,25 @@ impl<'a> Names<'a> {
             names.check_new(name)?;
             names.routers.insert(name, number);
         }
-        if names.links.len() + names.rules.len() + names.routers.len() >= MOST_ELEMENTS {
+        for ((name, ports), number) in switches.into_iter().zip(0..) {
+            names.check_new(name)?;
+            if ports > usize::from(u16::MAX) {
+                return Err(BuildError::TooMany("switch ports"));
+            }
+            names.switches.insert(name, (number, ports));
+        }
+        let elements = names.links.len() + names.rules.len() + names.routers.len() + names.switches.len();
+        if elements >= MOST_ELEMENTS {
             return Err(BuildError::TooMany("links"));
         }
         Ok(names)
     }
 
     pub(super) fn check_new(&self, name: &str) -> Result<(), BuildError> {
-        let taken =
-            self.links.contains_key(name) || self.rules.contains_key(name) || self.routers.contains_key(name);
+        let taken = self.links.contains_key(name)
+            || self.rules.contains_key(name)
+            || self.routers.contains_key(name)
+            || self.switches.contains_key(name);
         if taken { Err(BuildError::NameTaken(name.into())) } else { Ok(()) }
     }
 
@@ -88,6 +101,10 @@ impl<'a> Names<'a> {
                 self.rules.get(rules.as_str()).map(|&rules| Hop::FromPipe { rules, incoming: *incoming })
             }
             Target::Router(name) => self.routers.get(name.as_str()).map(|&router| Hop::Router(router)),
+            Target::Switch { name, port } => {
+                let found = self.switches.get(name.as_str()).filter(|(_, ports)| usize::from(*port) < *ports);
+                found.map(|&(switch, _)| Hop::Switch { switch, port: *port })
+            }
         };
         hop.ok_or_else(|| BuildError::NoSuchTarget { from: from.into(), target: target.clone() })
     }

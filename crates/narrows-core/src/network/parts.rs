@@ -17,6 +17,7 @@ pub struct Parts {
     links: Vec<usize>,
     rules: Vec<usize>,
     routers: Vec<usize>,
+    switches: Vec<usize>,
     ports: Vec<usize>,
 }
 
@@ -37,6 +38,7 @@ impl Parts {
             Element::Link(link) => self.links[link.index() as usize],
             Element::Rules(rules) => self.rules[rules.index() as usize],
             Element::Router(router) => self.routers[router.index() as usize],
+            Element::Switch(switch) => self.switches[switch.index() as usize],
         }
     }
 }
@@ -45,7 +47,8 @@ impl Network {
     pub(crate) fn parts(&self) -> Parts {
         let ways = self.ways();
         let (rules, routers) = (self.links.len(), self.links.len() + self.rules.len());
-        let ports = routers + self.routers.len();
+        let switches = routers + self.routers.len();
+        let ports = switches + self.switches.len();
         let mut groups = Groups((0..ways.len()).collect());
         for from in 0..ways.len() {
             ways.of(from).iter().for_each(|&to| groups.join(from, to));
@@ -63,7 +66,8 @@ impl Network {
             count: numbers.len(),
             links: self.links().map(|link| part(self.element(link))).collect(),
             rules: (rules..routers).map(&mut part).collect(),
-            routers: (routers..ports).map(&mut part).collect(),
+            routers: (routers..switches).map(&mut part).collect(),
+            switches: (switches..ports).map(&mut part).collect(),
             ports: (ports..ways.len()).map(&mut part).collect(),
         }
     }

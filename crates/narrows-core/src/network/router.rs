@@ -8,11 +8,11 @@
 use alloc::vec::Vec;
 
 use super::Hop;
-use super::config::Spread;
+use super::config::{Route, Spread};
 use crate::classify::{FlowHash, Identity};
 use crate::counters::{DropReason, Tally};
 use crate::id::PortId;
-use crate::packet::Protocol;
+use crate::packet::{LinkAddress, Protocol};
 use crate::pool::{PacketRef, Pool};
 use crate::random::{Seed, Stream};
 use crate::rules::Lpm;
@@ -31,6 +31,8 @@ pub struct RouterCounters {
     pub no_route: Tally,
     /// Dropped because their hop limit was exhausted: a routing loop, or a traceroute.
     pub hop_limit: Tally,
+    /// Dropped because they came from a switch and were addressed to others.
+    pub filtered: Tally,
 }
 
 /// One route, with its next hops resolved.
@@ -38,6 +40,8 @@ pub struct RouterCounters {
 pub(super) struct Ways {
     /// Each with the cumulative sum of the weights up to and including its own.
     pub(super) hops: Vec<(Hop, u32)>,
+    /// For each of them the link addresses that packets get, if a switch needs them.
+    addresses: Vec<[LinkAddress; 2]>,
     spread: Spread,
     local: bool,
     hash: FlowHash,
@@ -49,6 +53,8 @@ pub(super) struct Router {
     pub(super) counters: RouterCounters,
     pub(super) routes: Vec<Ways>,
     pub(super) table: Lpm<u32>,
+    /// The link addresses of its interfaces, if it looks at them.
+    pub(super) link_addresses: Vec<LinkAddress>,
     pub(super) draws: Stream,
     /// Whether a packet may visit again, so that its draws must be keyed by the visit.
     pub(super) revisited: bool,
@@ -59,8 +65,7 @@ impl Ways {
         seed: Seed,
         router: &str,
         hops: impl IntoIterator<Item = (Hop, Weight)>,
-        spread: Spread,
-        local: bool,
+        route: &Route,
     ) -> Self {
         let mut sum = 0u32;
         let hops = hops.into_iter().map(|(hop, weight)| {
@@ -68,19 +73,26 @@ impl Ways {
             (hop, sum)
         });
         let hops = hops.collect();
-        Self { hops, spread, local, hash: FlowHash::new(seed, router, sum, Identity::FiveTuple) }
+        let Route { link_addresses, spread, local, .. } = route;
+        Self {
+            hops,
+            addresses: link_addresses.clone(),
+            spread: *spread,
+            local: *local,
+            hash: FlowHash::new(seed, router, sum, Identity::FiveTuple),
+        }
     }
 
-    /// The next hop of a packet by this route; `None` if the route has none.
-    fn pick(&self, pool: &Pool, packet: PacketRef, draws: &Stream, visit: u8) -> Option<Hop> {
-        let [(hop, _)] = self.hops[..] else {
+    /// The number of a packet's next hop by this route; `None` if the route has none.
+    fn pick(&self, pool: &Pool, packet: PacketRef, draws: &Stream, visit: u8) -> Option<usize> {
+        if self.hops.len() != 1 {
             let place = match self.spread {
                 Spread::Flow => self.hash.class(&pool.get(packet).seen_key()),
                 Spread::Packet => pool.draw(draws, packet, visit).below(self.hash.classes().into()) as u32,
             };
-            return self.hops.iter().find(|(_, below)| place < *below).map(|&(hop, _)| hop);
-        };
-        Some(hop)
+            return self.hops.iter().position(|(_, below)| place < *below);
+        }
+        Some(0)
     }
 }
 
@@ -90,6 +102,13 @@ impl Router {
         let leads =
             |ways: &Ways| ways.hops.iter().any(|(hop, _)| matches!(hop, Hop::Port(to) if *to == port));
         self.routes.iter().filter(|ways| ways.local).any(leads)
+    }
+
+    /// Whether a frame to this link address is for the router.
+    fn is_addressed(&self, destination: LinkAddress) -> bool {
+        self.link_addresses.is_empty()
+            || destination == LinkAddress::default()
+            || self.link_addresses.contains(&destination)
     }
 
     /// The next hop of a packet, or why it is dropped; `is_own` if the router itself sends it.
@@ -103,17 +122,22 @@ impl Router {
         let state = pool.get(packet);
         let length = state.length;
         self.counters.arrived.add(length);
+        if !is_own && !self.is_addressed(pool.carried(packet).headers.link_destination) {
+            self.counters.filtered.add(length);
+            return Err(DropReason::Filtered);
+        }
         let found = match state.key.network {
             Protocol::Other => None,
             _ => self.table.lookup(state.key.destination),
         };
         let ways = found.map(|&route| &self.routes[route as usize]);
-        let Some((ways, hop)) =
+        let Some((ways, number)) =
             ways.and_then(|ways| Some((ways, ways.pick(pool, packet, &self.draws, visit)?)))
         else {
             self.counters.no_route.add(length);
             return Err(DropReason::NoRoute);
         };
+        let (hop, _) = ways.hops[number];
         // Another router is not this one: otherwise packets could circulate forever.
         if ways.local && !matches!(hop, Hop::Router(_)) {
             self.counters.local.add(length);
@@ -122,6 +146,9 @@ impl Router {
         if !is_own && !pool.take_hop(packet) {
             self.counters.hop_limit.add(length);
             return Err(DropReason::HopLimit);
+        }
+        if let Some(&addresses) = ways.addresses.get(number) {
+            pool.readdress(packet, addresses);
         }
         self.counters.forwarded.add(length);
         Ok(hop)

@@ -1,8 +1,8 @@
 //! A read-only view of a network: what its names refer to, and the counters of its elements.
 
 use super::names::Named;
-use super::{Network, PortCounters, RouterCounters, RulesCounters};
-use crate::id::{LinkId, PortId, RouterId, RulesId};
+use super::{Network, PortCounters, RouterCounters, RulesCounters, SwitchCounters};
+use crate::id::{LinkId, PortId, RouterId, RulesId, SwitchId};
 use crate::link::LinkView;
 use crate::rules::RuleSet;
 
@@ -28,6 +28,11 @@ impl Network {
         found.ok().map(|at| RouterId(at as u32))
     }
 
+    pub(crate) fn switch_id(&self, name: &str) -> Option<SwitchId> {
+        let found = self.switches.binary_search_by(|switch| switch.name.as_str().cmp(name));
+        found.ok().map(|at| SwitchId(at as u32))
+    }
+
     pub(crate) fn link(&self, link: LinkId) -> LinkView<'_> {
         let Named { element, made, .. } = self.named(link);
         let made = made.map(|made| &self.made[made as usize]);
@@ -50,6 +55,10 @@ impl Network {
         (0..self.routers.len() as u32).map(RouterId)
     }
 
+    pub(crate) fn switches(&self) -> impl ExactSizeIterator<Item = SwitchId> + use<> {
+        (0..self.switches.len() as u32).map(SwitchId)
+    }
+
     pub(crate) fn port(&self, port: PortId) -> (&str, PortCounters) {
         let port = &self.ports[usize::from(port.index())];
         (&port.name, port.counters)
@@ -63,5 +72,10 @@ impl Network {
     pub(crate) fn router(&self, router: RouterId) -> (&str, RouterCounters) {
         let router = &self.routers[router.0 as usize];
         (&router.name, router.counters)
+    }
+
+    pub(crate) fn switch(&self, switch: SwitchId) -> (&str, SwitchCounters, usize) {
+        let switch = &self.switches[switch.0 as usize];
+        (&switch.name, switch.counters, switch.table.known(self.now))
     }
 }

@@ -71,13 +71,18 @@ fn network(most: u32, idle: u64) -> Engine<()> {
         one_pass: false,
         exits: [Target::Router("router".into()), Target::Port("a".into())],
     });
-    let way = |target| Route { ways: vec![(target, Weight::ONE)], spread: Spread::Flow, local: false };
+    let way = |target| Route {
+        ways: vec![(target, Weight::ONE)],
+        spread: Spread::Flow,
+        local: false,
+        ..Route::default()
+    };
     let again = Target::Link { name: "again".into(), lane: 0 };
     let routes = vec![
         (Prefix::new(address(2, 1), 128), way(again)),
         (Prefix::new(address(2, 2), 128), way(Target::Port("b".into()))),
     ];
-    config.routers.push(RouterConfig { name: "router".into(), routes });
+    config.routers.push(RouterConfig { name: "router".into(), routes, ..RouterConfig::default() });
     config.ports.push(port("a", Target::Rules { name: "rules".into(), incoming: false }));
     config.ports.push(port("b", Target::Port("b".into())));
     Engine::new(config).expect("the network is whole")

@@ -107,9 +107,9 @@ fn masks_and_routers_know_the_ports_of_the_first_piece_only() {
     pipe.instances = Some(Box::new(Instances { mask, most: 9, idle, template: Box::new(Plain) }));
     config.links.push(pipe);
     let ways = vec![(Target::Link { name: "pipe".into(), lane: 0 }, Weight::ONE)];
-    let route = Route { ways, spread: Spread::Flow, local: false };
+    let route = Route { ways, spread: Spread::Flow, local: false, ..Route::default() };
     let routes = vec![(Prefix::new(address(0, 0), 96), route)];
-    config.routers.push(RouterConfig { name: "router".into(), routes });
+    config.routers.push(RouterConfig { name: "router".into(), routes, ..RouterConfig::default() });
     config.ports.push(port("a", Target::Link { name: "narrow".into(), lane: 0 }));
     config.ports.push(port("b", Target::Port("b".into())));
     let mut engine = Engine::new(config).expect("the network is whole");

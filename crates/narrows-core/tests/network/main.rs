@@ -1,4 +1,4 @@
-//! Links made on first use, routers and rules as parts of a network.
+//! Links made on first use, routers, switches and rules as parts of a network.
 
 mod common;
 mod conservation;
@@ -7,3 +7,4 @@ mod instances;
 mod parts;
 mod routers;
 mod rules;
+mod switches;

@@ -61,9 +61,14 @@ fn add(config: &mut NetworkConfig, number: usize) {
         one_pass: true,
         exits: [Target::Router(of("router")), Target::Port(of("a"))],
     });
-    let route = Route { ways: vec![(medium(0), Weight::ONE)], spread: Spread::Packet, local: false };
+    let route = Route {
+        ways: vec![(medium(0), Weight::ONE)],
+        spread: Spread::Packet,
+        local: false,
+        ..Route::default()
+    };
     let routes = vec![(Prefix::new(address(2, 0), 120), route)];
-    config.routers.push(RouterConfig { name: of("router"), routes });
+    config.routers.push(RouterConfig { name: of("router"), routes, ..RouterConfig::default() });
     config.ports.push(port(&of("a"), Target::Rules { name: of("rules"), incoming: false }));
     config.ports.push(port(&of("b"), medium(1)));
 }

@@ -19,15 +19,16 @@ fn row(count: usize, loops: bool) -> Engine<()> {
         delay(&mut link, 1_000_000);
         config.links.push(link);
         let way = (Target::Link { name: format!("l{number}"), lane: 0 }, Weight::ONE);
-        let route = Route { ways: vec![way], spread: Spread::Flow, local: false };
+        let route = Route { ways: vec![way], spread: Spread::Flow, local: false, ..Route::default() };
         let own = Route {
             ways: vec![(Target::Port(format!("r{number}")), Weight::ONE)],
             spread: Spread::Flow,
             local: true,
+            ..Route::default()
         };
         let routes =
             vec![(Prefix::new(address(2, 0), 120), route), (Prefix::new(address(9, number as u8), 128), own)];
-        config.routers.push(RouterConfig { name: format!("r{number}"), routes });
+        config.routers.push(RouterConfig { name: format!("r{number}"), routes, ..RouterConfig::default() });
         config.ports.push(port(&format!("r{number}"), Target::Router(format!("r{number}"))));
     }
     config.ports.push(port("a", Target::Router("r0".into())));
@@ -141,9 +142,9 @@ fn routers_that_send_packets_to_each_other_as_their_own_end_by_the_hop_limit() {
     let mut config = NetworkConfig::new(Seed(1));
     for (name, other) in [("r0", "r1"), ("r1", "r0")] {
         let ways = vec![(Target::Router(other.into()), Weight::ONE)];
-        let route = Route { ways, spread: Spread::Flow, local: true };
+        let route = Route { ways, spread: Spread::Flow, local: true, ..Route::default() };
         let routes = vec![(Prefix::new(address(0, 0), 96), route)];
-        config.routers.push(RouterConfig { name: name.into(), routes });
+        config.routers.push(RouterConfig { name: name.into(), routes, ..RouterConfig::default() });
     }
     config.ports.push(port("a", Target::Router("r0".into())));
     let mut engine = Engine::new(config).expect("the network is whole");
@@ -168,9 +169,9 @@ fn two_paths(spread: Spread) -> Engine<()> {
         config.links.push(link);
         ways.push((Target::Link { name: name.into(), lane: 0 }, Weight::new(weight).expect("it is there")));
     }
-    let route = Route { ways, spread, local: false };
+    let route = Route { ways, spread, local: false, ..Route::default() };
     let routes = vec![(Prefix::new(address(0, 0), 96), route)];
-    config.routers.push(RouterConfig { name: "r".into(), routes });
+    config.routers.push(RouterConfig { name: "r".into(), routes, ..RouterConfig::default() });
     config.ports.push(port("a", Target::Router("r".into())));
     config.ports.push(port("b", Target::Port("b".into())));
     Engine::new(config).expect("the network is whole")
