@@ -11,8 +11,10 @@
 //! 4. The IPv4 header checksum is updated: incrementally for marks and hops (RFC 1624), so that a wrong checksum
 //!    stays wrong; recomputed for a fragment. The transport checksum covers none of these fields.
 //! 5. Bits are flipped; no checksum is updated for them.
-//! 6. An Ethernet frame gets new link addresses where the network rewrites them, as a router does. The engine knows
-//!    no link addresses, so the sender of the frame supplies them. A multicast or broadcast destination stays.
+//! 6. An Ethernet frame gets new link addresses where the network rewrites them, as a router does. On the last link
+//!    the sender of the frame supplies them; for switches the engine knows them. A multicast or broadcast destination
+//!    stays.
+//! 7. A VLAN tag is put on or taken off, if a switch did so.
 
 use narrows_core::{Event, Fragment, Protocol};
 
@@ -23,7 +25,7 @@ use crate::checksum::{Sum, updated};
 /// How a packet that leaves differs from the frame that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Edits<'a> {
-    /// Bytes before the network header.
+    /// Bytes before the network header in the frame that arrived.
     pub link_header: u8,
     /// The network protocol that the frame was parsed as. [`Protocol::Other`] has no traffic class and is never
     /// fragmented.
@@ -41,20 +43,42 @@ pub struct Edits<'a> {
     pub flips: &'a [u32],
     /// The source and destination link addresses on the last link, if they differ from the arriving frame's.
     pub stations: Option<(MacAddress, MacAddress)>,
+    /// What happens to the VLAN tag of an Ethernet frame.
+    pub tag: Tag,
+}
+
+/// What happens to the first VLAN tag of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tag {
+    /// It stays, or there is none.
+    #[default]
+    Stays,
+    /// One of this VLAN is put on, with priority 0.
+    On(u16),
+    /// It is taken off.
+    Off,
 }
 
 impl<'a> Edits<'a> {
-    /// The edits that an event requires; link addresses are unchanged.
+    /// The edits that an event requires. Link addresses change only where the engine knows them.
     pub fn of<B>(event: &'a Event<'_, B>) -> Self {
+        let edit = event.link_edit;
+        let addresses = edit.and_then(|edit| edit.addresses);
+        let tag = match edit {
+            Some(edit) if edit.link_header < event.link_header => Tag::On(edit.vlan),
+            Some(edit) if edit.link_header > event.link_header => Tag::Off,
+            _ => Tag::Stays,
+        };
         Self {
-            link_header: event.link_header,
+            link_header: edit.map_or(event.link_header, |edit| edit.link_header),
             network: event.key.network,
             traffic_class: event.key.traffic_class,
             hops: event.hops,
             length: event.length,
             fragment: event.fragment,
             flips: &event.flips,
-            stations: None,
+            stations: addresses.map(|[to, from]| (MacAddress(from), MacAddress(to))),
+            tag,
         }
     }
 
@@ -65,6 +89,7 @@ impl<'a> Edits<'a> {
             || self.new_class(frame).is_some()
             || self.new_hop_limit(frame).is_some()
             || self.new_stations(frame).is_some()
+            || self.tag != Tag::Stays
     }
 
     /// Writes the outgoing frame to `out`. Of a frame that a capture truncated, writes the part that is there.
@@ -84,12 +109,28 @@ impl<'a> Edits<'a> {
         if let Some(stations) = self.new_stations(out) {
             out[..12].copy_from_slice(&stations);
         }
-        let Some(packet) = out.get_mut(network..) else { return };
-        let end = packet.len().min(self.length as usize);
-        for &bit in self.flips {
-            if let Some(byte) = packet[..end].get_mut(bit as usize / 8) {
-                *byte ^= 0x80 >> (bit % 8);
+        if let Some(packet) = out.get_mut(network..) {
+            let end = packet.len().min(self.length as usize);
+            for &bit in self.flips {
+                if let Some(byte) = packet[..end].get_mut(bit as usize / 8) {
+                    *byte ^= 0x80 >> (bit % 8);
+                }
             }
+        }
+        self.tag(out);
+    }
+
+    /// Puts the VLAN tag on or takes it off; it follows the two addresses. A frame that is too short stays as it is.
+    fn tag(&self, frame: &mut Vec<u8>) {
+        const AT: usize = 12;
+        const LENGTH: usize = 4;
+        match self.tag {
+            Tag::On(vlan) if frame.len() >= AT => {
+                let [high, low] = vlan.to_be_bytes();
+                frame.splice(AT..AT, [0x81, 0x00, high, low]);
+            }
+            Tag::Off if frame.len() >= AT + LENGTH => drop(frame.drain(AT..AT + LENGTH)),
+            _ => {}
         }
     }
 

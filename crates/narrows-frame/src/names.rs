@@ -9,6 +9,7 @@ pub struct ElementNames {
     links: Vec<String>,
     rules: Vec<String>,
     routers: Vec<String>,
+    switches: Vec<String>,
 }
 
 impl ElementNames {
@@ -22,6 +23,7 @@ impl ElementNames {
             links: engine.links().map(|link| engine.view(link).name().to_owned()).collect(),
             rules: named(&mut engine.rules().map(Element::Rules)),
             routers: named(&mut engine.routers().map(Element::Router)),
+            switches: named(&mut engine.switches().map(Element::Switch)),
         }
     }
 
@@ -36,6 +38,7 @@ impl ElementNames {
             Element::Link(link) => (&self.links, link.index()),
             Element::Rules(rules) => (&self.rules, rules.index()),
             Element::Router(router) => (&self.routers, router.index()),
+            Element::Switch(switch) => (&self.switches, switch.index()),
         };
         names.get(place as usize).map_or("?", String::as_str)
     }

@@ -116,6 +116,7 @@ fn link_headers(layer: LinkLayer, frame: &[u8], found: &Found) -> Headers {
         LinkLayer::Ethernet if is_there => {
             headers.link_destination = array(frame, 0).unwrap_or_default();
             headers.link_source = array(frame, 6).unwrap_or_default();
+            headers.vlan = found.vlan(frame);
         }
         // Both kinds of cooked header contain the address length and reserve eight bytes for the address.
         LinkLayer::LinuxCooked if is_there && word(frame, 4) == Some(6) => {

@@ -15,6 +15,7 @@ fn edits(parsed: &Parsed) -> Edits<'static> {
         fragment: None,
         flips: &[],
         stations: None,
+        tag: Tag::Stays,
     }
 }
 
@@ -300,5 +301,29 @@ proptest! {
         if !edits.needed(&frame) {
             prop_assert_eq!(out, frame);
         }
+    }
+}
+
+#[test]
+fn a_tag_is_put_on_behind_the_addresses_and_taken_off_again() {
+    let plain = samples::udp(b"hello");
+    let on = Edits { tag: Tag::On(0x123), ..edits(&parse(LinkLayer::Ethernet, &plain)) };
+    assert!(on.needed(&plain));
+    let tagged = rendered(&on, &plain);
+    assert_eq!(tagged[..12], plain[..12]);
+    assert_eq!(tagged[12..16], [0x81, 0x00, 0x01, 0x23]);
+    assert_eq!(tagged[16..], plain[12..]);
+    let parsed = parse(LinkLayer::Ethernet, &tagged);
+    assert_eq!((parsed.link_header, parsed.headers.vlan), (18, 0x123));
+    let off = Edits { tag: Tag::Off, traffic_class: parsed.key.traffic_class ^ 3, ..edits(&parsed) };
+    let bare = rendered(&off, &tagged);
+    assert_eq!(bare.len(), plain.len());
+    let bare = parse(LinkLayer::Ethernet, &bare);
+    assert_eq!((bare.headers.vlan, bare.key.traffic_class), (0, parsed.key.traffic_class ^ 3));
+    for length in 0..16 {
+        rendered(
+            &Edits { tag: Tag::Off, ..edits(&parse(LinkLayer::Ethernet, &tagged[..length])) },
+            &tagged[..length],
+        );
     }
 }

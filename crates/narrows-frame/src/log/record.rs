@@ -185,6 +185,9 @@ struct HeaderFields {
     link_source: [u8; 6],
     link_destination: [u8; 6],
     ether_type: u16,
+    /// Generated packets have no tags.
+    #[serde(skip)]
+    vlan: u16,
     tcp_data_length: u16,
     flow_label: u32,
     hop_limit: u8,

@@ -98,6 +98,14 @@ impl Found {
         Self { link_header, ether_type, network: network.unwrap_or(Network::Other), original }
     }
 
+    /// The VLAN of the first tag of an Ethernet frame; 0 without a tag, or with one that only gives a priority.
+    pub(super) fn vlan(&self, frame: &[u8]) -> u16 {
+        const UNTAGGED: usize = 14;
+        // The low twelve bits of the tag's second half (IEEE 802.1Q-2018, 9.6).
+        let tag = word(frame, UNTAGGED).filter(|_| self.link_header > UNTAGGED);
+        tag.unwrap_or_default() & 0xfff
+    }
+
     /// The transport header and payload, as far as present.
     pub(crate) fn transport<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
         let from = match &self.network {
