@@ -13,6 +13,7 @@ use crate::report::{Conservation, Direction, Drop, Lateness, Pair, PortReport, S
 use crate::router;
 use crate::rules;
 use crate::shaped;
+use crate::switch;
 
 /// The counters of a direction. [`describe`] adds the texts.
 pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) -> Option<Direction> {
@@ -168,8 +169,15 @@ pub(crate) fn conservation<B>(engine: &Engine<B>, now: Time) -> Conservation {
     }
     for router in engine.routers() {
         let counters = engine.router_counters(router);
-        sum.dropped_packets += counters.no_route.packets + counters.hop_limit.packets;
+        sum.dropped_packets +=
+            counters.no_route.packets + counters.hop_limit.packets + counters.filtered.packets;
         sum.violations.extend(router::violation(router, engine));
+    }
+    for switch in engine.switches() {
+        let counters = engine.switch_counters(switch);
+        sum.duplicated_packets += counters.copied.packets;
+        sum.dropped_packets += counters.filtered.packets + counters.looped.packets + counters.refused.packets;
+        sum.violations.extend(switch::violation(switch, engine));
     }
     let came = sum.in_packets + sum.duplicated_packets;
     let went = sum.delivered_packets + sum.dropped_packets + sum.inside_packets;

@@ -32,6 +32,7 @@ mod series;
 mod series_file;
 mod shaped;
 mod summary;
+mod switch;
 mod text;
 mod totals;
 mod trains;
@@ -63,6 +64,7 @@ pub use series::{LinkCounts, SERIES_HEAD, SeriesRow, bits_per_second, csv_field,
 pub use series_file::{LinkInterval, SeriesFileError, read_series};
 pub use shaped::ShapedClassReport;
 pub use summary::{LINES, Look};
+pub use switch::SwitchReport;
 pub use trains::TrainsReport;
 pub use trust::Trust;
 pub use watch::{LatenessBound, Quantile, ViolationInterval};

@@ -11,6 +11,7 @@ use crate::meter::Meter;
 use crate::report::{Conservation, Direction, Losses, Pair, PortReport, Report, SCHEMA};
 use crate::router::{self, RouterReport};
 use crate::rules::{RuleCounts, RulesReport};
+use crate::switch::{self, SwitchReport};
 use crate::totals::Totals;
 
 /// A part of the network that only one part of a run owns.
@@ -18,17 +19,18 @@ use crate::totals::Totals;
 pub enum Place {
     /// A port.
     Port(PortId),
-    /// A link, a rule set or a router.
+    /// A link, a rule set, a router or a switch.
     Element(Element),
 }
 
-/// The report of one part of a run: on the ports, links, rules and routers that it owns. Each entry has its index in
+/// The report of one part of a run: on the ports, links, rules, routers and switches that it owns. Each entry has its index in
 /// the whole network.
 #[derive(Debug)]
 pub struct Part {
     directions: Vec<(usize, Direction)>,
     rules: Vec<(usize, RulesReport)>,
     routers: Vec<(usize, RouterReport)>,
+    switches: Vec<(usize, SwitchReport)>,
     pairs: Vec<((PortId, PortId), Pair)>,
     feeds: Vec<(usize, FeedReport)>,
     ports: Vec<(usize, PortReport)>,
@@ -44,6 +46,7 @@ pub struct Counts {
     directions: Vec<(usize, Direction)>,
     rules: Vec<(usize, RuleCounts)>,
     routers: Vec<(usize, RouterReport)>,
+    switches: Vec<(usize, SwitchReport)>,
     feeds: Vec<(usize, FeedReport)>,
     ports: Vec<(usize, PortCounters)>,
     conservation: Conservation,
@@ -64,6 +67,7 @@ impl Counts {
         });
         let rules = engine.rules().enumerate().filter(|&(_, rules)| has_element(Element::Rules(rules)));
         let routers = router::routers(engine).into_iter().enumerate();
+        let switches = switch::switches(engine).into_iter().enumerate();
         let feeds = engine.links().filter(|&link| has_element(Element::Link(link)));
         let ports = engine.ports().enumerate().filter(|&(_, port)| has(Place::Port(port)));
         Self {
@@ -72,6 +76,10 @@ impl Counts {
             routers: routers
                 .zip(engine.routers())
                 .filter_map(|(report, router)| has_element(Element::Router(router)).then_some(report))
+                .collect(),
+            switches: switches
+                .zip(engine.switches())
+                .filter_map(|(report, switch)| has_element(Element::Switch(switch)).then_some(report))
                 .collect(),
             feeds: feeds
                 .flat_map(|link| feed::of_link(link, engine).map(move |feed| (link.index() as usize, feed)))
@@ -106,6 +114,7 @@ impl Part {
             directions: counts.directions,
             rules: rules.collect(),
             routers: counts.routers,
+            switches: counts.switches,
             pairs: build::pairs(meter, ports),
             feeds: counts.feeds,
             ports: counts.ports.into_iter().map(port).collect(),
@@ -127,6 +136,7 @@ impl Part {
         self.directions.extend(other.directions);
         self.rules.extend(other.rules);
         self.routers.extend(other.routers);
+        self.switches.extend(other.switches);
         self.pairs.extend(other.pairs);
         self.feeds.extend(other.feeds);
         self.ports.extend(other.ports);
@@ -172,6 +182,7 @@ impl Report {
             directions: in_order(all.directions),
             rules: in_order(all.rules),
             routers: in_order(all.routers),
+            switches: in_order(all.switches),
             pairs: in_order(all.pairs),
             feeds: in_order(all.feeds),
             probes: Vec::new(),

@@ -28,6 +28,7 @@ use crate::probe::ProbeReport;
 use crate::router::RouterReport;
 use crate::rules::RulesReport;
 use crate::shaped::ShapedClassReport;
+use crate::switch::SwitchReport;
 use crate::trains::TrainsReport;
 
 /// The version of the report's fields.
@@ -57,6 +58,9 @@ pub struct Report {
     pub rules: Vec<RulesReport>,
     /// Each router, in the order of their names.
     pub routers: Vec<RouterReport>,
+    /// Each switch, in the order of their names.
+    #[serde(default)]
+    pub switches: Vec<SwitchReport>,
     /// Each pair of ports between which packets were delivered, in the order of their names.
     pub pairs: Vec<Pair>,
     /// Each feed of each link.

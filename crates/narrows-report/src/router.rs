@@ -22,12 +22,15 @@ pub struct RouterReport {
     pub hop_limit_packets: u64,
     /// Packets dropped because there was no route.
     pub no_route_packets: u64,
+    /// Packets dropped because they came from a switch and were addressed to others.
+    #[serde(default)]
+    pub filtered_packets: u64,
 }
 
 /// All routers, in the order of their names.
 pub(crate) fn routers<B>(engine: &Engine<B>) -> Vec<RouterReport> {
     let report = |router| {
-        let RouterCounters { arrived, forwarded, local, no_route, hop_limit } =
+        let RouterCounters { arrived, forwarded, local, no_route, hop_limit, filtered } =
             engine.router_counters(router);
         RouterReport {
             name: engine.element_name(Element::Router(router)).to_owned(),
@@ -36,6 +39,7 @@ pub(crate) fn routers<B>(engine: &Engine<B>) -> Vec<RouterReport> {
             local_packets: local.packets,
             hop_limit_packets: hop_limit.packets,
             no_route_packets: no_route.packets,
+            filtered_packets: filtered.packets,
         }
     };
     engine.routers().map(report).collect()
@@ -43,13 +47,14 @@ pub(crate) fn routers<B>(engine: &Engine<B>) -> Vec<RouterReport> {
 
 /// Conservation violations at a router.
 pub(crate) fn violation<B>(router: RouterId, engine: &Engine<B>) -> Option<String> {
-    let RouterCounters { arrived, forwarded, local, no_route, hop_limit } = engine.router_counters(router);
-    let went = [forwarded, local, no_route, hop_limit].map(|tally| tally.packets);
-    let [forwarded, local, no_route, hop_limit] = went;
+    let RouterCounters { arrived, forwarded, local, no_route, hop_limit, filtered } =
+        engine.router_counters(router);
+    let went = [forwarded, local, no_route, hop_limit, filtered].map(|tally| tally.packets);
+    let [forwarded, local, no_route, hop_limit, filtered] = went;
     (arrived.packets != went.iter().sum::<u64>()).then(|| {
         format!(
             "router {}: {} packets came, which are not {forwarded} forwarded, {local} for itself, {no_route} without \
-             a route and {hop_limit} beyond their hop limit",
+             a route, {hop_limit} beyond their hop limit and {filtered} addressed to others",
             engine.element_name(Element::Router(router)),
             arrived.packets
         )
@@ -68,6 +73,7 @@ pub(crate) fn print(routers: &[RouterReport], most: usize, f: &mut Formatter<'_>
             ("addressed to it", router.local_packets),
             ("dropped: hop limit", router.hop_limit_packets),
             ("dropped: no route", router.no_route_packets),
+            ("addressed to others", router.filtered_packets),
         ] {
             if number > 0 {
                 write!(f, ", {} {what}", count(number))?;

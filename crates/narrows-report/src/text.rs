@@ -10,7 +10,7 @@ use crate::info::Kind;
 use crate::probe::ProbeReport;
 use crate::report::{Direction, Lateness, Report, Throughput};
 use crate::shaped::ShapedClassReport;
-use crate::{app, certified, flows, generated, host, router, rules_text, trains};
+use crate::{app, certified, flows, generated, host, router, rules_text, switch, trains};
 
 /// The maximum number of rows of one kind; the JSON report has the rest.
 const MOST_ROWS: usize = 24;
@@ -33,6 +33,7 @@ impl Display for Text<'_> {
         rules_text::print(&report.rules, FEW, MOST_ROWS, f)?;
         directions(&report.directions, f)?;
         router::print(&report.routers, MOST_ROWS, f)?;
+        switch::print(&report.switches, MOST_ROWS, f)?;
         feeds(report, f)?;
         delays(report, f)?;
         generated::print(&report.generated, MOST_ROWS, f)?;

@@ -45,6 +45,8 @@ pub struct Explanation {
     pub links: Vec<LinkExplanation>,
     /// Routers: name, links and routes.
     pub routers: Vec<String>,
+    /// Switches: name, and links with their VLANs.
+    pub switches: Vec<String>,
     /// Links with rules.
     pub rules: Vec<RulesExplanation>,
     /// Paths between pairs of hosts, each once.
@@ -160,6 +162,7 @@ impl Scenario {
             links: self.links.iter().flat_map(links).collect(),
             rules: self.links.iter().filter_map(rules::of).collect(),
             routers: self.routers.iter().map(|router| self.router_words(router)).collect(),
+            switches: (0..self.switches.len()).map(|switch| self.switch_words(switch)).collect(),
             paths,
             paths_left_out,
             traffic: self.traffic.iter().map(events::traffic).collect(),

@@ -167,6 +167,7 @@ impl Scenario {
             hosts: HOSTS.map(host).into(),
             junctions: Vec::new(),
             routers: Vec::new(),
+            switches: Vec::new(),
             links: vec![link],
             traffic: Vec::new(),
             timeline: Vec::new(),

@@ -36,6 +36,7 @@ mod said_twice;
 mod scenario;
 mod source;
 mod surroundings;
+mod switch;
 pub mod tables;
 pub mod tc;
 mod timeline;
@@ -71,8 +72,9 @@ pub use reference::{reference, schema};
 pub use router::{Destination, ExplicitRoute, Router};
 pub use rules_link::{Pipe, PipeQueue, Queues, RulesLink, Sharing};
 pub use scenario::{CommandsAt, Difference, Differing, IpfwChange, Scenario};
+pub use switch::{PortVlans, Switch, Tagged};
 pub use timeline::{Timeline, TimelineEvent};
-pub use topology::{HostRoute, Interface, Port};
+pub use topology::{HostRoute, Interface, Neighbour, Port};
 pub use traffic::{
     AimdConfig, AppConfig, AppKind, Call, Congestion, Demand, Dialogue, Exchanges, Marks, Query, TcpConfig,
     Traffic, TrafficSource, Transfer,

@@ -195,7 +195,7 @@ impl Keyed for Link {
             "between",
             between,
             BETWEEN,
-            "The two hosts, junctions or routers it connects. **Up** is from the first to the second, **down** from the second to the first."
+            "The two hosts, junctions, routers or switches it connects. **Up** is from the first to the second, **down** from the second to the first."
         )
         .required_with("name the two hosts it joins: between = [\"client\", \"server\"]"),
         Row::apart("preset", &crate::preset::Name, "[Preset](presets.md) from published measurements. Other keys of the link override it, in any order.", |_: &Self| None)
@@ -247,6 +247,17 @@ impl Link {
         table.extend(self.both());
         table.extend(self.rules().map(keys::written).unwrap_or_default());
         table
+    }
+
+    /// The schema of what a link does: all keys but its ends.
+    pub(crate) fn schema_without_ends(definitions: &mut Definitions) -> Json {
+        schema::define(definitions, "LinkKeys", |definitions| {
+            let mut keys = all_keys();
+            keys.retain(|key| !["between", "rules"].contains(&key.name()));
+            let mut link = schema::object("What each of several links does.", &keys, definitions);
+            link["required"] = json!([]);
+            link
+        })
     }
 
     /// The schema of a link.

@@ -14,6 +14,7 @@ use crate::node::Node;
 use crate::router::{ExplicitRoute, Router};
 use crate::rules_link::{Pipe, PipeQueue, RulesLink};
 use crate::scenario::Scenario;
+use crate::switch::Switch;
 use crate::timeline::Entry;
 use crate::traffic;
 use crate::value;
@@ -39,6 +40,7 @@ pub fn reference() -> BTreeMap<&'static str, String> {
         ("scenario", keys::keys::<Scenario>()),
         ("host", keys::keys::<Host>()),
         ("router", keys::keys::<Router>()),
+        ("switch", keys::keys::<Switch>()),
         ("route", keys::keys::<ExplicitRoute>()),
         ("timeline", keys::keys::<Entry>()),
         ("link", keys::keys::<Link>()),

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use narrows_core::{Duration, NetworkConfig, PortConfig, Seed, Target};
+use narrows_core::{Duration, LinkAddress, NetworkConfig, PortConfig, Seed, Target};
 
 use crate::direction::{Direction, Site};
 use crate::files::{self, Files, NamedFile};
@@ -24,8 +24,9 @@ use crate::node::Node;
 use crate::problem::{Problems, ScenarioError};
 use crate::router::Router;
 use crate::rules_link::RulesSite;
+use crate::switch::Switch;
 use crate::timeline::{Entry, Timeline};
-use crate::topology::{self, Fault, HostRoute, Interface, Port, Topology};
+use crate::topology::{self, Fault, HostRoute, Interface, Neighbour, Port, Topology};
 use crate::traffic::Traffic;
 
 /// Minimum MTU of hosts' interfaces, so that the effect of a link's smaller MTU is visible.
@@ -51,6 +52,8 @@ pub struct Scenario {
     pub junctions: Vec<String>,
     /// Routers, which forward packets by destination, in the order of the file.
     pub routers: Vec<Router>,
+    /// Switches, which forward packets by link address, in the order of the file.
+    pub switches: Vec<Switch>,
     /// Links, in the order of the file.
     pub links: Vec<Link>,
     /// Traffic, in the order of the file.
@@ -121,12 +124,12 @@ impl Scenario {
     pub fn network(&self) -> NetworkConfig {
         let mut config = NetworkConfig::new(Seed(self.seed));
         // A packet may take the longest path. With routers, the hop limit ends a loop.
-        let longest = match self.routers[..] {
-            [] => self.ports().iter().map(|port| port.hops.len()).max().unwrap_or(0),
+        let longest = match (&self.routers[..], &self.switches[..]) {
+            ([], []) => self.ports().iter().map(|port| port.hops.len()).max().unwrap_or(0),
             _ => usize::from(u8::MAX),
         };
         config.visits = config.visits.max(u8::try_from(longest).unwrap_or(u8::MAX));
-        let mut exits = self.topology.exits(&self.links, &self.routers);
+        let mut exits = self.topology.exits(&self.links, &self.routers, &self.switches);
         let addresses = |host: &str| self.addresses(host);
         let build = |direction: &Direction, name: &str, lanes| {
             direction.build(lanes, Site { seed: Seed(self.seed), link: name, addresses: &addresses })
@@ -158,6 +161,7 @@ impl Scenario {
             config.ports.push(PortConfig { name: router.name.clone(), entry });
         }
         config.routers = self.topology.routers(&self.links, &self.routers);
+        config.switches = self.topology.switches(&self.links, &self.switches);
         config
     }
 
@@ -179,10 +183,43 @@ impl Scenario {
         smallest(false).max(smallest(true)).or_else(largest).unwrap_or(ETHERNET_MTU).max(ETHERNET_MTU)
     }
 
-    /// The networks that a host reaches by the router at the other end of this port, without those that
-    /// another of its ports reaches better. Empty if the other end is a host.
+    /// The networks that a host reaches by the routers that are neighbours at this port, without those that
+    /// another of its ports reaches better.
     pub fn routes(&self, port: &Port) -> Vec<HostRoute> {
         self.topology.host_routes(port)
+    }
+
+    /// What a port reaches without a router: the other end of its segment, or all that the switch there
+    /// connects it to. Hosts come first, then routers.
+    pub fn neighbours(&self, port: &Port) -> Vec<Neighbour> {
+        self.topology.neighbours(port)
+    }
+
+    /// Whether a switch is at the other end of this port's segment: hosts then resolve each other's link
+    /// addresses over the network.
+    pub fn is_switched(&self, port: &Port) -> bool {
+        self.topology.is_switched(port)
+    }
+
+    /// At a port on a switch, the link addresses of packets to this address: destination and source.
+    pub fn link_addresses(&self, port: &Port, destination: IpAddr) -> Option<[LinkAddress; 2]> {
+        if !self.is_switched(port) {
+            return None;
+        }
+        let to = match destination {
+            IpAddr::V4(ip) if ip.is_broadcast() => Some([0xff; 6]),
+            // RFC 1112, section 6.4; RFC 2464, section 7.
+            IpAddr::V4(ip) if ip.is_multicast() => {
+                let [_, a, b, c] = ip.octets();
+                Some([0x01, 0x00, 0x5e, a & 0x7f, b, c])
+            }
+            IpAddr::V6(ip) if ip.is_multicast() => {
+                let [.., a, b, c, d] = ip.octets();
+                Some([0x33, 0x33, a, b, c, d])
+            }
+            _ => self.topology.first_link_address(port, destination),
+        };
+        Some([to?, port.link_address])
     }
 
     /// Whether the links connect one port to another, over one segment or through routers.
@@ -313,7 +350,8 @@ impl Scenario {
 
     /// Connects the links and computes default bounds.
     pub(crate) fn wire(&mut self) -> Result<(), Vec<Fault>> {
-        self.topology = Topology::new(&self.hosts, &self.junctions, &self.routers, &self.links)?;
+        self.topology =
+            Topology::new(&self.hosts, &self.junctions, &self.routers, &self.switches, &self.links)?;
         self.topology.set_default_bounds(&mut self.links);
         Ok(())
     }

@@ -150,7 +150,7 @@ fn no_such_host() {
     fails(
         &with("[links.other]\nbetween = [\"clinet\", \"moon\"]"),
         r#"
-error: there is no host, junction or router `clinet`
+error: there is no host, junction, router or switch `clinet`
  --> net.toml:7:12
   |
 7 | between = ["clinet", "moon"]
@@ -158,7 +158,7 @@ error: there is no host, junction or router `clinet`
   |
   = help: did you mean `client`?
 
-error: there is no host, junction or router `moon`
+error: there is no host, junction, router or switch `moon`
  --> net.toml:7:22
   |
 7 | between = ["clinet", "moon"]

@@ -1,4 +1,4 @@
-//! Paths between hosts: round-trip times and, with routers, all ways that packets may take.
+//! Paths between hosts: round-trip times and, with routers or switches, all ways that packets may take.
 
 use narrows_core::sched::Weight;
 use narrows_core::{Duration, Rate};
@@ -9,6 +9,7 @@ use crate::direction::Direction;
 use crate::link::Link;
 use crate::router::{ExplicitRoute, Router, spread_name};
 use crate::scenario::Scenario;
+use crate::switch::PortVlans;
 use crate::topology::{Hop, MOST_WAYS, Outcome, Port, WayThrough};
 
 /// Expected values of a path between two hosts.
@@ -20,9 +21,9 @@ pub struct PathExplanation {
     pub to: String,
     /// Names in the file of the links on the first way there.
     pub links: Vec<String>,
-    /// With routers on the path: the ways there.
+    /// With routers or switches on the path: the ways there.
     pub there: Vec<WayExplanation>,
-    /// With routers on the path: the ways back.
+    /// With routers or switches on the path: the ways back.
     pub back: Vec<WayExplanation>,
     /// Round-trip time of 64 bytes without queueing, on the shortest ways.
     pub round_trip_small_ns: Option<u64>,
@@ -105,6 +106,22 @@ impl Scenario {
         };
         let routes: String = router.routes.iter().map(route).collect();
         format!("{}: joins {}{multipath}{routes}", router.name, links.join(", "))
+    }
+
+    /// A switch in one line: what it connects, and where in which VLAN.
+    pub(super) fn switch_words(&self, switch: usize) -> String {
+        let ports: Vec<_> = self.topology.ports_of(switch).collect();
+        let usual = |vlans: &PortVlans| *vlans == PortVlans::usual(false);
+        let is_plain = ports.iter().all(|(_, vlans)| usual(vlans));
+        let word = |(link, vlans): &(&str, &PortVlans)| match is_plain {
+            true => (*link).to_owned(),
+            false => format!("{link} ({vlans})"),
+        };
+        let words: Vec<String> = ports.iter().map(word).collect();
+        let left_out = words.len().saturating_sub(MOST_LINKS_SHOWN);
+        let more = if left_out > 0 { format!(" and {left_out} more") } else { String::new() };
+        let shown = &words[..words.len() - left_out];
+        format!("{}: joins {}{more}", self.switches[switch].name, shown.join(", "))
     }
 
     fn path(&self, port: &Port, other: &Port) -> PathExplanation {

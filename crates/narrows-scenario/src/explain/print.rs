@@ -29,6 +29,12 @@ impl fmt::Display for Explanation {
         for router in &self.routers {
             writeln!(f, "  {router}")?;
         }
+        if !self.switches.is_empty() {
+            writeln!(f, "\nswitches")?;
+        }
+        for switch in &self.switches {
+            writeln!(f, "  {switch}")?;
+        }
         for rules in &self.rules {
             writeln!(f)?;
             rules::print(rules, f)?;

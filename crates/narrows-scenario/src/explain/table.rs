@@ -27,7 +27,12 @@ impl fmt::Display for Table<'_> {
         let plural =
             |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let (hosts, routers) = (plural(hosts, "host"), plural(routers, "router"));
-        writeln!(f, "{}: seed {}, {hosts}, {routers}", all.scenario, all.seed)?;
+        let switches = match all.switches.len() {
+            0 => String::new(),
+            1 => ", 1 switch".into(),
+            count => format!(", {count} switches"),
+        };
+        writeln!(f, "{}: seed {}, {hosts}, {routers}{switches}", all.scenario, all.seed)?;
         let rows = rows(&all.links);
         let head = ["link", "from", "to", "rate", "delay", "queue", "one way", "longest"].map(String::from);
         let shown = &rows[..rows.len().min(MOST_ROWS)];

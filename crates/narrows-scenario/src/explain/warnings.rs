@@ -1,7 +1,7 @@
 //! Warnings about settings that are valid but probably unintended.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use narrows_core::model::BelowZero;
 use narrows_core::queue::Bound;
@@ -139,7 +139,9 @@ fn misdirected(scenario: &Scenario, traffic: &Traffic) -> Option<String> {
     let routed = from.peer != to.name;
     let wrong = |bytes, port: &Port| {
         let ip = IpAddr::V6(Ipv6Addr::from_octets(bytes)).to_canonical();
-        let is_own = port.addresses.iter().any(|address| address.ip == ip);
+        let is_group = ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST);
+        let is_own =
+            port.addresses.iter().any(|address| address.ip == ip) || is_group && scenario.is_switched(from);
         (routed && !is_own).then(|| (ip, port.name.clone()))
     };
     let answered = wrong(key.source, from).filter(|_| answers);

@@ -13,6 +13,7 @@ use crate::problem::{Found, Problem, Problems, nearest};
 use crate::router::{self, Router};
 use crate::rules_link::RulesLink;
 use crate::surroundings::Surroundings;
+use crate::switch::{self, Switch};
 use crate::timeline::ENTRY;
 use crate::topology::Fault;
 use crate::traffic;
@@ -62,6 +63,14 @@ pub(super) fn read(
         let router = router.map_err(|p| p.inside(&key.name).inside("routers"));
         routers.extend(problems.catch(router).map(|router| (router, node)));
     }
+    let mut switches = Vec::new();
+    for (key, node) in section(table, "switches", problems) {
+        problems.catch(check_name(key, "switch").map_err(|p| p.inside("switches")));
+        problems.catch(place(&mut places, "switch", key));
+        let switch = keys::read_named(Switch::plain(&key.name), key, node, around);
+        let switch = switch.map_err(|p| p.inside(&key.name).inside("switches"));
+        switches.extend(problems.catch(switch).map(|switch| (switch, key, node)));
+    }
     // Includes hosts that failed to parse: a reference to such a host is not an error of its own.
     let known: BTreeMap<&str, &Host> = hosts.iter().map(|host| (host.name.as_str(), host)).collect();
     let named: Vec<Host> = section(table, "hosts", &mut Problems::default())
@@ -73,17 +82,43 @@ pub(super) fn read(
         .collect();
     let names: Vec<String> = named.iter().map(|host| host.name.clone()).collect();
     let mut links: Vec<(Link, &Key, &Node)> = Vec::new();
+    // Those that switches name by their hosts, with the places of the hosts.
+    let mut made: Vec<(Link, Key)> = Vec::new();
     let mut wrong_ends = false;
     for (key, node) in section(table, "links", problems) {
         problems.catch(check_name(key, "link").map_err(|p| p.inside("links")));
-        // The engine uses the names of both, so they must differ.
-        if places.get(&key.name).is_some_and(|(kind, _)| *kind == "router") {
+        // The engine uses the names of all these, so they must differ.
+        if places.get(&key.name).is_some_and(|(kind, _)| matches!(*kind, "router" | "switch")) {
             problems.catch(place(&mut places, "link", key));
         }
         match link::read(key, node, &named, &names, files) {
             Ok(link) => links.push((link, key, node)),
             Err(all) => {
                 problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());
+                wrong_ends = true;
+            }
+        }
+    }
+    for (_, key, node) in &switches {
+        let inside = |problem: Problem| problem.inside(&key.name).inside("switches");
+        let Ok(table) = node.table("") else { continue };
+        match switch::links_of(key, table, &named, &names, files) {
+            Ok(own) => {
+                for (link, node) in own {
+                    if let Some((_, other, _)) = links.iter().find(|(other, ..)| other.name == link.name) {
+                        let problem = Problem::new(format!("there is a link `{}` already", link.name))
+                            .at(&node.span)
+                            .also(&other.span, "here")
+                            .help("a link of its own may join the host and the switch: leave the host out of `hosts`");
+                        problems.extend(vec![inside(problem.inside("hosts"))]);
+                        continue;
+                    }
+                    let key = Key { name: link.name.clone(), span: node.span.clone() };
+                    made.push((link, key));
+                }
+            }
+            Err(all) => {
+                problems.extend(all.into_iter().map(inside).collect());
                 wrong_ends = true;
             }
         }
@@ -109,14 +144,16 @@ pub(super) fn read(
             problems.extend(vec![problem.inside("links")]);
         }
     }
-    if links.is_empty() && !wrong_ends && problems.is_empty() {
+    if links.is_empty() && made.is_empty() && !wrong_ends && problems.is_empty() {
         problems.extend(vec![
             Problem::new("there is no link")
                 .at(&(0..text.len().min(1)))
                 .help("a scenario has at least two hosts and a link: [links.access] with between = [\"client\", \"server\"]"),
         ]);
     }
-    let links_at = links_at(&links);
+    let all_links: Vec<&Link> =
+        links.iter().map(|(link, ..)| link).chain(made.iter().map(|(link, _)| link)).collect();
+    let links_at = links_at(&all_links);
     let owners = hosts.iter().map(|host| ("host", &host.name, &host.addresses));
     let owners = owners.chain(routers.iter().map(|(router, _)| ("router", &router.name, &router.addresses)));
     owners.for_each(|owner| check_addresses(table, owner, &links_at, problems));
@@ -126,13 +163,22 @@ pub(super) fn read(
         let checked = node.table("").map(|table| router::check(router, table, &kinds, here));
         problems.extend(checked.unwrap_or_default());
     }
+    for (switch, key, node) in &switches {
+        let is_here = |link: &&&Link| link.between.contains(&switch.name);
+        let here: Vec<&Link> = all_links.iter().filter(is_here).copied().collect();
+        let checked = node.table("").map(|table| switch::check(switch, table, &here)).unwrap_or_default();
+        problems.extend(checked.into_iter().map(|p| p.inside(&key.name).inside("switches")).collect());
+    }
     if wrong_ends || !problems.is_empty() {
         return None;
     }
 
     let keys: Vec<&Key>;
     (scenario.hosts, scenario.junctions) = (hosts, junctions);
-    (scenario.links, keys) = links.into_iter().map(|(link, key, _)| (link, key)).unzip();
+    let (made, made_keys): (Vec<Link>, Vec<Key>) = made.into_iter().unzip();
+    (scenario.links, keys) =
+        (links.into_iter().map(|(link, key, _)| (link, key))).chain(made.into_iter().zip(&made_keys)).unzip();
+    scenario.switches = switches.into_iter().map(|(switch, ..)| switch).collect();
     scenario.routers = routers.into_iter().map(|(router, _)| router).collect();
     if let Err(faults) = scenario.wire() {
         problems.extend(
@@ -216,7 +262,10 @@ fn list<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> &'a [Node]
 /// The entries of a table of named objects.
 fn section<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> Vec<(&'a Key, &'a Node)> {
     let Some(node) = table.get(name) else { return Vec::new() };
-    let one = name.trim_end_matches('s');
+    let one = match name {
+        "switches" => "switch",
+        other => other.trim_end_matches('s'),
+    };
     let inner = node
         .table("a table of tables")
         .map_err(|p| p.help(format!("write [{name}.NAME] for each {one}")).inside(name));
@@ -238,7 +287,7 @@ fn place(places: &mut Places, kind: &'static str, key: &Key) -> Result<(), Probl
 }
 
 fn no_such_host(name: &str, places: &Places) -> Problem {
-    let problem = Problem::new(format!("there is no host, junction or router {}", Found(name)));
+    let problem = Problem::new(format!("there is no host, junction, router or switch {}", Found(name)));
     match nearest(name, places.keys().map(String::as_str)) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None => problem.help(format!("add a line for it: [hosts.{name}]")),
@@ -248,9 +297,9 @@ fn no_such_host(name: &str, places: &Places) -> Problem {
 /// The names of the links that end at each host or router, in order.
 type LinksAt<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
-fn links_at<'a>(links: &'a [(Link, &Key, &Node)]) -> LinksAt<'a> {
+fn links_at<'a>(links: &[&'a Link]) -> LinksAt<'a> {
     let mut all = LinksAt::new();
-    for (link, ..) in links {
+    for link in links {
         let [one, other] = &link.between;
         all.entry(one).or_default().push(&link.name);
         if other != one {

@@ -4,46 +4,74 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Fault;
-use super::segments::{End, Owner};
+use super::segments::Owner;
+use super::wiring::Wiring;
 use crate::host::{Address, Host, HostAddress};
 use crate::problem::Problem;
 use crate::router::Router;
 
-/// Assigns the addresses of every end.
-pub(super) fn give(ends: &mut [End], hosts: &[Host], routers: &[Router], is_free: &dyn Fn(Address) -> bool) {
-    let mut networks: BTreeMap<usize, u16> = BTreeMap::new();
-    let mut count = 0u16;
-    for (index, end) in ends.iter_mut().enumerate() {
-        let given: &[HostAddress] = match end.owner {
-            Owner::Host(host) => &hosts[host].addresses,
-            Owner::Router(router) => &routers[router].addresses,
+/// Assigns the addresses of every end at a host or a router.
+pub(super) fn give(
+    wiring: &mut Wiring,
+    hosts: &[Host],
+    routers: &[Router],
+    is_free: &dyn Fn(Address) -> bool,
+) {
+    let Wiring { ends, domains, .. } = wiring;
+    let mut first = 0u16;
+    for domain in domains {
+        let block = Block::with_room_for(domain.len());
+        // Blocks start at a multiple of their size.
+        let free = |network: &u16| {
+            block.networks(*network).all(|network| block.automatic(network, 1).into_iter().all(is_free))
         };
-        let here = |given: &&HostAddress| given.link.as_ref().is_none_or(|link| *link == end.link);
-        end.addresses = given.iter().filter(here).map(|given| given.address).collect();
-        let (network, place) = match networks.get(&index) {
-            Some(&network) => (network, 2),
-            None => {
-                let free = |network: &u16| automatic(*network, 1).into_iter().all(is_free);
-                let network = (count..u16::MAX).find(free).unwrap_or(count);
-                count = network.wrapping_add(1);
-                networks.insert(end.peer, network);
-                (network, 1)
+        let start = first.next_multiple_of(block.size);
+        let network = (start..=u16::MAX - block.size).step_by(block.size.into()).find(free).unwrap_or(start);
+        first = network.wrapping_add(block.size);
+        for (place, &mut index) in (1..).zip(domain) {
+            let end = &mut ends[index];
+            let given: &[HostAddress] = match end.owner {
+                Owner::Host(host) => &hosts[host].addresses,
+                Owner::Router(router) => &routers[router].addresses,
+                Owner::Switch(_) => &[],
+            };
+            let here = |given: &&HostAddress| given.link.as_ref().is_none_or(|link| *link == end.link);
+            end.addresses = given.iter().filter(here).map(|given| given.address).collect();
+            if end.addresses.is_empty() {
+                end.addresses = block.automatic(network, place).into();
             }
-        };
-        if end.addresses.is_empty() {
-            end.addresses = automatic(network, place).into();
         }
     }
 }
 
-/// The automatic addresses of one end of a segment. Beyond 10,752 segments, IPv4 networks repeat; IPv6 has
-/// room for the 65,535 ports of a network.
-fn automatic(network: u16, end: u8) -> [Address; 2] {
-    let [high, low] = network.to_be_bytes();
-    let v4 = Ipv4Addr::new(10, 213 + high % 42, low, end);
-    // A unique local prefix (RFC 4193) whose forty bits spell "narro".
-    let v6 = Ipv6Addr::new(0xfd6e, 0x6172, 0x726f, network, 0, 0, 0, u16::from(end));
-    [Address { ip: IpAddr::V4(v4), prefix: 24 }, Address { ip: IpAddr::V6(v6), prefix: 64 }]
+/// Automatic addresses of one domain: some /24 networks of IPv4 in a row, a power of two, taken as one.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    size: u16,
+}
+
+impl Block {
+    fn with_room_for(ends: usize) -> Self {
+        // The first and the last address are not for hosts.
+        let networks = (ends + 2).div_ceil(256).next_power_of_two();
+        Self { size: u16::try_from(networks).unwrap_or(1 << 13) }
+    }
+
+    fn networks(self, first: u16) -> impl Iterator<Item = u16> {
+        first..first.saturating_add(self.size)
+    }
+
+    /// The automatic addresses of one end. Beyond 10,752 networks, those of IPv4 repeat; IPv6 has room for
+    /// the 65,535 ports of a network.
+    fn automatic(self, network: u16, end: u16) -> [Address; 2] {
+        let number = network.wrapping_add(end >> 8);
+        let [high, low] = number.to_be_bytes();
+        let v4 = Ipv4Addr::new(10, 213 + high % 42, low, end as u8);
+        let v4 = Address { ip: IpAddr::V4(v4), prefix: 24 - self.size.ilog2() as u8 };
+        // A unique local prefix (RFC 4193) whose forty bits spell "narro".
+        let v6 = Ipv6Addr::new(0xfd6e, 0x6172, 0x726f, network, 0, 0, 0, end);
+        [v4, Address { ip: IpAddr::V6(v6), prefix: 64 }]
+    }
 }
 
 /// Whether two addresses reach each other without a router.
@@ -52,70 +80,96 @@ pub(super) fn are_neighbours(a: &Address, b: &Address) -> bool {
 }
 
 /// Checks the addresses.
-pub(super) fn check(ends: &[End], routers: &[Router]) -> Vec<Fault> {
-    let faults = strangers(ends);
-    if faults.is_empty() && !routers.is_empty() { overlaps(ends) } else { faults }
+pub(super) fn check(wiring: &Wiring, routers: &[Router]) -> Vec<Fault> {
+    let mut faults = strangers(wiring);
+    faults.extend(taken(wiring));
+    if faults.is_empty() && !routers.is_empty() { overlaps(wiring) } else { faults }
 }
 
-/// Finds segments whose ends cannot reach each other: each end must have an address in a network of the
-/// other.
-fn strangers(ends: &[End]) -> Vec<Fault> {
+/// Finds ends that cannot reach any other end of their domain: each must have an address in a network of
+/// another.
+fn strangers(wiring: &Wiring) -> Vec<Fault> {
+    let ends = &wiring.ends;
     let mut faults = Vec::new();
-    for end in ends {
-        let peer = &ends[end.peer];
-        // Check each pair once.
-        if peer.name <= end.name {
-            continue;
+    for domain in &wiring.domains {
+        let mut all: BTreeMap<Address, usize> = BTreeMap::new();
+        for address in domain.iter().flat_map(|&end| &ends[end].addresses) {
+            *all.entry(address.network()).or_default() += 1;
         }
-        let alone = |address: &&Address| !peer.addresses.iter().any(|other| are_neighbours(address, other));
-        if let Some(address) =
-            end.addresses.iter().find(alone).filter(|_| end.addresses.iter().all(|a| alone(&a)))
-        {
-            let problem = Problem::new(format!(
-                "`{}` and `{}` cannot reach each other",
-                end.owner_name, peer.owner_name
-            ))
-            .help(format!(
-                "`{}` has {address} and `{}` has {}: give both ends addresses in one network, with the same prefix",
-                end.owner_name, peer.owner_name, peer.addresses[0]
-            ));
-            faults.push(Fault::Link(end.hops[0].link, problem));
+        let reaches = |&&end: &&usize| {
+            let own = |network| ends[end].addresses.iter().filter(|own| own.network() == network).count();
+            ends[end].addresses.iter().any(|address| all[&address.network()] > own(address.network()))
+        };
+        let Some(&alone) = domain.iter().find(|end| !reaches(end)) else { continue };
+        let Some(&other) = domain.iter().find(|&&end| end != alone) else { continue };
+        let (end, other) = (&ends[alone], &ends[other]);
+        let problem = Problem::new(format!(
+            "`{}` and `{}` cannot reach each other",
+            end.owner_name, other.owner_name
+        ))
+        .help(format!(
+            "`{}` has {} and `{}` has {}: give both ends addresses in one network, with the same prefix",
+            end.owner_name, end.addresses[0], other.owner_name, other.addresses[0]
+        ));
+        faults.push(Fault::Link(end.hops[0].link, problem));
+    }
+    faults
+}
+
+/// Finds addresses that two ends of a domain have.
+fn taken(wiring: &Wiring) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for domain in &wiring.domains {
+        let mut owners: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for &index in domain {
+            let end = &wiring.ends[index];
+            for address in &end.addresses {
+                let Some(other) = owners.insert(address.ip, index).filter(|&other| other != index) else {
+                    continue;
+                };
+                let other = &wiring.ends[other].owner_name;
+                let problem = Problem::new(format!(
+                    "`{}` and `{other}` have the address {}",
+                    end.owner_name, address.ip
+                ))
+                .help("give each its own");
+                faults.push(Fault::Link(end.hops[0].link, problem));
+            }
         }
     }
     faults
 }
 
-/// Finds overlapping networks of two segments, which no route could distinguish. Networks without a router
+/// Finds overlapping networks of two domains, which no route could distinguish. Networks without a router
 /// may overlap.
-fn overlaps(ends: &[End]) -> Vec<Fault> {
+fn overlaps(wiring: &Wiring) -> Vec<Fault> {
+    let ends = &wiring.ends;
     let mut networks: Vec<(Address, usize)> = Vec::new();
-    for (index, end) in ends.iter().enumerate() {
-        let is_routed = [end, &ends[end.peer]].iter().any(|end| matches!(end.owner, Owner::Router(_)));
-        if is_routed {
-            // The segment's number, from both of its ends.
-            let segment = index.min(end.peer);
-            networks.extend(end.addresses.iter().map(|address| (address.network(), segment)));
+    for (number, domain) in wiring.domains.iter().enumerate() {
+        if domain.iter().any(|&end| wiring.router(end).is_some()) {
+            let addresses = domain.iter().flat_map(|&end| &ends[end].addresses);
+            networks.extend(addresses.map(|address| (address.network(), number)));
         }
     }
     // In this order, a network directly precedes the networks within it, except for others within it.
-    networks.sort_by_key(|(network, segment)| (network.ip, network.prefix, *segment));
+    networks.sort_by_key(|(network, domain)| (network.ip, network.prefix, *domain));
     networks.dedup();
     let mut faults = Vec::new();
     let mut around: Vec<(Address, usize)> = Vec::new();
-    for (network, segment) in networks {
+    for (network, domain) in networks {
         while around.last().is_some_and(|(outer, _)| !contains(outer, &network)) {
             around.pop();
         }
-        if let Some(&(outer, other)) = around.iter().find(|(_, other)| *other != segment) {
-            let [here, there] = [segment, other].map(|end| &ends[end]);
+        if let Some(&(outer, other)) = around.iter().find(|(_, other)| *other != domain) {
+            let [here, there] = [domain, other].map(|domain| &ends[wiring.domains[domain][0]]);
             let problem = Problem::new(format!(
                 "the addresses of `{}` and `{}` overlap: {network} and {outer}",
                 here.link, there.link
             ))
-            .help("each link, or chain of links, between routers and hosts is a separate network");
+            .help("each link, or chain of links, between routers and hosts is a separate network; so is each VLAN of switches");
             faults.push(Fault::Link(here.hops[0].link, problem));
         }
-        around.push((network, segment));
+        around.push((network, domain));
     }
     faults
 }

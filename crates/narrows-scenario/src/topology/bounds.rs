@@ -1,6 +1,6 @@
 //! Default bounds of queues: one product of a link's rate and a round-trip time.
 //!
-//! The round-trip time is that of the segment between two hosts. With routers, it is the longest one of all
+//! The round-trip time is that of the segment between two hosts. With routers or switches, it is the longest one of all
 //! pairs of hosts whose packets pass the link or, if there are none, that of the link's own segment.
 
 use super::longest::Line;
@@ -12,7 +12,7 @@ impl Topology {
     /// Computes default bounds.
     pub(crate) fn set_default_bounds(&self, links: &mut [Link]) {
         let longest = self.longest_round_trips(links);
-        for end in &self.ends {
+        for end in &self.wiring.ends {
             let own = there_and_back(&end.hops, links).round_trip();
             for hop in &end.hops {
                 let round_trip = longest.get(&(hop.link, hop.way)).copied().unwrap_or(own);

@@ -1,4 +1,4 @@
-//! The longest round-trip times over each link, for networks with routers.
+//! The longest round-trip times over each link, for networks with routers or switches.
 //!
 //! A fat tree has about a thousand times as many paths as links, so paths are not enumerated. The routes to
 //! one port form a graph. If it has no cycle, two passes suffice: against the routes, the longest path from
@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use narrows_core::Duration;
 
-use super::segments::Owner;
 use super::{Hop, Port, Topology};
 use crate::link::{Link, Way};
 
@@ -52,9 +51,9 @@ impl Line {
 }
 
 impl Topology {
-    /// For each link and direction that packets take from one host through routers to another.
+    /// For each link and direction that packets take from one host through routers or switches to another.
     pub(super) fn longest_round_trips(&self, links: &[Link]) -> RoundTrips {
-        let lines = self.ends.iter().map(|end| Line::of(&end.hops, links)).collect();
+        let lines = self.wiring.ends.iter().map(|end| Line::of(&end.hops, links)).collect();
         let ports = self.ports.iter().filter(|port| self.is_routed(port)).collect();
         let mut search = Search { topology: self, links, lines, ports, longest: RoundTrips::new() };
         // By destination port and source port: the longest path, if any arrives.
@@ -79,13 +78,41 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// The delay from an end to a neighbour.
+    fn line(&self, end: usize, to: usize) -> Line {
+        let wiring = &self.topology.wiring;
+        match wiring.ends[end].peer == to {
+            true => self.lines[end],
+            false => {
+                wiring.legs(end, to).into_iter().fold(Line::NONE, |line, leg| line.then(self.lines[leg]))
+            }
+        }
+    }
+
+    /// The end where packets from one port to another arrive first.
+    fn first(&self, from: &Port, to: &Port) -> Option<usize> {
+        let wiring = &self.topology.wiring;
+        if wiring.ends[from.end].domain == wiring.ends[to.end].domain {
+            return Some(to.end);
+        }
+        let destination = to.addresses.first()?.ip;
+        self.topology.routing.first(from.end, destination, &self.topology.wiring)
+    }
+
     /// The longest path from each port to this one, if any arrives.
     fn far(&self, to: &Port) -> Vec<Option<Line>> {
         let graph = Graph::new(self, to);
-        let from = |from: &&Port| match &graph {
-            _ if from.end == to.end => None,
-            Ok(graph) => Some(self.lines[from.end].then(graph.far[self.router_after(from.end)?]?)),
-            Err(Cycle) => self.paths(from, to).into_iter().map(|(_, line)| line).max(),
+        let from = |from: &&Port| {
+            if from.end == to.end {
+                return None;
+            }
+            let first = self.first(from, to)?;
+            let line = self.line(from.end, first);
+            match (self.topology.wiring.router(first), &graph) {
+                (None, _) => (first == to.end).then_some(line),
+                (Some(router), Ok(graph)) => Some(line.then(graph.far[router]?)),
+                (Some(_), Err(Cycle)) => self.paths(from, to).into_iter().map(|(_, line)| line).max(),
+            }
         };
         self.ports.iter().map(from).collect()
     }
@@ -105,23 +132,29 @@ impl Search<'_> {
         // By router: the longest path from the destination back to a source, plus that from the source to
         // the router.
         let mut come: Vec<Option<Line>> = vec![None; graph.far.len()];
-        let pass = |search: &mut Self, come: &mut [Option<Line>], end: usize, line: Line, rest: Line| {
-            if let Some(router) = search.router_after(end) {
-                come[router] = come[router].max(Some(line));
-            }
-            search.note(&search.topology.ends[end].hops, line.then(rest));
-        };
+        let pass =
+            |search: &mut Self, come: &mut [Option<Line>], way: (usize, usize), line: Line, rest: Line| {
+                let wiring = &search.topology.wiring;
+                if let Some(router) = wiring.router(way.1) {
+                    come[router] = come[router].max(Some(line));
+                }
+                search.note(&wiring.hops(way.0, way.1), line.then(rest));
+            };
         for (from, back) in sources {
-            let end = self.ports[from].end;
-            let rest = self.router_after(end).and_then(|router| graph.far[router]);
-            let line = back.then(self.lines[end]);
-            rest.into_iter().for_each(|rest| pass(self, &mut come, end, line, rest));
+            let from = self.ports[from];
+            let Some(first) = self.first(from, to) else { continue };
+            let rest = match self.topology.wiring.router(first) {
+                Some(router) => graph.far[router],
+                None => Some(Line::NONE),
+            };
+            let line = back.then(self.line(from.end, first));
+            rest.into_iter().for_each(|rest| pass(self, &mut come, (from.end, first), line, rest));
         }
         // A router comes after all routers that it sends to, so go in reverse.
         for (router, next) in graph.routers.iter().rev() {
             let Some(line) = come[*router] else { continue };
-            for &(end, rest) in next {
-                pass(self, &mut come, end, line.then(self.lines[end]), rest);
+            for &(way, rest) in next {
+                pass(self, &mut come, way, line.then(self.line(way.0, way.1)), rest);
             }
         }
     }
@@ -142,22 +175,13 @@ impl Search<'_> {
         };
         self.topology.arriving(from, to).into_iter().map(|way| line(way.hops)).collect()
     }
-
-    /// The router at the other side of an end.
-    fn router_after(&self, end: usize) -> Option<usize> {
-        let ends = &self.topology.ends;
-        match ends[ends[end].peer].owner {
-            Owner::Router(router) => Some(router),
-            Owner::Host(_) => None,
-        }
-    }
 }
 
 /// The routes to one port.
 struct Graph {
-    /// The routers whose packets arrive there, each with the ends by which it sends and the rest of the
-    /// path from their peers. A router comes after all routers that it sends to.
-    routers: Vec<(usize, Vec<(usize, Line)>)>,
+    /// The routers whose packets arrive there, each with the ends by which it sends and where that
+    /// arrives, and the rest of the path from there. A router comes after all routers that it sends to.
+    routers: Vec<(usize, Vec<((usize, usize), Line)>)>,
     /// By router: the longest path from there, if any arrives.
     far: Vec<Option<Line>>,
 }
@@ -201,15 +225,15 @@ impl Graph {
         let topology = search.topology;
         let entry = to.addresses.first().and_then(|address| topology.routing.find(router, address.ip));
         let mut next = Vec::new();
-        for &(end, _) in entry.iter().flat_map(|entry| &entry.ways) {
-            let rest = match search.router_after(end) {
+        for way in entry.iter().flat_map(|entry| &entry.ways) {
+            let rest = match topology.wiring.router(way.to) {
                 Some(router) => self.follow(router, to, search, marks)?,
-                None => (topology.ends[end].peer == to.end).then_some(Line::NONE),
+                None => (way.to == to.end).then_some(Line::NONE),
             };
-            next.extend(rest.map(|rest| (end, rest)));
+            next.extend(rest.map(|rest| ((way.end, way.to), rest)));
         }
         marks[router] = Mark::Done;
-        self.far[router] = next.iter().map(|&(end, rest)| search.lines[end].then(rest)).max();
+        self.far[router] = next.iter().map(|&((end, to), rest)| search.line(end, to).then(rest)).max();
         if !next.is_empty() {
             self.routers.push((router, next));
         }

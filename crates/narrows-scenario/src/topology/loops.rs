@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::Topology;
-use super::segments::Owner;
 use crate::router::{Destination, Router};
 
 /// Routers that form a loop for some destinations.
@@ -24,6 +23,7 @@ impl Topology {
             return Vec::new();
         }
         let hosts = self
+            .wiring
             .ends
             .iter()
             .flat_map(|end| end.addresses.iter().map(|address| (end.owner_name.clone(), address.ip)));
@@ -49,10 +49,7 @@ impl Topology {
     fn next(&self, router: usize, destination: IpAddr) -> Vec<usize> {
         let entry = self.routing.find(router, destination);
         let ways = entry.map_or(&[][..], |entry| &entry.ways).iter();
-        let next = ways.filter_map(|(end, _)| match self.ends[self.ends[*end].peer].owner {
-            Owner::Router(router) => Some(router),
-            Owner::Host(_) => None,
-        });
+        let next = ways.filter_map(|way| self.wiring.router(way.to));
         next.collect()
     }
 

@@ -1,6 +1,6 @@
-//! Routes: the shortest paths to every segment, and configured routes.
+//! Routes: the shortest paths to every broadcast domain, and configured routes.
 //!
-//! The length of a path is the sum of the costs of its links. A router at an end of a segment sends there
+//! The length of a path is the sum of the costs of its links. A router at an end of a domain sends there
 //! directly; others send towards the nearer end, over the link with the shortest remaining path. If several
 //! links tie, the one whose name sorts first is used, or all of them with equal weight if the router uses
 //! multipath. Every hop reduces the distance, so shortest paths have no loops; configured routes may.
@@ -12,10 +12,11 @@ use std::net::IpAddr;
 
 use narrows_core::classify::Prefix;
 use narrows_core::sched::Weight;
-use narrows_core::{Route, RouterConfig, Spread, Target};
+use narrows_core::{LinkAddress, Route, RouterConfig, Spread, Target};
 
 use super::addresses::are_neighbours;
-use super::segments::{End, Owner};
+use super::segments::Owner;
+use super::wiring::Wiring;
 use super::{Fault, HostRoute, entry};
 use crate::host::Address;
 use crate::link::Link;
@@ -29,7 +30,7 @@ pub(super) struct Routing {
     tables: Vec<Table>,
     /// The distance from each router to each other; `None` if unreachable.
     distances: Vec<Vec<Option<u64>>>,
-    segments: Vec<Segment>,
+    domains: Vec<Domain>,
 }
 
 /// The routing table of one router.
@@ -43,18 +44,37 @@ pub(super) struct Table {
 /// The next hops of one prefix.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
-    /// The router's ends by which packets leave; empty if they are for the router itself.
-    pub(super) ways: Vec<(usize, Weight)>,
+    /// Empty if packets are for the router itself.
+    pub(super) ways: Vec<RouteWay>,
     pub(super) spread: Spread,
 }
 
-/// A segment with a router at one or both ends.
+/// One of the next hops of a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RouteWay {
+    /// The router's end by which packets leave.
+    pub(super) end: usize,
+    /// The end where they arrive.
+    pub(super) to: usize,
+    pub(super) weight: Weight,
+}
+
+/// A broadcast domain with a router.
 #[derive(Clone, Debug, PartialEq)]
-struct Segment {
-    ends: [usize; 2],
+struct Domain {
+    ends: Vec<usize>,
     /// The routers at its ends.
     routers: Vec<usize>,
     networks: BTreeSet<Address>,
+}
+
+/// The way from a router to another over one domain.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    end: usize,
+    to: usize,
+    router: usize,
+    cost: u64,
 }
 
 /// Maximum number of routes of all routers together.
@@ -62,14 +82,18 @@ const MOST_ROUTES: usize = 1_000_000;
 /// Maximum number of host ends of links to routers: every pair of them is a path to examine.
 const MOST_PORTS: usize = 1000;
 
-/// Rejects networks whose routes would take too long to compute.
-pub(super) fn check_size(ends: &[End], routers: &[Router]) -> Result<(), Vec<Fault>> {
-    let Some(first) = routers.first() else { return Ok(()) };
-    let is_router = |end: &End| matches!(end.owner, Owner::Router(_));
-    let ports = ends.iter().filter(|end| !is_router(end) && is_router(&ends[end.peer])).count();
+/// Rejects networks whose paths would take too long to compute.
+pub(super) fn check_size(wiring: &Wiring, routers: &[Router]) -> Result<(), Vec<Fault>> {
+    let ends = &wiring.ends;
+    let peer = |end: usize| ends[end].peer;
+    let has_many_ways = |end: &usize| wiring.is_switched(*end) || wiring.router(peer(*end)).is_some();
+    let is_host = |end: &usize| matches!(ends[*end].owner, Owner::Host(_));
+    let mut ports = (0..ends.len()).filter(is_host).filter(has_many_ways);
+    let Some(first) = ports.next() else { return Ok(()) };
+    let ports = 1 + ports.count();
     let routes = routers.len().saturating_mul(ends.len());
     let problem = if ports > MOST_PORTS {
-        Problem::new(format!("{ports} links from hosts to routers"))
+        Problem::new(format!("{ports} links from hosts to routers and switches"))
             .help(format!("at most {MOST_PORTS}: each pair has its own path"))
     } else if routes > MOST_ROUTES {
         Problem::new(format!("{} routers and {} links between them and hosts", routers.len(), ends.len() / 2))
@@ -77,29 +101,34 @@ pub(super) fn check_size(ends: &[End], routers: &[Router]) -> Result<(), Vec<Fau
     } else {
         return Ok(());
     };
-    Err(vec![Fault::Router(first.name.clone(), problem)])
+    Err(vec![match routers.first() {
+        Some(router) => Fault::Router(router.name.clone(), problem),
+        None => Fault::Link(ends[first].hops[0].link, problem),
+    }])
 }
 
 impl Routing {
-    pub(super) fn new(ends: &[End], routers: &[Router]) -> Self {
+    pub(super) fn new(wiring: &Wiring, routers: &[Router]) -> Self {
         if routers.is_empty() {
             return Self::default();
         }
-        // By router: the ends that lead to other routers, in the order of the links' names.
-        let mut edges: Vec<Vec<(usize, usize)>> = vec![Vec::new(); routers.len()];
-        for (index, end) in ends.iter().enumerate() {
-            if let (Owner::Router(from), Owner::Router(to)) = (end.owner, ends[end.peer].owner) {
-                edges[from].push((index, to));
+        // By router: the ways to other routers, in the order of the links' names.
+        let mut edges: Vec<Vec<Edge>> = vec![Vec::new(); routers.len()];
+        for end in 0..wiring.ends.len() {
+            let Some(from) = wiring.router(end) else { continue };
+            for to in wiring.neighbours(end) {
+                let Some(router) = wiring.router(to).filter(|&router| router != from) else { continue };
+                edges[from].push(Edge { end, to, router, cost: wiring.cost(end, to) });
             }
         }
-        edges.iter_mut().for_each(|edges| edges.sort_by(|a, b| ends[a.0].link.cmp(&ends[b.0].link)));
-        let distances: Vec<_> = (0..routers.len()).map(|from| distances(from, &edges, ends)).collect();
-        let segments = segments(ends);
-        let mut routing = Self { tables: Vec::new(), distances, segments };
+        let link = |edge: &Edge| &wiring.ends[edge.end].link;
+        edges.iter_mut().for_each(|edges| edges.sort_by(|a, b| link(a).cmp(link(b))));
+        let distances: Vec<_> = (0..routers.len()).map(|from| distances(from, &edges)).collect();
+        let mut routing = Self { tables: Vec::new(), distances, domains: domains(wiring) };
         routing.tables = (0..routers.len())
             .map(|number| {
-                let mut routes = routing.shortest(number, routers[number].multipath, &edges[number], ends);
-                given(&mut routes, number, &routers[number], ends);
+                let mut routes = routing.shortest(number, routers[number].multipath, &edges[number], wiring);
+                routing.given(&mut routes, number, &routers[number], wiring);
                 let lengths: BTreeSet<u8> = routes.keys().map(Prefix::bits).collect();
                 Table { routes, lengths: lengths.into_iter().rev().collect() }
             })
@@ -112,94 +141,125 @@ impl Routing {
         self.tables.len()
     }
 
-    /// The distance of a router from a segment.
-    fn distance(&self, router: usize, segment: &Segment) -> Option<u64> {
-        segment.routers.iter().filter_map(|&end| self.distances[router][end]).min()
+    /// The distance of a router from a domain.
+    fn distance(&self, router: usize, domain: &Domain) -> Option<u64> {
+        domain.routers.iter().filter_map(|&end| self.distances[router][end]).min()
     }
 
-    /// The shortest paths of a router to every segment.
+    /// The shortest paths of a router to every domain.
     fn shortest(
         &self,
         router: usize,
         multipath: Option<Spread>,
-        edges: &[(usize, usize)],
-        ends: &[End],
+        edges: &[Edge],
+        wiring: &Wiring,
     ) -> BTreeMap<Prefix, Entry> {
+        let ends = &wiring.ends;
         let mut routes = BTreeMap::new();
         let spread = multipath.unwrap_or_default();
-        for segment in &self.segments {
-            let own = |end: &&usize| ends[**end].owner == Owner::Router(router);
-            if let Some(&own) = segment.ends.iter().find(own) {
-                let entry = Entry { ways: vec![(own, Weight::ONE)], spread };
-                let peer = &ends[ends[own].peer];
-                match peer.owner {
-                    Owner::Host(_) => {
-                        let networks = segment.networks.iter().map(|network| network.prefix());
+        for domain in &self.domains {
+            let own = |end: &&usize| wiring.router(**end) == Some(router);
+            if let Some(&own) = domain.ends.iter().find(own) {
+                for to in wiring.neighbours(own).filter(|&to| wiring.router(to) != Some(router)) {
+                    let ways = vec![RouteWay { end: own, to, weight: Weight::ONE }];
+                    let entry = Entry { ways, spread };
+                    if wiring.router(to).is_none() && !wiring.is_switched(own) {
+                        // Whatever the host at the other end has to do with addresses besides its own.
+                        let networks = domain.networks.iter().map(|network| network.prefix());
                         routes.extend(networks.map(|prefix| (prefix, entry.clone())));
-                    }
-                    // Only the router's own segments are behind that end, so packets cannot bounce between
-                    // the two.
-                    Owner::Router(_) => {
-                        let addresses =
-                            peer.addresses.iter().map(|address| Address::host(address.ip).prefix());
-                        routes.extend(addresses.map(|prefix| (prefix, entry.clone())));
+                    } else {
+                        // Only the addresses there: between two routers, packets to others would bounce.
+                        let addresses = ends[to].addresses.iter().map(|address| Address::host(address.ip));
+                        routes.extend(addresses.map(|address| (address.prefix(), entry.clone())));
                     }
                 }
                 continue;
             }
-            let Some(distance) = self.distance(router, segment) else { continue };
-            let is_shortest = |&&(end, next): &&(usize, usize)| {
-                self.distance(next, segment).is_some_and(|rest| ends[end].cost + rest == distance)
+            let Some(distance) = self.distance(router, domain) else { continue };
+            let is_shortest = |edge: &&Edge| {
+                self.distance(edge.router, domain).is_some_and(|rest| edge.cost + rest == distance)
             };
             let most = if multipath.is_some() { usize::MAX } else { 1 };
-            let ways: Vec<_> =
-                edges.iter().filter(is_shortest).take(most).map(|&(end, _)| (end, Weight::ONE)).collect();
-            for network in &segment.networks {
+            let way = |&Edge { end, to, .. }: &Edge| RouteWay { end, to, weight: Weight::ONE };
+            let ways: Vec<_> = edges.iter().filter(is_shortest).take(most).map(way).collect();
+            for network in &domain.networks {
                 routes.insert(network.prefix(), Entry { ways: ways.clone(), spread });
             }
         }
         routes
     }
 
-    /// The networks that a host reaches best through this end.
-    pub(super) fn host_routes(&self, end: usize, ends: &[End]) -> Vec<HostRoute> {
-        let here = &ends[end];
-        let via = |index: usize| match (ends[index].owner, ends[ends[index].peer].owner) {
-            (owner, Owner::Router(router)) if owner == here.owner => Some((index, router)),
-            _ => None,
+    /// Where packets of a host go first: each pair is an end of the host and that of a router.
+    fn first_routers(&self, host: usize, wiring: &Wiring) -> Vec<(usize, usize)> {
+        let owner = wiring.ends[host].owner;
+        let own = (0..wiring.ends.len()).filter(|&end| wiring.ends[end].owner == owner);
+        own.flat_map(|end| wiring.neighbours(end).map(move |to| (end, to)))
+            .filter(|&(_, to)| wiring.router(to).is_some())
+            .collect()
+    }
+
+    /// The best of these for packets to a domain.
+    fn best(&self, routers: &[(usize, usize)], domain: &Domain, wiring: &Wiring) -> Option<(usize, usize)> {
+        let length = |&(end, to): &(usize, usize)| {
+            let distance = self.distance(wiring.router(to)?, domain)?;
+            Some((wiring.cost(end, to) + distance, &wiring.ends[end].link, end, to))
         };
-        let all: Vec<(usize, usize)> = (0..ends.len()).filter_map(via).collect();
+        routers.iter().filter_map(length).min().map(|(.., end, to)| (end, to))
+    }
+
+    /// The networks that a host reaches best through this end.
+    pub(super) fn host_routes(&self, end: usize, wiring: &Wiring) -> Vec<HostRoute> {
+        let ends = &wiring.ends;
+        let here = &ends[end];
+        let all = self.first_routers(end, wiring);
         let mut routes = Vec::new();
-        for segment in &self.segments {
-            if segment.ends.iter().any(|&at| ends[at].owner == here.owner) {
+        for domain in &self.domains {
+            if domain.ends.iter().any(|&at| ends[at].owner == here.owner) {
                 continue;
             }
-            let length = |&(index, router): &(usize, usize)| {
-                let distance = self.distance(router, segment)?;
-                Some((ends[index].cost + distance, &ends[index].link, index))
+            let Some((_, router)) = self.best(&all, domain, wiring).filter(|(own, _)| *own == end) else {
+                continue;
             };
-            let best = all.iter().filter_map(length).min();
-            if best.is_none_or(|(.., index)| index != end) {
-                continue;
-            }
-            for &to in &segment.networks {
+            for &to in &domain.networks {
                 let gateway = |address: &&Address| {
                     address.ip.is_ipv4() == to.ip.is_ipv4()
                         && here.addresses.iter().any(|own| are_neighbours(own, address))
                 };
-                let gateway = ends[here.peer].addresses.iter().find(gateway);
+                let gateway = ends[router].addresses.iter().find(gateway);
                 routes.extend(gateway.map(|gateway| HostRoute { to, via: gateway.ip }));
             }
         }
         routes
     }
 
-    /// Whether the links connect one end to the other.
-    pub(super) fn joins(&self, from: &End, to: &End, ends: &[End]) -> bool {
-        match (ends[from.peer].owner, ends[to.peer].owner) {
-            (Owner::Router(a), Owner::Router(b)) => self.distances[a][b].is_some(),
-            _ => false,
+    /// The end where packets from an end of a host arrive first.
+    pub(super) fn first(&self, from: usize, destination: IpAddr, wiring: &Wiring) -> Option<usize> {
+        if !wiring.is_switched(from) {
+            return Some(wiring.ends[from].peer);
         }
+        let has = |end: &usize| wiring.ends[*end].addresses.iter().any(|address| address.ip == destination);
+        if let Some(end) = wiring.neighbours(from).find(has) {
+            return Some(end);
+        }
+        let mut routers = self.first_routers(from, wiring);
+        routers.retain(|(end, _)| *end == from);
+        let is_there = |network: &Address| Address { ip: destination, ..*network }.network() == *network;
+        let holds = |domain: &&Domain| {
+            domain
+                .networks
+                .iter()
+                .any(|network| network.ip.is_ipv4() == destination.is_ipv4() && is_there(network))
+        };
+        let best = self.domains.iter().find(holds).and_then(|domain| self.best(&routers, domain, wiring));
+        // Other destinations take the default route.
+        best.or(routers.first().copied()).map(|(_, to)| to)
+    }
+
+    /// Whether routers connect one end to another.
+    pub(super) fn joins(&self, from: usize, to: usize, wiring: &Wiring) -> bool {
+        let routers = |end| wiring.neighbours(end).filter_map(|end| wiring.router(end)).collect::<Vec<_>>();
+        let back = routers(to);
+        routers(from).iter().any(|&a| back.iter().any(|&b| self.distances[a][b].is_some()))
     }
 
     /// Finds the route of a router to this address.
@@ -210,57 +270,100 @@ impl Routing {
     }
 
     /// The engine's routers.
-    pub(super) fn configs(&self, ends: &[End], links: &[Link], routers: &[Router]) -> Vec<RouterConfig> {
-        let target = |&(end, weight): &(usize, Weight)| {
-            let hop = ends[end].hops[0];
-            (entry(&links[hop.link], hop.way), weight)
+    pub(super) fn configs(
+        &self,
+        wiring: &Wiring,
+        links: &[Link],
+        routers: &[Router],
+        address: &dyn Fn(usize) -> LinkAddress,
+    ) -> Vec<RouterConfig> {
+        let target = |way: &RouteWay| {
+            let hop = wiring.ends[way.end].hops[0];
+            (entry(&links[hop.link], hop.way), way.weight)
         };
-        let config = |(router, table): (&Router, &Table)| RouterConfig {
-            name: router.name.clone(),
-            routes: (table.routes.iter())
-                .map(|(prefix, Entry { ways, spread })| {
-                    let local = ways.is_empty();
-                    let ways = match local {
-                        true => vec![(Target::Port(router.name.clone()), Weight::ONE)],
-                        false => ways.iter().map(target).collect(),
-                    };
-                    (*prefix, Route { ways, spread: *spread, local })
-                })
-                .collect(),
+        let route = |router: &Router, Entry { ways, spread }: &Entry| {
+            let local = ways.is_empty();
+            let link_addresses = match ways.iter().any(|way| wiring.is_switched(way.end)) {
+                true => ways.iter().map(|way| [address(way.to), address(way.end)]).collect(),
+                false => Vec::new(),
+            };
+            let ways = match local {
+                true => vec![(Target::Port(router.name.clone()), Weight::ONE)],
+                false => ways.iter().map(target).collect(),
+            };
+            Route { ways, link_addresses, spread: *spread, local }
         };
-        routers.iter().zip(&self.tables).map(config).collect()
-    }
-}
-
-/// Adds the configured routes, and the router's own addresses, which take precedence over everything.
-fn given(routes: &mut BTreeMap<Prefix, Entry>, number: usize, router: &Router, ends: &[End]) {
-    let is_own = |end: &&(usize, &End)| end.1.owner == Owner::Router(number);
-    let own: Vec<(usize, &End)> = ends.iter().enumerate().filter(|end| is_own(&end)).collect();
-    let addresses =
-        |end: &End| end.addresses.clone().into_iter().map(|address| Address::host(address.ip).prefix());
-    // A network takes precedence over a name, even if it is a single address.
-    let names_first = |network: bool| {
-        router.routes.iter().filter(move |route| matches!(route.to, Destination::Network(_)) == network)
-    };
-    for route in names_first(false).chain(names_first(true)) {
-        let way = |(link, weight): &(String, Weight)| {
-            own.iter().find(|(_, end)| end.link == *link).map(|&(index, _)| (index, *weight))
-        };
-        let entry = Entry { ways: route.via.iter().filter_map(way).collect(), spread: route.spread };
-        let prefixes: Vec<Prefix> = match &route.to {
-            Destination::Network(network) => vec![network.prefix()],
-            Destination::Node(name) => {
-                ends.iter().filter(|end| end.owner_name == *name).flat_map(addresses).collect()
+        let config = |(number, (router, table)): (usize, (&Router, &Table))| {
+            let own: Vec<usize> =
+                (0..wiring.ends.len()).filter(|&end| wiring.router(end) == Some(number)).collect();
+            let looks = own.iter().any(|&end| wiring.is_switched(end));
+            RouterConfig {
+                name: router.name.clone(),
+                routes: (table.routes.iter())
+                    .map(|(prefix, entry)| (*prefix, route(router, entry)))
+                    .collect(),
+                link_addresses: own.into_iter().filter(|_| looks).map(address).collect(),
             }
         };
-        routes.extend(prefixes.into_iter().map(|prefix| (prefix, entry.clone())));
+        routers.iter().zip(&self.tables).enumerate().map(config).collect()
     }
-    let local = Entry { ways: Vec::new(), spread: Spread::Flow };
-    routes.extend(own.iter().flat_map(|(_, end)| addresses(end)).map(|prefix| (prefix, local.clone())));
+
+    /// Adds the configured routes, and the router's own addresses, which take precedence over everything.
+    fn given(&self, routes: &mut BTreeMap<Prefix, Entry>, number: usize, router: &Router, wiring: &Wiring) {
+        let ends = &wiring.ends;
+        let own: Vec<usize> = (0..ends.len()).filter(|&end| wiring.router(end) == Some(number)).collect();
+        let addresses = |end: usize| {
+            ends[end].addresses.clone().into_iter().map(|address| Address::host(address.ip).prefix())
+        };
+        // A network takes precedence over a name, even if it is a single address.
+        let names_first = |network: bool| {
+            router.routes.iter().filter(move |route| matches!(route.to, Destination::Network(_)) == network)
+        };
+        for route in names_first(false).chain(names_first(true)) {
+            let ways = |destination: &Address| {
+                let way = |(link, weight): &(String, Weight)| {
+                    let &end = own.iter().find(|&&end| ends[end].link == *link)?;
+                    let to = self.next(end, destination, wiring)?;
+                    Some(RouteWay { end, to, weight: *weight })
+                };
+                Entry { ways: route.via.iter().filter_map(way).collect(), spread: route.spread }
+            };
+            match &route.to {
+                Destination::Network(network) => {
+                    routes.insert(network.prefix(), ways(network));
+                }
+                Destination::Node(name) => {
+                    let all = ends.iter().filter(|end| end.owner_name == *name);
+                    for address in all.flat_map(|end| &end.addresses) {
+                        routes.insert(Address::host(address.ip).prefix(), ways(address));
+                    }
+                }
+            }
+        }
+        let local = Entry { ways: Vec::new(), spread: Spread::Flow };
+        routes.extend(own.iter().flat_map(|&end| addresses(end)).map(|prefix| (prefix, local.clone())));
+    }
+
+    /// The end where packets for a destination arrive that leave a router by this end. Behind a switch this is
+    /// the destination itself or the router that is nearest to it.
+    fn next(&self, end: usize, destination: &Address, wiring: &Wiring) -> Option<usize> {
+        if !wiring.is_switched(end) {
+            return Some(wiring.ends[end].peer);
+        }
+        let has = |to: &usize| wiring.ends[*to].addresses.iter().any(|own| own.ip == destination.ip);
+        if let Some(to) = wiring.neighbours(end).find(has) {
+            return Some(to);
+        }
+        let routers: Vec<_> = wiring.neighbours(end).filter(|&to| wiring.router(to).is_some()).collect();
+        let holds = |domain: &&Domain| domain.networks.contains(&destination.network());
+        let pairs: Vec<_> = routers.iter().map(|&to| (end, to)).collect();
+        let best = self.domains.iter().find(holds).and_then(|domain| self.best(&pairs, domain, wiring));
+        best.map(|(_, to)| to).or(routers.first().copied())
+    }
 }
 
 /// The distance from a router to each other (Dijkstra).
-fn distances(from: usize, edges: &[Vec<(usize, usize)>], ends: &[End]) -> Vec<Option<u64>> {
+fn distances(from: usize, edges: &[Vec<Edge>]) -> Vec<Option<u64>> {
     let mut all = vec![None; edges.len()];
     let mut open = BinaryHeap::from([Reverse((0u64, from))]);
     while let Some(Reverse((distance, router))) = open.pop() {
@@ -269,23 +372,18 @@ fn distances(from: usize, edges: &[Vec<(usize, usize)>], ends: &[End]) -> Vec<Op
         }
         all[router] = Some(distance);
         // The cost of a link is at most 65,535, so no sum approaches 2⁶⁴.
-        open.extend(edges[router].iter().map(|&(end, next)| Reverse((distance + ends[end].cost, next))));
+        open.extend(edges[router].iter().map(|edge| Reverse((distance + edge.cost, edge.router))));
     }
     all
 }
 
-/// The segments with a router.
-fn segments(ends: &[End]) -> Vec<Segment> {
-    let segment = |(index, end): (usize, &End)| {
-        let both = [index, end.peer];
-        let router = |&end: &usize| match ends[end].owner {
-            Owner::Router(router) => Some(router),
-            Owner::Host(_) => None,
-        };
-        let routers: Vec<usize> = both.iter().filter_map(router).collect();
-        let addresses = both.iter().flat_map(|&end| &ends[end].addresses);
+/// The domains with a router.
+fn domains(wiring: &Wiring) -> Vec<Domain> {
+    let domain = |ends: &Vec<usize>| {
+        let routers: Vec<usize> = ends.iter().filter_map(|&end| wiring.router(end)).collect();
+        let addresses = ends.iter().flat_map(|&end| &wiring.ends[end].addresses);
         let networks = addresses.map(|address| address.network()).collect();
-        (index < end.peer && !routers.is_empty()).then_some(Segment { ends: both, routers, networks })
+        (!routers.is_empty()).then_some(Domain { ends: ends.clone(), routers, networks })
     };
-    ends.iter().enumerate().filter_map(segment).collect()
+    wiring.domains.iter().filter_map(domain).collect()
 }

@@ -1,4 +1,4 @@
-//! Segments: the ends of links at hosts and routers, and the path from one end to the other.
+//! Segments: the ends of links at hosts, routers and switches, and the path from one end to the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,14 @@ use crate::host::{Address, Host};
 use crate::link::{Link, Way};
 use crate::problem::Problem;
 use crate::router::Router;
+use crate::switch::Switch;
 
-/// The owner of an end: index among the scenario's hosts or routers.
+/// The owner of an end: index among the scenario's hosts, routers or switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     Host(usize),
     Router(usize),
+    Switch(usize),
 }
 
 /// One end of a segment.
@@ -31,16 +33,20 @@ pub(crate) struct End {
     /// Total cost of the links on the path.
     pub(crate) cost: u64,
     pub(crate) addresses: Vec<Address>,
+    /// Its broadcast domain, for an end at a host or a router.
+    pub(crate) domain: usize,
 }
 
 /// Maximum number of links in series, the engine's maximum for one packet.
 const LONGEST: usize = 255;
 
-/// Both ends of every segment: those at hosts first, in the order of the hosts, then those at routers.
+/// Both ends of every segment: those at hosts first, in the order of the hosts, then those at routers, then those
+/// at switches.
 pub(crate) fn join(
     hosts: &[Host],
     junctions: &[String],
     routers: &[Router],
+    switches: &[Switch],
     links: &[Link],
 ) -> Result<Vec<End>, Vec<Fault>> {
     let mut joined: BTreeMap<&str, Vec<Hop>> = BTreeMap::new();
@@ -66,7 +72,8 @@ pub(crate) fn join(
     let mut peers = Vec::new();
     let owners = (hosts.iter().map(|host| &host.name).enumerate())
         .map(|(index, name)| (Owner::Host(index), name))
-        .chain(routers.iter().enumerate().map(|(index, router)| (Owner::Router(index), &router.name)));
+        .chain(routers.iter().enumerate().map(|(index, router)| (Owner::Router(index), &router.name)))
+        .chain(switches.iter().enumerate().map(|(index, switch)| (Owner::Switch(index), &switch.name)));
     for (owner, name) in owners {
         for &first in joined.get(name.as_str()).map_or(&[][..], Vec::as_slice) {
             let mut hops = vec![first];
@@ -94,6 +101,7 @@ pub(crate) fn join(
                 hops,
                 peer: 0,
                 addresses: Vec::new(),
+                domain: 0,
             });
         }
     }

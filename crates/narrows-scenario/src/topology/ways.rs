@@ -5,7 +5,6 @@ use std::net::IpAddr;
 
 use narrows_core::Spread;
 
-use super::segments::Owner;
 use super::{Hop, Port, Topology};
 
 /// One of several paths.
@@ -43,13 +42,19 @@ pub(crate) const MOST_WAYS: usize = 64;
 impl Topology {
     /// Whether the links connect one port to another.
     pub(crate) fn joins(&self, from: &Port, to: &Port) -> bool {
-        let [a, b] = [from, to].map(|port| &self.ends[port.end]);
-        from.peer == to.name || (from.end != to.end && self.routing.joins(a, b, &self.ends))
+        from.end != to.end
+            && (self.are_neighbours(from, to) || self.routing.joins(from.end, to.end, &self.wiring))
     }
 
-    /// Whether a router is at the other end of the segment. Other ports reach only their peer.
+    /// Whether a port reaches another without a router.
+    pub(crate) fn are_neighbours(&self, from: &Port, to: &Port) -> bool {
+        self.wiring.neighbours(from.end).any(|end| end == to.end)
+    }
+
+    /// Whether a router or a switch is at the other end of the segment. Other ports reach only their peer.
     pub(crate) fn is_routed(&self, port: &Port) -> bool {
-        matches!(self.ends[self.ends[port.end].peer].owner, Owner::Router(_))
+        let peer = self.wiring.ends[port.end].peer;
+        self.wiring.is_switched(port.end) || self.wiring.router(peer).is_some()
     }
 
     /// Pairs of port indices that links connect, each pair once, with the smaller index first.
@@ -91,16 +96,25 @@ impl Topology {
             outcome: Outcome::NoRoute(String::new()),
         };
         let mut all = Vec::new();
-        let mut open = vec![(way, from.end, Vec::new())];
-        while let Some((mut way, leaves, mut passed)) = open.pop() {
+        let first = self.routing.first(from.end, destination, &self.wiring);
+        let mut open = match first {
+            Some(first) => vec![(way, from.end, first, Vec::new())],
+            None => {
+                return vec![WayThrough { outcome: Outcome::NoRoute(from.host.clone()), ..way }];
+            }
+        };
+        while let Some((mut way, leaves, arrives, mut passed)) = open.pop() {
             if all.len() == MOST_WAYS {
                 break;
             }
-            let end = &self.ends[leaves];
-            let peer = &self.ends[end.peer];
-            way.hops.extend(&end.hops);
-            way.names.extend([end.link.clone(), peer.owner_name.clone()]);
-            let Owner::Router(router) = peer.owner else {
+            let ends = &self.wiring.ends;
+            let peer = &ends[arrives];
+            for leg in self.wiring.legs(leaves, arrives) {
+                let leg = &ends[leg];
+                way.hops.extend(&leg.hops);
+                way.names.extend([leg.link.clone(), ends[leg.peer].owner_name.clone()]);
+            }
+            let Some(router) = self.wiring.router(arrives) else {
                 way.outcome = Outcome::Port(peer.name.clone());
                 all.push(way);
                 continue;
@@ -121,14 +135,14 @@ impl Topology {
             passed.push(router);
             way.routers += 1;
             let Some(entry) = entry else { continue };
-            let sum: f64 = entry.ways.iter().map(|(_, weight)| f64::from(weight.get())).sum();
+            let sum: f64 = entry.ways.iter().map(|way| f64::from(way.weight.get())).sum();
             let several = entry.ways.len() > 1;
             way.by_flow |= several && entry.spread == Spread::Flow;
             way.by_packet |= several && entry.spread == Spread::Packet;
             // The first one is continued next.
-            for &(next, weight) in entry.ways.iter().rev() {
-                let share = way.share * f64::from(weight.get()) / sum;
-                open.push((WayThrough { share, ..way.clone() }, next, passed.clone()));
+            for next in entry.ways.iter().rev() {
+                let share = way.share * f64::from(next.weight.get()) / sum;
+                open.push((WayThrough { share, ..way.clone() }, next.end, next.to, passed.clone()));
             }
         }
         all

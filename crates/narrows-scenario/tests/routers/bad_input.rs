@@ -94,7 +94,7 @@ fn names_are_told_apart() {
     }
     refused(
         &with("").replace("[\"r2\", \"b\"]", "[\"r3\", \"b\"]"),
-        "there is no host, junction or router `r3`",
+        "there is no host, junction, router or switch `r3`",
         "add a line for it",
     );
 }
@@ -128,7 +128,7 @@ fn addresses_are_checked() {
         (
             with("addresses = { in = [\"10.0.0.1/24\"] }")
                 .replace("[hosts.a]", "[hosts.a]\naddresses = [\"10.0.0.1/24\"]"),
-            "`a` and `r1` cannot reach each other",
+            "`r1` and `a` have the address 10.0.0.1",
             "",
         ),
     ] {
