@@ -14,6 +14,7 @@ mod body;
 mod capture;
 mod error;
 mod sources;
+mod stations;
 mod tcp;
 
 pub use body::{Arrived, Body, Delivery, Frame};

@@ -14,6 +14,7 @@ use crate::apps::{App, Departure};
 use crate::body::{Arrived, Body};
 use crate::capture::CaptureFeed;
 use crate::error::SourceError;
+use crate::stations::Stations;
 
 /// How sources send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +35,10 @@ pub struct Origin {
     /// Its index among the scenario's traffic.
     place: u32,
     port: PortId,
+    /// The port at the other end.
+    to: PortId,
     kind: Kind,
+    stations: Stations,
 }
 
 #[derive(Debug)]
@@ -84,7 +88,8 @@ impl Sources {
         let origins = own.map(|(traffic, place)| {
             let ports = (port(&traffic.from), port(&traffic.to));
             let origin = Origin::of(traffic, seed, ports, options)?;
-            Ok::<_, SourceError>(Origin { place, ..origin })
+            let stations = stations(scenario, traffic, ports);
+            Ok::<_, SourceError>(Origin { place, stations, ..origin })
         });
         Ok(Self::new(origins.collect::<Result<_, _>>()?))
     }
@@ -164,6 +169,10 @@ impl Sources {
     pub fn arrive(&mut self, arrived: Arrived) {
         let number = arrived.source;
         let origin = &mut self.origins[number as usize];
+        // A switch may have flooded it to others.
+        if ![origin.port, origin.to].contains(&arrived.delivery.port) {
+            return;
+        }
         match &mut origin.kind {
             Kind::Aimd(aimd) => aimd.arrive(arrived),
             Kind::App(app) => app.arrive(arrived),
@@ -240,7 +249,7 @@ impl Origin {
             }
             _ => return Err(SourceError::Unknown(name.clone())),
         };
-        Ok(Self { name: name.clone(), place: 0, port: from, kind })
+        Ok(Self { to, ..Self::plain(name, from, kind) })
     }
 
     /// Open-loop packets that enter at `port`: Ethernet frames without header options.
@@ -251,13 +260,17 @@ impl Origin {
         };
         let headers = Headers::plain(&key, 0);
         let template = Packet { length: 0, link_header: 14, network_header, key, headers, body: () };
-        Self { name: name.into(), place: 0, port, kind: Kind::Source { source, template } }
+        Self::plain(name, port, Kind::Source { source, template })
     }
 
     /// A sender that responds to congestion, at the first port, and its receiver at the second.
     pub fn aimd(name: &str, config: &AimdConfig, key: FlowKey, (from, to): (PortId, PortId)) -> Self {
         let kind = Kind::Aimd(Box::new(Aimd::new(config, key, from, to)));
-        Self { name: name.into(), place: 0, port: from, kind }
+        Self { to, ..Self::plain(name, from, kind) }
+    }
+
+    fn plain(name: &str, port: PortId, kind: Kind) -> Self {
+        Self { name: name.into(), place: 0, port, to: port, kind, stations: Stations::default() }
     }
 
     fn rank(&self) -> u8 {
@@ -278,7 +291,7 @@ impl Origin {
 
     /// Takes the packet that was peeked at, and the port where it enters.
     fn take(&mut self, source: u32) -> Result<Option<(PortId, Packet<Body>)>, SourceError> {
-        let (port, number, packet, frame) = match &mut self.kind {
+        let (port, number, packet, mut frame) = match &mut self.kind {
             Kind::Source { source, template } => {
                 let (_, length) = source.take().expect("its instant was peeked at");
                 let headers = Headers::plain(&template.key, length);
@@ -299,10 +312,41 @@ impl Origin {
                 (self.port, 0, packet, frame)
             }
         };
-        let Packet { length, link_header, network_header, key, headers, .. } = packet;
+        let Packet { length, mut link_header, network_header, key, mut headers, .. } = packet;
+        // The tag of a captured frame belongs to the network where it was captured.
+        if self.stations.write(port, &key, &mut headers) && std::mem::take(&mut headers.vlan) != 0 {
+            link_header = link_header.saturating_sub(TAG.len() as u8);
+            if let Some(frame) = &mut frame {
+                frame.bytes.drain(TAG);
+            }
+        }
         let body = Body { source, length, number, frame };
         Ok(Some((port, Packet { length, link_header, network_header, key, headers, body })))
     }
+}
+
+/// Where the VLAN tag of a frame is.
+const TAG: std::ops::Range<usize> = 12..16;
+
+/// The link addresses that packets of a scenario's source need.
+fn stations(scenario: &Scenario, traffic: &Traffic, (from, to): (PortId, PortId)) -> Stations {
+    let mut stations = Stations::default();
+    if scenario.switches.is_empty() {
+        return stations;
+    }
+    let port = |name: &str| scenario.ports().iter().find(|port| port.name == name);
+    let (Some(here), Some(there)) = (port(&traffic.from), port(&traffic.to)) else { return stations };
+    match &traffic.source {
+        TrafficSource::Generated { key, .. } => {
+            stations.add_flow(scenario, from, here, key.destination);
+        }
+        TrafficSource::Aimd { key, .. } | TrafficSource::App { key, .. } => {
+            stations.add_flow(scenario, from, here, key.destination);
+            stations.add_flow(scenario, to, there, key.source);
+        }
+        _ => stations.add_port(scenario, from, here),
+    }
+    stations
 }
 
 /// The descriptions of applications for the report, in order of their names, each with its index among the traffic.
