@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use narrows_core::{Body, Bytes, Duration, Engine, Event, Fragment, Time};
 use narrows_frame::answer::{self, IcmpError};
-use narrows_frame::edit::Edits;
+use narrows_frame::edit::{Edits, Tag};
 use narrows_frame::parse::{Parsed, parse, parse_cut};
 use narrows_frame::{LinkLayer, MacAddress};
 use narrows_live::neighbor_proxy::NeighborProxy;
@@ -58,6 +58,7 @@ fn edits(parsed: &Parsed, bytes: &[u8], out: &mut Vec<u8>) {
         fragment: None,
         flips: &[],
         stations: None,
+        tag: Tag::Stays,
     };
     assert!(!same.needed(bytes), "a frame that stays as it is needs no edit");
     same.render(bytes, out);

@@ -79,7 +79,7 @@ impl HostOfRun {
         let interfaces = host.interfaces.iter().map(|interface| InterfaceOfRun {
             name: interface.name.clone(),
             addresses: interface.addresses.iter().map(address).collect(),
-            peer: interface.peer.name.clone(),
+            peer: interface.joined_to.clone(),
         });
         Self { host: host.name.clone(), interfaces: interfaces.collect() }
     }

@@ -3,7 +3,8 @@
 //! Hosts resolve the link addresses of their neighbours (ARP, neighbour discovery), report multicast groups and look
 //! for routers. On a lossy or slow link the loss of such frames would make the far host unreachable, and they would
 //! use packet numbers and queue space that the programs under test did not ask for. So address resolution requests
-//! are answered at the port on behalf of the far host, and the other frames are dropped there.
+//! are answered at the port on behalf of the far host, and the other frames are dropped there. At a switch, hosts
+//! resolve each other's addresses over the network, and only requests for a router's addresses are answered.
 
 use std::net::IpAddr;
 
@@ -23,7 +24,7 @@ const MULTICAST_LISTENERS_2: u8 = 143;
 #[derive(Clone, Debug, Default)]
 pub struct NeighborProxy {
     known: Vec<(IpAddr, MacAddress)>,
-    /// Whether every frame crosses the network.
+    /// Whether every frame that is not answered crosses the network.
     is_transparent: bool,
 }
 
@@ -39,7 +40,8 @@ pub enum Fate {
 }
 
 impl NeighborProxy {
-    /// No hosts: every frame crosses the network, including address resolution requests.
+    /// No hosts: every frame crosses the network, including address resolution requests. If hosts are added,
+    /// requests for their addresses are answered, and all other frames cross.
     pub fn transparent() -> Self {
         Self { is_transparent: true, ..Self::default() }
     }
@@ -51,18 +53,23 @@ impl NeighborProxy {
 
     /// Decides about a frame; a reply is written to `answer`.
     pub fn judge(&self, frame: &[u8], answer: &mut Vec<u8>) -> Fate {
-        if self.is_transparent {
+        if self.is_transparent && self.known.is_empty() {
             return Fate::Crosses;
         }
-        if answer::is_address_resolution(frame) {
+        let is_resolution = answer::is_address_resolution(frame);
+        if is_resolution {
             let asked = answer::asked_address(frame);
             let known = asked.and_then(|asked| self.known.iter().find(|(address, _)| *address == asked));
-            return match known {
-                Some(&(_, mac)) if answer::answer_resolution(frame, mac, answer) => Fate::Answered,
-                _ => Fate::Absorbed,
-            };
+            if let Some(&(_, mac)) = known
+                && answer::answer_resolution(frame, mac, answer)
+            {
+                return Fate::Answered;
+            }
         }
-        if is_link_control(frame) { Fate::Absorbed } else { Fate::Crosses }
+        match !self.is_transparent && (is_resolution || is_link_control(frame)) {
+            true => Fate::Absorbed,
+            false => Fate::Crosses,
+        }
     }
 
     /// Writes to `answer` the frame that tells a sender that its packet exceeds the MTU; returns whether there is
@@ -156,6 +163,20 @@ mod tests {
         let parsed = parse(LinkLayer::Ethernet, &answer);
         assert_eq!(parsed.key.source[12..], [198, 18, 0, 2], "in the name of the host that it was for");
         assert_eq!(parsed.key.destination[12..], [198, 18, 0, 1]);
+    }
+
+    #[test]
+    fn on_a_switch_only_requests_for_a_router_are_answered() {
+        let mac = MacAddress([6, 0, 0, 0, 0, 9]);
+        let mut neighbours = NeighborProxy::transparent();
+        neighbours.add("198.18.0.9".parse().unwrap(), mac);
+        let mut answer = Vec::new();
+        assert_eq!(neighbours.judge(&question(), &mut answer), Fate::Crosses);
+        let mut to_router = question();
+        to_router[41] = 9;
+        assert_eq!(neighbours.judge(&to_router, &mut answer), Fate::Answered);
+        assert_eq!(answer[22..28], mac.0);
+        assert_eq!(neighbours.judge(&listener_report(), &mut answer), Fate::Crosses);
     }
 
     #[test]

@@ -96,15 +96,14 @@ impl Probes {
         };
         for host in &testbed.hosts {
             for interface in &host.interfaces {
-                let peer = testbed.host(&interface.peer.name);
-                let other =
-                    peer.and_then(|peer| peer.interfaces.iter().find(|at| at.mac == interface.peer.mac));
-                if let (Some(peer), Some(other)) = (peer, other) {
+                let opposite = interface.opposite.as_ref();
+                if let Some((peer, other)) = opposite.and_then(|port| testbed.interface(port)) {
                     start((host, interface), (peer, other))?;
                 }
             }
         }
-        let routed = |host: &&Host| host.interfaces.first().is_some_and(|interface| interface.peer.is_router);
+        let is_behind_router = |interface: &Interface| interface.neighbours.iter().all(|peer| peer.is_router);
+        let routed = |host: &&Host| host.interfaces.first().is_some_and(is_behind_router);
         if let Some(host) = testbed.hosts.iter().find(routed)
             && let Some(interface) = host.interfaces.first()
             && let Some(server) = testbed.server_of(host)
@@ -186,7 +185,7 @@ impl Direction {
             result
         })?;
         Ok(Self {
-            port: (!interface.peer.is_router).then(|| interface.port.clone()),
+            port: (interface.opposite.as_ref() == Some(&other.port)).then(|| interface.port.clone()),
             packet,
             from: host.name.clone(),
             to: peer.name.clone(),

@@ -453,10 +453,12 @@ fn open_uplink(
         return Ok((None, None));
     }
     let Some(first) = host.interfaces.first() else { return Err(RunError::NoLink(host.name.clone())) };
-    let far = testbed.host(&first.peer.name).and_then(|peer| Some((peer, peer.interfaces.first()?)));
+    // A router has no namespace.
+    let far = first.neighbours.iter().find(|peer| !peer.is_router).map(|peer| &peer.name);
+    let far = far.and_then(|far| testbed.host(far)).and_then(|far| Some((far, far.interfaces.first()?)));
     let opened = match far {
         Some((far, link)) => NatUplink::open(far, link, &options.run_folder.join(SETTINGS)),
-        None => Err(UplinkError::Router { host: host.name.clone(), router: first.peer.name.clone() }),
+        None => Err(UplinkError::Router { host: host.name.clone(), router: first.joined_to.clone() }),
     };
     match opened {
         Ok(uplink) => Ok((Some(uplink), None)),

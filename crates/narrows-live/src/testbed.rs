@@ -18,7 +18,7 @@
 mod cable;
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
 
 use narrows_io::address::IpPrefix;
@@ -29,7 +29,7 @@ use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::offload::OffloadError;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::stack::StackError;
-use narrows_scenario::{Address, HostRoute, Place, Port, Scenario};
+use narrows_scenario::{Address, HostRoute, Neighbour, Place, Scenario};
 
 use self::cable::{End, lay_cable};
 use crate::cabling::{Cabling, FarEnd};
@@ -104,10 +104,28 @@ pub struct Interface {
     pub addresses: Vec<IpPrefix>,
     /// Its MTU.
     pub mtu: u32,
-    /// The other end of the link.
-    pub peer: Peer,
-    /// The networks reached through the router at the other end.
+    /// The host, router or switch at the other end of the link.
+    pub joined_to: String,
+    /// Whether that is a switch.
+    pub is_switched: bool,
+    /// What it reaches without a router: the host or router at the other end, or all on the switch; hosts first.
+    pub neighbours: Vec<Peer>,
+    /// The port that measurements go to, if a host is among them.
+    pub opposite: Option<String>,
+    /// The networks reached through these routers.
     pub behind: Vec<Behind>,
+}
+
+impl Interface {
+    /// The first router that it reaches directly.
+    fn router(&self) -> Option<&Peer> {
+        self.neighbours.iter().find(|peer| peer.is_router)
+    }
+
+    /// Where packets to other networks go: a router, or else a host that may forward.
+    fn gateway(&self) -> Option<&Peer> {
+        self.router().or(self.neighbours.first())
+    }
 }
 
 /// A network behind a router.
@@ -119,11 +137,13 @@ pub struct Behind {
     pub gateway: IpAddr,
 }
 
-/// The host or router at the other end of a link.
+/// A host or router that an interface reaches without another router.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// Its name.
     pub name: String,
+    /// Its port or interface in the scenario.
+    pub end: String,
     /// Whether it is a router, which has no namespace: it only exists in the engine.
     pub is_router: bool,
     /// Its link address.
@@ -209,15 +229,17 @@ impl Testbed {
         let mtu = |port| scenario.interface_mtu(port).min(MOST_MTU);
         let mut laying = cabling.lay(ports.len(), ports.iter().map(mtu).max().unwrap_or_default());
         for (number, port) in ports.iter().enumerate() {
-            let Some(peer) = peer(scenario, port) else { continue };
             let behind = |route: HostRoute| Behind { network: prefix(route.to), gateway: route.via };
             let interface = Interface {
                 port: port.name.clone(),
                 name: interface_name(&port.link),
-                mac: mac(number),
+                mac: MacAddress(port.link_address),
                 addresses: prefixes(&port.addresses),
                 mtu: mtu(port),
-                peer,
+                joined_to: port.peer.split('.').next().unwrap_or_default().to_owned(),
+                is_switched: scenario.is_switched(port),
+                opposite: scenario.opposite(port).map(|port| port.name.clone()),
+                neighbours: scenario.neighbours(port).into_iter().map(peer).collect(),
                 behind: scenario.routes(port).into_iter().map(behind).collect(),
             };
             let Some(host) = self.hosts.iter_mut().find(|host| host.name == port.host) else { continue };
@@ -248,12 +270,15 @@ impl Testbed {
         for host in &self.hosts {
             let way = match host.interfaces.first() {
                 Some(_) if !host.is_ours || outside == Some(host.name.as_str()) => FirstWay::Known,
-                Some(first) if first.peer.is_router || outside.is_some() => FirstWay::Default,
+                Some(first) if first.router().is_some() => FirstWay::Default,
+                Some(_) if outside.is_some() => FirstWay::Default,
+                // No host on a switch is known to forward.
+                Some(first) if first.is_switched => FirstWay::Groups,
                 // In a scenario with many links this would be many routes for each of many hosts.
                 _ if networks.len() > MOST_NETWORKS => FirstWay::Default,
                 _ => FirstWay::Scenario(&networks),
             };
-            add_routes(host, way).map_err(|cause| of_host(&host.name, cause))?;
+            add_routes(host, way, outside).map_err(|cause| of_host(&host.name, cause))?;
         }
         Ok(())
     }
@@ -274,17 +299,21 @@ impl Testbed {
         std::mem::take(&mut self.cables)
     }
 
-    /// The host that programs of this one use as their server, and its interface: the host at the other end of the
-    /// first link, or the first other host if a router is there.
+    /// The host that programs of this one use as their server, and its interface: the first host that its first link
+    /// reaches without a router, or else the first other host.
     pub fn server_of(&self, host: &Host) -> Option<(&Host, &Interface)> {
         let first = host.interfaces.first()?;
-        if first.peer.is_router {
+        let Some(peer) = first.neighbours.iter().find(|peer| !peer.is_router) else {
             let other = self.hosts.iter().find(|other| other.name != host.name)?;
             return Some((other, other.interfaces.first()?));
-        }
-        let peer = self.host(&first.peer.name)?;
-        let interface = peer.interfaces.iter().find(|other| other.mac == first.peer.mac)?;
-        Some((peer, interface))
+        };
+        self.interface(&peer.end)
+    }
+
+    /// The host and the interface at a port.
+    pub fn interface(&self, port: &str) -> Option<(&Host, &Interface)> {
+        let at = |host: &'_ Host| host.interfaces.iter().position(|interface| interface.port == port);
+        self.hosts.iter().find_map(|host| Some((host, &host.interfaces[at(host)?])))
     }
 
     /// The host of this name.
@@ -315,14 +344,24 @@ enum FirstWay<'a> {
     Default,
     /// To these networks, except those with other routes.
     Scenario(&'a BTreeSet<IpPrefix>),
+    /// To broadcast and multicast addresses, which need a route as any other does.
+    Groups,
     /// Like any other link.
     Known,
 }
 
-fn add_routes(host: &Host, way: FirstWay<'_>) -> Result<(), TestbedError> {
+/// Limited broadcast (RFC 919) and IPv4 multicast (RFC 5771). The kernel adds the routes of IPv6 multicast.
+const GROUPS: [IpPrefix; 2] = [
+    IpPrefix { address: IpAddr::V4(Ipv4Addr::BROADCAST), length: 32 },
+    IpPrefix { address: IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), length: 4 },
+];
+
+fn add_routes(host: &Host, way: FirstWay<'_>, outside: Option<&str>) -> Result<(), TestbedError> {
     let mut sockets = RouteSocket::open(&host.namespace)?;
     for (number, interface) in host.interfaces.iter().enumerate() {
-        let gateways = one_of_each(&interface.peer.addresses);
+        let outside = interface.neighbours.iter().find(|peer| outside == Some(peer.name.as_str()));
+        let gateway = outside.or(interface.gateway());
+        let gateways = gateway.map_or([None; 2], |peer| one_of_each(&peer.addresses));
         match way {
             FirstWay::Default if number == 0 => {
                 for gateway in gateways.into_iter().flatten() {
@@ -338,7 +377,12 @@ fn add_routes(host: &Host, way: FirstWay<'_>) -> Result<(), TestbedError> {
                     }
                 }
             }
-            FirstWay::Default | FirstWay::Scenario(_) | FirstWay::Known => {}
+            FirstWay::Groups if number == 0 => {
+                for network in GROUPS {
+                    sockets.add_route(network, None, &interface.name)?;
+                }
+            }
+            FirstWay::Default | FirstWay::Scenario(_) | FirstWay::Groups | FirstWay::Known => {}
         }
         for &Behind { network, gateway } in &interface.behind {
             sockets.add_route(network, Some(gateway), &interface.name)?;
@@ -373,29 +417,9 @@ pub(crate) fn of_host(host: &str, cause: TestbedError) -> TestbedError {
     TestbedError::Host { host: host.to_owned(), cause: Box::new(cause) }
 }
 
-/// The other end of a port's link.
-fn peer(scenario: &Scenario, port: &Port) -> Option<Peer> {
-    if let Some((number, peer)) = scenario.ports().iter().enumerate().find(|(_, peer)| peer.name == port.peer)
-    {
-        let (name, addresses) = (peer.host.clone(), prefixes(&peer.addresses));
-        return Some(Peer { name, is_router: false, mac: mac(number), addresses });
-    }
-    let mut interfaces = scenario.interfaces().iter().enumerate();
-    let (number, peer) = interfaces.find(|(_, peer)| peer.name == port.peer)?;
-    let (name, addresses) = (peer.router.clone(), prefixes(&peer.addresses));
-    Some(Peer { name, is_router: true, mac: router_mac(number), addresses })
-}
-
-/// The link address of the port with this number: locally administered, and the same in every run.
-fn mac(port: usize) -> MacAddress {
-    let [.., high, low] = port.to_be_bytes();
-    MacAddress([0x02, b'n', b'a', b'r', high, low])
-}
-
-/// The same for a router's interface.
-fn router_mac(interface: usize) -> MacAddress {
-    let [.., high, middle, low] = interface.to_be_bytes();
-    MacAddress([0x06, b'n', b'a', high, middle, low])
+fn peer(neighbour: Neighbour) -> Peer {
+    let Neighbour { name, is_router, end, link_address, addresses } = neighbour;
+    Peer { name, end, is_router, mac: MacAddress(link_address), addresses: prefixes(&addresses) }
 }
 
 fn prefixes(addresses: &[Address]) -> Vec<IpPrefix> {

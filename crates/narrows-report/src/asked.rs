@@ -276,12 +276,11 @@ pub struct OneWay {
     pub delay: Duration,
 }
 
-/// The mean delays from the ports that one segment connects to another port, as far as known, in the order of the
+/// The mean delays from ports to their opposite ports ([`Scenario::opposite`]), as far as known, in the order of the
 /// scenario's ports. A port at a router has as many paths as there are hosts behind it.
 pub fn one_ways(scenario: &Scenario) -> Vec<OneWay> {
-    let port = |name: &str| scenario.ports().iter().find(|port| port.name == name);
     let one_way = |from: &Port| {
-        let delay = scenario.mean_delay(from, port(&from.peer)?)?;
+        let delay = scenario.mean_delay(from, scenario.opposite(from)?)?;
         Some(OneWay { from_port: from.name.clone(), delay })
     };
     scenario.ports().iter().filter_map(one_way).collect()

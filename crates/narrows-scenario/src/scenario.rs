@@ -195,6 +195,16 @@ impl Scenario {
         self.topology.neighbours(port)
     }
 
+    /// The port that measurements of this port's link go to: the other end of its segment or, on a switch, the
+    /// next host's. `None` if only routers are there.
+    pub fn opposite(&self, port: &Port) -> Option<&Port> {
+        let number = |port: &Port| self.ports().iter().position(|other| other.name == port.name);
+        let own = number(port)?;
+        let hosts = self.ports().iter().enumerate();
+        let near: Vec<_> = hosts.filter(|(_, other)| self.topology.are_neighbours(port, other)).collect();
+        near.iter().find(|(number, _)| *number > own).or(near.first()).map(|(_, port)| *port)
+    }
+
     /// Whether a switch is at the other end of this port's segment: hosts then resolve each other's link
     /// addresses over the network.
     pub fn is_switched(&self, port: &Port) -> bool {

@@ -150,6 +150,7 @@ fn name(target: &Target) -> String {
         | Target::Rules { name, .. }
         | Target::FromPipe { rules: name, .. }
         | Target::Router(name)
+        | Target::Switch { name, .. }
         | Target::Port(name) => name.clone(),
     }
 }

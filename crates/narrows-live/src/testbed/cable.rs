@@ -11,7 +11,7 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_io::stack;
 use narrows_io::tap::Tap;
 
-use super::{Cable, Host, Interface, TestbedError};
+use super::{Cable, Host, Interface, Peer, TestbedError};
 use crate::cabling::{Cabling, FarEnd, Laying};
 use crate::neighbor_proxy::NeighborProxy;
 
@@ -44,15 +44,22 @@ pub(super) fn lay_cable(
     for address in &interface.addresses {
         sockets.add_address(&interface.name, *address)?;
     }
-    let mut neighbours = NeighborProxy::default();
-    for peer in &interface.peer.addresses {
-        neighbours.add(peer.address, narrows_frame::MacAddress(interface.peer.mac.0));
-        // While waiting for a reply, the kernel keeps some 90 packets of a first burst and drops the rest.
-        sockets.add_neighbour(&interface.name, peer.address, interface.peer.mac)?;
+    let mut neighbours =
+        if interface.is_switched { NeighborProxy::transparent() } else { NeighborProxy::default() };
+    // Hosts on a switch resolve each other's addresses over the network. Routers do not answer there.
+    let is_resolved_here = |peer: &&Peer| peer.is_router || !interface.is_switched;
+    for peer in interface.neighbours.iter().filter(is_resolved_here) {
+        for address in &peer.addresses {
+            neighbours.add(address.address, narrows_frame::MacAddress(peer.mac.0));
+            // While waiting for a reply, the kernel keeps some 90 packets of a first burst and drops the rest.
+            sockets.add_neighbour(&interface.name, address.address, peer.mac)?;
+        }
     }
     let far = FarEnd::of(&end, &host.namespace, &interface.name)?;
     let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
-    let stations = interface.peer.is_router.then(|| (station(interface.peer.mac), station(interface.mac)));
+    // On a switch the engine knows the link addresses.
+    let router = interface.neighbours.iter().find(|peer| peer.is_router && !interface.is_switched);
+    let stations = router.map(|router| (station(router.mac), station(interface.mac)));
     Ok(Cable { name: interface.port.clone(), end, laid: laying.began(), neighbours, far, stations })
 }
 
