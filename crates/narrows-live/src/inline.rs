@@ -96,6 +96,9 @@ pub(crate) fn check_scenario(scenario: &Scenario) -> Result<(), InlineError> {
     if let Some(router) = scenario.routers.first() {
         return Err(InlineError::Router(router.name.clone()));
     }
+    if let Some(switch) = scenario.switches.first() {
+        return Err(InlineError::Switch(switch.name.clone()));
+    }
     if let Some(host) = scenario.hosts.iter().find(|host| host.place != Place::New) {
         return Err(InlineError::Host(host.name.clone()));
     }

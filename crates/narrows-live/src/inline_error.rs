@@ -96,6 +96,11 @@ pub enum InlineError {
         "a network between interfaces is transparent at layer 2, unlike the router `{0}` of this scenario: remove it, or use a junction"
     )]
     Router(String),
+    /// A scenario with switches.
+    #[error(
+        "a network between interfaces joins two of them, and the switch `{0}` of this scenario knows the hosts of the scenario, not those behind the interfaces: remove it, or use a junction"
+    )]
+    Switch(String),
     /// A scenario that places its hosts in a namespace or process.
     #[error(
         "host `{0}` of this scenario names a namespace or process, but here it stands for an interface's side: remove that"

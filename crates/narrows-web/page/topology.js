@@ -84,7 +84,7 @@ export function draw(into, directions, hosts, choose) {
   const [width, height] = [0, 1].map((axis) => Math.max(...all.map((place) => place[axis]), 0));
   const few = nodes.size <= 12;
   const view = `-90 -50 ${width + 180} ${height + 100}`;
-  const picture = svg("svg", { viewBox: view, role: "group", "aria-label": `${nodes.size} hosts and routers` });
+  const picture = svg("svg", { viewBox: view, role: "group", "aria-label": `${nodes.size} hosts, routers and switches` });
   // A small network does not fill a wide window with big letters.
   picture.style.maxWidth = `${Math.max(width + 180, 320) * 1.6}px`;
   const ways = new Map();

@@ -49,6 +49,7 @@ mod services;
 mod shards;
 mod simulation;
 mod sweep;
+mod switches;
 mod tc;
 mod time_namespace;
 mod together;

@@ -181,10 +181,13 @@ impl Search<'_> {
 struct Graph {
     /// The routers whose packets arrive there, each with the ends by which it sends and where that
     /// arrives, and the rest of the path from there. A router comes after all routers that it sends to.
-    routers: Vec<(usize, Vec<((usize, usize), Line)>)>,
+    routers: Vec<(usize, Vec<Onward>)>,
     /// By router: the longest path from there, if any arrives.
     far: Vec<Option<Line>>,
 }
+
+/// Where a router sends: the end where packets leave, the end where they arrive, the rest of the path.
+type Onward = ((usize, usize), Line);
 
 /// The routes form a cycle.
 struct Cycle;
