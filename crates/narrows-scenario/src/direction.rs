@@ -278,7 +278,7 @@ impl Direction {
         let wrong =
             |problem: Problem| ScenarioError::new("scheduler", name, vec![problem.at(&(0..name.len()))]);
         let files = Files::default();
-        let none = Surroundings { hosts: &[], shared: false, files: &files, at: Time::ZERO };
+        let none = Surroundings { hosts: &[], shared: false, stations: &[], files: &files, at: Time::ZERO };
         let plain = Scheduler::read(&Node::typed(name, 0), none);
         let scheduler = match (&self.scheduler, SchedulerKind::from_name(name)) {
             (Some(scheduler), Some(kind)) => {

@@ -183,8 +183,13 @@ fn place(place: &Place) -> String {
 fn links(link: &Link) -> Vec<LinkExplanation> {
     let shared = !matches!(link.medium, Medium::Duplex { .. });
     let lanes = link.lanes().into_iter().filter(|lane| lane.lane == 0);
-    let one =
-        |Lane { link: name, way, direction, .. }: Lane<'_>| explain(name, link.ends(way), shared, direction);
+    let one = |Lane { link: name, way, direction, .. }: Lane<'_>| {
+        let mut explained = explain(name, link.ends(way), shared, direction);
+        if !link.stations.is_empty() {
+            explained.from = link.stations.join(", ");
+        }
+        explained
+    };
     let mut all: Vec<LinkExplanation> = lanes.map(one).collect();
     if let Some(rules) = link.rules() {
         rules::of_pipes(rules, &mut all);

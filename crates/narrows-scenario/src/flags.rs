@@ -128,6 +128,7 @@ impl Scenario {
             between: HOSTS.map(Into::into),
             cost: 1,
             medium: Medium::Duplex { up: Box::default(), down: Box::default() },
+            stations: Vec::new(),
         };
         let mut places: BTreeMap<&str, Range<usize>> = BTreeMap::new();
         for (key, value) in flags.link_keys() {
@@ -190,7 +191,7 @@ impl LinkFlags {
         let span = start..start + name.len();
         let node = Node { span, value: Value::String(name.into()) };
         let hosts = HOSTS.map(String::from);
-        let around = link.surroundings(&hosts, files, Time::ZERO);
+        let around = link.surroundings(&hosts, &[], files, Time::ZERO);
         apply(link, &node, |way| self.beside(way), around)
             .map_err(|problem| problem.inside(&format!("--{PRESET}")))
     }
@@ -351,7 +352,7 @@ fn set(link: &mut Link, key: &str, text: &str, start: usize, files: &Files) -> R
         _ => text.split('/').collect(),
     };
     let hosts = HOSTS.map(String::from);
-    let around = link.surroundings(&hosts, files, Time::ZERO);
+    let around = link.surroundings(&hosts, &[], files, Time::ZERO);
     let mut set = |way: Option<Way>, part: &str, offset: usize| {
         let blank = part.len() - part.trim_start().len();
         let node = Node::typed(part.trim(), start + offset + blank);

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::direction::{Direction, KEYS};
 use crate::files::Files;
 use crate::host::Host;
-use crate::keys::kind::{Boolean, ByHand, Described, Form, Integer, text};
+use crate::keys::kind::{Boolean, ByHand, Described, Form, Integer, Text, text};
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{self, Key, Keyed, Row, row};
 use crate::node::{self, Node, Table, Value};
@@ -32,6 +32,9 @@ pub struct Link {
     pub cost: u32,
     /// What the link is made of.
     pub medium: Medium,
+    /// If other links share its medium: the names of all stations there, those at the first ends of the links,
+    /// in order; its own comes first.
+    pub stations: Vec<String>,
 }
 
 /// What a link is made of.
@@ -47,10 +50,26 @@ pub enum Medium {
     /// One half-duplex medium that both directions contend for: the engine's link `NAME`, with lane 0 up
     /// and lane 1 down.
     Shared(Box<Direction>),
+    /// The medium of another link, on which this one is a further station: two more lanes of that link.
+    Joined(Box<Joined>),
     /// Rules that send packets to pipes: the engine's rules `NAME`, and a link `NAME.NUMBER` for each pipe.
     /// Up is ipfw's "out", and down is its "in".
     Rules(Box<RulesLink>),
 }
+
+/// A link on the medium of another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joined {
+    /// The other link.
+    pub medium: String,
+    /// The number of its station there, from 1.
+    pub station: u8,
+    /// A copy of the settings of the medium.
+    pub(crate) direction: Direction,
+}
+
+/// The maximum number of links on one medium: each has two of the engine's 255 lanes.
+pub(crate) const MOST_STATIONS: usize = 127;
 
 /// One direction of one engine link.
 #[derive(Clone, Debug)]
@@ -72,6 +91,7 @@ impl Link {
             (Medium::Duplex { up, .. }, Way::Up) => Some(up),
             (Medium::Duplex { down, .. }, Way::Down) => Some(down),
             (Medium::Shared(both), _) => Some(both),
+            (Medium::Joined(joined), _) => Some(&joined.direction),
             (Medium::Rules(_), _) => None,
         }
     }
@@ -86,9 +106,10 @@ impl Link {
 
     /// The engine's name for the link, or for the rules, in this direction.
     pub fn core_name(&self, way: Way) -> String {
-        match self.medium {
+        match &self.medium {
             Medium::Duplex { .. } => format!("{}.{}", self.name, way.name()),
             Medium::Shared(_) | Medium::Rules(_) => self.name.clone(),
+            Medium::Joined(joined) => joined.medium.clone(),
         }
     }
 
@@ -100,6 +121,7 @@ impl Link {
                 vec![(self.core_name(Way::Up), up), (self.core_name(Way::Down), down)]
             }
             Medium::Shared(both) => vec![(self.name.clone(), both)],
+            Medium::Joined(_) => Vec::new(),
             Medium::Rules(rules) => rules.directions(&self.name),
         }
     }
@@ -112,6 +134,10 @@ impl Link {
                 lane(&self.core_name(Way::Up), 0, Way::Up, up),
                 lane(&self.core_name(Way::Down), 0, Way::Down, down),
             ],
+            Medium::Joined(joined) => {
+                let Joined { medium, station, direction } = &**joined;
+                [Way::Up, Way::Down].map(|way| lane(medium, lane_of(*station, way), way, direction)).into()
+            }
             Medium::Shared(_) | Medium::Rules(_) => {
                 let both = |(name, direction): (String, _)| {
                     [lane(&name, 0, Way::Up, direction), lane(&name, 1, Way::Down, direction)]
@@ -143,7 +169,7 @@ impl Link {
             (Medium::Duplex { down, .. }, Some(Way::Down)) => vec![down],
             (Medium::Duplex { up, down }, None) => vec![up, down],
             (Medium::Shared(both), _) => vec![both],
-            (Medium::Rules(_), _) => Vec::new(),
+            (Medium::Rules(_) | Medium::Joined(_), _) => Vec::new(),
         }
     }
 
@@ -157,11 +183,18 @@ impl Link {
     pub(crate) fn surroundings<'a>(
         &self,
         hosts: &'a [String],
+        stations: &'a [String],
         files: &'a Files,
         at: Time,
     ) -> Surroundings<'a> {
-        Surroundings { hosts, shared: !matches!(self.medium, Medium::Duplex { .. }), files, at }
+        let shared = !matches!(self.medium, Medium::Duplex { .. });
+        Surroundings { hosts, shared, stations, files, at }
     }
+}
+
+/// The lane of a station on a medium.
+pub(crate) fn lane_of(station: u8, way: Way) -> u8 {
+    2 * station + u8::from(way == Way::Down)
 }
 
 const BETWEEN: ByHand<[String; 2]> = ByHand {
@@ -170,6 +203,7 @@ const BETWEEN: ByHand<[String; 2]> = ByHand {
     read: |node, _| between(node),
     write: |ends| Some(Value::Array(ends.iter().map(|end| Node::new(text(end))).collect())),
 };
+const NAME: Text = Text("the name of a link");
 const COST: Integer = Integer { what: "a cost", low: 1, high: 65_535 };
 const DIRECTION: Described = Described {
     words: || "table".into(),
@@ -184,7 +218,7 @@ impl Default for Link {
     /// A wire without ends that does nothing.
     fn default() -> Self {
         let medium = Medium::Duplex { up: Box::default(), down: Box::default() };
-        Self { name: String::new(), between: Default::default(), cost: 1, medium }
+        Self { name: String::new(), between: Default::default(), cost: 1, medium, stations: Vec::new() }
     }
 }
 
@@ -212,6 +246,22 @@ impl Keyed for Link {
                 Ok(())
             },
         ),
+        Row::new(
+            "medium",
+            &NAME,
+            "Join the [medium](#stations-on-one-medium) of this `shared` link as a further station; the link then has no other keys but `between` and `cost`.",
+            |link: &Self| match &link.medium {
+                Medium::Joined(joined) => NAME.write(&joined.medium),
+                _ => None,
+            },
+            |link: &mut Self, node, around| {
+                let medium = NAME.read(node, around)?;
+                link.medium =
+                    Medium::Joined(Box::new(Joined { medium, station: 0, direction: Direction::default() }));
+                Ok(())
+            },
+        )
+        .default("its own"),
         row!("cost", cost, COST, "Cost of the link in shortest-path routing, for [routers](#routers)."),
         Row::apart("up", &DIRECTION, "Keys for the direction from the first to the second.", |link: &Self| link.own(Way::Up)),
         Row::apart("down", &DIRECTION, "Keys for the direction from the second to the first.", |link: &Self| link.own(Way::Down)),
@@ -228,7 +278,7 @@ impl Link {
                 up
             }
             Medium::Shared(both) => keys::written(&**both),
-            Medium::Rules(_) => Table::default(),
+            Medium::Rules(_) | Medium::Joined(_) => Table::default(),
         }
     }
 
@@ -283,32 +333,56 @@ pub(crate) fn read(
     node: &Node,
     hosts: &[Host],
     names: &[String],
+    stations: &[String],
     files: &Files,
 ) -> Result<Link, Vec<Problem>> {
     let table = node.table("a table of what the link does").map_err(|problem| vec![problem])?;
     let of_rules = keys::names::<RulesLink>();
     let with_rules = of_rules.iter().find_map(|key| table.key(key));
-    let known: Vec<&str> = match with_rules {
-        Some(_) => ["between", "cost"].into_iter().chain(of_rules).collect(),
-        None => all_keys().into_iter().map(Key::name).collect(),
+    let joins = table.key("medium");
+    let known: Vec<&str> = match (with_rules, joins) {
+        (Some(_), _) => ["between", "cost"].into_iter().chain(of_rules).collect(),
+        (None, Some(_)) => vec!["between", "cost", "medium"],
+        (None, None) => all_keys().into_iter().map(Key::name).collect(),
     };
-    let mut problems = match with_rules {
-        Some(with) => rules_link::unknown_keys(table, &known, with),
-        None => table.unknown_keys(&known),
+    let mut problems = match (with_rules, joins) {
+        (Some(with), _) => rules_link::unknown_keys(table, &known, with),
+        (None, Some(_)) => keys_of_medium(table, &known),
+        (None, None) => table.unknown_keys(&known),
     };
     let mut own = table.clone();
     own.keep(&known);
-    let mut link = Link { name: key.name.clone(), ..Link::default() };
+    let mut link = Link { name: key.name.clone(), stations: stations.to_vec(), ..Link::default() };
     problems.extend(keys::read_all(&mut link, &own, &key.span, Surroundings::of_files(files)));
     if with_rules.is_some() {
         match rules_link::read(table, key, hosts, files) {
             Ok(rules) => link.medium = Medium::Rules(Box::new(rules)),
             Err(all) => problems.extend(all),
         }
-    } else {
-        read_wire(&mut link, key, table, names, files, &mut problems);
+    } else if joins.is_none() {
+        read_wire(&mut link, key, table, (names, stations), files, &mut problems);
     }
     if problems.is_empty() { Ok(link) } else { Err(problems) }
+}
+
+/// The keys that a link on the medium of another must not have.
+fn keys_of_medium(table: &Table, known: &[&str]) -> Vec<Problem> {
+    let everywhere: Vec<&str> = all_keys().into_iter().map(Key::name).collect();
+    let of_medium = |(key, _): (&node::Key, &Node)| {
+        let name = key.name.as_str();
+        (everywhere.contains(&name) && !known.contains(&name)).then(|| {
+            Problem::new(format!("a link on the medium of another has no `{name}` of its own"))
+                .at(&key.span)
+                .help("all on one medium share its settings: set it at the link that `medium` names")
+        })
+    };
+    let mut others = table.clone();
+    others.keep(&everywhere);
+    let mut unknown = table.clone();
+    unknown.retain(|key, _| others.get(key).is_none());
+    let mut problems = unknown.unknown_keys(known);
+    problems.extend(table.iter().filter_map(of_medium));
+    problems
 }
 
 /// Where the ends of a link that was read from this node are in the text.
@@ -322,12 +396,12 @@ fn read_wire(
     link: &mut Link,
     key: &node::Key,
     table: &Table,
-    hosts: &[String],
+    (hosts, stations): (&[String], &[String]),
     files: &Files,
     problems: &mut Vec<Problem>,
 ) {
     let is_shared = matches!(link.medium, Medium::Shared(_));
-    let around = link.surroundings(hosts, files, Time::ZERO);
+    let around = link.surroundings(hosts, stations, files, Time::ZERO);
     let preset = table.get("preset");
     if let Some(node) = preset {
         let applied = apply(link, node, |way| beside(table, way), around);

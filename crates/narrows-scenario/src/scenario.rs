@@ -10,6 +10,7 @@ mod read;
 mod rows;
 mod write;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -134,16 +135,26 @@ impl Scenario {
         let build = |direction: &Direction, name: &str, lanes| {
             direction.build(lanes, Site { seed: Seed(self.seed), link: name, addresses: &addresses })
         };
+        let mut exit = |index| {
+            [Way::Up, Way::Down]
+                .map(|way| exits.remove(&(index, way)).expect("every link lies on a segment, both ways"))
+        };
         for (index, link) in self.links.iter().enumerate() {
-            let mut exit =
-                |way| exits.remove(&(index, way)).expect("every link lies on a segment, both ways");
-            let (up, down) = (exit(Way::Up), exit(Way::Down));
+            if let Medium::Joined(_) = link.medium {
+                continue;
+            }
+            let [up, down] = exit(index);
             match &link.medium {
                 Medium::Duplex { up: upward, down: downward } => {
                     config.links.push(build(upward, &link.core_name(Way::Up), vec![up]));
                     config.links.push(build(downward, &link.core_name(Way::Down), vec![down]));
                 }
-                Medium::Shared(both) => config.links.push(build(both, &link.name, vec![up, down])),
+                Medium::Shared(both) => {
+                    let joined = self.links_on(&link.name).flat_map(&mut exit);
+                    let lanes = [up, down].into_iter().chain(joined).collect();
+                    config.links.push(build(both, &link.name, lanes));
+                }
+                Medium::Joined(_) => {}
                 Medium::Rules(rules) => {
                     let (set, pipes) = rules.build(&link.name, self.site(link), [up, down]);
                     config.rules.push(set);
@@ -163,6 +174,32 @@ impl Scenario {
         config.routers = self.topology.routers(&self.links, &self.routers);
         config.switches = self.topology.switches(&self.links, &self.switches);
         config
+    }
+
+    /// The links on the medium of this one, in the order of their stations.
+    fn links_on(&self, medium: &str) -> impl Iterator<Item = usize> {
+        let joined = self.links.iter().enumerate().filter_map(|(index, link)| match &link.medium {
+            Medium::Joined(joined) if joined.medium == medium => Some((joined.station, index)),
+            _ => None,
+        });
+        let joined: BTreeMap<u8, usize> = joined.collect();
+        joined.into_values()
+    }
+
+    /// Gives links on the medium of another its current settings.
+    pub(crate) fn copy_media(&mut self) {
+        let of = |link: &Link| match &link.medium {
+            Medium::Shared(both) if !link.stations.is_empty() => Some((link.name.clone(), both.clone())),
+            _ => None,
+        };
+        let media: BTreeMap<String, Box<Direction>> = self.links.iter().filter_map(of).collect();
+        for link in &mut self.links {
+            if let Medium::Joined(joined) = &mut link.medium
+                && let Some(direction) = media.get(&joined.medium)
+            {
+                joined.direction = (**direction).clone();
+            }
+        }
     }
 
     /// The router ends of links, in the order of the routers. Each router also has an engine port with the
@@ -333,6 +370,7 @@ impl Scenario {
     pub fn set<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<(), ScenarioError> {
         self.assign_all(texts)?;
         self.topology.set_default_bounds(&mut self.links);
+        self.copy_media();
         for text in texts.iter().map(AsRef::as_ref) {
             let quote = if text.contains(' ') { "'" } else { "" };
             self.file += &format!(" --set {quote}{text}{quote}");
@@ -360,9 +398,11 @@ impl Scenario {
 
     /// Connects the links and computes default bounds.
     pub(crate) fn wire(&mut self) -> Result<(), Vec<Fault>> {
+        self.copy_media();
         self.topology =
             Topology::new(&self.hosts, &self.junctions, &self.routers, &self.switches, &self.links)?;
         self.topology.set_default_bounds(&mut self.links);
+        self.copy_media();
         Ok(())
     }
 }

@@ -11,6 +11,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) hosts: &'a [String],
     /// Whether the link is a shared medium.
     pub(crate) shared: bool,
+    /// The names of the stations on a medium that several links share, in order.
+    pub(crate) stations: &'a [String],
     /// The source of files.
     pub(crate) files: &'a Files,
     /// The instant at which the value takes effect.
@@ -20,6 +22,6 @@ pub(crate) struct Surroundings<'a> {
 impl<'a> Surroundings<'a> {
     /// The context of values that take effect at the start of a run and belong to no link.
     pub(crate) const fn of_files(files: &'a Files) -> Self {
-        Self { hosts: &[], shared: false, files, at: Time::ZERO }
+        Self { hosts: &[], shared: false, stations: &[], files, at: Time::ZERO }
     }
 }

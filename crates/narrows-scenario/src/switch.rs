@@ -214,6 +214,13 @@ impl Keyed for Switch {
         )
         .default("none"),
         Row::apart("link", &LINK, "Keys of the links to `hosts`.", |_: &Self| None).default("none"),
+        Row::apart(
+            "shared",
+            &Boolean,
+            "Whether the links to `hosts` share [one medium](#stations-on-one-medium), such as a radio channel; it belongs to the first of them.",
+            |_: &Self| None,
+        )
+        .default("`false`"),
         row!(
             "vlans",
             vlans,
@@ -247,10 +254,10 @@ pub(crate) fn links_of<'a>(
 ) -> Result<Vec<(Link, &'a Node)>, Vec<Problem>> {
     let one = |problem: Problem| vec![problem];
     let Some(list) = table.get("hosts") else {
-        return match table.key("link") {
+        return match table.key("link").or(table.key("shared")) {
             None => Ok(Vec::new()),
-            Some(link) => Err(one(Problem::new("`link` needs `hosts`")
-                .at(&link.span)
+            Some(key) => Err(one(Problem::new(format!("`{}` needs `hosts`", key.name))
+                .at(&key.span)
                 .help("name the hosts whose links these keys are for: hosts = [\"client\", \"server\"]"))),
         };
     };
@@ -269,7 +276,16 @@ pub(crate) fn links_of<'a>(
         }
     };
     let mut links: Vec<(Link, &Node)> = Vec::new();
-    for node in list.list("a list of hosts, such as [\"a\", \"b\"]").map_err(inside)? {
+    let shares = match table.get("shared") {
+        None => false,
+        Some(node) => node.boolean().map_err(|p| one(p.inside("shared")))?,
+    };
+    let list = list.list("a list of hosts, such as [\"a\", \"b\"]").map_err(inside)?;
+    let of_medium: Vec<String> = match shares && list.len() > 1 {
+        true => list.iter().filter_map(|node| node.text("").ok().map(str::to_owned)).collect(),
+        false => Vec::new(),
+    };
+    for node in list {
         let host = node.text("the name of a host").map_err(inside)?;
         if !names.iter().any(|name| name == host) {
             let problem = Problem::new(format!("there is no host {}", Found(host))).at(&node.span);
@@ -279,12 +295,24 @@ pub(crate) fn links_of<'a>(
         if links.iter().any(|(link, _)| link.name == name) {
             return Err(inside(Problem::new(format!("`{host}` is named twice")).at(&node.span)));
         }
-        let mut own = keys.clone();
         let ends = [host, key.name.as_str()].map(|end| Node { span: node.span.clone(), value: text(end) });
+        let mut own = match links.first() {
+            Some((first, _)) if shares => {
+                let mut own = Table::default();
+                own.set("medium", Node { span: node.span.clone(), value: text(&first.name) });
+                own
+            }
+            _ => keys.clone(),
+        };
+        if shares && links.is_empty() {
+            own.set("shared", Node { span: node.span.clone(), value: Value::Boolean(true) });
+        }
         own.set("between", Node { span: node.span.clone(), value: Value::Array(ends.into()) });
+        // The stations belong to the first link.
+        let stations = if links.is_empty() { &of_medium[..] } else { &[] };
         let own_key = node::Key { name, span: node.span.clone() };
         let own = Node { span: node.span.clone(), value: Value::Table(own) };
-        let read = link::read(&own_key, &own, hosts, names, files);
+        let read = link::read(&own_key, &own, hosts, names, stations, files);
         let link = read.map_err(|all| all.into_iter().map(|p| p.inside("link")).collect::<Vec<_>>())?;
         links.push((link, node));
     }

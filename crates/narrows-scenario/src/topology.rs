@@ -22,7 +22,7 @@ use std::sync::Arc;
 use narrows_core::{LinkAddress, RouterConfig, SwitchConfig, Target};
 
 use crate::host::{Address, Host};
-use crate::link::{Link, Medium, Way};
+use crate::link::{Link, Medium, Way, lane_of};
 use crate::problem::Problem;
 use crate::router::Router;
 use crate::switch::{PortVlans, Switch};
@@ -314,6 +314,7 @@ pub(crate) fn entry(link: &Link, way: Way) -> Target {
     match (&link.medium, way) {
         (Medium::Rules(_), way) => Target::Rules { name, incoming: way == Way::Down },
         (Medium::Shared(_), Way::Down) => Target::Link { name, lane: 1 },
+        (Medium::Joined(joined), way) => Target::Link { name, lane: lane_of(joined.station, way) },
         _ => Target::Link { name, lane: 0 },
     }
 }

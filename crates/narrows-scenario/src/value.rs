@@ -27,7 +27,7 @@ use crate::keys::kind::Compound;
 use crate::keys::{Key, Kind, keys};
 
 pub use chance::Chance;
-pub use condition::{Match, Party};
+pub use condition::{Match, Party, Sender};
 pub use corrupt::Corrupt;
 pub use delay::{CellUse, Correlation, Delay, DelayClass, DelaySource, FeedUse};
 pub use distribution::{

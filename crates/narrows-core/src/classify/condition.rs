@@ -39,8 +39,8 @@ pub struct Condition {
     pub families: Option<Families>,
     /// Flags of the TCP header. `None` for any packet, of TCP or not.
     pub tcp_flags: Option<TcpFlags>,
-    /// The lane of the link: on a shared medium, the sender.
-    pub lane: Option<u8>,
+    /// The lanes of the link: on a shared medium, the senders.
+    pub lane: Option<Lanes>,
 }
 
 /// A set of network protocols.
@@ -136,6 +136,29 @@ impl Prefix {
     }
 }
 
+/// The lanes of a link whose numbers agree in some bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lanes {
+    mask: u8,
+    value: u8,
+}
+
+impl Lanes {
+    /// This lane.
+    pub const fn only(lane: u8) -> Self {
+        Self { mask: u8::MAX, value: lane }
+    }
+
+    /// All lanes with even numbers.
+    pub const EVEN: Self = Self { mask: 1, value: 0 };
+    /// All lanes with odd numbers.
+    pub const ODD: Self = Self { mask: 1, value: 1 };
+
+    const fn has(self, lane: u8) -> bool {
+        lane & self.mask == self.value
+    }
+}
+
 const fn mask(bits: u8) -> u128 {
     if bits == 0 { 0 } else { u128::MAX << (128 - bits as u32) }
 }
@@ -158,7 +181,7 @@ impl Condition {
             && self.ecns.is_none_or(|set| set >> key.ecn() & 1 == 1)
             && (self.protocols.is_empty() || self.protocols.contains(&key.transport))
             && self.lengths.as_ref().is_none_or(|range| range.contains(&length))
-            && self.lane.is_none_or(|own| own == lane)
+            && self.lane.is_none_or(|lanes| lanes.has(lane))
             && self.families.is_none_or(|set| set.has(key.network))
             && self.tcp_flags.is_none_or(|flags| key.transport == TCP && flags.hold(key.tcp_flags))
             && among_if_any(&self.destination_ports, key.destination_port)

@@ -2,7 +2,7 @@
 
 mod queue;
 
-use narrows_core::classify::Condition;
+use narrows_core::classify::{Condition, Lanes};
 use narrows_core::model::selector::{
     BitPattern, Conditional, Correlated, FourState, GilbertElliott, Pattern, Per, Transitions,
 };
@@ -461,7 +461,8 @@ impl DelayPlan {
             Self::ByClass(long, first_lane, rest) => {
                 let long =
                     (Condition { lengths: Some(700..=u32::MAX), ..Condition::default() }, long.build());
-                let first_lane = (Condition { lane: Some(0), ..Condition::default() }, first_lane.build());
+                let first_lane =
+                    (Condition { lane: Some(Lanes::only(0)), ..Condition::default() }, first_lane.build());
                 let classes =
                     [long, first_lane].map(|(which, fed)| (which, Box::new(fed) as Box<dyn DelayModel>));
                 Box::new(ByClass::new(classes.into(), Box::new(Constant(rest))))

@@ -34,7 +34,7 @@ impl Keyed for Sample {
 
 fn read_text(text: &str) -> Result<Sample, Problem> {
     let files = Files::default();
-    let around = Surroundings { hosts: &[], shared: false, files: &files, at: Instant::ZERO };
+    let around = Surroundings { hosts: &[], shared: false, stations: &[], files: &files, at: Instant::ZERO };
     let node = Node::typed(text, 0);
     read_table(&node, node.table("a table")?, around)
 }

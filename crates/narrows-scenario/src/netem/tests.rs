@@ -327,7 +327,7 @@ fn commands_are_read_as_they_are_published() {
 /// A direction to which a qdisc was assigned.
 fn direction(qdisc: &Qdisc) -> Direction {
     let files = Files::given([("mine.dist", b"-8192 0 8192".to_vec())]);
-    let around = Surroundings { hosts: &[], shared: false, files: &files, at: Time::ZERO };
+    let around = Surroundings { hosts: &[], shared: false, stations: &[], files: &files, at: Time::ZERO };
     let mut direction = Direction::default();
     for (key, value) in qdisc.assignments().unwrap() {
         direction
@@ -341,7 +341,7 @@ fn direction(qdisc: &Qdisc) -> Direction {
 fn what_is_in_force_is_said_of_links_that_were_made_otherwise() {
     let said = |entries: &[(&str, &str)]| {
         let files = Files::default();
-        let around = Surroundings { hosts: &[], shared: false, files: &files, at: Time::ZERO };
+        let around = Surroundings { hosts: &[], shared: false, stations: &[], files: &files, at: Time::ZERO };
         let mut direction = Direction::default();
         for (key, value) in entries {
             direction.set(key, &Node::typed(value, 0), around).unwrap();

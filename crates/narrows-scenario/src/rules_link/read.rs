@@ -70,7 +70,7 @@ pub(crate) fn read(
     let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
     let mut reader = Reader {
         link: RulesLink::default(),
-        around: Surroundings { hosts: &names, shared: true, files, at: Time::ZERO },
+        around: Surroundings { hosts: &names, shared: true, stations: &[], files, at: Time::ZERO },
         places: Vec::new(),
         problems: Vec::new(),
     };

@@ -112,6 +112,7 @@ impl Scenario {
                     .extend(now.changes_since(then, site).into_iter().map(|change| (name.clone(), change)));
             }
         }
+        self.copy_media();
         Ok(changes)
     }
 
@@ -131,7 +132,8 @@ impl Scenario {
             problem.did_you_mean(name, names.iter().copied()).help(format!("links: {}", one_of(&names)))
         })?;
         let mut link = changed.get(&index).unwrap_or(&self.links[index]).clone();
-        let around = link.surroundings(&hosts, &self.files, at);
+        let stations = link.stations.clone();
+        let around = link.surroundings(&hosts, &stations, &self.files, at);
         let inside = |problem: Problem| match of {
             Of::Whole => problem.inside(name),
             of => problem.inside(of.text().trim_start_matches('.')).inside(name),
@@ -154,6 +156,10 @@ impl Scenario {
             (Of::Pipe(_) | Of::Queue(_), _) => {
                 let problem = Problem::new(format!("`{name}` has no pipes and queues: it has no rules"));
                 return Err(problem.at(place));
+            }
+            (_, Medium::Joined(joined)) => {
+                let problem = Problem::new(format!("`{name}` is on the medium of `{}`", joined.medium));
+                return Err(problem.at(place).help(format!("write {}.{key}, for all on it", joined.medium)));
             }
             (Of::Way(way), Medium::Shared(_)) => {
                 let way = way.name();

@@ -72,7 +72,8 @@ impl Difference {
 
     /// Adds the difference of two links with the same name, if a run can change all of it.
     fn of_link(&mut self, before: &Link, after: &Link) -> bool {
-        let joins_alike = before.between == after.between && before.cost == after.cost;
+        let joins_alike =
+            before.between == after.between && before.cost == after.cost && before.stations == after.stations;
         match (&before.medium, &after.medium) {
             _ if !joins_alike => return false,
             (Medium::Shared(then), Medium::Shared(now)) => {
@@ -90,6 +91,9 @@ impl Difference {
                 self.assign(&format!("{}.down", after.name), &down);
             }
             (Medium::Rules(then), Medium::Rules(now)) => return then == now,
+            (Medium::Joined(then), Medium::Joined(now)) => {
+                return then.medium == now.medium && then.station == now.station;
+            }
             _ => return false,
         }
         true

@@ -97,7 +97,7 @@ impl Scenario {
             return Err(ScenarioError::new(NAME, "", vec![problem]));
         };
         let hosts = self.host_names();
-        let around = Surroundings { hosts: &hosts, shared: true, files: &self.files, at };
+        let around = Surroundings { hosts: &hosts, shared: true, stations: &[], files: &self.files, at };
         let mut batch = Batch::new(rules, &link.name, self.site(link), around);
         commands(&mut batch)?;
         Ok(Box::new(batch.finish()))

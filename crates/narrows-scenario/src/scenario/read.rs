@@ -7,7 +7,7 @@ use super::Scenario;
 use crate::files::Files;
 use crate::host::{Host, HostAddress};
 use crate::keys::{self, Form};
-use crate::link::{self, Link};
+use crate::link::{self, Link, MOST_STATIONS, Medium};
 use crate::node::{Key, Node, Table, check_name};
 use crate::problem::{Found, Problem, Problems, nearest};
 use crate::router::{self, Router};
@@ -81,6 +81,7 @@ pub(super) fn read(
         })
         .collect();
     let names: Vec<String> = named.iter().map(|host| host.name.clone()).collect();
+    let stations = stations(table);
     let mut links: Vec<(Link, &Key, &Node)> = Vec::new();
     // Those that switches name by their hosts, with the places of the hosts.
     let mut made: Vec<(Link, Key)> = Vec::new();
@@ -91,7 +92,7 @@ pub(super) fn read(
         if places.get(&key.name).is_some_and(|(kind, _)| matches!(*kind, "router" | "switch")) {
             problems.catch(place(&mut places, "link", key));
         }
-        match link::read(key, node, &named, &names, files) {
+        match link::read(key, node, &named, &names, stations_of(&stations, &key.name), files) {
             Ok(link) => links.push((link, key, node)),
             Err(all) => {
                 problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());
@@ -153,6 +154,9 @@ pub(super) fn read(
     }
     let all_links: Vec<&Link> =
         links.iter().map(|(link, ..)| link).chain(made.iter().map(|(link, _)| link)).collect();
+    if !wrong_ends {
+        problems.extend(media(&all_links, table));
+    }
     let links_at = links_at(&all_links);
     let owners = hosts.iter().map(|host| ("host", &host.name, &host.addresses));
     let owners = owners.chain(routers.iter().map(|(router, _)| ("router", &router.name, &router.addresses)));
@@ -178,6 +182,7 @@ pub(super) fn read(
     let (made, made_keys): (Vec<Link>, Vec<Key>) = made.into_iter().unzip();
     (scenario.links, keys) =
         (links.into_iter().map(|(link, key, _)| (link, key))).chain(made.into_iter().zip(&made_keys)).unzip();
+    number_stations(&mut scenario.links);
     scenario.switches = switches.into_iter().map(|(switch, ..)| switch).collect();
     scenario.routers = routers.into_iter().map(|(router, _)| router).collect();
     if let Err(faults) = scenario.wire() {
@@ -291,6 +296,68 @@ fn no_such_host(name: &str, places: &Places) -> Problem {
     match nearest(name, places.keys().map(String::as_str)) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None => problem.help(format!("add a line for it: [hosts.{name}]")),
+    }
+}
+
+/// For each link whose medium others join: the first ends of all links on it, its own first.
+fn stations(table: &Table) -> BTreeMap<String, Vec<String>> {
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let Some(links) = table.get("links").and_then(|node| node.table("").ok()) else { return all };
+    let first_end = |node: &Node| {
+        let ends = node.table("").ok()?.get("between")?.list("").ok()?;
+        ends.first()?.text("").ok().map(str::to_owned)
+    };
+    for (_, node) in links.iter() {
+        let medium = node.table("").ok().and_then(|table| table.get("medium")?.text("").ok());
+        let (Some(medium), Some(end)) = (medium, first_end(node)) else { continue };
+        let own = links.get(medium).and_then(first_end);
+        all.entry(medium.to_owned()).or_insert_with(|| own.into_iter().collect()).push(end);
+    }
+    all
+}
+
+fn stations_of<'a>(stations: &'a BTreeMap<String, Vec<String>>, link: &str) -> &'a [String] {
+    stations.get(link).map_or(&[], Vec::as_slice)
+}
+
+/// Checks that links join media that there are.
+fn media(links: &[&Link], table: &Table) -> Vec<Problem> {
+    let place = |link: &str| {
+        let links = table.get("links").and_then(|node| node.table("").ok());
+        let own = links.and_then(|links| links.get(link)).and_then(|node| node.table("").ok());
+        own.and_then(|table| table.get("medium")).map_or(0..0, |node| node.span.clone())
+    };
+    let mut problems = Vec::new();
+    for link in links {
+        let Medium::Joined(joined) = &link.medium else { continue };
+        let problem = match links.iter().find(|other| other.name == joined.medium) {
+            Some(other) if matches!(other.medium, Medium::Shared(_)) => continue,
+            Some(other) => Problem::new(format!("`{}` is not a shared medium", other.name))
+                .help(format!("write shared = true in [links.{}]", other.name)),
+            None => {
+                let names = links.iter().map(|link| link.name.as_str());
+                Problem::new(format!("there is no link {}", Found(&joined.medium)))
+                    .did_you_mean(&joined.medium, names)
+            }
+        };
+        problems.push(problem.at(&place(&link.name)).inside("medium").inside(&link.name).inside("links"));
+    }
+    for link in links.iter().filter(|link| link.stations.len() > MOST_STATIONS) {
+        let problem = Problem::new(format!("{} links on the medium of `{}`", link.stations.len(), link.name));
+        problems.push(problem.help(format!("at most {MOST_STATIONS}")));
+    }
+    problems
+}
+
+/// Numbers the links on each medium, in order.
+fn number_stations(links: &mut [Link]) {
+    let mut counts: BTreeMap<String, u8> = BTreeMap::new();
+    for link in links {
+        if let Medium::Joined(joined) = &mut link.medium {
+            let count = counts.entry(joined.medium.clone()).or_default();
+            *count += 1;
+            joined.station = *count;
+        }
     }
 }
 

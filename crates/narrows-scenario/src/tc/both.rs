@@ -79,7 +79,7 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
             }
             (one, other) => one.or(other),
         },
-        from: one.from.or(other.from),
+        from: one.from.clone().or_else(|| other.from.clone()),
     };
     of_one_family(joined)
 }

@@ -159,8 +159,12 @@ pub(super) fn words(all: &Match) -> Option<String> {
         [one] => Some(Some(*one)),
         _ => None,
     };
-    let plain =
-        Match { ports: all.ports.clone(), length: all.length.clone(), from: all.from, ..Match::default() };
+    let plain = Match {
+        ports: all.ports.clone(),
+        length: all.length.clone(),
+        from: all.from.clone(),
+        ..Match::default()
+    };
     if plain != Match::default() {
         return None;
     }

@@ -1,6 +1,7 @@
 //! Conditions that assign packets to a class: `{ protocol = "udp", dscp = "ef", length = "..300 bytes" }`.
 
 mod parts;
+mod sender;
 
 pub(crate) use parts::{code_point, party, protocol, protocol_name};
 
@@ -17,9 +18,9 @@ use crate::keys::compound::Group;
 use crate::keys::kind::{ByHand, Choice, Given, Several, text};
 use crate::keys::schema;
 use crate::keys::{Keyed, Row, Tabled, row};
-use crate::link::Way;
 use crate::node::{Table, Value};
 use crate::problem::Problem;
+pub use sender::Sender;
 
 /// A condition on packets. All given parts must match; a part with several values matches if one of them
 /// does.
@@ -48,7 +49,7 @@ pub struct Match {
     /// Flags of the TCP header.
     pub tcp_flags: Option<TcpFlags>,
     /// Direction of the packets, on a shared medium.
-    pub from: Option<Way>,
+    pub from: Option<Sender>,
 }
 
 /// Source or destination of a packet.
@@ -110,11 +111,11 @@ const LENGTH: ByHand<RangeInclusive<u32>> = ByHand {
     read: |node, _| parts::length(node),
     write: |range| Some(text(parts::length_text(range))),
 };
-const FROM: ByHand<Way> = ByHand {
-    words: || "`\"up\"` or `\"down\"`".into(),
-    schema: |_| json!({ "type": "string", "enum": ["up", "down"] }),
-    read: |node, around| parts::way(node, around.shared),
-    write: |way| Some(text(way.name())),
+const FROM: ByHand<Sender> = ByHand {
+    words: || "`\"up\"`, `\"down\"` or a station".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, around| parts::sender(node, around.shared, around.stations),
+    write: |sender| Some(text(sender.name())),
 };
 
 impl Keyed for Match {
@@ -160,7 +161,12 @@ impl Keyed for Match {
             Given(TCP_FLAGS),
             "TCP flags that are set or, after `!`, not set: `fin`, `syn`, `rst`, `psh`, `ack`, `urg`, `ece`, `cwr`."
         ),
-        row!("from", from, Given(FROM), "Direction on a shared medium."),
+        row!(
+            "from",
+            from,
+            Given(FROM),
+            "Direction on a shared medium, or the host that sends on a medium of [several links](#stations-on-one-medium)."
+        ),
     ];
 
     fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
@@ -201,10 +207,7 @@ impl Match {
             lengths: self.length.clone(),
             families: self.families.iter().copied().reduce(Families::or),
             tcp_flags: self.tcp_flags,
-            lane: self.from.map(|way| match way {
-                Way::Up => 0,
-                Way::Down => 1,
-            }),
+            lane: self.from.as_ref().map(Sender::lanes),
         }
     }
 
@@ -293,7 +296,13 @@ impl std::fmt::Display for Match {
                 .collect(),
         );
         add("TCP flags ", self.tcp_flags.iter().map(|flags| parts::tcp_flags_text(*flags)).collect());
-        add("going ", self.from.iter().map(|way| way.name().to_string()).collect());
+        let (from, going) = match &self.from {
+            Some(Sender::Way(way)) => (None, Some(way.name().to_owned())),
+            Some(Sender::Station { name, .. }) => (Some(name.clone()), None),
+            None => (None, None),
+        };
+        add("sent by ", from.into_iter().collect());
+        add("going ", going.into_iter().collect());
         f.write_str(&all.join(", "))
     }
 }

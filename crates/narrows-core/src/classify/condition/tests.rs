@@ -43,7 +43,7 @@ fn every_part_must_hold() {
         dscps: Some(1 << 46),
         ecns: Some(1 << 1),
         lengths: Some(0..=300),
-        lane: Some(1),
+        lane: Some(Lanes::only(1)),
         families: Some(Families::IPV4),
         tcp_flags: None,
     };
@@ -150,7 +150,11 @@ fn covered_or_not() {
         (flags(0x10, 0), flags(0x10, 0x02), true),
         (flags(0x10, 0x02), flags(0x10, 0), false),
         (Condition { protocols: vec![TCP], ..any() }, flags(0x10, 0), true),
-        (Condition { lane: Some(0), ..any() }, Condition { lane: Some(1), ..any() }, false),
+        (
+            Condition { lane: Some(Lanes::only(0)), ..any() },
+            Condition { lane: Some(Lanes::only(1)), ..any() },
+            false,
+        ),
     ] {
         assert_eq!(first.covers(&second), expected, "{first:?}\n{second:?}");
     }
@@ -220,7 +224,7 @@ fn condition() -> impl Strategy<Value = Condition> {
         (0u32..6, 0u32..6).prop_map(|(low, high)| Some(RangeInclusive::new(low, high))),
         Just(Some(0..=u32::MAX)),
     ];
-    let lane = prop_oneof![Just(None), (0u8..2).prop_map(Some)];
+    let lane = prop_oneof![Just(None), (0u8..2).prop_map(|lane| Some(Lanes::only(lane)))];
     let families = prop_oneof![3 => Just(None), 1 => (0u8..8).prop_map(|set| Some(Families(set)))];
     let flags = (0u8..8, 0u8..8).prop_map(|(set, clear)| Some(TcpFlags { set, clear }));
     let layers = (lane, families, prop_oneof![3 => Just(None), 1 => flags]);

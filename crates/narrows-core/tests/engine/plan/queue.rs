@@ -1,6 +1,6 @@
 //! Queues of links, with classes and schedulers of every kind.
 
-use narrows_core::classify::{Classifier, Condition, FlowHash, Identity};
+use narrows_core::classify::{Classifier, Condition, FlowHash, Identity, Lanes};
 use narrows_core::netem::{self, Chance, Netem, Share};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
@@ -212,7 +212,7 @@ fn classes<S: Scheduler + 'static>(
     limits: Limits,
 ) -> Box<dyn Queue> {
     let lengths = |lengths| Condition { lengths: Some(lengths), ..Condition::default() };
-    let other_lane = Condition { lane: Some(1), ..Condition::default() };
+    let other_lane = Condition { lane: Some(Lanes::only(1)), ..Condition::default() };
     let rules = vec![
         (lengths(0..=200), 0),
         (lengths(201..=800), 1),

@@ -8,6 +8,7 @@ use narrows_core::classify::TcpFlags;
 use serde_json::{Value as Json, json};
 
 use super::Party;
+use super::sender::Sender;
 use crate::keys::schema::{self, Definitions};
 use crate::link::Way;
 use crate::node::{Node, Value};
@@ -282,11 +283,16 @@ pub(super) fn tcp_flags_text(flags: TcpFlags) -> String {
     [names(flags.set, ""), names(flags.clear, "!")].concat().join(",")
 }
 
-/// `"up"` or `"down"`.
-pub(super) fn way(node: &Node, shared: bool) -> Result<Way, Problem> {
-    let way = node.choice("direction", &[("up", Way::Up), ("down", Way::Down)])?;
+/// `"up"`, `"down"` or a station.
+pub(super) fn sender(node: &Node, shared: bool, stations: &[String]) -> Result<Sender, Problem> {
+    let mut senders = vec![Sender::Way(Way::Up), Sender::Way(Way::Down)];
+    let station = |(number, name): (u8, &String)| Sender::Station { name: name.clone(), number };
+    senders.extend((0..).zip(stations).map(station));
+    let choices: Vec<(&str, usize)> =
+        senders.iter().enumerate().map(|(index, sender)| (sender.name(), index)).collect();
+    let sender = senders[node.choice("sender", &choices)?].clone();
     if shared {
-        return Ok(way);
+        return Ok(sender);
     }
     Err(Problem::new("`from` distinguishes the directions of a shared medium")
         .at(&node.span)
