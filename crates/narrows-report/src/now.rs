@@ -233,7 +233,7 @@ impl Now {
             let name = if link.lane == 0 {
                 link.link.clone()
             } else {
-                format!("{} (from {})", link.link, link.from)
+                format!("{} ({} → {})", link.link, link.from, link.to)
             };
             [
                 name,

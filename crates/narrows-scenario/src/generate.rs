@@ -242,6 +242,10 @@ impl Text {
         }
     }
 
+    fn switch(&mut self, name: &str) {
+        self.0 += &format!("\n[switches.{name}]\n");
+    }
+
     fn link<'a>(
         &mut self,
         name: &str,

@@ -106,7 +106,11 @@ fn what_is_wrong_with_media_is_said() {
             "at the link that `medium` names",
         ),
         (more("medium = \"air\"\nrat = 1"), "unknown key `rat`", ""),
-        (CELL.replace("from = \"b\"", "from = \"e\""), "`e` is not a sender", "allowed: `up`, `down`, `a`, `b` or `c`"),
+        (
+            CELL.replace("from = \"b\"", "from = \"e\""),
+            "`e` is not a sender",
+            "allowed: `up`, `down`, `a`, `b` or `c`",
+        ),
         (format!("{CELL}{stations}"), "133 links on the medium of `air`", "at most 127"),
     ] {
         let error = match Scenario::parse(&text, "net.toml") {

@@ -29,7 +29,7 @@ function element(name, text, attributes = {}) {
   return made;
 }
 const keyOf = (one) => `${one.link}#${one.lane}`;
-const nameOf = (one) => (one.lane ? `${one.link} (from ${one.from})` : one.link);
+const nameOf = (one) => (one.lane ? `${one.link} (${one.from} → ${one.to})` : one.link);
 const settingsOf = (one) => state.settings?.directions.find((other) => keyOf(other) === keyOf(one));
 
 // Light and dark.

@@ -288,7 +288,7 @@ fn line(
         key: key(direction),
         name: match direction.lane {
             0 => direction.link.clone(),
-            _ => format!("{} (from {})", direction.link, direction.from),
+            _ => format!("{} ({} → {})", direction.link, direction.from, direction.to),
         },
         from: direction.from.clone(),
         to: direction.to.clone(),

@@ -169,3 +169,30 @@ fn vlans_are_kept_apart_carried_with_tags_and_joined_by_a_router() {
     let replayed = finish(&mut narrows(["sim", "--replay", log])).expect(0);
     assert!(replayed.out.contains("all identical, to the nanosecond"), "{replayed}");
 }
+
+#[test]
+#[ignore = "needs namespaces, ping"]
+fn stations_of_a_radio_cell_share_its_channel() {
+    let scratch = Scratch::new();
+    let log = scratch.file("run.log");
+    let log = log.to_str().unwrap();
+    let cell = std::fs::read_to_string(crate::common::scenarios().join("radio-cell.toml")).unwrap();
+    let line = "exec >&2
+        ping -n -c 3 -i 0.2 $NARROWS_HOST_SERVER || exit 3
+        ping -n -c 3 -i 0.2 $NARROWS_HOST_PHONE || exit 4";
+    let ended = run_in(&scratch, &cell, &["--record", log], line).expect(0);
+    let report = ended.json();
+    sound(&report);
+    let lanes = report["directions"].as_array().unwrap().iter().filter(|one| one["link"] == "ap-laptop");
+    let ways: Vec<(&str, &str)> =
+        lanes.map(|one| (one["from"].as_str().unwrap(), one["to"].as_str().unwrap())).collect();
+    let expected =
+        [("laptop", "ap"), ("ap", "laptop"), ("phone", "ap"), ("ap", "phone"), ("tv", "ap"), ("ap", "tv")];
+    assert_eq!(ways, expected);
+    // A request on the channel takes its preamble and its bits; one to another station, twice that.
+    let least = |to: &str| pair(&report, "laptop.ap-laptop", to)["delay"]["min_ns"].as_u64().unwrap();
+    let (wired, wireless) = (least("server.wire"), least("phone.ap-phone"));
+    assert!(wired > 280_000 && wireless > 560_000, "{wired} {wireless}");
+    let replayed = finish(&mut narrows(["sim", "--replay", log])).expect(0);
+    assert!(replayed.out.contains("all identical, to the nanosecond"), "{replayed}");
+}

@@ -1,7 +1,7 @@
 //! Imports containerlab topology files (`*.clab.yml`): nodes and links. Images, kinds and configurations of
 //! nodes are ignored.
 //!
-//! A node with one link becomes a host, one with several a router; a bridge becomes a router. Keys of a
+//! A node with one link becomes a host, one with several a router; a bridge becomes a switch. Keys of a
 //! link under `vars: narrows:` are those of the scenario: `rate`, `delay`, `jitter`, `loss`, `queue`,
 //! `mtu`.
 
@@ -36,7 +36,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Graph, ScenarioError> {
     for (name, node) in described {
         let name = name.as_str().ok_or_else(|| failed("the name of a node is not a text".into()))?;
         let kind = node.as_mapping_get("kind").and_then(Yaml::as_str).unwrap_or_default();
-        let role = if kind.contains("bridge") { Role::Router } else { Role::ByLinks };
+        let role = if kind.contains("bridge") { Role::Switch } else { Role::ByLinks };
         nodes.insert(name, graph.node(name, role));
     }
     let links = topology.as_mapping_get("links").and_then(Yaml::as_vec).map_or(&[][..], Vec::as_slice);

@@ -9,7 +9,8 @@ use crate::problem::ScenarioError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Host,
-    Router,
+    /// A switch; a router if switches form a ring, which has no spanning tree here.
+    Switch,
     /// A router with its own host.
     Site,
     /// A host if it has one link, a router if it has several.
@@ -73,7 +74,7 @@ impl Graph {
         }
         let is_host = |at: usize| match self.nodes[at].role {
             Role::Host => true,
-            Role::Router | Role::Site => false,
+            Role::Switch | Role::Site => false,
             Role::ByLinks => ends[at] == 1,
         };
         let (hosts, routers): (Vec<_>, Vec<_>) =
@@ -93,9 +94,18 @@ impl Graph {
             with_host.iter().map(|&at| (at, self.host_name(&self.nodes[at].name))).collect();
         let mut text = Text::new(values.seed);
         self.remarks.iter().for_each(|remark| text.remark(remark));
+        let has_ring = self.has_ring_of_switches();
+        if has_ring {
+            text.remark("switches form a ring and are routers here: each link is a network of its own");
+        }
         hosts.iter().for_each(|&at| text.host(&self.nodes[at].name));
         added.values().for_each(|name| text.host(name));
-        routers.iter().for_each(|&at| text.router(&self.nodes[at].name, values.multipath.as_deref()));
+        for &at in &routers {
+            match self.nodes[at].role {
+                Role::Switch if !has_ring => text.switch(&self.nodes[at].name),
+                _ => text.router(&self.nodes[at].name, values.multipath.as_deref()),
+            }
+        }
         for (number, link) in (1..).zip(&self.links) {
             let [a, b] = link.ends.map(|end| self.nodes[end].name.as_str());
             let given = |key: &str| link.keys.iter().find(|(name, _)| *name == key).map(|(_, value)| value);
@@ -107,6 +117,17 @@ impl Graph {
             text.link(&format!("edge-{number}"), host, &self.nodes[at].name, keys);
         }
         Ok(text.0)
+    }
+
+    /// Whether links between switches close a ring.
+    fn has_ring_of_switches(&self) -> bool {
+        let mut first: Vec<usize> = (0..self.nodes.len()).collect();
+        let is_switch = |&end: &usize| self.nodes[end].role == Role::Switch;
+        self.links.iter().filter(|link| link.ends.iter().all(is_switch)).any(|link| {
+            let [a, b] = link.ends.map(|end| first[end]);
+            first.iter_mut().filter(|first| **first == b).for_each(|first| *first = a);
+            a == b
+        })
     }
 
     /// A unique name for the host of a router.

@@ -1,6 +1,6 @@
 //! Imports topologies of Mininet's editor (MiniEdit, `.mn` files), which are JSON.
 //!
-//! A switch becomes a router: here, every link is a separate network, without learning or OpenFlow. Link
+//! A switch becomes a switch that learns, without OpenFlow; if switches form a ring, all become routers. Link
 //! options are those of Mininet's `TCLink`: `bw` in Mbit/s, `delay` one way as a time, `jitter`, `loss` in
 //! percent, `max_queue_size` in packets.
 
@@ -26,7 +26,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Graph, ScenarioError> {
     }
     let mut graph = Graph::default();
     let mut nodes = BTreeMap::new();
-    for (section, role) in [("hosts", Role::Host), ("switches", Role::Router)] {
+    for (section, role) in [("hosts", Role::Host), ("switches", Role::Switch)] {
         for (number, node) in (1..).zip(list(section)) {
             let name = node
                 .pointer("/opts/hostname")
@@ -70,11 +70,8 @@ pub(super) fn read(text: &str, file: &str) -> Result<Graph, ScenarioError> {
         }
         graph.link(a, b, keys);
     }
-    if !list("switches").is_empty() {
-        graph.remark("switches are routers here: each link is a network of its own, without OpenFlow");
-    }
     if !list("controllers").is_empty() {
-        graph.remark("controllers were left out");
+        graph.remark("controllers were left out: switches learn, without OpenFlow");
     }
     Ok(graph)
 }

@@ -189,7 +189,7 @@ fn a_topology_of_containerlab_has_its_nodes_and_links() {
          - type: mgmt-net\n      endpoint: { node: c1, interface: eth5 }\n",
     );
     assert_eq!(names(&text), ["c1", "c2"]);
-    assert!(text.contains("[routers.br]") && text.contains("[routers.srl1]"), "{text}");
+    assert!(text.contains("[switches.br]") && text.contains("[routers.srl1]"), "{text}");
     assert!(text.contains("rate = \"10mbit\"\ndelay = \"5ms\"\nmtu = \"9000\""), "{text}");
     assert!(text.contains("# 2 links to the host"), "{text}");
     let lab = "topology:\n  nodes: { a: {}, b: {} }\n  links:\n";
@@ -212,6 +212,29 @@ fn a_topology_of_containerlab_has_its_nodes_and_links() {
 }
 
 #[test]
+fn a_ring_of_switches_becomes_routers() {
+    let ring = |last: &str| {
+        let switch =
+            |number: u8| format!(r#"{{ "number": "{number}", "opts": {{ "hostname": "s{number}" }} }}"#);
+        let switches: Vec<String> = (1..=3).map(switch).collect();
+        read(
+            NetworkFormat::Mininet,
+            &format!(
+                r#"{{ "hosts": [{{ "opts": {{ "hostname": "h1" }} }}, {{ "opts": {{ "hostname": "h2" }} }}],
+                    "switches": [{}],
+                    "links": [{{ "src": "h1", "dest": "s1" }}, {{ "src": "h2", "dest": "s3" }},
+                              {{ "src": "s1", "dest": "s2" }}, {{ "src": "s2", "dest": "s3" }}{last}] }}"#,
+                switches.join(", ")
+            ),
+        )
+    };
+    let line = ring("");
+    assert!(line.contains("[switches.s2]") && !line.contains("[routers."), "{line}");
+    let ring = ring(r#", { "src": "s3", "dest": "s1" }"#);
+    assert!(ring.contains("# switches form a ring") && ring.contains("[routers.s2]"), "{ring}");
+}
+
+#[test]
 fn a_file_of_miniedit_has_its_hosts_switches_and_links() {
     let text = read(
         NetworkFormat::Mininet,
@@ -226,7 +249,8 @@ fn a_file_of_miniedit_has_its_hosts_switches_and_links() {
         text.contains("rate = \"10mbit\"\ndelay = \"5ms\"\nloss = \"1%\"\nqueue = \"100 packets\""),
         "{text}"
     );
-    assert!(text.contains("delay = \"200us\"") && text.contains("# switches are routers"), "{text}");
+    assert!(text.contains("delay = \"200us\"") && text.contains("[switches.s1]"), "{text}");
+    assert!(text.contains("# controllers were left out"), "{text}");
     refused(
         NetworkFormat::Mininet,
         &[
