@@ -282,7 +282,7 @@ proptest! {
     fn nothing_panics(
         frame in samples::bytes(), link_header: u8, network in 0usize..4, class: u8, length: u32,
         piece: Option<(u16, bool)>, flips in proptest::collection::vec(any::<u32>(), 0..4), sane: bool,
-        hops: u8, stations: Option<([u8; 6], [u8; 6])>,
+        hops: u8, stations: Option<([u8; 6], [u8; 6])>, tag in 0usize..3,
     ) {
         let parsed = parse(LinkLayer::Ethernet, &frame);
         let network = [Protocol::Other, Protocol::Ipv4, Protocol::Ipv4DontFragment, Protocol::Ipv6][network];
@@ -295,9 +295,11 @@ proptest! {
             fragment: piece.map(|(offset, more)| Fragment { offset: offset & !7, more }),
             flips: &flips,
             stations: stations.map(|(from, to)| (MacAddress(from), MacAddress(to))),
+            tag: [Tag::Stays, Tag::On(7), Tag::Off][tag],
         };
         let out = rendered(&edits, &frame);
-        prop_assert!(out.len() <= frame.len());
+        let grows = if matches!(edits.tag, Tag::On(_)) { 4 } else { 0 };
+        prop_assert!(out.len() <= frame.len() + grows);
         if !edits.needed(&frame) {
             prop_assert_eq!(out, frame);
         }
