@@ -47,7 +47,7 @@ pub use abe::{Abe, AbeConfig, AbeFlow};
 pub use cake::{Cake, CakeConfig, Cells, Framing, Isolation, TinMode};
 pub use cbq::{Cbq, CbqClass, CbqFlow};
 pub use csma_cd::{CsmaCd, CsmaCdConfig, CsmaCdCounters, EthernetStation};
-pub use dcf::{Dcf, DcfConfig, DcfCounters};
+pub use dcf::{Dcf, DcfConfig, DcfCounters, HiddenDcf};
 pub use drr::{Drr, DrrFlow};
 pub use ets::{Ets, EtsFlow};
 pub use fair::{Fair, FairFlow};
