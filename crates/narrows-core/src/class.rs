@@ -11,7 +11,7 @@ pub use state::{ClassState, DelayState, Mode, ShapedState};
 use core::fmt;
 use core::num::NonZero;
 
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 /// Parameters of a class that are specific to one scheduler. They can be changed at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,9 @@ pub enum ClassSettings {
     Delay(HpdClass),
     /// The bytes per turn, for schedulers that serve in turns. Replaces what follows from the weight.
     Quantum(Bytes),
+    /// The rate of a station's data frames, for stations that contend for a radio channel; at most the wire's. `None`:
+    /// the wire's.
+    StationRate(Option<Rate>),
 }
 
 /// A flow's share relative to others: an integer, at least 1.

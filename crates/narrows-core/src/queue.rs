@@ -165,6 +165,9 @@ pub struct ClassCounters {
 pub enum Dequeue {
     /// Send this packet.
     Packet(PacketRef),
+    /// This packet's transmission began at the given instant and ends now. It leaves at once, whatever the transmitter's
+    /// rate.
+    Ended(PacketRef, Time),
     /// Packets wait, but none may be sent before this instant, which is later than `now`.
     NotBefore(Time),
     /// No packet waits.

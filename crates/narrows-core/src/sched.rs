@@ -47,7 +47,7 @@ pub use abe::{Abe, AbeConfig, AbeFlow};
 pub use cake::{Cake, CakeConfig, Cells, Framing, Isolation, TinMode};
 pub use cbq::{Cbq, CbqClass, CbqFlow};
 pub use csma_cd::{CsmaCd, CsmaCdConfig, CsmaCdCounters, EthernetStation};
-pub use dcf::{Dcf, DcfConfig, DcfCounters};
+pub use dcf::{Dcf, DcfConfig, DcfCounters, HiddenDcf};
 pub use drr::{Drr, DrrFlow};
 pub use ets::{Ets, EtsFlow};
 pub use fair::{Fair, FairFlow};
@@ -84,7 +84,7 @@ use crate::units::Bytes;
 /// # Call sequence
 /// 1. A packet arrives and is appended to its flow's queue. [`enqueue`](Self::enqueue) is called.
 /// 2. The transmitter is free. [`select`](Self::select) is called.
-/// 3. If the answer is [`Selection::Flow`], the flow's first packet is removed from its queue and
+/// 3. If the answer is [`Selection::Flow`] or [`Selection::Ended`], the flow's first packet is removed from its queue and
 ///    [`sent`](Self::sent) is called. If queue management drops every packet of the flow instead,
 ///    [`head_dropped`](Self::head_dropped) is called.
 ///
@@ -222,6 +222,10 @@ pub trait Scheduler: fmt::Debug + Send {
 pub enum Selection {
     /// Send this flow's first packet.
     Flow(FlowId),
+    /// This flow's first packet has been sent while it still waited: its transmission began at the given instant and
+    /// ends now, without the link's transmitter. For schedulers in which transmissions overlap in time. As with
+    /// [`Selection::Flow`], [`Scheduler::sent`] is called.
+    Ended(FlowId, Time),
     /// Drop this flow's first packet. [`Scheduler::head_dropped`] is called, then [`Scheduler::select`] again.
     GiveUp(FlowId, DropReason),
     /// Packets wait, but none may be sent before this instant, which must be later than `now`. Name the exact instant:

@@ -86,6 +86,6 @@ pub use value::{
     FeedUse, Filter, Gamma, Gap, GilbertElliott, HfscClass, Hpd, HtbClass, LogNormal, Loss, LossModel,
     Losses, Markov, Match, MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Plugin, Points,
     PolicerExceed, PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind,
-    SchedulerParameters, Sender, ServiceCurve, Shape, ShapedBy, Slots, Tbf, TraceColumns, TraceUse, Uniform,
-    Weibull, mask_words,
+    SchedulerParameters, Sender, ServiceCurve, Shape, ShapedBy, Slots, Station, Tbf, TraceColumns, TraceUse,
+    Uniform, Weibull, mask_words,
 };

@@ -268,6 +268,51 @@ fn schedulers() {
 }
 
 #[test]
+fn stations() {
+    let dcf = |class: &str| {
+        format!(
+            "rate = \"2mbit\"\nscheduler = {{ type = \"dcf\", classes = [\n{class},\n{{ name = \"rest\" }}] }}"
+        )
+    };
+    let class = |keys: &str| dcf(&format!("{{ name = \"far\", match = {{ dscp = \"ef\" }}, {keys} }}"));
+    fails(
+        &class("hidden-from = \"resr\""),
+        "there is no class `resr`",
+        "8:56",
+        ".scheduler.classes.hidden-from",
+        &["did you mean `rest`?", "classes: `far` or `rest`"],
+    );
+    fails(
+        &class("hidden-from = [\"rest\", \"far\"]"),
+        "the station `far` is hidden from itself",
+        "8:56",
+        ".scheduler.classes.hidden-from",
+        &["name the other stations"],
+    );
+    fails(
+        &class("rate = \"54mbit\""),
+        "found `54mbit`, expected a rate of 802.11b: \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"",
+        "8:49",
+        ".scheduler.classes.rate",
+        &[],
+    );
+    fails(
+        &class("rate = \"5.5mbit\""),
+        "the station `far` of `dcf` is faster than the link: 5.5mbit, and the link's rate is 2mbit",
+        "7:1",
+        ".scheduler",
+        &["the link's rate is that of its fastest station"],
+    );
+    classes_fail(
+        &["{ name = \"far\", hidden-from = \"rest\" }"],
+        "unknown key `hidden-from`",
+        "7:17",
+        "",
+        &["`hidden-from` applies to classes of `dcf`"],
+    );
+}
+
+#[test]
 fn weights() {
     classes_fail(
         &["{ name = \"a\", weight = 0, match = { dscp = \"ef\" } }", "{ name = \"b\" }"],

@@ -92,7 +92,8 @@ between = ["middle", "b"]
 shared = true
 rate = "5.5mbit"
 scheduler = { type = "dcf", preamble = "short", basic-rate = "1mbit", window-min = 15, window-max = 255, retry-limit = 4, rts-threshold = "500 bytes", classes = [
-    { name = "one", match = { from = "up" } },
+    { name = "one", match = { from = "up" }, rate = "2mbit", hidden-from = ["third", "other"] },
+    { name = "third", match = { dscp = "ef" }, hidden-from = "other" },
     { name = "other" },
 ] }
 delay = { uniform = { low = "1ms", high = "2.5ms" }, order = "allow" }
@@ -405,6 +406,7 @@ fn each_table_allows_the_keys_that_the_schema_describes() {
         ("fq_pie-scheduler", link("scheduler = { type = \"fq_pie\", zzz = 1 }")),
         ("csma-cd-scheduler", link("scheduler = { type = \"csma-cd\", zzz = 1 }")),
         ("dcf-scheduler", link("scheduler = { type = \"dcf\", zzz = 1 }")),
+        ("dcf-class", link("scheduler = { type = \"dcf\", classes = [{ zzz = 1 }] }")),
         ("hpd-scheduler", link("scheduler = { type = \"hpd\", zzz = 1 }")),
         ("plugin-scheduler", link("scheduler = { plugin = \"x.wasm\", zzz = 1 }")),
         ("abe-scheduler", link("scheduler = { type = \"abe\", zzz = 1 }")),

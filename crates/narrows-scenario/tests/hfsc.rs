@@ -148,7 +148,7 @@ fn what_is_wrong() {
     );
     fails("ls = { m1 = \"1mbit\", d = \"1ms\" }", "a service curve without a rate", "or only a rate");
     fails("ls = { m1 = \"1mbit\", d = \"1ms\", m2 = \"0bit\" }", "found `0bit`, expected a rate", "");
-    fails("ls = \"1mbit\", rate = \"1mbit\"", "unknown key `rate`", "applies to classes of `htb`");
+    fails("ls = \"1mbit\", rate = \"1mbit\"", "unknown key `rate`", "applies to classes of `dcf`, `htb`");
     fails("ls = \"1mbit\", weight = 3", "`hfsc` does not use `weight`", "their curves: `ls`");
     let error =
         Scenario::parse(&text("scheduler = \"hfsc\""), "net.toml").expect_err("no classes").to_string();

@@ -59,6 +59,24 @@ fn the_scenarios_of_the_repository_run_and_run_again() {
     assert!(ran > 0);
 }
 
+/// What the comment in `hidden-stations.toml` says, in packets of 1500 bytes over 20 s.
+#[test]
+fn rts_protects_hidden_stations() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/hidden-stations.toml");
+    let delivered = |assignment: &str| {
+        let mut scenario = Scenario::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        scenario.assign(assignment).unwrap_or_else(|error| panic!("{error}"));
+        let report = run(&scenario, &SimOptions::default()).report;
+        assert_eq!(report.conservation.violations, [""; 0]);
+        report.conservation.delivered_packets as f64 * 12_000.0 / 20e6
+    };
+    let (none, rts) = ("radio.scheduler.rts-threshold=none", "radio.scheduler.rts-threshold=500B");
+    let found = [none, rts, "radio.scheduler.left.hidden-from=[]"].map(delivered);
+    for (found, said) in found.into_iter().zip([0.27, 1.54, 1.70]) {
+        assert!((found / said - 1.0).abs() < 0.05, "{found} Mbit/s, and the comment says {said}");
+    }
+}
+
 const SMALL: &str = r#"
     [hosts.client]
     [hosts.server]

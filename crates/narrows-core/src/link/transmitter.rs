@@ -44,6 +44,11 @@ impl Link {
     pub(super) fn follow(&mut self, now: Time, next: Dequeue, pool: &mut Pool, drops: &mut Drops) -> bool {
         match next {
             Dequeue::Packet(packet) => self.put_on_wire(now, packet, pool, drops),
+            Dequeue::Ended(packet, began) => {
+                let (_, bits) = self.leave_queue(began, packet, pool);
+                self.sent(now, packet, began, bits, pool, drops);
+                true
+            }
             Dequeue::NotBefore(at) => {
                 // The queue may be waiting for a rate change, so it is told the new rate before it is asked
                 // again. A queue that answered "not before now" would be asked forever, hence at least 1 ns.
@@ -71,12 +76,7 @@ impl Link {
     /// The transmission of a packet that goes on the wire at `now`.
     #[inline]
     fn transmit(&mut self, now: Time, packet: PacketRef, pool: &mut Pool) -> Transmission {
-        let state = pool.get_mut(packet);
-        let waited = now.since(state.entered);
-        state.queued += waited;
-        self.counters[usize::from(state.lane)].waited += waited;
-        let bits = self.overhead.bits(state.length, state.link_header);
-
+        let (waited, bits) = self.leave_queue(now, packet, pool);
         let (mut since, mut work, mut left_over) = (now, Work::bits(bits), Work::default());
         let mut paid = Work::default();
         if self.air.is_some() {
@@ -96,6 +96,16 @@ impl Link {
             _ => self.predict(since, work, left_over),
         };
         Transmission { packet, since, work, began: now, bits, end, surplus }
+    }
+
+    /// A packet's transmission begins. Returns how long it has waited, and the bits that it takes on the wire.
+    #[inline]
+    fn leave_queue(&mut self, began: Time, packet: PacketRef, pool: &mut Pool) -> (Duration, u64) {
+        let state = pool.get_mut(packet);
+        let waited = began.since(state.entered);
+        state.queued += waited;
+        self.counters[usize::from(state.lane)].waited += waited;
+        (waited, self.overhead.bits(state.length, state.link_header))
     }
 
     /// When work that begins at `since` ends at the current service curve, and the surplus then.

@@ -1,7 +1,7 @@
 //! The distributed coordination function (DCF) of IEEE 802.11b as a scheduler: stations contend for one medium.
 //!
 //! Source: IEEE 802.11-2007, 9.2 (DCF) and clause 18 (the 11 Mbit/s PHY). Each flow is a station that hears all
-//! others.
+//! others; [`HiddenDcf`] is for stations that do not.
 //!
 //! - A station may send immediately when the medium has been idle for DIFS. If the medium is busy, the station draws
 //!   a backoff, uniform in 0…CW slots (9.2.4). Slots count while the medium is idle, after DIFS, or after EIFS
@@ -20,6 +20,10 @@
 //! rounding up to whole microseconds, SIFS, ACK, DIFS, backoff, collisions) by answering [`Selection::NotBefore`].
 //! [`Scheduler::select`] must be called at the end of the transmission, which is the end of the PSDU, as a link does.
 //!
+//! A station may have a rate of its own ([`ClassSettings::StationRate`]), at most the wire's. Its ACK, RTS and CTS frames
+//! are not faster than that. The link's transmitter takes no part in its PSDUs: they are reported at their end, by
+//! [`Selection::Ended`].
+//!
 //! # Differences from the standard, and open points
 //! - Carrier sense takes no time, and signals have no propagation delay: stations collide only if they start at the
 //!   same instant. The link's delay line models propagation, which does not count in the exchange. A transmission
@@ -31,8 +35,8 @@
 //!   backoff.
 //! - Retries are counted per packet: if queue management drops it, the next packet starts again. If that happens
 //!   while the preamble is on the air, the next packet is sent in its place; if there is none, the medium is idle
-//!   from the end of the preamble.
-//! - While the rate is zero the medium counts as busy.
+//!   from the end of the preamble. For a station with a rate of its own, this holds until the end of its PSDU.
+//! - While the rate is zero the medium counts as busy. A PSDU of a station with a rate of its own is completed.
 //! - If the DCF takes over from another queue while the wire is busy, the medium counts as idle until that
 //!   transmission ends: stations may begin their preambles, but no PSDU, meanwhile.
 //! - For the length of collided frames, an overhead that counts link headers assumes Ethernet's 14 bytes.
@@ -44,6 +48,7 @@
 //! with 1500 bytes at 11 Mbit/s, 1928 µs or 6.2 Mbit/s.
 
 mod airtime;
+mod hidden;
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -51,10 +56,13 @@ use alloc::vec::Vec;
 use crate::counters::DropReason;
 use crate::queue::Wire;
 use crate::random::Stream;
-use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
+use crate::sched::{ClassSettings, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
 use crate::service::Overhead;
 use crate::time::{Duration, Time};
 use crate::units::Rate;
+use airtime::Phy;
+
+pub use hidden::{HiddenDcf, HiddenStation};
 
 /// The parameters of a DCF. The default is 802.11b with long preambles and without RTS and CTS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +109,12 @@ impl DcfConfig {
     pub const LONG_PREAMBLE: Duration = Duration::from_micros(192);
     /// 72 bits of preamble at 1 Mbit/s and 48 of header at 2 Mbit/s.
     pub const SHORT_PREAMBLE: Duration = Duration::from_micros(96);
+
+    /// The number of backoffs to draw from after this many collisions: CW + 1.
+    fn window(&self, retries: u8) -> u64 {
+        let doubled = (u64::from(self.window_min) + 1) << retries.min(16);
+        doubled.min(u64::from(self.window_max) + 1)
+    }
 }
 
 /// Counters of a DCF.
@@ -117,8 +131,7 @@ pub struct DcfCounters {
 /// Stations that contend for a medium by the rules of 802.11b.
 #[derive(Debug)]
 pub struct Dcf {
-    config: DcfConfig,
-    wire: Wire,
+    phy: Phy,
     stream: Stream,
     /// Backoffs drawn so far.
     draws: u64,
@@ -143,9 +156,10 @@ pub struct Dcf {
 enum Medium {
     /// Idle from `busy_until` on. Slots count from `slots_from` on, after DIFS or EIFS.
     Idle { busy_until: Time, slots_from: Time },
-    /// The transmission before a station's PSDU, which starts at `psdu`.
-    Announced { flow: FlowId, psdu: Time },
-    /// A PSDU. The link knows when it ends.
+    /// The transmission before a station's PSDU, which starts at `psdu`. If the station has a rate of its own, also the
+    /// PSDU until `end`.
+    Announced { flow: FlowId, psdu: Time, end: Option<Time> },
+    /// A PSDU at the wire's rate. The link knows when it ends.
     Psdu { since: Time },
     /// The wire is down. `slots_from` is as it was before.
     Down { slots_from: Time },
@@ -160,6 +174,8 @@ pub struct Station {
     begun: u64,
     /// The number of collisions of its first packet.
     retries: u8,
+    /// The rate of its PSDUs, if not the wire's.
+    rate: Option<Rate>,
 }
 
 impl Dcf {
@@ -170,8 +186,7 @@ impl Dcf {
     /// An idle medium. Backoffs are drawn from `stream`.
     pub fn new(config: DcfConfig, stream: Stream) -> Self {
         Self {
-            config,
-            wire: Wire { rate: Rate::UNLIMITED, overhead: Self::OVERHEAD },
+            phy: Phy { config, wire: Wire { rate: Rate::UNLIMITED, overhead: Self::OVERHEAD } },
             stream,
             draws: 0,
             counters: DcfCounters::default(),
@@ -214,7 +229,7 @@ impl Dcf {
     fn next_start(&self) -> Option<Time> {
         let Medium::Idle { slots_from, .. } = self.medium else { return None };
         let (expiry, _) = self.contending.first()?;
-        let slots = expiry.saturating_sub(self.passed).saturating_mul(self.config.slot.nanos());
+        let slots = expiry.saturating_sub(self.passed).saturating_mul(self.phy.config.slot.nanos());
         Some((slots_from + Duration::from_nanos(slots)).max(self.joined))
     }
 
@@ -222,7 +237,7 @@ impl Dcf {
     fn passed(&self, now: Time) -> u64 {
         match self.medium {
             Medium::Idle { slots_from, .. } => {
-                self.passed + now.since(slots_from).nanos() / self.config.slot.nanos()
+                self.passed + now.since(slots_from).nanos() / self.phy.config.slot.nanos()
             }
             _ => self.passed,
         }
@@ -237,30 +252,36 @@ impl Dcf {
     fn announce(&mut self, at: Time, flow: FlowId, flows: &Flows<Station>) {
         self.counters.exchanges += 1;
         let first = flows.first(flow).map_or(0, |first| first.length);
-        self.medium = Medium::Announced { flow, psdu: at + self.before_psdu(first) };
+        let own = flows[flow].rate;
+        let rate = self.phy.rate(own);
+        let psdu = at + self.phy.before_psdu(first, rate);
+        let end = own.map(|_| psdu + self.phy.psdu(first, rate));
+        self.medium = Medium::Announced { flow, psdu, end };
     }
 
     fn collide(&mut self, at: Time, stations: &[FlowId], flows: &mut Flows<Station>) {
         self.counters.collisions += 1;
         self.counters.collided += stations.len() as u64;
-        let first = |&flow: &FlowId| flows.first(flow).map_or(0, |first| first.length);
-        let longest = stations.iter().map(|flow| self.collided(first(flow))).max();
+        let sends = |&flow: &FlowId| {
+            let first = flows.first(flow).map_or(0, |first| first.length);
+            self.phy.collided(first, self.phy.rate(flows[flow].rate))
+        };
+        let longest = stations.iter().map(sends).max();
         let busy_until = at + longest.unwrap_or_default();
-        self.medium = Medium::Idle { busy_until, slots_from: busy_until + self.eifs() };
+        self.medium = Medium::Idle { busy_until, slots_from: busy_until + self.phy.eifs() };
         for &flow in stations {
             flows[flow].retries += 1;
-            if flows[flow].retries < self.config.retry_limit {
+            if flows[flow].retries < self.phy.config.retry_limit {
                 self.back_off(flow, flows);
             } else {
-                self.given_up.push_back((busy_until + self.ack_timeout(), flow));
+                self.given_up.push_back((busy_until + self.phy.ack_timeout(), flow));
             }
         }
     }
 
     /// A station draws a backoff while the medium is busy, and contends if it has a packet.
     fn back_off(&mut self, flow: FlowId, flows: &mut Flows<Station>) {
-        let doubled = (u64::from(self.config.window_min) + 1) << flows[flow].retries.min(16);
-        let window = doubled.min(u64::from(self.config.window_max) + 1);
+        let window = self.phy.config.window(flows[flow].retries);
         let slots = self.stream.nth(self.draws).below(window);
         self.draws += 1;
         self.wait(flow, self.passed + slots, flows);
@@ -283,13 +304,26 @@ impl Dcf {
         station.expiry < passed || station.expiry == passed && (station.begun < self.busy_periods || counting)
     }
 
-    /// The PSDU on the air ends. SIFS and ACK follow.
+    /// The PSDU that the link transmits ends.
     fn finish(&mut self, now: Time) {
         if let Medium::Psdu { since } = self.medium {
             let end = since + airtime::whole_micros(now.since(since));
-            let busy_until = end + self.config.sifs + self.ack();
-            self.medium = Medium::Idle { busy_until, slots_from: busy_until + self.config.difs };
+            self.acknowledge(end, self.phy.wire.rate);
         }
+    }
+
+    /// A PSDU of this rate ends. SIFS and ACK follow.
+    fn acknowledge(&mut self, end: Time, rate: Rate) {
+        self.idle_from(end + self.phy.config.sifs + self.phy.ack(rate));
+    }
+
+    /// The medium is idle from this instant on, if the wire is up.
+    fn idle_from(&mut self, busy_until: Time) {
+        let slots_from = busy_until + self.phy.config.difs;
+        self.medium = match self.phy.wire.rate {
+            Rate::DOWN => Medium::Down { slots_from },
+            _ => Medium::Idle { busy_until, slots_from },
+        };
     }
 }
 
@@ -302,6 +336,18 @@ impl Scheduler for Dcf {
     }
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<Station>) {}
+
+    fn set_class(
+        &mut self,
+        _now: Time,
+        flow: FlowId,
+        settings: ClassSettings,
+        flows: &mut Flows<Station>,
+    ) -> Result<(), Refused> {
+        let ClassSettings::StationRate(rate) = settings else { return Err(Refused::NoSettings) };
+        flows[flow].rate = rate;
+        Ok(())
+    }
 
     fn enqueue(&mut self, now: Time, flow: FlowId, flows: &mut Flows<Station>) {
         self.catch_up(now, flows);
@@ -330,8 +376,11 @@ impl Scheduler for Dcf {
             return Selection::GiveUp(flow, DropReason::RetryLimit);
         }
         let next = match self.medium {
-            Medium::Announced { flow, psdu } if psdu <= now => return Selection::Flow(flow),
-            Medium::Announced { psdu, .. } => psdu,
+            Medium::Announced { flow, psdu, end: None } if psdu <= now => return Selection::Flow(flow),
+            Medium::Announced { flow, psdu, end: Some(end) } if end <= now => {
+                return Selection::Ended(flow, psdu);
+            }
+            Medium::Announced { psdu, end, .. } => end.unwrap_or(psdu),
             _ if flows.waiting() == 0 => return Selection::Empty,
             _ => self.next_start().map_or(Time::NEVER, |at| at + Duration::from_nanos(1)),
         };
@@ -339,7 +388,12 @@ impl Scheduler for Dcf {
     }
 
     fn sent(&mut self, now: Time, flow: FlowId, _length: u32, flows: &mut Flows<Station>) {
-        self.medium = Medium::Psdu { since: now };
+        match self.medium {
+            Medium::Announced { end: Some(end), .. } => {
+                self.acknowledge(end, self.phy.rate(flows[flow].rate))
+            }
+            _ => self.medium = Medium::Psdu { since: now },
+        }
         flows[flow].retries = 0;
         self.back_off(flow, flows);
     }
@@ -354,8 +408,8 @@ impl Scheduler for Dcf {
             return;
         }
         match self.medium {
-            Medium::Announced { flow: sending, psdu } if sending == flow => {
-                self.medium = Medium::Idle { busy_until: psdu, slots_from: psdu + self.config.difs };
+            Medium::Announced { flow: sending, psdu, end } if sending == flow => {
+                self.idle_from(end.unwrap_or(psdu));
             }
             _ => {
                 self.contending.remove(&(flows[flow].expiry, flow));
@@ -364,7 +418,7 @@ impl Scheduler for Dcf {
     }
 
     fn set_wire(&mut self, now: Time, wire: Wire) {
-        self.wire = wire;
+        self.phy.wire = wire;
         match self.medium {
             Medium::Idle { slots_from, .. } if wire.rate == Rate::DOWN => {
                 if slots_from <= now {
@@ -373,7 +427,7 @@ impl Scheduler for Dcf {
                 self.medium = Medium::Down { slots_from };
             }
             Medium::Down { slots_from } if wire.rate != Rate::DOWN => {
-                let slots_from = slots_from.max(now + self.config.difs);
+                let slots_from = slots_from.max(now + self.phy.config.difs);
                 self.medium = Medium::Idle { busy_until: now, slots_from };
             }
             _ => {}

@@ -307,12 +307,12 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// Dequeues what the selected flow sends. `None` if queue management dropped all its packets.
-    fn take(&mut self, now: Time, flow: FlowId, context: &mut Context<'_>) -> Option<Dequeue> {
+    /// Dequeues what the selected flow sends, in a transmission that began at `began`. `None` if queue management dropped all its packets.
+    fn take(&mut self, now: Time, flow: FlowId, began: Time, context: &mut Context<'_>) -> Option<PacketRef> {
         match self.stores[flow.number() as usize] {
             Store::Plain => {}
             Store::Managed(_) => {}
-            Store::Queue(_) => return self.take_nested(now, flow, context),
+            Store::Queue(_) => return self.take_nested(now, flow, began, context),
         }
         loop {
             let waiting = self.waiting(flow, context.pool);
@@ -327,15 +327,15 @@ impl<S: Scheduler> Scheduled<S> {
                 _ => Judgement::Pass,
             };
             if self.carry_out(judgement, flow, waits, context) {
-                self.send(now, flow, waits, context.pool);
-                return Some(Dequeue::Packet(waits.packet));
+                self.send(now, flow, waits, began, context.pool);
+                return Some(waits.packet);
             }
         }
     }
 
-    fn send(&mut self, now: Time, flow: FlowId, waits: Waits, pool: &Pool) {
+    fn send(&mut self, now: Time, flow: FlowId, waits: Waits, began: Time, pool: &Pool) {
         if let Some(counters) = self.counters.get_mut(flow.number() as usize) {
-            let waited = now.since(pool.get(waits.packet).entered);
+            let waited = began.since(pool.get(waits.packet).entered);
             counters.sent.add(waits.length);
             counters.waited += waited;
             counters.longest_wait = counters.longest_wait.max(waited);
@@ -400,8 +400,13 @@ impl<S: Scheduler> Queue for Scheduled<S> {
             let (scheduler, flows) = self.server.parts();
             match scheduler.select(now, flows) {
                 Selection::Flow(flow) => {
-                    if let Some(answer) = self.take(now, flow, context) {
-                        return answer;
+                    if let Some(packet) = self.take(now, flow, now, context) {
+                        return Dequeue::Packet(packet);
+                    }
+                }
+                Selection::Ended(flow, began) => {
+                    if let Some(packet) = self.take(now, flow, began, context) {
+                        return Dequeue::Ended(packet, began);
                     }
                 }
                 Selection::GiveUp(flow, reason) => {

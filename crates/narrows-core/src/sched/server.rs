@@ -113,7 +113,7 @@ impl<S: Scheduler> Server<S> {
     #[inline(always)]
     pub fn dequeue(&mut self, now: Time) -> Served {
         match self.scheduler.select(now, &mut self.flows) {
-            Selection::Flow(flow) => {
+            Selection::Flow(flow) | Selection::Ended(flow, _) => {
                 let waits = self.flows.pop(flow).expect("a flow that is chosen has a packet");
                 self.scheduler.sent(now, flow, waits.length, &mut self.flows);
                 Served::Packet(flow, waits)

@@ -92,6 +92,7 @@ pub(crate) fn run_queue(mut cake: Cake, link: Rate, arrivals: &[Arrival]) -> Out
                     assert!(at > now);
                     wake = Some(at);
                 }
+                Dequeue::Ended(..) => panic!("the link transmits"),
                 Dequeue::Packet(packet) => {
                     let number = packet.number() as usize;
                     outcome.sent.push(Sent { number, at: now });

@@ -1,6 +1,6 @@
 //! Stations behind a transmitter that is asked exactly when it is free: what a link does, and no more.
 
-use narrows_core::sched::{Dcf, DcfConfig, FlowConfig, FlowId, Served, Server};
+use narrows_core::sched::{ClassSettings, Dcf, DcfConfig, FlowConfig, FlowId, Served, Server};
 use narrows_core::service::{ConstantRate, ServiceCurve, Work};
 use narrows_core::{Duration, PacketRef, Rate, Seed, Stream, Time};
 
@@ -38,6 +38,8 @@ pub(crate) struct Air {
     sending_until: Option<Time>,
     wake: Time,
     pub(crate) done: Vec<Done>,
+    /// The stations with rates of their own, whose PSDUs have ended when their packets leave.
+    pub(crate) own_rates: Vec<u32>,
     /// Whether every station gets another packet as soon as one has left.
     pub(crate) refill: bool,
 }
@@ -53,7 +55,7 @@ impl Air {
             server.join(FlowConfig::default()).expect("it takes every station");
         }
         let (done, wake) = (Vec::new(), Time::NEVER);
-        Self { server, rate, sending_until: None, wake, done, refill: false }
+        Self { server, rate, sending_until: None, wake, done, own_rates: Vec::new(), refill: false }
     }
 
     /// Stations that always have packets of `length` bytes.
@@ -63,6 +65,12 @@ impl Air {
         (0..stations).for_each(|station| air.arrive(Time::ZERO, station, length));
         (0..stations).for_each(|station| air.arrive(Time::ZERO, station, length));
         air
+    }
+
+    pub(crate) fn set_rate(&mut self, station: u32, rate: Rate) {
+        self.own_rates.push(station);
+        let rate = ClassSettings::StationRate(Some(rate));
+        self.server.set_class(Time::ZERO, FlowId::new(station), rate).expect("stations have rates");
     }
 
     pub(crate) fn next(&self) -> Time {
@@ -103,7 +111,9 @@ impl Air {
                 Served::Empty => return self.wake = Time::NEVER,
             };
             self.done.push(Done { at: now, station: flow.number(), what });
-            if let What::Sends(length) = what {
+            if let What::Sends(length) = what
+                && !self.own_rates.contains(&flow.number())
+            {
                 let bits = Dcf::OVERHEAD.bits(length, 0);
                 let end = ConstantRate(self.rate).finish(now, Work::bits(bits)).expect("it is never down").at;
                 self.sending_until = Some(end);

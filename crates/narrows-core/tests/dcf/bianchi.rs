@@ -17,7 +17,7 @@ use narrows_core::sched::DcfConfig;
 use crate::air::{Air, Done, ELEVEN, What, stream};
 use crate::slow_model::{Arrival, SlowModel};
 
-const STATIONS: [u32; 6] = [1, 2, 5, 10, 20, 50];
+const STATIONS: [u32; 7] = [1, 2, 5, 10, 20, 50, 100];
 
 struct Model<'a> {
     config: &'a DcfConfig,

@@ -1,8 +1,11 @@
 //! The DCF as a link's queue.
 
+use narrows_core::aqm::{Codel, CodelConfig};
 use narrows_core::classify::Classifier;
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
-use narrows_core::sched::{Class, Dcf, DcfConfig, FlowConfig, Overload, Scheduled, Store};
+use narrows_core::sched::{
+    Class, ClassSettings, Dcf, DcfConfig, FlowConfig, HiddenDcf, Overload, Scheduled, Scheduler, Store,
+};
 use narrows_core::service::{ConstantRate, Overhead, RateSteps, ServiceCurve};
 use narrows_core::steps::{After, Steps};
 use narrows_core::{
@@ -16,15 +19,38 @@ use crate::air::{ELEVEN, micros};
 
 const STATIONS: u8 = 4;
 
-/// The station is the traffic class byte.
 fn dcf(config: DcfConfig, drop_at: DropAt) -> Box<dyn Queue> {
+    queue(Dcf::new(config, Stream::new(Seed(1), "air", "backoff")), drop_at)
+}
+
+/// The second station is slow.
+fn slow(config: DcfConfig, drop_at: DropAt) -> Box<dyn Queue> {
+    let mut queue = dcf(config, drop_at);
+    let slow = ClassSettings::StationRate(Some(Rate::from_bits_per_second(2_000_000)));
+    queue.set_class(Time::ZERO, 1, slow).expect("stations have rates");
+    queue
+}
+
+/// Stations of which the first does not hear the next two. The second is slow, and the last has queue management.
+fn hidden(config: DcfConfig, drop_at: DropAt) -> Box<dyn Queue> {
+    let mut queue =
+        queue(HiddenDcf::new(config, Stream::new(Seed(1), "air", "backoff"), &[(0, 1), (2, 0)]), drop_at);
+    let slow = ClassSettings::StationRate(Some(Rate::from_bits_per_second(2_000_000)));
+    queue.set_class(Time::ZERO, 1, slow).expect("stations have rates");
+    queue
+}
+
+/// The station is the traffic class byte.
+fn queue<S: Scheduler + 'static>(scheduler: S, drop_at: DropAt) -> Box<dyn Queue> {
     let mut classes = [0; 256];
     classes.iter_mut().zip(0..STATIONS).for_each(|(class, station)| *class = station);
-    let scheduler = Dcf::new(config, Stream::new(Seed(1), "air", "backoff"));
     let classifier = Classifier::TrafficClass(Box::new(classes));
     let mut queue = Scheduled::new(scheduler, classifier, Bound::Packets(1000), Overload::Arriving);
-    for _ in 0..STATIONS {
-        let (flow, store) = (FlowConfig::default(), Store::Plain);
+    for station in 0..STATIONS {
+        let strict = CodelConfig { target: Duration::from_micros(100), ..CodelConfig::default() };
+        let managed = || Store::Managed(Box::new(Codel::new(strict)));
+        let store = if station + 1 == STATIONS { managed() } else { Store::Plain };
+        let flow = FlowConfig::default();
         queue
             .add_class(Class { flow, bound: Bound::Packets(3), drop_at, store })
             .expect("it takes every station");
@@ -105,6 +131,24 @@ fn a_packet_leaves_at_the_end_of_its_psdu_and_the_next_contends_after_the_acknow
     assert_eq!(net.instants(), [first, second]);
 }
 
+/// Two stations that do not hear each other: the second starts during the frame of the first.
+#[test]
+fn hidden_stations_lose_both_frames_and_packets_leave_at_the_end_of_their_psdus() {
+    let config = DcfConfig { retry_limit: 1, ..DcfConfig::default() };
+    let mut net = Net::new(hidden(config, DropAt::Tail), ELEVEN);
+    net.hand_in(micros(100), 0, 1064); // until 100 + 192 + 800
+    net.hand_in(micros(900), 1, 64); // at 2 Mbit/s until 900 + 192 + 400
+    net.hand_in(micros(10_000), 0, 1064);
+    net.poll(END);
+    let dropped = Verdict::Dropped { at: Some(Element::Link(net.air)), reason: DropReason::RetryLimit };
+    let found: Vec<_> = net.events.iter().map(|&(at, verdict, ..)| (at, verdict)).collect();
+    assert_eq!(found[..2], [(micros(1092 + 314), dropped), (micros(1492 + 314), dropped)]);
+    let (at, _, _, queued) = net.events[2];
+    assert_eq!((at, queued), (micros(10_000 + 192 + 800), Duration::from_micros(192)));
+    let counters = &net.engine.view(net.air).counters()[0];
+    assert_eq!(counters.busy, Duration::from_micros(800), "the PSDU of the packet that was received");
+}
+
 #[test]
 fn a_wire_that_is_down_stops_the_contention_and_what_is_on_the_air() {
     let mut net = Net::new(dcf(DcfConfig::default(), DropAt::Tail), ELEVEN);
@@ -139,6 +183,29 @@ fn a_wire_that_is_down_stops_the_contention_and_what_is_on_the_air() {
         [micros(first), micros(second)],
         "an unlimited wire takes no time for PSDUs"
     );
+}
+
+/// Stations with rates of their own, or hidden ones: the exchange on the air is completed, and no other one starts until
+/// the wire is up again.
+#[test]
+fn a_wire_that_is_down_lets_no_station_with_a_rate_of_its_own_start() {
+    let rts = DcfConfig { rts_threshold: Some(500), ..DcfConfig::default() };
+    for (queue, preamble) in [
+        (slow(DcfConfig::default(), DropAt::Tail), 192),
+        (hidden(DcfConfig::default(), DropAt::Tail), 192),
+        (hidden(rts, DropAt::Tail), 272 + 10 + 248 + 10 + 192),
+    ] {
+        let mut net = Net::new(queue, ELEVEN);
+        net.hand_in(Time::ZERO, 1, 1064); // 1100 bytes at 2 Mbit/s
+        net.rate(micros(200), Rate::DOWN);
+        (0..3).for_each(|station| net.hand_in(micros(300 + u64::from(station)), station, 64));
+        net.poll(micros(90_000));
+        assert_eq!(net.instants(), [micros(preamble + 4_400)]);
+        net.rate(micros(100_000), ELEVEN);
+        net.poll(END);
+        assert_eq!(net.events.len(), 4);
+        assert!(net.instants()[1] > micros(100_050 + 192));
+    }
 }
 
 /// Packets that come while the wire is down, and stations that contend when it goes down: nobody but the trace says when it
@@ -215,8 +282,8 @@ fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
 }
 
 /// A run in which before each input is polled or not, as the pattern says, and then to the end.
-fn run(steps: &[(u64, Step)], config: DcfConfig, drop_at: DropAt, polls: &[u8]) -> Net {
-    let mut net = Net::new(dcf(config, drop_at), ELEVEN);
+fn run(steps: &[(u64, Step)], queue: &dyn Fn() -> Box<dyn Queue>, polls: &[u8]) -> Net {
+    let mut net = Net::new(queue(), ELEVEN);
     let mut at = Time::ZERO;
     for (&(gap, step), poll) in steps.iter().zip(polls.iter().cycle()) {
         let before = at;
@@ -241,7 +308,7 @@ fn run(steps: &[(u64, Step)], config: DcfConfig, drop_at: DropAt, polls: &[u8]) 
                 let fifo = Fifo::new(Bound::Packets(5), DropAt::Head);
                 net.engine.change(at, net.air, Change::Queue(Box::new(fifo)));
             }
-            Step::Dcf => net.engine.change(at, net.air, Change::Queue(dcf(config, drop_at))),
+            Step::Dcf => net.engine.change(at, net.air, Change::Queue(queue())),
         }
         let counters = &net.engine.view(net.air).counters()[0];
         let view = net.engine.view(net.air);
@@ -262,15 +329,17 @@ proptest! {
         polls in vec(0u8..4, 1..8),
         small in any::<bool>(),
         head in any::<bool>(),
+        is_hidden in any::<bool>(),
     ) {
         let config = match small {
             true => DcfConfig { window_min: 1, window_max: 3, retry_limit: 2, ..DcfConfig::default() },
             false => DcfConfig::default(),
         };
         let drop_at = if head { DropAt::Head } else { DropAt::Tail };
-        let exact = run(&steps, config, drop_at, &[3]);
-        prop_assert_eq!(&run(&steps, config, drop_at, &[0]).events, &exact.events);
-        prop_assert_eq!(&run(&steps, config, drop_at, &polls).events, &exact.events);
+        let queue = || if is_hidden { hidden(config, drop_at) } else { slow(config, drop_at) };
+        let exact = run(&steps, &queue, &[3]);
+        prop_assert_eq!(&run(&steps, &queue, &[0]).events, &exact.events);
+        prop_assert_eq!(&run(&steps, &queue, &polls).events, &exact.events);
 
         let packets = steps.iter().filter(|(_, step)| matches!(step, Step::Packet(..))).count();
         prop_assert_eq!(exact.events.len(), packets);

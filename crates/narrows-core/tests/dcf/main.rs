@@ -3,7 +3,11 @@
 
 mod air;
 mod bianchi;
+mod cell;
 mod engine;
+mod hidden;
+mod hidden_model;
+mod rates;
 mod slow;
 mod slow_model;
 mod timing;

@@ -86,8 +86,8 @@ impl Run {
                 assert!(self.inside.remove(&packet.number()).is_some(), "sent once");
                 Some((packet, self.stand.pool().get(packet).key))
             }
-            Dequeue::NotBefore(_) => panic!("none of these declines"),
             Dequeue::Empty => None,
+            other => panic!("{other:?}: none of these declines"),
         };
         self.settle();
         assert!(sent.is_some() || self.inside.is_empty(), "work waits and is not done");

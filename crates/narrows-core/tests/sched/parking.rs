@@ -69,7 +69,7 @@ fn arrive(queue: &mut dyn Queue, stand: &mut Stand, now: Time, class: u32) -> Pa
 
 fn dequeue(queue: &mut dyn Queue, stand: &mut Stand, now: Time) -> Option<u32> {
     match queue.dequeue(now, &mut stand.context()) {
-        Dequeue::Packet(packet) => Some(stand.pool().get(packet).key.mark),
+        Dequeue::Packet(packet) | Dequeue::Ended(packet, _) => Some(stand.pool().get(packet).key.mark),
         Dequeue::NotBefore(at) => {
             assert!(at > now);
             None

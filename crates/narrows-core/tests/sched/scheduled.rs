@@ -159,7 +159,7 @@ impl Run {
     fn drain(&mut self) {
         for _ in 0..100_000 {
             match self.dequeue() {
-                Dequeue::Packet(_) => {}
+                Dequeue::Packet(_) | Dequeue::Ended(..) => {}
                 Dequeue::NotBefore(at) => {
                     assert!(at > self.now);
                     self.now = at;

@@ -254,7 +254,7 @@ impl<S: Scheduler> Subject for Behind<S> {
     #[inline]
     fn dequeue(&mut self, now: Time, _: &mut Records) -> Option<u32> {
         match self.queue.dequeue(now, &mut self.stand.context()) {
-            Dequeue::Packet(packet) => Some(packet.number()),
+            Dequeue::Packet(packet) | Dequeue::Ended(packet, _) => Some(packet.number()),
             _ => None,
         }
     }

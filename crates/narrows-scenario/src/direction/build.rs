@@ -185,6 +185,12 @@ impl Direction {
                 let settings = ClassSettings::Delay(now.hpd);
                 differs(true, &|| Change::Class { class, settings });
             }
+            for (class, (now, _)) in
+                classes().filter(|(_, (now, then))| now.station.rate != then.station.rate)
+            {
+                let settings = ClassSettings::StationRate(now.station.rate);
+                differs(true, &|| Change::Class { class, settings });
+            }
             differs(!now.sorts_like(then), &|| Change::Classifier(now.classifier(site.addresses)));
         }
         let overhead = self.effective_overhead();

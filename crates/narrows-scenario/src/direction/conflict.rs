@@ -138,6 +138,13 @@ impl Direction {
                 "802.11b has the rates 1, 2, 5.5 and 11 Mbit/s: rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"",
             )));
         }
+        if let Some((station, rate)) = scheduler.faster_station(self.rate) {
+            let problem = Problem::new(format!(
+                "the station `{station}` of `{name}` is faster than the link: {rate}, and the link's rate is {}",
+                self.rate
+            ));
+            return Some(("scheduler", problem.help("the link's rate is that of its fastest station")));
+        }
         if scheduler.kind == SchedulerKind::CsmaCd
             && self.rate == Rate::UNLIMITED
             && !self.trace.as_ref().is_some_and(TraceUse::has_rate)

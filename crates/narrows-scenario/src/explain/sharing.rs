@@ -163,6 +163,7 @@ fn explained(
         longest_bytes: scheduler.kind.wants_longest().then(|| asked.longest().get()),
         parameters: match scheduler.kind {
             SchedulerKind::Hpd => Some(value::hpd_words(&asked.hpd)),
+            SchedulerKind::Dcf => scheduler.station_words(asked),
             SchedulerKind::Ets => scheduler.is_strict(asked).then(|| "strict priority".into()),
             _ => None,
         },

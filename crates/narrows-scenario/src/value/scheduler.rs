@@ -26,6 +26,7 @@ mod plugin;
 mod rows;
 mod sfq;
 mod shape;
+mod station;
 mod tbf;
 mod tree;
 
@@ -45,15 +46,16 @@ pub use kind::Kind as SchedulerKind;
 pub use own::SchedulerParameters;
 pub use plugin::Plugin;
 pub use shape::ShapedBy;
+pub use station::Station;
 pub use tbf::Tbf;
 
 pub(crate) use bucket::{BURST, below_one_packet};
 pub(crate) use class::{MATCHES, all_keys as class_keys};
-pub(crate) use dcf::RATES as DCF_RATES;
 pub(crate) use filter::DROP;
 use kind::Serves;
 pub(crate) use plan::Plan;
 pub(crate) use rows::{all_keys, registry, tables};
+pub(crate) use station::RATES as DCF_RATES;
 pub(crate) use tree::{depth, is_leaf, parent};
 
 use narrows_core::Bytes;
@@ -270,6 +272,7 @@ impl Scheduler {
                     // Queues are compared after inheritance.
                     (class.weight, class.quantum, class.queue) = (None, None, None);
                     class.hpd = HpdClass::default();
+                    class.station.rate = None;
                     class.matches.clear();
                 }
                 filters.clear();
@@ -297,6 +300,7 @@ impl Scheduler {
                     quantum: class.quantum.filter(|_| about.quantum.is_some()),
                     longest: class.longest.filter(|_| about.longest),
                     hpd: if kind == Kind::Hpd { class.hpd } else { HpdClass::default() },
+                    station: if kind == Kind::Dcf { class.station.clone() } else { Station::default() },
                     parent: class.parent.clone().filter(|_| kind == self.kind),
                     shape: class.shape.filter(|_| kind == self.kind),
                     ..class.clone()

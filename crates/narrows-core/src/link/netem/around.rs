@@ -44,7 +44,9 @@ impl Queue for NetemAround {
         }
         let due = loop {
             match self.netem.dequeue(now, context) {
-                Dequeue::Packet(packet) => self.child.enqueue(now, packet, context),
+                Dequeue::Packet(packet) | Dequeue::Ended(packet, _) => {
+                    self.child.enqueue(now, packet, context)
+                }
                 Dequeue::NotBefore(due) => break Some(due),
                 Dequeue::Empty => break None,
             }

@@ -44,11 +44,13 @@ impl<S: Scheduler> Queue for FlowSets<S> {
         loop {
             let (scheduler, flows) = self.server.parts();
             match scheduler.select(now, flows) {
-                Selection::Flow(flow) => {
+                selection @ (Selection::Flow(flow) | Selection::Ended(flow, _)) => {
                     let packet = self.take(now, flow, context);
                     self.rest(now, flow);
-                    if let Some(packet) = packet {
-                        return Dequeue::Packet(packet);
+                    match (packet, selection) {
+                        (Some(packet), Selection::Ended(_, began)) => return Dequeue::Ended(packet, began),
+                        (Some(packet), _) => return Dequeue::Packet(packet),
+                        (None, _) => {}
                     }
                 }
                 Selection::GiveUp(flow, reason) => {

@@ -55,6 +55,7 @@ impl Bench {
                 assert_eq!(again, answer);
                 Err(Some(at.nanos()))
             }
+            Dequeue::Ended(..) => panic!("the link transmits"),
             Dequeue::Empty => Err(None),
         }
     }

@@ -5,7 +5,7 @@
 //! queue has nothing to send, the class is parked (`parked.rs`).
 
 use crate::counters::DropReason;
-use crate::pool::PacketList;
+use crate::pool::{PacketList, PacketRef};
 use crate::queue::context::Noted;
 use crate::queue::{Backlog, Context, Dequeue, Queue};
 use crate::sched::{FlowId, Scheduled, Scheduler, Store, Waits};
@@ -111,17 +111,18 @@ impl<S: Scheduler> Scheduled<S> {
         &mut self,
         now: Time,
         flow: FlowId,
+        began: Time,
         context: &mut Context<'_>,
-    ) -> Option<Dequeue> {
+    ) -> Option<PacketRef> {
         let (answer, done) = self.nested(flow, context, |queue, context| queue.dequeue(now, context));
         match answer {
-            Dequeue::Packet(packet) => {
+            Dequeue::Packet(packet) | Dequeue::Ended(packet, _) => {
                 let waits = Waits { packet, length: context.pool.get(packet).length };
                 let mut gone = done.dropped;
                 gone.add(waits.length);
                 self.discard(flow, gone);
-                self.send(now, flow, waits, context.pool);
-                return Some(answer);
+                self.send(now, flow, waits, began, context.pool);
+                return Some(packet);
             }
             Dequeue::NotBefore(at) => {
                 self.discard_dropped(now, flow, done.dropped);
@@ -147,7 +148,7 @@ impl<S: Scheduler> Scheduled<S> {
     ) -> Option<Time> {
         let (answer, done) = self.nested(flow, context, |queue, context| queue.dequeue(now, context));
         let mut gone = done.dropped;
-        if let Dequeue::Packet(packet) = answer {
+        if let Dequeue::Packet(packet) | Dequeue::Ended(packet, _) = answer {
             let length = context.pool.get(packet).length;
             gone.add(length);
             if let Some(counters) = self.count(flow) {

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Abe, Cake, CakeConfig, Cbq, CbqClass, CsmaCd, Dcf, Ets, FlowConfig, HfscClass, Hpd, HtbClass,
-    Overload, PacedFq, Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
+    self, Abe, Cake, CakeConfig, Cbq, CbqClass, ClassSettings, CsmaCd, Dcf, Ets, FlowConfig, HfscClass,
+    HiddenDcf, Hpd, HtbClass, Overload, PacedFq, Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
 };
-use narrows_core::{NetemQueue, Seed, Stream};
+use narrows_core::{NetemQueue, Seed, Stream, Time};
 
 use super::filter::DROP;
 use super::kind::Kind;
@@ -189,8 +189,23 @@ impl Scheduler {
         self.own()
     }
 
-    pub(super) fn dcf(&self, plan: Plan<'_>) -> Dcf {
-        Dcf::new(*self.own(), Stream::new(plan.seed, plan.link, "backoff"))
+    pub(super) fn dcf(&self, plan: Plan<'_>) -> Result<Box<dyn queue::Queue>, Refusal> {
+        let (config, stream) = (*self.own(), Stream::new(plan.seed, plan.link, "backoff"));
+        let pairs = self.hidden_pairs();
+        let mut queue = if pairs.is_empty() {
+            self.assemble(Dcf::new(config, stream), plan)?
+        } else {
+            self.assemble(HiddenDcf::new(config, stream, &pairs), plan)?
+        };
+        for (index, class) in
+            self.named().iter().enumerate().filter(|(_, class)| class.station.rate.is_some())
+        {
+            let rate = ClassSettings::StationRate(class.station.rate);
+            queue
+                .set_class(Time::ZERO, index, rate)
+                .map_err(|why| Refusal { class: Some(index), why: Why::Refused(why) })?;
+        }
+        Ok(queue)
     }
 
     pub(super) fn csma_cd(&self, plan: Plan<'_>) -> CsmaCd {

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::delayed::{DELAYED, Delayed};
 use super::kind::Kind;
 use super::shape::ShapedBy;
-use super::{Child, Scheduler};
+use super::{Child, Scheduler, Station};
 use crate::keys::kind::{ByHand, Given, Text, text};
 use crate::keys::quantity::{PACKET_SIZE, PACKETS, Size};
 use crate::keys::{self, Form, Keyed, Kind as _, Parameters, Row, row};
@@ -36,6 +36,8 @@ pub struct Class {
     pub longest: Option<Bytes>,
     /// Parameters for hybrid proportional delay.
     pub hpd: HpdClass,
+    /// Parameters of a station, for `dcf`.
+    pub station: Station,
     /// What replaces its queue.
     pub child: Option<Child>,
     /// Its parent class in the tree of a shaper, if any.
@@ -233,6 +235,7 @@ impl Class {
             queue: None,
             longest: None,
             hpd: HpdClass::default(),
+            station: Station::default(),
             child: None,
             parent: None,
             shape: None,
@@ -282,6 +285,9 @@ impl Class {
         if kind == Kind::Hpd {
             class.hpd.read(table, &node.span, surroundings)?;
         }
+        if kind == Kind::Dcf {
+            class.station.read(table, &node.span, surroundings)?;
+        }
         if let Some(shape) = &mut class.shape {
             shape.parameters_mut().read(table, &node.span, surroundings)?;
         }
@@ -293,6 +299,7 @@ impl Class {
         let mut table = Table::default();
         self.write(&mut table);
         self.hpd.write(&mut table);
+        self.station.write(&mut table);
         if let Some(shape) = &self.shape {
             shape.parameters().write(&mut table);
         }

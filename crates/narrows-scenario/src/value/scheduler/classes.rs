@@ -7,7 +7,7 @@ use super::class::place;
 use super::filter::{self, Filter};
 use super::kind::Kind;
 use super::plan::{Refusal, Why};
-use super::{Class, Division, Serves, tree};
+use super::{Class, Division, Serves, dcf, tree};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
 use crate::value::condition::Surroundings;
@@ -97,6 +97,7 @@ fn read_list<'a>(
         classes.push(class);
     }
     tree::check(&classes, nodes)?;
+    dcf::check_hidden(&classes, nodes)?;
     if kind == Kind::Tbf && classes.len() > 1 {
         return Err(Problem::new(format!("`tbf` with {} classes", classes.len()))
             .at(place(&nodes[1], "name"))

@@ -1,5 +1,5 @@
 //! Parameters of 802.11 DCF: `{ type = "dcf", preamble = "short", basic-rate = "2mbit", rts-threshold =
-//! "500 bytes" }`.
+//! "500 bytes" }`, and which of its stations hear each other.
 
 use std::ops::Range;
 
@@ -7,27 +7,20 @@ use narrows_core::sched::DcfConfig;
 use narrows_core::{Bytes, Duration, Rate};
 use serde_json::json;
 
+use super::class::place;
 use super::own::OwnParameters;
+use super::station::RATE;
+use super::{Class, Scheduler};
 use crate::keys::Parameters;
 use crate::keys::kind::{ByHand, Choice, Integer, Or, text};
 use crate::keys::{Keyed, Row, row, schema};
 use crate::node::{Node, Table, Value};
-use crate::problem::Problem;
+use crate::problem::{Found, Problem, one_of};
 use crate::units;
 
 const PREAMBLE: Choice<Duration> = Choice {
     what: "preamble",
     choices: &[("long", DcfConfig::LONG_PREAMBLE), ("short", DcfConfig::SHORT_PREAMBLE)],
-};
-const RATE: ByHand<Rate> = ByHand {
-    words: || "rate of 802.11b".into(),
-    schema: schema::rate,
-    read: |node, _| {
-        let rate = units::finite_rate(node)?;
-        let allowed = "a rate of 802.11b: \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"";
-        if RATES.contains(&rate) { Ok(rate) } else { Err(node.expected(allowed)) }
-    },
-    write: |rate| Some(text(rate)),
 };
 const WINDOW: ByHand<u32> = ByHand {
     words: || "one less than a power of two, up to 65535".into(),
@@ -43,13 +36,60 @@ const FRAME: ByHand<u32> = ByHand {
     write: |bytes| Some(text(Bytes::new(u64::from(*bytes)))),
 };
 
-/// The rates of 802.11b.
-pub(crate) const RATES: [Rate; 4] = [
-    Rate::from_bits_per_second(1_000_000),
-    Rate::from_bits_per_second(2_000_000),
-    Rate::from_bits_per_second(5_500_000),
-    Rate::from_bits_per_second(11_000_000),
-];
+impl Scheduler {
+    /// The pairs of classes whose stations do not hear each other, by their numbers.
+    pub(super) fn hidden_pairs(&self) -> Vec<(u32, u32)> {
+        let classes = self.named();
+        let mut pairs = Vec::new();
+        for (one, class) in classes.iter().enumerate() {
+            let names = |(_, other): &(usize, &Class)| class.station.hidden_from.contains(&other.name);
+            let hidden = classes.iter().enumerate().filter(names);
+            pairs.extend(hidden.map(|(other, _)| (one as u32, other as u32))); // far fewer than 2³²
+        }
+        pairs
+    }
+
+    /// A station in one line, for display; `None` if it has nothing of its own.
+    pub(crate) fn station_words(&self, class: &Class) -> Option<String> {
+        let is_hidden = |other: &&Class| {
+            let names = |one: &Class, two: &Class| one.station.hidden_from.contains(&two.name);
+            names(class, other) || names(other, class)
+        };
+        let hidden: Vec<&str> =
+            self.named().iter().filter(is_hidden).map(|other| other.name.as_str()).collect();
+        let rate = class.station.rate.map(|rate| format!("rate {rate}"));
+        let hidden = (!hidden.is_empty()).then(|| format!("hidden from {}", hidden.join(", ")));
+        let words: Vec<String> = [rate, hidden].into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// The first station that is faster than the link, and its rate.
+    pub(crate) fn faster_station(&self, link: Rate) -> Option<(&str, Rate)> {
+        let rate = |class: &Class| class.station.rate.filter(|rate| *rate > link);
+        self.named().iter().find_map(|class| rate(class).map(|rate| (class.name.as_str(), rate)))
+    }
+}
+
+/// Checks that stations are hidden from other stations of the cell.
+pub(super) fn check_hidden(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
+    for (class, node) in classes.iter().zip(nodes) {
+        for name in &class.station.hidden_from {
+            let problem =
+                |what: String| Problem::new(what).at(place(node, "hidden-from")).inside("hidden-from");
+            if *name == class.name {
+                return Err(problem(format!("the station `{name}` is hidden from itself"))
+                    .help("name the other stations that it does not hear"));
+            }
+            if !classes.iter().any(|other| other.name == *name) {
+                let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+                return Err(problem(format!("there is no class {}", Found(name)))
+                    .did_you_mean(name, names.iter().copied())
+                    .help(format!("classes: {}", one_of(&names))));
+            }
+        }
+    }
+    Ok(())
+}
 
 impl Keyed for DcfConfig {
     const ROWS: &'static [Row<Self>] = &[

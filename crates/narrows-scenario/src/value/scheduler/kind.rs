@@ -150,7 +150,7 @@ schedulers! {
     FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), policy::<CodelConfig>(|| Policy::Codel(CodelConfig::default()));
     Fq "fq" "fair queueing with a maximum rate for each flow" Flows, |it, plan| Ok(it.fq(plan)), quantum(3028), own::<PacedFqConfig>();
     FqPie "fq_pie" "fair queueing with PIE" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), policy::<PieConfig>(|| Policy::Pie(PieConfig::default()));
-    Dcf "dcf" "802.11b DCF contention between stations" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), own::<DcfConfig>();
+    Dcf "dcf" "802.11b DCF contention between stations" ClassesOrFlows, |it, plan| it.dcf(plan), own::<DcfConfig>(), class_keys::<super::Station>();
     CsmaCd "csma-cd" "CSMA/CD contention of half-duplex Ethernet" ClassesOrFlows, |it, plan| it.assemble(it.csma_cd(plan), plan), own::<CsmaCdConfig>();
     Hpd "hpd" "proportional delays, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), own::<Hpd>(), class_keys::<HpdClass>();
     Abe "abe" "alternative best effort: low delay for green packets at no cost to blue ones" Colours, |it, plan| it.assemble(it.abe(), plan), own::<super::Abe>();

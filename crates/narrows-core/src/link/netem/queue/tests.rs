@@ -353,6 +353,7 @@ fn run(netem: Netem, start: u64, arrivals: &[(u64, Skb)]) -> Vec<Fate> {
                     assert!(again > at, "it would be asked for ever");
                     return Some(again);
                 }
+                Dequeue::Ended(..) => panic!("the link transmits"),
                 Dequeue::Empty => return None,
             }
         }
