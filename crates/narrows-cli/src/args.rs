@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Set(Set),
     /// Stream the events of a run: changes, timeline steps, lateness, feeds
     Events(crate::events::ShowEvents),
+    /// Stream the packets of a run: who sent them, what happened to them and why
+    Packets(crate::packets::ShowPackets),
     /// Show the differences between two scenarios, or a run and a scenario
     Diff(crate::diff::Diff),
     /// Watch a run live in the terminal and change it

@@ -26,7 +26,10 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "Observe and change a run",
-        &["top", "web", "stats", "set", "diff", "events", "feed", "tc", "ipfw", "report", "plot", "compare"],
+        &[
+            "top", "web", "stats", "set", "diff", "events", "packets", "feed", "tc", "ipfw", "report",
+            "plot", "compare",
+        ],
         "narrows set link.down.rate=2mbit",
     ),
     (

@@ -28,6 +28,7 @@ mod lab;
 mod live;
 mod ls;
 mod output;
+mod packets;
 mod pattern;
 mod plot;
 mod preset;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         Command::Ls(args) => ls::ls(&args),
         Command::Exec(args) => exec::exec(&args),
         Command::Events(args) => events::events(&args),
+        Command::Packets(args) => packets::packets(&args),
         Command::Down(args) => down::down(&args),
         Command::Bridge(args) => bridge::bridge(&args),
         Command::Attach(args) => attach::attach(&args),

@@ -20,6 +20,7 @@ pub mod parse;
 mod bytes;
 mod checksum;
 mod file;
+mod flow;
 mod layer;
 mod names;
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod samples;
 mod wall;
 
 pub use file::{ReadError, WriteError};
+pub use flow::{Address, transport};
 pub use layer::{LinkLayer, MacAddress};
 pub use names::ElementNames;
 pub use wall::WallTime;

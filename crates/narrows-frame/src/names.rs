@@ -43,6 +43,17 @@ impl ElementNames {
         names.get(place as usize).map_or("?", String::as_str)
     }
 
+    /// The names of all links, in order of their numbers.
+    pub fn links(&self) -> &[String] {
+        &self.links
+    }
+
+    /// Adds the names of links that follow the first `after` ones; those that are known already are skipped.
+    pub fn add_links(&mut self, after: usize, names: Vec<String>) {
+        let known = self.links.len().saturating_sub(after);
+        self.links.extend(names.into_iter().skip(known));
+    }
+
     /// The names of all ports, in order of their numbers.
     pub fn ports(&self) -> &[String] {
         &self.ports
@@ -69,6 +80,11 @@ mod tests {
         assert_eq!(before.element(Element::Link(added)), "?");
         let names = ElementNames::of(&engine);
         assert_eq!(names.element(Element::Link(added)), "added");
+        let mut grown = before;
+        // Several may say the same.
+        grown.add_links(1, vec!["added".into()]);
+        grown.add_links(1, vec!["added".into()]);
+        assert_eq!(grown.links(), names.links());
         assert_eq!(names.links, ["wire", "added"]);
     }
 }

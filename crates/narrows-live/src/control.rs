@@ -12,6 +12,7 @@ mod client;
 mod current;
 mod events;
 mod hosts;
+mod packets;
 mod runs;
 mod server;
 
@@ -19,6 +20,7 @@ pub use client::{Client, ControlError};
 pub use current::{CurrentDirection, CurrentLink, CurrentPort, CurrentScenario};
 pub use events::{Event, EventsSince, Happening};
 pub use hosts::{Entrance, HostOfRun, InterfaceOfRun};
+pub use packets::{PacketCounts, PacketRecord, PacketsSince};
 pub use runs::{KnownRun, Liveness, known_runs};
 pub use server::ControlSocket;
 
@@ -80,6 +82,12 @@ pub enum Request {
     /// Get events. Answered by [`EventsSince`].
     Events {
         /// The number of the last known event, or 0.
+        #[serde(default)]
+        after: u64,
+    },
+    /// Get packets and what happened to them; they are recorded while somebody asks. Answered by [`PacketsSince`].
+    Packets {
+        /// The number of the last known packet, or 0.
         #[serde(default)]
         after: u64,
     },

@@ -16,6 +16,7 @@ mod arrivals;
 pub(crate) mod changes;
 mod exchange;
 mod feeds;
+pub(crate) mod inspection;
 mod intake;
 pub(crate) mod orders;
 pub(crate) mod pace;
@@ -46,6 +47,7 @@ use narrows_traffic::{SourceError, Sources};
 
 use self::arrivals::Arrivals;
 use self::changes::Changes;
+use self::inspection::Inspection;
 use self::intake::Intake;
 use self::orders::{Inbox, Order};
 use self::pace::{Off, Pace, PaceError, Rest, Wait};
@@ -167,6 +169,8 @@ pub(crate) struct DataLoop {
     pub(crate) meter: Meter,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) capture: Option<Capture>,
+    /// Where packets are noted while somebody inspects them.
+    inspection: Option<Box<Inspection>>,
     pub(crate) feeds: Option<Feeds>,
     /// The scenario's own traffic.
     traffic: Option<Box<Traffic>>,
@@ -243,6 +247,7 @@ impl DataLoop {
             traffic: Traffic::of(sources),
             recorder: None,
             capture: None,
+            inspection: None,
             feeds: None,
             inputs: Vec::new(),
             intake: None,

@@ -8,6 +8,7 @@
 mod disturbance;
 mod events;
 mod host;
+mod inspector;
 mod ipfw;
 mod plan;
 mod recent;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use narrows_core::{Duration, Engine, PortId, Time};
-use narrows_frame::WriteError;
+use narrows_frame::{ElementNames, WriteError};
 use narrows_io::host::ProcessorTime;
 use narrows_io::process::Signal;
 use narrows_io::scheduling;
@@ -32,6 +33,7 @@ use narrows_traffic::{SourceOptions, Sources};
 use self::disturbance::Disturbances;
 use self::events::Events;
 use self::host::HostWatch;
+use self::inspector::Inspector;
 use self::plan::Plan;
 use self::worker::WorkerPool;
 use crate::capture::{Capture, CapturePlan};
@@ -79,6 +81,8 @@ pub struct Director {
     asked_to_end: bool,
     /// The events of the run.
     events: Events,
+    /// Packets for clients that inspect them.
+    inspector: Inspector,
     /// The process ID of the client whose request is being answered.
     asking: Option<u32>,
     /// Where the input log will be.
@@ -109,6 +113,7 @@ impl Director {
         let clock = Clock::start();
         let plan = Plan::new(scenario);
         let scenario = plan.scenario();
+        let inspector = Inspector::new(ElementNames::of(&engine), scenario);
         let ports = engine.ports().map(|port| engine.port_name(port).to_owned()).collect();
         let (parts, mut sizes) = (engine.parts(), vec![0; engine.parts().count()]);
         let port_of = |cable: &Cable| engine.port(&cable.name);
@@ -152,6 +157,7 @@ impl Director {
             has_let_in: false,
             asked_to_end: false,
             events: Events::default(),
+            inspector,
             asking: None,
             record: None,
             pace: Pace::default(),
@@ -337,8 +343,9 @@ impl Director {
             self.keep_ahead();
             self.keep_recent();
             self.keep_series_going();
+            self.keep_inspecting();
             let row = self.series.as_ref().map_or(Time::NEVER, Series::next);
-            let until = end.min(self.plan.wake()).min(self.next_snapshot).min(row);
+            let until = end.min(self.plan.wake()).min(self.next_snapshot).min(row).min(self.inspector.ends());
             let [called, signal, is_ready, has_clients] = self.sleep(until, ready, signals)?;
             if signal && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
                 return Ok(End::Signal(signal));
@@ -460,6 +467,7 @@ impl Director {
                     self.plan.note(|| error.to_string());
                 }
             }
+            Answer::Inspected(inspection, links) => self.inspected(inspection, links),
             Answer::Spent(rules) => drop(rules),
             // The answer to a request that timed out.
             Answer::Ready { .. }

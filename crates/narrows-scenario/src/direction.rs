@@ -1,6 +1,7 @@
 //! One direction of a link, or a medium shared by both: the keys of its table, and the effective values.
 
 mod build;
+mod causes;
 mod conflict;
 mod in_netem;
 mod parts;

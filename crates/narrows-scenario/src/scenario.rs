@@ -287,8 +287,24 @@ impl Scenario {
     /// several paths. For a link with rules this is the name of the rules, which choose the pipe for each
     /// packet.
     pub fn only_way(&self, from: &Port, to: &Port) -> Option<Vec<String>> {
-        let ways = self.topology.arriving(from, to);
-        let [way] = ways.as_slice() else { return None };
+        self.links_of_only(&self.topology.arriving(from, to))
+    }
+
+    /// As [`Scenario::only_way`], for packets from a port to an address, as far as they get, with the port where
+    /// they leave; `None` if they leave at none.
+    pub fn only_way_to(&self, from: &Port, destination: IpAddr) -> Option<(Vec<String>, Option<&Port>)> {
+        let ways = self.topology.ways(from, destination);
+        let links = self.links_of_only(&ways)?;
+        let to = ways.first().and_then(|way| match &way.outcome {
+            topology::Outcome::Port(name) => self.ports().iter().find(|port| port.name == *name),
+            _ => None,
+        });
+        Some((links, to))
+    }
+
+    /// The engine's names for the links of a path, if it is the only one.
+    fn links_of_only(&self, ways: &[topology::WayThrough]) -> Option<Vec<String>> {
+        let [way] = ways else { return None };
         let name = |target| match target {
             Target::Link { name, .. } | Target::Rules { name, .. } => Some(name),
             _ => None,

@@ -30,7 +30,7 @@ mod watched;
 
 pub use drive::Watch;
 pub use error::SimError;
-pub use names::{Address, transport};
+pub use narrows_frame::{Address, transport};
 pub use observe::{Observed, Observer, Observers, SeriesObserver};
 pub use output::Destination;
 pub use replay::{ReplayResult, replay, replay_watched};

@@ -21,9 +21,10 @@ use std::io::Write;
 use narrows_core::Event;
 
 use crate::error::SimError;
+use narrows_frame::{Address, transport};
 use narrows_report::csv_field;
 
-use crate::names::{Address, Names, transport};
+use crate::names::Names;
 use crate::observe::Observed;
 use crate::output::Output;
 use narrows_traffic::Body;

@@ -22,10 +22,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use narrows_core::{Duration, Engine, Event, FlowKey, Time, Verdict};
+use narrows_frame::{Address, transport};
 use narrows_report::{LinkCounts, SERIES_HEAD, SeriesRow, bits_per_second, rounded};
 
 use crate::error::SimError;
-use crate::names::{Address, Names, transport};
+use crate::names::Names;
 use crate::observe::SeriesObserver;
 use crate::output::Output;
 use narrows_traffic::Body;

@@ -2,6 +2,7 @@
 
 import { draw } from "/topology.js";
 import { Charts, Series } from "/charts.js";
+import { Packets } from "/packets.js";
 
 const by = (id) => document.getElementById(id);
 
@@ -28,6 +29,7 @@ function element(name, text, attributes = {}) {
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 }
+const packets = new Packets(by, element, { span, number });
 const keyOf = (one) => `${one.link}#${one.lane}`;
 const nameOf = (one) => (one.lane ? `${one.link} (${one.from} → ${one.to})` : one.link);
 const settingsOf = (one) => state.settings?.directions.find((other) => keyOf(other) === keyOf(one));
@@ -330,6 +332,7 @@ function follow(run) {
   Object.assign(state, { run, settings: null, tick: null, before: null, chosen: null, drawn: "", events: [], undo: [] });
   state.rates.clear();
   state.series.clear();
+  packets.follow(run);
   history.replaceState(null, "", `/?run=${encodeURIComponent(run)}`);
   const at = `run=${encodeURIComponent(run)}`;
   by("get-scenario").href = `/api/scenario.toml?${at}`;

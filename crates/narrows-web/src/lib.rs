@@ -9,6 +9,7 @@
 mod access;
 mod guard;
 pub mod metrics;
+mod packets;
 mod routes;
 mod runs;
 mod stream;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use access::{Access, Tokens};
 use guard::{Counts, Guard};
 use narrows_io::random;
+use packets::Inspected;
 use routes::Site;
 use runs::Runs;
 
@@ -88,7 +90,8 @@ impl Server {
         };
         let access = Access::new(tokens, listener.local_addr()?, &options.hosts);
         let runs = Arc::new(Runs::new(options.run.clone()));
-        let site = Site { access, runs, counts: Arc::new(Counts::default()) };
+        let (inspected, counts) = (Arc::new(Inspected::default()), Arc::new(Counts::default()));
+        let site = Site { access, runs, inspected, counts };
         Ok(Self { listener, site, options })
     }
 

@@ -19,6 +19,7 @@ use tokio::task::spawn_blocking;
 use crate::access::{Access, Role};
 use crate::guard::Counts;
 use crate::metrics::{CONTENT_TYPE, exposition};
+use crate::packets::Inspected;
 use crate::runs::Runs;
 use crate::stream::stream;
 
@@ -32,6 +33,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The files of the page.
 const FILES: &[(&str, &str, &str)] = &[
     ("/app.js", "text/javascript; charset=utf-8", include_str!("../page/app.js")),
+    ("/packets.js", "text/javascript; charset=utf-8", include_str!("../page/packets.js")),
     ("/charts.js", "text/javascript; charset=utf-8", include_str!("../page/charts.js")),
     ("/topology.js", "text/javascript; charset=utf-8", include_str!("../page/topology.js")),
     ("/style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
@@ -45,6 +47,7 @@ const PAGE: &str = include_str!("../page/index.html");
 pub(crate) struct Site {
     pub(crate) access: Access,
     pub(crate) runs: Arc<Runs>,
+    pub(crate) inspected: Arc<Inspected>,
     pub(crate) counts: Arc<Counts>,
 }
 
@@ -82,6 +85,7 @@ pub(crate) fn router(site: Arc<Site>, metrics_only: bool) -> Router {
             .route("/", get(page))
             .route("/api/runs", get(runs))
             .route("/api/stream", get(follow))
+            .route("/api/packets", get(packets))
             .route("/api/keys", get(keys))
             .route("/api/check", post(check))
             .route("/api/set", post(set))
@@ -176,6 +180,14 @@ async fn follow(State(site): Shared, Query(which): Query<Which>) -> Response {
         return refusal;
     }
     let body = stream(site.runs.watch(&which.run));
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+}
+
+async fn packets(State(site): Shared, Query(which): Query<Which>) -> Response {
+    if let Some(refusal) = not_ours(&site, &which.run) {
+        return refusal;
+    }
+    let body = site.inspected.stream(&which.run);
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 

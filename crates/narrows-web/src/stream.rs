@@ -51,27 +51,31 @@ struct Known {
     event: u64,
 }
 
-/// The stream from now on.
-pub(crate) fn stream(mut looks: Receiver<View>) -> Body {
+/// Puts a state into the words that one reader still needs.
+pub(crate) trait Tell<S> {
+    /// The messages about this state.
+    fn tell(&mut self, state: &S) -> String;
+}
+
+/// The stream of a run's state from now on.
+pub(crate) fn stream(looks: Receiver<View>) -> Body {
+    tell_each(looks, Known::default())
+}
+
+/// An event stream that tells a reader of each state, or of the newest one if it reads slowly.
+pub(crate) fn tell_each<S: Clone + Send + Sync + 'static>(
+    mut states: Receiver<S>,
+    mut known: impl Tell<S> + Send + 'static,
+) -> Body {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
-        let mut known = Known::default();
         loop {
             // Wait for room first, then send the newest state.
             let Ok(room) = sender.reserve().await else { return };
-            let view = looks.borrow_and_update().clone();
-            let text = match (&view.gone, &view.answer) {
-                (Some(why), _) => {
-                    known = Known::default();
-                    message("gone", &**why)
-                }
-                (None, Some(answer)) => known.tell(answer),
-                // No state yet.
-                (None, None) => ":\n\n".into(),
-            };
-            room.send(Bytes::from(text));
+            let state = states.borrow_and_update().clone();
+            room.send(Bytes::from(known.tell(&state)));
             tokio::select! {
-                changed = looks.changed() => if changed.is_err() { return },
+                changed = states.changed() => if changed.is_err() { return },
                 () = sender.closed() => return,
             }
         }
@@ -79,8 +83,22 @@ pub(crate) fn stream(mut looks: Receiver<View>) -> Body {
     Body::new(Stream(receiver))
 }
 
+impl Tell<View> for Known {
+    fn tell(&mut self, view: &View) -> String {
+        match (&view.gone, &view.answer) {
+            (Some(why), _) => {
+                *self = Self::default();
+                message("gone", &**why)
+            }
+            (None, Some(answer)) => self.tell_answer(answer),
+            // No state yet.
+            (None, None) => ":\n\n".into(),
+        }
+    }
+}
+
 impl Known {
-    fn tell(&mut self, answer: &Answer) -> String {
+    fn tell_answer(&mut self, answer: &Answer) -> String {
         let mut text = String::new();
         let is_same = |known: &Arc<CurrentScenario>| Arc::ptr_eq(known, &answer.settings);
         if !self.settings.as_ref().is_some_and(is_same) {
@@ -111,7 +129,7 @@ impl Known {
     }
 }
 
-fn message(event: &str, data: &(impl Serialize + ?Sized)) -> String {
+pub(crate) fn message(event: &str, data: &(impl Serialize + ?Sized)) -> String {
     // JSON has no line feeds. A report can always be serialised, as runs do it.
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {event}\ndata: {data}\n\n")

@@ -22,6 +22,8 @@ enum Asked {
     Nothing,
     /// `stats` and `set` of a rate, ten times a second.
     Often,
+    /// `packets`, by three clients, each as often as a page asks.
+    Packets,
     /// `set` of a trace of a million points, once a second.
     Traces,
 }
@@ -60,6 +62,10 @@ fn client(asked: Asked, seconds: u32, trace: &Path) -> Outcome<String> {
             let rate = set("link.up.rate=10TURNmbit");
             format!("{} --ask 100 {seconds} '{{\"command\":\"stats\"}}' {rate}", this.display())
         }
+        Asked::Packets => {
+            let one = format!("{} --ask 250 {seconds} '{{\"command\":\"packets\"}}'", this.display());
+            format!("{one} & {one} & {one} & wait")
+        }
         Asked::Traces => {
             let trace = set(&format!("link.up.trace={}", trace.display()));
             format!("{} --ask 1000 {seconds} {trace}", this.display())
@@ -87,6 +93,7 @@ pub(crate) fn control(effort: Effort) -> Outcome<()> {
     let kinds = [
         ("quiet", Asked::Nothing),
         ("`stats` and `set`, each 10 times a second", Asked::Often),
+        ("`packets` by three clients, each 4 times a second", Asked::Packets),
         ("quiet again", Asked::Nothing),
         ("`set` of a trace of a million points, once a second", Asked::Traces),
     ];

@@ -33,6 +33,7 @@ mod netem;
 mod ordinary_user;
 mod overload;
 mod pace;
+mod packets;
 mod plugin;
 mod preset;
 mod privileges;

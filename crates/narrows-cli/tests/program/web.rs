@@ -19,16 +19,21 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let place = Self { folder: RunFolder::new(), state: Scratch::new() };
-        // The folder stays when no run is active: without it, it would be that of everybody.
-        fs::write(place.folder.file("stays"), "").unwrap();
-        place.up();
+        let place = Self::empty();
+        place.up(&[]);
         place
     }
 
-    fn up(&self) {
-        finish(&mut self.command(["up", "--name", "lab", "-d", "--rate", "10mbit", "--delay", "1ms"]))
-            .expect(0);
+    fn empty() -> Self {
+        let place = Self { folder: RunFolder::new(), state: Scratch::new() };
+        // The folder stays when no run is active: without it, it would be that of everybody.
+        fs::write(place.folder.file("stays"), "").unwrap();
+        place
+    }
+
+    fn up(&self, further: &[&str]) {
+        let flags = ["up", "--name", "lab", "-d", "--rate", "10mbit", "--delay", "1ms"];
+        finish(self.command(flags).args(further)).expect(0);
     }
 
     fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
@@ -224,7 +229,8 @@ fn check_changes_nothing_and_says_what_takes_it_back() {
 #[test]
 #[ignore = "needs namespaces, python3"]
 fn a_person_sees_and_changes_a_run_in_a_browser() {
-    let place = Place::new();
+    let place = Place::empty();
+    place.up(&["--queue", "5 packets", "--traffic", "up:constant=11mbit"]);
     let web = place.web(&["lab"]);
     let (editor, reader) = (web.editor.as_ref().unwrap(), web.reader.as_ref().unwrap());
     let Some(said) = python("web_browser.py", &[editor, reader]) else { return };

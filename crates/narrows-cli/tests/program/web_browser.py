@@ -38,6 +38,37 @@ with sync_playwright() as playwright:
     page.locator("#events", has_text="link.down.rate=2mbit").wait_for()
     page.click("#undo")
     page.locator("#links tbody tr", has_text="link.down").get_by_text("10mbit").wait_for()
+    # Packets are there while they are inspected: with the keyboard alone, filtered, paused, and one in full.
+    inspected = [place for place in places if "/api/packets" in place]
+    assert not inspected, inspected
+    page.focus("#packets-watch")
+    page.keyboard.press("Enter")
+    dropped = page.locator("#packets-table td.dropped")
+    dropped.first.wait_for()
+    page.locator("#packets-table td.delivered").first.wait_for()
+    page.get_by_label("Only drops").check()
+    assert page.locator("#packets-table td.delivered").count() == 0
+    page.select_option("#packets-reason", "queue full")
+    page.select_option("#packets-link", "link.up")
+    page.select_option("#packets-host", "client")
+    page.select_option("#packets-protocol", "udp")
+    page.click("#packets-pause")
+    text = "dropped by link.up: the queue was full (queue=5 packets)"
+    assert set(dropped.all_inner_texts()) == {text}, dropped.all_inner_texts()
+    before = page.locator("#packets-table tbody").inner_text()
+    row = page.locator("#packets-table tbody button").first
+    row.focus()
+    page.keyboard.press("Enter")
+    page.locator("#packet-steps").get_by_text(text).wait_for()
+    assert page.locator("#packet-facts").get_by_text("link.up.queue=5 packets").is_visible()
+    assert page.evaluate("document.activeElement.id") == "packet-title"
+    page.keyboard.press("Escape")
+    assert page.locator("#packet").is_hidden() and row.evaluate("row => row === document.activeElement")
+    assert page.locator("#packets-table tbody").inner_text() == before, "paused"
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than a phone"
+    page.click("#packets-watch")
+    assert page.locator("#packets-watch").inner_text() == "Inspect packets"
     page.click("#theme")
     own = editor.split("/?")[0]
     assert all(place.startswith((own, "data:")) for place in places), places
@@ -46,6 +77,8 @@ with sync_playwright() as playwright:
     other = browser.new_context().new_page()
     other.goto(reader)
     other.wait_for_selector("#topology .way", timeout=120_000)
+    other.click("#packets-watch")
+    other.locator("#packets-table tbody tr").first.wait_for(timeout=120_000)
     assert other.locator("#outage").is_disabled() and other.locator("#apply").is_disabled()
     browser.close()
 print("all seen")

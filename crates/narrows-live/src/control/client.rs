@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 
 use super::runs::names;
 use super::{
-    Changed, Checked, CurrentScenario, ENVIRONMENT, Entrance, EventsSince, HostOfRun, Reply, Request, Stale,
-    Stats, Status, run_folder, sockets,
+    Changed, Checked, CurrentScenario, ENVIRONMENT, Entrance, EventsSince, HostOfRun, PacketsSince, Reply,
+    Request, Stale, Stats, Status, run_folder, sockets,
 };
 use crate::feeds::Place;
 use crate::run_record::{HoldError, number};
@@ -125,6 +125,15 @@ impl Client {
     /// If the run does not reply.
     pub fn events(&self, after: u64) -> Result<EventsSince, ControlError> {
         self.ask(&Request::Events { after })
+    }
+
+    /// The packets after the one with this number. Packets are recorded from the first call on, as long as there is
+    /// another one every three seconds.
+    ///
+    /// # Errors
+    /// If the run does not reply.
+    pub fn packets(&self, after: u64) -> Result<PacketsSince, ControlError> {
+        self.ask(&Request::Packets { after })
     }
 
     /// Its hosts.

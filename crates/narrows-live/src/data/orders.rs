@@ -16,6 +16,7 @@ use narrows_io::waker::Waker;
 use narrows_report::Snapshot;
 
 use super::changes::{Asked, Step};
+use super::inspection::{FurtherLinks, Inspection};
 use super::pace::Pace;
 use super::sample::{RulesSample, Sample, Sampled};
 use super::{DataLoop, LoopError};
@@ -45,6 +46,9 @@ pub(crate) enum Order {
     TakeFeeds(Inlets),
     /// Return the counters of rules, and the contents of this link's pipes.
     Rules(String),
+    /// Note packets here from now on, or nowhere; return those noted so far, and the names of the links after the
+    /// first `known_links`.
+    Inspect { room: Option<Box<Inspection>>, known_links: usize },
     /// Return whether packets are inside the network or wait for an interface, and how far the thread is behind.
     Holds,
     /// Stop processing until the next order.
@@ -67,6 +71,7 @@ pub(crate) enum Answer {
     Snapshot(Box<Snapshot>, Vec<(narrows_core::Duration, u64)>),
     Feeds(Vec<Wanted>),
     Rules(Box<RulesSample>),
+    Inspected(Option<Box<Inspection>>, FurtherLinks),
     Holds {
         packets: bool,
         /// The age of the packets that it reads now.
@@ -94,6 +99,7 @@ impl fmt::Debug for Answer {
             Self::Snapshot(..) => "Snapshot",
             Self::Feeds(_) => "Feeds",
             Self::Rules(_) => "Rules",
+            Self::Inspected(..) => "Inspected",
             Self::Holds { .. } => "Holds",
             Self::Halted => "Halted",
             Self::Finished(..) => "Finished",
@@ -189,6 +195,10 @@ impl DataLoop {
                     let rules = self.rules_sample(&link);
                     self.inbox.answer(Answer::Rules(Box::new(rules)));
                 }
+                Order::Inspect { room, known_links } => {
+                    let (inspection, links) = self.inspect(room, known_links);
+                    self.inbox.answer(Answer::Inspected(inspection, links));
+                }
                 Order::Holds => {
                     let behind = self.clock.now().since(self.complete);
                     self.inbox.answer(Answer::Holds { packets: self.holds_packets(), behind });
@@ -229,6 +239,10 @@ impl DataLoop {
                 Order::Rules(link) => {
                     let rules = self.rules_sample(&link);
                     self.inbox.answer(Answer::Rules(Box::new(rules)));
+                }
+                Order::Inspect { room, known_links } => {
+                    let (inspection, links) = self.inspect(room, known_links);
+                    self.inbox.answer(Answer::Inspected(inspection, links));
                 }
                 Order::Holds => self.inbox.answer(Answer::Holds { packets: false, behind: Duration::ZERO }),
                 Order::Halt => self.inbox.answer(Answer::Halted),

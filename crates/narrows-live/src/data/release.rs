@@ -29,6 +29,10 @@ impl DataLoop {
             if let Some(recorder) = &mut self.recorder {
                 recorder.decided(&event)?;
             }
+            if let Some(inspection) = &mut self.inspection {
+                let traffic = self.traffic.as_ref().and_then(|traffic| traffic.sender(event.body.get()));
+                inspection.note(&event, traffic);
+            }
             if let (Load::Generated(_), Some(traffic)) = (event.body.get(), &mut self.traffic) {
                 self.meter.verdict_of_generated(&event);
                 traffic.decided(event);

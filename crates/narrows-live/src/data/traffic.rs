@@ -107,6 +107,14 @@ impl Traffic {
         self.next = self.sources.peek();
     }
 
+    /// The traffic that sent a packet, by its index in the scenario; `None` for a program's packet.
+    pub(super) fn sender(&self, load: &Load) -> Option<u32> {
+        match load {
+            Load::Generated(Body { source, .. }) => Some(self.sources.place(*source)),
+            Load::Frame(_) => None,
+        }
+    }
+
     /// The counters since the last call.
     pub(super) fn sample(&mut self) -> TrafficSample {
         let sources = &self.sources;

@@ -38,6 +38,8 @@ struct State {
     /// The number of changes, and the most recent ones.
     generation: u64,
     recent: VecDeque<String>,
+    /// The instant of the last change.
+    changed_at: Time,
 }
 
 /// The changes to list in the report, which are limited.
@@ -62,6 +64,7 @@ impl State {
     /// Another change has been made.
     fn changed(&mut self, at: Time, what: &str) {
         self.generation += 1;
+        self.changed_at = at;
         if self.recent.len() == MOST_NOTES {
             self.recent.pop_front();
         }
@@ -229,13 +232,18 @@ impl Plan {
         let timeline = scenario.timeline();
         let logged_files = scenario.files().len();
         let (notes, recent) = (Notes::default(), VecDeque::new());
-        let now = State { scenario, timeline, notes, generation: 0, recent };
+        let now = State { scenario, timeline, notes, generation: 0, recent, changed_at: Time::ZERO };
         Self { ahead: ahead_of(&now, Time::ZERO), now, logged_files }
     }
 
     /// The number of changes, as of the last call of [`Plan::advance`].
     pub(super) fn generation(&self) -> u64 {
         self.now.generation
+    }
+
+    /// The instant of the last change, as of the last call of [`Plan::advance`].
+    pub(super) fn changed_at(&self) -> Time {
+        self.now.changed_at
     }
 
     /// The changes since that generation, oldest first; only the last ones if there are many.

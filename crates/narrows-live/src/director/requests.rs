@@ -116,6 +116,7 @@ impl Director {
                 self.advance();
                 serde_json::to_value(self.events.since(after))
             }
+            Request::Packets { after } => serde_json::to_value(self.packets(after, hurry)?),
             Request::Hosts {} => {
                 serde_json::to_value(self.entrances.as_ref().map(Entrances::hosts).unwrap_or_default())
             }

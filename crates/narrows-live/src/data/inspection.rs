@@ -1,0 +1,137 @@
+//! Packets noted for the packet inspector, as raw values. The director provides the room, and takes it back filled:
+//! a packet thread only copies what an event says, and counts what there is no room for.
+
+use narrows_core::{Duration, Event, FlowKey, PacketId, Time, Verdict};
+
+use super::DataLoop;
+use crate::load::Load;
+
+/// Room for dropped and for delivered packets between two collections. Drops have a room of their own, so that many
+/// deliveries do not hide them.
+const DROPPED: usize = 256;
+const DELIVERED: usize = 128;
+
+/// A packet that got its verdict.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) at: Time,
+    pub(crate) arrival: Time,
+    pub(crate) queued: Duration,
+    pub(crate) id: PacketId,
+    pub(crate) verdict: Verdict,
+    pub(crate) length: u32,
+    pub(crate) key: FlowKey,
+    pub(crate) copy: u16,
+    pub(crate) is_fragment: bool,
+    pub(crate) is_corrupted: bool,
+    /// The scenario's traffic that sent it, by index; `None` for a program's packet.
+    pub(crate) traffic: Option<u32>,
+}
+
+/// Packets of one verdict.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    /// The first ones since the last collection.
+    pub(crate) packets: Vec<Seen>,
+    /// How many more there were.
+    pub(crate) left_out: u64,
+}
+
+/// The packets since the last collection.
+#[derive(Debug)]
+pub(crate) struct Inspection {
+    pub(crate) dropped: Noted,
+    pub(crate) delivered: Noted,
+}
+
+/// The names of links after the first `after`, in order of their numbers.
+#[derive(Debug)]
+pub(crate) struct FurtherLinks {
+    pub(crate) after: usize,
+    pub(crate) names: Vec<String>,
+}
+
+impl Inspection {
+    /// With all the memory that it will need.
+    pub(crate) fn new() -> Self {
+        let room = |count| Noted { packets: Vec::with_capacity(count), left_out: 0 };
+        Self { dropped: room(DROPPED), delivered: room(DELIVERED) }
+    }
+
+    pub(super) fn note(&mut self, event: &Event<'_, Load>, traffic: Option<u32>) {
+        let is_drop = matches!(event.verdict, Verdict::Dropped { .. });
+        let noted = if is_drop { &mut self.dropped } else { &mut self.delivered };
+        if noted.packets.len() == noted.packets.capacity() {
+            noted.left_out += 1;
+            return;
+        }
+        noted.packets.push(Seen {
+            at: event.at,
+            arrival: event.arrival,
+            queued: event.queued,
+            id: event.id,
+            verdict: event.verdict,
+            length: event.length,
+            key: event.key,
+            copy: event.copy,
+            is_fragment: event.fragment.is_some(),
+            is_corrupted: !event.flips.is_empty(),
+            traffic,
+        });
+    }
+}
+
+impl DataLoop {
+    /// Continues with this room, or without any, and returns the filled one, with the names of the links after the
+    /// first `known_links`.
+    pub(super) fn inspect(
+        &mut self,
+        room: Option<Box<Inspection>>,
+        known_links: usize,
+    ) -> (Option<Box<Inspection>>, FurtherLinks) {
+        let inspection = std::mem::replace(&mut self.inspection, room);
+        let further = self.engine.links().skip(known_links);
+        let names = further.map(|link| self.engine.view(link).name().to_owned()).collect();
+        (inspection, FurtherLinks { after: known_links, names })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_core::{Engine, LinkConfig, NetworkConfig, Packet, PortConfig, Rate, Seed, Target, service};
+    use narrows_io::frame::Frame;
+
+    use super::*;
+
+    #[test]
+    fn drops_have_a_room_of_their_own_and_what_does_not_fit_is_counted() {
+        let mut link = LinkConfig::new("wire", Target::Port("b".into()));
+        link.service = Box::new(service::ConstantRate(Rate::from_bits_per_second(1_000_000_000)));
+        let mut config = NetworkConfig::new(Seed(1));
+        config.links.push(link);
+        let entry = Target::Link { name: "wire".into(), lane: 0 };
+        config.ports.push(PortConfig { name: "a".into(), entry });
+        config.ports.push(PortConfig { name: "b".into(), entry: Target::Port("b".into()) });
+        let mut engine: Engine<Load> = Engine::new(config).unwrap();
+        let a = engine.port("a").unwrap();
+        // 1000 wait at most, and one is being sent: of 1300 packets at one instant, 299 are dropped.
+        for _ in 0..1300 {
+            let (key, headers) = (FlowKey::default(), Default::default());
+            let body = Load::Frame(Frame::default());
+            let packet = Packet { length: 100, link_header: 14, network_header: 20, key, headers, body };
+            engine.hand_in(Time::ZERO, a, packet);
+        }
+        let mut inspection = Inspection::new();
+        while let Some(at) = engine.next_event() {
+            if let Some(event) = engine.poll(at) {
+                inspection.note(&event, None);
+            }
+        }
+        let of = |noted: &Noted| (noted.packets.len(), noted.left_out);
+        assert_eq!(of(&inspection.dropped), (DROPPED, 299 - DROPPED as u64));
+        assert_eq!(of(&inspection.delivered), (DELIVERED, 1001 - DELIVERED as u64));
+        let last = inspection.delivered.packets[1];
+        // The second one waits for the first: 800 bits at 1 Gbit/s.
+        assert_eq!((last.queued.nanos(), last.at.nanos()), (800, 1600));
+    }
+}
