@@ -39,7 +39,14 @@ pub(crate) struct Diff {
 pub(crate) fn diff(args: &Diff) -> Result<u8, Failure> {
     let difference = match &args.second {
         Some(second) => Scenario::load(&args.first)?.difference(&Scenario::load(second)?),
-        None => from_run(&Client::find(args.run.as_deref())?, &Scenario::load(&args.first)?, &args.first)?.0,
+        None => {
+            from_run(
+                &Client::find_or_start(args.run.as_deref())?,
+                &Scenario::load(&args.first)?,
+                &args.first,
+            )?
+            .0
+        }
     };
     args.json.put(SCHEMA, &difference, || difference.to_string())?;
     Ok(u8::from(!difference.is_none()))

@@ -31,7 +31,7 @@ pub(crate) struct ShowEvents {
 }
 
 pub(crate) fn events(args: &ShowEvents) -> Result<u8, Failure> {
-    let run = Client::find(Some(&args.run))?;
+    let run = Client::find_or_start(Some(&args.run))?;
     let (mut after, mut is_first) = (0, true);
     loop {
         let new = match run.events(after) {

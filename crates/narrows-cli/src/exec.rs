@@ -10,7 +10,7 @@ use crate::output::{Failure, say};
 use crate::shell::Shell;
 
 pub(crate) fn exec(args: &Exec) -> Result<u8, Failure> {
-    let run = Client::find(Some(&args.run))?;
+    let run = Client::find_or_start(Some(&args.run))?;
     let place = Place::find(&run, &args.host)?;
     let shell = match args.command.is_empty() {
         true => Some(Shell::of_user(&format!("{}:{}", args.run, args.host))?),

@@ -92,7 +92,7 @@ impl Unit {
 }
 
 pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
-    let places = control::Client::find(args.run.as_deref())?.feeds()?;
+    let places = control::Client::find_or_start(args.run.as_deref())?.feeds()?;
     if args.list {
         return list(&places, &args.json);
     }

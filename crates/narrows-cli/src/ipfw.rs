@@ -78,7 +78,7 @@ pub(crate) fn ipfw(args: &Ipfw) -> Result<u8, Failure> {
         }
         words => ("ipfw".into(), words.join(" ")),
     };
-    let changed = Client::find(args.run.as_deref())?.ipfw(args.link.clone(), file, commands)?;
+    let changed = Client::find_or_start(args.run.as_deref())?.ipfw(args.link.clone(), file, commands)?;
     print(&changed.text)?;
     Ok(0)
 }

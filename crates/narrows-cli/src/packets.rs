@@ -52,7 +52,7 @@ pub(crate) struct ShowPackets {
 }
 
 pub(crate) fn packets(args: &ShowPackets) -> Result<u8, Failure> {
-    let run = Client::find(args.run.as_deref())?;
+    let run = Client::find_or_start(args.run.as_deref())?;
     let mut left = args.count.unwrap_or(u64::MAX);
     let mut before: Option<PacketsSince> = None;
     loop {

@@ -18,7 +18,7 @@ const EACH: Duration = Duration::from_secs(1);
 const CLEAR: &str = "\x1b[H\x1b[J";
 
 pub(crate) fn set(args: &args::Set) -> Result<u8, Failure> {
-    let run = Client::find(args.run.as_deref())?;
+    let run = Client::find_or_start(args.run.as_deref())?;
     match &args.to {
         Some(file) => crate::diff::set_to(&run, file, args.partly)?,
         None => drop(run.set(args.assignments.clone(), None)?),
@@ -36,7 +36,7 @@ struct Both<'a> {
 
 pub(crate) fn stats(args: &args::Stats) -> Result<u8, Failure> {
     args.json.probe()?;
-    let run = Client::find(args.run.as_deref())?;
+    let run = Client::find_or_start(args.run.as_deref())?;
     if args.watch {
         return watch(&run, args);
     }

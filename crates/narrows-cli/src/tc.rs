@@ -75,12 +75,12 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
         return check::check(args);
     }
     if let Some(file) = &args.batch {
-        change_tree(&Client::find(args.run.as_deref())?, &Script::load(file)?)?;
+        change_tree(&Client::find_or_start(args.run.as_deref())?, &Script::load(file)?)?;
         return Ok(0);
     }
     let text = args.words.join(" ");
     if let Some(show) = ClassShow::parse(&text)? {
-        let run = Client::find(args.run.as_deref())?;
+        let run = Client::find_or_start(args.run.as_deref())?;
         let current = run.scenario()?;
         let link = show.device.as_deref().map(|device| link_of(&current, device)).transpose()?;
         let report = report(&run, show.statistics)?;
@@ -88,7 +88,7 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
         return Ok(0);
     }
     if let Some(show) = FilterShow::parse(&text)? {
-        let current = Client::find(args.run.as_deref())?.scenario()?;
+        let current = Client::find_or_start(args.run.as_deref())?.scenario()?;
         let link = show.device.as_deref().map(|device| link_of(&current, device)).transpose()?;
         print(&filters::show(&current, link))?;
         return Ok(0);
@@ -96,7 +96,7 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
     // NetEm at the root of a plain link has its own syntax; everything else is a tree of qdiscs.
     let netem = Command::parse(&text);
     let script = Script::parse(&text, "tc");
-    let run = Client::find(args.run.as_deref())?;
+    let run = Client::find_or_start(args.run.as_deref())?;
     let command = match (netem, script) {
         (Ok(command), _) if command.verb == Verb::Show || is_plain(&run, &command)? => command,
         (_, Ok(script)) => {

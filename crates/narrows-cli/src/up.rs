@@ -35,13 +35,21 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
     {
         return replace(name, &run, args);
     }
+    let name = args.live.name.as_ref();
+    let passed = control::passed_socket(&control::run_folder(), name)
+        .map_err(|error| Failure::Other(error.to_string()))?;
     if args.detach && args.ready.is_none() {
+        if passed.is_some() {
+            let why = "a service manager has passed a socket, and keeps track of this process: omit --detach";
+            return Err(Failure::Other(why.into()));
+        }
         return detach();
     }
     let ready = args.ready.map(handed_down).transpose().map_err(|cause| {
         Failure::Other(format!("--ready is for narrows itself, which passes a descriptor by it: {cause}"))
     })?;
-    let stay = Stay { ttl: ttl.map(|span| Duration::from_nanos(span.nanos())), ready: ready.map(File::from) };
+    let ttl = ttl.map(|span| Duration::from_nanos(span.nanos()));
+    let stay = Stay { ttl, ready: ready.map(File::from), passed };
     let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     // It ends with this process, whose number it serves.
     let _web = args.web.map(crate::web::beside).transpose()?;

@@ -5,13 +5,14 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, setsockopt, socket, sockopt,
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockname, getsockopt, setsockopt, socket,
+    sockopt,
 };
 use nix::sys::time::TimeVal;
 
@@ -53,6 +54,25 @@ pub fn peer_process(stream: &UnixStream) -> io::Result<u32> {
         .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
+/// A listening Unix stream socket, from a descriptor that another program has passed.
+///
+/// # Errors
+/// If it is something else: the error says what.
+pub fn stream_listener(descriptor: OwnedFd) -> io::Result<UnixListener> {
+    let wrong = |what: &str| Err(io::Error::other(what.to_owned()));
+    let Ok(kind) = getsockopt(&descriptor, sockopt::SockType) else { return wrong("it is not a socket") };
+    if kind != SockType::Stream {
+        return wrong("it is not a stream socket");
+    }
+    if getsockname::<UnixAddr>(descriptor.as_raw_fd()).is_err() {
+        return wrong("it is not a Unix socket");
+    }
+    if !getsockopt(&descriptor, sockopt::AcceptConn)? {
+        return wrong("it does not listen");
+    }
+    Ok(descriptor.into())
+}
+
 /// Whether a process listens at this socket. Never waits.
 pub fn listener(path: &Path) -> Listener {
     let asked = stream(SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)
@@ -73,7 +93,6 @@ fn stream(flags: SockFlag) -> nix::Result<OwnedFd> {
 mod tests {
     use std::fs;
     use std::os::fd::AsFd;
-    use std::os::unix::net::UnixListener;
 
     use nix::sys::socket::{Backlog, listen};
 

@@ -8,6 +8,7 @@
 //! Each change of the configuration increments the run's generation. A client that changes what it has read sends the
 //! generation it read: if the run has changed since, nothing is changed and the reply lists the changes.
 
+mod activation;
 mod client;
 mod current;
 mod events;
@@ -16,6 +17,7 @@ mod packets;
 mod runs;
 mod server;
 
+pub use activation::{PassedSocketError, activation_socket, passed_socket};
 pub use client::{Client, ControlError};
 pub use current::{CurrentDirection, CurrentLink, CurrentPort, CurrentScenario};
 pub use events::{Event, EventsSince, Happening};

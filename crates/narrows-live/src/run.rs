@@ -150,7 +150,11 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let kind = if host::time_is_virtual() { Kind::ExactVirtual } else { Kind::Live };
     let mut info = RunInfo::of(&scenario, kind);
     let about = About::new(&options.identity, &scenario, &info.title);
-    let control = ControlSocket::open(&options.run_folder, &about)?;
+    let mut control = ControlSocket::open(&options.run_folder, &about)?;
+    if let Some(passed) = options.stay.as_ref().and_then(|stay| stay.passed.as_ref()) {
+        control
+            .listen_at(passed.try_clone().map_err(system("use the socket passed by the service manager"))?);
+    }
     let mut environment = environment(&testbed, host, &control);
     let (name, id) = (control.name().clone(), control.run_id());
     let greeting = options.greeting.then(|| greeting(&name, &testbed, host, options));

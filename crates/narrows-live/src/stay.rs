@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::time::Duration;
 
 use crate::run_name::RunName;
@@ -21,6 +21,8 @@ pub struct Stay {
     pub ttl: Option<Duration>,
     /// Receives the name once the network is up; closed without data if it never is.
     pub ready: Option<File>,
+    /// A socket on which a service manager has listened for the network's first client.
+    pub passed: Option<UnixListener>,
 }
 
 impl Stay {

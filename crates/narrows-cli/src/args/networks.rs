@@ -12,7 +12,8 @@ use super::{LinkFlags, Live};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The network stays up until Ctrl-C, SIGTERM, `narrows down` or the end of --ttl. With --detach the
-command prints the network's name and returns once it is up.
+command prints the network's name and returns once it is up. A service manager may pass a socket
+(LISTEN_FDS) on which it has waited for the first client: see docs/running.md.
 
 Examples:
   narrows up scenarios/adsl.toml --name dsl --detach

@@ -34,7 +34,7 @@ impl Drive {
         window: Duration,
     ) -> Result<Self, Failure> {
         let drive = Self {
-            run: Client::find(run)?,
+            run: Client::find_or_start(run)?,
             link: link.into(),
             guess,
             window,

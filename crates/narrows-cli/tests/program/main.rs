@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod activation;
 mod attach;
 mod backend;
 mod bad_input;

@@ -11,6 +11,7 @@ use narrows_io::unix_socket::{Listener, connect_within, listener, peer_process};
 use narrows_report::Now;
 use serde::de::DeserializeOwned;
 
+use super::activation::{activation_socket, can_start};
 use super::runs::names;
 use super::{
     Changed, Checked, CurrentScenario, ENVIRONMENT, Entrance, EventsSince, HostOfRun, PacketsSince, Reply,
@@ -21,6 +22,9 @@ use crate::run_record::{HoldError, number};
 
 /// The maximum time for a reply.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The maximum time for a network to start.
+const UNTIL_UP: Duration = Duration::from_secs(60);
 
 /// The maximum time when querying several runs, where a single reply does not matter.
 const IMPATIENCE: Duration = Duration::from_secs(1);
@@ -43,6 +47,21 @@ impl Client {
     /// If there is none, or several and none is given.
     pub fn find(run: Option<&str>) -> Result<Self, ControlError> {
         find(&run_folder(), run).map(|path| Self { path })
+    }
+
+    /// As [`Client::find`]; if no run has the given name but a service manager listens for it, that starts the run.
+    ///
+    /// # Errors
+    /// If there is none, or it does not start.
+    pub fn find_or_start(run: Option<&str>) -> Result<Self, ControlError> {
+        let folder = run_folder();
+        match (find(&folder, run), run) {
+            (Err(ControlError::NoSuchRun { .. }), Some(name)) if can_start(&folder, name) => {
+                start(&activation_socket(&folder, name), name)?;
+                Self::find(run)
+            }
+            (found, _) => found.map(|path| Self { path }),
+        }
     }
 
     /// The path of the control socket.
@@ -185,6 +204,15 @@ impl Client {
     }
 }
 
+/// Connects to a service manager's socket, so that it starts the network, and waits until the network answers.
+fn start(path: &Path, name: &str) -> Result<(), ControlError> {
+    ask(path, &Request::Status {}, UNTIL_UP).map(drop).map_err(|cause| ControlError::NotStarted {
+        name: name.into(),
+        path: path.into(),
+        cause: Box::new(cause),
+    })
+}
+
 /// Finds the socket of the run: the one given, the one that this process is inside of, or the only one.
 ///
 /// # Errors
@@ -309,6 +337,16 @@ pub enum ControlError {
     /// The run has changed since.
     #[error("the run was changed in the meantime (generation {}): {}", .0.generation, or_none(&.0.changes))]
     Stale(Stale),
+    /// A service manager listens for a network, which did not start.
+    #[error("the network {name} did not start by its socket {}: {}; `systemctl status narrows@{name}.socket narrows@{name}` and `journalctl -u narrows@{name}` may say why", path.display(), unanswered(cause))]
+    NotStarted {
+        /// Its name.
+        name: String,
+        /// The path of the service manager's socket.
+        path: PathBuf,
+        /// What came instead of an answer.
+        cause: Box<ControlError>,
+    },
     /// There is no run.
     #[error("no run is active ({} holds no control socket)", .0.display())]
     NoRun(PathBuf),
@@ -328,6 +366,16 @@ pub enum ControlError {
 /// The run's number, as users know it.
 fn run_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Why a socket has not answered, without its path.
+fn unanswered(cause: &ControlError) -> String {
+    match cause {
+        ControlError::Nobody { .. } => "nobody listens there".into(),
+        ControlError::Silent { seconds, .. } => format!("no answer within {seconds} s"),
+        ControlError::Broken { .. } => "the connection was closed".into(),
+        other => other.to_string(),
+    }
 }
 
 fn or_none(names: &[String]) -> String {

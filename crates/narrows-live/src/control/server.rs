@@ -35,7 +35,8 @@ const TRIES: usize = 10;
 /// The run's end of the control socket, with the record that describes the run.
 #[derive(Debug)]
 pub struct ControlSocket {
-    listener: UnixListener,
+    /// Its own socket first, then one that a service manager has passed.
+    listeners: Vec<UnixListener>,
     path: PathBuf,
     clients: Vec<Connection>,
     /// Created before the socket and removed after it.
@@ -94,7 +95,7 @@ impl ControlSocket {
         let (id, name) = (record.id(), record.name().clone());
         let removed = RemovedWhenFull::new(path);
         Ok(Self {
-            listener,
+            listeners: vec![listener],
             path: path.into(),
             clients: Vec::new(),
             record: Some(record),
@@ -102,6 +103,11 @@ impl ControlSocket {
             name,
             _removed: removed,
         })
+    }
+
+    /// Also accepts connections at a socket that a service manager has passed, and that stays its own.
+    pub fn listen_at(&mut self, passed: UnixListener) {
+        self.listeners.push(passed);
     }
 
     /// The name of the run.
@@ -126,7 +132,8 @@ impl ControlSocket {
             .clients
             .iter()
             .map(|client| (client.stream.as_fd(), client.is_to_be_read(), !client.answers.is_empty()));
-        std::iter::once((self.listener.as_fd(), true, false)).chain(clients)
+        let listeners = self.listeners.iter().map(|listener| (listener.as_fd(), true, false));
+        listeners.chain(clients)
     }
 
     /// Whether a request can be answered at once: then do not wait.
@@ -159,8 +166,10 @@ impl ControlSocket {
 
     /// Accepts new connections. A client for which there is no room gets an error.
     fn accept(&mut self) {
-        for _ in 0..MOST_CLIENTS {
-            let Ok((stream, _)) = self.listener.accept() else { return };
+        let accepted = self.listeners.iter().flat_map(|listener| {
+            std::iter::from_fn(|| listener.accept().ok()).map(|(stream, _)| stream).take(MOST_CLIENTS)
+        });
+        for stream in accepted {
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
