@@ -57,7 +57,7 @@ fn scenarios_with_a_mistake() {
         .write("bad.toml", "[hosts.client]\n[hosts.server]\n[links.x]\nbetween = [\"client\", \"sever\"]\n");
     refused(
         finish(&mut narrows(["run", file.to_str().unwrap(), "--", "true"])),
-        &["there is no host, junction or router `sever`", ":4:", "links.x.between"],
+        &["there is no host, junction, router or switch `sever`", ":4:", "links.x.between"],
     );
 }
 
