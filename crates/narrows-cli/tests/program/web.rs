@@ -3,12 +3,11 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::common::{Scratch, Started, eventually, finish, start};
+use crate::common::{Scratch, Started, eventually, finish, python, start};
 use crate::leftovers::RunFolder;
 
 /// A network called `lab`, and a server of its page.
@@ -105,17 +104,6 @@ impl Web {
 
 fn token(url: Option<&String>) -> &str {
     url.unwrap().split("token=").nth(1).unwrap()
-}
-
-/// Runs a Python program of these tests; nothing where a module that it needs is missing.
-fn python(file: &str, arguments: &[&str]) -> Option<String> {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program").join(file);
-    let ended = finish(Command::new("python3").arg(program).args(arguments));
-    if ended.code() == 77 {
-        eprintln!("left out: {}", ended.out);
-        return None;
-    }
-    Some(ended.expect(0).out.clone())
 }
 
 #[test]
