@@ -216,11 +216,11 @@ pub(crate) struct Sim {
     pub(crate) duration: Option<String>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
-    /// Write one row per packet: arrival, verdict, sojourn time, departure
-    #[arg(long, value_name = "FILE.csv")]
+    /// Write one row per packet: arrival, verdict, sojourn time, departure (docs/report.md)
+    #[arg(long, value_name = "FILE.csv|.parquet")]
     pub(crate) packets: Option<PathBuf>,
-    /// Write time series of backlog, sojourn and throughput, per link and flow
-    #[arg(long, value_name = "FILE.csv")]
+    /// Write time series of backlog, sojourn and throughput, per link and flow (docs/series.md)
+    #[arg(long, value_name = "FILE.csv|.parquet")]
     pub(crate) series: Option<PathBuf>,
     /// The interval of the time series
     #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series")]

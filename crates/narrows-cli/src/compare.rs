@@ -10,6 +10,7 @@ use narrows_scenario::typed;
 
 use crate::json::Json;
 use crate::output::Failure;
+use crate::plot::refuse_parquet;
 use crate::report::{self, Kept, look};
 use crate::trace;
 
@@ -89,6 +90,7 @@ fn read(word: &str, run: &mut RunData) -> Result<(), Failure> {
         return Ok(());
     }
     let (name, bytes) = trace::read(Path::new(word))?;
+    refuse_parquet(&name, &bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     if text.trim_start().starts_with('{') {
         run.report = Some(report::parse(Path::new(&name), &text)?);

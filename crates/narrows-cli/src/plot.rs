@@ -37,11 +37,22 @@ pub(crate) struct Plot {
 pub(crate) fn plot(args: &Plot) -> Result<u8, Failure> {
     probe_plot(Some(&args.plot))?;
     let (name, bytes) = read(&args.file)?;
+    refuse_parquet(&name, &bytes)?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::Other(format!("{name}: not UTF-8 text")))?;
     let links = read_series(&text).map_err(|error| Failure::Other(format!("{name}:{error}")))?;
     let chosen = choose(&links, &args.link)?;
     put(&args.plot, &figure(&name, &chosen, links.len()).svg())?;
     Ok(0)
+}
+
+/// Refuses a Parquet file by its first bytes.
+pub(crate) fn refuse_parquet(name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    if !bytes.starts_with(b"PAR1") {
+        return Ok(());
+    }
+    Err(Failure::Other(format!(
+        "{name}: a Parquet file; this command reads series as CSV (--series FILE.csv). DuckDB converts it: duckdb -c \"COPY '{name}' TO 'series.csv'\""
+    )))
 }
 
 /// The named links, or those with the most traffic.

@@ -3,11 +3,17 @@
 use std::net::SocketAddr;
 use std::os::unix::process::{CommandExt, parent_id};
 use std::process::{Child, Command};
+#[cfg(feature = "otlp")]
+use std::time::Duration;
 use std::{io, process};
 
 use clap::Args;
 use narrows_io::child_lifetime::terminate_with_us;
 use narrows_live::control::Client;
+#[cfg(feature = "otlp")]
+use narrows_scenario::span_of_time;
+#[cfg(feature = "otlp")]
+use narrows_web::otlp::{Collector, Export};
 use narrows_web::{Options, Server, WebError};
 
 use crate::output::{Failure, print, say};
@@ -24,7 +30,8 @@ read-only. Nothing is encrypted: from another host, use a tunnel (ssh -L 8642:12
 Examples:
   narrows web dsl
   narrows web --listen 127.0.0.1:0 --read-only
-  narrows web --metrics-only --listen 127.0.0.1:9642")]
+  narrows web --metrics-only --listen 127.0.0.1:9642
+  narrows web --metrics-only --otlp http://127.0.0.1:4318")]
 pub(crate) struct Web {
     /// Run, by name or number [default: all runs, as a list]
     #[arg(value_name = "RUN", conflicts_with = "run")]
@@ -44,7 +51,40 @@ pub(crate) struct Web {
     /// Accept requests that call this host by this name, too (its addresses and localhost are accepted)
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
+    #[cfg(feature = "otlp")]
+    #[command(flatten)]
+    otlp: Otlp,
 }
+
+/// The export of metrics.
+#[cfg(feature = "otlp")]
+#[derive(Debug, Args)]
+struct Otlp {
+    /// Send the metrics to an OpenTelemetry collector, too: OTLP over HTTP, in JSON (docs/web.md)
+    #[arg(long, value_name = "http://HOST[:4318]")]
+    otlp: Option<Collector>,
+    /// The time from one export to the next
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "otlp")]
+    otlp_interval: String,
+}
+
+#[cfg(feature = "otlp")]
+impl Otlp {
+    fn export(&self) -> Result<Option<Export>, Failure> {
+        let Some(collector) = self.otlp.clone() else { return Ok(None) };
+        let every = span_of_time("otlp-interval", &self.otlp_interval)?;
+        if every < SHORTEST {
+            let interval = &self.otlp_interval;
+            return Err(Failure::Other(format!("--otlp-interval {interval}: at least {SHORTEST}")));
+        }
+        let say = |line: &str| say(format_args!("narrows: {line}"));
+        Ok(Some(Export { collector, every: Duration::from_nanos(every.nanos()), say }))
+    }
+}
+
+/// Runs are queried once a second.
+#[cfg(feature = "otlp")]
+const SHORTEST: narrows_core::Duration = narrows_core::Duration::from_secs(1);
 
 impl From<WebError> for Failure {
     fn from(error: WebError) -> Self {
@@ -60,6 +100,8 @@ pub(crate) fn web(args: &Web) -> Result<u8, Failure> {
         read_only: args.read_only,
         metrics_only: args.metrics_only,
         hosts: args.hosts.clone(),
+        #[cfg(feature = "otlp")]
+        otlp: args.otlp.export()?,
     })?;
     // The network that started this process is about to be up.
     let beside = parent_id().to_string();

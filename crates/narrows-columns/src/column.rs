@@ -9,7 +9,23 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::VERSION;
+/// Rows in a batch: about five megabytes of packets.
+pub const BATCH: usize = 1 << 16;
+
+/// The version of the columns.
+const VERSION: &str = "1";
+
+/// Collects rows into batches.
+pub trait Columns: Default + Send {
+    /// The schema of the columns.
+    fn schema() -> SchemaRef;
+
+    /// Rows since the last [`take`](Self::take).
+    fn rows(&self) -> usize;
+
+    /// The rows since the last call. Dictionaries grow from batch to batch: an entry keeps its number.
+    fn take(&mut self) -> RecordBatch;
+}
 
 /// Repeated strings, each stored once and looked up by a key that it is formatted from.
 #[derive(Debug)]

@@ -1,38 +1,45 @@
-//! Recorded data as columns: packet records and rows of series, with the column names of the CSV files.
+//! Files of packet records and series, CSV or Parquet by the file's name, and the same rows as Arrow columns.
 //!
-//! [`PacketColumns`] and [`SeriesColumns`] take rows and return Arrow record batches; [`write_parquet`] writes these
-//! to a file. Text is dictionary-encoded; times are 64-bit nanoseconds. The column version is `narrows.columns` in
-//! the schema's metadata; it is raised when a column changes.
+//! A [`RowFile`] takes the rows of a [`Table`] and writes them. With the feature `parquet`, `PacketColumns` and
+//! `SeriesColumns` turn rows into Arrow record batches, in memory (`Columns`) and for `ParquetFile`. Columns
+//! have the names of the CSV files; text is dictionary-encoded; times are 64-bit nanoseconds. Their version is
+//! `narrows.columns` in the metadata of the schema and of the file; it is raised when a column changes.
+//!
+//! ```
+//! use narrows_columns::{RowFile, Series};
+//! use narrows_core::Time;
+//! use narrows_report::LinkCounts;
+//!
+//! let path = std::env::temp_dir().join(format!("narrows-columns-{}.csv", std::process::id()));
+//! let mut file = RowFile::<Series>::create(&path)?;
+//! let counts = LinkCounts::default();
+//! file.put(&counts.row(&counts, (Time::ZERO, Time::from_nanos(1_000_000)), "access.down"))?;
+//! file.finish()?;
+//! assert!(std::fs::read_to_string(&path)?.ends_with("0,1000000,link,access.down,,0,0,0,,0,0,0,0,0,\n"));
+//! # std::fs::remove_file(&path)
+//! # ; Ok::<(), std::io::Error>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "parquet")]
 mod column;
+#[cfg(feature = "parquet")]
 mod packets;
+#[cfg(feature = "parquet")]
 mod parquet_file;
+mod row_file;
+#[cfg(feature = "parquet")]
 mod series;
+mod table;
 
-pub use column::with_one_dictionary;
+#[cfg(feature = "parquet")]
+pub use column::{BATCH, Columns, with_one_dictionary};
+#[cfg(feature = "parquet")]
 pub use packets::PacketColumns;
-pub use parquet_file::{ParquetError, write_parquet};
+#[cfg(feature = "parquet")]
+pub use parquet_file::{ParquetFile, write_parquet};
+pub use row_file::RowFile;
+#[cfg(feature = "parquet")]
 pub use series::SeriesColumns;
-
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-
-/// Rows in a batch: about five megabytes of packets.
-pub const BATCH: usize = 1 << 16;
-
-/// The version of the columns.
-const VERSION: &str = "1";
-
-/// Collects rows into batches.
-pub trait Columns: Default {
-    /// The schema of the columns.
-    fn schema() -> SchemaRef;
-
-    /// Rows since the last [`take`](Self::take).
-    fn rows(&self) -> usize;
-
-    /// The rows since the last call. Dictionaries grow from batch to batch: an entry keeps its number.
-    fn take(&mut self) -> RecordBatch;
-}
+pub use table::{Packets, Series, Table};

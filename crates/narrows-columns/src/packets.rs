@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt8Array, UInt16Array, UInt32Array};
 use arrow_schema::{DataType, Field, SchemaRef};
 use narrows_core::Protocol;
-use narrows_sim::{Address, Observed, transport};
+use narrows_frame::{Address, transport};
+use narrows_report::PacketRow;
 
-use crate::Columns;
-use crate::column::{Take, Words, schema, words};
+use crate::column::{Columns, Take, Words, schema, words};
 
 /// Packet records.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(crate) fn signed(number: u64) -> i64 {
 
 impl PacketColumns {
     /// Appends a packet.
-    pub fn push(&mut self, packet: &Observed<'_>) {
+    pub fn push(&mut self, packet: &PacketRow<'_>) {
         let key = &packet.key;
         self.port.push_text(packet.port);
         self.number.push(signed(packet.number));
@@ -53,8 +53,7 @@ impl PacketColumns {
         self.traffic_class.push(key.traffic_class);
         self.arrival_ns.push(signed(packet.arrival.nanos()));
         self.length_bytes.push(packet.length);
-        self.verdict
-            .push(&packet.delivered, || if packet.delivered { "delivered".into() } else { "dropped".into() });
+        self.verdict.push(&packet.delivered, || packet.verdict().into());
         self.place.push_text(packet.place);
         self.reason.push_text(packet.reason);
         self.queueing_ns.push(signed(packet.queued.nanos()));
@@ -119,4 +118,18 @@ impl Columns for PacketColumns {
 
 fn long(values: &mut Vec<i64>) -> ArrayRef {
     Arc::new(Int64Array::from(std::mem::take(values)))
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_report::PACKETS_HEAD;
+
+    use super::*;
+
+    #[test]
+    fn the_columns_are_those_of_the_csv_file() {
+        let schema = PacketColumns::schema();
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(names.join(","), PACKETS_HEAD.trim_end());
+    }
 }

@@ -6,8 +6,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, SchemaRef};
 use narrows_report::SeriesRow;
 
-use crate::Columns;
-use crate::column::{Take, Words, schema, words};
+use crate::column::{Columns, Take, Words, schema, words};
 use crate::packets::signed;
 
 /// The numeric columns, in order; those in the second list may be empty.

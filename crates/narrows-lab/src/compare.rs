@@ -61,8 +61,9 @@ use std::rc::Rc;
 
 use narrows_core::sched::Weight;
 use narrows_core::{Duration, Seed, Target};
+use narrows_report::PacketRow;
 use narrows_scenario::{Scenario, ScenarioError, Traffic, TrafficSource};
-use narrows_sim::{Observed, SimError, SimOptions, SimResult, observe_watched};
+use narrows_sim::{SimError, SimOptions, SimResult, observe_watched};
 
 use crate::algorithm::Algorithm;
 use crate::watch::{Step, Watch, go_on};
@@ -319,7 +320,7 @@ fn run(
         .collect();
     let seen: Rc<RefCell<Vec<Seen>>> = Rc::new(RefCell::new(names.iter().map(|_| Seen::default()).collect()));
     let (theirs, wanted) = (Rc::clone(&seen), names.clone());
-    let observer = move |observed: &Observed<'_>| {
+    let observer = move |observed: &PacketRow<'_>| {
         // Acknowledgements come from the other end and are not compared.
         let is = |(feed, port): &(String, String)| feed == observed.feed && port == observed.port;
         let Some(number) = wanted.iter().position(is) else { return };

@@ -80,7 +80,8 @@ impl Table {
 
     /// Writes a Parquet file.
     fn to_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| write_parquet(&path, &self.schema, &self.batches)).map_err(other)
+        let written = py.detach(|| write_parquet(&path, &self.schema, &self.batches));
+        written.map_err(|error| other(format!("cannot write {}: {error}", path.display())))
     }
 
     /// Arrow's C stream interface.

@@ -22,6 +22,7 @@ pub mod human;
 mod info;
 mod meter;
 mod now;
+mod packet_row;
 mod part;
 mod probe;
 mod report;
@@ -52,6 +53,7 @@ pub use host::{HostReport, ThreadReport};
 pub use info::{ClassInfo, DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo, Word};
 pub use meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter};
 pub use now::{LinkNow, Now, Recent, RecentRates, Snapshot};
+pub use packet_row::{PACKETS_HEAD, PacketRow};
 pub use part::{Counts, Part, Place};
 pub use probe::{ProbeMeter, ProbePacket, ProbeReport};
 pub use report::{

@@ -1,7 +1,8 @@
 //! Virtual time: runs scenarios, captures and input logs through the engine as fast as the processor allows.
 //!
 //! - [`simulate`] runs a scenario: it feeds generated traffic and captures into the engine, applies the timeline, and
-//!   produces a report and the outputs that [`SimOptions`] selects: a record for each packet ([`packets`]), a time
+//!   produces a report and the outputs that [`SimOptions`] selects: a record for each packet
+//!   ([`narrows_report::PacketRow`]), a time
 //!   series ([`series`]), a capture ([`capture_out`]).
 //! - [`replay`] feeds the inputs of a recorded run into the engine again and compares every verdict.
 //!
@@ -22,7 +23,6 @@ mod error;
 mod names;
 mod observe;
 mod output;
-pub mod packets;
 mod replay;
 pub mod series;
 mod simulate;
@@ -31,7 +31,7 @@ mod watched;
 pub use drive::Watch;
 pub use error::SimError;
 pub use narrows_frame::{Address, transport};
-pub use observe::{Observed, Observer, Observers, SeriesObserver};
+pub use observe::{Observer, Observers, SeriesObserver};
 pub use output::Destination;
 pub use replay::{ReplayResult, replay, replay_watched};
 pub use simulate::{

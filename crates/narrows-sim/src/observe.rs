@@ -2,70 +2,37 @@
 
 use std::fmt;
 
-use narrows_core::{Duration, Event, FlowKey, Time, Verdict};
-use narrows_report::SeriesRow;
+use narrows_core::{Duration, Event, FlowKey, Verdict};
+use narrows_report::{PacketRow, SeriesRow};
 
 use crate::names::Names;
 use narrows_traffic::Body;
 
-/// The fate of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Observed<'a> {
-    /// The traffic source or capture that sent it.
-    pub feed: &'a str,
-    /// The port where it arrived.
-    pub port: &'a str,
-    /// Its number among the arrivals there, from 0.
-    pub number: u64,
-    /// 0 for the packet that arrived; duplicates and fragments have other numbers.
-    pub copy: u16,
-    /// Its flow key at that instant.
-    pub key: FlowKey,
-    /// When it arrived.
-    pub arrival: Time,
-    /// When it was delivered or dropped.
-    pub at: Time,
-    /// Its length at that instant, from the network header on.
-    pub length: u32,
-    /// Its total queueing delay.
-    pub queued: Duration,
-    /// Whether it was delivered.
-    pub delivered: bool,
-    /// The port of delivery, or the link that dropped it; empty when the network refused it.
-    pub place: &'a str,
-    /// Why it was dropped; empty if it was not.
-    pub reason: &'static str,
-    /// Whether it is marked "congestion experienced".
-    pub marked: bool,
-}
-
-impl<'a> Observed<'a> {
-    pub(crate) fn of(names: &'a Names, event: &Event<'_, Body>) -> Self {
-        let (delivered, place, reason) = match event.verdict {
-            Verdict::Delivered(port) => (true, names.port(port), ""),
-            Verdict::Dropped { at, reason } => (false, at.map_or("", |at| names.element(at)), reason.name()),
-        };
-        Self {
-            feed: &names.feeds[event.body.get().source as usize],
-            port: names.port(event.id.port()),
-            number: event.id.number(),
-            copy: event.copy,
-            key: event.key,
-            arrival: event.arrival,
-            at: event.at,
-            length: event.length,
-            queued: event.queued,
-            delivered,
-            place,
-            reason,
-            marked: event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED,
-        }
+/// The row of a packet whose fate is decided.
+pub(crate) fn packet_row<'a>(names: &'a Names, event: &Event<'_, Body>) -> PacketRow<'a> {
+    let (delivered, place, reason) = match event.verdict {
+        Verdict::Delivered(port) => (true, names.port(port), ""),
+        Verdict::Dropped { at, reason } => (false, at.map_or("", |at| names.element(at)), reason.name()),
+    };
+    PacketRow {
+        feed: &names.feeds[event.body.get().source as usize],
+        port: names.port(event.id.port()),
+        number: event.id.number(),
+        copy: event.copy,
+        key: event.key,
+        arrival: event.arrival,
+        at: event.at,
+        length: event.length,
+        queued: event.queued,
+        delivered,
+        place,
+        reason,
+        marked: event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED,
     }
 }
 
 /// Called for each packet, in order of verdicts.
-pub type Observer = Box<dyn FnMut(&Observed<'_>)>;
+pub type Observer = Box<dyn FnMut(&PacketRow<'_>)>;
 
 /// Called for each row of a series.
 pub type SeriesObserver = Box<dyn FnMut(&SeriesRow<'_>)>;
@@ -95,7 +62,7 @@ pub(crate) struct Observing(pub(crate) Option<Observer>);
 impl Observing {
     pub(crate) fn event(&mut self, names: &Names, event: &Event<'_, Body>) {
         if let Some(observer) = &mut self.0 {
-            observer(&Observed::of(names, event));
+            observer(&packet_row(names, event));
         }
     }
 }
@@ -138,7 +105,7 @@ mod tests {
         let scenario = Scenario::parse(text, "flood.toml").unwrap();
         let seen: Rc<RefCell<Vec<(bool, u64, u64)>>> = Rc::default();
         let theirs = Rc::clone(&seen);
-        let observer = move |packet: &Observed<'_>| {
+        let observer = move |packet: &PacketRow<'_>| {
             assert_eq!((packet.feed, packet.length), ("flood", 1250));
             let delay = packet.at.since(packet.arrival).nanos();
             theirs.borrow_mut().push((packet.delivered, delay, packet.queued.nanos()));
@@ -178,7 +145,7 @@ mod tests {
         let longest = |packets: Option<u64>| {
             let most: Rc<RefCell<u64>> = Rc::default();
             let theirs = Rc::clone(&most);
-            let observer = move |packet: &Observed<'_>| {
+            let observer = move |packet: &PacketRow<'_>| {
                 let mut most = theirs.borrow_mut();
                 *most = most.max(packet.queued.nanos());
             };

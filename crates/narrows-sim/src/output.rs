@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
+use narrows_columns::{RowFile, Table};
+
 use crate::error::SimError;
 
 /// Where an output goes.
@@ -43,12 +45,6 @@ impl Output {
         Ok(Self { name, writer: BufWriter::with_capacity(1 << 16, inner) })
     }
 
-    /// Writes to memory or any writer, for tests.
-    #[cfg(test)]
-    pub(crate) fn to(writer: impl Write + 'static) -> Self {
-        Self { name: "test".into(), writer: BufWriter::new(Box::new(writer)) }
-    }
-
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), SimError> {
         self.writer.write_all(bytes).map_err(|source| self.error(source))
     }
@@ -74,5 +70,42 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
+    }
+}
+
+/// An open output of rows.
+pub(crate) struct Rows<T: Table> {
+    name: String,
+    file: RowFile<T>,
+}
+
+impl<T: Table> Rows<T> {
+    pub(crate) fn open(destination: &Destination) -> Result<Self, SimError> {
+        let (name, file) = match destination {
+            Destination::StandardOutput => ("standard output".into(), RowFile::csv(io::stdout())),
+            Destination::File(path) => (path.display().to_string(), RowFile::create(path)),
+        };
+        match file {
+            Ok(file) => Ok(Self { name, file }),
+            Err(source) => Err(SimError::Write { name, source }),
+        }
+    }
+
+    /// CSV to memory or any writer, for tests.
+    #[cfg(test)]
+    pub(crate) fn to(writer: impl Write + Send + 'static) -> Self {
+        Self { name: "test".into(), file: RowFile::csv(writer).expect("the first line is only buffered") }
+    }
+
+    pub(crate) fn put(&mut self, row: &T::Row<'_>) -> Result<(), SimError> {
+        self.file.put(row).map_err(|source| self.error(source))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), SimError> {
+        self.file.finish().map_err(|source| self.error(source))
+    }
+
+    fn error(&self, source: io::Error) -> SimError {
+        SimError::Write { name: self.name.clone(), source }
     }
 }

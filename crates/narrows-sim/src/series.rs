@@ -1,4 +1,4 @@
-//! Backlog, sojourn and throughput over time, as CSV: one row for each link and each flow in each interval.
+//! Backlog, sojourn and throughput over time: one row for each link and each flow in each interval.
 //!
 //! | column | of a link | of a flow |
 //! |---|---|---|
@@ -19,16 +19,16 @@
 //! A mean over no packets is left empty. A flow has a row for each interval in which it had a verdict.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
+use narrows_columns as columns;
 use narrows_core::{Duration, Engine, Event, FlowKey, Time, Verdict};
 use narrows_frame::{Address, transport};
-use narrows_report::{LinkCounts, SERIES_HEAD, SeriesRow, bits_per_second, rounded};
+use narrows_report::{LinkCounts, SeriesRow, bits_per_second, rounded};
 
 use crate::error::SimError;
 use crate::names::Names;
 use crate::observe::SeriesObserver;
-use crate::output::Output;
+use crate::output::Rows;
 use narrows_traffic::Body;
 
 pub(crate) struct Series {
@@ -42,20 +42,14 @@ pub(crate) struct Series {
 
 /// Where rows go.
 pub(crate) enum Sink {
-    Csv(Output),
+    File(Rows<columns::Series>),
     Observer(SeriesObserver),
 }
 
 impl Sink {
-    /// CSV, starting with the header line.
-    pub(crate) fn csv(mut output: Output) -> Result<Self, SimError> {
-        output.put(SERIES_HEAD.as_bytes())?;
-        Ok(Self::Csv(output))
-    }
-
     fn put(&mut self, row: &SeriesRow<'_>) -> Result<(), SimError> {
         match self {
-            Self::Csv(output) => writeln!(output, "{row}").map_err(|error| output.error(error)),
+            Self::File(rows) => rows.put(row),
             Self::Observer(observer) => {
                 observer(row);
                 Ok(())
@@ -65,7 +59,7 @@ impl Sink {
 
     fn finish(self) -> Result<(), SimError> {
         match self {
-            Self::Csv(output) => output.finish(),
+            Self::File(rows) => rows.finish(),
             Self::Observer(_) => Ok(()),
         }
     }

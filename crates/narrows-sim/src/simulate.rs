@@ -14,8 +14,7 @@ use crate::changes::ScenarioChanges;
 use crate::drive::{Drive, End, TrafficInfo, Watch};
 use crate::error::SimError;
 use crate::observe::{Observer, Observers, Observing};
-use crate::output::{Destination, Output};
-use crate::packets::PacketRecords;
+use crate::output::{Destination, Output, Rows};
 use crate::series::{Series, Sink};
 use crate::watched::{Watched, Watchers};
 use narrows_traffic::{Body, SourceOptions, Sources, application_infos};
@@ -28,9 +27,9 @@ pub struct SimOptions {
     pub duration: Option<Duration>,
     /// Overrides the scenario's seed.
     pub seed: Option<Seed>,
-    /// Write one record for each packet, as CSV.
+    /// Write one record for each packet, as Parquet if the file's name ends in `.parquet`, else as CSV.
     pub packets: Option<Destination>,
-    /// Write a time series for each link and flow, as CSV.
+    /// Write a time series for each link and flow, in the same forms.
     pub series: Option<SeriesOptions>,
     /// Write delivered and dropped packets, as pcapng.
     pub capture: Option<Destination>,
@@ -252,13 +251,13 @@ pub(crate) fn watchers(
     title: &str,
     start: WallTime,
 ) -> Result<Watchers, SimError> {
-    let open = |destination: &Option<Destination>| destination.as_ref().map(Output::open).transpose();
-    let packets = open(&options.packets)?.map(PacketRecords::new).transpose()?;
-    let capture = open(&options.capture)?.map(|output| CaptureOut::new(output, title, start)).transpose()?;
+    let packets = options.packets.as_ref().map(Rows::open).transpose()?;
+    let capture = options.capture.as_ref().map(Output::open).transpose()?;
+    let capture = capture.map(|output| CaptureOut::new(output, title, start)).transpose()?;
     let series = match &options.series {
         Some(SeriesOptions { interval: Duration::ZERO, .. }) => return Err(SimError::NoInterval),
         Some(SeriesOptions { to, interval }) => {
-            Some(Series::new(Sink::csv(Output::open(to)?)?, *interval, engine))
+            Some(Series::new(Sink::File(Rows::open(to)?), *interval, engine))
         }
         None => None,
     };

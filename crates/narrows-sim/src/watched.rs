@@ -1,5 +1,6 @@
 //! The engine with all receivers of its events.
 
+use narrows_columns::Packets;
 use narrows_core::{Body as Kept, Change, Engine, Event, LinkId, Packet, PortId, Time};
 use narrows_report::{Meter, SourceMeter};
 use narrows_scenario::EngineChange;
@@ -8,8 +9,8 @@ use crate::capture_out::CaptureOut;
 use crate::compare::Comparison;
 use crate::error::SimError;
 use crate::names::Names;
-use crate::observe::Observing;
-use crate::packets::PacketRecords;
+use crate::observe::{Observing, packet_row};
+use crate::output::Rows;
 use crate::series::Series;
 use narrows_traffic::{Arrived, Body};
 
@@ -28,7 +29,7 @@ pub(crate) struct Watched {
 /// The receivers of each event, beside the meter.
 #[derive(Default)]
 pub(crate) struct Watchers {
-    pub(crate) packets: Option<PacketRecords>,
+    pub(crate) packets: Option<Rows<Packets>>,
     pub(crate) series: Option<Series>,
     pub(crate) capture: Option<CaptureOut>,
     pub(crate) comparison: Option<Comparison>,
@@ -90,7 +91,7 @@ impl Watched {
     pub(crate) fn finish(&mut self, end: Time) -> Result<(), SimError> {
         self.poll(end)?;
         let Watchers { packets, series, capture, .. } = std::mem::take(&mut self.watchers);
-        packets.map_or(Ok(()), PacketRecords::finish)?;
+        packets.map_or(Ok(()), Rows::finish)?;
         series.map_or(Ok(()), |series| series.finish(end, &self.names, &self.engine))?;
         capture.map_or(Ok(()), CaptureOut::finish)
     }
@@ -124,7 +125,7 @@ impl Watched {
 impl Watchers {
     fn event(&mut self, names: &Names, event: &Event<'_, Body>) -> Result<(), SimError> {
         if let Some(packets) = &mut self.packets {
-            packets.event(names, event)?;
+            packets.put(&packet_row(names, event))?;
         }
         if let Some(series) = &mut self.series {
             series.event(event);

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use crate::metrics::ServerCounts;
+use crate::metrics::{ExportCounts, ServerCounts};
 
 /// The maximum number of concurrent connections.
 const MOST: usize = 64;
@@ -31,6 +31,8 @@ pub(crate) struct Counts {
     refused: AtomicU64,
     slow: AtomicU64,
     pub(crate) refused_requests: AtomicU64,
+    /// Set by the export, if there is one.
+    pub(crate) otlp: Mutex<Option<ExportCounts>>,
 }
 
 impl Counts {
@@ -41,6 +43,7 @@ impl Counts {
             refused_connections: read(&self.refused),
             slow_readers: read(&self.slow),
             refused_requests: read(&self.refused_requests),
+            otlp: *self.otlp.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 }

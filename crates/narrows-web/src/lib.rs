@@ -3,12 +3,14 @@
 //! It queries runs as `narrows stats` does and changes them as `narrows set` does, so the packet threads need no
 //! knowledge of it. [`Server::open`] binds the address and creates the tokens; [`Server::serve`] serves. Not
 //! included: encryption (use a tunnel), users beyond one token for changes and one for reading, resources from any
-//! other host.
+//! other host. With the feature `otlp` the server also sends metrics to an OpenTelemetry collector.
 #![forbid(unsafe_code)]
 
 mod access;
 mod guard;
 pub mod metrics;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 mod packets;
 mod routes;
 mod runs;
@@ -38,6 +40,9 @@ pub struct Options {
     pub metrics_only: bool,
     /// Additional host names under which browsers may address this server.
     pub hosts: Vec<String>,
+    /// Send metrics to a collector, too.
+    #[cfg(feature = "otlp")]
+    pub otlp: Option<otlp::Export>,
 }
 
 /// Why the server cannot start.
@@ -133,6 +138,10 @@ impl Server {
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let guard = Guard::new(listener, self.site.counts.clone());
+            #[cfg(feature = "otlp")]
+            if let Some(plan) = self.options.otlp {
+                tokio::spawn(otlp::export(plan, self.site.runs.clone(), self.site.counts.clone()));
+            }
             let router = routes::router(Arc::new(self.site), self.options.metrics_only);
             Ok(axum::serve(guard, router).await?)
         })

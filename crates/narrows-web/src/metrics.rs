@@ -135,6 +135,9 @@ pub const FAMILIES: &[Family] = &[
     ),
     ("narrows_web_slow_readers", Counter, "", "Connections dropped because their client did not read."),
     ("narrows_web_refused_requests", Counter, "", "Requests refused for their token, Host or Origin."),
+    ("narrows_web_otlp_exports", Counter, "", "Exports by OTLP that the collector accepted."),
+    ("narrows_web_otlp_failed_exports", Counter, "", "Exports by OTLP that were given up."),
+    ("narrows_web_otlp_rejected_points", Counter, "", "Data points that the collector rejected."),
 ];
 
 /// The possible values of `narrows_run_accuracy`.
@@ -162,61 +165,96 @@ pub struct ServerCounts {
     pub slow_readers: u64,
     /// Requests without the right token, Host or Origin.
     pub refused_requests: u64,
+    /// Counters of the export by OTLP, if there is one.
+    pub otlp: Option<ExportCounts>,
 }
 
-/// Samples of all families, by labels.
+/// Counters of an export by OTLP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportCounts {
+    /// Exports that the collector accepted, in full or in part.
+    pub exports: u64,
+    /// Exports given up.
+    pub failed: u64,
+    /// Data points that the collector rejected from exports that it accepted.
+    pub rejected_points: u64,
+}
+
+/// The names and values of a sample's labels.
+pub(crate) type Labels = Vec<(&'static str, String)>;
+
+/// Samples of all families.
 #[derive(Default)]
-struct Samples(BTreeMap<&'static str, BTreeMap<String, f64>>);
+pub(crate) struct Samples {
+    /// By family and labels.
+    pub(crate) values: BTreeMap<&'static str, BTreeMap<Labels, f64>>,
+    pub(crate) lateness: Vec<LatenessSample>,
+}
+
+/// The histogram of a run.
+pub(crate) struct LatenessSample {
+    pub(crate) run: String,
+    /// Packets up to each of [`HISTOGRAM_BOUNDS`] and beyond the bound before; then those beyond the last bound.
+    pub(crate) packets: Vec<u64>,
+    pub(crate) sum_ns: u64,
+}
 
 impl Samples {
     /// Samples with the same labels, such as two classes of the same name, are added up.
-    fn add(&mut self, family: &'static str, labels: &[(&str, &str)], value: f64) {
-        *self.0.entry(family).or_default().entry(written(labels)).or_default() += value;
+    fn add(&mut self, family: &'static str, labels: &[(&'static str, &str)], value: f64) {
+        let labels = labels.iter().map(|&(name, value)| (name, value.to_owned())).collect();
+        *self.values.entry(family).or_default().entry(labels).or_default() += value;
     }
 
-    fn count(&mut self, family: &'static str, labels: &[(&str, &str)], value: u64) {
+    fn count(&mut self, family: &'static str, labels: &[(&'static str, &str)], value: u64) {
         // Exact up to 2^53.
         self.add(family, labels, value as f64);
+    }
+
+    /// The samples of these runs and of the server.
+    pub(crate) fn of(runs: &[Observed], server: &ServerCounts) -> Self {
+        let mut samples = Self::default();
+        for observed in runs {
+            let run = ("run", observed.run.as_str());
+            samples.add("narrows_up", &[run], f64::from(u8::from(observed.answer.is_some())));
+            let Some((stats, settings)) = &observed.answer else { continue };
+            of_run(&mut samples, run, stats);
+            samples.lateness.extend(lateness(&observed.run, &stats.report, observed.late_ns));
+            for direction in &stats.report.directions {
+                of_link(&mut samples, run, direction);
+            }
+            for direction in &settings.directions {
+                let (link, way) = place(&direction.link, direction.lane);
+                let labels = [run, ("link", link), ("direction", way)];
+                samples.count("narrows_link_up", &labels, u64::from(!direction.outage));
+                if let Some(rate) = direction.rate_bps {
+                    samples.add("narrows_link_rate_bytes_per_second", &labels, rate as f64 / 8.0);
+                }
+                if let Some(delay) = direction.delay_ns {
+                    samples.add("narrows_link_delay_seconds", &labels, seconds(delay));
+                }
+            }
+        }
+        samples.count("narrows_web_connections", &[], server.connections);
+        samples.count("narrows_web_refused_connections", &[], server.refused_connections);
+        samples.count("narrows_web_slow_readers", &[], server.slow_readers);
+        samples.count("narrows_web_refused_requests", &[], server.refused_requests);
+        if let Some(sent) = &server.otlp {
+            samples.count("narrows_web_otlp_exports", &[], sent.exports);
+            samples.count("narrows_web_otlp_failed_exports", &[], sent.failed);
+            samples.count("narrows_web_otlp_rejected_points", &[], sent.rejected_points);
+        }
+        samples
     }
 }
 
 /// The text for these runs.
 pub fn exposition(runs: &[Observed], server: &ServerCounts) -> String {
-    let mut samples = Samples::default();
-    let mut histograms = String::new();
-    for observed in runs {
-        let run = ("run", observed.run.as_str());
-        samples.add("narrows_up", &[run], f64::from(u8::from(observed.answer.is_some())));
-        let Some((stats, settings)) = &observed.answer else { continue };
-        of_run(&mut samples, run, stats);
-        histograms += &lateness(run, &stats.report, observed.late_ns);
-        for direction in &stats.report.directions {
-            of_link(&mut samples, run, direction);
-        }
-        for direction in &settings.directions {
-            let (link, way) = place(&direction.link, direction.lane);
-            let labels = [run, ("link", link), ("direction", way)];
-            samples.count("narrows_link_up", &labels, u64::from(!direction.outage));
-            if let Some(rate) = direction.rate_bps {
-                samples.add("narrows_link_rate_bytes_per_second", &labels, rate as f64 / 8.0);
-            }
-            if let Some(delay) = direction.delay_ns {
-                samples.add("narrows_link_delay_seconds", &labels, seconds(delay));
-            }
-        }
-    }
-    samples.count("narrows_web_connections", &[], server.connections);
-    samples.count("narrows_web_refused_connections", &[], server.refused_connections);
-    samples.count("narrows_web_slow_readers", &[], server.slow_readers);
-    samples.count("narrows_web_refused_requests", &[], server.refused_requests);
-    text(&samples, &histograms)
-}
-
-fn text(samples: &Samples, histograms: &str) -> String {
+    let samples = Samples::of(runs, server);
     let mut text = String::new();
     for (name, kind, unit, help) in FAMILIES {
-        let of_family = samples.0.get(name);
-        if of_family.is_none() && (*kind != Histogram || histograms.is_empty()) {
+        let of_family = samples.values.get(name);
+        if of_family.is_none() && (*kind != Histogram || samples.lateness.is_empty()) {
             continue;
         }
         // Writing to a string cannot fail.
@@ -226,16 +264,16 @@ fn text(samples: &Samples, histograms: &str) -> String {
         }
         let _ = writeln!(text, "# HELP {name} {}", escaped(help));
         if *kind == Histogram {
-            text += histograms;
+            samples.lateness.iter().for_each(|one| put_lateness(&mut text, one));
         }
         for (labels, value) in of_family.into_iter().flatten() {
-            let _ = writeln!(text, "{name}{}{labels} {value}", kind.suffix());
+            let _ = writeln!(text, "{name}{}{} {value}", kind.suffix(), written(labels));
         }
     }
     text + "# EOF\n"
 }
 
-fn of_run(samples: &mut Samples, run: (&str, &str), stats: &Stats) {
+fn of_run(samples: &mut Samples, run: (&'static str, &str), stats: &Stats) {
     let report = &stats.report;
     samples.add("narrows_run", &[run, ("title", &report.title)], 1.0);
     samples.count("narrows_run_generation", &[run], stats.generation);
@@ -261,7 +299,7 @@ fn of_run(samples: &mut Samples, run: (&str, &str), stats: &Stats) {
     samples.count("narrows_straggler_inputs", &[run], losses.straggler_inputs);
 }
 
-fn of_link(samples: &mut Samples, run: (&str, &str), own: &Direction) {
+fn of_link(samples: &mut Samples, run: (&'static str, &str), own: &Direction) {
     let (link, way) = place(&own.link, own.lane);
     let labels = [run, ("link", link), ("direction", way)];
     samples.add(
@@ -301,25 +339,36 @@ fn of_link(samples: &mut Samples, run: (&str, &str), own: &Direction) {
     }
 }
 
-/// The samples of the histogram; always with all bounds, because a series must not come and go.
-fn lateness(run: (&str, &str), report: &Report, sum_ns: u64) -> String {
-    let Some(late) = &report.lateness else { return String::new() };
-    let (mut text, mut within) = (String::new(), 0);
-    let mut steps = late.histogram.iter().peekable();
+/// The histogram; always with all bounds, because a series must not come and go.
+fn lateness(run: &str, report: &Report, sum_ns: u64) -> Option<LatenessSample> {
+    let mut steps = report.lateness.as_ref()?.histogram.iter().peekable();
+    let mut packets = Vec::with_capacity(HISTOGRAM_BOUNDS.len() + 1);
     for bound in &HISTOGRAM_BOUNDS {
+        let mut within = 0;
         while let Some(step) = steps.next_if(|step| step.up_to_ns.is_some_and(|end| end <= bound.nanos())) {
             within += step.packets;
         }
-        let le = seconds(bound.nanos()).to_string();
-        let labels = written(&[run, ("le", &le)]);
-        let _ = writeln!(text, "narrows_release_lateness_seconds_bucket{labels} {within}");
+        packets.push(within);
     }
-    let all = within + steps.map(|step| step.packets).sum::<u64>();
-    let infinite = written(&[run, ("le", "+Inf")]);
-    let _ = writeln!(text, "narrows_release_lateness_seconds_bucket{infinite} {all}");
-    let _ = writeln!(text, "narrows_release_lateness_seconds_count{} {all}", written(&[run]));
-    let _ = writeln!(text, "narrows_release_lateness_seconds_sum{} {}", written(&[run]), seconds(sum_ns));
-    text
+    packets.push(steps.map(|step| step.packets).sum());
+    Some(LatenessSample { run: run.to_owned(), packets, sum_ns })
+}
+
+fn put_lateness(text: &mut String, sample: &LatenessSample) {
+    let labels = |le: Option<String>| {
+        let run = ("run", sample.run.clone());
+        written(&[run].into_iter().chain(le.map(|le| ("le", le))).collect::<Labels>())
+    };
+    let bounds = HISTOGRAM_BOUNDS.iter().map(|bound| seconds(bound.nanos()).to_string());
+    let mut within = 0;
+    for (le, packets) in bounds.chain(["+Inf".into()]).zip(&sample.packets) {
+        within += packets;
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "narrows_release_lateness_seconds_bucket{} {within}", labels(Some(le)));
+    }
+    let (run, sum) = (labels(None), seconds(sample.sum_ns));
+    let _ = writeln!(text, "narrows_release_lateness_seconds_count{run} {within}");
+    let _ = writeln!(text, "narrows_release_lateness_seconds_sum{run} {sum}");
 }
 
 /// The link and the direction of an engine's link: `access.up` is `access`, `up`. For a shared medium the lane is the
@@ -333,12 +382,12 @@ fn place(link: &str, lane: u8) -> (&str, &'static str) {
     }
 }
 
-fn seconds(nanos: u64) -> f64 {
+pub(crate) fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
 /// Formats labels, with braces.
-fn written(labels: &[(&str, &str)]) -> String {
+fn written(labels: &Labels) -> String {
     let all: Vec<_> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
 }
@@ -353,8 +402,8 @@ mod tests {
 
     #[test]
     fn labels_are_escaped() {
-        assert_eq!(written(&[("run", "a\"b\\c\nd")]), "{run=\"a\\\"b\\\\c\\nd\"}");
-        assert_eq!(written(&[]), "");
+        assert_eq!(written(&vec![("run", "a\"b\\c\nd".into())]), "{run=\"a\\\"b\\\\c\\nd\"}");
+        assert_eq!(written(&vec![]), "");
     }
 
     #[test]

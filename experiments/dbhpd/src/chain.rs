@@ -9,8 +9,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use narrows_core::Duration;
+use narrows_report::PacketRow;
 use narrows_scenario::Scenario;
-use narrows_sim::{Observed, SimOptions, observe};
+use narrows_sim::{SimOptions, observe};
 
 use super::mixes::MixError;
 use super::parallel::each;
@@ -71,7 +72,7 @@ fn one(
     let scenario = Scenario::parse(&text, "chain.toml")?;
     let sums: Rc<RefCell<[(u128, u64); 4]>> = Rc::default();
     let theirs = Rc::clone(&sums);
-    let observer = move |packet: &Observed<'_>| {
+    let observer = move |packet: &PacketRow<'_>| {
         // `source-3-class-2` crosses three hops.
         let hops = packet.feed.strip_prefix("source-").and_then(|rest| rest[..1].parse::<usize>().ok());
         if let Some(hops) = hops.filter(|_| packet.delivered) {

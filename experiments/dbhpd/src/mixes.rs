@@ -13,9 +13,9 @@ use narrows_core::Duration;
 use narrows_core::classify::Classifier;
 use narrows_core::queue::{Bound, DropAt, Queue};
 use narrows_core::sched::{Class, FlowConfig, Overload, Scheduled, Store};
-use narrows_report::Report;
+use narrows_report::{PacketRow, Report};
 use narrows_scenario::{Scenario, ScenarioError};
-use narrows_sim::{Observed, SimError, SimOptions, observe_with};
+use narrows_sim::{SimError, SimOptions, observe_with};
 
 use super::delays::Delays;
 use super::parallel::each;
@@ -200,7 +200,7 @@ fn one(
     let seen =
         Rc::new(RefCell::new(Seen { tenth: Duration::from_nanos(span.nanos() / 10), ..Seen::default() }));
     let theirs = Rc::clone(&seen);
-    let observer = move |packet: &Observed<'_>| theirs.borrow_mut().take(packet);
+    let observer = move |packet: &PacketRow<'_>| theirs.borrow_mut().take(packet);
     let mut queue = |link: &str| match contender {
         Contender::Published(faults, clock) if link.starts_with("bottleneck") => {
             Some(Box::new(with_published(faults, clock)) as Box<dyn Queue>)
@@ -278,7 +278,7 @@ struct Seen {
 const FRAME: u64 = 38;
 
 impl Seen {
-    fn take(&mut self, packet: &Observed<'_>) {
+    fn take(&mut self, packet: &PacketRow<'_>) {
         let Some(class) = SOURCES.iter().position(|sources| sources.contains(&packet.feed)) else { return };
         let way = usize::from(!packet.port.starts_with("client"));
         self.ways[way][1] += 1;

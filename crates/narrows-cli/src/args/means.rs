@@ -19,7 +19,7 @@ pub(crate) struct Capture {
 #[derive(Debug, Args)]
 pub(crate) struct Series {
     /// Write time series of each link: backlog, sojourn time, throughput, drops (docs/series.md)
-    #[arg(long, value_name = "FILE.csv")]
+    #[arg(long, value_name = "FILE.csv|.parquet")]
     pub(crate) series: Option<PathBuf>,
     /// Interval of the time series
     #[arg(long, value_name = "TIME", default_value = "100ms", alias = "series-step", requires = "series")]

@@ -15,8 +15,15 @@ use self::markdown::{Block, blocks, pages, read, root};
 use crate::common::{NARROWS, Scratch, finish, narrows};
 
 /// All of them, and what is below a name that ends in a slash.
-const BOOK: &[&str] =
-    &["README.md", "docs/install.md", "docs/tour.md", "docs/compare.md", "docs/citing.md", "docs/cookbook/"];
+const BOOK: &[&str] = &[
+    "README.md",
+    "docs/install.md",
+    "docs/tour.md",
+    "docs/series.md",
+    "docs/compare.md",
+    "docs/citing.md",
+    "docs/cookbook/",
+];
 
 /// A network namespace and a run folder of our own: no run of another test is seen, and none sees ours.
 const ALONE: &str = "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"";
@@ -39,7 +46,7 @@ fn lacking(block: &Block) -> Option<String> {
     let is_here = |need: &str| match need {
         "guest-kernel" => true,
         "root" => is_root(),
-        "aioquic" => succeeds("python3", &["-c", "import aioquic"]),
+        "aioquic" | "duckdb" => succeeds("python3", &["-c", &format!("import {need}")]),
         program => succeeds("sh", &["-c", &format!("command -v {program}")]),
     };
     needs.split('+').find(|need| !is_here(need)).map(str::to_owned)

@@ -307,3 +307,14 @@ pub(crate) fn run_folder() -> PathBuf {
     let ended = finish(&mut run(["--quiet"], "dirname $NARROWS_CONTROL")).expect(0);
     ended.out.trim().into()
 }
+
+/// Runs a Python program of these tests; nothing where a module that it needs is missing.
+pub(crate) fn python(file: &str, arguments: &[&str]) -> Option<String> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program").join(file);
+    let ended = finish(Command::new("python3").arg(program).args(arguments));
+    if ended.code() == 77 {
+        eprintln!("left out: {}", ended.out);
+        return None;
+    }
+    Some(ended.expect(0).out.clone())
+}

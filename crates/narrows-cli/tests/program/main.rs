@@ -35,6 +35,7 @@ mod ordinary_user;
 mod overload;
 mod pace;
 mod packets;
+mod parquet;
 mod plugin;
 mod preset;
 mod privileges;

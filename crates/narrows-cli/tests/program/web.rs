@@ -1,14 +1,17 @@
 //! `narrows web`: metrics that a parser takes, a page in a browser, and clients that mean no good.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::iter::repeat;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::{Scratch, Started, eventually, finish, start};
+use crate::common::{Scratch, Started, eventually, finish, python, start};
 use crate::leftovers::RunFolder;
 
 /// A network called `lab`, and a server of its page.
@@ -107,17 +110,6 @@ fn token(url: Option<&String>) -> &str {
     url.unwrap().split("token=").nth(1).unwrap()
 }
 
-/// Runs a Python program of these tests; nothing where a module that it needs is missing.
-fn python(file: &str, arguments: &[&str]) -> Option<String> {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program").join(file);
-    let ended = finish(Command::new("python3").arg(program).args(arguments));
-    if ended.code() == 77 {
-        eprintln!("left out: {}", ended.out);
-        return None;
-    }
-    Some(ended.expect(0).out.clone())
-}
-
 #[test]
 #[ignore = "needs namespaces, python3"]
 fn metrics_are_text_that_a_parser_takes() {
@@ -144,6 +136,84 @@ fn metrics_are_text_that_a_parser_takes() {
     assert!(page.starts_with("HTTP/1.1 404"), "metrics alone: {page}");
     finish(&mut place.command(["down", "lab", "--quiet"])).expect(0);
     eventually("no run in the metrics", || !web.get("/metrics", "").contains("narrows_up{"));
+}
+
+/// A collector that is overloaded at first. Hands on what it gets.
+fn collector() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, bodies) = channel();
+    std::thread::spawn(move || {
+        for status in ["503 Service Unavailable"].into_iter().chain(repeat("200 OK")) {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while line != "\r\n" {
+                line.clear();
+                reader.read_line(&mut line).unwrap();
+                length =
+                    line.strip_prefix("content-length: ").map_or(length, |text| text.trim().parse().unwrap());
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\n{{}}").unwrap();
+            if sender.send(String::from_utf8(body).unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    (address, bodies)
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn the_metrics_are_sent_to_a_collector() {
+    let (place, (address, bodies)) = (Place::new(), collector());
+    let web = place.web(&["--metrics-only", "--otlp", &address, "--otlp-interval", "5s"]);
+    let next = || bodies.recv_timeout(Duration::from_secs(30)).unwrap();
+    let first = next();
+    assert_eq!(first, next(), "the same again, as the collector was overloaded");
+    let (first, later): (Value, Value) =
+        (serde_json::from_str(&first).unwrap(), serde_json::from_str(&next()).unwrap());
+    // Of the run, by name.
+    let metrics = |message: &Value| -> BTreeMap<String, Value> {
+        let resources = message["resourceMetrics"].as_array().unwrap().iter();
+        let all = resources.flat_map(|one| one["scopeMetrics"][0]["metrics"].as_array().unwrap().clone());
+        all.map(|metric| (metric["name"].as_str().unwrap().to_owned(), metric)).collect()
+    };
+    let (first, later) = (metrics(&first), metrics(&later));
+    let start = |metrics: &BTreeMap<String, Value>| {
+        metrics["narrows.link.offered_packets"]["sum"]["dataPoints"][0]["startTimeUnixNano"].clone()
+    };
+    assert_eq!(start(&first), start(&later));
+    assert_eq!(later["narrows.up"]["gauge"]["dataPoints"][0]["asInt"], "1");
+    assert_eq!(later["narrows.link.rate"]["gauge"]["dataPoints"][0]["asDouble"], 1_250_000.0);
+    assert_eq!(later["narrows.web.otlp_exports"]["sum"]["dataPoints"][0]["asInt"], "1");
+    // The same set as for Prometheus.
+    let text = web.get("/metrics", "");
+    let families: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    for name in later.keys() {
+        let theirs = name.trim_end_matches(".info").replace('.', "_");
+        assert!(families.iter().any(|family| family.starts_with(&theirs)), "{name}: {text}");
+    }
+    assert_eq!(families.len(), later.len(), "{families:?} {:?}", later.keys());
+
+    // Nobody listens at the discard port.
+    let mut away = place.web(&["--metrics-only", "--otlp", "http://127.0.0.1:9", "--otlp-interval", "1s"]);
+    away.started.until_it_complains("OTLP: cannot send metrics to http://127.0.0.1:9/v1/metrics: ");
+    eventually("the failures are counted", || {
+        let text = away.get("/metrics", "");
+        text.contains("narrows_web_otlp_failed_exports_total ") && !text.contains("failed_exports_total 0\n")
+    });
+    for (flags, why) in [
+        (&["--otlp", "https://c:4318"][..], "https is not supported"),
+        (&["--otlp", "http://c", "--otlp-interval", "10ms"], "--otlp-interval 10ms: at least 1s"),
+        (&["--otlp-interval", "10s"], "--otlp"),
+    ] {
+        let refused = finish(place.command(["web"]).args(flags));
+        assert!(refused.code() == 2 && refused.err.contains(why), "{refused}");
+    }
 }
 
 #[test]

@@ -10,12 +10,13 @@ use narrows_core::{
     Change, Duration, Engine, FlowKey, LinkConfig, LinkId, Loss, NetworkConfig, PortConfig, Protocol, Rate,
     Seed, Target, Time,
 };
+use narrows_report::PacketRow;
 use narrows_scenario::{AimdConfig, Marks};
 
 use crate::changes::Changes;
 use crate::drive::{Drive, End};
 use crate::error::SimError;
-use crate::observe::{Observed, Observing};
+use crate::observe::Observing;
 use crate::watched::{Watched, Watchers};
 use narrows_traffic::Body;
 use narrows_traffic::{Origin, Sources};
@@ -147,7 +148,7 @@ fn prepare(
     let inputs = Sources::new(feeds);
     let seen: Rc<RefCell<Vec<Seen>>> = Rc::default();
     let theirs = Rc::clone(&seen);
-    let observer = move |packet: &Observed<'_>| theirs.borrow_mut().push(Seen::of(packet));
+    let observer = move |packet: &PacketRow<'_>| theirs.borrow_mut().push(Seen::of(packet));
     let watchers = Watchers { observing: Observing(Some(Box::new(observer))), ..Watchers::default() };
     let network = Watched::new(engine, inputs.names(), watchers);
     let rates = rates.into_iter();
@@ -157,7 +158,7 @@ fn prepare(
 }
 
 impl Seen {
-    fn of(packet: &Observed<'_>) -> Self {
+    fn of(packet: &PacketRow<'_>) -> Self {
         Self {
             flow: packet.feed.parse().unwrap_or(u32::MAX),
             acknowledges: packet.port == "b",

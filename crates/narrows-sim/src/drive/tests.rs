@@ -1,8 +1,7 @@
 //! Against closed forms, on networks made by hand.
 
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use narrows_core::queue::{Bound, DropAt, Fifo};
 use narrows_core::service::ConstantRate;
@@ -13,8 +12,7 @@ use narrows_core::{
 };
 
 use super::*;
-use crate::output::Output;
-use crate::packets::PacketRecords;
+use crate::output::Rows;
 use crate::series::{Series, Sink};
 use crate::watched::Watchers;
 use narrows_traffic::Body;
@@ -60,17 +58,17 @@ fn no_changes() -> Box<dyn Changes> {
 
 /// Memory that a test reads after a run wrote to it.
 #[derive(Clone, Default)]
-struct Memory(Rc<RefCell<Vec<u8>>>);
+struct Memory(Arc<Mutex<Vec<u8>>>);
 
 impl Memory {
     fn text(&self) -> String {
-        String::from_utf8(self.0.borrow().clone()).expect("outputs are text")
+        String::from_utf8(self.0.lock().unwrap().clone()).expect("outputs are text")
     }
 }
 
 impl Write for Memory {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().write(bytes)
+        self.0.lock().unwrap().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -106,7 +104,7 @@ fn run(
     until: Option<Time>,
 ) -> (Vec<Seen>, Drive<'static>, End) {
     let memory = Memory::default();
-    let packets = PacketRecords::new(Output::to(memory.clone())).expect("memory takes all");
+    let packets = Rows::to(memory.clone());
     let watchers = Watchers { packets: Some(packets), ..Watchers::default() };
     let mut drive = drive(engine, vec![feed], changes, watchers);
     let end = drive.run(until).expect("memory takes all");
@@ -226,8 +224,8 @@ fn outputs_do_not_depend_on_when_the_engine_is_polled() {
         let (packets, series) = (Memory::default(), Memory::default());
         let interval = Duration::from_millis(7);
         let watchers = Watchers {
-            packets: Some(PacketRecords::new(Output::to(packets.clone())).unwrap()),
-            series: Some(Series::new(Sink::csv(Output::to(series.clone())).unwrap(), interval, &engine)),
+            packets: Some(Rows::to(packets.clone())),
+            series: Some(Series::new(Sink::File(Rows::to(series.clone())), interval, &engine)),
             ..Watchers::default()
         };
         let mut drive = drive(engine, feeds, changes, watchers);
@@ -251,8 +249,7 @@ fn a_series_adds_up() {
     let engine = engine(Rate::from_bits_per_second(MEGABIT), Duration::from_millis(5), Bound::Packets(3));
     let feed = source("s", engine.port("a").unwrap(), at_rate(2 * MEGABIT), Lengths::Fixed(1000), 500);
     let memory = Memory::default();
-    let series =
-        Series::new(Sink::csv(Output::to(memory.clone())).unwrap(), Duration::from_millis(100), &engine);
+    let series = Series::new(Sink::File(Rows::to(memory.clone())), Duration::from_millis(100), &engine);
     let watchers = Watchers { series: Some(series), ..Watchers::default() };
     let end = drive(engine, vec![feed], no_changes(), watchers).run(None).unwrap();
     let text = memory.text();
@@ -310,7 +307,7 @@ fn a_broken_pipe_is_an_error_with_a_name() {
     }
     let engine = engine(Rate::UNLIMITED, Duration::ZERO, Bound::Packets(3));
     let feed = source("s", engine.port("a").unwrap(), at_rate(MEGABIT), Lengths::Fixed(1000), 10_000);
-    let packets = PacketRecords::new(Output::to(Gone)).unwrap();
+    let packets = Rows::to(Gone);
     let watchers = Watchers { packets: Some(packets), ..Watchers::default() };
     let error = drive(engine, vec![feed], no_changes(), watchers).run(None).unwrap_err();
     assert!(error.is_broken_pipe());
