@@ -471,7 +471,7 @@ fn place_conflict(table: &Table, way: Way, name: &str, problem: Problem) -> Prob
 fn between(node: &Node) -> Result<[String; 2], Problem> {
     const ALLOWED: &str = "two names, such as [\"client\", \"server\"]";
     let [first, second] = node.list(ALLOWED)? else { return Err(node.expected(ALLOWED)) };
-    let end = |node: &Node| Ok(node.text("the name of a host, junction or router")?.to_string());
+    let end = |node: &Node| Ok(node.text("the name of a host, junction, router or switch")?.to_string());
     let ends = [end(first)?, end(second)?];
     if ends[0] == ends[1] {
         return Err(Problem::new(format!("both ends of the link are `{}`", ends[0]))
