@@ -1,5 +1,6 @@
 //! The engine: packets in, events out.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
@@ -78,8 +79,9 @@ pub struct Event<'a, B> {
     pub hops: u8,
     /// Bytes of link header before the network header.
     pub link_header: u8,
-    /// How the link header differs from that in the body; the caller must rewrite it.
-    pub link_edit: Option<LinkEdit>,
+    /// How the link header differs from that in the body; the caller must rewrite it. Boxed because few packets
+    /// have it, and events are moved often.
+    pub link_edit: Option<Box<LinkEdit>>,
     /// For a fragment, which piece of the original packet it is.
     pub fragment: Option<Fragment>,
     /// Offsets of the bits to flip, counted from the network header of the delivered packet.
@@ -210,8 +212,7 @@ impl<B> Engine<B> {
 
     fn report(&mut self) -> Option<Event<'_, B>> {
         let decided = self.network.take_decided()?;
-        let hops = self.network.pool.hops(decided.packet);
-        let link_edit = self.network.pool.link_edit(decided.packet);
+        let (hops, link_edit) = self.network.pool.edits(decided.packet);
         let removed = self.network.pool.remove(decided.packet);
         let kept = &mut self.bodies[removed.body_slot];
         let in_use = "a slot in use has a body until its last use";

@@ -244,11 +244,6 @@ impl Pool {
         (state, &mut all[at], draws)
     }
 
-    /// How many routers the packet has passed.
-    pub(crate) fn hops(&self, packet: PacketRef) -> u8 {
-        self.carried.as_ref().map_or(0, |all| all[packet.0 as usize].hops)
-    }
-
     /// Decrements the hop limit at a router. Returns whether the router may forward the packet.
     pub(crate) fn take_hop(&mut self, packet: PacketRef) -> bool {
         let carried = self.carried_mut(packet);
@@ -291,12 +286,26 @@ impl Pool {
         }
     }
 
-    /// How the packet's link header differs from that in its body.
-    pub(crate) fn link_edit(&self, packet: PacketRef) -> Option<LinkEdit> {
-        let Carried { headers, growth, is_readdressed, .. } = &self.carried.as_ref()?[packet.0 as usize];
+    /// How many routers the packet has passed, and how its link header differs from that in its body.
+    #[inline]
+    pub(crate) fn edits(&self, packet: PacketRef) -> (u8, Option<Box<LinkEdit>>) {
+        match &self.carried {
+            None => (0, None),
+            Some(all) => {
+                let carried = &all[packet.0 as usize];
+                (carried.hops, self.link_edit(packet, carried))
+            }
+        }
+    }
+
+    fn link_edit(&self, packet: PacketRef, carried: &Carried) -> Option<Box<LinkEdit>> {
+        let &Carried { headers, growth, is_readdressed, .. } = carried;
+        if growth == 0 && !is_readdressed {
+            return None;
+        }
         let addresses = is_readdressed.then_some([headers.link_destination, headers.link_source]);
         let link_header = self.get(packet).link_header.wrapping_add_signed(-growth);
-        (*growth != 0 || *is_readdressed).then_some(LinkEdit { addresses, link_header, vlan: headers.vlan })
+        Some(Box::new(LinkEdit { addresses, link_header, vlan: headers.vlan }))
     }
 
     /// The flow label, which masks look at in addition to the key.

@@ -62,7 +62,7 @@ pub enum Tag {
 impl<'a> Edits<'a> {
     /// The edits that an event requires. Link addresses change only where the engine knows them.
     pub fn of<B>(event: &'a Event<'_, B>) -> Self {
-        let edit = event.link_edit;
+        let edit = event.link_edit.as_deref();
         let addresses = edit.and_then(|edit| edit.addresses);
         let tag = match edit {
             Some(edit) if edit.link_header < event.link_header => Tag::On(edit.vlan),

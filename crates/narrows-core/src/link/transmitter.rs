@@ -44,11 +44,7 @@ impl Link {
     pub(super) fn follow(&mut self, now: Time, next: Dequeue, pool: &mut Pool, drops: &mut Drops) -> bool {
         match next {
             Dequeue::Packet(packet) => self.put_on_wire(now, packet, pool, drops),
-            Dequeue::Ended(packet, began) => {
-                let (_, bits) = self.leave_queue(began, packet, pool);
-                self.sent(now, packet, began, bits, pool, drops);
-                true
-            }
+            Dequeue::Ended(packet, began) => self.end_elsewhere(now, packet, began, pool, drops),
             Dequeue::NotBefore(at) => {
                 // The queue may be waiting for a rate change, so it is told the new rate before it is asked
                 // again. A queue that answered "not before now" would be asked forever, hence at least 1 ns.
@@ -96,6 +92,22 @@ impl Link {
             _ => self.predict(since, work, left_over),
         };
         Transmission { packet, since, work, began: now, bits, end, surplus }
+    }
+
+    /// A packet that the queue itself has transmitted since `began` leaves the transmitter.
+    #[cold]
+    #[inline(never)]
+    fn end_elsewhere(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        began: Time,
+        pool: &mut Pool,
+        drops: &mut Drops,
+    ) -> bool {
+        let (_, bits) = self.leave_queue(began, packet, pool);
+        self.sent(now, packet, began, bits, pool, drops);
+        true
     }
 
     /// A packet's transmission begins. Returns how long it has waited, and the bits that it takes on the wire.

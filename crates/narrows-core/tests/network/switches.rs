@@ -167,7 +167,7 @@ fn vlans_are_kept_apart_and_tags_are_put_on_and_taken_off() {
         while let Some(next) = engine.next_event() {
             while let Some(event) = engine.poll(next) {
                 if let Verdict::Delivered(to) = event.verdict {
-                    edits.insert(to, (event.link_header, event.link_edit));
+                    edits.insert(to, (event.link_header, event.link_edit.as_deref().copied()));
                 }
             }
         }
@@ -254,7 +254,7 @@ fn a_router_on_a_switch_takes_what_is_addressed_to_it_and_addresses_what_it_send
     let event = engine.poll(Time::ZERO).expect("it goes through at once");
     let addresses = Some([host, own]);
     assert_eq!(event.verdict, Verdict::Delivered(h));
-    assert_eq!(event.link_edit, Some(LinkEdit { addresses, link_header: 14, vlan: 0 }));
+    assert_eq!(event.link_edit.as_deref(), Some(&LinkEdit { addresses, link_header: 14, vlan: 0 }));
     engine.hand_in(Time::ZERO, h, frame(1, BROADCAST));
     let r = engine.router("r").expect("it is there");
     let filtered = Verdict::Dropped { at: Some(Element::Router(r)), reason: DropReason::Filtered };
