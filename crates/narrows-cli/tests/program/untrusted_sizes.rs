@@ -77,7 +77,8 @@ fn a_scenario_without_end_is_refused() {
 #[test]
 #[ignore = "needs namespaces"]
 fn memory_that_runs_out_is_an_error_in_a_line() {
-    for kilobytes in [60_000, 75_000, 90_000, 120_000] {
+    // With less, a debug build is not even loaded.
+    for kilobytes in [75_000, 100_000, 135_000, 160_000] {
         // The shell's number becomes that of the run, with which the names of its files begin.
         let line = format!("ulimit -v {kilobytes}; echo $$; exec {NARROWS} run --quiet --delay 1ms -- true");
         let ended = finish(Command::new("sh").args(["-c", &line]));
