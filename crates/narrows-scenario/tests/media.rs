@@ -111,6 +111,19 @@ fn what_is_wrong_with_media_is_said() {
             "`e` is not a sender",
             "allowed: `up`, `down`, `a`, `b` or `c`",
         ),
+        (
+            format!("{CELL}[links.again]\nbetween = [\"b\", \"ap\"]\nmedium = \"air\"\n"),
+            "two links of `b` are on the medium of `air`",
+            "a host of its own",
+        ),
+        (
+            format!(
+                "{CELL}[hosts.e]\n[hosts.f]\n[switches.hub]\nhosts = [\"e\", \"f\"]\nshared = true\n\
+                 [links.up]\nbetween = [\"ap\", \"hub\"]\n[links.more]\nbetween = [\"d\", \"hub\"]\nmedium = \"hub-e\"\n"
+            ),
+            "the medium of `hub-e` is for the hosts of a switch only",
+            "links.more.medium",
+        ),
         (format!("{CELL}{stations}"), "133 links on the medium of `air`", "at most 127"),
     ] {
         let error = match Scenario::parse(&text, "net.toml") {

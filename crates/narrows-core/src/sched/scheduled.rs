@@ -307,7 +307,8 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// Dequeues what the selected flow sends, in a transmission that began at `began`. `None` if queue management dropped all its packets.
+    /// Dequeues what the selected flow sends, in a transmission that began at `began`. `None` if queue
+    /// management dropped all its packets.
     fn take(&mut self, now: Time, flow: FlowId, began: Time, context: &mut Context<'_>) -> Option<PacketRef> {
         match self.stores[flow.number() as usize] {
             Store::Plain => {}

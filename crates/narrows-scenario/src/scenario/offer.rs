@@ -157,16 +157,15 @@ impl Scenario {
 
 /// The default load of a direction of a link; `None` if its rate is unlimited or varies.
 fn share(link: &Link, way: Way) -> Option<Rate> {
-    let (direction, halves): (&crate::direction::Direction, _) = match (&link.medium, way) {
+    let (direction, halves) = match (&link.medium, way) {
         (Medium::Duplex { up, .. }, Way::Up) => (up, 1),
         (Medium::Duplex { down, .. }, Way::Down) => (down, 1),
-        (Medium::Shared(both), _) => (both, 2 * link.stations.len().max(1)),
-        (Medium::Joined(joined), _) => (&joined.direction, 2),
-        (Medium::Rules(_), _) => return None,
+        (Medium::Shared(both), _) => (both, 2),
+        (Medium::Rules(_) | Medium::Joined(_), _) => return None,
     };
     let rate = direction.rate;
     let (part, whole) = SHARE;
-    let bits = u128::from(rate.bits_per_second()) * u128::from(part) / (u128::from(whole) * halves as u128);
+    let bits = u128::from(rate.bits_per_second()) * u128::from(part) / u128::from(whole * halves);
     let has_rate = rate != Rate::UNLIMITED && rate != Rate::DOWN && bits > 0;
     // A share of a 64-bit number fits in 64 bits.
     has_rate.then(|| Rate::from_bits_per_second(bits as u64))

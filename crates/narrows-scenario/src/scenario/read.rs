@@ -155,7 +155,7 @@ pub(super) fn read(
     let all_links: Vec<&Link> =
         links.iter().map(|(link, ..)| link).chain(made.iter().map(|(link, _)| link)).collect();
     if !wrong_ends {
-        problems.extend(media(&all_links, table));
+        problems.extend(media(&all_links, links.len(), table));
     }
     let links_at = links_at(&all_links);
     let owners = hosts.iter().map(|host| ("host", &host.name, &host.addresses));
@@ -320,17 +320,24 @@ fn stations_of<'a>(stations: &'a BTreeMap<String, Vec<String>>, link: &str) -> &
     stations.get(link).map_or(&[], Vec::as_slice)
 }
 
-/// Checks that links join media that there are.
-fn media(links: &[&Link], table: &Table) -> Vec<Problem> {
+/// Checks that links join media that there are. The first `written` links are those of the file, the others those of
+/// switches.
+fn media(links: &[&Link], written: usize, table: &Table) -> Vec<Problem> {
     let place = |link: &str| {
         let links = table.get("links").and_then(|node| node.table("").ok());
         let own = links.and_then(|links| links.get(link)).and_then(|node| node.table("").ok());
         own.and_then(|table| table.get("medium")).map_or(0..0, |node| node.span.clone())
     };
     let mut problems = Vec::new();
-    for link in links {
+    for link in &links[..written] {
         let Medium::Joined(joined) = &link.medium else { continue };
+        let is_written = |link: &Link| links[..written].iter().any(|other| other.name == link.name);
         let problem = match links.iter().find(|other| other.name == joined.medium) {
+            // Its stations have been counted already.
+            Some(other) if !is_written(other) => {
+                Problem::new(format!("the medium of `{}` is for the hosts of a switch only", other.name))
+                    .help("add the host to `hosts`, or write these links out instead")
+            }
             Some(other) if matches!(other.medium, Medium::Shared(_)) => continue,
             Some(other) => Problem::new(format!("`{}` is not a shared medium", other.name))
                 .help(format!("write shared = true in [links.{}]", other.name)),
@@ -341,6 +348,14 @@ fn media(links: &[&Link], table: &Table) -> Vec<Problem> {
             }
         };
         problems.push(problem.at(&place(&link.name)).inside("medium").inside(&link.name).inside("links"));
+    }
+    for link in links {
+        let twice = link.stations.iter().enumerate().find(|(at, name)| link.stations[..*at].contains(name));
+        if let Some((_, name)) = twice {
+            let problem = Problem::new(format!("two links of `{name}` are on the medium of `{}`", link.name));
+            problems
+                .push(problem.help("`from` names a station by its host: give each link a host of its own"));
+        }
     }
     for link in links.iter().filter(|link| link.stations.len() > MOST_STATIONS) {
         let problem = Problem::new(format!("{} links on the medium of `{}`", link.stations.len(), link.name));
