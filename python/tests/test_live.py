@@ -23,8 +23,8 @@ def runs() -> str:
 
 
 def test_programs_in_hosts_and_changes(tmp_path: Path) -> None:
-    series = tmp_path / "series.csv"
-    with narrows.link(rate="10mbit", delay="10ms").live(series=series) as run:
+    series, packets = tmp_path / "series.csv", tmp_path / "packets.csv"
+    with narrows.link(rate="10mbit", delay="10ms").live(series=series, packets=packets) as run:
         assert sorted(run.hosts) == ["client", "server"] and run.name in runs()
         client, server = run.host("client"), run["server"]
         assert client.address in client.check_output(["ip", "-br", "address"])
@@ -51,6 +51,8 @@ def test_programs_in_hosts_and_changes(tmp_path: Path) -> None:
     assert run.close() is run.report
     with series.open() as lines:
         assert {row["name"] for row in csv.DictReader(lines)} == {"link.up", "link.down"}
+    with packets.open() as lines:
+        assert "icmp" in {row["protocol"] for row in csv.DictReader(lines)}
     with pytest.raises(narrows.NarrowsError, match="make another"), run:
         pass
 

@@ -216,7 +216,7 @@ pub(crate) struct Sim {
     pub(crate) duration: Option<String>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
-    /// Write one row per packet: arrival, verdict, sojourn time, departure (docs/report.md)
+    /// Write one row per packet: arrival, verdict, sojourn time, times at each link (docs/report.md)
     #[arg(long, value_name = "FILE.csv|.parquet")]
     pub(crate) packets: Option<PathBuf>,
     /// Write time series of backlog, sojourn and throughput, per link and flow (docs/series.md)

@@ -12,7 +12,7 @@ use narrows_scenario::{Scenario, Way, span_of_time};
 use crate::args;
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario_at;
-use crate::live::{cabling, capture, pace, reading, series};
+use crate::live::{cabling, capture, pace, packets, reading, series};
 use crate::output::{Failure, say};
 use crate::report::{self, Kept};
 
@@ -31,6 +31,7 @@ pub(crate) fn prepare(
     report::form(&args.report)?;
     let capture = capture(&args.capture)?;
     let series = series(&args.series)?;
+    let packets = packets(&args.series)?;
     let options = InlineOptions {
         identity: Identity {
             name: args.name.clone(),
@@ -44,6 +45,7 @@ pub(crate) fn prepare(
         record_whole: args.record_whole,
         capture,
         series,
+        packets,
         cabling: cabling(&args.cabling)?,
         pace: pace(&args.pace)?,
         bounds,

@@ -15,6 +15,7 @@ use narrows_live::cabling::Cabling;
 use narrows_live::capture::CapturePlan;
 use narrows_live::control;
 use narrows_live::director::{Pace, Threads, Wait};
+use narrows_live::packet_records::PacketsPlan;
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Uplink};
 use narrows_live::run_record::{Identity, RunKind};
@@ -107,6 +108,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
     let kept = Kept::find();
     let capture = capture(&live.capture)?;
     let series = series(&live.series)?;
+    let packets = packets(&live.series)?;
     let run_folder = control::run_folder();
     let capabilities = Capabilities::effective().map_err(reading)?;
     if !capabilities.all() {
@@ -137,6 +139,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
         record_whole: live.record_whole,
         capture,
         series,
+        packets,
         uplink,
         probe: job.probe,
         bounds,
@@ -205,6 +208,15 @@ pub(crate) fn series(args: &args::Series) -> Result<Option<SeriesPlan>, Failure>
         return Err(Failure::Other(why));
     }
     Ok(Some(SeriesPlan { file: file.clone(), step, limit: args.series_limit.saturating_mul(1_000_000) }))
+}
+
+/// The packet records to write.
+pub(crate) fn packets(args: &args::Series) -> Result<Option<PacketsPlan>, Failure> {
+    let Some(file) = &args.packets else { return Ok(None) };
+    if file == Path::new("-") {
+        return Err(Failure::Other("--packets -: the standard output is the program's; name a file".into()));
+    }
+    Ok(Some(PacketsPlan { file: file.clone(), limit: args.packets_limit.saturating_mul(1_000_000) }))
 }
 
 /// The captures to write.

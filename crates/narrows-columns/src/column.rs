@@ -86,6 +86,11 @@ impl Words<Arc<str>> {
     }
 }
 
+/// Virtual time ends after 292 years, and packet counts are smaller than that.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 /// A column builder that returns what has been appended to it.
 pub(crate) trait Take {
     fn take(&mut self) -> ArrayRef;

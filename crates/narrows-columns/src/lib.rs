@@ -28,6 +28,8 @@ mod column;
 mod packets;
 #[cfg(feature = "parquet")]
 mod parquet_file;
+#[cfg(feature = "parquet")]
+mod passed;
 mod row_file;
 #[cfg(feature = "parquet")]
 mod series;

@@ -8,7 +8,8 @@ use narrows_core::Protocol;
 use narrows_frame::{Address, transport};
 use narrows_report::PacketRow;
 
-use crate::column::{Columns, Take, Words, schema, words};
+use crate::column::{Columns, Take, Words, schema, signed, words};
+use crate::passed::PassedLinks;
 
 /// Packet records.
 #[derive(Debug, Default)]
@@ -30,11 +31,7 @@ pub struct PacketColumns {
     reason: Words<Arc<str>>,
     queueing_ns: Vec<i64>,
     departure_ns: Vec<i64>,
-}
-
-/// Virtual time ends after 292 years, and packet counts are smaller than that.
-pub(crate) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+    links: PassedLinks,
 }
 
 impl PacketColumns {
@@ -58,6 +55,7 @@ impl PacketColumns {
         self.reason.push_text(packet.reason);
         self.queueing_ns.push(signed(packet.queued.nanos()));
         self.departure_ns.push(signed(packet.at.nanos()));
+        self.links.push(packet.links);
     }
 }
 
@@ -84,6 +82,7 @@ impl Columns for PacketColumns {
                 words("reason"),
                 number("queueing_ns", DataType::Int64),
                 number("departure_ns", DataType::Int64),
+                PassedLinks::field("links"),
             ],
         )
     }
@@ -111,6 +110,7 @@ impl Columns for PacketColumns {
             self.reason.take(),
             long(&mut self.queueing_ns),
             long(&mut self.departure_ns),
+            self.links.take(),
         ];
         RecordBatch::try_new(Self::schema(), columns).expect("each row has been appended to each column")
     }

@@ -6,8 +6,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, SchemaRef};
 use narrows_report::SeriesRow;
 
-use crate::column::{Columns, Take, Words, schema, words};
-use crate::packets::signed;
+use crate::column::{Columns, Take, Words, schema, signed, words};
 
 /// The numeric columns, in order; those in the second list may be empty.
 const ALWAYS: [&str; 5] = ["start_ns", "end_ns", "delivered_packets", "dropped_packets", "marked_packets"];

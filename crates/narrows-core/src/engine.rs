@@ -10,7 +10,7 @@ use crate::network::{
     SwitchCounters, Verdict,
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId};
-use crate::pool::{LinkEdit, Pool};
+use crate::pool::{LinkEdit, Passed, Pool};
 use crate::rules::{PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
 
@@ -86,6 +86,9 @@ pub struct Event<'a, B> {
     pub fragment: Option<Fragment>,
     /// Offsets of the bits to flip, counted from the network header of the delivered packet.
     pub flips: Vec<u32>,
+    /// The links that the packet has passed, in order, with the one that dropped it; empty unless
+    /// [`Engine::keep_passed`] asked for them.
+    pub passed: &'a [Passed],
     /// The body.
     pub body: Body<'a, B>,
 }
@@ -116,6 +119,12 @@ impl<B> Engine<B> {
     /// If a name is used twice or a target does not exist: see [`BuildError`].
     pub fn new(config: NetworkConfig) -> Result<Self, BuildError> {
         Ok(Self { network: Network::new(config)?, bodies: Vec::new(), stragglers: 0 })
+    }
+
+    /// Keeps, or no longer keeps, the links that packets pass and when, for [`Event::passed`]: of packets that come
+    /// to a link from now on. It costs memory for each packet inside, and changes no verdict.
+    pub fn keep_passed(&mut self, keeps: bool) {
+        self.network.pool.keep_passed(keeps);
     }
 
     /// Hands in a packet that arrives at `port` at time `at`. May move [`Engine::next_event`] earlier or
@@ -235,6 +244,7 @@ impl<B> Engine<B> {
             key: state.key,
             fragment: state.fragment(),
             flips: removed.flips,
+            passed: removed.passed,
             body,
         })
     }

@@ -50,7 +50,7 @@ pub use network::{
     SwitchPort, Verdict, VlanSet,
 };
 pub use packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId, Protocol};
-pub use pool::{LinkEdit, PacketList, PacketRef, PacketState, Pool};
+pub use pool::{LinkEdit, PacketList, PacketRef, PacketState, Passed, Pool};
 pub use random::{Draw, Seed, Stream};
 pub use time::{Duration, Time};
 pub use units::{Bytes, Probability, Rate};

@@ -218,6 +218,9 @@ impl Network {
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
         if let Some((packet, lane)) = left {
+            if self.pool.keeps_passed() {
+                self.pool.pass(packet, at);
+            }
             self.forward(packet, self.exits[element as usize][usize::from(lane)]);
         }
     }
@@ -504,6 +507,9 @@ impl Network {
 
     fn visit(&mut self, packet: PacketRef, link: u32, lane: u8) {
         let has_left = self.count_visit(packet);
+        if self.pool.keeps_passed() {
+            self.pool.enter(packet, self.link_of(link), self.now);
+        }
         let element = &mut self.links[link as usize];
         if !has_left {
             element.refuse(self.now, packet, lane, &mut self.pool, &mut self.drops);
@@ -541,6 +547,7 @@ impl Network {
         }
         while let Some((packet, reason)) = self.drops.packets.pop_front() {
             self.links[link as usize].count_drop(packet, reason, &self.pool);
+            self.pool.pass(packet, self.now);
             let at = Some(Element::Link(self.link_of(link)));
             self.decide(packet, Verdict::Dropped { at, reason });
         }

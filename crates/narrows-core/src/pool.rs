@@ -4,18 +4,22 @@
 //! small, 104 bytes, so even with a heap entry a packet takes less than 128 bytes beyond its body.
 
 mod list;
+mod trails;
 mod visits;
 
 pub use list::PacketList;
+pub use trails::Passed;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::id::LinkId;
 use crate::packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId};
 use crate::place::Place;
 use crate::random::{Draw, Stream};
 use crate::time::{Duration, Time};
 use crate::units::Bytes;
+use trails::Trails;
 use visits::Visits;
 
 /// A reference to a packet inside the network. Valid until the packet leaves.
@@ -122,6 +126,8 @@ pub(crate) struct Removed<'a> {
     pub(crate) body_slot: usize,
     /// Whether no other packet uses the body any more.
     pub(crate) last: bool,
+    /// The links that it has passed, if they are kept.
+    pub(crate) passed: &'a [Passed],
 }
 
 /// Extra state of a packet in networks with rules or routers.
@@ -192,6 +198,8 @@ pub struct Pool {
     visits: Visits,
     /// By slot, in networks that need it.
     carried: Option<Vec<Carried>>,
+    /// The links that packets have passed, if they are kept.
+    trails: Option<Trails>,
 }
 
 impl Pool {
@@ -204,6 +212,29 @@ impl Pool {
         let slots = self.slots();
         // Nothing is known of the packets already inside.
         self.carried.get_or_insert_default().resize_with(slots, Carried::default);
+    }
+
+    /// From now on, keeps the links that packets pass, or not.
+    pub(crate) fn keep_passed(&mut self, keeps: bool) {
+        self.trails = keeps.then(|| self.trails.take().unwrap_or_default());
+    }
+
+    /// Whether the links that packets pass are kept.
+    #[inline]
+    pub(crate) const fn keeps_passed(&self) -> bool {
+        self.trails.is_some()
+    }
+
+    /// The packet comes to a link.
+    pub(crate) fn enter(&mut self, packet: PacketRef, link: LinkId, now: Time) {
+        let queued = self.get(packet).queued;
+        self.trails.iter_mut().for_each(|trails| trails.enter(packet, link, now, queued));
+    }
+
+    /// The packet leaves the link that it is in.
+    pub(crate) fn pass(&mut self, packet: PacketRef, now: Time) {
+        let queued = self.get(packet).queued;
+        self.trails.iter_mut().for_each(|trails| trails.leave(packet, now, queued));
     }
 
     /// Only for networks that keep headers.
@@ -404,6 +435,9 @@ impl Pool {
             (*headers, *place, *tags, *hops) = (packet.headers, Place::default(), Vec::new(), 0);
             (*growth, *is_readdressed) = (0, false);
         });
+        if let Some(trails) = &mut self.trails {
+            trails.begin(slot);
+        }
         slot
     }
 
@@ -437,6 +471,9 @@ impl Pool {
         *self.get_mut(slot) = PacketState { copy, family, flips, next: NONE, ..parent.clone() };
         self.visits.inherit(packet, slot);
         self.carry(slot, |all, at| all[at] = all[packet.0 as usize].clone());
+        if let Some(trails) = &mut self.trails {
+            trails.inherit(packet, slot);
+        }
         self.inside += 1;
         self.bytes += self.get(slot).frame_length();
         Some(slot)
@@ -528,7 +565,8 @@ impl Pool {
                 core::mem::take(&mut self.flips[at as usize])
             }
         };
-        Removed { state, flips, body_slot: origin as usize, last }
+        let passed = self.trails.as_ref().map_or(&[][..], |trails| trails.get(packet));
+        Removed { state, flips, body_slot: origin as usize, last, passed }
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use narrows_core::{Element, Engine, PortId};
 
 /// The current names of a network's ports and elements.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ElementNames {
     ports: Vec<String>,
     links: Vec<String>,

@@ -22,7 +22,7 @@ pub use client::{Client, ControlError};
 pub use current::{CurrentDirection, CurrentLink, CurrentPort, CurrentScenario};
 pub use events::{Event, EventsSince, Happening};
 pub use hosts::{Entrance, HostOfRun, InterfaceOfRun};
-pub use packets::{PacketCounts, PacketRecord, PacketsSince};
+pub use packets::{LinkPassed, PacketCounts, PacketRecord, PacketsSince};
 pub use runs::{KnownRun, Liveness, known_runs};
 pub use server::ControlSocket;
 

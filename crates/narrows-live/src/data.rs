@@ -59,6 +59,7 @@ use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::feeds::Feeds;
 use crate::load::Load;
+use crate::packet_records::PacketTap;
 use crate::recorder::Recorder;
 use crate::router::Routers;
 use crate::testbed::{self, Cable};
@@ -169,6 +170,8 @@ pub(crate) struct DataLoop {
     pub(crate) meter: Meter,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) capture: Option<Capture>,
+    /// Where packets are noted for packet records.
+    pub(crate) packets: Option<Box<PacketTap>>,
     /// Where packets are noted while somebody inspects them.
     inspection: Option<Box<Inspection>>,
     pub(crate) feeds: Option<Feeds>,
@@ -247,6 +250,7 @@ impl DataLoop {
             traffic: Traffic::of(sources),
             recorder: None,
             capture: None,
+            packets: None,
             inspection: None,
             feeds: None,
             inputs: Vec::new(),
@@ -366,6 +370,9 @@ impl DataLoop {
         self.send()?;
         if let Some(capture) = &mut self.capture {
             capture.turn_ended(self.engine.now());
+        }
+        if let Some(packets) = &mut self.packets {
+            packets.turn_ended(self.engine.now());
         }
         Ok(())
     }

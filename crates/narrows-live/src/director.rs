@@ -45,6 +45,7 @@ use crate::data::share::Share;
 use crate::entrance::Entrances;
 use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
 use crate::load::Load;
+use crate::packet_records::{PacketRecords, PacketsPlan};
 use crate::recorder::{self, Recorder};
 use crate::router::Routers;
 use crate::series::{Series, SeriesPlan};
@@ -94,6 +95,8 @@ pub struct Director {
     next_snapshot: Time,
     /// The time series of its links.
     series: Option<Series>,
+    /// The records of its packets. After `pool`: packet threads that fail hand over what they noted.
+    packet_records: Option<PacketRecords>,
     /// Set once the packet threads are started.
     host: Option<HostWatch>,
     is_halted: bool,
@@ -164,6 +167,7 @@ impl Director {
             processors: threads.processors.clone(),
             next_snapshot: Time::ZERO,
             series: None,
+            packet_records: None,
             host: None,
             is_halted: false,
         })
@@ -203,6 +207,20 @@ impl Director {
     /// If the file cannot be created.
     pub fn keep_series(&mut self, plan: &SeriesPlan) -> Result<(), WriteError> {
         self.series = Some(Series::create(plan, self.pool.len())?);
+        Ok(())
+    }
+
+    /// Writes a record of each packet. Call it before the network runs.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub fn keep_packets(&mut self, plan: &PacketsPlan) -> Result<(), WriteError> {
+        let engines = self.pool.waiting().map(|data| &mut data.engine);
+        let (records, taps) = PacketRecords::create(plan, self.plan.scenario(), engines)?;
+        for (data, tap) in self.pool.waiting().zip(taps) {
+            data.packets = Some(Box::new(tap));
+        }
+        self.packet_records = Some(records);
         Ok(())
     }
 

@@ -26,6 +26,7 @@ use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
 pub use crate::inline_error::InlineError;
 use crate::load::Load;
+use crate::packet_records::PacketsPlan;
 use crate::run::{RunError, by_signal, keep_privileges};
 use crate::run_name::RunName;
 use crate::run_record::{About, Identity};
@@ -56,6 +57,8 @@ pub struct InlineOptions {
     pub capture: Option<CapturePlan>,
     /// The time series to write.
     pub series: Option<SeriesPlan>,
+    /// The packet records to write.
+    pub packets: Option<PacketsPlan>,
     /// Packet I/O.
     pub cabling: Cabling,
     /// How the packet loop waits and where it runs.
@@ -219,6 +222,9 @@ impl Inline {
         }
         if let Some(plan) = &options.series {
             network.keep_series(plan).map_err(LoopError::from)?;
+        }
+        if let Some(plan) = &options.packets {
+            network.keep_packets(plan).map_err(LoopError::from)?;
         }
         network.keep_pace(options.pace);
         network.start()?;

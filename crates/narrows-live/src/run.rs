@@ -24,6 +24,7 @@ use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::entrance::{Entrances, environment};
 use crate::names::{Names, Resolver};
 use crate::nat_uplink::{NatUplink, UplinkError};
+use crate::packet_records::PacketsPlan;
 use crate::probe::{ProbePlan, Probes};
 use crate::renumber::step_aside;
 pub use crate::run_error::RunError;
@@ -88,6 +89,8 @@ pub struct RunOptions {
     pub capture: Option<CapturePlan>,
     /// The time series to write.
     pub series: Option<SeriesPlan>,
+    /// The packet records to write.
+    pub packets: Option<PacketsPlan>,
     /// Whether the hosts reach what this host reaches, through the far end of the link of CMD's host.
     pub uplink: Uplink,
     /// Probes to send.
@@ -194,6 +197,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     if let Some(plan) = &options.series {
         network.keep_series(plan).map_err(LoopError::from)?;
+    }
+    if let Some(plan) = &options.packets {
+        network.keep_packets(plan).map_err(LoopError::from)?;
     }
     // The threads of the recorder and the feeds exist by now, and are not pinned.
     network.keep_pace(options.pace);

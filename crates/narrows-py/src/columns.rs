@@ -145,7 +145,7 @@ fn column(name: &str, cells: &[Option<Cell>]) -> (Field, ArrayRef) {
     (Field::new(name, array.data_type().clone(), true), array)
 }
 
-/// Appends the values of an array to a list. There are these types and no others.
+/// Appends the values of an array to a list; records as dictionaries. There are these types and no others.
 fn append(list: &Bound<'_, PyList>, array: &dyn Array) -> PyResult<()> {
     macro_rules! numbers {
         ($kind:ty) => {
@@ -160,6 +160,23 @@ fn append(list: &Bound<'_, PyList>, array: &dyn Array) -> PyResult<()> {
         DataType::UInt32 => numbers!(UInt32Type),
         DataType::UInt16 => numbers!(UInt16Type),
         DataType::UInt8 => numbers!(UInt8Type),
+        DataType::List(_) => array.as_list::<i32>().iter().try_for_each(|items| {
+            let records = PyList::empty(list.py());
+            if let Some(items) = items {
+                append(&records, items.as_ref())?;
+            }
+            list.append(records)
+        }),
+        DataType::Struct(_) => {
+            let records: Vec<_> = (0..array.len()).map(|_| PyDict::new(list.py())).collect();
+            let array = array.as_struct();
+            for (name, column) in array.column_names().into_iter().zip(array.columns()) {
+                let values = PyList::empty(list.py());
+                append(&values, column.as_ref())?;
+                records.iter().zip(values).try_for_each(|(record, value)| record.set_item(name, value))?;
+            }
+            records.into_iter().try_for_each(|record| list.append(record))
+        }
         _ => {
             let words = array.as_dictionary::<Int32Type>();
             let texts = words.values().as_string::<i32>().iter();

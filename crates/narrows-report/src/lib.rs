@@ -53,7 +53,7 @@ pub use host::{HostReport, ThreadReport};
 pub use info::{ClassInfo, DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo, Word};
 pub use meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter};
 pub use now::{LinkNow, Now, Recent, RecentRates, Snapshot};
-pub use packet_row::{PACKETS_HEAD, PacketRow};
+pub use packet_row::{PACKETS_HEAD, PacketRow, Path};
 pub use part::{Counts, Part, Place};
 pub use probe::{ProbeMeter, ProbePacket, ProbeReport};
 pub use report::{

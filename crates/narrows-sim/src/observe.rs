@@ -3,13 +3,13 @@
 use std::fmt;
 
 use narrows_core::{Duration, Event, FlowKey, Verdict};
-use narrows_report::{PacketRow, SeriesRow};
+use narrows_report::{PacketRow, Path, SeriesRow};
 
 use crate::names::Names;
 use narrows_traffic::Body;
 
 /// The row of a packet whose fate is decided.
-pub(crate) fn packet_row<'a>(names: &'a Names, event: &Event<'_, Body>) -> PacketRow<'a> {
+pub(crate) fn packet_row<'a>(names: &'a Names, event: &Event<'a, Body>) -> PacketRow<'a> {
     let (delivered, place, reason) = match event.verdict {
         Verdict::Delivered(port) => (true, names.port(port), ""),
         Verdict::Dropped { at, reason } => (false, at.map_or("", |at| names.element(at)), reason.name()),
@@ -28,6 +28,7 @@ pub(crate) fn packet_row<'a>(names: &'a Names, event: &Event<'_, Body>) -> Packe
         place,
         reason,
         marked: event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED,
+        links: Path { passed: event.passed, names },
     }
 }
 

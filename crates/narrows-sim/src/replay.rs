@@ -126,9 +126,9 @@ pub fn replay_watched(file: &Path, options: &SimOptions, watch: Watch<'_>) -> Re
     let mut info = RunInfo::of(&scenario, Kind::Replay);
     let mut outputs = watchers(options, &engine, &name, header.started)?;
     outputs.comparison = Some(Comparison::default());
-    // The packets that arrived at the ports of the live run are one source, `log`; the scenario's own sources follow.
+    // The packets of programs are one source without a name; the scenario's own sources follow.
     let own = SourceInfo::all(&scenario);
-    let sources = iter::once("log".into()).chain(own.iter().map(|source| source.name.clone())).collect();
+    let sources = iter::once(String::new()).chain(own.iter().map(|source| source.name.clone())).collect();
     let network = Watched::new(engine, sources, outputs);
     let mut replay = Replay {
         links: Links::new(&network.engine),

@@ -38,7 +38,8 @@ pub(crate) struct Watchers {
 
 impl Watched {
     /// `feeds` are the names for the numbers in [`Body::feed`].
-    pub(crate) fn new(engine: Engine<Body>, feeds: Vec<String>, watchers: Watchers) -> Self {
+    pub(crate) fn new(mut engine: Engine<Body>, feeds: Vec<String>, watchers: Watchers) -> Self {
+        engine.keep_passed(watchers.packets.is_some() || watchers.observing.0.is_some());
         let meter = Meter::new(engine.ports().len());
         let traffic = feeds.iter().map(|_| SourceMeter::default()).collect();
         Self { names: Names::new(&engine, feeds), engine, meter, watchers, traffic, arrived: None }

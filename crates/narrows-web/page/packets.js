@@ -15,20 +15,20 @@ const destination = (packet) => endpoint(packet, packet.destination, packet.dest
 const linksOf = (packet) => [...new Set([...packet.path, packet.verdict === "dropped" ? packet.where : ""])].filter(Boolean);
 const hostsOf = (packet) => [...new Set([packet.from, packet.to])].filter(Boolean);
 
-// What is known of a packet's way, in order: the run keeps one waiting time for all queues of the path.
+// What happened at a link that a packet came to.
+function atLink({ link, entered_ns, queueing_ns, left_ns }, dropped, span) {
+  const moved = left_ns - entered_ns - queueing_ns;
+  const waited = queueing_ns ? `, waited ${span(queueing_ns)} in the queue` : "";
+  if (dropped) return `came to ${link}${waited}`;
+  return `came to ${link}${waited || ", did not wait"}${moved > 0 ? `, then ${span(moved)} of transmission and delay` : ""}`;
+}
+
+// A packet's way, in order.
 function steps(packet, span) {
-  const all = [[instant(packet.arrival_ns), `arrived at ${packet.port}${packet.feed ? `, sent by ${packet.feed}` : ""}`]];
-  const [links, waited] = [packet.path, packet.queueing_ns];
-  const spent = packet.departure_ns - packet.arrival_ns;
-  const moved = spent - waited;
-  if (links.length) all.push(["", `${links.length > 1 ? "crossed the links" : "entered the link"} ${links.join(", ")}`]);
-  const queues = links.length > 1 ? "in all queues together" : "in the queue";
-  if (spent > 0) {
-    all.push([waited ? span(waited) : "", waited ? `waited ${queues}` : "did not wait in a queue"]);
-    if (moved > 0) all.push([span(moved), "was sent and on its way: transmission and delay"]);
-  }
-  all.push([instant(packet.departure_ns), packet.text]);
-  return all;
+  const { arrival_ns, departure_ns, port, feed, links, verdict, text } = packet;
+  const isDrop = (number) => verdict === "dropped" && number === links.length - 1 && links[number].link === packet.where;
+  const passed = links.map((link, number) => [instant(link.entered_ns), atLink(link, isDrop(number), span)]);
+  return [[instant(arrival_ns), `arrived at ${port}${feed ? `, sent by ${feed}` : ""}`], ...passed, [instant(departure_ns), text]];
 }
 
 export class Packets {

@@ -88,11 +88,12 @@ class Live:
         name: str | None = None,
         capture: str | os.PathLike[str] | None = None,
         series: str | os.PathLike[str] | None = None,
+        packets: str | os.PathLike[str] | None = None,
         max_lateness: str | Sequence[str] | None = None,
         options: Iterable[str] = (),
     ) -> None:
-        """`capture` is a pcapng file to write, `series` a CSV file to write, `max_lateness` a bound such as `"p99=1ms"`;
-        `options` are further flags of `narrows run`.
+        """Files to write: `capture` (pcapng), `series` and `packets` (CSV, or Parquet if the name ends in `.parquet`).
+        `max_lateness` is a bound such as `"p99=1ms"`; `options` are further flags of `narrows run`.
         """
         self.name = name or f"py-{uuid.uuid4().hex[:12]}"
         bounds = [max_lateness] if isinstance(max_lateness, str) else list(max_lateness or ())
@@ -100,6 +101,7 @@ class Live:
             f"--name={self.name}",
             *([] if capture is None else [f"--capture={os.fspath(capture)}"]),
             *([] if series is None else [f"--series={os.fspath(series)}"]),
+            *([] if packets is None else [f"--packets={os.fspath(packets)}"]),
             *[f"--max-lateness={bound}" for bound in bounds],
             *options,
         ]

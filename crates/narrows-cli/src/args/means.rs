@@ -27,6 +27,12 @@ pub(crate) struct Series {
     /// Maximum size of the series file, in MB; later rows are left out
     #[arg(long, value_name = "MB", default_value = "1000", requires = "series")]
     pub(crate) series_limit: u64,
+    /// Write one row per packet: arrival, verdict, sojourn time, times at each link (docs/report.md)
+    #[arg(long, value_name = "FILE.csv|.parquet")]
+    pub(crate) packets: Option<PathBuf>,
+    /// Maximum size of the packets file, in MB; later packets are left out
+    #[arg(long, value_name = "MB", default_value = "1000", requires = "packets")]
+    pub(crate) packets_limit: u64,
 }
 
 /// How frames get from the kernel to the engine and back.

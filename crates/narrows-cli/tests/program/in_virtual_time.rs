@@ -202,7 +202,7 @@ fn two_runs_are_one_and_their_record_is_replayed() {
             "--json",
             "report",
         ];
-        let files = ["--capture", "packets.pcapng", "--record", "log"];
+        let files = ["--capture", "packets.pcapng", "--record", "log", "--packets", "packets.csv"];
         let line = "ping -c 20 -i 0.1 $NARROWS_SERVER";
         let ended = finish(run(flags.into_iter().chain(files), line).current_dir(folder.path()));
         // The last line says how long it took.
@@ -213,7 +213,7 @@ fn two_runs_are_one_and_their_record_is_replayed() {
     });
     assert!(ends[0].0.contains("packets transmitted"));
     assert_eq!(ends[0], ends[1]);
-    for file in ["report", "packets.pcapng", "log"] {
+    for file in ["report", "packets.pcapng", "packets.csv", "log"] {
         let [one, other] = folders.each_ref().map(|folder| fs::read(folder.file(file)).unwrap());
         assert!(one == other, "{file}");
     }

@@ -80,7 +80,13 @@ fn a_drop_is_explained_by_the_setting_behind_it() {
     let delivered = place.packets(&["--link", "l.up", "--count", "400"]);
     let waited = |packet: &Value| packet["queueing_ns"].as_u64().unwrap();
     let mut delivered = delivered[380..].iter().filter(|packet| packet["verdict"] == "delivered");
-    assert!(delivered.all(|packet| (24_000_000..=28_000_000).contains(&waited(packet))));
+    let link =
+        |packet: &Value| packet["links"].as_array().filter(|links| links.len() == 1).unwrap()[0].clone();
+    assert!(delivered.all(|packet| {
+        let times = ["entered_ns", "queueing_ns", "left_ns"].map(|name| link(packet)[name].clone());
+        assert_eq!(times, ["arrival_ns", "queueing_ns", "departure_ns"].map(|name| packet[name].clone()));
+        (24_000_000..=28_000_000).contains(&waited(packet))
+    }));
 }
 
 /// One record serves files and clients.

@@ -69,6 +69,36 @@ fn a_live_series_adds_up_to_the_replay_in_virtual_time() {
     read("equal", &packets, Some(&packets_csv));
 }
 
+/// The scenario's own traffic and a program's packets over two links, with copies and drops: what a live run records of
+/// each packet is what its replay in virtual time says, byte for byte.
+#[test]
+#[ignore = "needs namespaces, python3, ping"]
+fn live_packet_records_are_those_of_the_replay() {
+    let scratch = Scratch::new();
+    let net = NET.replace("between = [\"a\", \"b\"]", "between = [\"a\", \"r\"]\nduplicate = \"5%\"")
+        + "[routers.r]\n[links.m]\nbetween = [\"r\", \"b\"]\nrate = \"2mbit\"\ndelay = \"5ms\"\n";
+    let net = scratch.write("net.toml", &net);
+    let [live, parquet, log, again] =
+        ["live.csv", "live.parquet", "run.log", "again.csv"].map(|name| scratch.file(name));
+    let ping = "ping -q -c 10 -i 0.05 b; sleep 0.3";
+    let flags = [text(&net), "--packets", text(&live), "--record", text(&log)];
+    finish(&mut run(flags, &format!("{ping}; true"))).expect(0);
+    finish(&mut narrows(["sim", "--quiet", "--replay", text(&log), "--packets", text(&again)])).expect(0);
+    let (rows, expected) = (fs::read_to_string(&live).unwrap(), fs::read_to_string(&again).unwrap());
+    assert!(rows == expected, "{} and {} rows", rows.lines().count(), expected.lines().count());
+    for part in [",much,udp,", ",0,,icmp", ",dropped,l.up,queue full,", ";m.up:"] {
+        assert!(rows.contains(part), "no {part}");
+    }
+    // As Parquet, and the note of a file that reached its limit.
+    let flags = [text(&net), "--packets", text(&parquet), "--record", text(&log)];
+    finish(&mut run(flags, &format!("{ping}; true"))).expect(0);
+    finish(&mut narrows(["sim", "--quiet", "--replay", text(&log), "--packets", text(&again)])).expect(0);
+    read("equal", &parquet, Some(&again));
+    let flags = [text(&net), "--packets", text(&live), "--packets-limit", "0"];
+    let run = finish(&mut run(flags, "sleep 0.3")).expect(0);
+    assert!(run.err.contains("live.csv reached their size limit: "), "{run}");
+}
+
 #[test]
 #[ignore = "needs namespaces, python3"]
 fn a_live_series_is_complete_after_each_orderly_end() {

@@ -19,8 +19,17 @@ about = {key.decode(): value.decode() for key, value in duckdb.sql(
 assert about["narrows.columns"] == "1" and about["narrows.table"] in ("packets", "series"), about
 
 
+# A list of links, as CSV has it.
+LINKS = "array_to_string([concat_ws(':', link.link, link.entered_ns, link.queueing_ns, link.left_ns) for link in links], ';')"
+
+
 def plain(table):
-    """Text columns as strings, empty where there is none; all numbers as one type."""
+    """Text columns as strings, empty where there is none; all numbers as one type; links as in CSV."""
+    if isinstance(table.schema.get("links"), polars.List):
+        fields = [polars.element().struct.field(name).cast(polars.String)
+                  for name in ("link", "entered_ns", "queueing_ns", "left_ns")]
+        texts = polars.col("links").list.eval(polars.concat_str(fields, separator=":"))
+        table = table.with_columns(texts.list.join(";"))
     numbers = polars.selectors.numeric()
     return table.with_columns(numbers.cast(polars.Int64), (~numbers).cast(polars.String).fill_null(""))
 
@@ -32,7 +41,9 @@ if what == "equal":
     cast = ", ".join(f"coalesce({name}::VARCHAR, '') AS {name}" if kind == "VARCHAR" else f"{name}::BIGINT AS {name}"
                      for name, kind in ((f'"{name}"', kind) for name, kind in types.items()))
     theirs = f"SELECT {cast} FROM read_csv('{csv[0]}', types={types}, header=true)"
-    ours = f"SELECT {cast} FROM '{parquet}'"
+    has_links = "links" in table.columns
+    ours = f"SELECT {cast} FROM (SELECT * REPLACE ({LINKS} AS links) FROM '{parquet}')" if has_links else \
+        f"SELECT {cast} FROM '{parquet}'"
     for one, other in ((ours, theirs), (theirs, ours)):
         assert duckdb.sql(f"{one} EXCEPT ALL {other}").fetchall() == [], (one, other)
 elif what == "sums":

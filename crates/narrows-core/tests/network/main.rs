@@ -5,6 +5,7 @@ mod conservation;
 mod fragments;
 mod instances;
 mod parts;
+mod passed;
 mod routers;
 mod rules;
 mod switches;

@@ -49,8 +49,10 @@ pub struct PacketRecord {
     pub from: String,
     /// The host that it was delivered to, or was on its way to; empty if unknown.
     pub to: String,
-    /// The links on its path, in order, up to where it was dropped; empty if there are several paths.
+    /// The links on its path, in order, up to where it was dropped; empty if that is unknown.
     pub path: Vec<String>,
+    /// The links that it passed, with the one that dropped it, and its times there.
+    pub links: Vec<LinkPassed>,
     /// Whether it is marked "congestion experienced".
     pub marked: bool,
     /// Whether it is a fragment that a link cut.
@@ -62,6 +64,19 @@ pub struct PacketRecord {
     pub settings: Vec<String>,
     /// What happened to it, in a sentence.
     pub text: String,
+}
+
+/// A link that a packet passed, or that dropped it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkPassed {
+    /// The link.
+    pub link: String,
+    /// When the packet came to it, on the run's clock.
+    pub entered_ns: u64,
+    /// How long it waited in the queue.
+    pub queueing_ns: u64,
+    /// When it left, or was dropped.
+    pub left_ns: u64,
 }
 
 impl PacketRecord {

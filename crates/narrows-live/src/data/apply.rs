@@ -54,6 +54,9 @@ impl DataLoop {
             if let Some(capture) = &mut self.capture {
                 capture.renamed(&self.engine);
             }
+            if let Some(packets) = &mut self.packets {
+                packets.renamed(&self.engine);
+            }
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ use super::sample::{RulesSample, Sample, Sampled};
 use super::{DataLoop, LoopError};
 use crate::capture::Capture;
 use crate::feeds::{Inlets, Wanted};
+use crate::packet_records::PacketTap;
 
 /// At the end: how often a loop checks for remaining inputs, and for how long at most.
 const LAST_LOOKS: usize = 64;
@@ -59,6 +60,12 @@ pub(crate) enum Order {
     Quit,
 }
 
+/// Output files that a packet thread has fed, to be closed.
+pub(crate) struct Outputs {
+    pub(crate) capture: Option<Box<Capture>>,
+    pub(crate) packets: Option<Box<PacketTap>>,
+}
+
 /// An answer of a packet thread.
 pub(crate) enum Answer {
     /// It is running as configured. Its run-queue wait can be monitored with this.
@@ -78,7 +85,7 @@ pub(crate) enum Answer {
         behind: Duration,
     },
     Halted,
-    Finished(Box<Sampled>, Option<Box<Capture>>),
+    Finished(Box<Sampled>, Outputs),
     /// Unsolicited: the first packet of the run arrived.
     FirstPacket(Time),
     /// Unsolicited: the engine rejected a change.
@@ -261,8 +268,8 @@ impl DataLoop {
 
     fn finished(&mut self, sample: Sample, end: Time) {
         let sampled = Box::new(self.sample(sample, end));
-        let capture = self.capture.take().map(Box::new);
-        self.inbox.answer(Answer::Finished(sampled, capture));
+        let outputs = Outputs { capture: self.capture.take().map(Box::new), packets: self.packets.take() };
+        self.inbox.answer(Answer::Finished(sampled, outputs));
     }
 
     /// Does everything due up to an instant, and nothing due after it. If the host is so busy that the arrivals

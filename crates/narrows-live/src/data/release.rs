@@ -29,9 +29,10 @@ impl DataLoop {
             if let Some(recorder) = &mut self.recorder {
                 recorder.decided(&event)?;
             }
-            if let Some(inspection) = &mut self.inspection {
+            if self.inspection.is_some() || self.packets.is_some() {
                 let traffic = self.traffic.as_ref().and_then(|traffic| traffic.sender(event.body.get()));
-                inspection.note(&event, traffic);
+                self.inspection.iter_mut().for_each(|inspection| inspection.note(&event, traffic));
+                self.packets.iter_mut().for_each(|packets| packets.note(&event, traffic));
             }
             if let (Load::Generated(_), Some(traffic)) = (event.body.get(), &mut self.traffic) {
                 self.meter.verdict_of_generated(&event);

@@ -9,15 +9,16 @@ mod words;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 
-use narrows_core::{Duration, Element, FlowKey, PortId, Time, Verdict};
+use narrows_core::{Duration, Element, FlowKey, Passed, PortId, Time, Verdict};
 use narrows_frame::{Address, ElementNames, WallTime, transport};
 use narrows_scenario::Scenario;
 
 use super::requests::Hurry;
 use super::{Director, LoopError};
-use crate::control::{PacketCounts, PacketRecord, PacketsSince};
-use crate::data::inspection::{FurtherLinks, Inspection, Noted, Seen};
+use crate::control::{LinkPassed, PacketCounts, PacketRecord, PacketsSince};
+use crate::data::inspection::{FurtherLinks, Inspection, Noted};
 use crate::data::orders::{Answer, Order};
+use crate::seen::Seen;
 
 /// How long packets are noted after a request.
 const LEASE: Duration = Duration::from_secs(3);
@@ -100,20 +101,20 @@ impl Inspector {
         self.counts.left_out_dropped += dropped.left_out;
         self.counts.delivered += all(delivered);
         self.counts.left_out_delivered += delivered.left_out;
-        let mut packets: Vec<&Seen> = dropped.packets.iter().chain(&delivered.packets).collect();
-        packets.sort_by_key(|seen| seen.at);
+        let mut packets: Vec<_> = dropped.iter().chain(delivered.iter()).collect();
+        packets.sort_by_key(|(seen, _)| seen.at);
         self.settings.clear();
-        for seen in packets {
+        for (seen, passed) in packets {
             self.last += 1;
             if self.kept.len() == MOST {
                 self.kept.pop_front();
             }
-            let record = self.record(seen, context);
+            let record = self.record(seen, passed, context);
             self.kept.push_back(record);
         }
     }
 
-    fn record(&mut self, seen: &Seen, context: Context<'_>) -> PacketRecord {
+    fn record(&mut self, seen: &Seen, passed: &[Passed], context: Context<'_>) -> PacketRecord {
         let (key, scenario) = (&seen.key, context.scenario);
         let port = seen.id.port();
         let path = self.path(port, key, scenario).clone();
@@ -142,11 +143,13 @@ impl Inspector {
             from: host(port),
             to: path.to,
             path: path.links,
+            links: passed.iter().map(|passed| self.passed(passed)).collect(),
             marked: key.ecn() == FlowKey::CONGESTION_EXPERIENCED,
             fragment: seen.is_fragment,
             corrupted: seen.is_corrupted,
             ..PacketRecord::default()
         };
+        let met = record.links.iter().map(|passed| passed.link.clone()).collect::<Vec<_>>();
         match seen.verdict {
             Verdict::Delivered(to) => {
                 record.verdict = "delivered".into();
@@ -167,7 +170,20 @@ impl Inspector {
                 record.text = words::dropped(&record, reason, is_current);
             }
         }
+        // Of a packet that was inside before, only the last links are known.
+        if passed.first().is_some_and(|first| first.entered == seen.arrival) {
+            record.path = met;
+        }
         record
+    }
+
+    fn passed(&self, passed: &Passed) -> LinkPassed {
+        LinkPassed {
+            link: self.names.element(Element::Link(passed.link)).into(),
+            entered_ns: passed.entered.nanos(),
+            queueing_ns: passed.queued.nanos(),
+            left_ns: passed.left.nanos(),
+        }
     }
 
     fn path(&mut self, port: PortId, key: &FlowKey, scenario: &Scenario) -> &Path {

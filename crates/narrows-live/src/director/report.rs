@@ -84,10 +84,11 @@ impl Director {
             Some(sample) => Order::Finish(end, sample),
             None => Order::Quit,
         });
-        let (count, mut capture) = (self.pool.len(), None);
+        let (count, mut capture, mut taps) = (self.pool.len(), None, Vec::new());
         self.await_all(count, |pool, number, answer| match answer {
-            Answer::Finished(sampled, own) => {
-                capture = own.map(|own| (own, sampled.engine_at)).or(capture.take());
+            Answer::Finished(sampled, outputs) => {
+                capture = outputs.capture.map(|own| (own, sampled.engine_at)).or(capture.take());
+                taps.extend(outputs.packets.map(|tap| (tap, sampled.engine_at)));
                 pool.workers[number].take(sampled);
                 None
             }
@@ -106,6 +107,7 @@ impl Director {
             })?;
             info.notes.extend(series.and_then(Series::finish));
         }
+        info.notes.extend(self.packet_records.take().and_then(|records| records.finish(taps)));
         if let Some(path) = self.record.as_ref().filter(|_| count > 1) {
             recorder::join(path, count - 1)?;
         }
