@@ -221,7 +221,6 @@ impl<B> Engine<B> {
 
     fn report(&mut self) -> Option<Event<'_, B>> {
         let decided = self.network.take_decided()?;
-        let (hops, link_edit) = self.network.pool.edits(decided.packet);
         let removed = self.network.pool.remove(decided.packet);
         let kept = &mut self.bodies[removed.body_slot];
         let in_use = "a slot in use has a body until its last use";
@@ -235,12 +234,12 @@ impl<B> Engine<B> {
             verdict: decided.verdict(),
             id: state.id,
             copy: state.copy,
-            hops,
+            hops: removed.hops,
             arrival: state.arrival,
             queued: state.queued,
             length: state.length,
             link_header: state.link_header,
-            link_edit,
+            link_edit: removed.link_edit,
             key: state.key,
             fragment: state.fragment(),
             flips: removed.flips,

@@ -547,7 +547,9 @@ impl Network {
         }
         while let Some((packet, reason)) = self.drops.packets.pop_front() {
             self.links[link as usize].count_drop(packet, reason, &self.pool);
-            self.pool.pass(packet, self.now);
+            if self.pool.keeps_passed() {
+                self.pool.pass(packet, self.now);
+            }
             let at = Some(Element::Link(self.link_of(link)));
             self.decide(packet, Verdict::Dropped { at, reason });
         }

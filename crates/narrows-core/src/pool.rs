@@ -3,23 +3,21 @@
 //! Queues and delay lines pass [`PacketRef`]s around; the state behind them does not move. The state is
 //! small, 104 bytes, so even with a heap entry a packet takes less than 128 bytes beyond its body.
 
+mod carried;
 mod list;
-mod trails;
 mod visits;
 
+pub use carried::{LinkEdit, Passed};
 pub use list::PacketList;
-pub use trails::Passed;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::id::LinkId;
-use crate::packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId};
-use crate::place::Place;
+use crate::packet::{FlowKey, Fragment, Packet, PacketId};
 use crate::random::{Draw, Stream};
 use crate::time::{Duration, Time};
 use crate::units::Bytes;
-use trails::Trails;
+use carried::Carried;
 use visits::Visits;
 
 /// A reference to a packet inside the network. Valid until the packet leaves.
@@ -126,40 +124,13 @@ pub(crate) struct Removed<'a> {
     pub(crate) body_slot: usize,
     /// Whether no other packet uses the body any more.
     pub(crate) last: bool,
+    /// Routers passed.
+    pub(crate) hops: u8,
+    /// How its link header differs from that in its body.
+    pub(crate) link_edit: Option<Box<LinkEdit>>,
     /// The links that it has passed, if they are kept.
     pub(crate) passed: &'a [Passed],
 }
-
-/// Extra state of a packet in networks with rules or routers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Carried {
-    pub(crate) headers: Headers,
-    /// Where the packet continues in the rules that sent it to a pipe.
-    pub(crate) place: Place,
-    pub(crate) tags: Vec<u16>,
-    /// Routers passed.
-    hops: u8,
-    /// Bytes by which the link header has grown since the arrival: tags put on and taken off.
-    growth: i8,
-    /// Whether a router has written the link addresses.
-    is_readdressed: bool,
-}
-
-/// How a packet's link header differs from that in its body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkEdit {
-    /// Destination and source, if a router wrote them.
-    pub addresses: Option<[LinkAddress; 2]>,
-    /// Bytes of the link header in the body: 4 more than now if the tag is taken off, 4 fewer if one is put on.
-    pub link_header: u8,
-    /// The VLAN of the tag; 0 without a tag.
-    pub vlan: u16,
-}
-
-/// Bytes of a VLAN tag.
-const TAG: u8 = 4;
-/// Bytes of an Ethernet header without tags.
-const ETHERNET: u8 = 14;
 
 /// What distinguishes a packet's draws at one visit from all others.
 #[derive(Clone, Copy, Debug)]
@@ -198,150 +169,15 @@ pub struct Pool {
     visits: Visits,
     /// By slot, in networks that need it.
     carried: Option<Vec<Carried>>,
-    /// The links that packets have passed, if they are kept.
-    trails: Option<Trails>,
+    /// Whether headers are kept in `carried`.
+    keeps_headers: bool,
+    /// Whether the links that packets pass are kept in `carried`.
+    keeps_passed: bool,
 }
 
 impl Pool {
     pub(crate) fn new(memory: Bytes) -> Self {
         Self { free: NONE, memory: memory.get(), ..Self::default() }
-    }
-
-    /// From now on, keeps the header fields of arriving packets and what rules and routers add to them.
-    pub(crate) fn keep_headers(&mut self) {
-        let slots = self.slots();
-        // Nothing is known of the packets already inside.
-        self.carried.get_or_insert_default().resize_with(slots, Carried::default);
-    }
-
-    /// From now on, keeps the links that packets pass, or not.
-    pub(crate) fn keep_passed(&mut self, keeps: bool) {
-        self.trails = keeps.then(|| self.trails.take().unwrap_or_default());
-    }
-
-    /// Whether the links that packets pass are kept.
-    #[inline]
-    pub(crate) const fn keeps_passed(&self) -> bool {
-        self.trails.is_some()
-    }
-
-    /// The packet comes to a link.
-    pub(crate) fn enter(&mut self, packet: PacketRef, link: LinkId, now: Time) {
-        let queued = self.get(packet).queued;
-        self.trails.iter_mut().for_each(|trails| trails.enter(packet, link, now, queued));
-    }
-
-    /// The packet leaves the link that it is in.
-    pub(crate) fn pass(&mut self, packet: PacketRef, now: Time) {
-        let queued = self.get(packet).queued;
-        self.trails.iter_mut().for_each(|trails| trails.leave(packet, now, queued));
-    }
-
-    /// Only for networks that keep headers.
-    pub(crate) fn carried(&self, packet: PacketRef) -> &Carried {
-        let all = self.carried.as_ref().expect("rules and routers make the network keep headers");
-        &all[packet.0 as usize]
-    }
-
-    /// As [`Pool::carried`].
-    pub(crate) fn carried_mut(&mut self, packet: PacketRef) -> &mut Carried {
-        let all = self.carried.as_mut().expect("rules and routers make the network keep headers");
-        &mut all[packet.0 as usize]
-    }
-
-    /// Fills in the extra state of a newly taken slot.
-    #[inline]
-    fn carry(&mut self, packet: PacketRef, from: impl FnOnce(&mut [Carried], usize)) {
-        if let Some(all) = &mut self.carried {
-            if all.len() <= packet.0 as usize {
-                all.resize_with(self.chunks.len() * CHUNK, Carried::default);
-            }
-            from(all, packet.0 as usize);
-        }
-    }
-
-    /// A packet's state, its extra state and its draws, all that rules need. Only for networks that keep
-    /// headers.
-    pub(crate) fn for_rules(
-        &mut self,
-        packet: PacketRef,
-        visit: u8,
-    ) -> (&mut PacketState, &mut Carried, Draws) {
-        let at = packet.0 as usize;
-        let state = &mut self.chunks[at / CHUNK][at % CHUNK];
-        let all = self.carried.as_mut().expect("rules and routers make the network keep headers");
-        let origin = self.origins[usize::from(state.id.port().index())];
-        let draws = Draws { origin, number: state.id.number(), visit, lineage: state.lineage() };
-        (state, &mut all[at], draws)
-    }
-
-    /// Decrements the hop limit at a router. Returns whether the router may forward the packet.
-    pub(crate) fn take_hop(&mut self, packet: PacketRef) -> bool {
-        let carried = self.carried_mut(packet);
-        // A router drops a packet that arrives with a hop limit of one.
-        let passes = carried.headers.hop_limit > 1;
-        if passes {
-            carried.headers.hop_limit -= 1;
-            carried.hops += 1;
-        }
-        passes
-    }
-
-    /// Writes the link addresses: destination and source.
-    pub(crate) fn readdress(&mut self, packet: PacketRef, [destination, source]: [LinkAddress; 2]) {
-        let carried = self.carried_mut(packet);
-        carried.headers.link_destination = destination;
-        carried.headers.link_source = source;
-        carried.is_readdressed = true;
-    }
-
-    /// Puts on a tag of this VLAN, or takes the tag off if it is 0. Packets without an Ethernet header only
-    /// count as of the VLAN.
-    pub(crate) fn set_vlan(&mut self, packet: PacketRef, vlan: u16) {
-        let at = packet.0 as usize;
-        let Some(carried) = self.carried.as_mut().map(|all| &mut all[at]) else { return };
-        let state = &mut self.chunks[at / CHUNK][at % CHUNK];
-        let before = core::mem::replace(&mut carried.headers.vlan, vlan);
-        match (before, vlan) {
-            (0, 1..) if (ETHERNET..=u8::MAX - TAG).contains(&state.link_header) => {
-                state.link_header += TAG;
-                self.bytes += u64::from(TAG);
-                carried.growth += TAG as i8;
-            }
-            (1.., 0) if state.link_header >= ETHERNET + TAG => {
-                state.link_header -= TAG;
-                self.bytes -= u64::from(TAG);
-                carried.growth -= TAG as i8;
-            }
-            _ => {}
-        }
-    }
-
-    /// How many routers the packet has passed, and how its link header differs from that in its body.
-    #[inline]
-    pub(crate) fn edits(&self, packet: PacketRef) -> (u8, Option<Box<LinkEdit>>) {
-        match &self.carried {
-            None => (0, None),
-            Some(all) => {
-                let carried = &all[packet.0 as usize];
-                (carried.hops, self.link_edit(packet, carried))
-            }
-        }
-    }
-
-    fn link_edit(&self, packet: PacketRef, carried: &Carried) -> Option<Box<LinkEdit>> {
-        let &Carried { headers, growth, is_readdressed, .. } = carried;
-        if growth == 0 && !is_readdressed {
-            return None;
-        }
-        let addresses = is_readdressed.then_some([headers.link_destination, headers.link_source]);
-        let link_header = self.get(packet).link_header.wrapping_add_signed(-growth);
-        Some(Box::new(LinkEdit { addresses, link_header, vlan: headers.vlan }))
-    }
-
-    /// The flow label, which masks look at in addition to the key.
-    pub(crate) fn flow_label(&self, packet: PacketRef) -> u32 {
-        self.carried.as_ref().map_or(0, |all| all[packet.0 as usize].headers.flow_label)
     }
 
     /// The packet's state.
@@ -430,14 +266,7 @@ impl Pool {
         let frame_length = state.frame_length();
         self.inside += 1;
         self.bytes += frame_length;
-        self.carry(slot, |all, at| {
-            let Carried { headers, place, tags, hops, growth, is_readdressed } = &mut all[at];
-            (*headers, *place, *tags, *hops) = (packet.headers, Place::default(), Vec::new(), 0);
-            (*growth, *is_readdressed) = (0, false);
-        });
-        if let Some(trails) = &mut self.trails {
-            trails.begin(slot);
-        }
+        self.carry(slot, |all, at| all[at].begin(packet.headers));
         slot
     }
 
@@ -471,9 +300,6 @@ impl Pool {
         *self.get_mut(slot) = PacketState { copy, family, flips, next: NONE, ..parent.clone() };
         self.visits.inherit(packet, slot);
         self.carry(slot, |all, at| all[at] = all[packet.0 as usize].clone());
-        if let Some(trails) = &mut self.trails {
-            trails.inherit(packet, slot);
-        }
         self.inside += 1;
         self.bytes += self.get(slot).frame_length();
         Some(slot)
@@ -565,8 +391,12 @@ impl Pool {
                 core::mem::take(&mut self.flips[at as usize])
             }
         };
-        let passed = self.trails.as_ref().map_or(&[][..], |trails| trails.get(packet));
-        Removed { state, flips, body_slot: origin as usize, last, passed }
+        let (mut hops, mut link_edit, mut passed) = (0, None, &[][..]);
+        if let Some(all) = &self.carried {
+            let carried = &all[at];
+            (hops, link_edit, passed) = (carried.hops(), carried.link_edit(state), carried.passed());
+        }
+        Removed { state, flips, body_slot: origin as usize, last, hops, link_edit, passed }
     }
 
     #[inline]

@@ -1,0 +1,232 @@
+//! What is kept beside a packet's state, in networks that need it: its headers, what rules, routers and switches have
+//! done to it, and the links that it has passed.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::{CHUNK, Draws, PacketRef, PacketState, Pool};
+use crate::id::LinkId;
+use crate::packet::{Headers, LinkAddress};
+use crate::place::Place;
+use crate::time::{Duration, Time};
+
+/// Extra state of a packet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carried {
+    pub(crate) headers: Headers,
+    /// Where the packet continues in the rules that sent it to a pipe.
+    pub(crate) place: Place,
+    pub(crate) tags: Vec<u16>,
+    /// Routers passed.
+    hops: u8,
+    /// Bytes by which the link header has grown since the arrival: tags put on and taken off.
+    growth: i8,
+    /// Whether a router has written the link addresses.
+    is_readdressed: bool,
+    /// Whether it is inside the last of the links in `passed`. Of that one, `queued` is its queueing time before.
+    is_inside: bool,
+    /// The links that it has passed, if they are kept.
+    passed: Vec<Passed>,
+}
+
+/// A link that a packet has passed, or that dropped it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The link. For an instance of a link, the link that it was made of.
+    pub link: LinkId,
+    /// When the packet came to the link.
+    pub entered: Time,
+    /// How long it waited there for transmission.
+    pub queued: Duration,
+    /// When it left, or was dropped.
+    pub left: Time,
+}
+
+/// How a packet's link header differs from that in its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkEdit {
+    /// Destination and source, if a router wrote them.
+    pub addresses: Option<[LinkAddress; 2]>,
+    /// Bytes of the link header in the body: 4 more than now if the tag is taken off, 4 fewer if one is put on.
+    pub link_header: u8,
+    /// The VLAN of the tag; 0 without a tag.
+    pub vlan: u16,
+}
+
+/// Bytes of a VLAN tag.
+const TAG: u8 = 4;
+/// Bytes of an Ethernet header without tags.
+const ETHERNET: u8 = 14;
+/// A longer list of links is freed when its slot is used again. 32 entries are a kilobyte.
+const KEPT: usize = 32;
+
+impl Carried {
+    /// A packet takes the slot.
+    pub(super) fn begin(&mut self, headers: Headers) {
+        let Self { headers: own, place, tags, hops, growth, is_readdressed, is_inside, passed } = self;
+        (*own, *place, *tags) = (headers, Place::default(), Vec::new());
+        (*hops, *growth, *is_readdressed, *is_inside) = (0, 0, false, false);
+        passed.clear();
+        if passed.capacity() > KEPT {
+            *passed = Vec::new();
+        }
+    }
+
+    /// Routers passed.
+    pub(super) const fn hops(&self) -> u8 {
+        self.hops
+    }
+
+    pub(super) fn passed(&self) -> &[Passed] {
+        &self.passed
+    }
+
+    /// How the link header differs from that in the body.
+    pub(super) fn link_edit(&self, state: &PacketState) -> Option<Box<LinkEdit>> {
+        let &Self { headers, growth, is_readdressed, .. } = self;
+        if growth == 0 && !is_readdressed {
+            return None;
+        }
+        let addresses = is_readdressed.then_some([headers.link_destination, headers.link_source]);
+        let link_header = state.link_header.wrapping_add_signed(-growth);
+        Some(Box::new(LinkEdit { addresses, link_header, vlan: headers.vlan }))
+    }
+}
+
+impl Pool {
+    fn keep_carried(&mut self) -> &mut [Carried] {
+        let slots = self.slots();
+        let all = self.carried.get_or_insert_default();
+        all.resize_with(slots, Carried::default);
+        all
+    }
+
+    /// From now on, keeps the header fields of arriving packets and what rules and routers add to them.
+    pub(crate) fn keep_headers(&mut self) {
+        if !self.keeps_headers {
+            self.keeps_headers = true;
+            // Nothing is known of the packets already inside.
+            self.keep_carried().iter_mut().for_each(|carried| carried.headers = Headers::default());
+        }
+    }
+
+    /// From now on, keeps the links that packets pass, or not.
+    pub(crate) fn keep_passed(&mut self, keeps: bool) {
+        if keeps != self.keeps_passed {
+            self.keeps_passed = keeps;
+            let forget = |carried: &mut Carried| (carried.is_inside, carried.passed) = (false, Vec::new());
+            self.keep_carried().iter_mut().for_each(forget);
+        }
+    }
+
+    /// Whether the links that packets pass are kept.
+    #[inline]
+    pub(crate) const fn keeps_passed(&self) -> bool {
+        self.keeps_passed
+    }
+
+    /// The packet comes to a link. Only if the links that packets pass are kept.
+    pub(crate) fn enter(&mut self, packet: PacketRef, link: LinkId, now: Time) {
+        let queued = self.get(packet).queued;
+        let carried = self.carried_mut(packet);
+        carried.passed.push(Passed { link, entered: now, queued, left: now });
+        carried.is_inside = true;
+    }
+
+    /// The packet leaves the link that it is in, or is dropped there. Only if the links that packets pass are kept.
+    pub(crate) fn pass(&mut self, packet: PacketRef, now: Time) {
+        let queued = self.get(packet).queued;
+        let carried = self.carried_mut(packet);
+        if let Some(last) = carried.passed.last_mut().filter(|_| carried.is_inside) {
+            last.queued = Duration::from_nanos(queued.nanos().saturating_sub(last.queued.nanos()));
+            last.left = now;
+        }
+        carried.is_inside = false;
+    }
+
+    /// Only for networks that keep headers or the links that packets pass.
+    pub(crate) fn carried(&self, packet: PacketRef) -> &Carried {
+        let all = self.carried.as_ref().expect("rules and routers make the network keep headers");
+        &all[packet.0 as usize]
+    }
+
+    /// As [`Pool::carried`].
+    pub(crate) fn carried_mut(&mut self, packet: PacketRef) -> &mut Carried {
+        let all = self.carried.as_mut().expect("rules and routers make the network keep headers");
+        &mut all[packet.0 as usize]
+    }
+
+    /// Fills in the extra state of a newly taken slot.
+    #[inline]
+    pub(super) fn carry(&mut self, packet: PacketRef, from: impl FnOnce(&mut [Carried], usize)) {
+        if let Some(all) = &mut self.carried {
+            if all.len() <= packet.0 as usize {
+                all.resize_with(self.chunks.len() * CHUNK, Carried::default);
+            }
+            from(all, packet.0 as usize);
+        }
+    }
+
+    /// A packet's state, its extra state and its draws, all that rules need. Only for networks that keep
+    /// headers.
+    pub(crate) fn for_rules(
+        &mut self,
+        packet: PacketRef,
+        visit: u8,
+    ) -> (&mut PacketState, &mut Carried, Draws) {
+        let at = packet.0 as usize;
+        let state = &mut self.chunks[at / CHUNK][at % CHUNK];
+        let all = self.carried.as_mut().expect("rules and routers make the network keep headers");
+        let origin = self.origins[usize::from(state.id.port().index())];
+        let draws = Draws { origin, number: state.id.number(), visit, lineage: state.lineage() };
+        (state, &mut all[at], draws)
+    }
+
+    /// Decrements the hop limit at a router. Returns whether the router may forward the packet.
+    pub(crate) fn take_hop(&mut self, packet: PacketRef) -> bool {
+        let carried = self.carried_mut(packet);
+        // A router drops a packet that arrives with a hop limit of one.
+        let passes = carried.headers.hop_limit > 1;
+        if passes {
+            carried.headers.hop_limit -= 1;
+            carried.hops += 1;
+        }
+        passes
+    }
+
+    /// Writes the link addresses: destination and source.
+    pub(crate) fn readdress(&mut self, packet: PacketRef, [destination, source]: [LinkAddress; 2]) {
+        let carried = self.carried_mut(packet);
+        carried.headers.link_destination = destination;
+        carried.headers.link_source = source;
+        carried.is_readdressed = true;
+    }
+
+    /// Puts on a tag of this VLAN, or takes the tag off if it is 0. Packets without an Ethernet header only
+    /// count as of the VLAN.
+    pub(crate) fn set_vlan(&mut self, packet: PacketRef, vlan: u16) {
+        let at = packet.0 as usize;
+        let Some(carried) = self.carried.as_mut().map(|all| &mut all[at]) else { return };
+        let state = &mut self.chunks[at / CHUNK][at % CHUNK];
+        let before = core::mem::replace(&mut carried.headers.vlan, vlan);
+        match (before, vlan) {
+            (0, 1..) if (ETHERNET..=u8::MAX - TAG).contains(&state.link_header) => {
+                state.link_header += TAG;
+                self.bytes += u64::from(TAG);
+                carried.growth += TAG as i8;
+            }
+            (1.., 0) if state.link_header >= ETHERNET + TAG => {
+                state.link_header -= TAG;
+                self.bytes -= u64::from(TAG);
+                carried.growth -= TAG as i8;
+            }
+            _ => {}
+        }
+    }
+
+    /// The flow label, which masks look at in addition to the key. 0 in a network that does not keep headers.
+    pub(crate) fn flow_label(&self, packet: PacketRef) -> u32 {
+        let all = self.carried.as_ref().filter(|_| self.keeps_headers);
+        all.map_or(0, |all| all[packet.0 as usize].headers.flow_label)
+    }
+}
