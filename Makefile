@@ -45,6 +45,9 @@ test-hosts: ## test real packets under host settings: forwarding, no IPv6, other
 test-kernel: ## compare the kernel's queueing disciplines with ours, packet by packet, in a guest kernel; test exact virtual time
 	@scripts/test-kernel
 
+instructions: ## count the engine's instructions for a packet; fails if they differ by 3 % from the table in the repository
+	@scripts/instructions
+
 wheel: ## build the Python package, which includes the program: target/wheels
 	@scripts/wheel
 
@@ -93,4 +96,4 @@ uninstall: ## remove the files of make install
 clean: ## remove build outputs
 	cargo clean
 
-.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel wheel release test-release test-python fuzz miri bench fmt doc install uninstall clean bench-live soak
+.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel instructions wheel release test-release test-python fuzz miri bench fmt doc install uninstall clean bench-live soak

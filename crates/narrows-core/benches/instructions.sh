@@ -1,7 +1,7 @@
 #!/bin/sh
 # Instructions a packet, by case and packets in flight, as callgrind counts them: each case runs with N and with 2N
 # packets, and the difference over N leaves out the start. Needs valgrind. Unlike times, the figures do not depend on
-# how busy the machine is.
+# how busy the machine is. IN_FLIGHT=1000 counts with so many packets in flight only.
 set -eu
 cd "$(dirname "$0")/.."
 bench=$(cargo bench -p narrows-core --bench instructions --no-run --message-format=json 2>/dev/null |
@@ -17,7 +17,7 @@ cases='heap-random heap-growing constant jitter normal gilbert-elliott slots net
 printf '%-14s' 'in flight'
 for case in $cases; do printf '%16s' "$case"; done
 echo
-for flying in 10 1000 100000; do
+for flying in ${IN_FLIGHT:-10 1000 100000}; do
     printf '%-14s' "$flying"
     for case in $cases; do
         once=$(count "$case" "$flying" "$n")
