@@ -73,7 +73,12 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     // These variables belong to a surrounding run outside the guest.
     let outer = [RUN_ENVIRONMENT, NAME_ENVIRONMENT, control::ENVIRONMENT];
     machine.environment.retain(|(name, _)| !outer.iter().any(|outer| name == outer));
-    let files = [live.report.json.path(), live.record.as_deref(), live.capture.capture.as_deref()];
+    let files = [
+        live.report.json.path(),
+        live.record.as_deref(),
+        live.capture.capture.as_deref(),
+        live.series.packets.as_deref(),
+    ];
     if let Some(logs) = &live.logs {
         // Output folders must exist.
         std::fs::create_dir_all(logs)
