@@ -93,8 +93,8 @@ impl Proxy {
             return Ok(());
         }
         let (network, listen) = split(&self.listen);
-        let refuse = |error: io::Error| refused(network, listen, &error);
-        let address = listen_address(listen).await.map_err(refuse)?;
+        let address = listen_address(listen).await.map_err(|error| refused(network, listen, &error))?;
+        let refuse = |error: io::Error| refused(network, &address.to_string(), &error);
         let served = Served {
             shared: self.shared.clone(),
             proxy: self.name.clone(),

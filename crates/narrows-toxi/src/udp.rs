@@ -36,6 +36,8 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Serves clients until it is stopped.
 pub(crate) async fn serve(socket: UdpSocket, served: Served, mut stop: oneshot::Receiver<()>) {
+    // Until it is known to be writable, it sends nothing.
+    let _ = socket.writable().await;
     let socket = Arc::new(socket);
     let mut sessions: BTreeMap<SocketAddr, mpsc::Sender<Bytes>> = BTreeMap::new();
     let mut tasks = JoinSet::new();
@@ -133,6 +135,7 @@ async fn connect(upstream: &str) -> io::Result<(UdpSocket, SocketAddr)> {
     };
     let socket = UdpSocket::bind(any).await?;
     socket.connect(address).await?;
+    socket.writable().await?;
     Ok((socket, address))
 }
 

@@ -3,12 +3,10 @@
 //! `scripts/toxiproxy-answers` recorded the file from Toxiproxy 2.12. Not compared are the words in which Go reports
 //! what it found in a body, ports, and Toxiproxy's choice of all interfaces where no listen address is given.
 
-mod common;
-
 use serde::Deserialize;
 use serde_json::Value;
 
-use common::Api;
+use crate::common::Api;
 
 /// A request, and the answer to it.
 #[derive(Deserialize)]
