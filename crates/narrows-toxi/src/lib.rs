@@ -31,12 +31,29 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
+use api::body::{Fields, Refusal};
 use clock::Clock;
 use registry::Registry;
 use shared::Shared;
+use stream::Way;
+use toxic::Kind;
 
 /// The version of Toxiproxy whose API the server has.
 pub const TOXIPROXY_VERSION: &str = api::VERSION;
+
+/// Reads the body of a request as a toxic of each stream and network, and then as a change of it. Returns how often
+/// it was one. For tests with any bytes: a server does the same and more.
+pub fn read_toxic(body: &[u8]) -> usize {
+    let read = |way| -> Result<usize, Refusal> {
+        let fields = Fields::of_body(body)?;
+        let kind = fields.text("type")?.and_then(|name| Kind::named(&name));
+        let Some(kind) = kind else { return Ok(0) };
+        let values = kind.read(fields.get("attributes"), None, way)?;
+        kind.read(fields.get("attributes"), Some(&values), way)?;
+        Ok(1)
+    };
+    Way::BOTH.into_iter().map(|way| read(way).unwrap_or(0)).sum()
+}
 
 /// Options of the server.
 #[derive(Clone, Debug)]

@@ -79,8 +79,8 @@ async function main() {
   const echo = dgram.createSocket("udp4");
   echo.on("message", (data, from) => echo.send(data, from.port, from.address));
   await new Promise((resolve) => echo.bind(0, "127.0.0.1", resolve));
-  const udp = `127.0.0.1:${echo.address().port}`;
-  const [datagrams] = await toxiproxy.populate([{ name: "udp", listen: "udp://127.0.0.1:0", upstream: udp }]);
+  const target = `127.0.0.1:${echo.address().port}`;
+  const { udp: datagrams } = await toxiproxy.populate([{ name: "udp", listen: "udp://127.0.0.1:0", upstream: target }]);
   const link = await datagrams.addToxic({ type: "link", attributes: { delay: "200ms", loss: "0%" } });
   assert.deepEqual({ ...link.attributes }, { delay: "200ms", loss: "0%" });
   const client = dgram.createSocket("udp4");
