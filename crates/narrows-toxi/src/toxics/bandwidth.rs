@@ -13,6 +13,10 @@ use crate::chain::{Input, Item, Piece, Step};
 /// Parts are as long as what this many milliseconds carry. A KB/s is a byte per millisecond.
 const PART: u64 = 100;
 
+/// Pieces that may wait. What is read later than the end of the piece before counts as if the source had paused, so
+/// the pieces here must last until a late timer: 20 ms at 100 MB/s.
+const ROOM: usize = 64;
+
 #[derive(Debug)]
 pub(crate) struct Bandwidth {
     /// Bytes per millisecond.
@@ -46,6 +50,10 @@ impl Bandwidth {
 }
 
 impl Toxic for Bandwidth {
+    fn room(&self) -> usize {
+        ROOM
+    }
+
     fn held(&self) -> usize {
         self.sending.as_ref().map_or(0, |(data, ..)| data.len())
     }
