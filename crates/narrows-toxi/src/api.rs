@@ -1,6 +1,5 @@
 //! Toxiproxy's HTTP API.
 
-pub(crate) mod body;
 mod connections;
 mod metrics;
 
@@ -20,8 +19,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
+use crate::body::Refusal;
 use crate::registry::Registry;
-use body::Refusal;
 
 /// The version of Toxiproxy whose API this is.
 pub(crate) const VERSION: &str = "2.12.0";

@@ -8,95 +8,23 @@
 //! *scheduled* to reach where it is, so a late [`Chain::poll`] moves no later time. A stage has room for a bounded
 //! number of pieces; without room it takes nothing, and the source is read no further.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use narrows_core::Time;
 
+use crate::piece::{End, Input, Item, Piece, Step};
 use crate::toxic::{Restarted, ToxicInUse};
 use crate::toxics::{Around, Toxic};
 
 /// Datagrams that may wait before the first toxic.
 const MOST_DATAGRAMS: usize = 1024;
 
-/// Bytes that were read at once, or a datagram.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// When it was read, or left the toxic before.
-    pub(crate) at: Time,
-    pub(crate) data: Bytes,
-}
-
-/// How a stream ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// The source has sent everything; the other stream goes on.
-    Half,
-    /// The connection is closed, both ways.
-    Close,
-    /// The connection is reset (RST), both ways.
-    Reset,
-}
-
-/// What a stage holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
-    Piece(Piece),
-    End(Time, End),
-}
-
-/// What a toxic does next.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// It hands this on.
-    Pass(Piece),
-    /// It ends the stream here; what it has not handed on is discarded.
-    End(Time, End),
-    /// Nothing before this time; without a time, nothing before more comes in.
-    Wait(Option<Time>),
-}
-
 /// What leaves a chain.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Out {
     Piece(Piece),
     End(End),
-}
-
-/// What waits before a toxic.
-#[derive(Debug, Default)]
-pub(crate) struct Input {
-    items: VecDeque<Item>,
-    held: usize,
-}
-
-impl Input {
-    pub(crate) fn push(&mut self, item: Item) {
-        self.held += size(&item);
-        self.items.push_back(item);
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<Item> {
-        let item = self.items.pop_front()?;
-        self.held -= size(&item);
-        Some(item)
-    }
-
-    pub(crate) fn first(&self) -> Option<&Item> {
-        self.items.front()
-    }
-
-    fn clear(&mut self) {
-        *self = Self::default();
-    }
-}
-
-fn size(item: &Item) -> usize {
-    match item {
-        Item::Piece(piece) => piece.data.len(),
-        Item::End(..) => 0,
-    }
 }
 
 #[derive(Debug)]
@@ -114,7 +42,7 @@ impl Stage {
     }
 
     fn has_room(&self) -> bool {
-        !self.has_ended && self.input.items.len() < self.toxic.room()
+        !self.has_ended && self.input.len() < self.toxic.room()
     }
 }
 
@@ -140,7 +68,7 @@ impl Chain {
         !self.is_closing
             && match self.stages.first() {
                 Some(stage) => stage.has_room(),
-                None => self.outlet.items.is_empty(),
+                None => self.outlet.is_empty(),
             }
     }
 
@@ -152,13 +80,13 @@ impl Chain {
 
     /// Bytes inside.
     pub(crate) fn held(&self) -> usize {
-        let stages: usize = self.stages.iter().map(|stage| stage.input.held + stage.toxic.held()).sum();
-        stages + self.outlet.held
+        let stages: usize = self.stages.iter().map(|stage| stage.input.held() + stage.toxic.held()).sum();
+        stages + self.outlet.held()
     }
 
     /// Takes a datagram. Without room it is lost: nothing can slow its sender.
     pub(crate) fn push_datagram(&mut self, piece: Piece) {
-        let waiting = self.stages.first().map_or(self.outlet.items.len(), |stage| stage.input.items.len());
+        let waiting = self.stages.first().map_or(self.outlet.len(), |stage| stage.input.len());
         if !self.is_closing && waiting < MOST_DATAGRAMS {
             self.into(0).push(Item::Piece(piece));
         }
@@ -181,7 +109,7 @@ impl Chain {
             for index in (0..self.stages.len()).rev() {
                 let has_room = match self.stages.get(index + 1) {
                     Some(next) => next.has_room() || next.has_ended,
-                    None => self.outlet.items.is_empty(),
+                    None => self.outlet.is_empty(),
                 };
                 let stage = &mut self.stages[index];
                 if stage.has_ended {

@@ -8,9 +8,11 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod body;
 mod chain;
 mod clock;
 mod listen;
+mod piece;
 mod proxy;
 mod registry;
 mod shared;
@@ -31,7 +33,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-use api::body::{Fields, Refusal};
+use body::{Fields, Refusal};
 use clock::Clock;
 use registry::Registry;
 use shared::Shared;

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::api::body::Refusal;
+use crate::body::Refusal;
 use crate::listen::{Network, join, listen_address, split};
 use crate::shared::{Counts, Served, Shared, Toxics};
 use crate::stream::Way;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::body::{Fields, Refusal, first_value};
+use crate::body::{Fields, Refusal, first_value};
 use crate::proxy::Proxy;
 use crate::shared::Shared;
 use crate::stream::Way;

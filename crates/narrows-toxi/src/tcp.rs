@@ -10,8 +10,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
-use crate::chain::{Chain, End, Item, Out, Piece};
+use crate::chain::{Chain, Out};
 use crate::listen::look_up;
+use crate::piece::{End, Item, Piece};
 use crate::shared::{Held, Served, Toxics};
 use crate::stream::Way;
 use crate::toxics::Around;

@@ -7,19 +7,11 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::api::body::{Fields, Refusal};
-use crate::chain::Item;
+use crate::body::{Fields, Refusal};
 use crate::listen::Network;
+use crate::piece::Item;
 use crate::stream::Way;
-use crate::toxics::{self, Around, LinkSettings, Noop, Toxic};
-
-/// The values of the attributes.
-#[derive(Clone, Debug)]
-pub(crate) enum Values {
-    /// In the order of the type's attributes; the others are 0.
-    Numbers([i64; 3]),
-    Link(toxics::Shared),
-}
+use crate::toxics::{self, Around, LinkSettings, Noop, Toxic, Values};
 
 /// Starts a toxic with these numbers on a connection.
 type Start = fn([i64; 3], &str, Time, &Around) -> Box<dyn Toxic>;

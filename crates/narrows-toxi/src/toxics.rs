@@ -14,7 +14,7 @@ mod timeout;
 pub(crate) use bandwidth::Bandwidth;
 pub(crate) use latency::Latency;
 pub(crate) use limit_data::LimitData;
-pub(crate) use link::{Link, LinkSettings, Shared};
+pub(crate) use link::{Link, LinkSettings};
 pub(crate) use reset_peer::ResetPeer;
 pub(crate) use slicer::Slicer;
 pub(crate) use slow_close::SlowClose;
@@ -26,12 +26,19 @@ use std::sync::Arc;
 
 use narrows_core::{Duration, Seed, Time};
 
-use crate::chain::{End, Input, Item, Step};
-use crate::toxic::Values;
+use crate::piece::{End, Input, Item, Step};
 
 /// A stage that missed its times, because its destination took nothing or the process had no CPU, catches up with
 /// at most this much.
 const MOST_CAUGHT_UP: Duration = Duration::from_millis(100);
+
+/// The values of the attributes.
+#[derive(Clone, Debug)]
+pub(crate) enum Values {
+    /// In the order of the type's attributes; the others are 0.
+    Numbers([i64; 3]),
+    Link(Arc<LinkSettings>),
+}
 
 /// A toxic on one stream of one connection.
 pub(crate) trait Toxic: Debug + Send {

@@ -15,8 +15,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
-use crate::chain::{Chain, Out, Piece};
+use crate::chain::{Chain, Out};
 use crate::listen::look_up;
+use crate::piece::Piece;
 use crate::shared::{Held, Served, Toxics};
 use crate::stream::Way;
 use crate::toxics::Around;

@@ -1,5 +1,6 @@
 //! Each toxic on a clock that is an argument: no test waits, and none depends on the speed of the machine.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::*;
@@ -113,7 +114,7 @@ fn jitter_stays_within_its_bounds_keeps_order_and_repeats() {
     let jittery = toxic(1, "latency", json!({ "latency": 100, "jitter": 40 }));
     let run = |connection| {
         let mut chain = Chain::new(&all(&[&jittery]), Time::ZERO, around(connection));
-        (0..500).for_each(|number| chain.push(piece(number * 1000, &[b'x'])));
+        (0..500).for_each(|number| chain.push(piece(number * 1000, b"x")));
         drain(&mut chain, Time::ZERO, ms(1_000_000)).into_iter().map(|(at, _)| at).collect::<Vec<_>>()
     };
     let times = run(0);

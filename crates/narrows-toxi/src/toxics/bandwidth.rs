@@ -8,7 +8,7 @@ use bytes::Bytes;
 use narrows_core::{Duration, Time};
 
 use super::{Around, MOST_CAUGHT_UP, Toxic, later};
-use crate::chain::{Input, Item, Piece, Step};
+use crate::piece::{Input, Item, Piece, Step};
 
 /// Parts are as long as what this many milliseconds carry. A KB/s is a byte per millisecond.
 const PART: u64 = 100;

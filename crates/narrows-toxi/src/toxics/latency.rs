@@ -7,7 +7,7 @@
 use narrows_core::{Draw, Duration, Stream, Time};
 
 use super::{Around, Toxic, later, milliseconds};
-use crate::chain::{Input, Item, Piece, Step};
+use crate::piece::{Input, Item, Piece, Step};
 
 /// Pieces that may be on the way, as in Toxiproxy: at up to 32 KiB each, 100 ms of more than 2 Gbit/s.
 const ROOM: usize = 1024;

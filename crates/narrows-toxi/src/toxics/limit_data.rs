@@ -3,9 +3,8 @@
 use bytes::Bytes;
 use narrows_core::Time;
 
-use super::{Around, Toxic};
-use crate::chain::{End, Input, Item, Piece, Step};
-use crate::toxic::Values;
+use super::{Around, Toxic, Values};
+use crate::piece::{End, Input, Item, Piece, Step};
 
 #[derive(Debug)]
 pub(crate) struct LimitData {

@@ -5,7 +5,6 @@
 //! headers that it has on a wire. Changed attributes change the running link: no datagram in it is lost.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use narrows_core::{Body, Bytes as Size, Engine, Event, FlowKey, Headers, Packet, PortId, Protocol, Seed};
@@ -13,10 +12,9 @@ use narrows_core::{Stream, Time, Verdict};
 use narrows_scenario::{EngineChange, Files, Scenario};
 use serde_json::{Map, Value};
 
-use super::{Around, Toxic};
-use crate::chain::{End, Input, Item, Piece, Step};
+use super::{Around, Toxic, Values};
+use crate::piece::{End, Input, Item, Piece, Step};
 use crate::stream::Way;
-use crate::toxic::Values;
 
 /// Bytes that may be inside the link of one session, counted as the engine counts them.
 const MEMORY: Size = Size::new(16 << 20);
@@ -249,6 +247,3 @@ impl Toxic for Link {
         items
     }
 }
-
-/// The settings of a toxic, shared by its sessions.
-pub(crate) type Shared = Arc<LinkSettings>;

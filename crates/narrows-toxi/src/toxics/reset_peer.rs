@@ -3,9 +3,8 @@
 
 use narrows_core::{Duration, Time};
 
-use super::{Toxic, milliseconds};
-use crate::chain::{End, Input, Item, Step};
-use crate::toxic::Values;
+use super::{Toxic, Values, milliseconds};
+use crate::piece::{End, Input, Item, Step};
 
 #[derive(Debug)]
 pub(crate) struct ResetPeer {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use narrows_core::{Draw, Duration, Stream, Time};
 
 use super::{Around, MOST_CAUGHT_UP, Toxic, later};
-use crate::chain::{Input, Item, Piece, Step};
+use crate::piece::{Input, Item, Piece, Step};
 
 #[derive(Debug)]
 pub(crate) struct Slicer {

@@ -3,7 +3,7 @@
 use narrows_core::{Duration, Time};
 
 use super::{Toxic, milliseconds};
-use crate::chain::{Input, Item, Step};
+use crate::piece::{Input, Item, Step};
 
 #[derive(Debug)]
 pub(crate) struct SlowClose {

@@ -3,9 +3,8 @@
 
 use narrows_core::{Duration, Time};
 
-use super::{Removed, Toxic, later, milliseconds};
-use crate::chain::{End, Input, Item, Step};
-use crate::toxic::Values;
+use super::{Removed, Toxic, Values, later, milliseconds};
+use crate::piece::{End, Input, Item, Step};
 
 #[derive(Debug)]
 pub(crate) struct Timeout {
