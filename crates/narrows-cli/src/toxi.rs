@@ -17,10 +17,11 @@ The API has no authentication: whoever reaches it can open ports on this host.
 Examples:
   narrows toxi
   narrows toxi --config proxies.json --seed 7
-  curl -d '{\"name\":\"db\",\"listen\":\"127.0.0.1:15432\",\"upstream\":\"127.0.0.1:5432\"}' localhost:8474/proxies
-  curl -d '{\"type\":\"latency\",\"attributes\":{\"latency\":100}}' localhost:8474/proxies/db/toxics
-  curl -d '{\"name\":\"dns\",\"listen\":\"udp://127.0.0.1:5353\",\"upstream\":\"127.0.0.1:53\"}' localhost:8474/proxies
-  curl -d '{\"type\":\"link\",\"attributes\":{\"delay\":\"20ms\",\"loss\":\"5%\"}}' localhost:8474/proxies/dns/toxics")]
+  P=localhost:8474/proxies
+  curl $P -d '{\"name\":\"db\",\"listen\":\"127.0.0.1:15432\",\"upstream\":\"127.0.0.1:5432\"}'
+  curl $P/db/toxics -d '{\"type\":\"latency\",\"attributes\":{\"latency\":100}}'
+  curl $P -d '{\"name\":\"dns\",\"listen\":\"udp://127.0.0.1:5353\",\"upstream\":\"127.0.0.1:53\"}'
+  curl $P/dns/toxics -d '{\"type\":\"link\",\"attributes\":{\"delay\":\"20ms\",\"loss\":\"5%\"}}'")]
 pub(crate) struct Toxi {
     /// Host of the API, by name or address
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]

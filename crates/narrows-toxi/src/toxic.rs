@@ -185,7 +185,7 @@ impl ToxicInUse {
         }
         match (&self.values, self.kind.start) {
             (Values::Numbers(numbers), Some(start)) => start(*numbers, &self.name, now, around),
-            (Values::Link(settings), _) => match toxics::Link::new(settings, &self.name, around) {
+            (Values::Link(settings), _) => match toxics::Link::new(settings, &self.name, now, around) {
                 Some(link) => Box::new(link),
                 None => Box::new(Noop),
             },

@@ -97,6 +97,8 @@ fn toml(value: &Value) -> Result<String, String> {
 #[derive(Debug)]
 pub(crate) struct Link {
     engine: Engine<Bytes>,
+    /// Time zero of the engine: a trace starts with the session.
+    start: Time,
     /// Its settings, in step with the engine.
     scenario: Scenario,
     way: Way,
@@ -112,7 +114,7 @@ pub(crate) struct Link {
 
 impl Link {
     /// Its draws depend on the seed, the proxy, the toxic and the number of the session.
-    pub(crate) fn new(settings: &LinkSettings, name: &str, around: &Around) -> Option<Self> {
+    pub(crate) fn new(settings: &LinkSettings, name: &str, start: Time, around: &Around) -> Option<Self> {
         let mut scenario = settings.scenario.clone();
         let stream = Stream::new(around.seed, &around.element(name), "link");
         scenario.seed = stream.nth(around.connection).bits();
@@ -127,7 +129,17 @@ impl Link {
         let entry = scenario.ports().iter().find(|port| port.name.starts_with(from));
         let entry = entry.and_then(|port| engine.port(&port.name));
         let (key, headers) = around.datagrams.map_or((FlowKey::default(), UDP_HEADER), flow);
-        Some(Self { engine, scenario, way: settings.way, entry, key, headers, inside: 0, end: None })
+        Some(Self { engine, start, scenario, way: settings.way, entry, key, headers, inside: 0, end: None })
+    }
+
+    /// A time of the chain on the engine's clock.
+    fn inner(&self, at: Time) -> Time {
+        Time::ZERO + at.since(self.start)
+    }
+
+    /// A time of the engine on the chain's clock.
+    fn outer(&self, at: Time) -> Time {
+        self.start + at.since(Time::ZERO)
     }
 
     fn hand_in(&mut self, piece: Piece) {
@@ -138,13 +150,14 @@ impl Link {
         self.inside += piece.data.len();
         let body = piece.data;
         let packet = Packet { length, link_header: 14, network_header, key: self.key, headers, body };
-        self.engine.hand_in(piece.at, entry, packet);
+        self.engine.hand_in(self.inner(piece.at), entry, packet);
     }
 
-    /// The next datagram that leaves the link by now.
+    /// The next datagram that leaves the link by now, which is a time of the engine.
     fn leaving(&mut self, now: Time) -> Option<Piece> {
+        let start = self.start;
         while let Some(event) = self.engine.poll(now) {
-            let at = event.at;
+            let at = start + event.at.since(Time::ZERO);
             let data = delivered(&event, self.headers);
             if let Body::Last(body) = event.body {
                 self.inside -= body.len();
@@ -214,16 +227,19 @@ impl Toxic for Link {
                 Item::End(at, end) => self.end = Some((at, end)),
             }
         }
-        match (self.leaving(now), self.end) {
+        match (self.leaving(self.inner(now)), self.end) {
             (Some(piece), _) => Step::Pass(piece),
-            (None, Some((at, end))) if self.engine.inside() == 0 => Step::End(at.max(self.engine.now()), end),
-            (None, _) => Step::Wait(self.engine.next_delivery()),
+            (None, Some((at, end))) if self.engine.inside() == 0 => {
+                Step::End(at.max(self.outer(self.engine.now())), end)
+            }
+            (None, _) => Step::Wait(self.engine.next_delivery().map(|at| self.outer(at))),
         }
     }
 
     fn adopt(&mut self, values: &Values, now: Time) -> bool {
         let Values::Link(settings) = values else { return false };
         let assignments = self.scenario.difference(&settings.scenario).assignments;
+        let now = self.inner(now);
         let Ok(changes) = self.scenario.assign_at(now, &assignments) else { return false };
         // Both directions changed if they had the same value; only one of them carries datagrams.
         changes
@@ -235,7 +251,7 @@ impl Toxic for Link {
     fn release(&mut self, now: Time) -> Vec<Item> {
         let mut items = Vec::new();
         for _ in 0..MOST_STEPS {
-            if let Some(piece) = self.leaving(self.engine.now().max(now)) {
+            if let Some(piece) = self.leaving(self.engine.now().max(self.inner(now))) {
                 items.push(Item::Piece(piece));
                 continue;
             }

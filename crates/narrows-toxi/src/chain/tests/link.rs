@@ -65,6 +65,23 @@ fn a_change_keeps_what_is_inside() {
 }
 
 #[test]
+fn a_session_that_starts_late_has_the_same_link() {
+    let slow = link(json!({ "preset": "3g" }));
+    let times = |start: u64| -> Vec<f64> {
+        let mut chain = Chain::new(&all(&[&slow]), ms(start), udp());
+        (0..20).for_each(|number| chain.push(piece(start + number * 10, &[b'x'; 400])));
+        let arrived = drain(&mut chain, ms(start), ms(start + 1_000_000));
+        arrived.into_iter().map(|(at, _)| at - start as f64).collect()
+    };
+    let first = times(0);
+    assert!(first.len() > 10, "{first:?}");
+    // Whole days, so that the differences are exact in a float.
+    let late = times(30 * 86_400_000);
+    assert_eq!(late.len(), first.len());
+    assert!(late.iter().zip(&first).all(|(one, other)| (one - other).abs() < 1e-3));
+}
+
+#[test]
 fn an_outage_ends_by_a_change() {
     let down = link(json!({ "outage": true }));
     let mut chain = session(0, &[&down]);
