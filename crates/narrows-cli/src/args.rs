@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Sweep(crate::sweep::Sweep),
     /// Write a scenario of a common topology, or of a network in a file
     Topology(crate::topology::Topology),
+    /// Serve Toxiproxy's HTTP API: proxies of TCP and UDP with toxics
+    Toxi(crate::toxi::Toxi),
     /// Measure a real path: delay, loss, rate; as a trace, a scenario, or live into a link
     Probe(crate::probe::Probe),
     /// Benchmark schedulers, check their proven bounds, compare them on traffic

@@ -37,6 +37,7 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
         &["probe", "trace", "pattern", "profile", "dist"],
         "narrows trace plot cell.csv --plot cell.svg",
     ),
+    ("Run test suites written for Toxiproxy", &["toxi"], "narrows toxi --config proxies.json"),
     ("Compare schedulers", &["sched"], "narrows sched compare --algorithms fifo,drr,qfq,fq_codel"),
     (
         "Host and installation",

@@ -45,6 +45,7 @@ mod sweep;
 mod tc;
 mod top;
 mod topology;
+mod toxi;
 mod trace;
 mod up;
 mod usage;
@@ -94,6 +95,7 @@ fn main() -> ExitCode {
         Command::Preset(command) => preset::preset(&command),
         Command::Plot(args) => plot::plot(&args),
         Command::Topology(args) => topology::topology(&args),
+        Command::Toxi(args) => toxi::toxi(&args),
         Command::Probe(args) => probe::probe(&args),
         Command::Sched(sched) => sched::sched(&sched),
         Command::Lab { .. } => Err(lab::lab()),

@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "frame", check: frames::frame, seeds: odd::all, words: &[] },
     Target { name: "network", check: frames::network, seeds: frames::seeds, words: &[] },
     Target { name: "capture", check: files::capture, seeds: files::captures, words: &[] },
@@ -45,6 +45,7 @@ pub const TARGETS: [Target; 12] = [
         seeds: protocols::requests,
         words: protocols::OF_JSON,
     },
+    Target { name: "toxic", check: protocols::toxic, seeds: protocols::toxics, words: protocols::OF_TOXICS },
     Target { name: "feed", check: protocols::feed, seeds: protocols::messages, words: &[] },
     Target { name: "rings", check: protocols::rings, seeds: protocols::steps, words: &[] },
 ];

@@ -34,6 +34,43 @@ pub fn control(bytes: &[u8]) {
     }
 }
 
+/// The body of a request to `narrows toxi` that adds or changes a toxic.
+///
+/// # Panics
+/// When the same bytes are read as two things.
+pub fn toxic(bytes: &[u8]) {
+    assert_eq!(narrows_toxi::read_toxic(bytes), narrows_toxi::read_toxic(bytes));
+}
+
+/// Words of toxics.
+pub const OF_TOXICS: &[&str] = &[
+    "\"type\":\"link\"",
+    "\"attributes\":{",
+    "\"toxicity\":",
+    "\"delay\":\"1ms\"",
+    "\"queue\":{\"bound\":\"3 packets\"}",
+    "\"scheduler\":\"fq_codel\"",
+    "\"preset\":\"dsl\"",
+    "\"trace\":\"/dev/zero\"",
+    "null",
+    "1e400",
+    "-1",
+    "\"\\u0000\"",
+    "\u{7f}",
+];
+
+/// One of each.
+pub fn toxics() -> Vec<Vec<u8>> {
+    [
+        r#"{"type":"latency","stream":"upstream","toxicity":0.5,"attributes":{"latency":100,"jitter":10}}"#,
+        r#"{"type":"slicer","attributes":{"average_size":100,"size_variation":50,"delay":10}}"#,
+        r#"{"type":"link","attributes":{"rate":"10mbit","delay":{"gamma":{"mean":"30ms","sd":"8ms"}},"loss":0.01}}"#,
+        r#"{"type":"link","attributes":{"preset":"3g","queue":"30 packets","outage":false,"mtu":1400}}"#,
+    ]
+    .map(|text| text.as_bytes().to_vec())
+    .into()
+}
+
 /// Words of requests.
 pub const OF_JSON: &[&str] = &[
     "{\"command\":\"stats\"}\n",

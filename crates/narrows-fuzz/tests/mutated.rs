@@ -50,6 +50,7 @@ fn tables() {
 #[test]
 fn protocols() {
     run("control", MUTATIONS / 2);
+    run("toxic", MUTATIONS / 2);
     run("feed", MUTATIONS);
     run("rings", MUTATIONS);
 }

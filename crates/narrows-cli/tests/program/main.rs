@@ -58,6 +58,7 @@ mod time_namespace;
 mod together;
 mod top;
 mod topology;
+mod toxi;
 mod trace;
 mod traffic;
 mod trains;
