@@ -3,6 +3,7 @@
 use narrows_core::Bytes;
 use narrows_core::queue::Bound;
 
+use super::filters::Filters;
 use super::qdisc::USUAL_LIMIT;
 use super::rules::{Rule, Rules, To};
 use super::tree::{Class, Qdisc, Tree};
@@ -36,6 +37,8 @@ pub(super) struct Draft {
 
 /// The class for packets that `htb` would send unshaped.
 pub(super) const DIRECT: &str = "direct";
+/// The class of a qdisc without classes, which no packet reaches.
+pub(super) const NO_CLASS: &str = "none";
 /// The class for packets that `cbq` would keep at its root.
 pub(super) const UNCLASSIFIED: &str = "unclassified";
 
@@ -43,6 +46,18 @@ impl Tree {
     /// The keys for packets that leave by the device.
     pub(super) fn egress(&self, exact: bool) -> Result<Keys, Problem> {
         let mut draft = Draft::default();
+        let classified = self.leaving_hook(&mut draft)?;
+        if !classified.is_empty() {
+            // They come before the firewall's, which a filter at the hook overwrites.
+            let mut own = self.clone();
+            own.leaving = Filters::default();
+            own.classified.splice(0..0, classified);
+            let mut keys = own.egress(exact)?;
+            let hook = draft.finish();
+            keys.keys.splice(0..0, hook.keys);
+            keys.notes.extend(hook.notes);
+            return Ok(keys);
+        }
         if let Some(root) = self.root() {
             self.put(root, exact, &mut draft).map_err(|problem| problem.at(&root.span))?;
             let buckets = self.qdiscs.iter().filter_map(|qdisc| match &qdisc.kind {
@@ -56,9 +71,15 @@ impl Tree {
             }
         }
         if let Some(policer) = self.leaving_policer()? {
+            if draft.keys.iter().any(|(key, _)| *key == "policer") {
+                return Err(Problem::new("a policer at the egress of clsact, and another at the root")
+                    .help("a link has one in a direction: keep one of them"));
+            }
             draft.keys.push(("policer", Value::Table(policer)));
         }
         draft.notes.extend(self.marks_of_nobody());
+        draft.notes.extend(self.missing_classes());
+        self.check_priorities()?;
         Ok(draft.finish())
     }
 
@@ -292,8 +313,20 @@ impl Tree {
                         qdisc::Kind::Hpd(_) | qdisc::Kind::Hfsc(_) | qdisc::Kind::Drr | qdisc::Kind::Qfq
                     )
                 {
-                    return Err(Problem::new(format!("`{}` without a class", kind.name()))
-                        .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
+                    if matches!(kind, qdisc::Kind::Hpd(_)) {
+                        return Err(Problem::new(format!("`{}` without a class", kind.name()))
+                            .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
+                    }
+                    notes.push(format!(
+                        "`{}` has no class: it drops all packets, as in the kernel.",
+                        kind.name()
+                    ));
+                    let mut class = named(NO_CLASS);
+                    if matches!(kind, qdisc::Kind::Hfsc(_)) {
+                        class.put("ls", text("1mbit"));
+                    }
+                    classes.push(class);
+                    names.push(NO_CLASS.into());
                 }
             }
         }
@@ -553,7 +586,7 @@ fn by_classes(
             None => grouped.push((name, vec![matches])),
         }
     }
-    if !grouped.iter().map(|(name, _)| name.as_str()).chain(default).eq(names) {
+    if !grouped.iter().map(|(name, _)| name.as_str()).chain(default).eq(names) || shadows(&rules.rules) {
         return None;
     }
     let value = |all: Vec<&Match>| match &all[..] {
@@ -561,6 +594,14 @@ fn by_classes(
         _ => Value::Array(all.iter().map(|one| Node::new(one.value())).collect()),
     };
     Some(grouped.into_iter().map(|(name, all)| (name, value(all))).collect())
+}
+
+/// Whether a rule takes all packets of a later one. Looks at the first rules of long lists only.
+fn shadows(rules: &[Rule]) -> bool {
+    const MOST: usize = 200;
+    let all: Vec<_> =
+        rules.iter().take(MOST).filter_map(|rule| Some(rule.matches.as_ref()?.symbolic(&[]))).collect();
+    all.iter().enumerate().any(|(at, one)| all[..at].iter().any(|earlier| earlier.covers(one)))
 }
 
 fn filters(rules: &Rules, called: &impl Fn(To) -> String) -> impl Iterator<Item = Table> {

@@ -7,6 +7,7 @@ use super::command::{Body, Command, Parent};
 use super::filter::{Filter, Head};
 use super::filters::{Filters, Placed};
 use super::netfilter::Marked;
+use super::rules::To;
 use super::stab::Stab;
 use super::unit::size_of;
 use super::{Handle, class, qdisc};
@@ -25,11 +26,16 @@ pub(super) struct Tree {
     pub(super) ingress: Option<Range<usize>>,
     /// Those filters: policers and redirections.
     pub(super) arriving: Filters,
+    /// Filters of `clsact` for packets that leave.
+    pub(super) leaving: Filters,
     /// The marks that the firewall gives to packets before they come here: the first condition that holds
     /// counts.
     pub(super) marks: Vec<Marked>,
     /// The classes that it puts packets into, likewise.
     pub(super) classified: Vec<Marked>,
+    /// Whether it is the tree of a run, which stores no filter of a class that is missing, and whose disciplines are not
+    /// replaced by accident.
+    pub(super) is_run: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -129,7 +135,10 @@ impl Tree {
         if is_ingress {
             match command.verb {
                 Verb::Delete if self.ingress.is_none() => return Ok(Some(nothing_there())),
-                Verb::Delete => (self.ingress, self.arriving) = (None, Filters::default()),
+                Verb::Delete => {
+                    (self.ingress, self.arriving, self.leaving) =
+                        (None, Filters::default(), Filters::default());
+                }
                 Verb::Add if self.ingress.is_some() => {
                     return Err(Problem::new("the ingress discipline already exists"));
                 }
@@ -168,14 +177,23 @@ impl Tree {
                 .help("put it on the discipline at the root: the kernel takes it there only, and it counts for all disciplines inside"));
         }
         let handle = command.handle.map(Handle::qdisc).filter(|handle| handle.major > 0);
+        let mut note = None;
         if let Some(index) = before {
             let there = &mut self.qdiscs[index];
             let alike = there.kind.name() == kind.name();
             match command.verb {
-                Verb::Add => {
+                // Kernels from 6.7 on replace a discipline of another kind if no handle is given.
+                Verb::Add if handle.is_some() || alike || self.is_run => {
                     return Err(Problem::new("a discipline already exists there")
                         .also(&there.span.clone(), "put there")
                         .help("use `replace`, `change` or `del`"));
+                }
+                Verb::Add => {
+                    note = Some(format!(
+                        "It replaces the `{}` there, with everything in it, as Linux 6.12 does; older kernels refuse it.",
+                        there.kind.name()
+                    ));
+                    self.remove(self.qdiscs[index].handle);
                 }
                 Verb::Change if !alike => {
                     return Err(Problem::new("a discipline of another kind is there")
@@ -236,7 +254,7 @@ impl Tree {
         }
         let (kind, stab, span) = (kind.clone(), command.stab.clone(), command.span.clone());
         self.qdiscs.push(Qdisc { handle, parent, kind, stab, span });
-        Ok(None)
+        Ok(note)
     }
 
     /// A class that may get a qdisc.
@@ -321,7 +339,9 @@ impl Tree {
         let root = || self.root().map(|qdisc| qdisc.handle);
         let parent = match command.parent {
             Some(Parent::Of(parent)) => Some(parent),
-            Some(Parent::Ingress) => return Err(Problem::new("the ingress discipline has no classes")),
+            Some(Parent::Ingress | Parent::Egress) => {
+                return Err(Problem::new("the ingress discipline has no classes"));
+            }
             // `parent root` means the qdisc there, as in older scripts.
             Some(Parent::Root) => id.map(Handle::qdisc).filter(|qdisc| qdisc.major > 0).or_else(root),
             None => id.map(Handle::qdisc),
@@ -466,10 +486,12 @@ impl Tree {
         head: &Head,
         filter: Option<&Filter>,
     ) -> Result<(), Problem> {
-        let arrives = command.parent == Some(Parent::Ingress);
+        let leaves = command.parent == Some(Parent::Egress);
+        // At a hook rather than at a discipline.
+        let arrives = leaves || command.parent == Some(Parent::Ingress);
         let parent = match command.parent {
             Some(Parent::Of(parent)) => parent,
-            Some(Parent::Ingress) => Handle { major: 0xffff, minor: 0 },
+            Some(Parent::Ingress | Parent::Egress) => Handle { major: 0xffff, minor: 0 },
             _ => self
                 .root()
                 .map(|qdisc| qdisc.handle)
@@ -492,8 +514,7 @@ impl Tree {
             return Err(self.no_class(parent));
         }
         if command.verb == Verb::Delete {
-            let there = if arrives { &mut self.arriving } else { &mut self.filters };
-            return there.delete(parent, head, !arrives);
+            return self.filters_of(arrives, leaves).delete(parent, head, !arrives);
         }
         let Some(filter) = filter else { return Ok(()) };
         if let Some(qdisc) = self.qdisc(parent).filter(|_| !arrives)
@@ -520,11 +541,37 @@ impl Tree {
             let class = *class;
             self.check_target(parent, class)?;
         }
-        let there = if arrives { &mut self.arriving } else { &mut self.filters };
-        there.add(command.verb, Placed { parent, filter, span: command.span.clone() })
+        self.filters_of(arrives, leaves)
+            .add(command.verb, Placed { parent, filter, span: command.span.clone() })
     }
 
+    fn filters_of(&mut self, hook: bool, leaves: bool) -> &mut Filters {
+        match (hook, leaves) {
+            (false, _) => &mut self.filters,
+            (true, false) => &mut self.arriving,
+            (true, true) => &mut self.leaving,
+        }
+    }
+
+    /// Checks the class of a filter. In a script, a filter may name a class that is missing, as in the kernel.
     fn check_target(&self, parent: Handle, class: Handle) -> Result<(), Problem> {
+        let kind = self.qdisc(parent).map(|qdisc| &qdisc.kind);
+        let is_exact = self.is_run
+            || class.minor == 0
+            || !kind.is_some_and(|kind| {
+                kind.bands().is_some()
+                    || matches!(
+                        kind,
+                        qdisc::Kind::Htb(_)
+                            | qdisc::Kind::Hfsc(_)
+                            | qdisc::Kind::Cbq(_)
+                            | qdisc::Kind::Drr
+                            | qdisc::Kind::Qfq
+                    )
+            });
+        if !is_exact {
+            return Ok(());
+        }
         if class.major != parent.major {
             return Err(Problem::new(format!(
                 "the class {class} is in another discipline than the filter, {}",
@@ -533,6 +580,23 @@ impl Tree {
             .help("use a filter of that discipline"));
         }
         if self.is_class(class) { Ok(()) } else { Err(self.no_class(class)) }
+    }
+
+    /// Where the kernel sends packets of a filter at `parent` with this class, which may be missing. `prio` and `ets` look
+    /// at the minor number alone, and use the band of priority 0 where there is no such band.
+    pub(super) fn target(&self, parent: Handle, class: Handle) -> To {
+        let Some(qdisc) = self.qdisc(parent) else { return To::Class(class) };
+        match (qdisc.kind.bands(), &qdisc.kind) {
+            (Some(bands), _) => {
+                let own = Handle { minor: class.minor, ..qdisc.handle };
+                let usual = Handle { minor: u16::from(bands.map[0]) + 1, ..qdisc.handle };
+                To::Class(if no_band(qdisc, own).is_none() { own } else { usual })
+            }
+            _ if self.is_class(class) && class.major == qdisc.handle.major => To::Class(class),
+            (_, qdisc::Kind::Drr | qdisc::Kind::Qfq) => To::Drop,
+            (_, qdisc::Kind::Htb(_) | qdisc::Kind::Hfsc(_) | qdisc::Kind::Cbq(_)) => To::Rest,
+            _ => To::Class(class),
+        }
     }
 
     /// Whether filters can send packets there.

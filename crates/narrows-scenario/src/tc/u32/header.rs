@@ -35,6 +35,8 @@ struct Layout {
     length: i32,
     /// What the length field does not count.
     header: u32,
+    /// The shortest packet.
+    least: u32,
     protocol: i32,
     source: i32,
     destination: i32,
@@ -50,6 +52,7 @@ const IPV4: Layout = Layout {
     version: 4,
     length: 2,
     header: 0,
+    least: 20,
     protocol: 9,
     source: 12,
     destination: 16,
@@ -69,6 +72,7 @@ const IPV6: Layout = Layout {
     version: 6,
     length: 4,
     header: 40,
+    least: 40,
     protocol: 6,
     source: 8,
     destination: 24,
@@ -101,6 +105,10 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
         match &ranges[..] {
             [range] => {
                 let bytes = |end: &u16| u32::from(*end) + layout.header;
+                // Shorter than the header.
+                if bytes(range.end()) < layout.least {
+                    return Ok(None);
+                }
                 all.length = Some(bytes(range.start())..=bytes(range.end()));
             }
             _ => {
@@ -160,7 +168,11 @@ pub(in crate::tc) fn having(bits: u8, shift: u32, all: u8, mask: u8, value: u8) 
     (0..all).filter(|number| mask != 0 && (number << shift) & mask == value & mask).collect()
 }
 
-fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Option<Party>, Unknown> {
+/// The most networks that a mask may stand for.
+const MOST_NETWORKS: u32 = 256;
+
+/// The networks of an address; none for all addresses. A mask with gaps stands for several.
+fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Vec<Party>, Unknown> {
     let bits = 8 * layout.address as u32;
     let (mut mask, mut value) = (0_u128, 0_u128);
     for word in (0..layout.address).step_by(4) {
@@ -168,20 +180,30 @@ fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Option<Par
         (mask, value) = (mask << 32 | u128::from(field.mask), value << 32 | u128::from(field.value));
     }
     if mask == 0 {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let prefix = (mask << (128 - bits)).leading_ones();
-    if (mask << (128 - bits)).checked_shl(prefix).unwrap_or(0) != 0 {
+    let prefix = bits - mask.trailing_zeros();
+    let free: Vec<u32> = (mask.trailing_zeros()..bits).filter(|bit| mask >> bit & 1 == 0).collect();
+    if 1_u32.checked_shl(free.len() as u32).is_none_or(|count| count > MOST_NETWORKS) {
         let width = layout.address as usize * 2 + 2;
-        let problem = Problem::new(format!("the mask {mask:#0width$x} is not a network"))
-            .help("here addresses are matched by networks: a mask has leading ones");
+        let problem = Problem::new(format!("the mask {mask:#0width$x} is not a network")).help(format!(
+            "here addresses are matched by networks, at most {MOST_NETWORKS}: a mask has leading ones"
+        ));
         return Err(Unknown::new(at, problem));
     }
-    let ip = match layout.family {
-        Families::IPV6 => IpAddr::V6(Ipv6Addr::from_bits(value)),
-        _ => IpAddr::V4(Ipv4Addr::from_bits(value as u32)),
+    // Each bit that does not count, from the last one on, doubles the networks.
+    let mut all = vec![value & mask];
+    for bit in free.iter().rev() {
+        all = all.into_iter().flat_map(|low| [low, low | 1 << bit]).collect();
+    }
+    let party = |value| {
+        let ip = match layout.family {
+            Families::IPV6 => IpAddr::V6(Ipv6Addr::from_bits(value)),
+            _ => IpAddr::V4(Ipv4Addr::from_bits(value as u32)),
+        };
+        Party::Network { ip, prefix: prefix as u8 }
     };
-    Ok(Some(Party::Network { ip, prefix: prefix as u8 }))
+    Ok(all.into_iter().map(party).collect())
 }
 
 /// Ports and the flags of TCP.
