@@ -147,6 +147,8 @@ impl Tree {
             draft.notes.push(format!("{device} has no discipline: packets pass through it."));
             return Ok(draft.finish());
         };
+        let mut tree = tree.clone();
+        tree.is_intermediate = device.contains("ifb");
         let mut keys = tree.egress(exact)?;
         draft.notes.push(format!(
             "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."

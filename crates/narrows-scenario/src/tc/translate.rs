@@ -127,7 +127,7 @@ impl Tree {
                 Some(child) => self.put(child, exact, keys),
                 None => {
                     keys.notes.push("The only transmit queue has `pfifo_fast`, the kernel's default; many systems have another (net.core.default_qdisc).".into());
-                    keys.put("queue", text(USUAL_LIMIT));
+                    keys.put("queue", text(self.usual_limit()));
                     keys.put("scheduler", text("pfifo_fast"));
                     keys.nothing_waits("mq");
                     Ok(())
@@ -135,7 +135,7 @@ impl Tree {
             },
             qdisc::Kind::Managed(managed) => {
                 if managed.has_bands() {
-                    keys.put("queue", text(USUAL_LIMIT));
+                    keys.put("queue", text(self.usual_limit()));
                 }
                 if let Some(value) = managed.value() {
                     keys.put(managed.key(), value);
@@ -159,7 +159,7 @@ impl Tree {
                 let scheduler = self.classful(qdisc, &mut keys.notes)?;
                 keys.put("overhead", self.overhead(qdisc)?);
                 if !keys.keys.iter().any(|(key, _)| *key == "queue") {
-                    keys.keys.push(("queue", text(USUAL_LIMIT)));
+                    keys.keys.push(("queue", text(self.usual_limit())));
                 }
                 keys.put("scheduler", scheduler);
                 let is_limited = matches!(qdisc.kind, qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_))
@@ -171,6 +171,11 @@ impl Tree {
             }
             qdisc::Kind::Ingress => Ok(()),
         }
+    }
+
+    /// The packets that a queue of the device holds unless a discipline says another number: its `txqueuelen`.
+    fn usual_limit(&self) -> Bound {
+        if self.is_intermediate { Bound::Packets(32) } else { USUAL_LIMIT }
     }
 
     /// A qdisc as the value of `scheduler`.
@@ -293,12 +298,17 @@ impl Tree {
                 if let qdisc::Kind::Cbq(cbq) = kind {
                     add(cbq, &mut table);
                 }
+                let by_class = self.counts_by_class(qdisc);
                 for one in self.in_order(qdisc) {
                     let mut class = named(self.called(one.name()));
                     if one.parent.minor > 0 {
                         class.put("parent", text(self.called(one.parent)));
                     }
                     self.options(one, qdisc, &mut class);
+                    let counted = bucket::overhead(&one.kind.keys, "frame");
+                    if by_class && counted != text("frame") {
+                        class.put("overhead", counted);
+                    }
                     if let Some(child) = self.child(one.id) {
                         self.body(child, &mut class, notes)?;
                     }

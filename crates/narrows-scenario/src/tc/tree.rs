@@ -33,6 +33,8 @@ pub(super) struct Tree {
     pub(super) marks: Vec<Marked>,
     /// The classes that it puts packets into, likewise.
     pub(super) classified: Vec<Marked>,
+    /// Whether the device is an intermediate one (ifb), whose queue holds 32 packets.
+    pub(super) is_intermediate: bool,
     /// Whether it is the tree of a run, which stores no filter of a class that is missing, and whose disciplines are not
     /// replaced by accident.
     pub(super) is_run: bool,

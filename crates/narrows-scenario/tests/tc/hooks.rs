@@ -245,3 +245,31 @@ fn a_discipline_without_a_handle_replaces_another() {
     let alike = text.replace("handle 1: prio", "pfifo limit 5");
     fails(&alike, "a discipline already exists there", "tc qdisc", &["use `replace`"]);
 }
+
+/// As sqm-scripts write it: the inner class counts an overhead, the leaves do not.
+#[test]
+fn classes_of_htb_may_count_differently() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 12\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit overhead 22\n\
+        tc class add dev eth0 parent 1:1 classid 1:11 htb rate 128kbit ceil 3mbit prio 20\n\
+        tc class add dev eth0 parent 1:1 classid 1:12 htb rate 1mbit ceil 9mbit\n";
+    let all = keys(text);
+    assert_eq!(all[0], "link.up.overhead=\"frame\"");
+    assert_eq!(all[2].matches("overhead = { base = \"frame\", bytes = 22 }").count(), 1, "{}", all[2]);
+    assert!(all[2].contains("{ name = \"1:1\", rate = \"10mbit\""), "{}", all[2]);
+    // The kernel has priorities from 0 to 7.
+    assert!(all[2].contains("priority = 7"), "{}", all[2]);
+    let sized = text.replace("root handle", "root stab overhead 10 linklayer ethernet handle");
+    fails(&sized, "both `stab` and an overhead of some classes", "stab", &["all of it in `stab`"]);
+}
+
+#[test]
+fn queues_of_intermediate_devices_and_of_bundles() {
+    let text = "tc qdisc add dev eth0 ingress\n\
+        tc qdisc add dev ifb0 root handle 1: htb default 1\n\
+        tc class add dev ifb0 parent 1: classid 1:1 htb rate 1mbit\n\
+        tc filter add dev eth0 parent ffff: protocol all matchall action mirred egress redirect dev ifb0\n";
+    assert_eq!(keys(text)[1], "link.down.queue=\"32 packets\"");
+    assert_eq!(keys("tc qdisc add dev eth0 root teql0\n"), ["link.up.queue=\"1000 packets\""]);
+    assert!(said("tc qdisc add dev eth0 root teql0\n").contains("a link stands for one device"));
+}

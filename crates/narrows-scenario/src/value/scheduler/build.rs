@@ -270,6 +270,7 @@ impl Scheduler {
                 priority: shape.priority,
                 quantum: shape.quantum(),
                 mpu: shape.mpu,
+                overhead: shape.overhead,
             }),
             _ => None,
         };
