@@ -44,8 +44,8 @@ pub use profile::ProfileUse;
 pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
-    Abe, Cbq, CbqClass, Child, Class, Delayed, DirectionClass, Division, Filter, HfscClass, Hpd, HtbClass,
-    Plugin, Scheduler, SchedulerKind, SchedulerParameters, ServiceCurve, ShapedBy, Station, Tbf,
+    Abe, Around, Cbq, CbqClass, Child, Class, Delayed, DirectionClass, Division, Filter, HfscClass, Hpd,
+    HtbClass, Plugin, Scheduler, SchedulerKind, SchedulerParameters, ServiceCurve, ShapedBy, Station, Tbf,
 };
 pub use slots::{Gap, Slots};
 pub use trace::{TraceColumns, TraceUse};

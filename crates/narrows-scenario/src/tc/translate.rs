@@ -224,12 +224,21 @@ impl Tree {
             }
             qdisc::Kind::Netem(netem) => match &netem.kind {
                 netem::Kind::Netem(options) => {
-                    if let Some(inside) = self.only_child(child.handle) {
-                        return Err(Problem::new("a discipline in netem in a class")
-                            .put_at(&inside.span)
-                            .help("put netem inside it instead"));
-                    }
                     class.put("netem", text(options.text()));
+                    let Some(inside) = self.only_child(child.handle) else { return Ok(()) };
+                    let inner = match &inside.kind {
+                        qdisc::Kind::Managed(managed) if managed.key() == "scheduler" => managed.value(),
+                        qdisc::Kind::Managed(_) | qdisc::Kind::Netem(_) => None,
+                        _ => Some(self.scheduler(inside, notes).map_err(|problem| problem.at(&inside.span))?),
+                    };
+                    let Some(inner) = inner else {
+                        return Err(Problem::new("a queue or netem inside netem in a class")
+                            .put_at(&inside.span)
+                            .help(
+                                "put netem inside it instead: only disciplines that schedule can be inside",
+                            ));
+                    };
+                    class.put("scheduler", inner);
                 }
                 netem::Kind::Delay(fed) => {
                     if let Some(inside) = self.only_child(child.handle) {

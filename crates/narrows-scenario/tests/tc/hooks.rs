@@ -273,3 +273,26 @@ fn queues_of_intermediate_devices_and_of_bundles() {
     assert_eq!(keys("tc qdisc add dev eth0 root teql0\n"), ["link.up.queue=\"1000 packets\""]);
     assert!(said("tc qdisc add dev eth0 root teql0\n").contains("a link stands for one device"));
 }
+
+/// As tcconfig writes it.
+#[test]
+fn netem_in_a_class_may_contain_a_scheduler() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\n\
+        tc qdisc add dev eth0 parent 1:1 handle 2: netem delay 100ms\n\
+        tc qdisc add dev eth0 parent 2:1 handle 20: tbf rate 1mbit buffer 1600 limit 10000\n";
+    let all = keys(text).remove(2);
+    assert!(
+        all.contains(
+            "{ name = \"1:1\", netem = \"delay 100ms\", scheduler = { type = \"tbf\", rate = \"1mbit\""
+        ),
+        "{all}"
+    );
+    for inside in ["pfifo limit 5", "netem loss 1%"] {
+        fails(
+            &text.replace("tbf rate 1mbit buffer 1600 limit 10000", inside),
+            "a queue or netem inside netem in a class",
+            "tc qdisc",
+            &["only disciplines that schedule"],
+        );
+    }
+}
