@@ -1,8 +1,11 @@
 //! Converts the tree of a device to keys of a link's direction.
 
+mod matching;
+
 use narrows_core::Bytes;
 use narrows_core::queue::Bound;
 
+use self::matching::{by_classes, filters};
 use super::filters::Filters;
 use super::qdisc::USUAL_LIMIT;
 use super::rules::{Rule, Rules, To};
@@ -14,7 +17,7 @@ use crate::keys::kind::text;
 use crate::netem;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::value::{DROP, Match};
+use crate::value::DROP;
 
 /// Keys of a direction, with values as written in a file, and remarks about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -585,49 +588,4 @@ fn double_queue(kind: &qdisc::Kind, outer: Handle, inner: Handle) -> String {
         "`{}` and netem, {outer} and {inner}, become one link with two queues: packets wait for the rate in one, and packets in flight do not count there (--exact-netem keeps the single queue).",
         kind.name()
     )
-}
-
-/// The condition of each class, if conditions can replace the rules: the classes are in the order of their
-/// rules, and the default is last.
-fn by_classes(
-    rules: &Rules,
-    called: &impl Fn(To) -> String,
-    names: &[String],
-    default: Option<&str>,
-) -> Option<Vec<(String, Value)>> {
-    let mut grouped: Vec<(String, Vec<&Match>)> = Vec::new();
-    for rule in &rules.rules {
-        let name = called(rule.to);
-        let matches = rule.matches.as_ref()?;
-        match grouped.iter().position(|(other, _)| *other == name) {
-            Some(at) if at + 1 == grouped.len() => grouped[at].1.push(matches),
-            Some(_) => return None,
-            None => grouped.push((name, vec![matches])),
-        }
-    }
-    if !grouped.iter().map(|(name, _)| name.as_str()).chain(default).eq(names) || shadows(&rules.rules) {
-        return None;
-    }
-    let value = |all: Vec<&Match>| match &all[..] {
-        [one] => one.value(),
-        _ => Value::Array(all.iter().map(|one| Node::new(one.value())).collect()),
-    };
-    Some(grouped.into_iter().map(|(name, all)| (name, value(all))).collect())
-}
-
-/// Whether a rule takes all packets of a later one. Looks at the first rules of long lists only.
-fn shadows(rules: &[Rule]) -> bool {
-    const MOST: usize = 200;
-    let all: Vec<_> =
-        rules.iter().take(MOST).filter_map(|rule| Some(rule.matches.as_ref()?.symbolic(&[]))).collect();
-    all.iter().enumerate().any(|(at, one)| all[..at].iter().any(|earlier| earlier.covers(one)))
-}
-
-fn filters(rules: &Rules, called: &impl Fn(To) -> String) -> impl Iterator<Item = Table> {
-    rules.rules.iter().filter_map(|rule| {
-        let mut table = Table::default();
-        table.put("match", rule.matches.as_ref()?.value());
-        table.put("class", text(called(rule.to)));
-        Some(table)
-    })
 }

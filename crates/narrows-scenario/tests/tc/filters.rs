@@ -99,6 +99,11 @@ fn bytes_of_a_header_are_its_fields() {
             "protocol ipv6 u32 match u8 6 0xff at 6 match u8 0x02 0x12 at 53",
             "{ protocol = \"tcp\", family = \"ipv6\", tcp-flags = \"syn,!ack\" }",
         ),
+        // A later fragment has no ports.
+        (
+            "protocol ip u32 match ip firstfrag match ip dport 80 0xffff",
+            "{ destination-port = 80, family = \"ipv4\" }",
+        ),
         // Without a `link`, the next header is the IP header: this is the total length.
         ("protocol ip u32 match tcp dst 443 0xffff", "{ length = \"443 bytes\", family = \"ipv4\" }"),
         ("protocol ip u32 match u16 64 0xffff at nexthdr+2", "{ length = \"64 bytes\", family = \"ipv4\" }"),

@@ -130,6 +130,7 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
     all.sources.extend(address(&mut pattern, &layout, layout.source)?);
     all.destinations.extend(address(&mut pattern, &layout, layout.destination)?);
     transport(&mut pattern, &layout, protocol, &mut all)?;
+    first_fragment(&mut pattern, &layout, &all);
     if let Some(at) = pattern.left() {
         return Err(other(at, &layout));
     }
@@ -234,6 +235,25 @@ fn transport(
         all.tcp_flags = Some(TcpFlags { set: mask & value, clear: mask & !value });
     }
     Ok(())
+}
+
+/// Takes "no fragment but the first" where ports or flags are matched, too: a later fragment has none of them here.
+fn first_fragment(pattern: &mut Pattern, layout: &Layout, all: &Match) {
+    const FRAGMENT: i32 = 6;
+    const OFFSET: u32 = 0x1fff;
+    if layout.family != Families::IPV4 {
+        return;
+    }
+    let Some(field) = pattern.take(FRAGMENT, 2) else { return };
+    let has = |ranges: &[std::ops::RangeInclusive<u16>]| {
+        !ranges.is_empty() && ranges.iter().all(|range| !range.contains(&0))
+    };
+    let is_first = has(&all.source_ports)
+        || has(&all.destination_ports)
+        || all.tcp_flags.is_some_and(|flags| flags.set != 0);
+    if !is_first || field.mask & !OFFSET != 0 || field.value != 0 {
+        pattern.add(FRAGMENT, 2, field);
+    }
 }
 
 fn other(at: i32, layout: &Layout) -> Unknown {
