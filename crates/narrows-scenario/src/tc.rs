@@ -47,6 +47,7 @@ mod translate;
 mod tree;
 mod u32;
 mod unit;
+mod verdict;
 
 pub use class_show::ClassShow;
 pub use current::{CurrentClass, CurrentConfig, CurrentFilter, CurrentQdisc};

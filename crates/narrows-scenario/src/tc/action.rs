@@ -4,40 +4,11 @@
 //! each, its control says how it goes on: `pipe` with the next action, `continue` with the next filter, all others end
 //! here. The word `action` between actions is optional.
 
+use super::verdict::{Control, Verdict};
 use super::{Handle, bucket};
 use crate::dialect::{Word, Words};
 use crate::node::Table;
 use crate::problem::{Found, Problem, one_of};
-
-/// What happens to packets that a filter matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// They go to the filter's class, or without one to the default class.
-    Class,
-    Drop,
-    /// Later filters are tried.
-    Next,
-}
-
-/// How it goes on after an action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Control {
-    /// With the next action; after the last one as [`Verdict::Class`].
-    Pipe,
-    Ends(Verdict),
-}
-
-impl Control {
-    pub(super) fn read(word: &str) -> Option<Self> {
-        match word {
-            "pipe" => Some(Self::Pipe),
-            "pass" | "ok" => Some(Self::Ends(Verdict::Class)),
-            "drop" | "shot" => Some(Self::Ends(Verdict::Drop)),
-            "continue" => Some(Self::Ends(Verdict::Next)),
-            _ => None,
-        }
-    }
-}
 
 /// An action.
 #[derive(Clone, Debug)]

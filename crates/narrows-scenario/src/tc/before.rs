@@ -1,12 +1,12 @@
 //! What packets meet before the disciplines of a device: policers, redirections, and marks.
 
-use super::action::Verdict;
 use super::both::both;
 use super::filter::Which;
 use super::filters::Placed;
-use super::rules::To;
 use super::translate::add;
 use super::tree::Tree;
+use super::verdict::To;
+use super::verdict::Verdict;
 use crate::keys::kind::text;
 use crate::node::{Table, Value};
 use crate::problem::Problem;

@@ -3,8 +3,8 @@
 
 use narrows_core::Bytes;
 
-use super::action::{Control, Verdict};
 use super::unit::{FRAME, RATE, SIZE, TIME, missing, rate_of, size_of, whole};
+use super::verdict::{Control, Verdict};
 use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};

@@ -1,11 +1,11 @@
 //! Explains commands in words.
 
-use super::action::Verdict;
 use super::bands::Bands;
 use super::command::{Body, Command, Parent};
 use super::filter::{Filter, Which};
 use super::stab::Stab;
 use super::unit::{FRAME, rate_of};
+use super::verdict::Verdict;
 use super::{class, hfsc, qdisc};
 use crate::dialect::text_of;
 use crate::netem::{self, Verb};

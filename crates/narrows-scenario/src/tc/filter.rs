@@ -5,8 +5,9 @@ use std::ops::Range;
 use narrows_core::classify::Families;
 
 use super::Handle;
-use super::action::{self, Actions, Outcome, Verdict};
+use super::action::{self, Actions, Outcome};
 use super::u32::{Id, U32};
+use super::verdict::Verdict;
 use super::{ematch, flower, protocol};
 use crate::dialect::{Word, Words};
 use crate::netem::units;

@@ -6,13 +6,13 @@
 
 use narrows_core::classify::Families;
 
-use super::action::Verdict;
 use super::filter::Which;
 use super::filters::{Filters, Placed};
 use super::netfilter::Marked;
 use super::rules;
 use super::translate::{Draft, Keys, add};
 use super::tree::Tree;
+use super::verdict::Verdict;
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;

@@ -9,13 +9,13 @@ use std::fmt::Write;
 
 use narrows_core::classify::Families;
 
-use super::action::Verdict;
 use super::command::{Body, Command, Parent};
 use super::filter::{Filter, Which};
 use super::filters::{Placed, UNKNOWN};
 use super::qdisc::{Htb, Kind};
 use super::stab::Stab;
 use super::tree::Tree;
+use super::verdict::Verdict;
 use super::{CurrentConfig, CurrentQdisc, Handle, Script, managed};
 use crate::direction::Direction;
 use crate::netem::{self, Verb};

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::action::Verdict;
 use super::bands::Bands;
 use super::both::both;
 use super::filter::Which;
 use super::filters::Placed;
 use super::tree::Tree;
 use super::u32::{Divisors, NODE, U32, Ways, check_table};
+use super::verdict::{To, Verdict};
 use super::{Handle, qdisc};
 use crate::problem::Problem;
 use crate::value::Match;
@@ -20,15 +20,6 @@ pub(super) struct Rule {
     /// The condition; `None` for all packets.
     pub(super) matches: Option<Match>,
     pub(super) to: To,
-}
-
-/// Where packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum To {
-    Class(Handle),
-    Drop,
-    /// As packets that no rule matches.
-    Rest,
 }
 
 /// The rules of a qdisc in order, and the class of packets that match none.

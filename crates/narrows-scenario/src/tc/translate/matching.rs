@@ -2,7 +2,8 @@
 
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
-use crate::tc::rules::{Rule, Rules, To};
+use crate::tc::rules::{Rule, Rules};
+use crate::tc::verdict::To;
 use crate::value::Match;
 
 /// The condition of each class, if conditions can replace the rules: the classes are in the order of their

@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::tc::command::{Command, Parent};
 use crate::tc::filter::{Filter, Head};
 use crate::tc::filters::{Filters, Placed};
-use crate::tc::rules::To;
+use crate::tc::verdict::To;
 use crate::tc::{Handle, qdisc};
 
 impl Tree {
