@@ -52,7 +52,7 @@ pub enum DropReason {
     QueueManagement,
     /// It matches no class of the scheduler, and there is no default class.
     NoClass,
-    /// It exceeded the rate of the policer at the ingress of the link.
+    /// It exceeded the rate of a policer at the ingress of the link, or a filter there dropped it.
     Policed,
     /// Reached the retry limit of the medium access protocol.
     RetryLimit,

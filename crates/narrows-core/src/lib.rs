@@ -39,10 +39,10 @@ pub use counters::{Counters, DropReason, Tally};
 pub use engine::{Body, Engine, Event};
 pub use id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 pub use link::{
-    AirTime, AirTimeError, BitErrors, Change, Corruption, DelayQueue, Exceed, FeedView, Instance,
-    InstanceCounts, Instances, LinkConfig, LinkSettings, LinkTemplate, LinkView, Loss, Mtu, MtuPolicy,
-    NetemAround, NetemQueue, Order, Policer, PolicerConfig, PolicerCounts, Question, Reorder, SlotGap, Slots,
-    Target, netem,
+    AirTime, AirTimeError, BitErrors, Change, Corruption, DelayQueue, Exceed, FeedView, Ingress,
+    IngressFilter, Instance, InstanceCounts, Instances, LinkConfig, LinkSettings, LinkTemplate, LinkView,
+    Loss, Mtu, MtuPolicy, NetemAround, NetemQueue, Order, Policer, PolicerConfig, PolicerCounts, Question,
+    Reorder, SlotGap, Slots, Target, netem,
 };
 pub use network::{
     BuildError, NetworkConfig, Parts, PipeConfig, PortConfig, PortCounters, Route, RouterConfig,

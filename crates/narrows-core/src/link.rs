@@ -1,7 +1,7 @@
 //! A link: one direction of a wire, or a medium that several directions share.
 //!
 //! ```text
-//! arrive → loss at ingress → policer → MTU → queue → (air time) transmitter → loss, corruption, duplication → delay line → slots → leave
+//! arrive → loss at ingress → filters → policer → MTU → queue → (air time) transmitter → loss, corruption, duplication → delay line → slots → leave
 //! ```
 //!
 //! The queue holds only packets that wait for the transmitter. The transmitter takes the next packet at the
@@ -19,6 +19,7 @@ mod delayed;
 mod feeds;
 mod fragment;
 mod impairments;
+mod ingress;
 pub(crate) mod instances;
 mod line;
 mod policer;
@@ -40,6 +41,7 @@ pub use config::{Change, Instances, LinkConfig, LinkTemplate, Reorder};
 pub use corruption::Corruption;
 pub use delayed::DelayQueue;
 pub use feeds::FeedView;
+pub use ingress::{Ingress, IngressFilter};
 pub use instances::InstanceCounts;
 pub use netem::{NetemAround, NetemQueue};
 pub use policer::{Exceed, Policer, PolicerConfig, PolicerCounts};
@@ -164,6 +166,7 @@ impl Link {
             deadline: Time::NEVER,
         };
         link.impair(config.ingress_loss, |link| &mut link.ingress_loss);
+        link.impair(config.ingress, |link| &mut link.ingress);
         link.impair(config.policer, |link| &mut link.policer);
         link.impair(config.wire_loss, |link| &mut link.wire_loss);
         link.impair(config.corruption, |link| &mut link.corruption);
@@ -254,6 +257,11 @@ impl Link {
                 {
                     return drops.push(packet, DropReason::IngressLoss);
                 }
+            }
+            if let Some(ingress) = &mut impairments.ingress
+                && !ingress.admit(now, packet, &self.overhead, &mut Context::new(pool, drops, &self.draws))
+            {
+                return;
             }
             if let Some(policer) = &mut impairments.policer
                 && !policer.admit(now, packet, &self.overhead, &mut Context::new(pool, drops, &self.draws))

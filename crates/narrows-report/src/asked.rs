@@ -214,6 +214,11 @@ fn asked(direction: &Direction, waits: Vec<String>) -> String {
     if let Some(limit) = direction.settings.line_limit {
         parts.push(format!("at most {limit} packets in flight"));
     }
+    match direction.ingress.as_ref().map_or(0, Vec::len) {
+        0 => {}
+        1 => parts.push("a filter of arriving packets".into()),
+        count => parts.push(format!("{count} filters of arriving packets")),
+    }
     if let Some(policer) = &direction.policer {
         parts.push(format!("policed to {}", policer.rate));
     }

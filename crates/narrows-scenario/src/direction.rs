@@ -23,8 +23,8 @@ use crate::netem;
 use crate::node::Node;
 use crate::problem::{Problem, ScenarioError};
 use crate::value::{
-    self, Chance, Corrupt, Delay, DelaySource, DirectionClass, ExactNetem, FeedUse, Loss, PolicerUse,
-    ProfileUse, Queue, Reorder, Scheduler, SchedulerKind, Slots, Surroundings, TraceUse,
+    self, Chance, Corrupt, Delay, DelaySource, DirectionClass, ExactNetem, FeedUse, IngressUse, Loss,
+    PolicerUse, ProfileUse, Queue, Reorder, Scheduler, SchedulerKind, Slots, Surroundings, TraceUse,
 };
 
 /// One direction of a link. The default does nothing: unlimited rate, no delay, no impairments.
@@ -66,6 +66,8 @@ pub struct Direction {
     pub exact_netem: Option<ExactNetem>,
     /// Plain values of the engine: packet order, line limit, MTU.
     pub settings: LinkSettings,
+    /// Filters that drop, pass or police arriving packets; the first that decides counts.
+    pub ingress: Option<Vec<IngressUse>>,
     /// Policer: limits arriving packets to a rate without a queue.
     pub policer: Option<PolicerUse>,
 }
@@ -91,6 +93,7 @@ impl Default for Direction {
             trace: None,
             exact_netem: None,
             settings: LinkSettings::default(),
+            ingress: None,
             policer: None,
         }
     }

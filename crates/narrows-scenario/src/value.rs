@@ -8,6 +8,7 @@ mod delay;
 mod distribution;
 mod exact_netem;
 mod file;
+mod ingress;
 mod loss;
 mod mask;
 pub(crate) mod mtu;
@@ -35,6 +36,7 @@ pub use distribution::{
     ParetoNormal, Points, Samples, Shape, Uniform, Weibull,
 };
 pub use exact_netem::ExactNetem;
+pub use ingress::{IngressAction, IngressConform, IngressExceed, IngressUse};
 pub use loss::{After, GilbertElliott, Loss, LossModel, Losses, Markov};
 pub use pattern::PatternUse;
 pub use policer::{PolicerExceed, PolicerUse};
@@ -42,8 +44,8 @@ pub use profile::ProfileUse;
 pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
-    Abe, Cbq, CbqClass, Child, Class, Delayed, DirectionClass, Division, Filter, HfscClass, Hpd, HtbClass,
-    Plugin, Scheduler, SchedulerKind, SchedulerParameters, ServiceCurve, ShapedBy, Station, Tbf,
+    Abe, Around, Cbq, CbqClass, Child, Class, Delayed, DirectionClass, Division, Filter, HfscClass, Hpd,
+    HtbClass, Plugin, Scheduler, SchedulerKind, SchedulerParameters, ServiceCurve, ShapedBy, Station, Tbf,
 };
 pub use slots::{Gap, Slots};
 pub use trace::{TraceColumns, TraceUse};
@@ -54,6 +56,7 @@ pub(crate) use condition::{ECN, Surroundings, code_point, party, protocol, proto
 pub(crate) use corrupt::CORRUPT;
 pub(crate) use delay::{DELAY, ORDER, read as read_delay};
 pub(crate) use exact_netem::EXACT_NETEM;
+pub(crate) use ingress::{FILTER as INGRESS_FILTER, INGRESS};
 pub(crate) use loss::Losing;
 pub use mask::words as mask_words;
 pub(crate) use mask::{read as read_mask, schema as mask_schema, value as mask_value};
@@ -83,6 +86,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("reorder", of(&ReorderOrNone)),
         ("slots", of(&SLOTS)),
         ("trace", of(&TRACE)),
+        ("ingress", of(&INGRESS_FILTER)),
         ("policer", of(&POLICER)),
         ("mtu", of(&MTU)),
         ("mask", keys::<FlowMask>()),

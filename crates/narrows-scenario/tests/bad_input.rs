@@ -26,7 +26,7 @@ error: unknown key `dealy`
   | ^^^^^ in `links.access`
   |
   = help: did you mean `delay`?
-  = help: allowed: `between`, `preset`, `shared`, `medium`, `cost`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `loss`, `queue`, `scheduler`, `overhead`, `duplicate`, `corrupt`, `reorder`, `slots`, `trace`, `profile`, `burst`, `netem`, `exact-netem`, `mtu`, `line-limit`, `outage`, `policer`, `rules`, `tables`, `pipes`, `queues`, `one-pass`, `interface` or `disabled-sets`
+  = help: allowed: `between`, `preset`, `shared`, `medium`, `cost`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `loss`, `queue`, `scheduler`, `overhead`, `duplicate`, `corrupt`, `reorder`, `slots`, `trace`, `profile`, `burst`, `netem`, `exact-netem`, `mtu`, `line-limit`, `outage`, `ingress`, `policer`, `rules`, `tables`, `pipes`, `queues`, `one-pass`, `interface` or `disabled-sets`
 "#,
     );
 }
@@ -458,4 +458,30 @@ error: `access.down.rate` has no `=`
   = help: write LINK.KEY=VALUE or LINK.down.KEY=VALUE, such as access.down.rate=2mbit
 "#,
     );
+}
+
+#[test]
+fn ingress_filters() {
+    let head = "[hosts.client]\n[hosts.server]\n\n[links.access]\nbetween = [\"client\", \"server\"]\n";
+    for (filter, expected) in [
+        ("{ action = \"drop\", rate = \"1mbit\" }", "`rate` without `action = \"police\"`"),
+        ("{ action = \"police\", rate = \"1mbit\" }", "a policer without `burst`"),
+        ("{ action = \"police\", burst = \"20kB\" }", "a policer without `rate`"),
+        (
+            "{ action = \"police\", rate = \"1mbit\", burst = \"100B\" }",
+            "a burst of 100 bytes is less than one packet of 1500 bytes",
+        ),
+        (
+            "{ action = \"police\", rate = \"2mbit\", burst = \"20kB\", peakrate = \"1mbit\" }",
+            "`peakrate`, 1mbit, is not above `rate`, 2mbit",
+        ),
+        ("{ match = { protocol = \"udp\" } }", "`action` is missing"),
+        ("{ action = \"reject\" }", "`reject` is not an action of a filter"),
+        ("[]", "an empty list, which matches no packet"),
+    ] {
+        let text = format!("{head}ingress = {filter}\n");
+        let error = Scenario::parse(&text, "net.toml").expect_err(filter).to_string();
+        assert!(error.contains(expected), "{filter}: {error}");
+        assert!(error.contains("net.toml:6:"), "{error}");
+    }
 }

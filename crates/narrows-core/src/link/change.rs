@@ -52,6 +52,7 @@ impl Link {
                 self.set_wire(now);
             }
             Change::IngressLoss(loss) => self.impair(loss, |link| &mut link.ingress_loss),
+            Change::Ingress(ingress) => self.impair(ingress, |link| &mut link.ingress),
             Change::Policer(policer) => self.impair(policer, |link| &mut link.policer),
             Change::WireLoss(loss) => self.impair(loss, |link| &mut link.wire_loss),
             Change::Corruption(corruption) => self.impair(corruption, |link| &mut link.corruption),

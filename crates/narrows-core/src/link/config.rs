@@ -8,6 +8,7 @@ use core::fmt;
 
 use super::air_time::AirTime;
 use super::corruption::Corruption;
+use super::ingress::Ingress;
 use super::netem::Netem;
 use super::policer::Policer;
 use super::settings::LinkSettings;
@@ -47,7 +48,9 @@ pub struct LinkConfig {
     pub burst: Bytes,
     /// Loss before the queue.
     pub ingress_loss: Option<Loss>,
-    /// A token-bucket policer, after the ingress loss and before the MTU and the queue.
+    /// Filters, after the ingress loss and before the policer.
+    pub ingress: Option<Ingress>,
+    /// A token-bucket policer, after the filters and before the MTU and the queue.
     pub policer: Option<Policer>,
     /// Loss after the transmitter.
     pub wire_loss: Option<Loss>,
@@ -93,6 +96,7 @@ impl LinkConfig {
             air_time: None,
             burst: Bytes::new(0),
             ingress_loss: None,
+            ingress: None,
             policer: None,
             wire_loss: None,
             corruption: None,
@@ -160,6 +164,8 @@ pub enum Change {
     Burst(Bytes),
     /// Loss before the queue.
     IngressLoss(Option<Loss>),
+    /// Other filters, with full buckets, or none.
+    Ingress(Option<Ingress>),
     /// Another policer, with full buckets, or none.
     Policer(Option<Policer>),
     /// Loss on the wire.

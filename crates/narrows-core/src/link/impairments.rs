@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{Corruption, Loss, Policer, Reorder};
+use super::{Corruption, Ingress, Loss, Policer, Reorder};
 use crate::model::Selector;
 use crate::pool::{PacketRef, Pool};
 use crate::random::{Seed, Stream};
@@ -13,6 +13,7 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(super) struct Impairments {
     pub(super) ingress_loss: Option<Loss>,
+    pub(super) ingress: Option<Ingress>,
     pub(super) policer: Option<Policer>,
     pub(super) wire_loss: Option<Loss>,
     pub(super) corruption: Option<Corruption>,
@@ -39,6 +40,7 @@ impl Impairments {
         let stream = |purpose| Stream::new(seed, link, purpose);
         Self {
             ingress_loss: None,
+            ingress: None,
             policer: None,
             wire_loss: None,
             corruption: None,

@@ -17,6 +17,7 @@
 
 use alloc::vec::Vec;
 
+use super::ingress::has_one;
 use crate::classify::Condition;
 use crate::counters::{DropReason, Tally};
 use crate::pool::{PacketRef, PacketState};
@@ -58,6 +59,17 @@ pub enum Exceed {
     Mark,
     /// Pass them on, and count them.
     Pass,
+    /// Count them, and let the next [filter](super::Ingress) decide. A policer alone passes them on.
+    Next,
+}
+
+/// What a filter says about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    Dropped,
+    Passed,
+    /// The next filter decides; without one, the packet passes.
+    Undecided,
 }
 
 /// A policer with its buckets.
@@ -69,6 +81,8 @@ pub struct Policer {
     exceed: Exceed,
     /// Conditions of which a packet must have one; empty for all packets.
     only: Vec<Condition>,
+    /// Whether the next filter decides about packets that conform.
+    goes_on: bool,
     counts: PolicerCounts,
 }
 
@@ -90,13 +104,28 @@ impl Policer {
     pub fn new(config: PolicerConfig) -> Result<Self, ShapingError> {
         let PolicerConfig { rate, burst, peak, mpu, overhead, exceed } = config;
         let buckets = Buckets::new(rate, burst, peak).map_err(ShapingFault::of_all)?;
-        Ok(Self { buckets, mpu, overhead, exceed, only: Vec::new(), counts: PolicerCounts::default() })
+        Ok(Self {
+            buckets,
+            mpu,
+            overhead,
+            exceed,
+            only: Vec::new(),
+            goes_on: false,
+            counts: PolicerCounts::default(),
+        })
     }
 
     /// The policer for packets that have one of these conditions; for all packets if there is none.
     #[must_use]
     pub fn only(mut self, conditions: Vec<Condition>) -> Self {
         self.only = conditions;
+        self
+    }
+
+    /// The policer that leaves packets that conform to the next [filter](super::Ingress).
+    #[must_use]
+    pub const fn and_goes_on(mut self) -> Self {
+        self.goes_on = true;
         self
     }
 
@@ -127,22 +156,34 @@ impl Policer {
         overhead: &Overhead,
         context: &mut Context<'_>,
     ) -> bool {
-        let state = context.pool.get(packet);
-        if !self.only.is_empty() && !self.only.iter().any(|condition| condition.holds(state)) {
-            return true;
+        self.judge(now, packet, overhead, context) != Judgement::Dropped
+    }
+
+    /// Decides about a packet that arrives at `now`.
+    pub(super) fn judge(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        overhead: &Overhead,
+        context: &mut Context<'_>,
+    ) -> Judgement {
+        if !has_one(&self.only, context.pool.get(packet)) {
+            return Judgement::Undecided;
         }
         if self.conforms(now, context.pool.get(packet), overhead) {
-            return true;
+            return if self.goes_on { Judgement::Undecided } else { Judgement::Passed };
         }
-        let goes_on = match self.exceed {
+        let passes = match self.exceed {
             Exceed::Drop => false,
             Exceed::Mark => context.mark(packet),
             Exceed::Pass => true,
+            Exceed::Next => return Judgement::Undecided,
         };
-        if !goes_on {
-            context.drop(packet, DropReason::Policed);
+        if passes {
+            return Judgement::Passed;
         }
-        goes_on
+        context.drop(packet, DropReason::Policed);
+        Judgement::Dropped
     }
 }
 

@@ -75,7 +75,6 @@ mod ring;
 use alloc::vec::Vec;
 
 use crate::queue::Wire;
-use crate::sched::bucket;
 use crate::sched::shaping::{Leaves, ShapingError, ShapingFault};
 use crate::sched::tournament::Tournament;
 use crate::sched::{ClassState, FlowConfig, FlowId, Flows, Mode, Refused, Scheduler, Selection, ShapedState};
@@ -105,6 +104,8 @@ pub struct HtbClass {
     pub quantum: Bytes,
     /// The minimum cost of a packet.
     pub mpu: Bytes,
+    /// What a packet costs this class; `None` for the link's overhead.
+    pub overhead: Option<Overhead>,
 }
 
 impl Default for HtbClass {
@@ -120,6 +121,7 @@ impl Default for HtbClass {
             priority: 0,
             quantum: Bytes::new(1600),
             mpu: Bytes::new(0),
+            overhead: None,
         }
     }
 }
@@ -274,7 +276,7 @@ impl Htb {
         let mut next = Some(leaf);
         while let Some(class) = next {
             let state = &mut self.classes[class as usize];
-            let cost = bucket::cost(length, &self.overhead, state.mpu);
+            let cost = state.cost(length, &self.overhead);
             state.charge(now, lender, cost, length);
             next = state.parent;
             if state.active > 0 {
@@ -323,7 +325,7 @@ impl Scheduler for Htb {
             _ => 0,
         };
         let class = &mut self.classes[leaf as usize];
-        if class.spend(lender, bucket::cost(length, &self.overhead, class.mpu)) {
+        if class.spend(lender, class.cost(length, &self.overhead)) {
             self.feeds.end_turn(&self.classes, leaf, lender);
         }
         if flows.packets(flow) == 0 {

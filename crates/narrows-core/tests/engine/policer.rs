@@ -1,10 +1,11 @@
 //! The policer at the entrance of a link.
 
+use narrows_core::classify::Condition;
 use narrows_core::sched::Peak;
 use narrows_core::service::{Overhead, Work};
 use narrows_core::{
-    Bytes, Change, DropReason, Duration, Engine, Exceed, FlowKey, LinkConfig, NetworkConfig, Packet, Policer,
-    PolicerConfig, PortConfig, Rate, Seed, Target, Time, Verdict,
+    Bytes, Change, DropReason, Duration, Engine, Exceed, FlowKey, Ingress, IngressFilter, LinkConfig,
+    NetworkConfig, Packet, Policer, PolicerConfig, PortConfig, Protocol, Rate, Seed, Target, Time, Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -136,4 +137,54 @@ proptest! {
             }
         }
     }
+}
+
+/// Packets of the port 22 are dropped, those of 53 pass, and all others are policed; a policer may leave packets to the
+/// next filter.
+#[test]
+fn the_first_filter_that_decides_counts() {
+    let port = |port: u16| vec![Condition { destination_ports: vec![port..=port], ..Condition::default() }];
+    let policer = |exceed| Policer::new(PolicerConfig { exceed, ..CONFIG }).expect("in range");
+    let mut engine = policed(CONFIG, Overhead::IP);
+    let link = engine.link("link").expect("it is there");
+    engine.change(Time::ZERO, link, Change::Policer(None));
+    let send = |engine: &mut Engine<()>, to: u16| {
+        let key =
+            FlowKey { destination_port: to, transport: 17, network: Protocol::Ipv4, ..FlowKey::default() };
+        let entry = engine.port("in").expect("it is there");
+        let headers = Default::default();
+        let packet = Packet { length: 1000, link_header: 14, network_header: 20, headers, key, body: () };
+        engine.hand_in(Time::ZERO, entry, packet);
+        match engine.poll(Time::ZERO).expect("nothing takes time here").verdict {
+            Verdict::Delivered { .. } => Ok(()),
+            Verdict::Dropped { reason, .. } => Err(reason),
+        }
+    };
+    let filters = |policer: Policer| {
+        let list = vec![
+            IngressFilter::Drop(port(22)),
+            IngressFilter::Pass(port(53)),
+            IngressFilter::Police(policer),
+        ];
+        Change::Ingress(Some(Ingress::new(list)))
+    };
+    engine.change(Time::ZERO, link, filters(policer(Exceed::Drop)));
+    let lost = Err(DropReason::Policed);
+    for (to, expected) in [(22, lost), (80, Ok(())), (80, Ok(())), (80, Ok(())), (80, lost), (53, Ok(()))] {
+        assert_eq!(send(&mut engine, to), expected, "{to}");
+    }
+    // Packets above the rate go on to a filter that drops them, packets below it to one that drops those.
+    let all = || IngressFilter::Drop(Vec::new());
+    for (policer, expected) in [
+        (policer(Exceed::Next), [Ok(()), Ok(()), Ok(()), lost]),
+        (policer(Exceed::Pass).and_goes_on(), [lost, lost, lost, Ok(())]),
+    ] {
+        let list = vec![IngressFilter::Police(policer), all()];
+        engine.change(Time::ZERO, link, Change::Ingress(Some(Ingress::new(list))));
+        for expected in expected {
+            assert_eq!(send(&mut engine, 80), expected);
+        }
+    }
+    engine.change(Time::ZERO, link, Change::Ingress(None));
+    assert_eq!(send(&mut engine, 22), Ok(()));
 }

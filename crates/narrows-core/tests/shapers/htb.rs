@@ -1,4 +1,5 @@
 use narrows_core::sched::{Htb, HtbClass, Mode, ShapingError, ShapingFault};
+use narrows_core::service::Overhead;
 use narrows_core::{Bytes, Duration, Rate, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -355,5 +356,17 @@ proptest! {
             prop_assert_eq!(states[class].lent + states[class].borrowed, sent);
         }
         prop_assert_eq!(states[0].sent.packets, wire.sent.len() as u64);
+    }
+}
+
+/// A class may count more bytes for a packet than the link does: packets of 1000 bytes cost 1250 there.
+#[test]
+fn a_class_may_have_an_overhead_of_its_own() {
+    let own = |extra| Some(Overhead { extra, ..Overhead::IP });
+    let plain = class(None, 8, 8);
+    for (parent, leaf, expected) in [(None, None, 8.0), (own(250), None, 6.4), (None, own(1000), 4.0)] {
+        let classes =
+            [HtbClass { overhead: parent, ..plain }, HtbClass { overhead: leaf, ..class(Some(0), 1, 8) }];
+        near(shares(&classes, &[0])[0], expected, 0.01);
     }
 }

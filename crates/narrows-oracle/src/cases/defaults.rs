@@ -106,6 +106,17 @@ pub(super) fn cases() -> Vec<Case> {
                 Flow::new(0).length(1003).constant(137_000, ms(50), 100_000),
             )
         },
+        // In a class, as tcconfig writes it.
+        case(
+            "prio-netem-tbf",
+            vec![
+                "qdisc add dev near root handle 1: prio",
+                "qdisc add dev near parent 1:1 handle 2: netem delay 20ms limit 400",
+                "qdisc add dev near parent 2:1 handle 20: tbf rate 10mbit burst 10000 limit 15400",
+                "filter add dev near parent 1: protocol ip prio 1 u32 match u32 0 0 flowid 1:1",
+            ],
+            Flow::new(0).length(1003).constant(137_000, ms(50), 100_000),
+        ),
         // What waits for the bucket counts against netem's limit, too.
         Case {
             ours: Ours::ExactNetem,

@@ -139,5 +139,36 @@ pub(super) fn cases() -> Vec<Case> {
             ],
             ..case("policer-some", &[], flows())
         },
+        // The first that decides counts; what a policer passes may meet the next one.
+        Case {
+            tc: vec![
+                "qdisc add dev far clsact",
+                "filter add dev far ingress protocol ip prio 1 u32 match ip sport 4001 0xffff action drop",
+                "filter add dev far ingress protocol ip prio 2 u32 match ip sport 4002 0xffff action police rate 3mbit burst 10000 conform-exceed drop/continue",
+                "filter add dev far ingress protocol ip prio 3 u32 match ip sport 4003 0xffff action pass",
+                "filter add dev far ingress protocol ip prio 4 matchall action police rate 8mbit burst 10000 conform-exceed drop",
+            ],
+            ..case("ingress-filters", &[], flows())
+        },
+        // Before the root's filters, by the priority that the hook gives.
+        case(
+            "egress-priority",
+            &[
+                filter!("protocol ip prio 1 u32 match u32 0 0 flowid 1:20"),
+                "qdisc add dev near clsact",
+                "filter add dev near egress protocol ip prio 1 u32 match ip sport 4001 0xffff action skbedit priority 1:10",
+                "filter add dev near egress protocol ip prio 2 u32 match ip sport 4002 0xffff action drop",
+            ],
+            flows(),
+        ),
+        case(
+            "filter-missing-class",
+            &[
+                filter!("protocol ip prio 1 u32 match ip sport 4001 0xffff flowid 1:99"),
+                filter!("protocol ip prio 2 u32 match ip sport 4002 0xffff flowid 1:20"),
+                filter!("protocol ip prio 3 basic match 'meta(priority eq 6)' flowid 1:10"),
+            ],
+            flows(),
+        ),
     ]
 }

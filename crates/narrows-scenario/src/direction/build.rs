@@ -7,7 +7,7 @@ use narrows_core::queue::{self, Bound};
 use narrows_core::sched::ClassSettings;
 use narrows_core::service::{ConstantRate, ServiceCurve};
 use narrows_core::steps::Steps;
-use narrows_core::{AirTime, Change, LinkConfig, Loss, NetemAround, Policer, Seed, Target};
+use narrows_core::{AirTime, Change, Ingress, LinkConfig, Loss, NetemAround, Policer, Seed, Target};
 
 use super::Direction;
 use crate::units::Share;
@@ -62,9 +62,15 @@ impl Direction {
             slots: self.slots.as_ref().map(Slots::build),
             bound_steps: self.build_bound_steps(),
             netem: self.single_netem().map(ExactNetem::build),
+            ingress: self.build_ingress(site),
             policer: self.build_policer(site),
             ..LinkConfig::new(site.link, target)
         }
+    }
+
+    fn build_ingress(&self, site: Site<'_>) -> Option<Ingress> {
+        let filters = self.ingress.as_ref()?;
+        Some(Ingress::new(filters.iter().map(|filter| filter.build(site.addresses)).collect()))
     }
 
     fn build_policer(&self, site: Site<'_>) -> Option<Policer> {
@@ -218,6 +224,7 @@ impl Direction {
         differs(self.reorder != before.reorder, &|| Change::Reorder(self.reorder.and_then(Reorder::build)));
         differs(self.slots != before.slots, &|| Change::Slots(self.slots.as_ref().map(Slots::build)));
         differs(self.settings != before.settings, &|| Change::Settings(self.settings));
+        differs(self.ingress != before.ingress, &|| Change::Ingress(self.build_ingress(site)));
         differs(self.policer != before.policer, &|| Change::Policer(self.build_policer(site)));
         changes
     }

@@ -46,7 +46,7 @@ fn candidates(reason: DropReason) -> &'static [&'static str] {
         DropReason::LineFull => &["line-limit"],
         DropReason::TooLong => &["mtu"],
         DropReason::BlackHole => &["mtu", "scheduler"],
-        DropReason::Policed => &["policer"],
+        DropReason::Policed => &["policer", "ingress"],
         DropReason::NoClass | DropReason::RetryLimit | DropReason::Collisions | DropReason::TooLate => {
             &["scheduler"]
         }

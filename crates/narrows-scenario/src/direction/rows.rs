@@ -11,8 +11,8 @@ use crate::keys::quantity::{ANY_RATE, PACKETS, Size, Time};
 use crate::keys::{self, Form, Key, Keyed, Row, row};
 use crate::node::Node;
 use crate::value::{
-    self, CHANCE, CORRUPT, DELAY, Delay, EXACT_NETEM, Losing, MTU, ORDER, OVERHEAD, POLICER, PROFILE, Queue,
-    ReorderOrNone, SLOTS, Scheduler, TRACE,
+    self, CHANCE, CORRUPT, DELAY, Delay, EXACT_NETEM, INGRESS, Losing, MTU, ORDER, OVERHEAD, POLICER,
+    PROFILE, Queue, ReorderOrNone, SLOTS, Scheduler, TRACE,
 };
 
 /// The names of all keys.
@@ -146,6 +146,14 @@ impl Keyed for Direction {
         row!("outage", outage, Boolean, "[Take the link down](#outage), whatever its rate.")
             .flag("true|false", "")
             .explained(),
+        row!(
+            "ingress",
+            ingress,
+            INGRESS,
+            "[Filters](#ingress) that drop, pass or police arriving packets, without a queue."
+        )
+        .flag("FILTERS", "'{ match = { protocol = \"udp\" }, action = \"drop\" }'")
+        .explained(),
         row!("policer", policer, POLICER, "[Police arriving packets](#policer) to a rate, without a queue.")
             .flag("POLICER", "'{ rate = \"10mbit\", burst = \"20kB\" }'")
             .explained(),

@@ -19,6 +19,9 @@ pub(super) fn impairments(direction: &Direction) -> Vec<String> {
             all.push(format!("the profile's rate, {rate}, is ignored: the link has its own"));
         }
     }
+    for filter in direction.ingress.iter().flatten() {
+        all.push(format!("filters arriving packets: {}", filter.words()));
+    }
     if let Some(policer) = &direction.policer {
         all.push(format!("polices arriving packets to {}", policer.words()));
     }

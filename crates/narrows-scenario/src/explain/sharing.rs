@@ -177,18 +177,16 @@ fn explained(
         depth: 0,
         shaped: asked.shape.as_ref().map(|shape| shape.effective(true)),
         inner: false,
-        netem: match &asked.child {
-            Some(Child::Netem(netem)) => Some(netem.to_string()),
-            _ => None,
-        },
+        netem: asked.child.as_ref().and_then(Child::netem).map(ToString::to_string),
         delay: match &asked.child {
             Some(Child::Delayed(delayed)) => Some(delayed.to_string()),
             _ => None,
         },
-        scheduler: match &asked.child {
-            Some(Child::Scheduler(inner)) => Some(Box::new(self::scheduler(direction, inner))),
-            _ => None,
-        },
+        scheduler: asked
+            .child
+            .as_ref()
+            .and_then(Child::scheduler)
+            .map(|inner| Box::new(self::scheduler(direction, inner))),
     }
 }
 

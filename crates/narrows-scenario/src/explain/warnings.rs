@@ -315,7 +315,7 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
         ));
     }
     for class in classes {
-        if let Some(Child::Scheduler(inner)) = &class.child {
+        if let Some(inner) = class.child.as_ref().and_then(Child::scheduler) {
             all.extend(beyond_parents(inner, Rate::UNLIMITED));
         }
     }

@@ -1,124 +1,347 @@
 //! Actions of filters: `action police …`, `action mirred egress redirect dev ifb0`, `action drop`.
+//!
+//! Source: `act_api.c` of Linux and `m_action.c` of iproute2. The actions of a filter are executed in order. After
+//! each, its control says how it goes on: `pipe` with the next action, `continue` with the next filter, all others end
+//! here. The word `action` between actions is optional.
 
-use super::bucket;
+use super::verdict::{Control, Verdict};
+use super::{Handle, bucket};
 use crate::dialect::{Word, Words};
 use crate::node::Table;
-use crate::problem::{Found, Problem};
+use crate::problem::{Found, Problem, one_of};
 
-/// What happens to packets that a filter matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// They go to the filter's class, or without one to the default class.
-    Class,
-    Drop,
-    /// Later filters are tried.
-    Next,
+/// An action.
+#[derive(Clone, Debug)]
+enum Step {
+    /// One without effect on packets here.
+    Nothing(Control),
+    Police(Box<bucket::Police>),
+    Redirect(String),
+    /// One that changes packets, which matters unless they are redirected to another device: the error, and its control.
+    Edit(Box<Problem>, Control),
 }
 
-/// The actions of a filter.
+/// The actions of a filter, in order.
 #[derive(Default)]
 pub(super) struct Actions {
-    pub(super) verdict: Option<Verdict>,
+    steps: Vec<Step>,
+    pub(super) notices: Vec<String>,
+    /// Devices that copies of packets leave by.
+    pub(super) copies: Vec<String>,
+    /// The priority that they give to packets.
+    pub(super) priority: Option<u32>,
+}
+
+/// What the actions of a filter come to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Outcome {
+    /// For packets that no policer holds back.
+    pub(super) verdict: Verdict,
+    /// The keys of a policer. Its `exceed` is `"pass"` or `"next"` unless it drops packets.
+    pub(super) police: Option<Table>,
     /// The device that packets are redirected to.
     pub(super) redirect: Option<String>,
+    /// The same, for packets that exceed the policer.
+    pub(super) exceeding: Option<String>,
+    /// Whether packets are changed before they are redirected.
+    pub(super) edits: bool,
+}
+
+/// Whether a word behind an action that changes packets is none of its options.
+fn ends_edit(word: &str) -> bool {
+    matches!(word, "action" | "flowid" | "classid" | "index" | "stolen")
+        || Control::read(word).is_some()
+        || is_action(word) && word != "vlan" && word != "mpls"
 }
 
 /// Actions that have no counterpart, and why.
 const OTHERS: &[(&str, &str)] = &[
-    ("skbedit", "packets have no priorities here: name their class, as in `flowid 1:10`"),
     ("pedit", "classes do not change packets"),
-    ("ctinfo", "there is no connection tracking here: give packets their code points at the sender"),
     ("ct", "there is no connection tracking here"),
     ("vlan", "classes do not change tags"),
     ("nat", "addresses are not translated on the way"),
-    ("sample", "a capture of the run has all packets: --pcap"),
     ("bpf", "it runs a program: match with u32 or flower"),
     ("csum", "classes do not change packets"),
     ("tunnel_key", "packets are not in tunnels here"),
+    ("ife", "classes do not change packets"),
+    ("skbmod", "classes do not change packets"),
+    ("mpls", "classes do not change packets"),
+    ("gate", "it needs a schedule by the clock: `outage` and `profile` of a link close it at times"),
     ("goto", "packets pass the filters of chain 0 here"),
+    ("jump", "actions are executed in order here"),
     ("reclassify", "it starts the filters again for the same packet"),
     ("trap", "there is no device that forwards by itself"),
 ];
 
-/// Parses what follows the word `action`.
-pub(super) fn read(
-    word: Word<'_>,
-    words: &mut Words<'_>,
-    all: &mut Actions,
-    police: &mut Option<Table>,
-) -> Result<(), Problem> {
+/// The supported ones.
+const NAMES: &[&str] =
+    &["police", "mirred", "drop", "pass", "continue", "pipe", "connmark", "ctinfo", "sample", "skbedit"];
+
+/// Parses what follows the word `action`: one action, and its control.
+pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Actions) -> Result<(), Problem> {
     let mut action = words.expect(word, "what to do")?;
     while action.text == "gact" {
         action = words.expect(action, "what to do")?;
     }
-    match action.text {
-        "police" => *police = Some(bucket::police(action, words)?),
-        "mirred" => all.redirect = Some(mirred(action, words)?),
-        // Marks of arriving packets are not used: filters of a device that they are redirected to see none.
-        "connmark" => {}
-        "order" => {
-            words.take_number(false);
-        }
-        "drop" | "shot" => all.verdict = Some(Verdict::Drop),
-        "pass" | "ok" => all.verdict = Some(Verdict::Class),
-        "continue" => all.verdict = Some(Verdict::Next),
-        other => {
-            let why = OTHERS.iter().find(|(name, _)| *name == other).map(|(_, why)| *why);
-            let mut problem = action.problem(format!("unsupported action {}", Found(other)));
-            if let Some(why) = why {
-                problem = problem.help(why);
-            }
-            return Err(problem.help("understood: `police`, `mirred`, `drop`, `pass` and `continue`"));
-        }
+    if action.text == "order" {
+        words.take_number(false);
+        words.take_if(":");
+        return Ok(());
     }
-    while let Some(next) = words.peek() {
-        match next.text {
-            "random" => {
-                return Err(next
-                    .problem("an action for a random share of packets")
-                    .help("losses are the link's: `loss = \"1%\"`"));
-            }
-            "index" => {
-                words.take();
-                words.expect(next, "a number")?;
-            }
-            "pipe" => {
-                words.take();
-            }
-            _ => break,
-        }
+    all.one(action, words)?;
+    // The word `action` is optional before the next one.
+    while let Some(next) = words.peek().filter(|next| is_action(next.text)) {
+        words.take();
+        all.one(next, words)?;
     }
     Ok(())
 }
 
-/// Parses `mirred egress redirect dev ifb0`; returns the device.
-fn mirred(action: Word<'_>, words: &mut Words<'_>) -> Result<String, Problem> {
-    let mut device = None;
+/// Whether a word begins another action rather than the next option of a filter. `police` may be either, and `gact` is
+/// followed by its control.
+fn is_action(word: &str) -> bool {
+    word == "mirred" || OTHERS.iter().any(|(name, _)| *name == word)
+}
+
+impl Actions {
+    /// A policer of a filter without the word `action`.
+    pub(super) fn police(&mut self, word: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
+        self.steps.push(Step::Police(Box::new(bucket::police(word, words)?)));
+        Ok(())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    fn one(&mut self, action: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
+        let pipes = Step::Nothing(Control::Pipe);
+        let step = match action.text {
+            "police" => return self.police(action, words),
+            "mirred" => match mirred(action, words)? {
+                Mirred::Redirect(device) => Step::Redirect(device),
+                Mirred::Mirror(device) => {
+                    self.notices.push(format!(
+                        "Copies leave by {device}, which is not an end of this link; the packets themselves go on."
+                    ));
+                    self.copies.push(device);
+                    pipes
+                }
+            },
+            // Marks of arriving packets are not used: filters of a device that they are redirected to see none.
+            "connmark" => {
+                skip_options(words, &["zone"], &[]);
+                pipes
+            }
+            "ctinfo" => {
+                skip_options(words, &["zone", "cpmark"], &["dscp"]);
+                self.notices.push(
+                    "Connections have no marks here: `ctinfo` changes nothing, as in the kernel for a connection without a mark."
+                        .into(),
+                );
+                pipes
+            }
+            "sample" => {
+                if !skip_options(words, &["rate", "group", "trunc", "index"], &[]).contains(&"rate") {
+                    return Err(action
+                        .problem("`sample` without `rate`")
+                        .help("as in: sample rate 100 group 12"));
+                }
+                self.notices.push(
+                    "Samples go to a program that collects them: the packets go on. `--pcap` records all packets of a run."
+                        .into(),
+                );
+                pipes
+            }
+            "skbedit" => {
+                self.skbedit(words)?;
+                pipes
+            }
+            "pedit" | "skbmod" | "mpls" | "vlan" | "csum" | "tunnel_key" | "nat" | "ife" => {
+                while words.peek().is_some_and(|word| !ends_edit(word.text)) {
+                    words.take();
+                }
+                Step::Edit(Box::new(unknown(action, action.text)), Control::Pipe)
+            }
+            word if Control::read(word).is_some() => {
+                Step::Nothing(Control::read(word).unwrap_or(Control::Pipe))
+            }
+            other => return Err(unknown(action, other)),
+        };
+        self.steps.push(step);
+        self.control(words)
+    }
+
+    /// What may stand behind any action: its control, and `index`.
+    fn control(&mut self, words: &mut Words<'_>) -> Result<(), Problem> {
+        while let Some(next) = words.peek() {
+            match next.text {
+                "random" => {
+                    return Err(next
+                        .problem("an action for a random share of packets")
+                        .help("losses are the link's: `loss = \"1%\"`"));
+                }
+                "index" => {
+                    words.take();
+                    words.expect(next, "a number")?;
+                }
+                "stolen" => {
+                    words.take();
+                }
+                word => {
+                    let Some(control) = Control::read(word) else { break };
+                    words.take();
+                    if let Some(Step::Nothing(last) | Step::Edit(_, last)) = self.steps.last_mut() {
+                        *last = control;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `skbedit priority 1:1`. Filters of a discipline come after it has looked at the priority of a packet, so that it
+    /// matters to disciplines inside alone, which is checked elsewhere.
+    fn skbedit(&mut self, words: &mut Words<'_>) -> Result<(), Problem> {
+        while let Some(word) = words.peek() {
+            match word.text {
+                "priority" | "queue_mapping" | "ptype" => {
+                    words.take();
+                    let value = words.expect(word, "a value")?;
+                    if word.text == "priority" {
+                        let Handle { major, minor } = Handle::read(value)?;
+                        self.priority = Some(u32::from(major) << 16 | u32::from(minor));
+                        self.notices.push(
+                            "A discipline looks at the priority of a packet before its filters: at one of them, `skbedit priority` chooses none of its classes, in the kernel and here. `flowid` does; and so does `skbedit priority` at the egress of clsact."
+                                .into(),
+                        );
+                    }
+                }
+                "mark" => {
+                    return Err(word
+                        .problem("`skbedit mark` is not understood")
+                        .help("let one filter do both: match the packets, and name their class by flowid"));
+                }
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// What they come to; `None` if there is no action.
+    pub(super) fn outcome(&self, place: Word<'_>) -> Result<Outcome, Problem> {
+        Self::from(&self.steps, place)
+    }
+
+    fn from(steps: &[Step], place: Word<'_>) -> Result<Outcome, Problem> {
+        let plain =
+            |verdict| Outcome { verdict, police: None, redirect: None, exceeding: None, edits: false };
+        match steps {
+            [] => Ok(plain(Verdict::Class)),
+            [Step::Nothing(Control::Pipe), rest @ ..] => Self::from(rest, place),
+            [Step::Nothing(Control::Ends(verdict)), ..] => Ok(plain(*verdict)),
+            [Step::Edit(problem, control), rest @ ..] => {
+                let after = match control {
+                    Control::Pipe => Self::from(rest, place)?,
+                    Control::Ends(verdict) => plain(*verdict),
+                };
+                match (after.verdict, &after.redirect) {
+                    (Verdict::Drop, _) | (_, Some(_)) => Ok(Outcome { edits: true, ..after }),
+                    _ => Err((**problem).clone()),
+                }
+            }
+            [Step::Redirect(device), ..] => {
+                Ok(Outcome { redirect: Some(device.clone()), ..plain(Verdict::Class) })
+            }
+            [Step::Police(police), rest @ ..] => {
+                let after = |control| match control {
+                    Control::Pipe => Self::from(rest, place),
+                    Control::Ends(verdict) => Ok(plain(verdict)),
+                };
+                let (conforming, exceeding) = (after(police.conform)?, after(police.exceed)?);
+                if conforming.police.is_some() || exceeding.police.is_some() {
+                    return Err(place
+                        .problem("two policers of one filter")
+                        .help("use two filters: the first with conform-exceed drop/continue"));
+                }
+                // It decides nothing then; one that passes all packets counts them.
+                if conforming == exceeding && conforming.verdict != Verdict::Class {
+                    return Ok(conforming);
+                }
+                if conforming.verdict == Verdict::Drop
+                    || exceeding.redirect.is_some() && conforming.redirect.is_some()
+                {
+                    return Err(place.problem("a policer that drops packets below its rate").help(
+                        "packets that conform pass here: conform-exceed drop, or conform-exceed drop/pipe",
+                    ));
+                }
+                let mut keys = police.keys.clone();
+                match (exceeding.verdict, &exceeding.redirect) {
+                    (Verdict::Drop, _) | (_, Some(_)) => {}
+                    (Verdict::Class, None) => keys.put("exceed", crate::keys::kind::text("pass")),
+                    (Verdict::Next, None) => keys.put("exceed", crate::keys::kind::text("next")),
+                }
+                Ok(Outcome { police: Some(keys), exceeding: exceeding.redirect, ..conforming })
+            }
+        }
+    }
+}
+
+fn unknown(action: Word<'_>, name: &str) -> Problem {
+    let why = OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
+    let mut problem = action.problem(format!("unsupported action {}", Found(name)));
+    if let Some(why) = why {
+        problem = problem.help(why);
+    }
+    problem.help(format!("understood: {}", one_of(NAMES)))
+}
+
+/// Skips options with one value, and options with numbers. Returns those that were there.
+fn skip_options<'a>(words: &mut Words<'a>, one: &[&str], numbers: &[&str]) -> Vec<&'a str> {
+    let mut there = Vec::new();
+    while let Some(word) = words.peek() {
+        if one.contains(&word.text) {
+            words.take();
+            words.take();
+        } else if numbers.contains(&word.text) {
+            words.take();
+            while words.take_number(false).is_some() {}
+        } else {
+            break;
+        }
+        there.push(word.text);
+    }
+    there
+}
+
+enum Mirred {
+    Redirect(String),
+    Mirror(String),
+}
+
+/// Parses `mirred egress redirect dev ifb0`.
+fn mirred(action: Word<'_>, words: &mut Words<'_>) -> Result<Mirred, Problem> {
+    let (mut device, mut copies) = (None, false);
     while let Some(word) = words.peek() {
         match word.text {
             "egress" | "redirect" => {}
-            "index" => {
-                words.take();
-                words.expect(word, "a number")?;
-                continue;
-            }
+            "mirror" => copies = true,
             "dev" => {
                 words.take();
                 device = Some(words.expect(word, "the name of a device")?.text.to_owned());
                 continue;
             }
-            "ingress" | "mirror" => {
+            "ingress" => {
                 return Err(word
-                    .problem(format!("unsupported {} of `mirred`", Found(word.text)))
-                    .help("understood: `egress redirect dev IFB`"));
+                    .problem("unsupported `ingress` of `mirred`")
+                    .help("understood: `egress redirect dev IFB`, and `egress mirror dev X`"));
             }
-            // The verdict after the action.
-            "pipe" | "continue" | "pass" | "ok" | "drop" | "stolen" => {}
             _ => break,
         }
         words.take();
     }
-    device.ok_or_else(|| {
+    let device = device.ok_or_else(|| {
         action.problem("`mirred` without `dev`").help("as in: action mirred egress redirect dev ifb0")
-    })
+    })?;
+    Ok(if copies { Mirred::Mirror(device) } else { Mirred::Redirect(device) })
 }

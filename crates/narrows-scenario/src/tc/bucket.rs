@@ -4,6 +4,7 @@
 use narrows_core::Bytes;
 
 use super::unit::{FRAME, RATE, SIZE, TIME, missing, rate_of, size_of, whole};
+use super::verdict::{Control, Verdict};
 use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
@@ -62,35 +63,48 @@ const POLICE: Options = Options(&[
     BUCKET,
     &[
         Opt::nothing(&["index"], Follows::One("a value")),
-        Opt::switch(&["pass", "ok", "continue", "pipe"], DROPS, "exceed"),
-        Opt::value(&["conform-exceed", "action"], "exceed", VERDICT),
+        Opt::word(&["drop", "shot", "reclassify"], "exceed", "drop"),
+        Opt::word(&["pass", "ok"], "exceed", "pass"),
+        Opt::word(&["continue"], "exceed", "continue"),
+        Opt::word(&["pipe"], "exceed", "pipe"),
+        Opt::value(&["conform-exceed"], "exceed", CONTROLS),
     ],
 ]);
 
-/// Actions that drop packets above the rate; any other passes them. `reclassify` returns a packet to the
-/// same policer until the kernel's limit is reached, and the kernel then drops it.
-const DROPS: &[&str] = &["drop", "shot", "reclassify"];
+/// A policer, and how it goes on after it.
+#[derive(Clone, Debug)]
+pub(super) struct Police {
+    pub(super) keys: Table,
+    /// For packets below the rate.
+    pub(super) conform: Control,
+    /// For packets above it.
+    pub(super) exceed: Control,
+}
 
-/// Whether packets above the rate pass.
-const VERDICT: Unit = Unit {
+/// What happens to packets above the rate and, after a `/`, to those below it: `drop/ok`.
+const CONTROLS: Unit = Unit {
     what: "the action for packets above the rate",
     read: |word, _| {
         let (exceed, conform) = word.text.split_once('/').unwrap_or((word.text, "ok"));
-        if !matches!(conform, "ok" | "pass" | "pipe") {
-            return Err(word
-                .problem(format!("{} for packets below the rate", Found(conform)))
-                .help("they pass here: `ok`, `pass` or `pipe`"));
+        let wrong = |word: Word<'_>| {
+            word.problem(format!("{} is not an action", Found(word.text)))
+                .help("allowed: `drop`, `pass`, `continue`, `pipe` or `reclassify`")
+        };
+        for part in [exceed, conform] {
+            control(part).ok_or_else(|| wrong(word.part(part)))?;
         }
-        match exceed {
-            drops if DROPS.contains(&drops) => Ok(Read::plain(Value::Boolean(false))),
-            "pass" | "ok" | "continue" | "pipe" => Ok(Read::plain(Value::Boolean(true))),
-            _ => Err(word
-                .problem(format!("{} is not an action", Found(exceed)))
-                .help("allowed: `drop`, `pass`, `continue`, `pipe` or `reclassify`")),
-        }
+        Ok(Read::plain(text(word.text)))
     },
     show: |_| None,
 };
+
+/// `reclassify` returns a packet to the same policer until the kernel's limit is reached, and the kernel then drops it.
+fn control(word: &str) -> Option<Control> {
+    match word {
+        "reclassify" => Some(Control::Ends(Verdict::Drop)),
+        word => Control::read(word),
+    }
+}
 
 /// Parses the options of a token bucket into keys.
 pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
@@ -149,8 +163,8 @@ pub(super) fn dropped(bucket: &Table) -> Option<String> {
     })
 }
 
-/// Parses the options of a policer into keys.
-pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
+/// Parses the options of a policer.
+pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Problem> {
     let mut keys = POLICE.read_some(words, &mut Vec::new())?;
     if let Some(word) = words.peek().filter(|word| matches!(word.text, "avrate" | "pkts_rate" | "pkts_burst"))
     {
@@ -158,7 +172,16 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Pro
             .problem(format!("{} of a policer", Found(word.text)))
             .help("a policer here counts bytes: rate 1mbit burst 10k"));
     }
-    let passes = keys.take("exceed").is_some_and(|(_, node)| node.value == Value::Boolean(true));
+    let said = keys.take("exceed").map_or_else(
+        || "drop".to_owned(),
+        |(_, node)| match node.value {
+            Value::String(said) => said,
+            _ => String::new(),
+        },
+    );
+    let (exceed, conform) = said.split_once('/').unwrap_or((&said, "ok"));
+    let known = |word| control(word).unwrap_or(Control::Ends(Verdict::Drop)); // as they were read
+    let (exceed, conform) = (known(exceed), known(conform));
     enough(name, &keys, "police rate 1mbit burst 10k drop", "pass")?;
     // A peak rate needs an `mtu`. Without one, tc prints an `mtu` of 2047 bytes that nobody set.
     if keys.get("peakrate").is_none() {
@@ -174,10 +197,7 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Pro
     let overhead = overhead(&keys, "ip");
     [OVERHEAD, LINK_LAYER].iter().for_each(|key| keys.remove(key));
     keys.put("overhead", overhead);
-    if passes {
-        keys.put("exceed", text("pass"));
-    }
-    Ok(keys)
+    Ok(Police { keys, conform, exceed })
 }
 
 /// The burst. Checks that there is one, and a rate.

@@ -8,7 +8,7 @@ use super::unit::{
     TIME, WEIGHT, missing, size_of, whole,
 };
 use super::{bucket, hfsc};
-use crate::dialect::{Follows, Opt, Options, Word, Words, number, number_of, text_of};
+use crate::dialect::{Follows, Opt, Options, Unit, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, one_of};
@@ -41,8 +41,22 @@ pub(super) enum Of {
 /// Their names.
 pub(super) const NAMES: &[&str] = &["htb", "cbq", "hfsc", "hpd", "drr", "qfq", "ets"];
 
+/// The kernel has eight priorities, and takes higher numbers for the last one.
+const PRIORITY: Unit = Unit {
+    read: |word, of| {
+        let given = whole::<0, { u32::MAX as i64 }>();
+        (given.read)(word, of).map(|read| {
+            read.map(|value| match value {
+                Value::Integer(priority) => number(priority.parse().unwrap_or(7).min(7)),
+                other => other,
+            })
+        })
+    },
+    ..whole::<0, 7>()
+};
+
 pub(super) const HTB: Options = Options(&[&[
-    Opt::value(&["prio"], "priority", whole::<0, 7>()),
+    Opt::value(&["prio"], "priority", PRIORITY),
     Opt::value(&["quantum"], "quantum", BYTES),
     Opt::value(&["rate"], "rate", RATE),
     Opt::value(&["ceil"], "ceil", RATE),

@@ -29,6 +29,8 @@ pub(super) struct Command {
 pub(super) enum Parent {
     Root,
     Ingress,
+    /// The hook of `clsact` for packets that leave.
+    Egress,
     Of(Handle),
 }
 
@@ -56,10 +58,9 @@ const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
 /// The kernel's handle for the place of ingress policers.
 const INGRESS: Handle = Handle { major: 0xffff, minor: 0 };
 
-/// The error for the hook of `clsact` that sees outgoing packets.
-fn egress(word: Word<'_>) -> Problem {
-    word.problem("a filter of outgoing packets at `clsact`")
-        .help("use a filter of the discipline at the root; at `clsact`, `ingress` polices arriving packets")
+/// `prio`, `pref`, and longer forms: tc takes what `priority` and `preference` begin with.
+fn is_priority(word: &str) -> bool {
+    word.len() > 2 && ["priority", "preference"].iter().any(|known| known.starts_with(word))
 }
 
 impl Command {
@@ -112,7 +113,7 @@ impl Command {
         let put = |name: &mut String| *name = format!("{namespace}/{name}");
         self.device.iter_mut().for_each(put);
         if let Body::Filter { filter: Some(filter), .. } = &mut self.body {
-            filter.redirect.iter_mut().for_each(put);
+            filter.devices().for_each(put);
         }
         self
     }
@@ -123,12 +124,10 @@ impl Command {
             if self.printed(words)? {
                 continue;
             }
-            if word.text == "egress" && matches!(self.body, Body::Filter { .. }) {
-                return Err(egress(word));
-            }
             let parent = match word.text {
                 "root" => Some(Parent::Root),
                 "ingress" if self.parent.is_none() => Some(Parent::Ingress),
+                "egress" if matches!(self.body, Body::Filter { .. }) => Some(Parent::Egress),
                 _ => None,
             };
             if let Some(parent) = parent {
@@ -152,7 +151,7 @@ impl Command {
                     let parent = match class.text {
                         "root" => Parent::Root,
                         "ffff:fff1" | "ffff:fff2" => Parent::Ingress,
-                        "ffff:fff3" => return Err(egress(class)),
+                        "ffff:fff3" => Parent::Egress,
                         _ => match Handle::read(class)? {
                             handle if handle.major == INGRESS.major => Parent::Ingress,
                             handle => Parent::Of(handle),
@@ -180,7 +179,7 @@ impl Command {
                         *id = Some(handle);
                     }
                 }
-                "prio" | "pref" if matches!(self.body, Body::Filter { .. }) => {
+                word_of if is_priority(word_of) && matches!(self.body, Body::Filter { .. }) => {
                     words.take();
                     let number = unit::number(word, words, 0, 0xffff)? as u32;
                     if let Body::Filter { head, .. } = &mut self.body {

@@ -45,6 +45,10 @@ impl Tree {
                 ),
             };
         }
+        if self.counts_by_class(root) {
+            return Err(Problem::new("both `stab` and an overhead of some classes")
+                .help("say all of it in `stab`, and leave out `overhead` and `linklayer` of the classes"));
+        }
         if !has_rate {
             draft.notes.push("`stab` has no effect: there is no rate in the disciplines, and limits and quanta count IP packets.".into());
             return Ok(());
@@ -60,10 +64,20 @@ impl Tree {
         Ok(())
     }
 
-    /// What a packet counts in the classes of a qdisc: the same in all of them.
+    /// Whether the classes of `htb` count packets differently, each as it says.
+    pub(super) fn counts_by_class(&self, qdisc: &Qdisc) -> bool {
+        let classes = self.in_order(qdisc);
+        let counted = |class: &&super::tree::Class| bucket::overhead(&class.kind.keys, "frame");
+        matches!(qdisc.kind, qdisc::Kind::Htb(_))
+            && classes.iter().skip(1).any(|class| counted(class) != counted(&classes[0]))
+    }
+
+    /// What a packet counts in the classes of a qdisc: the same in all of them, or those of the link.
     pub(super) fn overhead(&self, qdisc: &Qdisc) -> Result<Value, Problem> {
         let mut classes = self.in_order(qdisc).into_iter();
-        let Some(first) = classes.next() else { return Ok(text("frame")) };
+        let Some(first) = classes.next().filter(|_| !self.counts_by_class(qdisc)) else {
+            return Ok(text("frame"));
+        };
         let counted = bucket::overhead(&first.kind.keys, "frame");
         match classes.find(|class| bucket::overhead(&class.kind.keys, "frame") != counted) {
             None => Ok(counted),

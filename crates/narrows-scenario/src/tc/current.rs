@@ -207,10 +207,8 @@ fn named_handle(class: &Class) -> Option<Handle> {
 
 /// The major numbers in the names of classes at any depth.
 fn majors(scheduler: &Scheduler) -> Vec<u16> {
-    let inside = scheduler.named().iter().filter_map(|class| match &class.child {
-        Some(Child::Scheduler(inner)) => Some(majors(inner)),
-        _ => None,
-    });
+    let inner = |class: &Class| class.child.as_ref().and_then(Child::scheduler).map(majors);
+    let inside = scheduler.named().iter().filter_map(inner);
     let own = scheduler.named().iter().filter_map(named_handle).map(|handle| handle.major);
     own.collect::<Vec<_>>().into_iter().chain(inside.flatten()).collect()
 }
@@ -524,6 +522,12 @@ impl Walk<'_> {
             Some(Child::Netem(netem)) => {
                 let handle = self.handle();
                 self.qdisc("netem", handle, Some(id), netem.to_string());
+                return Some(handle);
+            }
+            Some(Child::Around(around)) => {
+                let handle = self.handle();
+                self.qdisc("netem", handle, Some(id), around.netem.to_string());
+                self.any(&around.inner, Some(Handle { minor: 1, ..handle }), false);
                 return Some(handle);
             }
             Some(Child::Delayed(delayed)) => {

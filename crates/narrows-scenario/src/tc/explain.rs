@@ -1,11 +1,11 @@
 //! Explains commands in words.
 
-use super::action::Verdict;
 use super::bands::Bands;
 use super::command::{Body, Command, Parent};
 use super::filter::{Filter, Which};
 use super::stab::Stab;
 use super::unit::{FRAME, rate_of};
+use super::verdict::Verdict;
 use super::{class, hfsc, qdisc};
 use crate::dialect::text_of;
 use crate::netem::{self, Verb};
@@ -16,6 +16,7 @@ pub(super) fn command(command: &Command) -> Vec<String> {
     let place = match command.parent {
         Some(Parent::Root) => format!("the root of {device}"),
         Some(Parent::Ingress) => format!("where packets arrive at {device}"),
+        Some(Parent::Egress) => format!("where packets leave by {device}"),
         Some(Parent::Of(handle)) => format!("{handle} at {device}"),
         None => device.to_owned(),
     };
@@ -61,7 +62,7 @@ pub(super) fn command(command: &Command) -> Vec<String> {
             words
         }
         Body::Filter { filter: Some(filter), .. } => {
-            [of_filter(filter, &place)].into_iter().chain(filter.notice.map(str::to_owned)).collect()
+            [of_filter(filter, &place)].into_iter().chain(filter.notices.iter().cloned()).collect()
         }
         Body::Filter { filter: None, .. } => Vec::new(),
     }
@@ -231,10 +232,13 @@ fn of_filter(filter: &Filter, place: &str) -> String {
         Which::Mark { mask, value } => format!("Packets with the mark {value:#x} under the mask {mask:#x}"),
         Which::AnyMark => return format!("Packets go to the class that their mark names ({place})."),
         Which::Tables(table) => return table.explained(filter.class),
+        Which::Nothing => return format!("A filter that decides nothing ({place})."),
     };
     match (filter.verdict, filter.class) {
         (Verdict::Drop, _) => return format!("{which} are dropped ({place})."),
-        (Verdict::Next, _) => return format!("{which} go on to the next filters ({place})."),
+        (Verdict::Next, _) if filter.police.is_none() => {
+            return format!("{which} go on to the next filters ({place}).");
+        }
         (Verdict::Class, None) if filter.police.is_none() && filter.redirect.is_none() => {
             return format!("{which} pass, with no class of their own ({place}).");
         }
@@ -242,7 +246,12 @@ fn of_filter(filter: &Filter, place: &str) -> String {
     }
     match (filter.class, &filter.police) {
         (_, Some(police)) => {
-            let beyond = if police.get("exceed").is_some() { "passes" } else { "is dropped" };
+            let beyond = match (text_of(police, "exceed").as_str(), &filter.exceeding) {
+                (_, Some(device)) => format!("leaves by {device}"),
+                ("pass", _) => "passes".into(),
+                ("next", _) => "goes on to the next filters".into(),
+                _ => "is dropped".into(),
+            };
             format!(
                 "{which}, {place}: packets above {} with a burst of {} {beyond}.",
                 text_of(police, "rate"),

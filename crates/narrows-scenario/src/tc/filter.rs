@@ -5,10 +5,10 @@ use std::ops::Range;
 use narrows_core::classify::Families;
 
 use super::Handle;
-use super::action::{self, Actions, Verdict};
-use super::bucket;
+use super::action::{self, Actions, Outcome};
 use super::u32::{Id, U32};
-use super::{flower, protocol};
+use super::verdict::Verdict;
+use super::{ematch, flower, protocol};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::problem::{Found, Problem, one_of};
@@ -70,8 +70,23 @@ pub(super) struct Filter {
     pub(super) police: Option<crate::node::Table>,
     /// The device that matching packets are redirected to.
     pub(super) redirect: Option<String>,
+    /// The device that packets above the policer's rate are redirected to.
+    pub(super) exceeding: Option<String>,
+    /// Whether its packets are changed before they are redirected.
+    pub(super) edits: bool,
+    /// The devices that copies of its packets leave by.
+    pub(super) copies: Vec<String>,
+    /// The priority that it gives to packets, at which disciplines look.
+    pub(super) prioritizes: Option<u32>,
     /// What is surprising about it.
-    pub(super) notice: Option<&'static str>,
+    pub(super) notices: Vec<String>,
+}
+
+impl Filter {
+    /// The devices that it names.
+    pub(super) fn devices(&mut self) -> impl Iterator<Item = &mut String> {
+        self.redirect.iter_mut().chain(&mut self.exceeding).chain(&mut self.copies)
+    }
 }
 
 /// The packets that a filter matches.
@@ -85,6 +100,8 @@ pub(super) enum Which {
     Mark { mask: u32, value: u32 },
     /// Those with any mark: it is the number of the class.
     AnyMark,
+    /// None.
+    Nothing,
 }
 
 impl Which {
@@ -97,19 +114,25 @@ impl Which {
 /// For `match tcp dst` and `at nexthdr+0` in the root table.
 const NO_NEXT_HEADER: &str = "`tcp`, `udp`, `icmp` and `nexthdr+` count from the beginning of the IP header in the kernel, unless a `link` with an `offset` leads to the filter: ports are `match ip sport` and `match ip dport`.";
 
+/// Why filters match nothing.
+const NO_PACKET: &str = "No packet matches: such a packet does not exist.";
+const FOREIGN: &str = "No packet matches: hosts here send no packets of this protocol.";
+const NO_TUNNEL: &str =
+    "No packet matches: packets here do not come out of a tunnel device, whose keys `enc_…` compares.";
+const NO_REALM: &str = "No packet matches: routes of hosts here have no realms. `match ip src` or `dst` of u32 compares addresses.";
+const NO_CGROUP: &str =
+    "No packet matches: programs of a run are in no control group with a class of packets (net_cls).";
+const NO_END: &str = "No packet is decided by it: without a class or an action, a filter of u32 has no effect, as in the kernel.";
+const ROOT_TABLE: &str = "It makes the root table of u32, which is there anyway.";
+
 /// The supported kinds.
-const NAMES: &[&str] = &["u32", "flower", "matchall", "basic", "fw"];
+const NAMES: &[&str] = &["u32", "flower", "matchall", "basic", "fw", "route", "cgroup"];
 
 /// What the unsupported kinds match on.
 const OTHERS: &[(&str, &str)] = &[
-    ("route", "it uses realms of the routing table, and there is no routing table here: match the addresses"),
     ("rsvp", "it uses RSVP reservations: match the addresses and ports with u32"),
     ("rsvp6", "it uses RSVP reservations: match the addresses and ports with u32"),
     ("tcindex", "it uses dsmark's index: match the code point with u32, `match ip dsfield`"),
-    (
-        "cgroup",
-        "it uses the sender's control group, which packets do not carry: match the ports of the program",
-    ),
     ("flow", "it hashes packets to classes: a scheduler of flows does that, such as fq_codel or sfq"),
     ("bpf", "it runs a program: match with u32 or flower"),
 ];
@@ -135,6 +158,8 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
             .help(format!("understood: {}", one_of(NAMES))));
     };
     let families = head.families.unwrap_or(Families::ALL);
+    let is_foreign = families.is_empty();
+    let families = if is_foreign { Families::ALL } else { families };
     let handle = head.handle.clone();
     let mut number = match (&handle, *name) {
         (None, _) | (_, "u32") => 0,
@@ -145,7 +170,8 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
         _ => None,
     };
     let mut all = Match { families: protocol::written(families), ..Match::default() };
-    let (mut class, mut police) = (None, None);
+    let mut nothing = is_foreign.then_some(FOREIGN);
+    let mut class = None;
     let mut actions = Actions::default();
     let mut said = *name != "u32";
     while let Some(word) = words.take() {
@@ -157,8 +183,8 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
         }
         match word.text {
             "flowid" | "classid" => class = Some(Handle::read(words.expect(word, "a class")?)?),
-            "police" => police = Some(bucket::police(word, words)?),
-            "action" => action::read(word, words, &mut actions, &mut police)?,
+            "police" => actions.police(word, words)?,
+            "action" => action::read(word, words, &mut actions)?,
             // As in tc's output, or without effect on the result.
             "fh" | "order" | "bkt" | "key" | "handle" => {
                 words.expect(word, "a value")?;
@@ -170,7 +196,28 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
                     .help("leave it out"));
             }
             "prio" | "pref" => head.prio = Some(super::unit::number(word, words, 1, 0xffff)? as u32),
+            _ if *name == "flower" && flower::is_of_tunnels(word.text) => {
+                words.expect(word, "a value")?;
+                nothing = Some(NO_TUNNEL);
+            }
+            _ if *name == "flower" && is_foreign && word.text.starts_with("mpls_") => {
+                words.expect(word, "a value")?;
+            }
             _ if *name == "flower" && flower::read(word, words, &mut all)? => {}
+            "match" if *name == "basic" => {
+                if !ematch::read(word, words, &mut all)? {
+                    nothing = Some(NO_PACKET);
+                }
+            }
+            "match" if *name == "cgroup" => {
+                words.expect(word, "conditions")?;
+            }
+            "from" | "to" | "fromif" if *name == "route" => {
+                let value = words.expect(word, "a realm")?;
+                if word.text != "fromif" && value.text != "0" {
+                    nothing = Some(NO_REALM);
+                }
+            }
             other => {
                 return Err(word
                     .problem(format!("unsupported {} in a filter `{name}`", Found(other)))
@@ -178,25 +225,43 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
             }
         }
     }
-    let ends = class.is_some() || police.is_some() || actions.redirect.is_some() || actions.verdict.is_some();
-    let notice = table.as_ref().filter(|table| table.misses_the_next_header()).map(|_| NO_NEXT_HEADER);
+    let ends = class.is_some() || !actions.is_empty();
+    let mut notices = std::mem::take(&mut actions.notices);
+    if table.as_ref().is_some_and(U32::misses_the_next_header) {
+        notices.push(NO_NEXT_HEADER.into());
+    }
     number = table.as_ref().map_or(number, U32::number);
     let which = match table {
-        Some(filter) => of_u32(kind, filter, said)?,
+        Some(filter) => of_u32(kind, filter, said, ends, &mut nothing)?,
+        None if *name == "fw" && handle.is_none() && ends => {
+            return Err(kind
+                .problem("`fw` with a class or an action, and without a mark")
+                .help("as in: handle 6 fw flowid 1:10; `fw` alone takes the mark for the class"));
+        }
         None if *name == "fw" => mark(handle.as_ref())?,
+        None if *name == "cgroup" => {
+            nothing = Some(NO_CGROUP);
+            Which::Nothing
+        }
+        None if *name == "route" && nothing.is_none() => {
+            return Err(kind
+                .problem("a filter `route` without a realm")
+                .help("routes have no realms here: match the addresses, with u32 or flower"));
+        }
         None => Which::of(all),
     };
+    let which = if nothing.is_some() { Which::Nothing } else { which };
+    notices.extend(nothing.map(str::to_owned));
     let leads = matches!(&which, Which::Tables(filter) if filter.makes.is_some() || filter.links());
-    if !ends && !leads && which != Which::AnyMark {
+    if !ends && !leads && !matches!(which, Which::AnyMark | Which::Nothing) {
         return Err(kind
             .problem("the filter names no class")
             .help("end it with a class, as in: flowid 1:10"));
     }
-    let verdict = actions.verdict.unwrap_or(if ends || which == Which::AnyMark {
-        Verdict::Class
-    } else {
-        Verdict::Next
-    });
+    let Outcome { mut verdict, police, redirect, exceeding, edits } = actions.outcome(kind)?;
+    if !ends && which != Which::AnyMark {
+        verdict = Verdict::Next;
+    }
     Ok(Filter {
         kind: name,
         prio: head.prio.unwrap_or(0),
@@ -206,15 +271,30 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
         class,
         verdict,
         police,
-        redirect: actions.redirect,
-        notice,
+        redirect,
+        exceeding,
+        prioritizes: actions.priority,
+        edits,
+        copies: actions.copies,
+        notices,
     })
 }
 
-/// A filter of the root table that leads nowhere else is a condition; any other depends on tables.
-fn of_u32(kind: Word<'_>, filter: U32, said: bool) -> Result<Which, Problem> {
+/// A filter of the root table that leads nowhere else is a condition; any other depends on tables. `ends` says whether it
+/// has a class or an action.
+fn of_u32(
+    kind: Word<'_>,
+    filter: U32,
+    said: bool,
+    ends: bool,
+    nothing: &mut Option<&'static str>,
+) -> Result<Which, Problem> {
     if filter.makes.is_some() {
         return Ok(Which::Tables(Box::new(filter)));
+    }
+    if !ends && !filter.links() {
+        *nothing = Some(if said { NO_END } else { ROOT_TABLE });
+        return Ok(Which::Nothing);
     }
     if !said {
         return Err(kind
@@ -223,7 +303,10 @@ fn of_u32(kind: Word<'_>, filter: U32, said: bool) -> Result<Which, Problem> {
     }
     if filter.is_at_root() && !filter.links() {
         let condition = filter.condition(kind)?;
-        return Ok(Which::of(condition));
+        if condition.is_none() {
+            *nothing = Some(NO_PACKET);
+        }
+        return Ok(condition.map_or(Which::Nothing, Which::of));
     }
     Ok(Which::Tables(Box::new(filter)))
 }

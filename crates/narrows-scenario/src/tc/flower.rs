@@ -34,15 +34,19 @@ const OTHERS: &[(&str, &str)] = &[
     ("arp_tha", "of packets that are not IP, classes see no field"),
     ("mpls_label", "classes do not see labels of MPLS"),
     ("mpls_tc", "classes do not see labels of MPLS"),
-    ("enc_key_id", "packets are not in tunnels here"),
-    ("enc_dst_ip", "packets are not in tunnels here"),
-    ("enc_src_ip", "packets are not in tunnels here"),
-    ("enc_dst_port", "packets are not in tunnels here"),
     ("ct_state", "there is no connection tracking here"),
     ("ct_zone", "there is no connection tracking here"),
     ("ct_mark", "there is no connection tracking here"),
     ("indev", "a packet does not carry the device where it came in"),
 ];
+
+/// Whether it is a key of the tunnel that a packet came out of.
+pub(super) fn is_of_tunnels(word: &str) -> bool {
+    matches!(
+        word,
+        "enc_key_id" | "enc_src_ip" | "enc_dst_ip" | "enc_src_port" | "enc_dst_port" | "enc_tos" | "enc_ttl"
+    )
+}
 
 /// Parses one key; returns whether it is one.
 pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Result<bool, Problem> {

@@ -9,13 +9,13 @@ use std::fmt::Write;
 
 use narrows_core::classify::Families;
 
-use super::action::Verdict;
 use super::command::{Body, Command, Parent};
 use super::filter::{Filter, Which};
 use super::filters::{Placed, UNKNOWN};
 use super::qdisc::{Htb, Kind};
 use super::stab::Stab;
 use super::tree::Tree;
+use super::verdict::Verdict;
 use super::{CurrentConfig, CurrentQdisc, Handle, Script, managed};
 use crate::direction::Direction;
 use crate::netem::{self, Verb};
@@ -74,7 +74,8 @@ impl Script {
             let device = command.device.as_ref().and_then(|device| links.get(device));
             let link = device.and_then(|name| there.iter_mut().find(|link| link.name == name));
             let Some(link) = link.filter(|_| command.verb != Verb::Show) else { continue };
-            if command.parent == Some(Parent::Ingress) {
+            link.tree.is_run = true;
+            if matches!(command.parent, Some(Parent::Ingress | Parent::Egress)) {
                 return Err(wrong(
                     Problem::new("`tc` cannot set a policer of a run")
                         .put_at(&command.span)
@@ -188,7 +189,11 @@ impl<'a> Link<'a> {
                         verdict: Verdict::Class,
                         police: None,
                         redirect: None,
-                        notice: None,
+                        exceeding: None,
+                        prioritizes: None,
+                        edits: false,
+                        copies: Vec::new(),
+                        notices: Vec::new(),
                     },
                     span: 0..0,
                 },

@@ -5,7 +5,8 @@ use narrows_core::classify::Families;
 use crate::dialect::Word;
 use crate::problem::{Found, Problem};
 
-/// Reads the protocol of a filter, a name or the number of an Ethernet type.
+/// Reads the protocol of a filter, a name or the number of an Ethernet type. Empty for protocols that no host of a link
+/// sends.
 pub(super) fn read(word: Word<'_>) -> Result<Families, Problem> {
     let number = word.text.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
     match (word.text, number) {
@@ -13,6 +14,9 @@ pub(super) fn read(word: Word<'_>) -> Result<Families, Problem> {
         ("ip" | "ipv4", _) | (_, Some(0x0800)) => Ok(Families::IPV4),
         ("ipv6", _) | (_, Some(0x86dd)) => Ok(Families::IPV6),
         ("arp", _) | (_, Some(0x0806)) => Ok(Families::OTHER),
+        // No host sends such packets.
+        ("mpls_uc" | "mpls_mc" | "ppp_ses" | "ppp_disc" | "ipx" | "aarp" | "atalk", _)
+        | (_, Some(0x8847 | 0x8848 | 0x8863 | 0x8864)) => Ok(Families::NONE),
         ("802.1q" | "802.1Q" | "802.1ad" | "802.1AD", _) | (_, Some(0x8100 | 0x88a8)) => Err(word
             .problem(format!("{} in `protocol`: packets with a VLAN tag", Found(word.text)))
             .help("classes here do not see tags: match the packets within, as in `protocol ip`")),

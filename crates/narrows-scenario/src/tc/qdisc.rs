@@ -158,6 +158,15 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
             words.take_if("----------------");
             Kind::Ingress
         }
+        // The kernel's bundle of devices, teql0, teql1 and so on: what leaves by one of them waits in a plain queue.
+        bundle if bundle.strip_prefix("teql").is_some_and(|digits| digits.parse::<u8>().is_ok()) => {
+            let plain = Managed::read(Word::new("pfifo", &word.span()), words)?;
+            let mut plain = plain.ok_or_else(|| unknown(word, "teql", &[]))?;
+            plain.remarks.push(format!(
+                "Packets that the device itself sends wait in a plain queue, as in the kernel. Those of the bundle {bundle} are not on this link: a link stands for one device."
+            ));
+            Kind::Managed(plain)
+        }
         other => match Managed::read(word, words)? {
             Some(managed) => Kind::Managed(managed),
             None => {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::action::Verdict;
 use super::bands::Bands;
 use super::both::both;
 use super::filter::Which;
 use super::filters::Placed;
 use super::tree::Tree;
 use super::u32::{Divisors, NODE, U32, Ways, check_table};
+use super::verdict::{To, Verdict};
 use super::{Handle, qdisc};
 use crate::problem::Problem;
 use crate::value::Match;
@@ -20,15 +20,6 @@ pub(super) struct Rule {
     /// The condition; `None` for all packets.
     pub(super) matches: Option<Match>,
     pub(super) to: To,
-}
-
-/// Where packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum To {
-    Class(Handle),
-    Drop,
-    /// As packets that no rule matches.
-    Rest,
 }
 
 /// The rules of a qdisc in order, and the class of packets that match none.
@@ -182,10 +173,8 @@ impl<'a> Collected<'a> {
     ) -> Result<(), Problem> {
         let here = self.filters.get(&at).cloned().unwrap_or_default();
         let tables = Tables::of(&here);
-        for (filter, placed) in &tables.filters {
-            check_table(filter, &tables.divisors).map_err(|problem| problem.put_at(&placed.span))?;
-        }
-        let mut ways = Ways::new(tables.filters.iter().copied(), &tables.divisors);
+        tables.check()?;
+        let mut ways = tables.ways();
         // From the last one to the first, so that those behind a filter are known.
         let mut ahead = &here[..];
         while let Some((placed, earlier)) = ahead.split_last() {
@@ -202,13 +191,13 @@ impl<'a> Collected<'a> {
                         self.decided(end, joint(before, Some(&condition)), depth, turned)?;
                     }
                 }
-                Which::Tables(_) => {}
+                Which::Tables(_) | Which::Nothing => {}
                 Which::Mark { .. } | Which::AnyMark => {
                     let more = ahead.iter().rev().take_while(|placed| placed.filter.kind == "fw").count();
                     let run = &here[ahead.len() - more..=ahead.len()];
                     ahead = &ahead[..ahead.len() - more];
                     let marks = self.tree.marks.iter().map(|marked| {
-                        let to = run.iter().find_map(|placed| of_mark(placed, marked.value));
+                        let to = run.iter().find_map(|placed| of_mark(self.tree, placed, marked.value));
                         (joint(before, marked.matches.as_ref()), to)
                     });
                     let marks: Vec<_> = marks.collect();
@@ -227,7 +216,7 @@ impl<'a> Collected<'a> {
         depth: usize,
         turned: &mut Turned,
     ) -> Result<(), Problem> {
-        match (matches, target(placed)) {
+        match (matches, target(self.tree, placed)) {
             (Some(matches), Some(to)) => self.goes((placed.parent, &placed.span), matches, to, depth, turned),
             _ => Ok(()),
         }
@@ -294,18 +283,20 @@ impl<'a> Collected<'a> {
 }
 
 /// Where a filter sends the packets that it matches; `None` if later filters are tried.
-fn target(placed: &Placed) -> Option<To> {
+fn target(tree: &Tree, placed: &Placed) -> Option<To> {
     match (placed.filter.verdict, placed.filter.class) {
         (Verdict::Next, _) => None,
         (Verdict::Drop, _) => Some(To::Drop),
-        (Verdict::Class, class) => Some(class.map_or(To::Rest, To::Class)),
+        (Verdict::Class, class) => {
+            Some(class.map_or(To::Rest, |class| tree.target(placed.parent.qdisc(), class)))
+        }
     }
 }
 
 /// Where a filter of marks sends packets with a mark; `None` if it does not match.
-fn of_mark(placed: &Placed, mark: u32) -> Option<To> {
+fn of_mark(tree: &Tree, placed: &Placed, mark: u32) -> Option<To> {
     match placed.filter.which {
-        Which::Mark { mask, value } if mark & mask == value => target(placed),
+        Which::Mark { mask, value } if mark & mask == value => target(tree, placed),
         // The mark is the handle of the class.
         Which::AnyMark if mark != 0 && mark >> 16 == u32::from(placed.parent.major) => {
             Some(To::Class(Handle { minor: mark as u16, ..placed.parent }))
@@ -323,7 +314,7 @@ fn joint(one: Option<&Match>, other: Option<&Match>) -> Option<Option<Match>> {
 }
 
 /// Sorts filters into the order in which the kernel tries them: by priority; those of `u32` by number.
-fn in_order(here: &mut [&Placed]) {
+pub(super) fn in_order(here: &mut [&Placed]) {
     here.sort_by_key(|placed| {
         let filter = &placed.filter;
         (filter.prio, if filter.kind == "u32" { filter.handle & NODE } else { 0 })
@@ -331,13 +322,25 @@ fn in_order(here: &mut [&Placed]) {
 }
 
 /// The tables of `u32` at one place.
-struct Tables<'a> {
+pub(super) struct Tables<'a> {
     filters: Vec<(&'a U32, &'a Placed)>,
     divisors: Divisors,
 }
 
 impl<'a> Tables<'a> {
-    fn of(here: &[&'a Placed]) -> Self {
+    /// Checks that each filter is in a table that exists.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        self.filters.iter().try_for_each(|(filter, placed)| {
+            check_table(filter, &self.divisors).map_err(|problem| problem.put_at(&placed.span))
+        })
+    }
+
+    /// The ways through them.
+    pub(super) fn ways(&self) -> Ways<'_, &'a Placed> {
+        Ways::new(self.filters.iter().copied(), &self.divisors)
+    }
+
+    pub(super) fn of(here: &[&'a Placed]) -> Self {
         let mut tables = Self { filters: Vec::new(), divisors: Divisors::new() };
         for placed in here {
             let Which::Tables(filter) = &placed.filter.which else { continue };

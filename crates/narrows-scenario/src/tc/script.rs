@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::command::{Body, Command};
 use super::control::{self, Next};
+use super::hooks::Target;
 use super::line::{self, Line, Passed};
 use super::netfilter::Firewall;
 use super::translate::Keys;
@@ -161,6 +162,7 @@ impl Script {
             let Some(device) = &command.device else { continue };
             trees.of(device).apply(command).map_err(wrong)?;
         }
+        self.check_copies().map_err(wrong)?;
         let redirected = self.redirected();
         for (name, tree) in &mut trees.all {
             // Arriving packets are redirected before they get marks.
@@ -180,7 +182,7 @@ impl Script {
         own.map(|(name, tree)| {
             let device = Device {
                 egress: tree.egress(exact).map_err(wrong)?,
-                ingress: tree.arriving(exact, |name| trees.get(name)).map_err(wrong)?,
+                ingress: tree.arriving(exact, |name| self.target(name, &trees)).map_err(wrong)?,
                 name: name.clone(),
             };
             // What a scenario would reject is reported here, at the command that stands for the whole.
@@ -193,6 +195,37 @@ impl Script {
             Ok(device)
         })
         .collect()
+    }
+
+    /// Copies may leave by a device that is no end of the link.
+    fn check_copies(&self) -> Result<(), Problem> {
+        let known: BTreeSet<&str> =
+            self.commands.iter().filter_map(|command| command.device.as_deref()).collect();
+        for command in &self.commands {
+            let Body::Filter { filter: Some(filter), .. } = &command.body else { continue };
+            if let Some(device) = filter.copies.iter().find(|device| known.contains(device.as_str())) {
+                return Err(Problem::new(format!("copies of packets leave by {device}, which this script configures"))
+                    .put_at(&command.span)
+                    .help("a link has no copies for its other end: leave the `mirror` out, or the commands of that device"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a device is to packets that are redirected to it. It is an intermediate one if its name or the script says so.
+    fn target<'a>(&self, device: &str, trees: &'a Trees) -> Target<'a> {
+        if let Some(tree) = trees.get(device) {
+            return Target::Disciplines(tree);
+        }
+        let makes = |passed: &Passed| {
+            let line = self.on_one_line(&passed.span);
+            let words: Vec<&str> = line.split(' ').collect();
+            words.contains(&device) && words.windows(2).any(|pair| pair == ["type", "ifb"])
+        };
+        match device.contains("ifb") || device.contains("imq") || self.passed.iter().any(makes) {
+            true => Target::Through,
+            false => Target::Elsewhere,
+        }
     }
 
     /// Explains each command in words.

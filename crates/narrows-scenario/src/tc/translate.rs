@@ -1,19 +1,24 @@
 //! Converts the tree of a device to keys of a link's direction.
 
+mod matching;
+
 use narrows_core::Bytes;
 use narrows_core::queue::Bound;
 
+use self::matching::{by_classes, filters};
+use super::filters::Filters;
 use super::qdisc::USUAL_LIMIT;
-use super::rules::{Rule, Rules, To};
+use super::rules::{Rule, Rules};
 use super::tree::{Class, Qdisc, Tree};
 use super::unit::{FRAME, rate_of};
+use super::verdict::To;
 use super::{Handle, bucket, class, hfsc, qdisc};
 use crate::dialect::{number, text_of};
 use crate::keys::kind::text;
 use crate::netem;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::value::{DROP, Match};
+use crate::value::DROP;
 
 /// Keys of a direction, with values as written in a file, and remarks about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +41,8 @@ pub(super) struct Draft {
 
 /// The class for packets that `htb` would send unshaped.
 pub(super) const DIRECT: &str = "direct";
+/// The class of a qdisc without classes, which no packet reaches.
+pub(super) const NO_CLASS: &str = "none";
 /// The class for packets that `cbq` would keep at its root.
 pub(super) const UNCLASSIFIED: &str = "unclassified";
 
@@ -43,6 +50,18 @@ impl Tree {
     /// The keys for packets that leave by the device.
     pub(super) fn egress(&self, exact: bool) -> Result<Keys, Problem> {
         let mut draft = Draft::default();
+        let classified = self.leaving_hook(&mut draft)?;
+        if !classified.is_empty() {
+            // They come before the firewall's, which a filter at the hook overwrites.
+            let mut own = self.clone();
+            own.leaving = Filters::default();
+            own.classified.splice(0..0, classified);
+            let mut keys = own.egress(exact)?;
+            let hook = draft.finish();
+            keys.keys.splice(0..0, hook.keys);
+            keys.notes.extend(hook.notes);
+            return Ok(keys);
+        }
         if let Some(root) = self.root() {
             self.put(root, exact, &mut draft).map_err(|problem| problem.at(&root.span))?;
             let buckets = self.qdiscs.iter().filter_map(|qdisc| match &qdisc.kind {
@@ -56,9 +75,15 @@ impl Tree {
             }
         }
         if let Some(policer) = self.leaving_policer()? {
+            if draft.keys.iter().any(|(key, _)| *key == "policer") {
+                return Err(Problem::new("a policer at the egress of clsact, and another at the root")
+                    .help("a link has one in a direction: keep one of them"));
+            }
             draft.keys.push(("policer", Value::Table(policer)));
         }
         draft.notes.extend(self.marks_of_nobody());
+        draft.notes.extend(self.missing_classes());
+        self.check_priorities()?;
         Ok(draft.finish())
     }
 
@@ -106,7 +131,7 @@ impl Tree {
                 Some(child) => self.put(child, exact, keys),
                 None => {
                     keys.notes.push("The only transmit queue has `pfifo_fast`, the kernel's default; many systems have another (net.core.default_qdisc).".into());
-                    keys.put("queue", text(USUAL_LIMIT));
+                    keys.put("queue", text(self.usual_limit()));
                     keys.put("scheduler", text("pfifo_fast"));
                     keys.nothing_waits("mq");
                     Ok(())
@@ -114,7 +139,7 @@ impl Tree {
             },
             qdisc::Kind::Managed(managed) => {
                 if managed.has_bands() {
-                    keys.put("queue", text(USUAL_LIMIT));
+                    keys.put("queue", text(self.usual_limit()));
                 }
                 if let Some(value) = managed.value() {
                     keys.put(managed.key(), value);
@@ -138,7 +163,7 @@ impl Tree {
                 let scheduler = self.classful(qdisc, &mut keys.notes)?;
                 keys.put("overhead", self.overhead(qdisc)?);
                 if !keys.keys.iter().any(|(key, _)| *key == "queue") {
-                    keys.keys.push(("queue", text(USUAL_LIMIT)));
+                    keys.keys.push(("queue", text(self.usual_limit())));
                 }
                 keys.put("scheduler", scheduler);
                 let is_limited = matches!(qdisc.kind, qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_))
@@ -150,6 +175,11 @@ impl Tree {
             }
             qdisc::Kind::Ingress => Ok(()),
         }
+    }
+
+    /// The packets that a queue of the device holds unless a discipline says another number: its `txqueuelen`.
+    fn usual_limit(&self) -> Bound {
+        if self.is_intermediate { Bound::Packets(32) } else { USUAL_LIMIT }
     }
 
     /// A qdisc as the value of `scheduler`.
@@ -198,12 +228,21 @@ impl Tree {
             }
             qdisc::Kind::Netem(netem) => match &netem.kind {
                 netem::Kind::Netem(options) => {
-                    if let Some(inside) = self.only_child(child.handle) {
-                        return Err(Problem::new("a discipline in netem in a class")
-                            .put_at(&inside.span)
-                            .help("put netem inside it instead"));
-                    }
                     class.put("netem", text(options.text()));
+                    let Some(inside) = self.only_child(child.handle) else { return Ok(()) };
+                    let inner = match &inside.kind {
+                        qdisc::Kind::Managed(managed) if managed.key() == "scheduler" => managed.value(),
+                        qdisc::Kind::Managed(_) | qdisc::Kind::Netem(_) => None,
+                        _ => Some(self.scheduler(inside, notes).map_err(|problem| problem.at(&inside.span))?),
+                    };
+                    let Some(inner) = inner else {
+                        return Err(Problem::new("a queue or netem inside netem in a class")
+                            .put_at(&inside.span)
+                            .help(
+                                "put netem inside it instead: only disciplines that schedule can be inside",
+                            ));
+                    };
+                    class.put("scheduler", inner);
                 }
                 netem::Kind::Delay(fed) => {
                     if let Some(inside) = self.only_child(child.handle) {
@@ -272,12 +311,17 @@ impl Tree {
                 if let qdisc::Kind::Cbq(cbq) = kind {
                     add(cbq, &mut table);
                 }
+                let by_class = self.counts_by_class(qdisc);
                 for one in self.in_order(qdisc) {
                     let mut class = named(self.called(one.name()));
                     if one.parent.minor > 0 {
                         class.put("parent", text(self.called(one.parent)));
                     }
                     self.options(one, qdisc, &mut class);
+                    let counted = bucket::overhead(&one.kind.keys, "frame");
+                    if by_class && counted != text("frame") {
+                        class.put("overhead", counted);
+                    }
                     if let Some(child) = self.child(one.id) {
                         self.body(child, &mut class, notes)?;
                     }
@@ -292,8 +336,20 @@ impl Tree {
                         qdisc::Kind::Hpd(_) | qdisc::Kind::Hfsc(_) | qdisc::Kind::Drr | qdisc::Kind::Qfq
                     )
                 {
-                    return Err(Problem::new(format!("`{}` without a class", kind.name()))
-                        .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
+                    if matches!(kind, qdisc::Kind::Hpd(_)) {
+                        return Err(Problem::new(format!("`{}` without a class", kind.name()))
+                            .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
+                    }
+                    notes.push(format!(
+                        "`{}` has no class: it drops all packets, as in the kernel.",
+                        kind.name()
+                    ));
+                    let mut class = named(NO_CLASS);
+                    if matches!(kind, qdisc::Kind::Hfsc(_)) {
+                        class.put("ls", text("1mbit"));
+                    }
+                    classes.push(class);
+                    names.push(NO_CLASS.into());
                 }
             }
         }
@@ -533,41 +589,4 @@ fn double_queue(kind: &qdisc::Kind, outer: Handle, inner: Handle) -> String {
         "`{}` and netem, {outer} and {inner}, become one link with two queues: packets wait for the rate in one, and packets in flight do not count there (--exact-netem keeps the single queue).",
         kind.name()
     )
-}
-
-/// The condition of each class, if conditions can replace the rules: the classes are in the order of their
-/// rules, and the default is last.
-fn by_classes(
-    rules: &Rules,
-    called: &impl Fn(To) -> String,
-    names: &[String],
-    default: Option<&str>,
-) -> Option<Vec<(String, Value)>> {
-    let mut grouped: Vec<(String, Vec<&Match>)> = Vec::new();
-    for rule in &rules.rules {
-        let name = called(rule.to);
-        let matches = rule.matches.as_ref()?;
-        match grouped.iter().position(|(other, _)| *other == name) {
-            Some(at) if at + 1 == grouped.len() => grouped[at].1.push(matches),
-            Some(_) => return None,
-            None => grouped.push((name, vec![matches])),
-        }
-    }
-    if !grouped.iter().map(|(name, _)| name.as_str()).chain(default).eq(names) {
-        return None;
-    }
-    let value = |all: Vec<&Match>| match &all[..] {
-        [one] => one.value(),
-        _ => Value::Array(all.iter().map(|one| Node::new(one.value())).collect()),
-    };
-    Some(grouped.into_iter().map(|(name, all)| (name, value(all))).collect())
-}
-
-fn filters(rules: &Rules, called: &impl Fn(To) -> String) -> impl Iterator<Item = Table> {
-    rules.rules.iter().filter_map(|rule| {
-        let mut table = Table::default();
-        table.put("match", rule.matches.as_ref()?.value());
-        table.put("class", text(called(rule.to)));
-        Some(table)
-    })
 }

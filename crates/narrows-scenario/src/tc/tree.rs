@@ -1,11 +1,12 @@
 //! The tree of a device: qdiscs, classes and filters, and the effect of commands on it.
 
+mod filters;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::command::{Body, Command, Parent};
-use super::filter::{Filter, Head};
-use super::filters::{Filters, Placed};
+use super::filters::Filters;
 use super::netfilter::Marked;
 use super::stab::Stab;
 use super::unit::size_of;
@@ -25,11 +26,18 @@ pub(super) struct Tree {
     pub(super) ingress: Option<Range<usize>>,
     /// Those filters: policers and redirections.
     pub(super) arriving: Filters,
+    /// Filters of `clsact` for packets that leave.
+    pub(super) leaving: Filters,
     /// The marks that the firewall gives to packets before they come here: the first condition that holds
     /// counts.
     pub(super) marks: Vec<Marked>,
     /// The classes that it puts packets into, likewise.
     pub(super) classified: Vec<Marked>,
+    /// Whether the device is an intermediate one (ifb), whose queue holds 32 packets.
+    pub(super) is_intermediate: bool,
+    /// Whether it is the tree of a run, which stores no filter of a class that is missing, and whose disciplines are not
+    /// replaced by accident.
+    pub(super) is_run: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -129,7 +137,10 @@ impl Tree {
         if is_ingress {
             match command.verb {
                 Verb::Delete if self.ingress.is_none() => return Ok(Some(nothing_there())),
-                Verb::Delete => (self.ingress, self.arriving) = (None, Filters::default()),
+                Verb::Delete => {
+                    (self.ingress, self.arriving, self.leaving) =
+                        (None, Filters::default(), Filters::default());
+                }
                 Verb::Add if self.ingress.is_some() => {
                     return Err(Problem::new("the ingress discipline already exists"));
                 }
@@ -168,14 +179,23 @@ impl Tree {
                 .help("put it on the discipline at the root: the kernel takes it there only, and it counts for all disciplines inside"));
         }
         let handle = command.handle.map(Handle::qdisc).filter(|handle| handle.major > 0);
+        let mut note = None;
         if let Some(index) = before {
             let there = &mut self.qdiscs[index];
             let alike = there.kind.name() == kind.name();
             match command.verb {
-                Verb::Add => {
+                // Kernels from 6.7 on replace a discipline of another kind if no handle is given.
+                Verb::Add if handle.is_some() || alike || self.is_run => {
                     return Err(Problem::new("a discipline already exists there")
                         .also(&there.span.clone(), "put there")
                         .help("use `replace`, `change` or `del`"));
+                }
+                Verb::Add => {
+                    note = Some(format!(
+                        "It replaces the `{}` there, with everything in it, as Linux 6.12 does; older kernels refuse it.",
+                        there.kind.name()
+                    ));
+                    self.remove(self.qdiscs[index].handle);
                 }
                 Verb::Change if !alike => {
                     return Err(Problem::new("a discipline of another kind is there")
@@ -236,7 +256,7 @@ impl Tree {
         }
         let (kind, stab, span) = (kind.clone(), command.stab.clone(), command.span.clone());
         self.qdiscs.push(Qdisc { handle, parent, kind, stab, span });
-        Ok(None)
+        Ok(note)
     }
 
     /// A class that may get a qdisc.
@@ -321,7 +341,9 @@ impl Tree {
         let root = || self.root().map(|qdisc| qdisc.handle);
         let parent = match command.parent {
             Some(Parent::Of(parent)) => Some(parent),
-            Some(Parent::Ingress) => return Err(Problem::new("the ingress discipline has no classes")),
+            Some(Parent::Ingress | Parent::Egress) => {
+                return Err(Problem::new("the ingress discipline has no classes"));
+            }
             // `parent root` means the qdisc there, as in older scripts.
             Some(Parent::Root) => id.map(Handle::qdisc).filter(|qdisc| qdisc.major > 0).or_else(root),
             None => id.map(Handle::qdisc),
@@ -457,91 +479,6 @@ impl Tree {
         if kind.is_default {
             let beside = self.classes.iter_mut().filter(|class| class.id.major == id.major);
             beside.for_each(|class| class.kind.is_default = false);
-        }
-    }
-
-    fn apply_filter(
-        &mut self,
-        command: &Command,
-        head: &Head,
-        filter: Option<&Filter>,
-    ) -> Result<(), Problem> {
-        let arrives = command.parent == Some(Parent::Ingress);
-        let parent = match command.parent {
-            Some(Parent::Of(parent)) => parent,
-            Some(Parent::Ingress) => Handle { major: 0xffff, minor: 0 },
-            _ => self
-                .root()
-                .map(|qdisc| qdisc.handle)
-                .ok_or_else(|| self.no_qdisc(Handle { major: 1, minor: 0 }))?,
-        };
-        if arrives && self.ingress.is_none() && command.verb != Verb::Delete {
-            return Err(
-                Problem::new("there is no ingress discipline").help("begin with: tc qdisc add dev X ingress")
-            );
-        }
-        match self.qdisc(parent) {
-            None if !arrives => return Err(self.no_qdisc(parent)),
-            Some(qdisc) if qdisc.kind == qdisc::Kind::Mq => {
-                return Err(Problem::new("a filter of `mq`, which has none")
-                    .help(format!("filter in the discipline of {}", Handle { minor: 1, ..parent })));
-            }
-            _ => {}
-        }
-        if !arrives && parent.minor > 0 && !self.classes.iter().any(|class| class.id == parent) {
-            return Err(self.no_class(parent));
-        }
-        if command.verb == Verb::Delete {
-            let there = if arrives { &mut self.arriving } else { &mut self.filters };
-            return there.delete(parent, head, !arrives);
-        }
-        let Some(filter) = filter else { return Ok(()) };
-        if let Some(qdisc) = self.qdisc(parent).filter(|_| !arrives)
-            && let qdisc::Kind::Managed(managed) = &qdisc.kind
-        {
-            return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
-                .also(&qdisc.span, "put there")
-                .help(match managed.sorts_itself() {
-                    true => "it chooses tins by code points and flows by addresses and ports",
-                    false => {
-                        "it has no classes: put it into a class of `prio` or `htb`, and the filter there"
-                    }
-                }));
-        }
-        if !arrives && let Some(device) = &filter.redirect {
-            return Err(Problem::new(format!("outgoing packets are redirected to {device}"))
-                .help("put the disciplines at the device itself"));
-        }
-        let mut filter = filter.clone();
-        if let Some(class) = filter.class.as_mut().filter(|_| !arrives) {
-            if class.major == 0 {
-                class.major = parent.major;
-            }
-            let class = *class;
-            self.check_target(parent, class)?;
-        }
-        let there = if arrives { &mut self.arriving } else { &mut self.filters };
-        there.add(command.verb, Placed { parent, filter, span: command.span.clone() })
-    }
-
-    fn check_target(&self, parent: Handle, class: Handle) -> Result<(), Problem> {
-        if class.major != parent.major {
-            return Err(Problem::new(format!(
-                "the class {class} is in another discipline than the filter, {}",
-                parent.qdisc()
-            ))
-            .help("use a filter of that discipline"));
-        }
-        if self.is_class(class) { Ok(()) } else { Err(self.no_class(class)) }
-    }
-
-    /// Whether filters can send packets there.
-    pub(super) fn is_class(&self, class: Handle) -> bool {
-        match self.qdisc(class) {
-            Some(qdisc) if qdisc.kind.bands().is_some() => no_band(qdisc, class).is_none(),
-            Some(qdisc) if qdisc.kind.has_classes() => self.classes.iter().any(|known| known.id == class),
-            Some(_) => true,
-            None => false,
         }
     }
 }

@@ -155,6 +155,11 @@ impl U32 {
                     word.problem("`divisor` without the handle of a table")
                         .help("as in: handle 2: u32 divisor 256")
                 })?;
+                if self.node.is_some() || self.table.is_some_and(|(_, bucket)| bucket != 0) {
+                    return Err(word
+                        .problem("`divisor` of a filter")
+                        .help("it makes a table: handle 2: rather than 2:1"));
+                }
                 self.makes = Some((table, number));
             }
             "sample" => self.sample(word, words)?,
@@ -209,8 +214,8 @@ impl U32 {
         Ok(())
     }
 
-    /// The condition of a filter in the root table.
-    pub(super) fn condition(&self, kind: Word<'_>) -> Result<Match, Problem> {
+    /// The condition of a filter in the root table; `None` if no IP header has these bytes.
+    pub(super) fn condition(&self, kind: Word<'_>) -> Result<Option<Match>, Problem> {
         let mut pattern = Pattern::default();
         for key in &self.keys {
             if !pattern.add(key.at, key.bytes, key.field) {
@@ -222,10 +227,7 @@ impl U32 {
             self.keys.iter().rev().find(touches).map_or(kind.span(), |key| key.span.clone())
         };
         match header::condition(pattern, self.families) {
-            Ok(Some(condition)) => Ok(condition),
-            Ok(None) => {
-                Err(Problem::new("no packet matches: these are other bytes in an IP header").at(&place(0)))
-            }
+            Ok(condition) => Ok(condition),
             Err(Unknown { at, problem }) => Err((*problem).at(&place(at))),
         }
     }
@@ -248,6 +250,16 @@ impl U32 {
     pub(super) fn misses_the_next_header(&self) -> bool {
         self.table.is_none() && self.keys.iter().any(|key| key.next)
     }
+}
+
+/// The condition of `u8 VALUE MASK at N`; `None` if no IP header has these bytes.
+pub(super) fn condition_of_bytes(after: Word<'_>, words: &mut Words<'_>) -> Result<Option<Match>, Problem> {
+    let selected = selector::read(after, words)?;
+    let mut pattern = Pattern::default();
+    selected.keys.iter().for_each(|key| {
+        pattern.add(key.at, key.bytes, key.field);
+    });
+    header::condition(pattern, selected.families).map_err(|Unknown { problem, .. }| problem.at(&after.span()))
 }
 
 /// `hashkey mask 0x000000ff at 12`.

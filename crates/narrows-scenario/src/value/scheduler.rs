@@ -33,7 +33,7 @@ mod tree;
 pub use abe::Abe;
 pub use build::DirectionClass;
 pub use cbq::{Cbq, CbqClass};
-pub use child::Child;
+pub use child::{Around, Child};
 pub use class::Class;
 pub use delayed::Delayed;
 pub(crate) use ets::Ets;
@@ -356,7 +356,7 @@ impl Scheduler {
     pub(crate) fn holds_back(&self) -> bool {
         let inside = |class: &Class| match &class.child {
             Some(Child::Scheduler(inner)) => inner.holds_back(),
-            Some(Child::Netem(_) | Child::Delayed(_)) => true,
+            Some(Child::Netem(_) | Child::Around(_) | Child::Delayed(_)) => true,
             None => false,
         };
         // A tree of shares only is work-conserving.
@@ -373,6 +373,7 @@ impl Scheduler {
     pub(crate) fn feeds<'a>(&'a self) -> Vec<&'a FeedUse> {
         let of = |child: Option<&'a Child>| match child {
             Some(Child::Scheduler(inner)) => inner.feeds(),
+            Some(Child::Around(around)) => around.inner.feeds(),
             Some(Child::Delayed(delayed)) => delayed.delay.feeds(),
             _ => Vec::new(),
         };

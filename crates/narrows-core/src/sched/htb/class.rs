@@ -1,9 +1,9 @@
 //! One class: its buckets, its mode, its position in the tree.
 
 use super::{HtbClass, LEVELS, Mode, PRIORITIES, ShapedState};
-use crate::sched::bucket::Bucket;
+use crate::sched::bucket::{self, Bucket};
 use crate::sched::shaping::ShapingFault;
-use crate::service::Work;
+use crate::service::{Overhead, Work};
 use crate::time::Time;
 use crate::units::Bytes;
 
@@ -25,7 +25,8 @@ pub(super) struct Class {
     pub(super) children: u32,
     assured: Bucket,
     ceiling: Bucket,
-    pub(super) mpu: Bytes,
+    mpu: Bytes,
+    overhead: Option<Overhead>,
     /// Bits per turn, and what is left of the turn at each level. A class in debt is skipped.
     quantum: i64,
     deficits: [i64; LEVELS],
@@ -41,7 +42,7 @@ const TURNS: i64 = 64;
 impl Class {
     /// Creates the class at this index. The classes before it exist; its parent counts it as a child.
     pub(super) fn new(config: &HtbClass, place: usize, made: &mut [Self]) -> Result<Self, ShapingFault> {
-        let &HtbClass { parent, rate, ceil, burst, cburst, priority, quantum, mpu } = config;
+        let &HtbClass { parent, rate, ceil, burst, cburst, priority, quantum, mpu, overhead } = config;
         if usize::from(priority) >= PRIORITIES {
             let most = PRIORITIES as u8 - 1;
             return Err(ShapingFault::Priority { found: priority, least: 0, most });
@@ -76,6 +77,7 @@ impl Class {
             assured,
             ceiling,
             mpu,
+            overhead,
             quantum,
             deficits: [0; LEVELS],
             state: ShapedState::default(),
@@ -107,6 +109,11 @@ impl Class {
     }
 
     /// Charges a packet of this class or a descendant, lent by a class at level `lender`.
+    /// The cost of a packet. `links` is the overhead of the link.
+    pub(super) fn cost(&self, length: u32, links: &Overhead) -> Work {
+        bucket::cost(length, self.overhead.as_ref().unwrap_or(links), self.mpu)
+    }
+
     pub(super) fn charge(&mut self, now: Time, lender: u8, cost: Work, length: u32) {
         if self.level >= lender {
             self.state.lent += u64::from(self.level == lender);

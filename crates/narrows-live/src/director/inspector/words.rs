@@ -50,7 +50,7 @@ fn why(reason: DropReason) -> &'static str {
         DropReason::Memory => "the network's limit on memory, or the packet's on copies, was reached",
         DropReason::QueueManagement => "queue management signals congestion",
         DropReason::NoClass => "it matches no class of the scheduler, and there is no default class",
-        DropReason::Policed => "it exceeds the rate of the policer",
+        DropReason::Policed => "a policer or filter at the ingress drops it",
         DropReason::RetryLimit => "the retry limit of medium access was reached",
         DropReason::Collisions => "the limit on attempts after collisions was reached",
         DropReason::TooLate => "it would have waited longer than its class allows",

@@ -46,6 +46,10 @@ pub(super) fn htb_class(class: &HtbClass, is_leaf: bool) -> String {
         keys.remove("priority");
         keys.remove("quantum");
     }
+    if let Some((_, Node { value: Value::Table(parts), .. })) = keys.take("overhead") {
+        parts.get("bytes").into_iter().for_each(|bytes| keys.set(bucket::OVERHEAD, bytes.clone()));
+        parts.get("cells").into_iter().for_each(|cells| keys.set(bucket::LINK_LAYER, cells.clone()));
+    }
     let ceil = ANY_RATE.write(&class.ceil()).unwrap_or(Value::Boolean(false));
     for (key, value) in [("ceil", ceil), ("burst", text(class.burst())), ("cburst", text(class.cburst()))] {
         keys.set(key, Node::new(value));

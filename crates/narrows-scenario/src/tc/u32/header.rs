@@ -35,6 +35,8 @@ struct Layout {
     length: i32,
     /// What the length field does not count.
     header: u32,
+    /// The shortest packet.
+    least: u32,
     protocol: i32,
     source: i32,
     destination: i32,
@@ -50,6 +52,7 @@ const IPV4: Layout = Layout {
     version: 4,
     length: 2,
     header: 0,
+    least: 20,
     protocol: 9,
     source: 12,
     destination: 16,
@@ -69,6 +72,7 @@ const IPV6: Layout = Layout {
     version: 6,
     length: 4,
     header: 40,
+    least: 40,
     protocol: 6,
     source: 8,
     destination: 24,
@@ -101,6 +105,10 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
         match &ranges[..] {
             [range] => {
                 let bytes = |end: &u16| u32::from(*end) + layout.header;
+                // Shorter than the header.
+                if bytes(range.end()) < layout.least {
+                    return Ok(None);
+                }
                 all.length = Some(bytes(range.start())..=bytes(range.end()));
             }
             _ => {
@@ -122,6 +130,7 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
     all.sources.extend(address(&mut pattern, &layout, layout.source)?);
     all.destinations.extend(address(&mut pattern, &layout, layout.destination)?);
     transport(&mut pattern, &layout, protocol, &mut all)?;
+    first_fragment(&mut pattern, &layout, &all);
     if let Some(at) = pattern.left() {
         return Err(other(at, &layout));
     }
@@ -160,7 +169,11 @@ pub(in crate::tc) fn having(bits: u8, shift: u32, all: u8, mask: u8, value: u8) 
     (0..all).filter(|number| mask != 0 && (number << shift) & mask == value & mask).collect()
 }
 
-fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Option<Party>, Unknown> {
+/// The most networks that a mask may stand for.
+const MOST_NETWORKS: u32 = 256;
+
+/// The networks of an address; none for all addresses. A mask with gaps stands for several.
+fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Vec<Party>, Unknown> {
     let bits = 8 * layout.address as u32;
     let (mut mask, mut value) = (0_u128, 0_u128);
     for word in (0..layout.address).step_by(4) {
@@ -168,20 +181,30 @@ fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Option<Par
         (mask, value) = (mask << 32 | u128::from(field.mask), value << 32 | u128::from(field.value));
     }
     if mask == 0 {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let prefix = (mask << (128 - bits)).leading_ones();
-    if (mask << (128 - bits)).checked_shl(prefix).unwrap_or(0) != 0 {
+    let prefix = bits - mask.trailing_zeros();
+    let free: Vec<u32> = (mask.trailing_zeros()..bits).filter(|bit| mask >> bit & 1 == 0).collect();
+    if 1_u32.checked_shl(free.len() as u32).is_none_or(|count| count > MOST_NETWORKS) {
         let width = layout.address as usize * 2 + 2;
-        let problem = Problem::new(format!("the mask {mask:#0width$x} is not a network"))
-            .help("here addresses are matched by networks: a mask has leading ones");
+        let problem = Problem::new(format!("the mask {mask:#0width$x} is not a network")).help(format!(
+            "here addresses are matched by networks, at most {MOST_NETWORKS}: a mask has leading ones"
+        ));
         return Err(Unknown::new(at, problem));
     }
-    let ip = match layout.family {
-        Families::IPV6 => IpAddr::V6(Ipv6Addr::from_bits(value)),
-        _ => IpAddr::V4(Ipv4Addr::from_bits(value as u32)),
+    // Each bit that does not count, from the last one on, doubles the networks.
+    let mut all = vec![value & mask];
+    for bit in free.iter().rev() {
+        all = all.into_iter().flat_map(|low| [low, low | 1 << bit]).collect();
+    }
+    let party = |value| {
+        let ip = match layout.family {
+            Families::IPV6 => IpAddr::V6(Ipv6Addr::from_bits(value)),
+            _ => IpAddr::V4(Ipv4Addr::from_bits(value as u32)),
+        };
+        Party::Network { ip, prefix: prefix as u8 }
     };
-    Ok(Some(Party::Network { ip, prefix: prefix as u8 }))
+    Ok(all.into_iter().map(party).collect())
 }
 
 /// Ports and the flags of TCP.
@@ -212,6 +235,25 @@ fn transport(
         all.tcp_flags = Some(TcpFlags { set: mask & value, clear: mask & !value });
     }
     Ok(())
+}
+
+/// Takes "no fragment but the first" where ports or flags are matched, too: a later fragment has none of them here.
+fn first_fragment(pattern: &mut Pattern, layout: &Layout, all: &Match) {
+    const FRAGMENT: i32 = 6;
+    const OFFSET: u32 = 0x1fff;
+    if layout.family != Families::IPV4 {
+        return;
+    }
+    let Some(field) = pattern.take(FRAGMENT, 2) else { return };
+    let has = |ranges: &[std::ops::RangeInclusive<u16>]| {
+        !ranges.is_empty() && ranges.iter().all(|range| !range.contains(&0))
+    };
+    let is_first = has(&all.source_ports)
+        || has(&all.destination_ports)
+        || all.tcp_flags.is_some_and(|flags| flags.set != 0);
+    if !is_first || field.mask & !OFFSET != 0 || field.value != 0 {
+        pattern.add(FRAGMENT, 2, field);
+    }
 }
 
 fn other(at: i32, layout: &Layout) -> Unknown {

@@ -58,6 +58,7 @@ impl Scheduler {
         let inner = match *rest {
             ["scheduler", ref path @ ..] if !path.is_empty() => match &classes[index].child {
                 Some(Child::Scheduler(inner)) => inner.with(path, value, queue_of_all, surroundings)?,
+                Some(Child::Around(around)) => around.inner.with(path, value, queue_of_all, surroundings)?,
                 _ => {
                     return Err(Problem::new(format!("there is no scheduler in the class `{class}`"))
                         .at(&value.span)
@@ -77,7 +78,11 @@ impl Scheduler {
         if WAITS_IN.contains(&rest[0]) {
             let mut stays = all_keys();
             let of_line = |key: &str| key == "line-limit" && rest[0] != "delay";
-            stays.retain(|key| *key == rest[0] || !WAITS_IN.contains(key) && !of_line(key));
+            // A part of a scheduler inside netem leaves netem around it.
+            let around = matches!(classes[index].child, Some(Child::Around(_))) && rest.len() > 1;
+            stays.retain(|key| {
+                *key == rest[0] || around && *key == "netem" || !WAITS_IN.contains(key) && !of_line(key)
+            });
             item.keep(&stays);
         }
         // So do weight and quantum.

@@ -8,7 +8,7 @@ use narrows_core::sched::{
     self, Abe, Cake, CakeConfig, Cbq, CbqClass, ClassSettings, CsmaCd, Dcf, Ets, FlowConfig, HfscClass,
     HiddenDcf, Hpd, HtbClass, Overload, PacedFq, Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
 };
-use narrows_core::{NetemQueue, Seed, Stream, Time};
+use narrows_core::{NetemAround, NetemQueue, Seed, Stream, Time};
 
 use super::filter::DROP;
 use super::kind::Kind;
@@ -107,6 +107,13 @@ impl Scheduler {
                     let name = format!("{}/{}", plan.link, class.name);
                     Store::Queue(Box::new(NetemQueue::new(*netem.build(), plan.seed, &name)))
                 }
+                Some(Child::Around(around)) => {
+                    let name = format!("{}/{}", plan.link, class.name);
+                    let link = format!("{name}/netem");
+                    let inner = around.inner.build(Plan { link: &link, ..plan });
+                    let inner = inner.map_err(|refusal| refused(refusal.why))?;
+                    Store::Queue(Box::new(NetemAround::new(*around.netem.build(), plan.seed, &name, inner)))
+                }
                 Some(Child::Delayed(delayed)) => {
                     let name = format!("{}/{}", plan.link, class.name);
                     Store::Queue(Box::new(delayed.build(plan, &name)))
@@ -164,6 +171,7 @@ impl Scheduler {
             None => own.or(whole).or(queue.bound).unwrap_or(default),
             Some(Child::Scheduler(inner)) => inner.whole_bound(queue, default).unwrap_or(Self::NO_BOUND),
             Some(Child::Netem(netem)) => netem.limit(),
+            Some(Child::Around(around)) => around.netem.limit(),
             Some(Child::Delayed(delayed)) => delayed.bound(),
         }
     }
@@ -270,6 +278,7 @@ impl Scheduler {
                 priority: shape.priority,
                 quantum: shape.quantum(),
                 mpu: shape.mpu,
+                overhead: shape.overhead,
             }),
             _ => None,
         };

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::delayed::{DELAYED, Delayed};
 use super::kind::Kind;
 use super::shape::ShapedBy;
-use super::{Child, Scheduler, Station};
+use super::{Around, Child, Scheduler, Station};
 use crate::keys::kind::{ByHand, Given, Text, text};
 use crate::keys::quantity::{PACKET_SIZE, PACKETS, Size};
 use crate::keys::{self, Form, Keyed, Kind as _, Parameters, Row, row};
@@ -111,12 +111,16 @@ impl Keyed for Class {
             &SCHEDULER,
             "[Inner scheduler](#schedulers-in-classes), instead of a queue.",
             |of: &Self| match &of.child {
-                Some(Child::Scheduler(inner)) => Some(inner.value()),
-                _ => None,
+                Some(child) => child.scheduler().map(Scheduler::value),
+                None => None,
             },
             |of: &mut Self, node, around| {
-                let inner = SCHEDULER.read(node, around)?;
-                of.child = inner.map(|inner| Child::Scheduler(Box::new(inner))).or(of.child.take());
+                if let Some(inner) = SCHEDULER.read(node, around)? {
+                    of.child = Some(match of.child.take() {
+                        Some(Child::Netem(netem)) => Child::Around(Box::new(Around { netem, inner })),
+                        _ => Child::Scheduler(Box::new(inner)),
+                    });
+                }
                 Ok(())
             },
         )
@@ -124,13 +128,18 @@ impl Keyed for Class {
         Row::new(
             "netem",
             &EXACT_NETEM,
-            "NetEm's single queue, [bit for bit](#netem-exact-netem), instead of a queue.",
+            "NetEm's single queue, [bit for bit](#netem-exact-netem), instead of a queue, or around the inner `scheduler`.",
             |of: &Self| match &of.child {
-                Some(Child::Netem(netem)) => Some(text(netem)),
-                _ => None,
+                Some(child) => child.netem().map(text),
+                None => None,
             },
             |of: &mut Self, node, around| {
-                of.child = EXACT_NETEM.read(node, around)?.map(Child::Netem).or(of.child.take());
+                if let Some(netem) = EXACT_NETEM.read(node, around)? {
+                    of.child = Some(match of.child.take() {
+                        Some(Child::Scheduler(inner)) => Child::Around(Box::new(Around { netem, inner: *inner })),
+                        _ => Child::Netem(netem),
+                    });
+                }
                 Ok(())
             },
         )
@@ -175,11 +184,13 @@ impl Keyed for Class {
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
         let stand: Vec<_> = WAITS_IN.iter().filter_map(|key| table.key(key)).collect();
-        if let [first, second, ..] = stand[..] {
+        let is_around =
+            matches!(stand[..], [first, second] if first.name == "scheduler" && second.name == "netem");
+        if let ([first, second, ..], false) = (&stand[..], is_around) {
             return Err(Problem::new(format!("both `{}` and `{}` in one class", first.name, second.name))
                 .at(&second.span)
                 .also(&first.span, "the other")
-                .help("a class has a queue, an inner scheduler, netem or a delay line: use one of them"));
+                .help("a class has a queue, an inner scheduler, netem or a delay line: use one of them, or netem around a scheduler"));
         }
         if let (Some(weight), Some(quantum)) = (table.key("weight"), table.key("quantum")) {
             return Err(Problem::new("both `weight` and `quantum` in one class")

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use narrows_core::service::Overhead;
 use narrows_core::{Bytes, Rate};
 
 use super::bucket::{BURST, below_one_packet};
@@ -11,6 +12,7 @@ use crate::keys::quantity::{FINITE_RATE, LEAST_SIZE, Size};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
+use crate::value::overhead::OVERHEAD;
 
 /// Parameters of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct HtbClass {
     pub quantum: Option<Bytes>,
     /// Minimum packet length that is charged.
     pub mpu: Bytes,
+    /// Framing overhead charged per packet; `None` uses the link's.
+    pub overhead: Option<Overhead>,
 }
 
 /// Longest packet that a burst must hold.
@@ -52,6 +56,7 @@ impl Default for HtbClass {
             priority: 0,
             quantum: None,
             mpu: Bytes::new(0),
+            overhead: None,
         }
     }
 }
@@ -81,6 +86,8 @@ impl Keyed for HtbClass {
         row!("quantum", quantum, Given(QUANTUM), "Bytes per turn among classes of the same priority.")
             .default("a tenth of what `rate` is in a second, 1000 to 200,000 bytes"),
         row!("mpu", mpu, LEAST_SIZE, "Minimum length a packet counts."),
+        row!("overhead", overhead, Given(OVERHEAD), "[Length of a packet](#overhead) in this class.")
+            .default("the link's"),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {

@@ -1,0 +1,315 @@
+//! Filters of the hooks of a device, `ingress` and `clsact`: they drop, pass, police or redirect packets before any queueing
+//! discipline sees them.
+//!
+//! Source: `sch_ingress.c` and `cls_api.c` of Linux. The first filter that decides counts; a packet about which none
+//! decides passes.
+
+use narrows_core::classify::Families;
+
+use super::filter::Which;
+use super::filters::{Filters, Placed};
+use super::netfilter::Marked;
+use super::rules;
+use super::translate::{Draft, Keys, add};
+use super::tree::Tree;
+use super::verdict::Verdict;
+use crate::keys::kind::text;
+use crate::node::{Node, Table, Value};
+use crate::problem::Problem;
+use crate::value::Match;
+
+/// A device that packets are redirected to.
+pub(super) enum Target<'a> {
+    /// Its disciplines apply before packets go on.
+    Disciplines(&'a Tree),
+    /// An intermediate device (ifb) without a discipline: packets pass through it.
+    Through,
+    /// Another device: packets leave by it.
+    Elsewhere,
+}
+
+/// What a filter does with packets that have a condition.
+struct Stage<'a> {
+    matches: Option<Match>,
+    placed: &'a Placed,
+}
+
+impl Stage<'_> {
+    fn with(&self, action: &str) -> Table {
+        let mut table = Table::default();
+        if let Some(matches) = &self.matches {
+            table.put("match", matches.value());
+        }
+        table.put("action", text(action));
+        table
+    }
+
+    fn wrong(&self, title: &str) -> Problem {
+        Problem::new(title).put_at(&self.placed.span)
+    }
+
+    /// The keys of a policer.
+    fn police(&self, police: &Table, base: &str) -> Table {
+        let mut table = self.with("police");
+        let mut bucket = police.clone();
+        let overhead = match bucket.get("overhead").map(|node| &node.value) {
+            Some(Value::Table(parts)) => {
+                let mut parts = parts.clone();
+                parts.remove("base");
+                parts.put("base", text(base));
+                Value::Table(parts)
+            }
+            _ => text(base),
+        };
+        let exceed = bucket.take("exceed");
+        bucket.remove("overhead");
+        add(&bucket, &mut table);
+        table.put("overhead", overhead);
+        exceed.into_iter().for_each(|(_, node)| table.put("exceed", node.value));
+        if self.placed.filter.verdict == Verdict::Next {
+            table.put("conform", text("next"));
+        }
+        table
+    }
+}
+
+/// The filters in the order in which they are tried, with what they match.
+fn stages(filters: &Filters) -> Result<Vec<Stage<'_>>, Problem> {
+    let mut all: Vec<&Placed> = filters.iter().collect();
+    rules::in_order(&mut all);
+    let tables = rules::Tables::of(&all);
+    tables.check()?;
+    let mut ways = tables.ways();
+    let mut found = Vec::new();
+    for placed in all {
+        match &placed.filter.which {
+            Which::Match(matches) => {
+                found.push(Stage { matches: matches.as_deref().cloned(), placed });
+            }
+            Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
+                let ends = |placed: &Placed| {
+                    placed.filter.verdict != Verdict::Next || placed.filter.police.is_some()
+                };
+                let here = ways.of((&**table, placed), ends);
+                let here = here.map_err(|(problem, at)| problem.put_at(&at.span))?;
+                found.extend(here.into_iter().map(|(condition, placed)| {
+                    let matches = Some(condition).filter(|one| *one != Match::default());
+                    Stage { matches, placed }
+                }));
+            }
+            // No packet has a mark before it meets the firewall.
+            Which::Tables(_) | Which::Nothing | Which::Mark { .. } | Which::AnyMark => {}
+        }
+    }
+    Ok(found)
+}
+
+impl Tree {
+    /// The keys for packets that arrive there. `other` finds the device that they may be redirected to.
+    pub(super) fn arriving<'a>(
+        &self,
+        exact: bool,
+        other: impl Fn(&str) -> Target<'a>,
+    ) -> Result<Keys, Problem> {
+        let mut draft = Draft::default();
+        draft.notes.extend(self.arriving.iter().filter_map(marked_on_arrival));
+        let stages = stages(&self.arriving)?;
+        let inside = |stage: &&Stage<'_>| {
+            let device = stage.placed.filter.redirect.as_ref();
+            device.is_some_and(|device| !matches!(other(device), Target::Elsewhere))
+        };
+        let Some(at) = stages.iter().position(|stage| inside(&stage)) else {
+            draft.hook(&stages, "ip", &other)?;
+            if !draft.keys.is_empty() {
+                draft.notes.push(
+                    "Filters of packets that arrive at the device apply before the queue and delay of that direction."
+                        .into(),
+                );
+            }
+            return Ok(draft.finish());
+        };
+        let (before, behind) = stages.split_at(at);
+        let first = &behind[0];
+        if let Some(stage) = behind.iter().find(|stage| stage.placed.filter.edits) {
+            return Err(stage
+                .wrong("packets are changed before the disciplines of another device")
+                .help("packets are not changed on a link: leave the action that changes them out"));
+        }
+        if first.placed.filter.police.is_some() {
+            return Err(first
+                .wrong("arriving packets are both policed and redirected")
+                .help("police them, or limit them by the disciplines of the device they are redirected to"));
+        }
+        draft.redirected(before, behind)?;
+        draft.hook(before, "ip", &other)?;
+        let device = first.placed.filter.redirect.as_deref().unwrap_or_default();
+        let Target::Disciplines(tree) = other(device) else {
+            draft.notes.push(format!("{device} has no discipline: packets pass through it."));
+            return Ok(draft.finish());
+        };
+        let mut tree = tree.clone();
+        tree.is_intermediate = device.contains("ifb");
+        let mut keys = tree.egress(exact)?;
+        draft.notes.push(format!(
+            "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."
+        ));
+        let own = draft.finish();
+        keys.notes.splice(0..0, own.notes);
+        keys.keys.extend(own.keys);
+        Ok(keys)
+    }
+
+    /// Adds the keys of the filters that packets meet before the disciplines of the device, and what they note. Returns the
+    /// classes that such filters put packets into.
+    pub(super) fn leaving_hook(&self, draft: &mut Draft) -> Result<Vec<Marked>, Problem> {
+        let stages = stages(&self.leaving)?;
+        draft.hook(&stages, "frame", &|_| Target::Elsewhere)?;
+        let mut classified = Vec::new();
+        for stage in &stages {
+            let filter = &stage.placed.filter;
+            match (filter.prioritizes, filter.verdict) {
+                (Some(value), Verdict::Class) => {
+                    classified.push(Marked { matches: stage.matches.clone(), value });
+                }
+                (Some(_), _) => {
+                    return Err(stage.wrong("`skbedit priority` of a filter that decides nothing"));
+                }
+                // Packets that a filter passes keep the priority that they have; later filters do not see them.
+                (None, Verdict::Class) if filter.police.is_none() => {
+                    classified.push(Marked { matches: stage.matches.clone(), value: 0 });
+                }
+                _ => {}
+            }
+        }
+        if classified.iter().all(|marked| marked.value == 0) {
+            classified.clear();
+        }
+        Ok(classified)
+    }
+}
+
+/// A remark about a filter of marks, which arriving packets do not have.
+fn marked_on_arrival(placed: &Placed) -> Option<String> {
+    match placed.filter.which {
+        Which::Mark { .. } | Which::AnyMark => Some(
+            "A filter `fw` of arriving packets matches none: the firewall, which marks packets, comes later, as in the kernel."
+                .into(),
+        ),
+        _ => None,
+    }
+}
+
+impl Draft {
+    /// Checks that a link can have a redirection of arriving packets: all of them that come so far.
+    fn redirected(&mut self, before: &[Stage<'_>], behind: &[Stage<'_>]) -> Result<(), Problem> {
+        let first = &behind[0];
+        let family = |stage: &Stage<'_>| match &stage.matches {
+            None => Some(Families::ALL),
+            Some(one) => {
+                let families = one.families.iter().copied().reduce(Families::or)?;
+                (Match { families: one.families.clone(), ..Match::default() } == *one).then_some(families)
+            }
+        };
+        let passes = |stage: &&Stage<'_>| {
+            let filter = &stage.placed.filter;
+            match &filter.police {
+                Some(police) => {
+                    filter.verdict == Verdict::Class
+                        || police.get("exceed").is_some_and(|node| node.value == text("pass"))
+                }
+                None => filter.verdict == Verdict::Class && filter.redirect.is_none(),
+            }
+        };
+        if let Some(stage) = before.iter().find(passes) {
+            return Err(stage
+                .wrong("some arriving packets pass and others are redirected")
+                .help("here a redirection applies to all packets of a direction, except those that are dropped before"));
+        }
+        let Some(mut seen) = family(first) else {
+            return Err(first.wrong("a redirection of some arriving packets").help(
+                "here it applies to all packets of a direction: match all, as in: u32 match u32 0 0 …",
+            ));
+        };
+        if seen == Families::ALL {
+            if behind.len() > 1 {
+                self.notes.push("The first filter takes every packet; later filters see none.".into());
+            }
+            return Ok(());
+        }
+        for stage in &behind[1..] {
+            match family(stage).filter(|_| stage.placed.filter.redirect == first.placed.filter.redirect) {
+                Some(families) => seen = seen.or(families),
+                None => return Err(stage.wrong("a second filter of arriving packets, behind a redirection").help(
+                    "here a redirection applies to all packets of a direction: put filters that drop before it",
+                )),
+            }
+        }
+        if seen != Families::ALL {
+            self.notes.push(
+                "The kernel redirects packets of the filter's `protocol` alone; here the disciplines are for all packets of this direction (`protocol all` means them all)."
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// The key for filters of a hook: `policer` for a single one, else `ingress`. `base` is what a packet counts.
+    fn hook<'a>(
+        &mut self,
+        stages: &[Stage<'_>],
+        base: &str,
+        other: &dyn Fn(&str) -> Target<'a>,
+    ) -> Result<(), Problem> {
+        let mut list = Vec::new();
+        for stage in stages {
+            let filter = &stage.placed.filter;
+            let leaves = [&filter.redirect, &filter.exceeding].into_iter().flatten().next();
+            if let Some(device) = leaves {
+                if !matches!(other(device), Target::Elsewhere) {
+                    return Err(stage.wrong("a redirection of packets that exceed a policer").help(
+                        "drop them, or limit all packets by the disciplines of the device they are redirected to",
+                    ));
+                }
+                self.notes.push(format!(
+                    "Packets that are redirected leave by {device}, which is not an end of this link: for the link they are dropped."
+                ));
+            }
+            match (&filter.police, filter.verdict, &filter.redirect) {
+                (Some(police), _, None) => list.push(stage.police(police, base)),
+                (Some(_), _, Some(_)) => {
+                    return Err(stage.wrong("packets are both policed and redirected"));
+                }
+                (None, _, Some(_)) | (None, Verdict::Drop, _) => list.push(stage.with("drop")),
+                (None, Verdict::Class, None) => list.push(stage.with("pass")),
+                (None, Verdict::Next, None) => continue,
+            }
+            if stage.matches.is_none() && list.last().is_some_and(|table| table.get("conform").is_none()) {
+                break;
+            }
+        }
+        // Without a decision a packet passes anyway.
+        while list
+            .last()
+            .is_some_and(|table| table.get("action").is_some_and(|node| node.value == text("pass")))
+        {
+            list.pop();
+        }
+        match &mut list[..] {
+            [] => {}
+            [one] if one.get("rate").is_some() => {
+                let mut policer = one.clone();
+                policer.remove("action");
+                policer.remove("conform");
+                if policer.get("exceed").is_some_and(|node| node.value == text("next")) {
+                    policer.put("exceed", text("pass"));
+                }
+                self.keys.push(("policer", Value::Table(policer)));
+            }
+            _ => {
+                let list = list.into_iter().map(|table| Node::new(Value::Table(table))).collect();
+                self.keys.push(("ingress", Value::Array(list)));
+            }
+        }
+        Ok(())
+    }
+}

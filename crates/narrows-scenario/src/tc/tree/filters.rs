@@ -1,0 +1,141 @@
+//! The filters of a tree: adding and deleting them, and where they send packets.
+
+use super::{Tree, no_band};
+use crate::netem::Verb;
+use crate::problem::Problem;
+use crate::tc::command::{Command, Parent};
+use crate::tc::filter::{Filter, Head};
+use crate::tc::filters::{Filters, Placed};
+use crate::tc::verdict::To;
+use crate::tc::{Handle, qdisc};
+
+impl Tree {
+    pub(super) fn apply_filter(
+        &mut self,
+        command: &Command,
+        head: &Head,
+        filter: Option<&Filter>,
+    ) -> Result<(), Problem> {
+        let leaves = command.parent == Some(Parent::Egress);
+        // At a hook rather than at a discipline.
+        let arrives = leaves || command.parent == Some(Parent::Ingress);
+        let parent = match command.parent {
+            Some(Parent::Of(parent)) => parent,
+            Some(Parent::Ingress | Parent::Egress) => Handle { major: 0xffff, minor: 0 },
+            _ => self
+                .root()
+                .map(|qdisc| qdisc.handle)
+                .ok_or_else(|| self.no_qdisc(Handle { major: 1, minor: 0 }))?,
+        };
+        if arrives && self.ingress.is_none() && command.verb != Verb::Delete {
+            return Err(
+                Problem::new("there is no ingress discipline").help("begin with: tc qdisc add dev X ingress")
+            );
+        }
+        match self.qdisc(parent) {
+            None if !arrives => return Err(self.no_qdisc(parent)),
+            Some(qdisc) if qdisc.kind == qdisc::Kind::Mq => {
+                return Err(Problem::new("a filter of `mq`, which has none")
+                    .help(format!("filter in the discipline of {}", Handle { minor: 1, ..parent })));
+            }
+            _ => {}
+        }
+        if !arrives && parent.minor > 0 && !self.classes.iter().any(|class| class.id == parent) {
+            return Err(self.no_class(parent));
+        }
+        if command.verb == Verb::Delete {
+            return self.filters_of(arrives, leaves).delete(parent, head, !arrives);
+        }
+        let Some(filter) = filter else { return Ok(()) };
+        if let Some(qdisc) = self.qdisc(parent).filter(|_| !arrives)
+            && let qdisc::Kind::Managed(managed) = &qdisc.kind
+        {
+            return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
+                .also(&qdisc.span, "put there")
+                .help(match managed.sorts_itself() {
+                    true => "it chooses tins by code points and flows by addresses and ports",
+                    false => {
+                        "it has no classes: put it into a class of `prio` or `htb`, and the filter there"
+                    }
+                }));
+        }
+        if !arrives && let Some(device) = &filter.redirect {
+            return Err(Problem::new(format!("outgoing packets are redirected to {device}"))
+                .help("put the disciplines at the device itself"));
+        }
+        let mut filter = filter.clone();
+        if let Some(class) = filter.class.as_mut().filter(|_| !arrives) {
+            if class.major == 0 {
+                class.major = parent.major;
+            }
+            let class = *class;
+            self.check_target(parent, class)?;
+        }
+        self.filters_of(arrives, leaves)
+            .add(command.verb, Placed { parent, filter, span: command.span.clone() })
+    }
+
+    fn filters_of(&mut self, hook: bool, leaves: bool) -> &mut Filters {
+        match (hook, leaves) {
+            (false, _) => &mut self.filters,
+            (true, false) => &mut self.arriving,
+            (true, true) => &mut self.leaving,
+        }
+    }
+
+    /// Checks the class of a filter. In a script, a filter may name a class that is missing, as in the kernel.
+    fn check_target(&self, parent: Handle, class: Handle) -> Result<(), Problem> {
+        let kind = self.qdisc(parent).map(|qdisc| &qdisc.kind);
+        let is_exact = self.is_run
+            || class.minor == 0
+            || !kind.is_some_and(|kind| {
+                kind.bands().is_some()
+                    || matches!(
+                        kind,
+                        qdisc::Kind::Htb(_)
+                            | qdisc::Kind::Hfsc(_)
+                            | qdisc::Kind::Cbq(_)
+                            | qdisc::Kind::Drr
+                            | qdisc::Kind::Qfq
+                    )
+            });
+        if !is_exact {
+            return Ok(());
+        }
+        if class.major != parent.major {
+            return Err(Problem::new(format!(
+                "the class {class} is in another discipline than the filter, {}",
+                parent.qdisc()
+            ))
+            .help("use a filter of that discipline"));
+        }
+        if self.is_class(class) { Ok(()) } else { Err(self.no_class(class)) }
+    }
+
+    /// Where the kernel sends packets of a filter at `parent` with this class, which may be missing. `prio` and `ets` look
+    /// at the minor number alone, and use the band of priority 0 where there is no such band.
+    pub(in crate::tc) fn target(&self, parent: Handle, class: Handle) -> To {
+        let Some(qdisc) = self.qdisc(parent) else { return To::Class(class) };
+        match (qdisc.kind.bands(), &qdisc.kind) {
+            (Some(bands), _) => {
+                let own = Handle { minor: class.minor, ..qdisc.handle };
+                let usual = Handle { minor: u16::from(bands.map[0]) + 1, ..qdisc.handle };
+                To::Class(if no_band(qdisc, own).is_none() { own } else { usual })
+            }
+            _ if self.is_class(class) && class.major == qdisc.handle.major => To::Class(class),
+            (_, qdisc::Kind::Drr | qdisc::Kind::Qfq) => To::Drop,
+            (_, qdisc::Kind::Htb(_) | qdisc::Kind::Hfsc(_) | qdisc::Kind::Cbq(_)) => To::Rest,
+            _ => To::Class(class),
+        }
+    }
+
+    /// Whether filters can send packets there.
+    pub(in crate::tc) fn is_class(&self, class: Handle) -> bool {
+        match self.qdisc(class) {
+            Some(qdisc) if qdisc.kind.bands().is_some() => no_band(qdisc, class).is_none(),
+            Some(qdisc) if qdisc.kind.has_classes() => self.classes.iter().any(|known| known.id == class),
+            Some(_) => true,
+            None => false,
+        }
+    }
+}

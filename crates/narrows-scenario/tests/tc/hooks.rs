@@ -1,0 +1,298 @@
+//! Filters at `ingress` and at `clsact`, actions in a row, and filters that match nothing.
+
+use narrows_scenario::tc::Script;
+
+use super::{fails, keys};
+
+const INGRESS: &str = "tc qdisc add dev eth0 clsact\n";
+
+fn ingress(filters: &str) -> Vec<String> {
+    let lines: Vec<String> =
+        filters.lines().map(|line| format!("tc filter add dev eth0 ingress {line}\n")).collect();
+    keys(&format!("{INGRESS}{}", lines.concat()))
+}
+
+/// All remarks and explanations of a script.
+fn said(text: &str) -> String {
+    let script = Script::parse(text, "x.sh").unwrap();
+    let devices = script.devices(false).unwrap();
+    let notes = devices.iter().flat_map(|device| device.egress.notes.iter().chain(&device.ingress.notes));
+    let explained = script.explain().unwrap().into_iter().flat_map(|explained| explained.words);
+    explained.chain(notes.cloned()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn arriving_packets_are_dropped_or_passed() {
+    assert_eq!(
+        ingress("protocol ip prio 1 flower ip_proto tcp dst_port 22 action drop"),
+        [
+            "link.down.ingress=[{ match = { protocol = \"tcp\", destination-port = 22, family = \"ipv4\" }, action = \"drop\" }]"
+        ]
+    );
+    // By priority; a filter behind one of all packets sees none.
+    assert_eq!(
+        ingress(
+            "protocol ip prio 3 matchall action drop\n\
+             protocol all prio 2 u32 match ip src 10.0.0.0/8 action pass\n\
+             protocol all prio 4 matchall action drop\n\
+             protocol all prio 5 u32 match ip src 10.1.0.0/16 action pass"
+        ),
+        [
+            "link.down.ingress=[{ match = { source = \"10.0.0.0/8\" }, action = \"pass\" }, { match = { family = \"ipv4\" }, action = \"drop\" }, { action = \"drop\" }]"
+        ]
+    );
+    // What passes at the end passes anyway, and to continue is to decide nothing.
+    assert!(ingress("protocol all prio 1 matchall action pass").is_empty());
+    assert!(ingress("protocol all prio 1 matchall action continue").is_empty());
+}
+
+#[test]
+fn policers_of_arriving_packets_are_a_list() {
+    let police = "action police rate 1mbit burst 10k conform-exceed";
+    assert_eq!(
+        ingress(&format!(
+            "protocol ip prio 1 matchall {police} drop/continue\n\
+             protocol ip prio 2 u32 match ip dport 53 0xffff {police} continue/ok"
+        )),
+        [
+            "link.down.ingress=[{ match = { family = \"ipv4\" }, action = \"police\", rate = \"1mbit\", burst = \"10240 bytes\", overhead = \"ip\", conform = \"next\" }, { match = { destination-port = 53, family = \"ipv4\" }, action = \"police\", rate = \"1mbit\", burst = \"10240 bytes\", overhead = \"ip\", exceed = \"next\" }]"
+        ]
+    );
+    // A policer whose packets go on in either case decides nothing.
+    assert!(ingress(&format!("protocol ip prio 1 matchall {police} continue/continue")).is_empty());
+    // One at each of both hooks.
+    let both = format!(
+        "{INGRESS}tc filter add dev eth0 ingress protocol all matchall {police} drop\n\
+         tc filter add dev eth0 egress protocol all matchall action drop\n"
+    );
+    assert_eq!(
+        keys(&both),
+        [
+            "link.up.ingress=[{ action = \"drop\" }]",
+            "link.down.policer={ rate = \"1mbit\", burst = \"10240 bytes\", overhead = \"ip\" }",
+        ]
+    );
+    fails(
+        &format!("{INGRESS}tc filter add dev eth0 ingress matchall {police} ok/drop\n"),
+        "a policer that drops packets below its rate",
+        "matchall",
+        &["packets that conform pass here"],
+    );
+}
+
+/// A device that is no intermediate one is not on the link.
+#[test]
+fn packets_that_leave_by_another_device_are_dropped() {
+    let text = format!(
+        "{INGRESS}tc filter add dev eth0 ingress protocol ip flower action mpls push protocol mpls_uc label 123 action mirred egress redirect dev eth1\n"
+    );
+    assert_eq!(keys(&text), ["link.down.ingress=[{ match = { family = \"ipv4\" }, action = \"drop\" }]"]);
+    assert!(said(&text).contains("leave by eth1, which is not an end of this link"), "{}", said(&text));
+    // Above the rate of a policer; `action` is optional.
+    for word in ["action", ""] {
+        assert_eq!(
+            ingress(&format!(
+                "matchall action police rate 1mbit burst 100k conform-exceed pipe {word} mirred egress redirect dev eth1"
+            )),
+            ["link.down.policer={ rate = \"1mbit\", burst = \"102400 bytes\", overhead = \"ip\" }"]
+        );
+    }
+    // The script may say that it is an intermediate device: packets pass it and go on.
+    let through = format!(
+        "ip link add name eth1 type ifb\n{}",
+        text.replace("mpls push protocol mpls_uc label 123 action ", "")
+    );
+    assert!(keys(&through).is_empty());
+    // Packets that are changed and stay are not understood.
+    fails(
+        &text.replace("action mirred egress redirect dev eth1", ""),
+        "unsupported action `mpls`",
+        "mpls push",
+        &["classes do not change packets"],
+    );
+}
+
+#[test]
+fn copies_samples_and_marks_of_connections_change_nothing() {
+    for (action, note) in [
+        ("mirred egress mirror dev eth1", "Copies leave by eth1"),
+        ("sample rate 100 group 12", "`--pcap` records all packets"),
+        ("ctinfo dscp 0xfc000000 0x01000000", "Connections have no marks here"),
+    ] {
+        let text = format!("{INGRESS}tc filter add dev eth0 ingress matchall action {action}\n");
+        assert!(keys(&text).is_empty(), "{action}");
+        assert!(said(&text).contains(note), "{}", said(&text));
+        // The next action counts.
+        let dropped = ingress(&format!("matchall action {action} action drop"));
+        assert_eq!(dropped, ["link.down.ingress=[{ action = \"drop\" }]"], "{action}");
+    }
+}
+
+#[test]
+fn priorities_at_clsact_choose_classes() {
+    let text = format!(
+        "{INGRESS}tc qdisc add dev eth0 root handle 1: htb default 20\n\
+         tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+         tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+         tc filter add dev eth0 egress protocol ip u32 match ip dport 7001 0xffff action skbedit priority 1:10\n"
+    );
+    let all = keys(&text).remove(2);
+    assert!(
+        all.contains("match = { destination-port = 7001, family = \"ipv4\" } }, { name = \"1:20\""),
+        "{all}"
+    );
+    // At the discipline itself it comes too late.
+    let late = keys(&text.replace("egress protocol", "parent 1: protocol")).remove(2);
+    assert!(!late.contains("7001"), "{late}");
+    assert!(said(&text).contains("before its filters"), "{}", said(&text));
+    let inside = "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 handle 2: prio\n\
+        tc filter add dev eth0 parent 1: protocol ip matchall action skbedit priority 2:1\n";
+    fails(
+        inside,
+        "`skbedit priority` before disciplines that look at the priority",
+        "tc filter",
+        &["flowid 1:10"],
+    );
+}
+
+/// `prio_classify`, `htb_classify` and `drr_classify` of the kernel.
+#[test]
+fn filters_of_missing_classes_do_as_in_the_kernel() {
+    let filter = |class: &str| {
+        format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid {class}\n"
+        )
+    };
+    let prio = "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n";
+    for (class, band) in [("2:1", "1:1"), ("9:2", "1:2"), ("1:1", "1:1")] {
+        let all = keys(&format!("{prio}{}", filter(class))).remove(2);
+        assert!(
+            all.contains(&format!("{{ name = \"{band}\", match"))
+                || all.contains(&format!("class = \"{band}\"")),
+            "{class}: {all}"
+        );
+    }
+    // A band that is not there is that of priority 0.
+    let none = keys(&format!("{prio}{}", filter("1:4"))).remove(2);
+    assert!(!none.contains("destination-port"), "{none}");
+    assert!(
+        said(&format!("{prio}{}", filter("1:4")))
+            .contains("the class 1:4, which is not there: its packets go to 1:3")
+    );
+    let classes = |kind: &str, more: &str| {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: {kind}\ntc class add dev eth0 parent 1: classid 1:1 {more}\n{}{}",
+            filter("1:7"),
+            "tc filter add dev eth0 parent 1: protocol all prio 2 matchall flowid 1:1\n"
+        );
+        keys(&text).remove(2)
+    };
+    assert!(classes("htb default 1", "htb rate 1mbit").ends_with("cburst = \"1600 bytes\" } ] }"));
+    assert!(classes("drr", "drr").contains("destination-port = 80, family = \"ipv4\" }, class = \"drop\""));
+    // A discipline without classes drops everything.
+    for kind in ["drr", "qfq", "hfsc"] {
+        let text = format!("tc qdisc add dev eth0 root handle 1: {kind}\n");
+        assert!(keys(&text)[2].contains("default = \"drop\""), "{kind}");
+        assert!(said(&text).contains("it drops all packets"));
+    }
+}
+
+#[test]
+fn filters_that_match_nothing_are_explained() {
+    for (filter, why) in [
+        ("protocol ip route to 10 flowid 1:1", "routes of hosts here have no realms"),
+        ("protocol ip cgroup flowid 1:1", "no control group"),
+        ("protocol mpls_uc flower mpls_label 5 flowid 1:1", "no packets of this protocol"),
+        ("protocol ip flower enc_key_id 11 flowid 1:1", "do not come out of a tunnel device"),
+        ("protocol ip u32 match u32 0x0c 0xffff at 0 flowid 1:1", "such a packet does not exist"),
+        ("protocol ip u32 match ip dst 10.0.0.1", "has no effect"),
+        ("protocol ip u32", "the root table of u32"),
+        ("protocol ip basic match 'meta(priority eq 3)' flowid 1:1", "such a packet does not exist"),
+    ] {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\ntc filter add dev eth0 parent 1: {filter}\n"
+        );
+        assert!(!keys(&text)[2].contains("match"), "{filter}: {}", keys(&text)[2]);
+        assert!(said(&text).contains(why), "{filter}: {}", said(&text));
+    }
+}
+
+#[test]
+fn extended_matches_and_masks_with_gaps() {
+    let prio = "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\ntc filter add dev eth0 parent 1: protocol ip";
+    let of = |filter: &str| keys(&format!("{prio} {filter} flowid 1:1\n")).remove(2);
+    let interactive = of("basic match 'meta(priority eq 6)'");
+    assert!(interactive.contains("dscp = [4, 5, \"af12\","), "{interactive}");
+    let bytes = of("basic match 'u32(u8 6 0xff at 9) and u32(u16 80 0xffff at 22)'");
+    assert!(bytes.contains("{ protocol = \"tcp\", destination-port = 80"), "{bytes}");
+    // Each bit without meaning doubles the networks.
+    let gaps = of("u32 match u32 0x0a000100 0xfffeff00 at 12");
+    assert!(gaps.contains("source = [\"10.0.1.0/24\", \"10.1.1.0/24\"]"), "{gaps}");
+    fails(
+        &format!("{prio} basic match 'meta(tcindex eq 6)' flowid 1:1\n"),
+        "`meta(tcindex eq 6)` is not understood",
+        "meta(",
+        &["meta(priority eq N)"],
+    );
+}
+
+/// Of a kernel since 6.7.
+#[test]
+fn a_discipline_without_a_handle_replaces_another() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 root pfifo limit 7\n";
+    assert_eq!(keys(text), ["link.up.queue=\"7 packets\""]);
+    assert!(said(text).contains("It replaces the `prio` there"));
+    let alike = text.replace("handle 1: prio", "pfifo limit 5");
+    fails(&alike, "a discipline already exists there", "tc qdisc", &["use `replace`"]);
+}
+
+/// As sqm-scripts write it: the inner class counts an overhead, the leaves do not.
+#[test]
+fn classes_of_htb_may_count_differently() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 12\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit overhead 22\n\
+        tc class add dev eth0 parent 1:1 classid 1:11 htb rate 128kbit ceil 3mbit prio 20\n\
+        tc class add dev eth0 parent 1:1 classid 1:12 htb rate 1mbit ceil 9mbit\n";
+    let all = keys(text);
+    assert_eq!(all[0], "link.up.overhead=\"frame\"");
+    assert_eq!(all[2].matches("overhead = { base = \"frame\", bytes = 22 }").count(), 1, "{}", all[2]);
+    assert!(all[2].contains("{ name = \"1:1\", rate = \"10mbit\""), "{}", all[2]);
+    // The kernel has priorities from 0 to 7.
+    assert!(all[2].contains("priority = 7"), "{}", all[2]);
+    let sized = text.replace("root handle", "root stab overhead 10 linklayer ethernet handle");
+    fails(&sized, "both `stab` and an overhead of some classes", "stab", &["all of it in `stab`"]);
+}
+
+#[test]
+fn queues_of_intermediate_devices_and_of_bundles() {
+    let text = "tc qdisc add dev eth0 ingress\n\
+        tc qdisc add dev ifb0 root handle 1: htb default 1\n\
+        tc class add dev ifb0 parent 1: classid 1:1 htb rate 1mbit\n\
+        tc filter add dev eth0 parent ffff: protocol all matchall action mirred egress redirect dev ifb0\n";
+    assert_eq!(keys(text)[1], "link.down.queue=\"32 packets\"");
+    assert_eq!(keys("tc qdisc add dev eth0 root teql0\n"), ["link.up.queue=\"1000 packets\""]);
+    assert!(said("tc qdisc add dev eth0 root teql0\n").contains("a link stands for one device"));
+}
+
+/// As tcconfig writes it.
+#[test]
+fn netem_in_a_class_may_contain_a_scheduler() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\n\
+        tc qdisc add dev eth0 parent 1:1 handle 2: netem delay 100ms\n\
+        tc qdisc add dev eth0 parent 2:1 handle 20: tbf rate 1mbit buffer 1600 limit 10000\n";
+    let all = keys(text).remove(2);
+    assert!(
+        all.contains(
+            "{ name = \"1:1\", netem = \"delay 100ms\", scheduler = { type = \"tbf\", rate = \"1mbit\""
+        ),
+        "{all}"
+    );
+    for inside in ["pfifo limit 5", "netem loss 1%"] {
+        fails(
+            &text.replace("tbf rate 1mbit buffer 1600 limit 10000", inside),
+            "a queue or netem inside netem in a class",
+            "tc qdisc",
+            &["only disciplines that schedule"],
+        );
+    }
+}
