@@ -6,6 +6,7 @@
 //! real packets send.
 #![forbid(unsafe_code)]
 
+pub mod containers;
 pub mod files;
 pub mod frames;
 pub mod mutate;
@@ -29,7 +30,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "frame", check: frames::frame, seeds: odd::all, words: &[] },
     Target { name: "network", check: frames::network, seeds: frames::seeds, words: &[] },
     Target { name: "capture", check: files::capture, seeds: files::captures, words: &[] },
@@ -44,6 +45,18 @@ pub const TARGETS: [Target; 12] = [
         check: protocols::control,
         seeds: protocols::requests,
         words: protocols::OF_JSON,
+    },
+    Target {
+        name: "compose",
+        check: containers::compose,
+        seeds: containers::compose_files,
+        words: containers::WORDS,
+    },
+    Target {
+        name: "engine",
+        check: containers::engine,
+        seeds: containers::answers,
+        words: containers::WORDS,
     },
     Target { name: "feed", check: protocols::feed, seeds: protocols::messages, words: &[] },
     Target { name: "rings", check: protocols::rings, seeds: protocols::steps, words: &[] },
