@@ -63,6 +63,41 @@ impl Container {
         })
     }
 
+    /// A container that is about to start in a network, from the engine's list of containers and its description of
+    /// the network: while a container starts, Docker gives no description of the container itself. `None` if it is in
+    /// neither, or runs already.
+    ///
+    /// # Errors
+    /// If one of them is something else.
+    pub fn parse_starting(id: &str, list: &[u8], network: &[u8]) -> Result<Option<Self>, serde_json::Error> {
+        let listed: Vec<Listed> = serde_json::from_slice(list)?;
+        let network: Joining = serde_json::from_slice(network)?;
+        let Some(listed) = listed.into_iter().find(|listed| listed.id == id && listed.state != "running")
+        else {
+            return Ok(None);
+        };
+        let Some(joined) = network.containers.unwrap_or_default().remove(id) else { return Ok(None) };
+        let addresses = [joined.ip, joined.ip6];
+        let address = |text: &String| text.split('/').next().and_then(|address| address.parse().ok());
+        let endpoint = Endpoint {
+            addresses: addresses.iter().filter_map(address).collect(),
+            mac: Some(joined.mac.to_lowercase()).filter(|mac| !mac.is_empty()),
+        };
+        Ok(Some(Self {
+            id: listed.id,
+            name: listed
+                .names
+                .first()
+                .map(|name| name.trim_start_matches('/').to_owned())
+                .unwrap_or_default(),
+            labels: listed.labels.unwrap_or_default(),
+            process: None,
+            namespace: None,
+            shares: None,
+            networks: [(network.name, endpoint)].into(),
+        }))
+    }
+
     /// The compose project that it belongs to.
     pub fn project(&self) -> Option<&str> {
         self.labels.get(PROJECT).map(String::as_str)
@@ -89,6 +124,40 @@ struct Described {
     host: Host,
     #[serde(default, rename = "NetworkSettings")]
     network: Network,
+}
+
+/// A container in the engine's list.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Listed {
+    id: String,
+    #[serde(default)]
+    names: Vec<String>,
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    state: String,
+}
+
+/// A network, with its containers by ID.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Joining {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    containers: Option<BTreeMap<String, InNetwork>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct InNetwork {
+    #[serde(rename = "MacAddress")]
+    mac: String,
+    #[serde(rename = "IPv4Address")]
+    ip: String,
+    #[serde(rename = "IPv6Address")]
+    ip6: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -149,6 +218,21 @@ mod tests {
         let joined = &container.networks["shop_default"];
         assert_eq!(joined.addresses, ["172.18.0.2".parse::<IpAddr>().unwrap()]);
         assert_eq!(joined.mac.as_deref(), Some("02:42:ac:12:00:02"));
+    }
+
+    #[test]
+    fn a_container_that_starts_is_read_from_list_and_network() {
+        let list = br#"[{"Id":"7d","Names":["/web"],"Labels":{"narrows.delay":"20ms"},"State":"created"}]"#;
+        let network = br#"{"Name":"net1","Id":"46","Containers":{"7d":{"Name":"web","EndpointID":"aa",
+            "MacAddress":"02:42:ac:12:00:02","IPv4Address":"172.18.0.2/16","IPv6Address":""}}}"#;
+        let container = Container::parse_starting("7d", list, network).unwrap().unwrap();
+        assert_eq!((container.name.as_str(), container.labels.len()), ("web", 1));
+        assert_eq!(container.networks["net1"].addresses, ["172.18.0.2".parse::<IpAddr>().unwrap()]);
+        assert_eq!(container.networks["net1"].mac.as_deref(), Some("02:42:ac:12:00:02"));
+        assert_eq!(Container::parse_starting("8e", list, network).unwrap(), None);
+        let running = br#"[{"Id":"7d","State":"running"}]"#;
+        assert_eq!(Container::parse_starting("7d", running, network).unwrap(), None);
+        assert!(Container::parse_starting("7d", b"{}", network).is_err());
     }
 
     #[test]

@@ -149,6 +149,19 @@ impl Engine {
         container.map(Some).map_err(|error| self.answered(&request, 200, &error.to_string()))
     }
 
+    /// The container with this ID, if it is about to start in this network.
+    ///
+    /// # Errors
+    /// If the engine does not answer.
+    pub fn starting(&self, id: &str, network: &str) -> Result<Option<Container>, EngineError> {
+        let filter = escaped(&serde_json::json!({ "id": [id] }).to_string());
+        let list = self.get(&format!("/containers/json?all=1&filters={filter}"))?;
+        let request = format!("/networks/{network}");
+        let (Some(list), Some(network)) = (list, self.get(&request)?) else { return Ok(None) };
+        let container = Container::parse_starting(id, &list, &network);
+        container.map_err(|error| self.answered(&request, 200, &error.to_string()))
+    }
+
     /// Its events from now on.
     ///
     /// # Errors

@@ -9,6 +9,8 @@ pub struct Event {
     pub happening: Happening,
     /// The ID of the container.
     pub container: String,
+    /// The ID of the network that it has joined or left.
+    pub network: Option<String>,
 }
 
 /// What happened to a container.
@@ -31,14 +33,18 @@ impl Event {
     /// If the line is not an event.
     pub fn parse(line: &[u8]) -> Result<Option<Self>, serde_json::Error> {
         let Line { kind, action, actor } = serde_json::from_slice(line)?;
-        let (happening, container) = match (kind.as_str(), action.as_str()) {
-            ("container", "start" | "restart") => (Happening::Started, actor.id),
-            ("container", "die" | "died" | "destroy" | "remove") => (Happening::Ended, actor.id),
-            ("network", "connect") => (Happening::Connected, actor.attributes.container),
-            ("network", "disconnect") => (Happening::Disconnected, actor.attributes.container),
+        let happening = match (kind.as_str(), action.as_str()) {
+            ("container", "start" | "restart") => Happening::Started,
+            ("container", "die" | "died" | "destroy" | "remove") => Happening::Ended,
+            ("network", "connect") => Happening::Connected,
+            ("network", "disconnect") => Happening::Disconnected,
             _ => return Ok(None),
         };
-        Ok(is_id(&container).then_some(Self { happening, container }))
+        let (container, network) = match kind.as_str() {
+            "network" => (actor.attributes.container, Some(actor.id).filter(|id| is_id(id))),
+            _ => (actor.id, None),
+        };
+        Ok(is_id(&container).then_some(Self { happening, container, network }))
     }
 }
 

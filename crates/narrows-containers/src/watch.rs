@@ -18,7 +18,7 @@ mod look;
 mod member;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use std::{io, thread};
@@ -44,6 +44,8 @@ use crate::project::Project;
 const LOOK: Duration = Duration::from_millis(2);
 /// How long orderly ends may take: a second to drain, and a report to write.
 const GRACE: Duration = Duration::from_secs(10);
+/// Where Docker keeps network namespaces, until a container shows another folder.
+const NAMESPACES: &str = "/run/docker/netns";
 /// What the greeting of `narrows attach` begins with.
 const GREETING: &str = "narrows run ";
 /// What its errors begin with.
@@ -174,6 +176,8 @@ struct Watched<'a> {
     /// What the last lines of each network said.
     complaints: BTreeMap<u64, Vec<String>>,
     is_lost: bool,
+    /// Where the engine keeps network namespaces.
+    namespaces: PathBuf,
 }
 
 /// An interface that is blocked until its network is up.
@@ -197,6 +201,7 @@ impl<'a> Watched<'a> {
             blocked: Vec::new(),
             complaints: BTreeMap::new(),
             is_lost: false,
+            namespaces: NAMESPACES.into(),
         }
     }
 
@@ -307,6 +312,9 @@ impl<'a> Watched<'a> {
 
     /// A container is there, or has changed.
     fn meet(&mut self, container: Container, at: MonotonicTime) {
+        if let Some(folder) = container.namespace.as_deref().and_then(|path| Path::new(path).parent()) {
+            folder.clone_into(&mut self.namespaces);
+        }
         if let Some(project) = self.options.asked.project()
             && container.project() != Some(&project.name)
         {
@@ -383,7 +391,8 @@ impl<'a> Watched<'a> {
         };
         let news = self.members.get_mut(&id).is_none_or(|member| member.failed(&why, clock_monotonic()));
         if news {
-            self.say(format!("{name} {interface}: not attached: {why}"));
+            let what = if attachment.is_up { "detached" } else { "not attached" };
+            self.say(format!("{name} {interface}: {what}: {why}"));
         }
     }
 

@@ -87,6 +87,8 @@ fn labels_are_followed_through_restarts_of_containers_and_of_the_engine() {
 #[ignore = "needs root, ip"]
 fn with_fail_closed_nothing_passes_that_is_not_shaped() {
     let mut engine = Engine::new();
+    // Where the engine keeps namespaces is learnt from it.
+    engine.run("first", &[]);
     let mut watch = engine.watch(&["docker", "watch", "--fail", "closed"]);
     // The engine says that it joins a network, before it has a process.
     engine.create("web", DELAY);

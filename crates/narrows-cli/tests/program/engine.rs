@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::symlink;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -56,13 +57,9 @@ impl Engine {
             &bridge,
             "ip link add br0 type bridge && ip addr add 10.77.0.254/24 dev br0 && ip link set br0 up",
         );
-        let engine = Self {
-            folder: Scratch::new(),
-            bridge,
-            known: Arc::default(),
-            running: BTreeMap::new(),
-            count: 0,
-        };
+        let folder = Scratch::new();
+        fs::create_dir(folder.file("netns")).unwrap();
+        let engine = Self { folder, bridge, known: Arc::default(), running: BTreeMap::new(), count: 0 };
         engine.serve();
         engine
     }
@@ -132,7 +129,9 @@ impl Engine {
         self.count += 1;
         let (number, address) = (self.count, format!("10.77.0.{}", self.count));
         let namespace = Namespace::create().unwrap();
-        let path = path(&namespace);
+        let path = self.folder.file("netns").join(name);
+        let _ = fs::remove_file(&path);
+        symlink(self::path(&namespace), &path).unwrap();
         shell(
             &self.bridge,
             &format!(
@@ -150,10 +149,7 @@ impl Engine {
                 "ip link set c{number} name eth0 && ip addr add {address}/24 dev eth0 && ip link set lo up"
             ),
         );
-        let mac = inside(
-            &namespace,
-            "ip -o link show eth0 | sed 's/.*ether //; s/ .*//'",
-        );
+        let mac = inside(&namespace, "ip -o link show eth0 | sed 's/.*ether //; s/ .*//'");
         drop(holder);
         let labels: BTreeMap<_, _> = labels.iter().copied().collect();
         let container = json!({
@@ -294,8 +290,24 @@ fn answer(mut stream: UnixStream, known: &Mutex<Known>) {
         known.listeners.push(stream);
         return;
     }
+    if path.starts_with("/networks/net0") {
+        let containers: serde_json::Map<_, _> = known
+            .containers
+            .iter()
+            .map(|(id, container)| {
+                let joined = &container["NetworkSettings"]["Networks"]["net0"];
+                let address = format!("{}/24", joined["IPAddress"].as_str().unwrap());
+                (id.clone(), json!({ "MacAddress": joined["MacAddress"], "IPv4Address": address }))
+            })
+            .collect();
+        let network = json!({ "Name": "net0", "Id": "net0", "Containers": containers });
+        let _ = stream.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{network}\n").as_bytes());
+        return;
+    }
+    // Docker does not describe a container that is starting.
+    let is_described = |container: &&Value| container["State"]["Running"] == true;
     let body = match path.strip_prefix("/containers/").and_then(|rest| rest.strip_suffix("/json")) {
-        Some(id) => known.containers.get(id).map(Value::to_string),
+        Some(id) => known.containers.get(id).filter(is_described).map(Value::to_string),
         None => {
             // `label=com.docker.compose.project=shop`, escaped.
             let project = path.split("project%3D").nth(1).map(|rest| rest.split('%').next().unwrap());
@@ -303,9 +315,14 @@ fn answer(mut stream: UnixStream, known: &Mutex<Known>) {
                 let labels = &container["Config"]["Labels"];
                 project.is_none_or(|project| labels["com.docker.compose.project"] == project)
             };
-            let running = known.containers.values().filter(|container| container["State"]["Running"] == true);
-            let ids: Vec<_> =
-                running.filter(of_project).map(|container| json!({ "Id": container["Id"] })).collect();
+            let is_meant = |container: &&Value| path.contains("all=1") || is_described(container);
+            let all = known.containers.values().filter(is_meant).filter(of_project);
+            let listed = |container: &Value| {
+                let state = &container["State"]["Status"];
+                json!({ "Id": container["Id"], "Names": [container["Name"]], "State": state,
+                    "Labels": container["Config"]["Labels"] })
+            };
+            let ids: Vec<_> = all.map(listed).collect();
             Some(Value::Array(ids).to_string())
         }
     };

@@ -9,7 +9,7 @@ use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use super::Message;
 use crate::container::Container;
 use crate::engine::{Engine, EngineError};
-use crate::event::Event;
+use crate::event::{Event, Happening};
 
 /// The waits between attempts to reach an engine that does not answer.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -75,11 +75,22 @@ fn once(
             Err(error) => return Ok(error.to_string()),
         };
         let at = clock_monotonic();
-        match engine.container(&event.container) {
+        match described(engine, &event) {
             Ok(container) => to.send(Message::News(News::Event(event, at, container)))?,
             Err(error) => return Ok(error.to_string()),
         }
     }
+}
+
+/// The container of an event. Docker describes a container only when it has started, so one that joins a network is
+/// looked for elsewhere first.
+fn described(engine: &Engine, event: &Event) -> Result<Option<Container>, EngineError> {
+    if let (Happening::Connected, Some(network)) = (event.happening, &event.network)
+        && let Some(container) = engine.starting(&event.container, network)?
+    {
+        return Ok(Some(container));
+    }
+    engine.container(&event.container)
 }
 
 /// All containers that run. One that ends meanwhile is left out.

@@ -1,5 +1,6 @@
 //! One look at a container: what its interfaces are, and what is missing there.
 
+use std::fs;
 use std::path::Path;
 
 use narrows_io::clock::clock_monotonic;
@@ -70,7 +71,7 @@ impl Watched<'_> {
         if container.shares.as_deref() == Some("host") {
             return Err("it uses the network of the host, where a network would be for everything".into());
         }
-        let Some(ground) = ground(container)? else { return Ok(false) };
+        let Some(ground) = self.ground(container)? else { return Ok(false) };
         let interfaces = interfaces(&ground.namespace).map_err(|error| error.to_string())?;
         let all = picked(container, &wish.at, interfaces)?;
         let mut up = 0;
@@ -91,6 +92,31 @@ impl Watched<'_> {
             false => 1,
         };
         Ok(up >= expected)
+    }
+
+    /// The namespace of a container: that of its process, or, before that starts, the one that has an interface with an
+    /// address of the container. `None` if there is none yet, or none any more.
+    fn ground(&self, container: &Container) -> Result<Option<Ground>, String> {
+        if let Some(process) = container.process {
+            return opened("--pid", process.to_string(), format!("pid:{process}"));
+        }
+        let macs: Vec<_> = container.networks.values().filter_map(|joined| joined.mac.as_ref()).collect();
+        let is_its = |ground: &Ground| {
+            let all = interfaces(&ground.namespace).unwrap_or_default();
+            all.iter().any(|one| one.mac.is_some_and(|mac| macs.contains(&&mac.to_string())))
+        };
+        // Without the folder, as of Podman, it is found when it has started.
+        let files = fs::read_dir(&self.namespaces).into_iter().flatten().flatten().map(|file| file.path());
+        for path in files.filter(|_| !macs.is_empty()) {
+            let path = path.display().to_string();
+            // Others may be on their way in or out.
+            if let Ok(Some(ground)) = opened("--netns", path.clone(), path)
+                && is_its(&ground)
+            {
+                return Ok(Some(ground));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a network is at this interface, or just about to be.
@@ -222,7 +248,7 @@ impl Watched<'_> {
         if container.shares.as_deref() == Some("host") {
             return Err("it uses the network of the host, where a network would be for everything".into());
         }
-        let Some(ground) = ground(container)? else {
+        let Some(ground) = self.ground(container)? else {
             return Err("its network namespace is not there".into());
         };
         let interfaces = interfaces(&ground.namespace).map_err(|error| error.to_string())?;
@@ -238,28 +264,21 @@ impl Watched<'_> {
     }
 }
 
-/// The namespace of a container: that of its process, or the one that is made before its process starts. `None` if
-/// there is none yet, or none any more.
-fn ground(container: &Container) -> Result<Option<Ground>, String> {
-    let (at, reference) = match (container.process, &container.namespace) {
-        (Some(process), _) => (("--pid", process.to_string()), format!("pid:{process}")),
-        (None, Some(path)) => (("--netns", path.clone()), path.clone()),
-        (None, None) => return Ok(None),
-    };
+/// The namespace that this refers to; `None` if there is none yet, or none any more.
+fn opened(at: &'static str, value: String, reference: String) -> Result<Option<Ground>, String> {
     let opened = Namespace::open(&reference).and_then(|namespace| {
         let identity = NamespaceIdentity::of(&namespace)?;
         Ok((NamespaceIdentity::of(&Namespace::current()?)?, identity, namespace))
     });
-    let (ours, identity, namespace) = match opened {
-        Ok(opened) => opened,
+    match opened {
+        Ok((ours, identity, _)) if ours == identity => {
+            Err("it is in the network namespace of narrows itself".into())
+        }
+        Ok((_, identity, namespace)) => Ok(Some(Ground { namespace, identity, at: (at, value), reference })),
         // Its file is made first, and the namespace bound to it later; or the process has just ended.
-        Err(NamespaceError::NotFound { .. } | NamespaceError::NotANamespace { .. }) => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
-    if ours == identity {
-        return Err("it is in the network namespace of narrows itself".into());
+        Err(NamespaceError::NotFound { .. } | NamespaceError::NotANamespace { .. }) => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
-    Ok(Some(Ground { namespace, identity, at, reference }))
 }
 
 /// The interfaces that can have a network.

@@ -23,6 +23,8 @@ pub(super) struct Member {
     /// The last event.
     since: MonotonicTime,
     next_look: Option<MonotonicTime>,
+    /// Whether an interface is waited for.
+    is_starting: bool,
     wait: Duration,
     /// What was said of it last, which is not said again.
     last_said: Option<String>,
@@ -30,17 +32,30 @@ pub(super) struct Member {
 
 impl Member {
     pub(super) fn new(container: Container, wish: Result<Option<Wish>, String>, at: MonotonicTime) -> Self {
-        Self { container, wish, since: at, next_look: None, wait: FIRST_WAIT, last_said: None }
+        Self {
+            container,
+            wish,
+            since: at,
+            next_look: None,
+            is_starting: false,
+            wait: FIRST_WAIT,
+            last_said: None,
+        }
     }
 
     /// It is now like this, after an event.
     pub(super) fn update(&mut self, container: Container, at: MonotonicTime) {
         // Labels do not change during a container's life.
         // It is in the middle of its start, since an earlier event.
-        if self.next_look.is_none() {
+        if !self.is_starting {
             self.since = at;
         }
-        self.container = container;
+        // One that joins a further network before its start is known by one network at a time.
+        let mut networks = container.networks.clone();
+        if self.container.process.is_none() && container.process.is_none() {
+            networks.extend(self.container.networks.clone());
+        }
+        self.container = Container { networks, ..container };
     }
 
     pub(super) fn container(&self) -> &Container {
@@ -67,12 +82,14 @@ impl Member {
     pub(super) fn look_again(&mut self, now: MonotonicTime) -> bool {
         let is_in_time = now.as_nanos() < self.since.as_nanos() + PATIENCE.as_nanos() as u64;
         self.next_look = is_in_time.then(|| after(now, LOOK));
+        self.is_starting = is_in_time;
         is_in_time
     }
 
     /// All is there.
     pub(super) fn is_settled(&mut self) {
         self.next_look = None;
+        self.is_starting = false;
     }
 
     /// A network is up.
@@ -84,6 +101,7 @@ impl Member {
     /// A network has failed: it is tried again later. Whether that is news.
     pub(super) fn failed(&mut self, why: &str, now: MonotonicTime) -> bool {
         self.next_look = Some(after(now, self.wait));
+        self.is_starting = false;
         self.wait = LONGEST_WAIT.min(self.wait * 2);
         self.says(why)
     }
