@@ -250,7 +250,7 @@ impl Events {
     ///
     /// # Errors
     /// If the connection fails, or a line is not an event.
-    pub fn next(&mut self) -> Result<Option<Event>, EngineError> {
+    pub fn next_event(&mut self) -> Result<Option<Event>, EngineError> {
         loop {
             let mut line = Vec::new();
             let read = self.body.by_ref().take(LONGEST_EVENT).read_until(b'\n', &mut line);

@@ -48,6 +48,8 @@ const GRACE: Duration = Duration::from_secs(10);
 const NAMESPACES: &str = "/run/docker/netns";
 /// What the greeting of `narrows attach` begins with.
 const GREETING: &str = "narrows run ";
+/// What stands before the reason why it ended by itself.
+const EARLY: &str = "ended early: ";
 /// What its errors begin with.
 const COMPLAINT: &str = "narrows: ";
 
@@ -298,14 +300,10 @@ impl<'a> Watched<'a> {
                 all.into_iter().for_each(|container| self.meet(container, now));
             }
             News::Event(event, at, container) => match (event.happening, container) {
-                (_, None) | (Happening::Ended, _) => self.forget(&event.container),
-                // It may be about to start.
+                // A network ends by itself with its interface.
+                (Happening::Disconnected, _) => {}
+                (Happening::Ended, _) | (_, None) => self.forget(&event.container),
                 (Happening::Connected | Happening::Started, Some(container)) => self.meet(container, at),
-                // Its interface is gone; a container that has ended is no member any more.
-                (Happening::Disconnected, Some(container)) if container.process.is_some() => {
-                    self.meet(container, at)
-                }
-                (Happening::Disconnected, Some(_)) => {}
             },
         }
     }
@@ -349,22 +347,17 @@ impl<'a> Watched<'a> {
             attachment.is_up = true;
             let place = attachment.place.clone();
             let after = clock_monotonic().as_nanos().saturating_sub(attachment.since.as_nanos()) / 1_000_000;
-            let (id, interface, run) = (attachment.container.clone(), &attachment.interface, &attachment.run);
-            let text = format!("{interface}: attached after {after} ms, run {run}");
+            let Attachment { container, name, interface, run, .. } = attachment;
+            let text = format!("{name} {interface}: attached after {after} ms, run {run}");
             self.blocked.retain(|blocked| blocked.place != place);
-            let name = self.name(&id);
-            if let Some(member) = self.members.get_mut(&id) {
+            if let Some(member) = self.members.get_mut(container) {
                 member.attached();
             }
-            self.say(format!("{name} {text}"));
+            self.say(text);
         } else if line.starts_with(COMPLAINT) || self.complaints.contains_key(&number) {
             // What follows a complaint belongs to it.
             self.complaints.entry(number).or_default().push(line);
         }
-    }
-
-    fn name(&self, id: &str) -> String {
-        self.members.get(id).map_or_else(|| id.chars().take(12).collect(), |member| member.name().to_owned())
     }
 
     /// A network has ended.
@@ -372,22 +365,20 @@ impl<'a> Watched<'a> {
         let Some(mut attachment) = self.attachments.remove(&number) else { return };
         let status = attachment.wait();
         let complaints = self.complaints.remove(&number).unwrap_or_default();
-        let (id, interface) = (attachment.container.clone(), attachment.interface.clone());
-        let name = self.name(&id);
+        let (id, interface, name) = (attachment.container.clone(), &attachment.interface, &attachment.name);
         if attachment.is_ending || status == Some(0) {
             self.say(format!("{name} {interface}: detached, run {}", attachment.run));
             return;
         }
-        let why = match complaints.first() {
-            Some(first) => {
+        let early = complaints.iter().find_map(|line| Some(line.split_once(EARLY)?.1.split(';').next()?));
+        let why = match (early, complaints.split_first()) {
+            (Some(why), _) => why.to_owned(),
+            (None, Some((first, others))) => {
                 let first = first.strip_prefix(COMPLAINT).unwrap_or(first);
-                [first]
-                    .into_iter()
-                    .chain(complaints[1..].iter().map(String::as_str))
-                    .collect::<Vec<_>>()
-                    .join("\n  ")
+                let others = others.iter().map(|line| format!("\n  {line}"));
+                [first.to_owned()].into_iter().chain(others).collect()
             }
-            None => "it was killed".into(),
+            (None, None) => "it was killed".into(),
         };
         let news = self.members.get_mut(&id).is_none_or(|member| member.failed(&why, clock_monotonic()));
         if news {

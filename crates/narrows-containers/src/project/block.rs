@@ -57,7 +57,7 @@ fn map<'a>(node: &'a Node, path: &str, faults: &mut Vec<Fault>) -> Option<&'a [(
 }
 
 /// The keys of a link, with those of `up` and `down` in it.
-fn flat<'a>(all: &'a [(Key, Node)]) -> impl Iterator<Item = (String, &'a Key, &'a Node)> {
+fn flat(all: &[(Key, Node)]) -> impl Iterator<Item = (String, &Key, &Node)> {
     all.iter().flat_map(|(key, node)| {
         let inner = node.map().filter(|_| ["up", "down"].contains(&key.name.as_str()));
         match inner {

@@ -52,8 +52,9 @@ impl Start<'_> {
 /// A started network.
 #[derive(Debug)]
 pub(super) struct Attachment {
-    /// The container's ID.
+    /// The container's ID, and its name.
     pub(super) container: String,
+    pub(super) name: String,
     pub(super) place: Place,
     pub(super) interface: String,
     pub(super) run: String,
@@ -71,7 +72,7 @@ impl Attachment {
         start: &Start<'_>,
         plan: &Plan,
         addresses: &Addresses,
-        about: (String, Place, MonotonicTime),
+        about: ((String, String), Place, MonotonicTime),
         number: u64,
         to: Sender<Message>,
     ) -> io::Result<Self> {
@@ -83,9 +84,10 @@ impl Attachment {
         end_with_us(&mut command, if start.fails_closed { Signal::SIGKILL } else { Signal::SIGTERM });
         let mut child = command.spawn()?;
         let (input, output) = (child.stdin.take(), child.stderr.take());
-        let (container, place, since) = about;
+        let ((container, name), place, since) = about;
         let started = Self {
             container,
+            name,
             place,
             interface: start.interface.clone(),
             run: start.run.clone(),

@@ -69,7 +69,7 @@ fn once(
         Err(error) => return Ok(error.to_string()),
     };
     loop {
-        let event = match events.next() {
+        let event = match events.next_event() {
             Ok(Some(event)) => event,
             Ok(None) => return Ok("it has closed the connection".into()),
             Err(error) => return Ok(error.to_string()),
@@ -82,15 +82,17 @@ fn once(
     }
 }
 
-/// The container of an event. Docker describes a container only when it has started, so one that joins a network is
-/// looked for elsewhere first.
+/// The container of an event, where that matters. While Docker starts or restarts a container, it does not describe it,
+/// and who asks waits: so one that joins a network is looked for elsewhere first, and one that has ended not at all.
 fn described(engine: &Engine, event: &Event) -> Result<Option<Container>, EngineError> {
-    if let (Happening::Connected, Some(network)) = (event.happening, &event.network)
-        && let Some(container) = engine.starting(&event.container, network)?
-    {
-        return Ok(Some(container));
+    match (event.happening, &event.network) {
+        (Happening::Ended | Happening::Disconnected, _) => Ok(None),
+        (Happening::Connected, Some(network)) => match engine.starting(&event.container, network)? {
+            Some(container) => Ok(Some(container)),
+            None => engine.container(&event.container),
+        },
+        (Happening::Started | Happening::Connected, _) => engine.container(&event.container),
     }
-    engine.container(&event.container)
 }
 
 /// All containers that run. One that ends meanwhile is left out.

@@ -191,7 +191,7 @@ impl Watched<'_> {
         let run = self.run_name(&container.name, &interface.name);
         let number = self.next_number;
         let start = self.command(run, interface, ground, wish);
-        let about = (container.id.clone(), place, since);
+        let about = ((container.id.clone(), container.name.clone()), place, since);
         let started = Attachment::start(&start, &plan, &addresses, about, number, self.to.clone());
         let program = self.options.program.display();
         let started = started.map_err(|error| format!("cannot start {program}: {error}"))?;

@@ -66,10 +66,6 @@ impl Member {
         self.wish.clone()
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.container.name
-    }
-
     pub(super) fn since(&self) -> MonotonicTime {
         self.since
     }
