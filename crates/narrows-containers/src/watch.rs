@@ -370,7 +370,7 @@ impl<'a> Watched<'a> {
             self.say(format!("{name} {interface}: detached, run {}", attachment.run));
             return;
         }
-        let early = complaints.iter().find_map(|line| Some(line.split_once(EARLY)?.1.split(';').next()?));
+        let early = complaints.iter().find_map(|line| line.split_once(EARLY)?.1.split(';').next());
         let why = match (early, complaints.split_first()) {
             (Some(why), _) => why.to_owned(),
             (None, Some((first, others))) => {

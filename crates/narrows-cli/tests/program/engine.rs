@@ -55,7 +55,7 @@ impl Engine {
         let bridge = Namespace::create().unwrap();
         shell(
             &bridge,
-            "ip link add br0 type bridge && ip addr add 10.77.0.254/24 dev br0 && ip link set br0 up",
+            "ip link add br0 address 02:00:00:00:00:fe type bridge && ip addr add 10.77.0.254/24 dev br0 && ip link set br0 up",
         );
         let folder = Scratch::new();
         fs::create_dir(folder.file("netns")).unwrap();
