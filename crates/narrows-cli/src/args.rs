@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::json::Json;
 use crate::report::ReportArgs;
-pub(crate) use inline::{Attach, Bridge, DirectionName, FailName, Inline};
+pub(crate) use inline::{Attach, Bridge, DirectionName, Inline};
 pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
 pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, Series, WaitBy};

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use clap::Args;
 use narrows_containers::engine::Engine;
 use narrows_containers::watch::{Asked, WatchError, WatchOptions, dry_run, watch};
+use narrows_io::host::Capabilities;
 use narrows_io::process::Signal;
 use narrows_io::wait::EndSignals;
 use narrows_live::control;
 
-use crate::args::FailName;
-use crate::inline::capabilities;
+use crate::fail::FailName;
 use crate::output::{Failure, print, say};
 
 /// Arguments of both.
@@ -43,7 +43,9 @@ pub(crate) fn run(args: &WatchArgs, asked: Asked, what: &str) -> Result<u8, Fail
         print(if all.is_empty() { "no container runs that is meant\n" } else { &all })?;
         return Ok(0);
     }
-    if !capabilities()?.all() {
+    let held = Capabilities::effective()
+        .map_err(|cause| Failure::Other(format!("cannot read the capabilities of narrows: {cause}")))?;
+    if !held.all() {
         return Err(Failure::Other(
             "attaching to containers needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN over the host, as it loads programs \
              into the kernel: run it as root; narrows doctor --for docker shows what is missing"

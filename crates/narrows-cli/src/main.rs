@@ -19,6 +19,7 @@ mod doctor;
 mod down;
 mod events;
 mod exec;
+mod fail;
 mod feed;
 mod help;
 mod hints;

@@ -16,6 +16,7 @@ mod attachment;
 mod follow;
 mod look;
 mod member;
+mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,8 +33,8 @@ use narrows_scenario::Files;
 
 use self::attachment::Attachment;
 use self::follow::{News, follow, listed};
-use self::look::Place;
 use self::member::Member;
+use self::place::Place;
 use crate::container::Container;
 use crate::engine::{Engine, EngineError};
 use crate::event::Happening;

@@ -12,7 +12,8 @@ use narrows_io::clock::MonotonicTime;
 use narrows_io::process::Signal;
 use narrows_live::control::{Client, ControlError, socket_name};
 
-use super::{Message, Place};
+use super::Message;
+use super::place::Place;
 use crate::labels::Direction;
 use crate::plan::{Addresses, Plan};
 

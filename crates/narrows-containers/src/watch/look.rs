@@ -5,7 +5,7 @@ use std::path::Path;
 
 use narrows_io::clock::clock_monotonic;
 use narrows_io::detour::is_cable;
-use narrows_io::link::{Interface, InterfaceIndex};
+use narrows_io::link::Interface;
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::namespace_identity::NamespaceIdentity;
 use narrows_io::route_socket::RouteSocket;
@@ -13,6 +13,7 @@ use narrows_live::block::block;
 
 use super::attachment::{Attachment, Start};
 use super::member::Member;
+use super::place::Place;
 use super::{Asked, Blocked, Watched};
 use crate::container::Container;
 use crate::labels::{Pick, Wish};
@@ -20,13 +21,6 @@ use crate::plan::Plan;
 
 /// The maximum length of a run's name.
 const LONGEST_NAME: usize = 32;
-
-/// An interface of a namespace, wherever it is known from.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
-    namespace: NamespaceIdentity,
-    index: InterfaceIndex,
-}
 
 /// Where a container's interfaces are.
 struct Ground {
