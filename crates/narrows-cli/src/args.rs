@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::json::Json;
 use crate::report::ReportArgs;
-pub(crate) use inline::{Attach, Bridge, DirectionName, FailName, Inline};
+pub(crate) use inline::{Attach, Bridge, DirectionName, Inline};
 pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
 pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, Series, WaitBy};
@@ -60,6 +60,11 @@ pub(crate) enum Command {
     Bridge(Bridge),
     /// Attach an emulated network to an interface in use, of this host or a container
     Attach(Attach),
+    /// Attach emulated networks to containers as they start, by their labels
+    #[command(subcommand)]
+    Docker(crate::docker::DockerCommand),
+    /// Attach emulated networks to the services of a compose project, by its file
+    Compose(crate::compose::Compose),
     /// Run a scenario in virtual time: deterministic, faster than real time
     Sim(Sim),
     /// Validate a scenario and show its effective settings

@@ -5,7 +5,8 @@ use narrows_live::attach::{self, AttachOptions, Whereabouts};
 use narrows_live::run_record::RunKind;
 use narrows_scenario::Way;
 
-use crate::args::{self, DirectionName, FailName};
+use crate::args::{self, DirectionName};
+use crate::fail::FailName;
 use crate::inline::{capabilities, conclude, prepare};
 use crate::output::Failure;
 

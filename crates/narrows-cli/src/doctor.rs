@@ -1,11 +1,12 @@
 //! `narrows doctor`: properties of this host, and which modes of narrows work here for this user.
 
+mod docker;
 mod remedies;
 
 use std::collections::BTreeMap;
 use std::{io, thread};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use narrows_guest::kernel::GuestKernel;
 use narrows_io::host::{self, Capabilities};
 use narrows_io::scheduling::{Priority, RealTimeShare, groups_by_session, set_priority};
@@ -22,10 +23,21 @@ use crate::output::{Failure, columns};
 #[command(after_help = "\
 Examples:
   narrows doctor
+  narrows doctor --for docker
   narrows doctor --json | jq '.works, .modes'")]
 pub(crate) struct Doctor {
+    /// Check what one use needs, instead: privileges, kernel, sockets
+    #[arg(long = "for", value_enum, value_name = "USE")]
+    purpose: Option<Purpose>,
     #[command(flatten)]
     json: Json,
+}
+
+/// `--for`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Purpose {
+    /// `narrows docker watch` and `narrows compose`.
+    Docker,
 }
 
 /// Version of the JSON output.
@@ -33,6 +45,13 @@ const SCHEMA: u32 = 1;
 
 pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     args.json.probe()?;
+    if let Some(Purpose::Docker) = args.purpose {
+        let mut page = Page::default();
+        let works = docker::findings(&mut page);
+        let short = if works { "docker watch and compose work" } else { "something is missing: see above" };
+        args.json.put(SCHEMA, &page.found(works), || page.text(short))?;
+        return Ok(if works { 0 } else { 1 });
+    }
     let held = Capabilities::effective();
     let privileged = held.as_ref().is_ok_and(|held| held.all());
     let namespaces = host::user_namespaces();
@@ -99,7 +118,7 @@ impl Page {
     fn found(&self, works: bool) -> Found<'_> {
         let sections = self.sections.iter().map(|section| {
             let findings = section.findings.iter().map(|(topic, finding)| {
-                let works = (section.name == MODES).then(|| finding.starts_with("yes"));
+                let works = [MODES, "docker"].contains(&section.name).then(|| finding.starts_with("yes"));
                 (topic.trim(), Finding { works, finding })
             });
             (section.name, findings.collect())

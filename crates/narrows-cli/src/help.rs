@@ -20,6 +20,11 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
         "narrows up scenarios/adsl.toml --name dsl --detach",
     ),
     (
+        "Attach networks to containers as they start",
+        &["docker", "compose"],
+        "narrows compose -f docker-compose.yml",
+    ),
+    (
         "Describe networks and simulate them",
         &["check", "sim", "sweep", "preset", "topology"],
         "narrows sim --rate 10mbit --delay 25ms --loss 1%",

@@ -10,12 +10,16 @@ mod check;
 mod clean;
 mod compare;
 mod completions;
+mod compose;
+mod containers;
 mod diff;
 mod dist;
+mod docker;
 mod doctor;
 mod down;
 mod events;
 mod exec;
+mod fail;
 mod feed;
 mod help;
 mod hints;
@@ -78,6 +82,8 @@ fn main() -> ExitCode {
         Command::Down(args) => down::down(&args),
         Command::Bridge(args) => bridge::bridge(&args),
         Command::Attach(args) => attach::attach(&args),
+        Command::Docker(command) => docker::docker(&command),
+        Command::Compose(args) => compose::compose(&args),
         Command::Sim(sim) => sim::sim(&sim),
         Command::Check(check) => check::check(&check),
         Command::Sweep(args) => sweep::sweep(&args),

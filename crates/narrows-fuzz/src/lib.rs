@@ -6,6 +6,7 @@
 //! real packets send.
 #![forbid(unsafe_code)]
 
+pub mod containers;
 pub mod files;
 pub mod frames;
 pub mod mutate;
@@ -29,7 +30,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "frame", check: frames::frame, seeds: odd::all, words: &[] },
     Target { name: "network", check: frames::network, seeds: frames::seeds, words: &[] },
     Target { name: "capture", check: files::capture, seeds: files::captures, words: &[] },
@@ -46,6 +47,18 @@ pub const TARGETS: [Target; 13] = [
         words: protocols::OF_JSON,
     },
     Target { name: "toxic", check: protocols::toxic, seeds: protocols::toxics, words: protocols::OF_TOXICS },
+    Target {
+        name: "compose",
+        check: containers::compose,
+        seeds: containers::compose_files,
+        words: containers::WORDS,
+    },
+    Target {
+        name: "engine",
+        check: containers::engine,
+        seeds: containers::answers,
+        words: containers::WORDS,
+    },
     Target { name: "feed", check: protocols::feed, seeds: protocols::messages, words: &[] },
     Target { name: "rings", check: protocols::rings, seeds: protocols::steps, words: &[] },
 ];

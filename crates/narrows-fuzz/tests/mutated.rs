@@ -43,6 +43,12 @@ fn scripts_and_words() {
 }
 
 #[test]
+fn compose_files_and_engines() {
+    run("compose", MUTATIONS / 10);
+    run("engine", MUTATIONS / 2);
+}
+
+#[test]
 fn tables() {
     run("table", MUTATIONS);
 }

@@ -20,7 +20,7 @@ mod code;
 
 use std::time::Duration;
 
-use self::code::{back_in, back_out, divert_in, divert_out, only_back_out, unmark};
+use self::code::{back_in, back_out, divert_in, divert_out, only_back_out, unmark, verdict};
 use crate::bpf::{BpfError, Direction, Instruction, Link, Program, ProgramKind, TCX_DROP, TCX_NEXT};
 use crate::clock::clock_monotonic;
 use crate::link::{Interface, InterfaceIndex, VethEnd, create_numbered_veth};
@@ -41,6 +41,20 @@ const TAG: u32 = 4;
 const CARRIER: Duration = Duration::from_secs(5);
 /// How long the kernel may take to remove the cables of a killed process.
 const REMOVAL: Duration = Duration::from_secs(10);
+
+/// Whether an interface of this name is a cable's end of ours.
+pub fn is_cable(name: &str) -> bool {
+    let number = name.strip_prefix(INSIDE).or_else(|| name.strip_prefix(OUTSIDE));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// A program for a barrier that lets nothing pass, before there is a detour.
+///
+/// # Errors
+/// If BPF is not allowed.
+pub fn full_barrier() -> Result<Program, BpfError> {
+    Program::load(ProgramKind::Classifier, "narrows_closed", &verdict(TCX_DROP))
+}
 
 /// Which frames are redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

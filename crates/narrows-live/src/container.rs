@@ -88,11 +88,11 @@ struct State {
 /// # Errors
 /// If no engine answers, none knows the container, or it is not running.
 pub fn process_of(name: &str) -> Result<u32, ContainerError> {
-    ask(name, &sockets())
+    ask(name, &engine_sockets())
 }
 
-/// The sockets to ask, in order.
-fn sockets() -> Vec<PathBuf> {
+/// The sockets at which container engines may listen, in the order in which they are asked.
+pub fn engine_sockets() -> Vec<PathBuf> {
     if let Some(named) = env::var_os(DOCKER_HOST).filter(|named| !named.is_empty()) {
         let text = named.to_string_lossy();
         return vec![PathBuf::from(text.strip_prefix("unix://").unwrap_or(&text))];

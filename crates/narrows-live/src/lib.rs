@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attach;
+pub mod block;
 pub mod bridge;
 pub mod cabling;
 pub mod capture;

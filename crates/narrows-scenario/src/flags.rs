@@ -119,9 +119,16 @@ impl Scenario {
     /// # Errors
     /// The error names the flag, what was found and what is allowed.
     pub fn from_flags(flags: &LinkFlags) -> Result<Self, ScenarioError> {
+        Self::from_flags_with(flags, Files::beside(""))
+    }
+
+    /// The same, with its files taken from `files`.
+    ///
+    /// # Errors
+    /// As [`Scenario::from_flags`].
+    pub fn from_flags_with(flags: &LinkFlags, files: Files) -> Result<Self, ScenarioError> {
         let mut problems = Problems::default();
         let mut line = CommandLine::default();
-        let files = Files::beside("");
         let host = |name: &str| Host { name: name.into(), place: Place::New, addresses: Vec::new() };
         let mut link = Link {
             name: LINK.into(),

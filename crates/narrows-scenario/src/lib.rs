@@ -66,7 +66,7 @@ pub use ipfw_script::{Interfaces, Ports};
 pub use link::{Lane, Link, Medium, Way};
 pub use preset::{Preset, PresetFigures, PresetSource, presets_page};
 pub use printable::printable;
-pub use problem::ScenarioError;
+pub use problem::{Fault, ScenarioError, nearest};
 pub use profile::{Profile, ProfileInfo, ProfileThroughput};
 pub use reference::{reference, schema};
 pub use router::{Destination, ExplicitRoute, Router};

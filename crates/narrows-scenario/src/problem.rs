@@ -34,6 +34,29 @@ impl ScenarioError {
         Self::new(file, text, problems)
     }
 
+    /// An error about a text that is no scenario but contains values of one, such as a compose file.
+    pub fn of_faults(file: &str, text: &str, faults: impl IntoIterator<Item = Fault>) -> Self {
+        let problems = faults.into_iter().map(|Fault { title, help, key, span }| {
+            let problem = Problem { help, ..Problem::new(title) }.inside(&key);
+            match span {
+                Some(span) => problem.at(&span),
+                None => problem,
+            }
+        });
+        Self::new(file, text, problems.collect())
+    }
+
+    /// The problems without their places, to be reported at others.
+    pub fn faults(&self) -> Vec<Fault> {
+        let fault = |problem: &Problem| Fault {
+            title: problem.title.to_string(),
+            help: problem.help.clone(),
+            key: String::new(),
+            span: None,
+        };
+        self.problems.iter().map(fault).collect()
+    }
+
     /// Number of problems; at least one.
     pub fn count(&self) -> usize {
         self.problems.len()
@@ -116,6 +139,19 @@ impl ScenarioError {
         let start = floor(span.start);
         start..floor(span.end).max(start)
     }
+}
+
+/// A problem in a text that contains values of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What was found.
+    pub title: String,
+    /// What is allowed.
+    pub help: Vec<String>,
+    /// The path of keys to the place.
+    pub key: String,
+    /// The place, in bytes; `None` for the whole text.
+    pub span: Option<Range<usize>>,
 }
 
 /// One problem.
@@ -293,7 +329,7 @@ impl fmt::Display for Found<'_> {
 }
 
 /// The nearest of `known` to `found`, if it is near enough to be a typo.
-pub(crate) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let found = found.to_lowercase().replace('_', "-");
     let similarity = |name: &str| {
         let name = name.to_lowercase();

@@ -7,6 +7,7 @@ use narrows_live::run_name::RunName;
 
 use super::LinkFlags;
 use super::means::{Cabling, Capture, Pace, Series};
+use crate::fail::FailName;
 use crate::report::ReportArgs;
 
 /// Additional help text of `bridge`, at the end of the help.
@@ -84,14 +85,6 @@ pub(crate) enum DirectionName {
     Out,
     #[default]
     Both,
-}
-
-/// `--fail`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FailName {
-    #[default]
-    Open,
-    Closed,
 }
 
 /// What a network may be told that stands at interfaces which exist already.

@@ -9,7 +9,8 @@ const CAME_BY: i16 = 36;
 /// For `bpf_redirect`: to the interface's ingress.
 const INTO_INGRESS: i32 = 1;
 
-fn verdict(verdict: i32) -> [Instruction; 2] {
+/// Decides over every packet alike.
+pub(super) fn verdict(verdict: i32) -> [Instruction; 2] {
     [Instruction::mov(Register::R0, verdict), Instruction::exit()]
 }
 

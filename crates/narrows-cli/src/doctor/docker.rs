@@ -1,0 +1,56 @@
+//! `narrows doctor --for docker`: what `narrows docker watch` and `narrows compose` need, and what is missing.
+
+use narrows_containers::engine::Engine;
+use narrows_io::host::Capabilities;
+use narrows_io::namespace::Namespace;
+
+use super::Page;
+
+/// The section; its findings begin with yes or no, like those of modes. Whether all is there.
+pub(super) fn findings(page: &mut Page) -> bool {
+    page.heading("What docker watch and compose need", "docker");
+    let held = Capabilities::effective();
+    let capability = |of: fn(&Capabilities) -> bool, why: &str| match &held {
+        Ok(held) if of(held) => format!("yes: {why}"),
+        Ok(_) => format!("no: {why}; run narrows as root of the host"),
+        Err(error) => format!("no: unknown ({error}); run narrows as root of the host"),
+    };
+    let all = [
+        ("CAP_NET_ADMIN", capability(|held| held.net_admin, "programs and cables at interfaces")),
+        ("CAP_NET_RAW", capability(|held| held.net_raw, "packet sockets")),
+        ("CAP_SYS_ADMIN", capability(|held| held.sys_admin, "network namespaces of containers, BPF")),
+        ("TCX links", tcx()),
+        ("other processes", processes()),
+        ("engine", engine()),
+    ];
+    all.iter().for_each(|(topic, finding)| page.say(topic, finding));
+    page.say("not needed", "privileges in containers, or changes to their images; the kernel's netem");
+    all.iter().all(|(_, finding)| finding.starts_with("yes"))
+}
+
+fn tcx() -> String {
+    match narrows_io::detour::has_tcx() {
+        Ok(()) => "yes: BPF programs at interfaces, since Linux 6.6".into(),
+        Err(error) => format!("no: {error}"),
+    }
+}
+
+/// Namespaces are opened by processes of other users.
+fn processes() -> String {
+    match Namespace::open("pid:1") {
+        Ok(_) => "yes: their network namespaces can be opened".into(),
+        Err(error) => format!(
+            "no: {error}; run narrows as root, in the PID namespace of the host (docker run --pid host)"
+        ),
+    }
+}
+
+fn engine() -> String {
+    match Engine::find(None).and_then(|engine| Ok((engine.running(None)?.len(), engine))) {
+        Ok((count, engine)) => {
+            let s = if count == 1 { "" } else { "s" };
+            format!("yes: {}, {count} container{s} running", engine.socket().display())
+        }
+        Err(error) => format!("no: {error}"),
+    }
+}

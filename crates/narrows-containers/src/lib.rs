@@ -1,0 +1,17 @@
+//! Networks for containers, where they are: of Docker and Podman, declared by labels or in a compose file.
+//!
+//! An [`engine`] says which [containers](container) run and what happens to them ([`event`]). [`labels`] and the
+//! block of a compose file ([`project`]) say which network each of them gets; [`plan`] writes it as a scenario.
+//! [`watch`](watch::watch) starts one `narrows attach` for each interface and ends it with the container.
+//!
+//! Not included: anything about packets or interfaces, which `narrows attach` does.
+#![forbid(unsafe_code)]
+
+pub mod container;
+pub mod engine;
+pub mod event;
+pub mod labels;
+pub mod link_keys;
+pub mod plan;
+pub mod project;
+pub mod watch;

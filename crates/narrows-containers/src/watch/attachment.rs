@@ -1,0 +1,170 @@
+//! A network at an interface of a container: a process `narrows attach`, which ends with this one.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::{io, thread};
+
+use narrows_io::child_lifetime::end_with_us;
+use narrows_io::clock::MonotonicTime;
+use narrows_io::process::Signal;
+use narrows_live::control::{Client, ControlError, socket_name};
+
+use super::Message;
+use super::place::Place;
+use crate::labels::Direction;
+use crate::plan::{Addresses, Plan};
+
+/// The maximum length of a line that is kept.
+const LONGEST_LINE: u64 = 4096;
+
+/// What to start.
+#[derive(Debug)]
+pub(super) struct Start<'a> {
+    /// The program `narrows`.
+    pub(super) program: &'a Path,
+    /// The folder that names of files are relative to.
+    pub(super) folder: &'a Path,
+    pub(super) run: String,
+    pub(super) interface: String,
+    /// The flag that says where the interface is, and its value.
+    pub(super) at: (&'static str, String),
+    pub(super) direction: Direction,
+    pub(super) fails_closed: bool,
+}
+
+impl Start<'_> {
+    /// The arguments of `narrows`.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let (flag, value) = &self.at;
+        let mut all = vec!["attach", &self.interface, "-", flag, value, "--name", &self.run];
+        if self.direction != Direction::Both {
+            all.extend(["--direction", self.direction.name()]);
+        }
+        if self.fails_closed {
+            all.extend(["--fail", "closed"]);
+        }
+        all.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// A started network.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    /// The container's ID, and its name.
+    pub(super) container: String,
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) interface: String,
+    pub(super) run: String,
+    /// The event that it was started for.
+    pub(super) since: MonotonicTime,
+    pub(super) is_up: bool,
+    pub(super) is_ending: bool,
+    tables: Addresses,
+    child: Child,
+}
+
+impl Attachment {
+    /// Starts it. What it says and its end are sent as messages with this number.
+    pub(super) fn start(
+        start: &Start<'_>,
+        plan: &Plan,
+        addresses: &Addresses,
+        about: ((String, String), Place, MonotonicTime),
+        number: u64,
+        to: Sender<Message>,
+    ) -> io::Result<Self> {
+        let mut command = Command::new(start.program);
+        command.args(start.arguments()).current_dir(start.folder);
+        // Ctrl-C is for us, who end all of them.
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        // An orderly end opens what must stay closed.
+        end_with_us(&mut command, if start.fails_closed { Signal::SIGKILL } else { Signal::SIGTERM });
+        let mut child = command.spawn()?;
+        let (input, output) = (child.stdin.take(), child.stderr.take());
+        let ((container, name), place, since) = about;
+        let started = Self {
+            container,
+            name,
+            place,
+            interface: start.interface.clone(),
+            run: start.run.clone(),
+            since,
+            is_up: false,
+            is_ending: false,
+            tables: told(plan, addresses),
+            child,
+        };
+        if let Some(mut input) = input {
+            // If it has ended already, it says why.
+            let _ = input.write_all(plan.scenario.as_bytes());
+        }
+        thread::spawn(move || listen(output, number, &to));
+        Ok(started)
+    }
+
+    /// Asks it to end in an orderly way: what is inside still leaves. One that is not up yet holds nothing.
+    pub(super) fn end(&mut self, folder: &Path) {
+        if !std::mem::replace(&mut self.is_ending, true)
+            && (!self.is_up || self.client(folder).end().is_err())
+        {
+            self.kill();
+        }
+    }
+
+    /// Ends it at once; no effect if it has ended.
+    pub(super) fn kill(&mut self) {
+        let _ = self.child.kill();
+    }
+
+    /// Waits for its end; its exit status, unless a signal ended it.
+    pub(super) fn wait(&mut self) -> Option<i32> {
+        self.child.wait().ok().and_then(|status| status.code())
+    }
+
+    fn client(&self, folder: &Path) -> Client {
+        Client::at(&folder.join(socket_name(self.child.id())))
+    }
+
+    /// Tells it the addresses of services that have changed.
+    pub(super) fn tell(&mut self, addresses: &Addresses, folder: &Path) -> Result<(), ControlError> {
+        let mut commands = String::new();
+        let mut now = Addresses::new();
+        for (service, before) in &self.tables {
+            let after = addresses.get(service).cloned().unwrap_or_default();
+            before
+                .difference(&after)
+                .for_each(|gone| commands += &format!("table {service} delete {gone}\n"));
+            after.difference(before).for_each(|new| commands += &format!("table {service} add {new}\n"));
+            now.insert(service.clone(), after);
+        }
+        if commands.is_empty() {
+            return Ok(());
+        }
+        self.client(folder).ipfw(None, "addresses of services".into(), commands)?;
+        self.tables = now;
+        Ok(())
+    }
+}
+
+/// The addresses that a plan looks up.
+fn told(plan: &Plan, addresses: &Addresses) -> Addresses {
+    let of = |service: &String| (service.clone(), addresses.get(service).cloned().unwrap_or_default());
+    plan.tables.iter().map(of).collect()
+}
+
+/// Passes on what it says, until it ends.
+fn listen(output: Option<ChildStderr>, number: u64, to: &Sender<Message>) {
+    if let Some(output) = output {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while let Ok(1..) = output.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            let _ = to.send(Message::Said(number, String::from_utf8_lossy(&line).trim_end().to_owned()));
+            line.clear();
+        }
+    }
+    let _ = to.send(Message::Ended(number));
+}

@@ -1,0 +1,340 @@
+//! One look at a container: what its interfaces are, and what is missing there.
+
+use std::fs;
+use std::path::Path;
+
+use narrows_io::clock::clock_monotonic;
+use narrows_io::detour::is_cable;
+use narrows_io::link::Interface;
+use narrows_io::namespace::{Namespace, NamespaceError};
+use narrows_io::namespace_identity::NamespaceIdentity;
+use narrows_io::route_socket::RouteSocket;
+use narrows_live::block::block;
+
+use super::attachment::{Attachment, Start};
+use super::member::Member;
+use super::place::Place;
+use super::{Asked, Blocked, Watched};
+use crate::container::Container;
+use crate::labels::{Pick, Wish};
+use crate::plan::Plan;
+
+/// The maximum length of a run's name.
+const LONGEST_NAME: usize = 32;
+
+/// Where a container's interfaces are.
+struct Ground {
+    namespace: Namespace,
+    identity: NamespaceIdentity,
+    /// The flag of `narrows attach`, and its value.
+    at: (&'static str, String),
+    /// What the namespace was opened by.
+    reference: String,
+}
+
+impl Watched<'_> {
+    /// Starts what is missing at a container's interfaces.
+    pub(super) fn look(&mut self, id: &str) {
+        let Some(member) = self.members.get(id) else { return };
+        let container = member.container().clone();
+        let looked = self.try_look(&container);
+        let now = clock_monotonic();
+        let Some(member) = self.members.get_mut(id) else { return };
+        let said = match looked {
+            Ok(true) => {
+                member.is_settled();
+                None
+            }
+            Ok(false) if member.look_again(now) => None,
+            // A container that was created and not started, or has no network.
+            Ok(false) => None,
+            Err(why) => {
+                member.is_settled();
+                member.says(&why).then_some(why)
+            }
+        };
+        if let Some(why) = said {
+            self.say(format!("{}: not attached: {why}", container.name));
+        }
+    }
+
+    /// Whether all of its interfaces are there and have their networks, or none is to have one.
+    fn try_look(&mut self, container: &Container) -> Result<bool, String> {
+        let wish = self.members.get(&container.id).map_or(Ok(None), Member::wish)?;
+        let Some(wish) = wish else { return Ok(true) };
+        if container.shares.as_deref() == Some("host") {
+            return Err("it uses the network of the host, where a network would be for everything".into());
+        }
+        let Some(ground) = self.ground(container)? else { return Ok(false) };
+        let interfaces = interfaces(&ground.namespace).map_err(|error| error.to_string())?;
+        let all = picked(container, &wish.at, interfaces)?;
+        let mut up = 0;
+        for interface in all {
+            let place = Place { namespace: ground.identity.clone(), index: interface.index };
+            if self.options.fails_closed && !self.is_taken(&place) {
+                self.block(&container.id, &place, &ground, &interface, &wish)?;
+            }
+            if interface.up {
+                up += 1;
+                if !self.is_taken(&place) {
+                    self.start(container, place, &ground, &interface, &wish)?;
+                }
+            }
+        }
+        let expected = match wish.at == Pick::default() {
+            true => container.networks.len().max(1),
+            false => 1,
+        };
+        Ok(up >= expected)
+    }
+
+    /// The namespace of a container: that of its process, or, before that starts, the one that has an interface with an
+    /// address of the container. `None` if there is none yet, or none any more.
+    fn ground(&self, container: &Container) -> Result<Option<Ground>, String> {
+        if let Some(process) = container.process {
+            return opened("--pid", process.to_string(), format!("pid:{process}"));
+        }
+        let macs: Vec<_> = container.networks.values().filter_map(|joined| joined.mac.as_ref()).collect();
+        let is_its = |ground: &Ground| {
+            let all = interfaces(&ground.namespace).unwrap_or_default();
+            all.iter().any(|one| one.mac.is_some_and(|mac| macs.contains(&&mac.to_string())))
+        };
+        // Without the folder, as of Podman, it is found when it has started.
+        let files = fs::read_dir(&self.namespaces).into_iter().flatten().flatten().map(|file| file.path());
+        for path in files.filter(|_| !macs.is_empty()) {
+            let path = path.display().to_string();
+            // Others may be on their way in or out.
+            if let Ok(Some(ground)) = opened("--netns", path.clone(), path)
+                && is_its(&ground)
+            {
+                return Ok(Some(ground));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a network is at this interface, or just about to be.
+    fn is_taken(&self, place: &Place) -> bool {
+        self.attachments.values().any(|attachment| attachment.place == *place)
+    }
+
+    /// What file and labels say of a container; `None` if it gets nothing.
+    pub(super) fn wish(&self, container: &Container) -> Result<Option<Wish>, String> {
+        let files = match &self.options.asked {
+            Asked::Labels(files) => files,
+            Asked::Project(project) => &project.files,
+        };
+        let own =
+            Wish::of_labels(&container.name, &container.labels, files).map_err(|error| error.to_string())?;
+        match (&self.options.asked, container.service()) {
+            (Asked::Labels(_), _) => Ok(own.filter(|wish| !wish.keys.is_empty())),
+            (Asked::Project(_), None) => Ok(None),
+            (Asked::Project(project), Some(service)) => {
+                let wish = own.unwrap_or_default().over(project.own_wish(service));
+                Ok(Plan::is_needed(project, service, &wish).then_some(wish))
+            }
+        }
+    }
+
+    /// The plan for a container that gets something, as it is now.
+    fn plan(&self, container: &Container, wish: &Wish) -> Result<Plan, String> {
+        let plan = match (&self.options.asked, container.service()) {
+            (Asked::Project(project), Some(service)) => {
+                let elapsed = clock_monotonic().as_nanos().saturating_sub(self.started.as_nanos());
+                Plan::of_service(project, service, wish, &self.addresses(), elapsed)
+            }
+            (Asked::Project(project), None) => Plan::of_labels(wish, &project.files).map(Some),
+            (Asked::Labels(files), _) => Plan::of_labels(wish, files).map(Some),
+        };
+        plan.map_err(|error| error.to_string())?.ok_or_else(|| "nothing is to be done there".into())
+    }
+
+    /// Blocks an interface until its network is there, once.
+    fn block(
+        &mut self,
+        container: &str,
+        place: &Place,
+        ground: &Ground,
+        interface: &Interface,
+        wish: &Wish,
+    ) -> Result<(), String> {
+        if self.blocked.iter().any(|blocked| blocked.place == *place) {
+            return Ok(());
+        }
+        let folder = &self.options.run_folder;
+        let diverted = wish.direction.diverted();
+        block(&ground.namespace, Some(&ground.reference), interface, diverted, folder)
+            .map_err(|error| error.to_string())?;
+        let namespace = ground.namespace.try_clone().map_err(|error| error.to_string())?;
+        let (container, place, interface) = (container.into(), place.clone(), interface.clone());
+        self.blocked.push(Blocked { container, place, namespace, interface });
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        container: &Container,
+        place: Place,
+        ground: &Ground,
+        interface: &Interface,
+        wish: &Wish,
+    ) -> Result<(), String> {
+        let plan = self.plan(container, wish)?;
+        let addresses = self.addresses();
+        let since = self.members.get(&container.id).map_or_else(clock_monotonic, |member| member.since());
+        let run = self.run_name(&container.name, &interface.name);
+        let number = self.next_number;
+        let start = self.command(run, interface, ground, wish);
+        let about = ((container.id.clone(), container.name.clone()), place, since);
+        let started = Attachment::start(&start, &plan, &addresses, about, number, self.to.clone());
+        let program = self.options.program.display();
+        let started = started.map_err(|error| format!("cannot start {program}: {error}"))?;
+        self.next_number += 1;
+        self.attachments.insert(number, started);
+        Ok(())
+    }
+
+    fn command<'a>(&'a self, run: String, interface: &Interface, ground: &Ground, wish: &Wish) -> Start<'a> {
+        let folder = match &self.options.asked {
+            Asked::Labels(_) => Path::new("."),
+            Asked::Project(project) => &project.folder,
+        };
+        Start {
+            program: &self.options.program,
+            folder,
+            run,
+            interface: interface.name.clone(),
+            at: ground.at.clone(),
+            direction: wish.direction,
+            fails_closed: self.options.fails_closed,
+        }
+    }
+
+    /// A name for the run at this interface that no other of ours has.
+    fn run_name(&self, container: &str, interface: &str) -> String {
+        let tail = if interface == "eth0" { String::new() } else { format!("-{interface}") };
+        let is_free = |name: &String| self.attachments.values().all(|attachment| attachment.run != *name);
+        let numbered = (2_u32..).map(|number| run_name(container, &format!("{tail}-{number}")));
+        let mut names = std::iter::once(run_name(container, &tail)).chain(numbered);
+        // There are more numbers than networks.
+        names.find(is_free).unwrap_or_default()
+    }
+
+    /// Says what would be done to these containers.
+    pub(super) fn describe(&mut self, all: Vec<Container>) {
+        let now = clock_monotonic();
+        for container in all {
+            let (id, wish) = (container.id.clone(), self.wish(&container));
+            self.members.insert(id, Member::new(container, wish, now));
+        }
+        let all: Vec<_> =
+            self.members.values().map(|member| (member.container().clone(), member.wish())).collect();
+        for (container, wish) in all {
+            let text = wish
+                .and_then(|wish| self.description(&container, wish))
+                .unwrap_or_else(|why| format!("not attached: {why}"));
+            self.say(format!("{}: {text}", container.name));
+        }
+    }
+
+    fn description(&self, container: &Container, wish: Option<Wish>) -> Result<String, String> {
+        let Some(wish) = wish else { return Ok("nothing to attach".into()) };
+        if container.shares.as_deref() == Some("host") {
+            return Err("it uses the network of the host, where a network would be for everything".into());
+        }
+        let Some(ground) = self.ground(container)? else {
+            return Err("its network namespace is not there".into());
+        };
+        let interfaces = interfaces(&ground.namespace).map_err(|error| error.to_string())?;
+        let all = picked(container, &wish.at, interfaces)?;
+        let plan = self.plan(container, &wish)?;
+        let lines = all.iter().map(|interface| {
+            let run = self.run_name(&container.name, &interface.name);
+            let start = self.command(run, interface, &ground, &wish);
+            format!("narrows {} <<END\n{}END", start.arguments().join(" "), plan.scenario)
+        });
+        let lines: Vec<_> = lines.collect();
+        if lines.is_empty() { Err("it has no Ethernet interface".into()) } else { Ok(lines.join("\n")) }
+    }
+}
+
+/// The namespace that this refers to; `None` if there is none yet, or none any more.
+fn opened(at: &'static str, value: String, reference: String) -> Result<Option<Ground>, String> {
+    let opened = Namespace::open(&reference).and_then(|namespace| {
+        let identity = NamespaceIdentity::of(&namespace)?;
+        Ok((NamespaceIdentity::of(&Namespace::current()?)?, identity, namespace))
+    });
+    match opened {
+        Ok((ours, identity, _)) if ours == identity => {
+            Err("it is in the network namespace of narrows itself".into())
+        }
+        Ok((_, identity, namespace)) => Ok(Some(Ground { namespace, identity, at: (at, value), reference })),
+        // Its file is made first, and the namespace bound to it later; or the process has just ended.
+        Err(NamespaceError::NotFound { .. } | NamespaceError::NotANamespace { .. }) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The interfaces that can have a network.
+fn interfaces(namespace: &Namespace) -> Result<Vec<Interface>, narrows_io::route_socket::NetlinkError> {
+    let all = RouteSocket::open(namespace)?.interfaces()?;
+    let is_meant = |one: &Interface| one.ethernet && !one.loopback && !is_cable(&one.name);
+    Ok(all.into_iter().filter(is_meant).collect())
+}
+
+/// Those of the interfaces that labels pick.
+fn picked(container: &Container, pick: &Pick, all: Vec<Interface>) -> Result<Vec<Interface>, String> {
+    let mac = match &pick.network {
+        None => None,
+        Some(network) => match container.networks.get(network) {
+            Some(joined) => joined.mac.clone(),
+            None => {
+                let known: Vec<_> = container.networks.keys().map(String::as_str).collect();
+                return Err(format!(
+                    "it is not in the network `{network}`; its networks: {}",
+                    known.join(", ")
+                ));
+            }
+        },
+    };
+    let is_picked = |one: &Interface| {
+        let has_name = pick.interface.as_ref().is_none_or(|name| one.name == *name);
+        let has_mac = mac.as_ref().is_none_or(|mac| one.mac.is_some_and(|own| own.to_string() == *mac));
+        has_name && has_mac
+    };
+    Ok(all.into_iter().filter(is_picked).collect())
+}
+
+/// A valid name of a run from that of a container.
+fn run_name(container: &str, tail: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let mut name: String = container.chars().map(letter).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert_str(0, "c-");
+    }
+    let tail: String = tail.chars().map(letter).collect();
+    name.truncate(LONGEST_NAME.saturating_sub(tail.len()));
+    name + &tail
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_live::run_name::RunName;
+
+    use super::*;
+
+    #[test]
+    fn names_of_runs_are_valid() {
+        for (container, tail, name) in [
+            ("shop-web-1", "", "shop-web-1"),
+            ("my_shop.web", "-eth1", "my-shop-web-eth1"),
+            ("1st", "", "c-1st"),
+            ("", "-2", "c--2"),
+        ] {
+            assert_eq!(run_name(container, tail), name);
+            assert!(name.parse::<RunName>().is_ok(), "{name}");
+        }
+        let long = run_name(&"x".repeat(99), "-eth1");
+        assert!(long.parse::<RunName>().is_ok() && long.ends_with("-eth1"), "{long}");
+    }
+}
