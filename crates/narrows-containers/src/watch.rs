@@ -174,7 +174,7 @@ struct Watched<'a> {
     /// The networks, by their numbers.
     attachments: BTreeMap<u64, Attachment>,
     next_number: u64,
-    /// Interfaces that are blocked until their network is up.
+    /// Interfaces that are open only while their network is up.
     blocked: Vec<Blocked>,
     /// What the last lines of each network said.
     complaints: BTreeMap<u64, Vec<String>>,
@@ -183,7 +183,7 @@ struct Watched<'a> {
     namespaces: PathBuf,
 }
 
-/// An interface that is blocked until its network is up.
+/// An interface that is open only while its network is up.
 struct Blocked {
     container: String,
     place: Place,
@@ -338,7 +338,9 @@ impl<'a> Watched<'a> {
         let folder = self.options.run_folder.clone();
         let own = self.attachments.values_mut().filter(|attachment| attachment.container == id);
         own.for_each(|attachment| attachment.end(&folder));
-        self.unblock(|blocked| blocked.container == id);
+        // Where a network is, that opens it.
+        let taken: Vec<_> = self.attachments.values().map(|attachment| attachment.place.clone()).collect();
+        self.unblock(|blocked| blocked.container == id && !taken.contains(&blocked.place));
     }
 
     /// A network has said something.
@@ -346,11 +348,9 @@ impl<'a> Watched<'a> {
         let Some(attachment) = self.attachments.get_mut(&number) else { return };
         if line.starts_with(GREETING) && !attachment.is_up {
             attachment.is_up = true;
-            let place = attachment.place.clone();
             let after = clock_monotonic().as_nanos().saturating_sub(attachment.since.as_nanos()) / 1_000_000;
             let Attachment { container, name, interface, run, .. } = attachment;
             let text = format!("{name} {interface}: attached after {after} ms, run {run}");
-            self.blocked.retain(|blocked| blocked.place != place);
             if let Some(member) = self.members.get_mut(container) {
                 member.attached();
             }
@@ -368,6 +368,8 @@ impl<'a> Watched<'a> {
         let complaints = self.complaints.remove(&number).unwrap_or_default();
         let (id, interface, name) = (attachment.container.clone(), &attachment.interface, &attachment.name);
         if attachment.is_ending || status == Some(0) {
+            // Nothing of it is to stay, even if its interface has gone in the middle of its end.
+            self.unblock(|blocked| blocked.place == attachment.place);
             self.say(format!("{name} {interface}: detached, run {}", attachment.run));
             return;
         }

@@ -2,7 +2,7 @@
 
 use narrows_containers::engine::Engine;
 use narrows_io::host::Capabilities;
-use narrows_io::namespace::Namespace;
+use narrows_io::privileges::in_effect;
 
 use super::Page;
 
@@ -20,7 +20,7 @@ pub(super) fn findings(page: &mut Page) -> bool {
         ("CAP_NET_RAW", capability(|held| held.net_raw, "packet sockets")),
         ("CAP_SYS_ADMIN", capability(|held| held.sys_admin, "network namespaces of containers, BPF")),
         ("TCX links", tcx()),
-        ("other processes", processes()),
+        ("CAP_SYS_PTRACE", processes()),
         ("engine", engine()),
     ];
     all.iter().for_each(|(topic, finding)| page.say(topic, finding));
@@ -35,13 +35,12 @@ fn tcx() -> String {
     }
 }
 
-/// Namespaces are opened by processes of other users.
+/// To open the network namespaces of processes of other users.
 fn processes() -> String {
-    match Namespace::open("pid:1") {
-        Ok(_) => "yes: their network namespaces can be opened".into(),
-        Err(error) => format!(
-            "no: {error}; run narrows as root, in the PID namespace of the host (docker run --pid host)"
-        ),
+    match in_effect() {
+        Ok(held) if held.contains(&"CAP_SYS_PTRACE") => "yes: network namespaces of processes of other users".into(),
+        Ok(_) => "no: network namespaces of processes of other users; run narrows as root, with the PID namespace of the host".into(),
+        Err(error) => format!("no: unknown ({error}); run narrows as root of the host"),
     }
 }
 
