@@ -5,7 +5,7 @@
 //! queued. Packets beyond that, beyond the size limit, or after an error are left out and counted.
 //!
 //! Rows are in the order of verdicts. Those of several packet threads are merged by time, without waiting for a thread
-//! that is more than [`LAG`] behind.
+//! that is more than half a second behind.
 
 use std::collections::VecDeque;
 use std::io;

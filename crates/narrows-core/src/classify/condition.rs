@@ -164,6 +164,11 @@ const fn mask(bits: u8) -> u128 {
 }
 
 impl Condition {
+    /// Whether a packet matches one of these; true if there is none.
+    pub(crate) fn any_holds(these: &[Self], packet: &PacketState) -> bool {
+        these.is_empty() || these.iter().any(|condition| condition.holds(packet))
+    }
+
     /// Whether a packet matches.
     #[inline]
     pub fn holds(&self, packet: &PacketState) -> bool {

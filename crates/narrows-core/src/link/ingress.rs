@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use super::policer::{Judgement, Policer};
 use crate::classify::Condition;
 use crate::counters::DropReason;
-use crate::pool::{PacketRef, PacketState};
+use crate::pool::PacketRef;
 use crate::queue::Context;
 use crate::service::Overhead;
 use crate::time::Time;
@@ -51,11 +51,13 @@ impl Ingress {
     ) -> bool {
         for filter in &mut self.filters {
             let judgement = match filter {
-                IngressFilter::Drop(only) if has_one(only, context.pool.get(packet)) => {
+                IngressFilter::Drop(only) if Condition::any_holds(only, context.pool.get(packet)) => {
                     context.drop(packet, DropReason::Policed);
                     Judgement::Dropped
                 }
-                IngressFilter::Pass(only) if has_one(only, context.pool.get(packet)) => Judgement::Passed,
+                IngressFilter::Pass(only) if Condition::any_holds(only, context.pool.get(packet)) => {
+                    Judgement::Passed
+                }
                 IngressFilter::Drop(_) | IngressFilter::Pass(_) => Judgement::Undecided,
                 IngressFilter::Police(policer) => policer.judge(now, packet, overhead, context),
             };
@@ -67,9 +69,4 @@ impl Ingress {
         }
         true
     }
-}
-
-/// Whether a packet has one of these conditions; true if there is none.
-pub(super) fn has_one(only: &[Condition], packet: &PacketState) -> bool {
-    only.is_empty() || only.iter().any(|condition| condition.holds(packet))
 }

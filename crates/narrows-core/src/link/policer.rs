@@ -17,7 +17,6 @@
 
 use alloc::vec::Vec;
 
-use super::ingress::has_one;
 use crate::classify::Condition;
 use crate::counters::{DropReason, Tally};
 use crate::pool::{PacketRef, PacketState};
@@ -167,7 +166,7 @@ impl Policer {
         overhead: &Overhead,
         context: &mut Context<'_>,
     ) -> Judgement {
-        if !has_one(&self.only, context.pool.get(packet)) {
+        if !Condition::any_holds(&self.only, context.pool.get(packet)) {
             return Judgement::Undecided;
         }
         if self.conforms(now, context.pool.get(packet), overhead) {
