@@ -166,7 +166,6 @@ pub(super) fn cases() -> Vec<Case> {
             &[
                 filter!("protocol ip prio 1 u32 match ip sport 4001 0xffff flowid 1:99"),
                 filter!("protocol ip prio 2 u32 match ip sport 4002 0xffff flowid 1:20"),
-                filter!("protocol ip prio 3 basic match 'meta(priority eq 6)' flowid 1:10"),
             ],
             flows(),
         ),
