@@ -126,8 +126,9 @@ for awaited, deed in steps:
     elif kind == "!size":
         rows, columns = map(int, rest.split())
         screen.size(rows, columns)
+        # The kernel signals it. A second signal while the next key arrives would delay that key until another one: crossterm
+        # reads either the signal or the terminal.
         fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        child.send_signal(signal.SIGWINCH)
     elif kind == "!hangup":
         os.close(person)
         print("status", child.wait(PATIENCE))
