@@ -53,6 +53,8 @@ const GREETING: &str = "narrows run ";
 const EARLY: &str = "ended early: ";
 /// What its errors begin with.
 const COMPLAINT: &str = "narrows: ";
+/// Lines kept of what a network says is wrong. Later ones are not needed to say why it ended.
+const MOST_COMPLAINTS: usize = 64;
 
 /// Which containers are meant, and what they get.
 #[derive(Clone, Debug)]
@@ -357,7 +359,10 @@ impl<'a> Watched<'a> {
             self.say(text);
         } else if line.starts_with(COMPLAINT) || self.complaints.contains_key(&number) {
             // What follows a complaint belongs to it.
-            self.complaints.entry(number).or_default().push(line);
+            let complaints = self.complaints.entry(number).or_default();
+            if complaints.len() < MOST_COMPLAINTS {
+                complaints.push(line);
+            }
         }
     }
 

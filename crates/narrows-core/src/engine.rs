@@ -121,8 +121,8 @@ impl<B> Engine<B> {
         Ok(Self { network: Network::new(config)?, bodies: Vec::new(), stragglers: 0 })
     }
 
-    /// Keeps, or no longer keeps, the links that packets pass and when, for [`Event::passed`]: of packets that come
-    /// to a link from now on. It costs memory for each packet inside, and changes no verdict.
+    /// Keeps, or no longer keeps, the links that packets pass and when, for [`Event::passed`]: of packets that reach
+    /// a link from now on. It costs memory for each packet inside, and changes no verdict.
     pub fn keep_passed(&mut self, keeps: bool) {
         self.network.pool.keep_passed(keeps);
     }

@@ -49,7 +49,7 @@ pub struct Capture {
     /// How many of the packets about to be sent had no room.
     unstaged: usize,
     /// `None` once it is closed.
-    full: Option<SyncSender<Message>>,
+    full: Option<SyncSender<Batch>>,
     spent: Receiver<Batch>,
     writer: Option<JoinHandle<Result<u64, WriteError>>>,
     /// All missing packets, and those since the last packet kept.
@@ -59,17 +59,13 @@ pub struct Capture {
     rendered: Vec<u8>,
 }
 
-#[derive(Debug)]
-enum Message {
-    Batch(Batch),
-    Names(ElementNames),
-}
-
 /// Packets in the order in which the loop finished with them.
 #[derive(Debug, Default)]
 struct Batch {
     packets: Vec<Taken>,
     bytes: Vec<u8>,
+    /// The names of the network, if its links have changed.
+    names: Option<ElementNames>,
     /// Later batches have no packet before this instant.
     complete: Time,
 }
@@ -135,10 +131,7 @@ impl Capture {
 
     /// The network's links have changed.
     pub fn renamed<B>(&mut self, engine: &Engine<B>) {
-        // Rare enough to wait for; without a thread there is nobody to tell.
-        if let Some(full) = &self.full {
-            let _ = full.send(Message::Names(ElementNames::of(engine)));
-        }
+        self.batch.names = Some(ElementNames::of(engine));
     }
 
     /// A packet was dropped, or delivered to `port`, which has no cable.
@@ -235,7 +228,7 @@ impl Capture {
         if let Some(full) = self.full.take() {
             self.batch.complete = now;
             // Waiting for the disk is acceptable now. If the thread is gone, it left an error.
-            let _ = full.send(Message::Batch(std::mem::take(&mut self.batch)));
+            let _ = full.send(std::mem::take(&mut self.batch));
         }
         let failed = |text| WriteError { file: self.file.clone(), error: io::Error::other(text) };
         match self.writer.take() {
@@ -265,19 +258,16 @@ impl Capture {
     fn pass_on(&mut self, now: Time) -> bool {
         let Some(full) = &self.full else { return false };
         self.batch.complete = now;
-        match full.try_send(Message::Batch(std::mem::take(&mut self.batch))) {
+        match full.try_send(std::mem::take(&mut self.batch)) {
             Ok(()) => {
                 self.passed_on = now;
                 self.batch = self.spent.try_recv().unwrap_or_default();
                 true
             }
-            Err(
-                TrySendError::Full(Message::Batch(batch)) | TrySendError::Disconnected(Message::Batch(batch)),
-            ) => {
+            Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
                 self.batch = batch;
                 false
             }
-            Err(_) => false,
         }
     }
 }
@@ -304,23 +294,20 @@ struct Writer {
 
 impl Writer {
     /// Returns the number of packets in the file.
-    fn run(mut self, waiting: Receiver<Message>, spent: &Sender<Batch>) -> Result<u64, WriteError> {
+    fn run(mut self, waiting: Receiver<Batch>, spent: &Sender<Batch>) -> Result<u64, WriteError> {
         // No privileges are needed; writing also works if the kernel does not let them be dropped.
         let _ = privileges::give_up();
         let mut written = 0;
-        for message in waiting {
-            match message {
-                Message::Names(changed) => self.names = changed,
-                Message::Batch(mut batch) => {
-                    self.held.append(&batch);
-                    written += self.write_until(batch.complete)?;
-                    self.writer.flush()?;
-                    batch.packets.clear();
-                    batch.bytes.clear();
-                    // If nobody takes it back, the run has ended.
-                    let _ = spent.send(batch);
-                }
-            }
+        for mut batch in waiting {
+            // Numbers stay.
+            self.names = batch.names.take().unwrap_or(self.names);
+            self.held.append(&batch);
+            written += self.write_until(batch.complete)?;
+            self.writer.flush()?;
+            batch.packets.clear();
+            batch.bytes.clear();
+            // If nobody takes it back, the run has ended.
+            let _ = spent.send(batch);
         }
         written += self.write_until(Time::NEVER)?;
         self.writer.finish()?;

@@ -23,7 +23,7 @@ use narrows_scenario::Scenario;
 use crate::load::Load;
 use crate::seen::Seen;
 
-/// Packets in a batch: half a megabyte, and a third of that for each link passed.
+/// Packets in a batch: half a megabyte, and a quarter of that for each link passed.
 const BATCH: usize = 4096;
 /// Batches waiting for the writer, and batches that it holds back to merge them.
 const WAITING: usize = 32;

@@ -15,12 +15,12 @@ const destination = (packet) => endpoint(packet, packet.destination, packet.dest
 const linksOf = (packet) => [...new Set([...packet.path, packet.verdict === "dropped" ? packet.where : ""])].filter(Boolean);
 const hostsOf = (packet) => [...new Set([packet.from, packet.to])].filter(Boolean);
 
-// What happened at a link that a packet came to.
+// What happened at a link that a packet reached.
 function atLink({ link, entered_ns, queueing_ns, left_ns }, dropped, span) {
   const moved = left_ns - entered_ns - queueing_ns;
   const waited = queueing_ns ? `, waited ${span(queueing_ns)} in the queue` : "";
-  if (dropped) return `came to ${link}${waited}`;
-  return `came to ${link}${waited || ", did not wait"}${moved > 0 ? `, then ${span(moved)} of transmission and delay` : ""}`;
+  if (dropped) return `reached ${link}${waited}`;
+  return `reached ${link}${waited || ", did not wait"}${moved > 0 ? `, then ${span(moved)} of transmission and delay` : ""}`;
 }
 
 // A packet's way, in order.

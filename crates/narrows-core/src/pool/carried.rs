@@ -34,7 +34,7 @@ pub(crate) struct Carried {
 pub struct Passed {
     /// The link. For an instance of a link, the link that it was made of.
     pub link: LinkId,
-    /// When the packet came to the link.
+    /// When the packet reached the link.
     pub entered: Time,
     /// How long it waited there for transmission.
     pub queued: Duration,
@@ -125,7 +125,7 @@ impl Pool {
         self.keeps_passed
     }
 
-    /// The packet comes to a link. Only if the links that packets pass are kept.
+    /// The packet enters a link. Only if the links that packets pass are kept.
     pub(crate) fn enter(&mut self, packet: PacketRef, link: LinkId, now: Time) {
         let queued = self.get(packet).queued;
         let carried = self.carried_mut(packet);

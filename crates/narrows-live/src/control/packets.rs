@@ -71,7 +71,7 @@ pub struct PacketRecord {
 pub struct LinkPassed {
     /// The link.
     pub link: String,
-    /// When the packet came to it, on the run's clock.
+    /// When the packet reached it, on the run's clock.
     pub entered_ns: u64,
     /// How long it waited in the queue.
     pub queueing_ns: u64,
