@@ -129,15 +129,58 @@ pub fn set_priority(priority: Priority) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the calling thread run soon after it is woken, however many others are ready: nice −20, if allowed and no
-/// other nice value was set. For a thread with little work. Threads and programs that it starts later have the normal
-/// priority.
+/// A slice of time that [`take_short_slices`] asks for: the shortest that the kernel grants.
+const SHORT_SLICE: u64 = 100_000;
+
+/// Lets the calling thread, of normal priority, run soon after it wakes up where others of normal priority run: it
+/// takes its share of the processor in short slices. The share stays the same. Returns whether it is so: Linux before
+/// 6.12 has one slice for all, some milliseconds. Threads and programs that the calling one starts later have that, too.
+#[expect(unsafe_code, reason = "system calls that nix lacks")]
+pub fn take_short_slices() -> bool {
+    let Some(mut attributes) = attributes() else { return false };
+    let is_normal = attributes.sched_policy == libc::SCHED_OTHER as u32;
+    // Kernels that have slices show the present one.
+    if !is_normal || attributes.sched_runtime == 0 {
+        return false;
+    }
+    attributes.sched_runtime = SHORT_SLICE;
+    attributes.sched_flags |= libc::SCHED_FLAG_RESET_ON_FORK as u64;
+    // SAFETY: the attributes are live; 0 is the calling thread.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
+}
+
+/// How the kernel schedules the calling thread.
+#[expect(unsafe_code, reason = "system calls that nix lacks")]
+fn attributes() -> Option<libc::sched_attr> {
+    // SAFETY: all fields are numbers, for which zero is valid.
+    let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::sched_attr>();
+    // SAFETY: the attributes are live, and the size is theirs; 0 is the calling thread.
+    let read = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+    (read == 0).then_some(attributes)
+}
+
+/// Lets the calling thread run soon after it is woken, however many others are ready: by short slices, or else by
+/// nice −20, if allowed and no other nice value was set. For a thread with little work, which lets others run
+/// ([`std::thread::yield_now`]) between portions of some ten microseconds where it has more. Threads and programs that
+/// it starts later have the normal priority.
 #[expect(unsafe_code, reason = "a system call that nix lacks")]
 pub fn run_soon() {
     // SAFETY: no pointers are passed; 0 is the calling thread. An error is −1, which is not 0 either.
-    if unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } == 0 {
+    if !take_short_slices() && unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } == 0 {
         // If it is not allowed, nothing changes.
         let _ = set_priority(Priority::High);
+    }
+}
+
+/// Lets the calling thread give way to others of this process, for files that may lag behind: nice 5, a third of what
+/// another thread gets. Threads that it starts later inherit it.
+#[expect(unsafe_code, reason = "a system call that nix lacks")]
+pub fn give_way() {
+    // SAFETY: no pointers are passed; 0 is the calling thread.
+    if unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } < 5 {
+        // SAFETY: as above. A thread may always become nicer.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 5) };
     }
 }
 
@@ -196,6 +239,23 @@ mod tests {
         assert_eq!(RealTimeShare::parse("1000000", "1000000").unwrap().rest(), 0);
         assert_eq!(RealTimeShare::parse("0", "1000000").unwrap().rest(), 1000, "none at all");
         assert_eq!(RealTimeShare::parse("x", "1"), None);
+    }
+
+    #[test]
+    fn a_thread_that_gives_way_is_nicer_and_short_slices_change_nothing_else() {
+        std::thread::spawn(|| {
+            give_way();
+            let before = attributes().unwrap();
+            assert!(before.sched_nice >= 5);
+            let has_slices = take_short_slices();
+            let after = attributes().unwrap();
+            assert_eq!(has_slices, after.sched_runtime == SHORT_SLICE);
+            assert_eq!((after.sched_policy, after.sched_nice), (before.sched_policy, before.sched_nice));
+            let started = std::thread::spawn(|| attributes().unwrap().sched_runtime).join().unwrap();
+            assert_eq!(started, before.sched_runtime);
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod current;
 mod events;
 mod hosts;
 mod packets;
+mod reply_line;
 mod runs;
 mod server;
 
@@ -23,6 +24,7 @@ pub use current::{CurrentDirection, CurrentLink, CurrentPort, CurrentScenario};
 pub use events::{Event, EventsSince, Happening};
 pub use hosts::{Entrance, HostOfRun, InterfaceOfRun};
 pub use packets::{LinkPassed, PacketCounts, PacketRecord, PacketsSince};
+pub use reply_line::ReplyLine;
 pub use runs::{KnownRun, Liveness, known_runs};
 pub use server::ControlSocket;
 

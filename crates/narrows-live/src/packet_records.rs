@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 use narrows_columns::{Packets, RowFile};
 use narrows_core::{Duration, Engine, Event, FlowKey, Passed, Time, Verdict};
 use narrows_frame::{ElementNames, WriteError};
-use narrows_io::privileges;
+use narrows_io::{privileges, scheduling};
 use narrows_report::{PacketRow, Path};
 use narrows_scenario::Scenario;
 
@@ -277,6 +277,8 @@ impl Writer {
     fn run(mut self, messages: Receiver<Message>) -> Written {
         // No privileges are needed; writing also works if the kernel does not let them be dropped.
         let _ = privileges::give_up();
+        // Packet threads come first; the batches between can wait.
+        scheduling::give_way();
         for message in messages {
             match message {
                 Message::Batch(number, mut batch) => {

@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use narrows_columns::RowFile;
 use narrows_core::{Duration, Time};
 use narrows_frame::WriteError;
+use narrows_io::scheduling;
 use narrows_report::{LinkCounts, Snapshot};
 
 /// The maximum number of intervals waiting for the disk.
@@ -161,6 +162,8 @@ fn write(
     limit: u64,
     intervals: mpsc::Receiver<Interval>,
 ) -> Written {
+    // Packet threads come first; intervals can wait.
+    scheduling::give_way();
     let (mut result, mut beyond, mut taken, mut full) = (Ok(()), 0, 0, false);
     for interval in intervals {
         let rows = interval.to.links.len() as u64;

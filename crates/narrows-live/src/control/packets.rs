@@ -99,13 +99,13 @@ pub struct PacketCounts {
     pub left_out_dropped: u64,
 }
 
-/// The packets after a given one.
+/// The packets after a given one; `P` is how they are held.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PacketsSince {
+pub struct PacketsSince<P = PacketRecord> {
     /// When inspection began, on the run's clock: it ends when nobody asks for some seconds.
     pub since_ns: u64,
     /// The packets, oldest first.
-    pub packets: Vec<PacketRecord>,
+    pub packets: Vec<P>,
     /// How many earlier ones are no longer kept.
     pub missed: u64,
     /// All packets since inspection began.

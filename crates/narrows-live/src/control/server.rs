@@ -3,17 +3,19 @@
 //! each, and answers one request of each. Further requests wait for the next turn. A client that does not read its
 //! replies gets none until it does; its further requests stay in the kernel's buffer.
 
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::{fs, process};
+use std::{fs, process, thread};
 
 use narrows_io::allocator::RemovedWhenFull;
 use narrows_io::own_folder::remove_if_empty;
 use narrows_io::unix_socket::{Listener, listener, peer_process};
 
+use super::reply_line::{PORTION, ReplyLine};
 use super::{ControlError, Reply, Request, socket_name};
 use crate::run_name::RunName;
 use crate::run_record::{About, HeldRecord, HoldError, RunId};
@@ -56,7 +58,7 @@ struct Connection {
     searched: usize,
     /// White space since the last request.
     blank: usize,
-    answers: Vec<u8>,
+    answers: VecDeque<u8>,
     /// Nothing more is read from it.
     ended: bool,
 }
@@ -143,7 +145,7 @@ impl ControlSocket {
 
     /// Serves clients for one turn, without waiting for any. `handle` gets a request and the client's process ID, if
     /// it has one in this PID namespace.
-    pub fn serve(&mut self, mut handle: impl FnMut(Request, Option<u32>) -> Reply) {
+    pub fn serve(&mut self, mut handle: impl FnMut(Request, Option<u32>) -> ReplyLine) {
         self.accept();
         for client in &mut self.clients {
             client.write();
@@ -153,11 +155,10 @@ impl ControlSocket {
             if !client.is_behind()
                 && let Some(request) = client.next_request()
             {
-                let reply = match request {
+                client.answer(match request {
                     Ok(request) => handle(request, client.from),
-                    Err(message) => Reply::Error(message),
-                };
-                client.answer(&reply);
+                    Err(message) => Reply::Error(message).into(),
+                });
                 client.write();
             }
         }
@@ -177,9 +178,10 @@ impl ControlSocket {
             if self.clients.len() < MOST_CLIENTS {
                 self.clients.push(client);
             } else {
-                client.answer(&Reply::Error(format!(
+                let why = format!(
                     "{MOST_CLIENTS} programs are connected to this run, the maximum: try again when one has left"
-                )));
+                );
+                client.answer(Reply::Error(why).into());
                 client.write();
             }
         }
@@ -200,7 +202,15 @@ impl Drop for ControlSocket {
 impl Connection {
     fn new(stream: UnixStream) -> Self {
         let from = peer_process(&stream).ok();
-        Self { stream, from, asked: Vec::new(), searched: 0, blank: 0, answers: Vec::new(), ended: false }
+        Self {
+            stream,
+            from,
+            asked: Vec::new(),
+            searched: 0,
+            blank: 0,
+            answers: VecDeque::new(),
+            ended: false,
+        }
     }
 
     /// Whether there is a complete line.
@@ -277,20 +287,23 @@ impl Connection {
         why.into()
     }
 
-    fn answer(&mut self, reply: &Reply) {
-        if serde_json::to_writer(&mut self.answers, reply).is_err() {
-            return self.cut_off();
-        }
-        self.answers.push(b'\n');
+    fn answer(&mut self, line: ReplyLine) {
+        self.answers.extend(line.into_bytes());
+        self.answers.push_back(b'\n');
     }
 
     fn write(&mut self) {
         while !self.answers.is_empty() {
-            match self.stream.write(&self.answers) {
+            let (next, _) = self.answers.as_slices();
+            match self.stream.write(&next[..next.len().min(PORTION)]) {
                 Ok(length) => drop(self.answers.drain(..length)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(_) => return self.cut_off(),
+            }
+            if !self.answers.is_empty() {
+                // Packet threads may have waited for this processor.
+                thread::yield_now();
             }
         }
     }

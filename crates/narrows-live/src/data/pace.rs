@@ -127,6 +127,7 @@ impl DataLoop {
         // coalesce timers.
         let priority = if time_is_virtual() { Priority::RealTime } else { pace.priority };
         scheduling::set_priority(priority).map_err(refused)?;
+        scheduling::take_short_slices();
         if time_is_virtual() && pace.wait == Wait::Timer {
             self.clock.hold();
             self.poll_set.rely_on_waits();

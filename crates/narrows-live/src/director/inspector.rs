@@ -13,7 +13,7 @@ use narrows_core::{Duration, Element, FlowKey, Passed, PortId, Time, Verdict};
 use narrows_frame::{Address, ElementNames, WallTime, transport};
 use narrows_scenario::Scenario;
 
-use super::requests::Hurry;
+use super::requests::{Hurry, let_others_run};
 use super::{Director, LoopError};
 use crate::control::{LinkPassed, PacketCounts, PacketRecord, PacketsSince};
 use crate::data::inspection::{FurtherLinks, Inspection, Noted};
@@ -26,6 +26,8 @@ const LEASE: Duration = Duration::from_secs(3);
 const APART: Duration = Duration::from_millis(200);
 /// The number of packets kept.
 const MOST: usize = 1024;
+/// So many packets are put into words before packet threads get a turn: some 20 µs of work.
+const PORTION: u64 = 8;
 /// The number of paths remembered.
 const MOST_PATHS: usize = 1024;
 
@@ -87,8 +89,8 @@ impl Inspector {
         if self.since.is_some() { self.ends } else { Time::NEVER }
     }
 
-    fn answer(&self, after: u64) -> PacketsSince {
-        let packets: Vec<_> = self.kept.iter().filter(|packet| packet.seen > after).cloned().collect();
+    fn answer(&self, after: u64) -> PacketsSince<&PacketRecord> {
+        let packets: Vec<_> = self.kept.iter().filter(|packet| packet.seen > after).collect();
         let missed = self.last.saturating_sub(after).saturating_sub(packets.len() as u64);
         let since_ns = self.since.unwrap_or(self.ends).nanos();
         PacketsSince { since_ns, packets, missed, counts: self.counts }
@@ -111,6 +113,9 @@ impl Inspector {
             }
             let record = self.record(seen, passed, context);
             self.kept.push_back(record);
+            if self.last.is_multiple_of(PORTION) {
+                let_others_run();
+            }
         }
     }
 
@@ -222,14 +227,18 @@ fn up_to(mut path: Vec<String>, place: &str, at: Option<Element>) -> Vec<String>
 
 impl Director {
     /// The packets after a given one, as of now or a moment ago. The first request makes packet threads note them.
-    pub(super) fn packets(&mut self, after: u64, hurry: Hurry<'_>) -> Result<PacketsSince, LoopError> {
+    pub(super) fn packets(
+        &mut self,
+        after: u64,
+        hurry: Hurry<'_>,
+    ) -> Result<PacketsSince<&PacketRecord>, LoopError> {
         self.hear()?;
         let now = self.advance();
         let inspector = &mut self.inspector;
         inspector.ends = now + LEASE;
         let is_on = inspector.since.is_some();
         if self.is_halted || is_on && now.since(inspector.collected) < APART {
-            return Ok(inspector.answer(after));
+            return Ok(self.inspector.answer(after));
         }
         inspector.collected = now;
         if !is_on {

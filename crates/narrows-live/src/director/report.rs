@@ -5,7 +5,7 @@ use narrows_report::{ApplicationInfo, CaptureReport, Part, Report, RunInfo, Sour
 use narrows_traffic::application_infos;
 
 use super::Director;
-use super::requests::Hurry;
+use super::requests::{Hurry, let_others_run};
 use super::worker::Worker;
 use crate::data::LoopError;
 use crate::data::orders::{Answer, Order};
@@ -156,6 +156,7 @@ impl Director {
         let (first, others) = self.pool.workers.split_first().expect("there is a packet thread");
         let mut report = Report::of_parts(&info, part(first), others.iter().map(part));
         self.report_traffic(&mut report);
+        let_others_run();
         report.notes.extend(overload(&report));
         report.notes.extend(missed(&report));
         report.trains =

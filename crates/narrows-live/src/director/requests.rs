@@ -11,7 +11,7 @@ use narrows_scenario::ipfw::Command;
 use super::Director;
 use super::ipfw::Printer;
 use super::plan::{Prepared, What, feeds_of};
-use crate::control::{Changed, CurrentScenario, Happening, Reply, Request, Stats, Status};
+use crate::control::{Changed, CurrentScenario, Happening, Reply, ReplyLine, Request, Stats, Status};
 use crate::data::LoopError;
 use crate::data::changes::{Asked, Decision};
 use crate::data::orders::{Answer, Order};
@@ -26,6 +26,11 @@ const LEAD_IN_VIRTUAL_TIME: Duration = Duration::from_micros(10);
 const TRIES: usize = 10;
 /// How long packet threads have to return their counters before the reply goes without them.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Ends a portion of longer work: packet threads may have waited for this processor.
+pub(super) fn let_others_run() {
+    std::thread::yield_now();
+}
 
 /// What ends waiting for packet threads.
 #[derive(Clone, Copy)]
@@ -46,9 +51,9 @@ impl Director {
         control.serve(|request, from| {
             self.asking = from;
             self.answer(request, &info, Hurry { ready, signals }).unwrap_or_else(|error| {
-                let reply = Reply::Error(error.to_string());
+                let line = Reply::Error(error.to_string()).into();
                 failed = Some(error);
-                reply
+                line
             })
         });
         self.asking = None;
@@ -56,45 +61,47 @@ impl Director {
         failed.map_or(Ok(()), Err)
     }
 
-    fn answer(&mut self, request: Request, info: &RunInfo, hurry: Hurry<'_>) -> Result<Reply, LoopError> {
-        let value = match request {
+    fn answer(&mut self, request: Request, info: &RunInfo, hurry: Hurry<'_>) -> Result<ReplyLine, LoopError> {
+        Ok(match request {
             Request::Set { assignments, generation } => {
                 match self.change(&What::Set(assignments), generation, hurry)? {
-                    Ok(changed) => serde_json::to_value(changed),
-                    Err(refusal) => return Ok(refusal),
+                    Ok(changed) => ReplyLine::ok(&changed),
+                    Err(refusal) => return Ok(refusal.into()),
                 }
             }
             Request::Check { assignments } => {
                 self.hear()?;
                 self.advance();
                 match self.plan.check(assignments, self.clock.now()) {
-                    Ok(checked) => serde_json::to_value(checked),
-                    Err(refusal) => return Ok(refusal.into()),
+                    Ok(checked) => ReplyLine::ok(&checked),
+                    Err(refusal) => return Ok(Reply::from(refusal).into()),
                 }
             }
             Request::Ipfw { link, file, commands, generation } => {
                 match self.change(&What::Ipfw { link, file, commands }, generation, hurry)? {
-                    Ok(changed) => serde_json::to_value(changed),
-                    Err(refusal) => return Ok(refusal),
+                    Ok(changed) => ReplyLine::ok(&changed),
+                    Err(refusal) => return Ok(refusal.into()),
                 }
             }
-            Request::Feeds {} => serde_json::to_value(self.places()),
+            Request::Feeds {} => ReplyLine::ok(&self.places()),
             Request::Scenario {} => {
                 self.advance();
-                serde_json::to_value(CurrentScenario::of(self.plan.scenario(), self.plan.generation()))
+                ReplyLine::ok(&CurrentScenario::of(self.plan.scenario(), self.plan.generation()))
             }
             Request::Stats {} => {
                 let report = self.report_so_far(info, hurry)?;
                 let now = self.present(info, hurry)?;
+                let_others_run();
                 let mut text = report.text().to_string();
+                let_others_run();
                 if let Some(now) = &now {
                     text += &format!("\nnow\n{}", now.text());
                 }
-                serde_json::to_value(Stats { generation: self.plan.generation(), report, now, text })
+                ReplyLine::ok(&Stats { generation: self.plan.generation(), report, now, text })
             }
             Request::Status {} => {
                 let report = self.report_so_far(info, hurry)?;
-                serde_json::to_value(Status {
+                ReplyLine::ok(&Status {
                     generation: self.plan.generation(),
                     trust: report.trust_word().into(),
                     inside_packets: report.conservation.inside_packets,
@@ -107,40 +114,39 @@ impl Director {
                 let now = self.present(info, hurry)?;
                 let Some(now) = now else {
                     let why = "too many links for rates; stats shows their counters";
-                    return Ok(Reply::Error(why.into()));
+                    return Ok(Reply::Error(why.into()).into());
                 };
-                serde_json::to_value(now)
+                ReplyLine::ok(&now)
             }
             Request::Events { after } => {
                 self.hear()?;
                 self.advance();
-                serde_json::to_value(self.events.since(after))
+                ReplyLine::ok(&self.events.since(after))
             }
-            Request::Packets { after } => serde_json::to_value(self.packets(after, hurry)?),
+            Request::Packets { after } => ReplyLine::ok(&self.packets(after, hurry)?),
             Request::Hosts {} => {
-                serde_json::to_value(self.entrances.as_ref().map(Entrances::hosts).unwrap_or_default())
+                ReplyLine::ok(&self.entrances.as_ref().map(Entrances::hosts).unwrap_or_default())
             }
             Request::Enter { host } => {
                 let Some(entrances) = &self.entrances else {
                     let why = "this run uses existing interfaces and has no hosts of its own";
-                    return Ok(Reply::Error(why.into()));
+                    return Ok(Reply::Error(why.into()).into());
                 };
                 match entrances.of(&host, self.feed_environment()) {
                     Ok(entrance) => {
                         self.has_let_in = true;
                         self.happened(Happening::Entered, format!("a program for host {host}"));
-                        serde_json::to_value(entrance)
+                        ReplyLine::ok(&entrance)
                     }
-                    Err(why) => return Ok(Reply::Error(why)),
+                    Err(why) => return Ok(Reply::Error(why).into()),
                 }
             }
             Request::End {} => {
                 self.asked_to_end = true;
                 self.happened(Happening::Ending, "asked to end".into());
-                Ok(serde_json::Value::Null)
+                ReplyLine::ok(&())
             }
-        };
-        Ok(value.map_or_else(|error| Reply::Error(error.to_string()), Reply::Ok))
+        })
     }
 
     /// Makes a change at one instant on all packet threads, or says why it is invalid. If a generation is given, it
@@ -155,7 +161,7 @@ impl Director {
         self.advance();
         // First without an instant close ahead, so that files are read and errors are found before time matters.
         match self.plan.prepare(what, meant_for, self.clock.now(), 1) {
-            Ok(prepared) if prepared.is_change => {}
+            Ok(prepared) if prepared.is_change => let_others_run(),
             Ok(prepared) => {
                 let text = self.print(prepared.prints, hurry)?;
                 return Ok(Ok(Changed { generation: self.plan.generation(), at_ns: None, text }));
@@ -211,6 +217,7 @@ impl Director {
         let (at, prints) = (prepared.at, prepared.prints.take());
         let generation = self.plan.generation();
         self.plan.commit(prepared);
+        let_others_run();
         let mut changes = self.plan.changes_since(generation);
         // Timeline steps before it are applied with it.
         let own = changes.pop();

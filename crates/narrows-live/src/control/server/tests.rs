@@ -22,9 +22,11 @@ fn served(folder: &Path, exchange: impl FnOnce(UnixStream) + Send) {
         });
         while !done.load(std::sync::atomic::Ordering::Acquire) {
             socket.serve(|request, _| match request {
-                Request::Stats {} => Reply::Ok(json!({"packets": 3})),
-                Request::Set { assignments, .. } => Reply::Error(format!("no: {}", assignments.join(" "))),
-                other => Reply::Error(format!("not here: {other:?}")),
+                Request::Stats {} => ReplyLine::ok(&json!({"packets": 3})),
+                Request::Set { assignments, .. } => {
+                    Reply::Error(format!("no: {}", assignments.join(" "))).into()
+                }
+                other => Reply::Error(format!("not here: {other:?}")).into(),
             });
             std::thread::yield_now();
         }
@@ -77,7 +79,7 @@ fn turn(socket: &mut ControlSocket, answer: &serde_json::Value) -> usize {
     let mut taken = 0;
     socket.serve(|_, _| {
         taken += 1;
-        Reply::Ok(answer.clone())
+        ReplyLine::ok(answer)
     });
     taken
 }
