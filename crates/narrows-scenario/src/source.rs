@@ -7,6 +7,9 @@ use std::ops::Range;
 use crate::problem::{Found, Problem, ScenarioError};
 use number::{Fault, scaled};
 
+/// Lines in a portion: some 50 µs of work.
+const PORTION: usize = 256;
+
 /// Maximum number of points of a trace, over all columns, or of a pattern; more indicate a mistake.
 pub const MOST_POINTS: usize = 10_000_000;
 
@@ -32,9 +35,16 @@ impl<'a> Source<'a> {
         read(&Source { text: &text }).map_err(fail)
     }
 
-    /// The lines, without line endings and byte order mark.
+    /// The lines, without line endings and byte order mark. Between portions of a long file other threads can run: it may
+    /// be read while a network is up, on a processor that packets need.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        self.text.strip_prefix('\u{feff}').unwrap_or(self.text).lines()
+        let lines = self.text.strip_prefix('\u{feff}').unwrap_or(self.text).lines();
+        lines.enumerate().map(|(number, line)| {
+            if number % PORTION == PORTION - 1 {
+                std::thread::yield_now();
+            }
+            line
+        })
     }
 
     /// The span of a part of the text.
