@@ -196,3 +196,24 @@ fn stations_of_a_radio_cell_share_its_channel() {
     let replayed = finish(&mut narrows(["sim", "--replay", log])).expect(0);
     assert!(replayed.out.contains("all identical, to the nanosecond"), "{replayed}");
 }
+
+#[test]
+#[ignore = "needs namespaces"]
+fn stations_that_do_not_hear_each_other_lose_frames_live_too() {
+    let scratch = Scratch::new();
+    let log = scratch.file("run.log");
+    let log = log.to_str().unwrap();
+    let scenario = std::fs::read_to_string(crate::common::scenarios().join("hidden-stations.toml")).unwrap();
+    let live = scenario.replace("sim-only = true\n", "").replace("duration = \"20s\"\n", "");
+    let ended = run_in(&scratch, &live, &["--record", log], "sleep 2").expect(0);
+    let report = ended.json();
+    sound(&report);
+    for station in ["left", "right"] {
+        let lanes = report["directions"].as_array().unwrap().iter();
+        let lane = lanes.into_iter().find(|one| one["from"] == station && one["to"] == "ap").unwrap();
+        let drops = lane["drops"].as_array().unwrap();
+        assert!(drops.iter().any(|drop| drop["reason"] == "retry limit"), "{lane:#}");
+    }
+    let replayed = finish(&mut narrows(["sim", "--replay", log])).expect(0);
+    assert!(replayed.out.contains("all identical, to the nanosecond"), "{replayed}");
+}
