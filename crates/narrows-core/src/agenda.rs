@@ -82,8 +82,11 @@ impl Agenda {
         match (self.position[element as usize], at) {
             (ABSENT, Time::NEVER) => {}
             (ABSENT, at) => {
+                self.position[element as usize] = self.heap.len() as u32;
                 self.heap.push(Entry::new(at, element));
-                self.rise(self.heap.len() - 1);
+                if self.heap.len() > 1 {
+                    self.rise(self.heap.len() - 1);
+                }
             }
             (position, _) => self.remove(position as usize),
         }

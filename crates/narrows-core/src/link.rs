@@ -143,7 +143,7 @@ impl Link {
         let mut link = Self {
             counters: config.lanes.iter().map(|_| Counters::default()).collect(),
             name: config.name,
-            queue: single.map_or(Waiting::Any(config.queue), Waiting::Single),
+            queue: single.map_or_else(|| config.queue.into(), Waiting::Single),
             draws,
             service: config.service.into(),
             overhead: config.overhead,
@@ -294,7 +294,7 @@ impl Link {
     /// at one instant: packets leave the delay line in the order in which they entered it, a slot releases
     /// its packets, an answer times out, the transmitter moves on. Returns the packet that left and its lane,
     /// if one did.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
         if self.line.next_due() == now {
             let packet = self.line.pop(pool)?;
@@ -389,9 +389,12 @@ impl Link {
         }
         let context = &mut Context::new(pool, drops, &self.draws);
         match &self.transmission {
-            Some(_) => {
+            Some(transmission) => {
+                let ends = transmission.end == now;
                 self.queue.enqueue(now, packet, context);
-                self.serve(now, pool, drops);
+                if ends {
+                    self.serve_late(now, pool, drops);
+                }
             }
             None => {
                 self.not_before = Time::NEVER;
