@@ -232,19 +232,24 @@ impl Link {
         (wire + least).min(self.line.next_due()).min(self.deadline)
     }
 
-    /// Takes a packet that arrives at `now`. All events up to `now` have been handled.
+    /// Takes a packet that arrives at `now`, or drops it if it has already visited `most` elements. All events up to
+    /// `now` have been handled.
     #[inline]
     pub(crate) fn arrive(
         &mut self,
         now: Time,
         packet: PacketRef,
         lane: u8,
+        most: u8,
         pool: &mut Pool,
         drops: &mut Drops,
     ) {
         let state = pool.get_mut(packet);
         (state.lane, state.entered) = (lane, now);
         self.counters[usize::from(lane)].arrive(now, state.length);
+        if !state.count_visit(most) {
+            return drops.push(packet, DropReason::Loop);
+        }
         if let Some(link) = self.draws.cyclic {
             pool.count_visit(packet, link);
         }
@@ -273,21 +278,6 @@ impl Link {
             Some(mtu) if pool.get(packet).length > mtu.bytes => self.too_long(now, packet, mtu, pool, drops),
             _ => self.enqueue(now, packet, pool, drops),
         }
-    }
-
-    /// Counts a packet that has already visited too many elements, and drops it.
-    pub(crate) fn refuse(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        lane: u8,
-        pool: &mut Pool,
-        drops: &mut Drops,
-    ) {
-        let state = pool.get_mut(packet);
-        state.lane = lane;
-        self.counters[usize::from(lane)].arrive(now, state.length);
-        drops.push(packet, DropReason::Loop);
     }
 
     /// Handles one event that is due at `now`, the time that [`Link::next_event`] returned. Order of events

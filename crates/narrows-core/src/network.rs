@@ -236,7 +236,8 @@ impl Network {
         let link = &mut self.links[element as usize];
         let left = link.step(at, &mut self.pool, &mut self.drops);
         let next = link.next_event();
-        self.settle(element, next);
+        self.agenda.set_first(element, next);
+        self.settle_rest(element);
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
         if let Some((packet, lane)) = left {
@@ -480,10 +481,7 @@ impl Network {
 
     /// Counts a visit against the packet's budget. Returns whether one was left.
     fn count_visit(&mut self, packet: PacketRef) -> bool {
-        let state = self.pool.get_mut(packet);
-        let has_left = state.visits < self.visits;
-        state.visits = state.visits.saturating_add(1);
-        has_left
+        self.pool.get_mut(packet).count_visit(self.visits)
     }
 
     /// How many visits of a packet to an element came before this one, if it may visit more than once.
@@ -529,16 +527,11 @@ impl Network {
     }
 
     fn visit(&mut self, packet: PacketRef, link: u32, lane: u8) {
-        let has_left = self.count_visit(packet);
         if self.pool.keeps_passed() {
             self.pool.enter(packet, self.link_of(link), self.now);
         }
         let element = &mut self.links[link as usize];
-        if !has_left {
-            element.refuse(self.now, packet, lane, &mut self.pool, &mut self.drops);
-        } else {
-            element.arrive(self.now, packet, lane, &mut self.pool, &mut self.drops);
-        }
+        element.arrive(self.now, packet, lane, self.visits, &mut self.pool, &mut self.drops);
         let next = element.next_event();
         self.settle(link, next);
     }
@@ -547,6 +540,12 @@ impl Network {
     #[inline(always)]
     fn settle(&mut self, link: u32, next: Time) {
         self.agenda.set(link, next);
+        self.settle_rest(link);
+    }
+
+    /// As [`Network::settle`], but for the agenda.
+    #[inline(always)]
+    fn settle_rest(&mut self, link: u32) {
         if !self.drops.packets.is_empty() || !self.drops.noted.is_empty() {
             self.settle_drops(link);
         }

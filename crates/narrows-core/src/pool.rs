@@ -110,6 +110,14 @@ impl PacketState {
         self.family & 0xffff
     }
 
+    /// Counts a visit to an element. Returns whether one of `most` was left.
+    #[inline]
+    pub(crate) const fn count_visit(&mut self, most: u8) -> bool {
+        let has_left = self.visits < most;
+        self.visits = self.visits.saturating_add(1);
+        has_left
+    }
+
     /// One packet fewer uses the body of this original. Frees its slot if it was the last, and returns whether it was.
     #[inline]
     fn give_up(&mut self, slot: u32, free: &mut u32) -> bool {
