@@ -77,13 +77,31 @@ impl Agenda {
         }
     }
 
+    /// As [`Agenda::set`], for the element that [`Agenda::first`] has just named.
+    #[inline]
+    pub(crate) fn set_first(&mut self, element: u32, at: Time) {
+        debug_assert!(self.first().is_some_and(|(_, first)| first == element));
+        match self.heap.first_mut() {
+            Some(first) if at != Time::NEVER => {
+                *first = Entry::new(at, element);
+                if self.heap.len() > 1 {
+                    self.sink(0);
+                }
+            }
+            _ => self.join_or_leave(element, at),
+        }
+    }
+
     #[inline(never)]
     fn join_or_leave(&mut self, element: u32, at: Time) {
         match (self.position[element as usize], at) {
             (ABSENT, Time::NEVER) => {}
             (ABSENT, at) => {
+                self.position[element as usize] = self.heap.len() as u32;
                 self.heap.push(Entry::new(at, element));
-                self.rise(self.heap.len() - 1);
+                if self.heap.len() > 1 {
+                    self.rise(self.heap.len() - 1);
+                }
             }
             (position, _) => self.remove(position as usize),
         }
@@ -155,7 +173,11 @@ mod tests {
             let mut plain = [None; 12];
             for (element, at) in steps {
                 let at = at.map(Time::from_nanos);
-                agenda.set(element, at.unwrap_or(Time::NEVER));
+                let to = at.unwrap_or(Time::NEVER);
+                match agenda.first() {
+                    Some((_, first)) if first == element => agenda.set_first(element, to),
+                    _ => agenda.set(element, to),
+                }
                 plain[element as usize] = at;
                 let first = plain.iter().enumerate().filter_map(|(e, t)| t.map(|t| (t, e as u32))).min();
                 prop_assert_eq!(agenda.first(), first);

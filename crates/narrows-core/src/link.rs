@@ -143,7 +143,7 @@ impl Link {
         let mut link = Self {
             counters: config.lanes.iter().map(|_| Counters::default()).collect(),
             name: config.name,
-            queue: single.map_or(Waiting::Any(config.queue), Waiting::Single),
+            queue: single.map_or_else(|| config.queue.into(), Waiting::Single),
             draws,
             service: config.service.into(),
             overhead: config.overhead,
@@ -232,19 +232,24 @@ impl Link {
         (wire + least).min(self.line.next_due()).min(self.deadline)
     }
 
-    /// Takes a packet that arrives at `now`. All events up to `now` have been handled.
+    /// Takes a packet that arrives at `now`, or drops it if it has already visited `most` elements. All events up to
+    /// `now` have been handled.
     #[inline]
     pub(crate) fn arrive(
         &mut self,
         now: Time,
         packet: PacketRef,
         lane: u8,
+        most: u8,
         pool: &mut Pool,
         drops: &mut Drops,
     ) {
         let state = pool.get_mut(packet);
         (state.lane, state.entered) = (lane, now);
         self.counters[usize::from(lane)].arrive(now, state.length);
+        if !state.count_visit(most) {
+            return drops.push(packet, DropReason::Loop);
+        }
         if let Some(link) = self.draws.cyclic {
             pool.count_visit(packet, link);
         }
@@ -275,26 +280,11 @@ impl Link {
         }
     }
 
-    /// Counts a packet that has already visited too many elements, and drops it.
-    pub(crate) fn refuse(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        lane: u8,
-        pool: &mut Pool,
-        drops: &mut Drops,
-    ) {
-        let state = pool.get_mut(packet);
-        state.lane = lane;
-        self.counters[usize::from(lane)].arrive(now, state.length);
-        drops.push(packet, DropReason::Loop);
-    }
-
     /// Handles one event that is due at `now`, the time that [`Link::next_event`] returned. Order of events
     /// at one instant: packets leave the delay line in the order in which they entered it, a slot releases
     /// its packets, an answer times out, the transmitter moves on. Returns the packet that left and its lane,
     /// if one did.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
         if self.line.next_due() == now {
             let packet = self.line.pop(pool)?;
@@ -389,9 +379,12 @@ impl Link {
         }
         let context = &mut Context::new(pool, drops, &self.draws);
         match &self.transmission {
-            Some(_) => {
+            Some(transmission) => {
+                let ends = transmission.end == now;
                 self.queue.enqueue(now, packet, context);
-                self.serve(now, pool, drops);
+                if ends {
+                    self.serve_late(now, pool, drops);
+                }
             }
             None => {
                 self.not_before = Time::NEVER;

@@ -182,31 +182,52 @@ impl Network {
     /// Handles all events up to and including `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
+        if self.agenda.first().is_some_and(|(at, _)| at <= now) {
+            self.advance_by_steps(now);
+        }
+        self.now = self.now.max(now);
+    }
+
+    #[inline(never)]
+    fn advance_by_steps(&mut self, now: Time) {
         while let Some((at, element)) = self.agenda.first()
             && at <= now
         {
             self.step(at, element);
         }
-        self.now = self.now.max(now);
     }
 
     /// Handles events up to and including `now` until there is a verdict to poll. Returns whether there is
     /// one.
     #[inline]
     pub(crate) fn decide_next(&mut self, now: Time) -> bool {
-        while self.decided.is_empty() {
-            match self.agenda.first() {
-                Some((at, element)) if at <= now => self.step(at, element),
-                _ => {
-                    self.now = self.now.max(now);
-                    return false;
-                }
+        if !self.decided.is_empty() {
+            return true;
+        }
+        if self.agenda.first().is_some_and(|(at, _)| at <= now) {
+            return self.decide_by_steps(now);
+        }
+        self.now = self.now.max(now);
+        false
+    }
+
+    /// As [`Network::decide_next`], once an event is due: often several steps come before a verdict.
+    #[inline(never)]
+    fn decide_by_steps(&mut self, now: Time) -> bool {
+        while let Some((at, element)) = self.agenda.first()
+            && at <= now
+        {
+            self.step(at, element);
+            if !self.decided.is_empty() {
+                return true;
             }
         }
-        true
+        self.now = self.now.max(now);
+        false
     }
 
     /// Handles one event of an element.
+    #[inline(always)]
     fn step(&mut self, at: Time, element: u32) {
         self.now = at;
         if self.has_new_ways {
@@ -214,7 +235,9 @@ impl Network {
         }
         let link = &mut self.links[element as usize];
         let left = link.step(at, &mut self.pool, &mut self.drops);
-        self.settle(element);
+        let next = link.next_event();
+        self.agenda.set_first(element, next);
+        self.settle_rest(element);
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
         if let Some((packet, lane)) = left {
@@ -275,13 +298,13 @@ impl Network {
         {
             self.asking.insert(place, element);
         }
-        self.settle(element);
+        self.settle(element, self.links[element as usize].next_event());
     }
 
     pub(crate) fn feed(&mut self, link: LinkId, feed: &str, values: &[i64]) -> usize {
         let element = self.element(link);
         let taken = self.links[element].feed(self.now, feed, values, &mut self.pool, &mut self.drops);
-        self.settle(element as u32);
+        self.settle(element as u32, self.links[element].next_event());
         taken
     }
 
@@ -335,7 +358,7 @@ impl Network {
     }
 
     /// Forwards a packet to its next hop.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, packet: PacketRef, hop: Hop) {
         let past_rules = match hop {
             Hop::FromPipe { rules, incoming } => {
@@ -355,6 +378,7 @@ impl Network {
     }
 
     /// As [`Network::forward`], through rule sets, routers, switches or link instances.
+    #[inline(never)]
     fn forward_by(&mut self, packet: PacketRef, mut hop: Hop) {
         // This loop ends: routers decrement the hop limit, and rule sets count as visits.
         loop {
@@ -457,10 +481,7 @@ impl Network {
 
     /// Counts a visit against the packet's budget. Returns whether one was left.
     fn count_visit(&mut self, packet: PacketRef) -> bool {
-        let state = self.pool.get_mut(packet);
-        let has_left = state.visits < self.visits;
-        state.visits = state.visits.saturating_add(1);
-        has_left
+        self.pool.get_mut(packet).count_visit(self.visits)
     }
 
     /// How many visits of a packet to an element came before this one, if it may visit more than once.
@@ -506,23 +527,25 @@ impl Network {
     }
 
     fn visit(&mut self, packet: PacketRef, link: u32, lane: u8) {
-        let has_left = self.count_visit(packet);
         if self.pool.keeps_passed() {
             self.pool.enter(packet, self.link_of(link), self.now);
         }
         let element = &mut self.links[link as usize];
-        if !has_left {
-            element.refuse(self.now, packet, lane, &mut self.pool, &mut self.drops);
-        } else {
-            element.arrive(self.now, packet, lane, &mut self.pool, &mut self.drops);
-        }
-        self.settle(link);
+        element.arrive(self.now, packet, lane, self.visits, &mut self.pool, &mut self.drops);
+        let next = element.next_event();
+        self.settle(link, next);
     }
 
-    /// Call this after each call to a link: updates its next event and handles its drops.
+    /// Call this after each call to a link, with its next event: puts that on the agenda and handles the link's drops.
     #[inline(always)]
-    fn settle(&mut self, link: u32) {
-        self.agenda.set(link, self.links[link as usize].next_event());
+    fn settle(&mut self, link: u32, next: Time) {
+        self.agenda.set(link, next);
+        self.settle_rest(link);
+    }
+
+    /// As [`Network::settle`], but for the agenda.
+    #[inline(always)]
+    fn settle_rest(&mut self, link: u32) {
         if !self.drops.packets.is_empty() || !self.drops.noted.is_empty() {
             self.settle_drops(link);
         }

@@ -110,6 +110,25 @@ impl PacketState {
         self.family & 0xffff
     }
 
+    /// Counts a visit to an element. Returns whether one of `most` was left.
+    #[inline]
+    pub(crate) const fn count_visit(&mut self, most: u8) -> bool {
+        let has_left = self.visits < most;
+        self.visits = self.visits.saturating_add(1);
+        has_left
+    }
+
+    /// One packet fewer uses the body of this original. Frees its slot if it was the last, and returns whether it was.
+    #[inline]
+    fn give_up(&mut self, slot: u32, free: &mut u32) -> bool {
+        self.family -= 1;
+        let last = self.uses() == 0;
+        if last {
+            self.next = core::mem::replace(free, slot);
+        }
+        last
+    }
+
     pub(crate) const fn set_fragment(&mut self, piece: Fragment) {
         // An offset is a multiple of 8, so its three lowest bits are free.
         self.fragment = piece.offset | (piece.more as u16) << 1 | 1;
@@ -181,12 +200,14 @@ impl Pool {
     }
 
     /// The packet's state.
+    #[inline]
     pub fn get(&self, packet: PacketRef) -> &PacketState {
         let at = packet.0 as usize;
         &self.chunks[at / CHUNK][at % CHUNK]
     }
 
     /// The packet's state, mutable.
+    #[inline]
     pub fn get_mut(&mut self, packet: PacketRef) -> &mut PacketState {
         let at = packet.0 as usize;
         &mut self.chunks[at / CHUNK][at % CHUNK]
@@ -243,8 +264,12 @@ impl Pool {
 
     #[inline]
     pub(crate) fn insert<B>(&mut self, id: PacketId, at: Time, packet: &Packet<B>) -> PacketRef {
-        let slot = self.allocate();
+        if self.free == NONE {
+            self.grow();
+        }
+        let slot = PacketRef(self.free);
         let state = self.get_mut(slot);
+        let free = state.next;
         *state = PacketState {
             key: packet.key,
             length: packet.length,
@@ -263,9 +288,9 @@ impl Pool {
             link_header: packet.link_header,
             network_header: packet.network_header,
         };
-        let frame_length = state.frame_length();
+        self.free = free;
         self.inside += 1;
-        self.bytes += frame_length;
+        self.bytes += u64::from(packet.length) + u64::from(packet.link_header);
         self.carry(slot, |all, at| all[at].begin(packet.headers));
         slot
     }
@@ -372,18 +397,15 @@ impl Pool {
     /// removed.
     #[inline]
     pub(crate) fn remove(&mut self, packet: PacketRef) -> Removed<'_> {
-        let origin = self.get(packet).origin;
-        if packet.0 != origin {
-            self.release(packet);
-        }
-        let supervisor = self.get_mut(PacketRef(origin));
-        supervisor.family -= 1;
-        let last = supervisor.uses() == 0;
-        if last {
-            self.release(PacketRef(origin));
-        }
         let at = packet.0 as usize;
+        let origin = self.get(packet).origin;
+        let elsewhere = (packet.0 != origin).then(|| {
+            self.release(packet);
+            let of = origin as usize;
+            self.chunks[of / CHUNK][of % CHUNK].give_up(origin, &mut self.free)
+        });
         let state = &mut self.chunks[at / CHUNK][at % CHUNK];
+        let last = elsewhere.unwrap_or_else(|| state.give_up(packet.0, &mut self.free));
         let flips = match core::mem::replace(&mut state.flips, NONE) {
             NONE => Vec::new(),
             at => {

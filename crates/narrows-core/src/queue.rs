@@ -79,6 +79,12 @@ pub trait Queue: fmt::Debug + Send {
     /// the rest and once with the present rate.
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
 
+    /// The queue itself, moved out, if it is a [`Fifo`]: a link then calls it directly. Any other queue stays as it is
+    /// and returns `None`, the default.
+    fn take_fifo(&mut self) -> Option<Fifo> {
+        None
+    }
+
     /// The counters of each class. Empty if the queue has no classes.
     fn classes(&self) -> &[ClassCounters] {
         &[]

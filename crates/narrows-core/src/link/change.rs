@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 
-use super::waiting::Waiting;
 use super::{Change, Link, feeds};
 use crate::pool::Pool;
 use crate::queue::{Context, Drops};
@@ -28,7 +27,7 @@ impl Link {
                 queue.set_wire(now, self.wire(now));
                 queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
                 feeds::keep_values(|visit| self.queue.each_feed(visit), |visit| queue.each_feed(visit));
-                self.queue = Waiting::Any(queue);
+                self.queue = queue.into();
                 self.set_bound(now);
             }
             Change::QueueBound(bound) => self.queue.set_bound(bound),

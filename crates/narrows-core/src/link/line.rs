@@ -49,7 +49,7 @@ impl DelayLine {
         self.first.min(self.overtaking.peek().map_or(Time::NEVER, Overtaking::due))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, due: Time, packet: PacketRef, pool: &mut Pool) {
         if self.row.is_empty() {
             self.first = due;
@@ -57,10 +57,10 @@ impl DelayLine {
             return self.overtake(due, packet);
         }
         self.last = due;
-        pool.get_mut(packet).entered = due;
-        self.row.push_back(packet, pool);
+        self.row.push_due(due, packet, pool);
     }
 
+    #[inline(never)]
     fn overtake(&mut self, due: Time, packet: PacketRef) {
         // Growing by a sixteenth instead of doubling keeps the memory per packet in flight within its bound.
         if self.overtaking.len() == self.overtaking.capacity() {
@@ -78,14 +78,19 @@ impl DelayLine {
     /// Takes the packet that leaves next. Of packets due at the same time, the first to enter leaves first. A
     /// packet in the list entered before one in the heap, because the last packet of the list was due later
     /// when the heap took its own.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<PacketRef> {
         if self.overtaking.peek().is_some_and(|overtaking| overtaking.due() < self.first) {
-            return self.overtaking.pop().map(|o| o.packet());
+            return self.pop_overtaking();
         }
         let packet = self.row.pop_front(pool);
         self.first = self.row.front().map_or(Time::NEVER, |next| pool.get(next).entered);
         packet
+    }
+
+    #[inline(never)]
+    fn pop_overtaking(&mut self) -> Option<PacketRef> {
+        self.overtaking.pop().map(|o| o.packet())
     }
 
     /// Renumbers the packets in the heap from 0, in the same order.

@@ -79,7 +79,7 @@ impl Link {
         }
         self.slots.of_netem = single.slots();
         let plain = LinkConfig::plain(String::new());
-        self.queue = Waiting::Any(plain.queue);
+        self.queue = plain.queue.into();
         self.settings.order = plain.settings.order;
         self.varies = now;
     }

@@ -11,6 +11,8 @@ impl Link {
     /// Ends the transmission that is due, and puts the next packet on the wire if the wire is free and a
     /// packet may go. A transmission that takes no time ends at once: at an unlimited rate no packet ever
     /// waits for another.
+    // Inlined, as most below: with every packet there is then one call less, and the packet's state stays at hand.
+    #[inline(always)]
     pub(super) fn serve(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
         if let Some(transmission) = &self.transmission {
             if transmission.end != now {
@@ -21,10 +23,22 @@ impl Link {
             self.transmission = None;
             self.sent(now, packet, began, bits, pool, drops);
         }
+        if self.queue.is_empty_fifo() && self.varies > now {
+            self.not_before = Time::NEVER;
+            return;
+        }
         self.serve_next(now, pool, drops);
     }
 
+    /// As [`Link::serve`], where that is rare.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn serve_late(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
+        self.serve(now, pool, drops);
+    }
+
     /// As [`Link::serve`], while the wire is free.
+    #[inline(never)]
     pub(super) fn serve_next(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
         loop {
             self.not_before = Time::NEVER;
@@ -58,6 +72,7 @@ impl Link {
 
     /// Puts a packet on the free wire at `now`. Returns whether the wire is free again: a transmission that
     /// takes no time never occupies it.
+    #[inline(always)]
     fn put_on_wire(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) -> bool {
         let transmission = self.transmit(now, packet, pool);
         if transmission.end != now {
@@ -65,12 +80,17 @@ impl Link {
             return false;
         }
         self.freed = (now, transmission.surplus);
-        self.sent(now, packet, now, transmission.bits, pool, drops);
+        self.sent_at_once(now, packet, transmission.bits, pool, drops);
         true
     }
 
+    #[inline(never)]
+    fn sent_at_once(&mut self, now: Time, packet: PacketRef, bits: u64, pool: &mut Pool, drops: &mut Drops) {
+        self.sent(now, packet, now, bits, pool, drops);
+    }
+
     /// The transmission of a packet that goes on the wire at `now`.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, now: Time, packet: PacketRef, pool: &mut Pool) -> Transmission {
         let (waited, bits) = self.leave_queue(now, packet, pool);
         let (mut since, mut work, mut left_over) = (now, Work::bits(bits), Work::default());
@@ -111,7 +131,7 @@ impl Link {
     }
 
     /// A packet's transmission begins. Returns how long it has waited, and the bits that it takes on the wire.
-    #[inline]
+    #[inline(always)]
     fn leave_queue(&mut self, began: Time, packet: PacketRef, pool: &mut Pool) -> (Duration, u64) {
         let state = pool.get_mut(packet);
         let waited = began.since(state.entered);

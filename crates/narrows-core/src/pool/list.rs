@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{NONE, PacketRef, Pool};
+use crate::time::Time;
 
 /// A list of packets linked through the pool: it needs no memory of its own, whatever its length.
 #[derive(Debug)]
@@ -51,7 +52,15 @@ impl PacketList {
     /// Appends a packet, which must not be in any other list.
     #[inline]
     pub fn push_back(&mut self, packet: PacketRef, pool: &mut Pool) {
+        let entered = pool.get(packet).entered;
+        self.push_due(entered, packet, pool);
+    }
+
+    /// As [`PacketList::push_back`], and sets [`PacketState::entered`](super::PacketState::entered).
+    #[inline(always)]
+    pub(crate) fn push_due(&mut self, due: Time, packet: PacketRef, pool: &mut Pool) {
         let state = pool.get_mut(packet);
+        state.entered = due;
         state.next = NONE;
         self.bytes += u64::from(state.length);
         self.packets += 1;

@@ -43,6 +43,11 @@ impl Fifo {
         Self { policy: Some(policy), ..Self::new(bound, drop_at) }
     }
 
+    /// Whether nothing waits.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
     /// Whether the policy accepts a packet.
     fn lets_in(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> bool {
         let waiting = self.waiting(context.pool);
@@ -67,6 +72,12 @@ impl Fifo {
             context.drop(oldest, DropReason::QueueFull);
         }
         true
+    }
+
+    #[inline(never)]
+    fn pass_slow(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> Dequeue {
+        self.enqueue(now, packet, context);
+        self.dequeue(now, context)
     }
 
     /// The next packet that the policy passes.
@@ -106,15 +117,16 @@ impl Queue for Fifo {
         self.packets.push_back(packet, context.pool);
     }
 
+    #[inline(always)]
     fn pass(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> Dequeue {
         let length = context.pool.get(packet).length;
         if self.policy.is_none() && self.packets.is_empty() && self.bound.admits(Backlog::default(), length) {
             return Dequeue::Packet(packet);
         }
-        self.enqueue(now, packet, context);
-        self.dequeue(now, context)
+        self.pass_slow(now, packet, context)
     }
 
+    #[inline]
     fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
         if self.policy.is_some() {
             return self.dequeue_managed(now, context);
@@ -147,6 +159,10 @@ impl Queue for Fifo {
         if let Some(policy) = &mut self.policy {
             policy.set_wire(now, wire);
         }
+    }
+
+    fn take_fifo(&mut self) -> Option<Fifo> {
+        Some(core::mem::replace(self, Self::new(self.bound, self.drop_at)))
     }
 }
 
