@@ -32,8 +32,8 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
         DirectionName::Both => Diverted::Both,
     };
     let fails_closed = args.fail == FailName::Closed;
-    let options =
-        AttachOptions { interface: args.interface.clone(), whereabouts, diverted, fails_closed, inline };
+    let (interface, title) = (args.interface.clone(), args.title.clone());
+    let options = AttachOptions { interface, whereabouts, diverted, fails_closed, title, inline };
     let outcome = attach::attach(scenario, &options)?;
     let remedy = if fails_closed && outcome.gone.is_empty() {
         "nothing passes there now; attach again, or restore traffic with: narrows clean"

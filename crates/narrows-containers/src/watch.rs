@@ -414,16 +414,8 @@ impl<'a> Watched<'a> {
         }
         let addresses = self.addresses();
         let folder = self.options.run_folder.clone();
-        let mut failed = Vec::new();
-        for attachment in self.attachments.values_mut().filter(|one| one.is_up && !one.is_ending) {
-            // One that is ending says so itself.
-            if let Err(error) = attachment.tell(&addresses, &folder)
-                && !matches!(error, narrows_live::control::ControlError::Nobody { .. })
-            {
-                failed
-                    .push(format!("run {}: addresses of services are out of date: {error}", attachment.run));
-            }
-        }
+        let told = self.attachments.values_mut().filter(|one| one.is_up && !one.is_ending);
+        let failed: Vec<_> = told.filter_map(|attachment| attachment.tell(&addresses, &folder)).collect();
         failed.iter().for_each(|text| self.say(text));
     }
 }

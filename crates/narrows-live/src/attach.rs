@@ -66,6 +66,8 @@ pub struct AttachOptions {
     pub diverted: Diverted,
     /// Whether to block all frames if this process ends abnormally.
     pub fails_closed: bool,
+    /// What the run is shown as, instead of the scenario's file.
+    pub title: Option<String>,
     /// Options shared with the bridge.
     pub inline: InlineOptions,
 }
@@ -89,7 +91,8 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
     let inline = &options.inline;
     let mut info = RunInfo::of(&scenario, Kind::Live);
-    info.title = format!("{} on {}", info.title, interface.name);
+    let title = options.title.as_ref().unwrap_or(&info.title);
+    info.title = format!("{title} on {}", interface.name);
     let control = control(inline, &scenario, &info.title)?;
     let mut watch = Watch::on(&namespace, std::slice::from_ref(&interface)).map_err(InlineError::from)?;
     if let Some(process) = process {

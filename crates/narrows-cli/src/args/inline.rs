@@ -74,6 +74,9 @@ pub(crate) struct Attach {
     /// After a crash of narrows, let everything pass (open), or nothing in --direction (closed)
     #[arg(long, value_enum, default_value_t)]
     pub(crate) fail: FailName,
+    /// Title of the run in its reports, followed by `on IF` [default: the scenario's file, or the flags]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
     #[command(flatten)]
     pub(crate) inline: Inline,
 }

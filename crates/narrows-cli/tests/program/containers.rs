@@ -72,6 +72,8 @@ fn labels_are_followed_through_restarts_of_containers_and_of_the_engine() {
     watch.until_it_complains("the engine answers again");
     watch.until_it_complains("meanwhile eth0: attached after");
     is_shaped(&engine, "meanwhile");
+    let titles = finish(&mut engine.narrows(["ls", "--json"])).expect(0).out;
+    assert!(titles.contains("early on eth0") && !titles.contains("standard input"), "{titles}");
     let ls = finish(&mut engine.narrows(["ls", "-q"])).expect(0).out;
     assert_eq!(ls.lines().filter(|run| *run == "early").count(), 1, "{ls}");
 

@@ -28,6 +28,8 @@ pub(super) struct Start<'a> {
     /// The folder that names of files are relative to.
     pub(super) folder: &'a Path,
     pub(super) run: String,
+    /// What it is shown as.
+    pub(super) title: String,
     pub(super) interface: String,
     /// The flag that says where the interface is, and its value.
     pub(super) at: (&'static str, String),
@@ -46,7 +48,9 @@ impl Start<'_> {
         if self.fails_closed {
             all.extend(["--fail", "closed"]);
         }
-        all.into_iter().map(str::to_owned).collect()
+        // In one word, so that no title is taken for a flag.
+        let title = format!("--title={}", self.title);
+        all.into_iter().map(str::to_owned).chain([title]).collect()
     }
 }
 
@@ -64,6 +68,8 @@ pub(super) struct Attachment {
     pub(super) is_up: bool,
     pub(super) is_ending: bool,
     tables: Addresses,
+    /// Why it could not be told addresses, as it was said last.
+    last_refusal: Option<String>,
     child: Child,
 }
 
@@ -96,6 +102,7 @@ impl Attachment {
             is_up: false,
             is_ending: false,
             tables: told(plan, addresses),
+            last_refusal: None,
             child,
         };
         if let Some(mut input) = input {
@@ -129,8 +136,19 @@ impl Attachment {
         Client::at(&folder.join(socket_name(self.child.id())))
     }
 
-    /// Tells it the addresses of services that have changed.
-    pub(super) fn tell(&mut self, addresses: &Addresses, folder: &Path) -> Result<(), ControlError> {
+    /// Tells it the addresses of services that have changed; what the user is to know of a failure, once until it
+    /// changes or ends.
+    pub(super) fn tell(&mut self, addresses: &Addresses, folder: &Path) -> Option<String> {
+        let refusal = match self.try_tell(addresses, folder) {
+            // One that is ending says so itself.
+            Ok(()) | Err(ControlError::Nobody { .. }) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        news(&mut self.last_refusal, refusal)
+            .map(|why| format!("run {}: addresses of services are out of date: {why}", self.run))
+    }
+
+    fn try_tell(&mut self, addresses: &Addresses, folder: &Path) -> Result<(), ControlError> {
         let mut commands = String::new();
         let mut now = Addresses::new();
         for (service, before) in &self.tables {
@@ -150,6 +168,13 @@ impl Attachment {
     }
 }
 
+/// What is wrong now, unless that was so before.
+fn news(before: &mut Option<String>, now: Option<String>) -> Option<String> {
+    let is_news = *before != now;
+    before.clone_from(&now);
+    now.filter(|_| is_news)
+}
+
 /// The addresses that a plan looks up.
 fn told(plan: &Plan, addresses: &Addresses) -> Addresses {
     let of = |service: &String| (service.clone(), addresses.get(service).cloned().unwrap_or_default());
@@ -167,4 +192,37 @@ fn listen(output: Option<ChildStderr>, number: u64, to: &Sender<Message>) {
         }
     }
     let _ = to.send(Message::Ended(number));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_told_once_until_it_changes_or_has_ended() {
+        let mut before = None;
+        let mut told = |now: Option<&str>| news(&mut before, now.map(str::to_owned));
+        assert_eq!(told(None), None);
+        assert_eq!(told(Some("full")), Some("full".into()));
+        assert_eq!(told(Some("full")), None);
+        assert_eq!(told(Some("refused")), Some("refused".into()));
+        assert_eq!(told(None), None);
+        assert_eq!(told(Some("refused")), Some("refused".into()));
+    }
+
+    #[test]
+    fn a_run_is_shown_as_its_container() {
+        let start = Start {
+            program: Path::new("narrows"),
+            folder: Path::new("."),
+            run: "web".into(),
+            title: "-web".into(),
+            interface: "eth0".into(),
+            at: ("--pid", "7".into()),
+            direction: Direction::Both,
+            fails_closed: false,
+        };
+        let arguments = start.arguments().join(" ");
+        assert_eq!(arguments, "attach eth0 - --pid 7 --name web --title=-web");
+    }
 }

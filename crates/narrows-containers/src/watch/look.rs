@@ -184,7 +184,7 @@ impl Watched<'_> {
         let since = self.members.get(&container.id).map_or_else(clock_monotonic, |member| member.since());
         let run = self.run_name(&container.name, &interface.name);
         let number = self.next_number;
-        let start = self.command(run, interface, ground, wish);
+        let start = self.command(run, container, interface, ground, wish);
         let about = ((container.id.clone(), container.name.clone()), place, since);
         let started = Attachment::start(&start, &plan, &addresses, about, number, self.to.clone());
         let program = self.options.program.display();
@@ -194,7 +194,14 @@ impl Watched<'_> {
         Ok(())
     }
 
-    fn command<'a>(&'a self, run: String, interface: &Interface, ground: &Ground, wish: &Wish) -> Start<'a> {
+    fn command<'a>(
+        &'a self,
+        run: String,
+        container: &Container,
+        interface: &Interface,
+        ground: &Ground,
+        wish: &Wish,
+    ) -> Start<'a> {
         let folder = match &self.options.asked {
             Asked::Labels(_) => Path::new("."),
             Asked::Project(project) => &project.folder,
@@ -203,6 +210,7 @@ impl Watched<'_> {
             program: &self.options.program,
             folder,
             run,
+            title: container.name.clone(),
             interface: interface.name.clone(),
             at: ground.at.clone(),
             direction: wish.direction,
@@ -250,7 +258,7 @@ impl Watched<'_> {
         let plan = self.plan(container, &wish)?;
         let lines = all.iter().map(|interface| {
             let run = self.run_name(&container.name, &interface.name);
-            let start = self.command(run, interface, &ground, &wish);
+            let start = self.command(run, container, interface, &ground, &wish);
             format!("narrows {} <<END\n{}END", start.arguments().join(" "), plan.scenario)
         });
         let lines: Vec<_> = lines.collect();
