@@ -49,7 +49,7 @@ pub(super) struct Outcome {
 
 /// Whether a word behind an action that changes packets is none of its options.
 fn ends_edit(word: &str) -> bool {
-    matches!(word, "action" | "flowid" | "classid" | "index" | "stolen")
+    matches!(word, "action" | "flowid" | "classid" | "index" | "cookie" | "stolen")
         || Control::read(word).is_some()
         || is_action(word) && word != "vlan" && word != "mpls"
 }
@@ -172,7 +172,7 @@ impl Actions {
         self.control(words)
     }
 
-    /// What may stand behind any action: its control, and `index`.
+    /// What may stand behind any action: its control, `index`, and `cookie`.
     fn control(&mut self, words: &mut Words<'_>) -> Result<(), Problem> {
         while let Some(next) = words.peek() {
             match next.text {
@@ -184,6 +184,10 @@ impl Actions {
                 "index" => {
                     words.take();
                     words.expect(next, "a number")?;
+                }
+                "cookie" => {
+                    words.take();
+                    cookie(words.expect(next, "hexadecimal digits")?)?;
                 }
                 "stolen" => {
                     words.take();
@@ -285,6 +289,18 @@ impl Actions {
             }
         }
     }
+}
+
+/// A number that the kernel keeps with an action for the program that added it; packets do not meet it.
+fn cookie(word: Word<'_>) -> Result<(), Problem> {
+    let digits = word.text.len();
+    let hexadecimal = word.text.chars().all(|digit| digit.is_ascii_hexdigit());
+    if digits <= 32 && digits.is_multiple_of(2) && hexadecimal {
+        return Ok(());
+    }
+    Err(word
+        .problem(format!("{} is not a cookie", Found(word.text)))
+        .help("allowed: up to 32 hexadecimal digits, in pairs"))
 }
 
 fn unknown(action: Word<'_>, name: &str) -> Problem {

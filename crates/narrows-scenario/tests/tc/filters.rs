@@ -317,6 +317,17 @@ fn what_a_filter_does_with_packets() {
         "random",
         &["`loss"],
     );
+    // A number for the program that added the action.
+    let kept = scheduler(&format!("tc filter add dev eth0 parent 1: {dns} action pass cookie aa11"));
+    assert_eq!(kept, scheduler(&format!("tc filter add dev eth0 parent 1: {dns} action pass")));
+    for cookie in ["aa1", "xy", "aa11bb22cc33dd44ee55ff66aa11b1b2c3"] {
+        refused(
+            &format!("protocol ip matchall action drop cookie {cookie}"),
+            &format!("`{cookie}` is not a cookie"),
+            cookie,
+            &["up to 32 hexadecimal digits, in pairs"],
+        );
+    }
     refused("protocol ip chain 3 matchall", "the chain `3`", "3 matchall", &["chain 0"]);
 }
 
