@@ -17,6 +17,7 @@ use narrows_io::ledger::{self, Cleared, LedgerError};
 use narrows_io::marked::Mark;
 use narrows_io::namespace::Namespace;
 use narrows_io::own_folder::{OwnFolder, remove_if_empty};
+use narrows_io::process::is_dying;
 use narrows_io::saved_interface;
 use narrows_io::unix_socket::{Listener, listener};
 use narrows_live::control;
@@ -70,6 +71,7 @@ struct Cleaning {
 
 impl Cleaning {
     fn everything(&mut self) -> Result<(), Failure> {
+        self.await_the_dying();
         self.runs()?;
         self.control_sockets()?;
         self.feeds()?;
@@ -83,6 +85,22 @@ impl Cleaning {
         self.put_back(settings, |setting| format!("restored {} to {}", setting.key, setting.before))?;
         let interfaces = saved_interface::restore_abandoned(&here, &self.folder.path().join(INTERFACES));
         self.put_back(interfaces, |interface| format!("restored {}", interface.interface))
+    }
+
+    /// Waits until runs that have just been killed have closed their files: until then they look alive.
+    fn await_the_dying(&mut self) {
+        const PAUSE: Duration = Duration::from_millis(10);
+        const PAUSES: u32 = 100;
+        let sockets = control::sockets(self.folder.path());
+        let mut runs: Vec<u32> =
+            self.said.note(sockets).unwrap_or_default().into_iter().map(|(run, _)| run).collect();
+        runs.extend(self.recorded().unwrap_or_default());
+        for _ in 0..PAUSES {
+            if !runs.iter().any(|run| is_dying(*run)) {
+                break;
+            }
+            thread::sleep(PAUSE);
+        }
     }
 
     /// Terminates programs of killed runs, and removes the control sockets and records of these runs.

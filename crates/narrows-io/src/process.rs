@@ -115,6 +115,13 @@ impl AsFd for OtherProcess {
     }
 }
 
+/// Whether a killed process still has open files, which it closes within some milliseconds: its memory, with its command
+/// line, is gone, but not all of its threads. Threads of the kernel look the same.
+pub fn is_dying(process: u32) -> bool {
+    let has_no_memory = fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| line.is_empty());
+    has_no_memory && OtherProcess::open(process).and_then(|process| process.is_over()).is_ok_and(|over| !over)
+}
+
 /// Whether the process descends from this one.
 pub fn is_descendant(process: u32) -> bool {
     let mut above = parent(Pid::from_raw(process as i32));
