@@ -7,7 +7,6 @@ use std::fmt;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-use crate::clock::clock_monotonic;
 use crate::namespace::Namespace;
 use crate::netlink::{Attributes, Message, Request, u16_at, u32_at};
 use crate::route_socket::{NetlinkError, RouteSocket};
