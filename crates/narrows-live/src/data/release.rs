@@ -5,7 +5,7 @@ use std::ops::Range;
 use narrows_core::{Body, Event, PortId, Time, Verdict};
 use narrows_frame::MacAddress;
 use narrows_frame::capture::verdicts::{Fate, Passage};
-use narrows_frame::edit::{Edits, Tag};
+use narrows_frame::edit::Edits;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::SendStop;
 use narrows_report::Meter;
@@ -168,14 +168,13 @@ fn render(
     made: &mut Vec<u8>,
 ) -> Frame {
     let edits = Edits::of(&event);
-    let edits = Edits { stations: stations.or(edits.stations), ..edits };
+    let edits = Edits { stations: edits.stations.or(stations), ..edits };
     // Generated packets are not sent.
     let Load::Frame(body) = event.body.get() else { return Frame::default() };
     if edits.needed(body) {
         // Edits outside the transport checksum's coverage leave an incomplete one as it is.
         // A tag moves the place that an incomplete one refers to.
-        let is_covered = edits.fragment.is_some() || !edits.flips.is_empty() || edits.tag != Tag::Stays;
-        let frame = if is_covered && body.is_open() {
+        let frame = if edits.affect_checksum() && body.is_open() {
             let mut finished = frames.instead_of(body, body);
             finished.finish();
             edits.render(&finished, made);
