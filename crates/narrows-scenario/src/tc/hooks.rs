@@ -48,6 +48,16 @@ impl Stage<'_> {
         Problem::new(title).put_at(&self.placed.span)
     }
 
+    /// The keys of an edit or a gate.
+    fn action(&self, action: &str, keys: Table) -> Table {
+        let mut table = self.with(action);
+        add(&keys, &mut table);
+        if self.placed.filter.verdict == Verdict::Next {
+            table.put("conform", text("next"));
+        }
+        table
+    }
+
     /// The keys of a policer.
     fn police(&self, police: &Table, base: &str) -> Table {
         let mut table = self.with("police");
@@ -274,14 +284,20 @@ impl Draft {
                     "Packets that are redirected leave by {device}, which is not an end of this link: for the link they are dropped."
                 ));
             }
-            match (&filter.police, filter.verdict, &filter.redirect) {
-                (Some(police), _, None) => list.push(stage.police(police, base)),
-                (Some(_), _, Some(_)) => {
-                    return Err(stage.wrong("packets are both policed and redirected"));
+            if let (Some(keys), true) = (&filter.gate, filter.verdict != Verdict::Drop) {
+                list.push(stage.action("gate", keys.clone()));
+            } else if let (Some(set), true, None) = (&filter.set, filter.verdict != Verdict::Drop, leaves) {
+                list.push(stage.action("edit", Table::default().and("set", Value::Table(set.clone()))));
+            } else {
+                match (&filter.police, filter.verdict, &filter.redirect) {
+                    (Some(police), _, None) => list.push(stage.police(police, base)),
+                    (Some(_), _, Some(_)) => {
+                        return Err(stage.wrong("packets are both policed and redirected"));
+                    }
+                    (None, _, Some(_)) | (None, Verdict::Drop, _) => list.push(stage.with("drop")),
+                    (None, Verdict::Class, None) => list.push(stage.with("pass")),
+                    (None, Verdict::Next, None) => continue,
                 }
-                (None, _, Some(_)) | (None, Verdict::Drop, _) => list.push(stage.with("drop")),
-                (None, Verdict::Class, None) => list.push(stage.with("pass")),
-                (None, Verdict::Next, None) => continue,
             }
             if stage.matches.is_none() && list.last().is_some_and(|table| table.get("conform").is_none()) {
                 break;
