@@ -9,10 +9,10 @@ use narrows_core::classify::Families;
 use super::filter::Which;
 use super::filters::{Filters, Placed};
 use super::netfilter::Marked;
-use super::rules;
 use super::translate::{Draft, Keys, add};
 use super::tree::Tree;
 use super::verdict::Verdict;
+use super::{qdisc, rules};
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
@@ -158,7 +158,14 @@ impl Tree {
             return Ok(draft.finish());
         };
         let mut tree = tree.clone();
-        tree.is_intermediate = device.contains("ifb");
+        if device.contains("ifb") {
+            tree.is_intermediate = true;
+            for qdisc in &mut tree.qdiscs {
+                if let qdisc::Kind::Managed(managed) = &mut qdisc.kind {
+                    managed.on_intermediate_device();
+                }
+            }
+        }
         let mut keys = tree.egress(exact)?;
         draft.notes.push(format!(
             "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."
