@@ -14,12 +14,15 @@ use narrows_oracle::{cases, corpus, table};
 /// Guests that run at once: each needs a processor.
 const GUESTS: usize = 2;
 
+/// `NARROWS_CASE=filter-edits` runs one case alone.
 #[test]
 #[ignore = "needs guest kernel"]
 fn the_kernels_disciplines_and_ours_are_as_near_as_they_should_be() {
     let folder = empty_folder("oracles");
     let narrows = narrows();
-    let cases = cases::all();
+    let only = env::var("NARROWS_CASE").ok();
+    let mut cases = cases::all();
+    cases.retain(|case| only.as_ref().is_none_or(|only| case.name == only));
     let place = narrows.to_str().expect("its path is text");
     in_guests(&folder, &narrows, &cases, &["guest", FOLDER, place]);
 
