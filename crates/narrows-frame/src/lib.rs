@@ -2,6 +2,7 @@
 //!
 //! - [`parse`]: reads what the engine needs from a frame's headers.
 //! - [`edit`]: applies the engine's decisions to a frame: marks, fragmentation, bit errors.
+//! - [`forward`]: reads what a router needs from a frame's headers.
 //! - [`answer`]: builds the frames that the network itself sends: ARP/ND replies, "packet too big".
 //! - [`craft`]: builds frames from scratch, for probes, virtual traffic and tests.
 //! - [`capture`]: reads and writes pcap and pcapng files.
@@ -14,6 +15,7 @@ pub mod answer;
 pub mod capture;
 pub mod craft;
 pub mod edit;
+pub mod forward;
 pub mod log;
 pub mod parse;
 

@@ -44,6 +44,7 @@ use crate::data::orders::{Answer, Order};
 use crate::data::share::Share;
 use crate::entrance::Entrances;
 use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
+use crate::gateway::Gateway;
 use crate::load::Load;
 use crate::packet_records::{PacketRecords, PacketsPlan};
 use crate::recorder::{self, Recorder};
@@ -222,6 +223,13 @@ impl Director {
         }
         self.packet_records = Some(records);
         Ok(())
+    }
+
+    /// Makes the first packet thread the router between its two ports. Call it before the network runs.
+    pub(crate) fn route(&mut self, gateway: Gateway) {
+        if let Some(data) = self.pool.waiting().next() {
+            data.gateway = Some(Box::new(gateway));
+        }
     }
 
     /// Sets the wait mode. Default: [`Wait::Hybrid`].

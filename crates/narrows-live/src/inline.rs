@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
 pub use crate::inline_error::InlineError;
+use crate::gateway::Gateway;
 use crate::load::Load;
 use crate::packet_records::PacketsPlan;
 use crate::run::{RunError, by_signal, keep_privileges};
@@ -197,6 +198,8 @@ pub(crate) struct Ground {
     pub(crate) control: ControlSocket,
     pub(crate) watch: Watch,
     pub(crate) info: RunInfo,
+    /// The router between the interfaces, if they are routed.
+    pub(crate) gateway: Option<Gateway>,
 }
 
 impl Inline {
@@ -207,9 +210,12 @@ impl Inline {
         ground: Ground,
         options: &InlineOptions,
     ) -> Result<Self, RunError> {
-        let Ground { signals, control, watch, mut info } = ground;
+        let Ground { signals, control, watch, mut info, gateway } = ground;
         let one = Threads { most: Some(1), ..Threads::default() };
         let mut network = Director::new(engine, scenario, cables, &one)?;
+        if let Some(gateway) = gateway {
+            network.route(gateway);
+        }
         network.certify(&options.bounds);
         let name = control.name().clone();
         network.listen(control, info.clone());

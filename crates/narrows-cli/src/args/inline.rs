@@ -1,4 +1,4 @@
-//! Arguments of `bridge` and `attach`.
+//! Arguments of `bridge`, `route` and `attach`.
 
 use std::path::PathBuf;
 
@@ -24,6 +24,35 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = BRIDGE_HELP)]
 pub(crate) struct Bridge {
+    /// Interface on the client's side
+    #[arg(value_name = "IF1")]
+    pub(crate) first: String,
+    /// Interface on the server's side
+    #[arg(value_name = "IF2")]
+    pub(crate) second: String,
+    /// The scenario file, with two ends; without one, the flags describe one link
+    pub(crate) scenario: Option<PathBuf>,
+    /// Network namespace of the interfaces: an `ip netns` name, a path, or pid:N [default: this one]
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) netns: Option<String>,
+    #[command(flatten)]
+    pub(crate) inline: Inline,
+}
+
+/// Additional help text of `route`, at the end of the help.
+const ROUTE_HELP: &str = "\
+The interfaces are in different subnets and keep their addresses; hosts behind them use these as their
+gateway. IF1 is the client's side (the first host of a scenario), IF2 the server's; up is IF1 to IF2.
+Packets lose one hop; ICMP tells their senders what cannot be forwarded. Packets to this host itself
+and by other interfaces are left to the kernel. Needs CAP_NET_ADMIN and CAP_NET_RAW only.
+
+Examples:
+  narrows route eth0 eth1 --rate 10mbit --delay 15ms --queue 25
+  narrows route eth0 eth1 net.toml --capture run.pcapng --duration 30s";
+
+#[derive(Debug, Args)]
+#[command(after_help = ROUTE_HELP)]
+pub(crate) struct Route {
     /// Interface on the client's side
     #[arg(value_name = "IF1")]
     pub(crate) first: String,

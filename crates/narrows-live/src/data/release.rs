@@ -56,7 +56,7 @@ impl DataLoop {
             }
             if let Some(told) = Told::of(&event, |port| ports[usize::from(port.index())].cable.is_none()) {
                 let (at, from) = (event.at, event.id.port());
-                let mut frame = render(event, None, &mut self.frames, &mut self.made);
+                let mut frame = render(event, None, 0, &mut self.frames, &mut self.made);
                 frame.finish();
                 self.tell(at, from, told, frame)?;
                 continue;
@@ -69,8 +69,17 @@ impl DataLoop {
                     if port.outgoing.is_empty() {
                         self.sending.push(port.id.index());
                     }
-                    let stations = port.cable.as_ref().and_then(|cable| cable.stations);
-                    let frame = render(event, stations, &mut self.frames, &mut self.made);
+                    let stations = match &self.gateway {
+                        None => port.cable.as_ref().and_then(|cable| cable.stations),
+                        Some(gateway) => gateway.stations(port.id.index().into(), event.body.get().as_ref()),
+                    };
+                    if self.gateway.is_some() && stations.is_none() {
+                        // Its next hop was forgotten while it was inside.
+                        self.meter.send_failed(port.id, 1);
+                        continue;
+                    }
+                    let routed = u8::from(self.gateway.is_some());
+                    let frame = render(event, stations, routed, &mut self.frames, &mut self.made);
                     port.outgoing.push(Outgoing { passage: Some(passage), frame });
                 }
                 Verdict::Dropped { .. } => {
@@ -160,15 +169,18 @@ impl Outgoing {
 }
 
 /// The outgoing frame: the one that arrived, or a copy if others still need that, with the engine's edits applied;
-/// `stations` are the link addresses on the last link, if a router is at its near end.
+/// `stations` are the link addresses on the last link, if a router is at its near end; `routed` is how many routers it
+/// passed outside the engine.
 fn render(
     event: Event<'_, Load>,
     stations: Option<(MacAddress, MacAddress)>,
+    routed: u8,
     frames: &mut FramePool,
     made: &mut Vec<u8>,
 ) -> Frame {
     let edits = Edits::of(&event);
-    let edits = Edits { stations: stations.or(edits.stations), ..edits };
+    let hops = edits.hops.saturating_add(routed);
+    let edits = Edits { stations: stations.or(edits.stations), hops, ..edits };
     // Generated packets are not sent.
     let Load::Frame(body) = event.body.get() else { return Frame::default() };
     if edits.needed(body) {

@@ -1,0 +1,25 @@
+//! `narrows route`.
+
+use narrows_live::route::{self, RouteOptions};
+use narrows_live::run_record::RunKind;
+use narrows_scenario::Way;
+
+use crate::args;
+use crate::inline::{capabilities, conclude, prepare};
+use crate::output::Failure;
+
+pub(crate) fn route(args: &args::Route) -> Result<u8, Failure> {
+    // Packets that leave by IF2 have arrived at IF1.
+    let devices = [(args.first.as_str(), Way::Down), (args.second.as_str(), Way::Up)];
+    let (scenario, inline) = prepare(&devices, args.scenario.as_deref(), RunKind::Route, &args.inline)?;
+    let held = capabilities()?;
+    if !(held.net_admin && held.net_raw) {
+        return Err(Failure::Other(
+            "a router needs CAP_NET_ADMIN and CAP_NET_RAW over the interfaces that it joins: run it as root".into(),
+        ));
+    }
+    let interfaces = [args.first.clone(), args.second.clone()];
+    let options = RouteOptions { interfaces, namespace: args.netns.clone(), inline };
+    let outcome = route::route(scenario, &options)?;
+    conclude(&outcome, &args.inline, "router", "bring it up and restart the router")
+}
