@@ -3,8 +3,8 @@
 //! address resolution.
 
 mod icmp_error;
-mod own_address;
 mod neighbour;
+mod own_address;
 mod resolution;
 
 pub use icmp_error::{IcmpError, icmp_error};

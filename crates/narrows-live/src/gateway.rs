@@ -6,19 +6,25 @@
 //! resolution adds nothing to the delays and losses of the scenario. On leaving, a packet gets its link addresses and a
 //! hop limit one lower.
 //!
+//! With address translation ([`Translation`]), it happens at the second interface: the network sees the addresses of
+//! the hosts behind the first one in both directions.
+//!
 //! Everything else is the kernel's: packets to the host's own addresses, also ARP and neighbour discovery about them,
 //! and what leaves by a third interface. Both hear the answers of neighbours.
 
 pub(crate) mod neighbours;
 pub(crate) mod table;
+pub(crate) mod translation;
 
 use std::net::IpAddr;
 
 use narrows_core::{Bytes, Time};
 use narrows_frame::answer::{
-    IcmpError, Neighbour, ask_neighbour, asked_address, heard_neighbour, icmp_error, is_address_resolution,
+    IcmpError, Neighbour, answer_resolution, ask_neighbour, asked_address, heard_neighbour, icmp_error,
+    is_address_resolution,
 };
 use narrows_frame::forward::{IpHeader, Unroutable};
+use narrows_frame::nat::Outcome;
 use narrows_frame::{LinkLayer, MacAddress};
 use narrows_io::address::IpPrefix;
 use narrows_io::packet_socket::Received;
@@ -26,6 +32,7 @@ use narrows_report::RouterReport;
 
 use self::neighbours::{Ask, Due, Neighbours, Reach};
 use self::table::{Side, Table, Way};
+use self::translation::Translation;
 use crate::router::Budget;
 
 /// A port of the packet thread, by its place among all.
@@ -43,6 +50,9 @@ pub(crate) struct Leg {
     /// Whether the kernel forwards packets from here, too, to other interfaces: then it answers those without a route.
     pub(crate) kernel_forwards: bool,
 }
+
+/// The side where addresses are translated.
+pub(crate) const OUTSIDE: Side = 1;
 
 /// A packet that waits for the link address of its next hop.
 #[derive(Debug)]
@@ -68,6 +78,7 @@ pub(crate) struct Gateway {
     legs: [Leg; 2],
     neighbours: [Neighbours<Waiting>; 2],
     table: Table,
+    translation: Option<Translation>,
     budgets: [Budget; 2],
     counts: RouterReport,
     /// Frames of its own, with the ports that they leave by.
@@ -78,11 +89,12 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    pub(crate) fn new(name: &str, legs: [Leg; 2], table: Table) -> Self {
+    pub(crate) fn new(name: &str, legs: [Leg; 2], table: Table, translation: Option<Translation>) -> Self {
         Self {
             legs,
             neighbours: Default::default(),
             table,
+            translation,
             budgets: Default::default(),
             counts: RouterReport { name: name.to_owned(), ..RouterReport::default() },
             outbox: Vec::new(),
@@ -91,8 +103,8 @@ impl Gateway {
         }
     }
 
-    /// Decides about a frame that arrived at a port.
-    pub(crate) fn arrived(&mut self, port: PortIndex, at: Time, frame: &[u8]) -> Arrival {
+    /// Decides about a frame that arrived at a port. If it crosses, its addresses are those inside.
+    pub(crate) fn arrived(&mut self, port: PortIndex, at: Time, frame: &mut [u8]) -> Arrival {
         let Some(side) = self.side(port) else { return Arrival::Stays };
         let to: Option<[u8; 6]> = frame.first_chunk().copied();
         let to = MacAddress(to.unwrap_or_default());
@@ -104,8 +116,8 @@ impl Gateway {
         if to != self.legs[side].mac { Arrival::Stays } else { self.forward(side, at, frame) }
     }
 
-    fn forward(&mut self, side: Side, at: Time, frame: &[u8]) -> Arrival {
-        let header = match IpHeader::read(frame) {
+    fn forward(&mut self, side: Side, at: Time, frame: &mut [u8]) -> Arrival {
+        let mut header = match IpHeader::read(frame) {
             Ok(header) => header,
             Err(Unroutable::NotIp) => return Arrival::Stays,
             Err(Unroutable::Malformed) => {
@@ -115,13 +127,31 @@ impl Gateway {
             }
         };
         let other = 1 - side;
+        if side == OUTSIDE
+            && let Some(translation) = &mut self.translation
+        {
+            match translation.inbound(at, frame) {
+                Outcome::Translated => header.destination = destination(frame).unwrap_or(header.destination),
+                // Nobody outside knows what is inside, except by a mapping.
+                Outcome::NotOurs | Outcome::Unknown | Outcome::Impossible => {
+                    return self.not_translated(&header);
+                }
+            }
+        }
         match self.table.way_to(header.destination) {
             Way::Own => {
                 self.counts.arrived_packets += 1;
                 self.counts.local_packets += 1;
             }
             _ if !header.is_forwardable() => {}
-            Way::By(out, next) if out == other => return self.forward_to(next, &header, side, at, frame),
+            Way::By(out, next) if out == other => {
+                if side != OUTSIDE && self.translation.as_ref().is_some_and(|own| !own.takes(frame)) {
+                    self.counts.arrived_packets += 1;
+                    self.counts.untranslated_packets += 1;
+                    return Arrival::Stays;
+                }
+                return self.forward_to(next, &header, side, at, frame);
+            }
             Way::Nowhere if !self.legs[side].kernel_forwards => {
                 self.counts.arrived_packets += 1;
                 self.counts.no_route_packets += 1;
@@ -132,14 +162,23 @@ impl Gateway {
         Arrival::Stays
     }
 
-    fn forward_to(
-        &mut self,
-        next: IpAddr,
-        header: &IpHeader,
-        side: Side,
-        at: Time,
-        frame: &[u8],
-    ) -> Arrival {
+    /// A packet from outside without a mapping: it may be for the host itself.
+    fn not_translated(&mut self, header: &IpHeader) -> Arrival {
+        match self.table.way_to(header.destination) {
+            Way::Own => {
+                self.counts.arrived_packets += 1;
+                self.counts.local_packets += 1;
+            }
+            _ if !header.is_forwardable() => {}
+            _ => {
+                self.counts.arrived_packets += 1;
+                self.counts.untranslated_packets += 1;
+            }
+        }
+        Arrival::Stays
+    }
+
+    fn forward_to(&mut self, next: IpAddr, header: &IpHeader, side: Side, at: Time, frame: &[u8]) -> Arrival {
         self.counts.arrived_packets += 1;
         if header.hop_limit <= 1 {
             self.counts.hop_limit_packets += 1;
@@ -175,6 +214,9 @@ impl Gateway {
     /// Learns from address resolution. Of what nobody asked for, only requests for the host's own addresses tell
     /// something: whoever asks is going to send packets, which may be answered.
     fn hear(&mut self, side: Side, at: Time, frame: &[u8]) {
+        if side == OUTSIDE {
+            self.answer_for_translation(frame);
+        }
         let Some(Neighbour { address, mac }) = heard_neighbour(frame) else { return };
         let is_to_us = asked_address(frame).is_some_and(|asked| self.table.way_to(asked) == Way::Own);
         let is_here = self.table.way_to(address) == Way::By(side, address);
@@ -183,8 +225,21 @@ impl Gateway {
         self.ready.extend(ready);
     }
 
+    /// Answers for outer addresses that the host does not have itself.
+    fn answer_for_translation(&mut self, frame: &[u8]) {
+        let Some((translation, asked)) = self.translation.as_ref().zip(asked_address(frame)) else { return };
+        let is_ours = translation.has(asked) && self.table.way_to(asked) != Way::Own;
+        let (leg, mut answer) = (&self.legs[OUTSIDE], Vec::new());
+        if is_ours && answer_resolution(frame, leg.mac, &mut answer) {
+            self.outbox.push((leg.port, answer));
+        }
+    }
+
     /// Does what is due: repeats requests, and gives up packets whose next hop does not answer.
     pub(crate) fn attend(&mut self, at: Time) {
+        if let Some(translation) = &mut self.translation {
+            translation.attend(at);
+        }
         for out in 0..self.neighbours.len() {
             while let Some(due) = self.neighbours[out].due(at) {
                 match due {
@@ -202,7 +257,18 @@ impl Gateway {
 
     /// When something is due.
     pub(crate) fn next(&self) -> Option<Time> {
-        self.neighbours.iter().filter_map(Neighbours::next).min()
+        let rebinding = self.translation.as_ref().and_then(Translation::next);
+        self.neighbours.iter().filter_map(Neighbours::next).chain(rebinding).min()
+    }
+
+    /// Whether packets that leave by a port are translated.
+    pub(crate) fn translates(&self, port: PortIndex) -> bool {
+        self.translation.is_some() && self.side(port) == Some(OUTSIDE)
+    }
+
+    /// Translates a packet that leaves to the outside; `false` if that is not possible.
+    pub(crate) fn translate(&mut self, at: Time, frame: &mut [u8]) -> bool {
+        self.translation.as_mut().is_some_and(|own| own.outbound(at, frame) == Outcome::Translated)
     }
 
     /// The link addresses, source and destination, of a packet that leaves by a port; `None` if its next hop is not
@@ -238,7 +304,8 @@ impl Gateway {
     /// Its counters.
     pub(crate) fn counts(&self) -> RouterReport {
         let waiting: usize = self.neighbours.iter().map(Neighbours::waiting).sum();
-        RouterReport { waiting_packets: waiting as u64, ..self.counts.clone() }
+        let rebindings = self.translation.as_ref().map_or(0, Translation::rebindings);
+        RouterReport { waiting_packets: waiting as u64, rebindings, ..self.counts.clone() }
     }
 
     /// How many ICMP errors the rate limit suppressed, with the router's name.
@@ -266,6 +333,15 @@ impl Gateway {
         let Ok(header) = IpHeader::read(frame) else { return };
         let Some(source) = leg.address_towards(header.source) else { return };
         let mut answer = Vec::new();
+        let mut quoted = Vec::new();
+        let frame = match &self.translation {
+            Some(translation) if side == OUTSIDE => {
+                quoted.extend_from_slice(frame);
+                translation.undo_inbound(&mut quoted);
+                &quoted[..]
+            }
+            _ => frame,
+        };
         if !icmp_error(LinkLayer::Ethernet, frame, error, source, &mut answer) {
             return;
         }
@@ -275,6 +351,10 @@ impl Gateway {
             self.withheld += 1;
         }
     }
+}
+
+fn destination(frame: &[u8]) -> Option<IpAddr> {
+    IpHeader::read(frame).ok().map(|header| header.destination)
 }
 
 impl Leg {

@@ -1,5 +1,5 @@
-//! A network on existing interfaces, until it is told to end: shared by [`bridge`](crate::bridge) and
-//! [`attach`](crate::attach).
+//! A network on existing interfaces, until it is told to end: shared by [`bridge`](crate::bridge),
+//! [`route`](crate::route) and [`attach`](crate::attach).
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -24,8 +24,8 @@ use crate::capture::CapturePlan;
 use crate::clock::Clock;
 use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
-pub use crate::inline_error::InlineError;
 use crate::gateway::Gateway;
+pub use crate::inline_error::InlineError;
 use crate::load::Load;
 use crate::packet_records::PacketsPlan;
 use crate::run::{RunError, by_signal, keep_privileges};

@@ -41,8 +41,16 @@ pub enum InlineError {
          10.0.0.1/24 dev {0}"
     )]
     NoAddress(String),
+    /// Rebinding the address with nothing to change to.
+    #[error(
+        "rebinding the address needs two outer addresses of one IP version: give them, as with: --nat-pool \
+         203.0.113.1,203.0.113.2"
+    )]
+    OneAddress,
     /// A backend that takes frames away from the kernel.
-    #[error("a router shares its interfaces with the kernel, which only the backend af_packet does: leave --backend out")]
+    #[error(
+        "a router shares its interfaces with the kernel, which only the backend af_packet does: leave --backend out"
+    )]
     RouterBackend,
     /// The MTU of an interface is refused as that of a link.
     #[error(transparent)]
@@ -61,7 +69,9 @@ pub enum InlineError {
         others: Vec<String>,
     },
     /// Both ends are the same interface.
-    #[error("both ends of the {command} are `{interface}`: give two interfaces, as in narrows {command} eth1 eth2")]
+    #[error(
+        "both ends of the {command} are `{interface}`: give two interfaces, as in narrows {command} eth1 eth2"
+    )]
     Same {
         /// The command.
         command: &'static str,

@@ -13,7 +13,10 @@
 //!
 //! The host's addresses and routes are read once, at the start.
 
+use std::net::IpAddr;
+
 use narrows_core::Engine;
+use narrows_frame::nat;
 use narrows_io::address::{InterfaceAddress, IpPrefix};
 use narrows_io::cable_end::Backend;
 use narrows_io::ledger::RaisedSetting;
@@ -31,15 +34,19 @@ use narrows_scenario::{Scenario, Way as Direction};
 
 use crate::bridge::{heed, interfaces};
 use crate::gateway::table::{Route, Side, Table};
-use crate::gateway::{Gateway, Leg, PortIndex};
+use crate::gateway::translation::Translation;
+use crate::gateway::{Gateway, Leg, OUTSIDE, PortIndex};
 use crate::inline::{
-    Ground, INTERFACES, Inline, InlineError, InlineOptions, InlineOutcome, check_scenario, control, namespace,
-    settle_me,
+    Ground, INTERFACES, Inline, InlineError, InlineOptions, InlineOutcome, check_scenario, control,
+    namespace, settle_me,
 };
 use crate::load::Load;
 use crate::neighbor_proxy::NeighborProxy;
 use crate::run::{RunError, SETTINGS, system};
 use crate::testbed::Cable;
+
+pub use crate::gateway::translation::Rebinding;
+pub use narrows_frame::nat::Rebind;
 
 /// What to route between.
 #[derive(Debug)]
@@ -48,8 +55,19 @@ pub struct RouteOptions {
     pub interfaces: [String; 2],
     /// Their namespace, by name, path or `pid:N`; by default the caller's.
     pub namespace: Option<String>,
+    /// Address translation.
+    pub translation: Option<TranslationOptions>,
     /// Options shared with the bridge and `attach`.
     pub inline: InlineOptions,
+}
+
+/// Address translation: packets that leave by the second interface come from addresses of this host.
+#[derive(Clone, Debug, Default)]
+pub struct TranslationOptions {
+    /// The outer addresses; by default those of the second interface.
+    pub pool: Vec<IpAddr>,
+    /// The rebindings.
+    pub rebindings: Vec<Rebinding>,
 }
 
 /// Routes between two interfaces, with a scenario's network in between, until the time is over, a signal arrives, or an
@@ -67,7 +85,7 @@ pub fn route(mut scenario: Scenario, options: &RouteOptions) -> Result<InlineOut
     let found = interfaces(&namespace, &options.interfaces, "route")?;
     settle_me(&mut scenario, &namespace, &found)?;
     limit_to_interfaces(&mut scenario, &found)?;
-    let host = HostNetwork::read(&namespace, &found)?;
+    let host = HostNetwork::read(&namespace, &found, options.translation.as_ref())?;
     let engine = Engine::new(scenario.network())?;
     wake_on_time().map_err(system("set the timer slack"))?;
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
@@ -135,9 +153,11 @@ fn limit_to_interfaces(scenario: &mut Scenario, found: &[Interface; 2]) -> Resul
     };
     let last = scenario.ports().get(from).and_then(|port| port.path.last().cloned());
     let Some(narrows_core::Target::Link { name, .. }) = last else { return Ok(()) };
-    let has_own = scenario.links.iter().flat_map(|link| link.directions()).any(|(link, direction)| {
-        link == name && direction.settings.mtu.is_some()
-    });
+    let has_own = scenario
+        .links
+        .iter()
+        .flat_map(|link| link.directions())
+        .any(|(link, direction)| link == name && direction.settings.mtu.is_some());
     if !has_own {
         scenario.set(&[format!("{name}.mtu={mtu}")]).map_err(InlineError::from)?;
     }
@@ -150,10 +170,16 @@ struct HostNetwork {
     addresses: [Vec<IpPrefix>; 2],
     forwards: [bool; 2],
     table: Table,
+    /// The outer addresses of translation, and its rebindings.
+    outer: Option<TranslationOptions>,
 }
 
 impl HostNetwork {
-    fn read(namespace: &Namespace, found: &[Interface; 2]) -> Result<Self, InlineError> {
+    fn read(
+        namespace: &Namespace,
+        found: &[Interface; 2],
+        translation: Option<&TranslationOptions>,
+    ) -> Result<Self, InlineError> {
         let mut sockets = RouteSocket::open(namespace)?;
         let all = sockets.addresses()?;
         let side_of = |index| found.iter().position(|interface| Some(interface.index) == index);
@@ -175,7 +201,8 @@ impl HostNetwork {
         let own: Vec<_> = all.iter().map(|address| address.prefix).collect();
         let table = Table::new(&own, routes.collect());
         let forwards = [&found[0], &found[1]].map(|interface| forwards(namespace, &interface.name));
-        Ok(Self { found: found.clone(), addresses, forwards, table })
+        let outer = translation.map(|options| options.settle(&addresses[OUTSIDE])).transpose()?;
+        Ok(Self { found: found.clone(), addresses, forwards, table, outer })
     }
 
     /// The router, with the ports of the engine.
@@ -184,7 +211,8 @@ impl HostNetwork {
             Some(engine.port(&scenario.ports().get(side)?.name)?.index().into())
         };
         let name = format!("{}-{}", self.found[0].name, self.found[1].name);
-        let Self { found, addresses, forwards, table } = self;
+        let Self { found, addresses, forwards, table, outer } = self;
+        let translation = outer.map(|outer| Translation::new(&outer.pool, &outer.rebindings));
         let mut legs = Vec::new();
         for (side, addresses) in addresses.into_iter().enumerate() {
             let interface = &found[side];
@@ -195,12 +223,10 @@ impl HostNetwork {
             legs.push(Leg { port, mac, addresses, kernel_forwards: forwards[side] });
         }
         match <[Leg; 2]>::try_from(legs) {
-            Ok(legs) => Ok(Gateway::new(&name, legs, table)),
-            Err(_) => Err(InlineError::Missing {
-                interface: name,
-                namespace: String::new(),
-                others: Vec::new(),
-            }),
+            Ok(legs) => Ok(Gateway::new(&name, legs, table, translation)),
+            Err(_) => {
+                Err(InlineError::Missing { interface: name, namespace: String::new(), others: Vec::new() })
+            }
         }
     }
 
@@ -210,15 +236,16 @@ impl HostNetwork {
         namespace: &Namespace,
         inline: &InlineOptions,
     ) -> Result<(Barrier, Option<String>), InlineError> {
-        if self.forwards == [false; 2] {
+        if self.forwards == [false; 2] && self.outer.is_none() {
             return Ok((Barrier::default(), None));
         }
         let table = format!("narrows-route-{}", std::process::id());
         let barred = [0, 1].map(|side| self.barred(side));
         match ForwardBarrier::raise(namespace, &table, &barred) {
             Ok(table) => Ok((Barrier { _table: Some(table), ..Barrier::default() }, None)),
-            Err(BarrierError::Missing { .. }) => {
-                let note = "the kernel has no nf_tables: forwarding was disabled on both interfaces during the run";
+            Err(BarrierError::Missing { .. }) if self.outer.is_none() => {
+                let note =
+                    "the kernel has no nf_tables: forwarding was disabled on both interfaces during the run";
                 Ok((self.disable_forwarding(namespace, inline)?, Some(note.to_owned())))
             }
             Err(error) => Err(error.into()),
@@ -227,7 +254,7 @@ impl HostNetwork {
 
     /// What the kernel does not get of the packets that arrive on one side: those that leave by the other.
     fn barred(&self, side: Side) -> Barred {
-        let host = |address: &std::net::IpAddr| {
+        let host = |address: &IpAddr| {
             (IpPrefix::new(*address, if address.is_ipv4() { 32 } else { 128 }), Passage::Open)
         };
         let own = self.table.own().iter().map(host);
@@ -238,10 +265,14 @@ impl HostNetwork {
         // Groups and link-local addresses have no route of their own, or one for each interface.
         let stays = ["224.0.0.0/4", "255.255.255.255/32", "ff00::/8", "fe80::/10"];
         let stays = stays.iter().filter_map(|text| prefix(text)).map(|prefix| (prefix, Passage::Open));
+        let translated = self.outer.as_ref().filter(|_| side == OUTSIDE);
+        let pool = translated.into_iter().flat_map(|outer| &outer.pool);
+        let pool = pool.filter(|address| !self.table.own().contains(address));
+        let pool = pool.map(|address| (host(address).0, Passage::Closed));
         Barred {
             interface: self.found[side].index,
-            ports: None,
-            networks: own.chain(stays).chain(routes).collect(),
+            ports: translated.map(|_| nat::PORTS),
+            networks: pool.chain(own).chain(stays).chain(routes).collect(),
         }
     }
 
@@ -264,6 +295,23 @@ impl HostNetwork {
     }
 }
 
+impl TranslationOptions {
+    /// With the addresses of the interface if none are given.
+    fn settle(&self, interface: &[IpPrefix]) -> Result<Self, InlineError> {
+        let mut pool = self.pool.clone();
+        if pool.is_empty() {
+            let wide = interface.iter().filter(|prefix| !is_link_local(prefix));
+            pool.extend(wide.map(|prefix| prefix.address));
+        }
+        let of_version = |is_ipv4| pool.iter().filter(|address| address.is_ipv4() == is_ipv4).count();
+        let changes_address = self.rebindings.iter().any(|rebinding| rebinding.what == nat::Rebind::Address);
+        if changes_address && of_version(true) < 2 && of_version(false) < 2 {
+            return Err(InlineError::OneAddress);
+        }
+        Ok(Self { pool, rebindings: self.rebindings.clone() })
+    }
+}
+
 /// What keeps the kernel from forwarding, as long as this value lives.
 #[derive(Default)]
 struct Barrier {
@@ -281,10 +329,10 @@ fn forwards(namespace: &Namespace, interface: &str) -> bool {
 }
 
 fn is_link_local(prefix: &IpPrefix) -> bool {
-    matches!(prefix.address, std::net::IpAddr::V6(address) if address.is_unicast_link_local())
+    matches!(prefix.address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
 fn prefix(text: &str) -> Option<IpPrefix> {
     let (address, length) = text.split_once('/')?;
-    Some(IpPrefix::new(address.parse::<std::net::IpAddr>().ok()?, length.parse().ok()?))
+    Some(IpPrefix::new(address.parse::<IpAddr>().ok()?, length.parse().ok()?))
 }

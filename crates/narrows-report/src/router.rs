@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::human::{count, packets};
 
 /// A router's counters. Packets that arrived were forwarded, addressed to the router itself, or dropped, or they wait for
-/// their next hop. Only the router that `narrows route` is resolves addresses.
+/// their next hop. Only the router of `narrows route` resolves and
+/// translates addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterReport {
     /// Its name.
@@ -32,6 +33,12 @@ pub struct RouterReport {
     /// Packets dropped because their IP header is damaged.
     #[serde(default)]
     pub malformed_packets: u64,
+    /// Packets dropped because address translation has no mapping for them.
+    #[serde(default)]
+    pub untranslated_packets: u64,
+    /// How often address translation forgot its mappings.
+    #[serde(default)]
+    pub rebindings: u64,
     /// Packets that wait for the answer of their next hop.
     #[serde(default)]
     pub waiting_packets: u64,
@@ -87,6 +94,8 @@ pub(crate) fn print(routers: &[RouterReport], most: usize, f: &mut Formatter<'_>
             ("addressed to others", router.filtered_packets),
             ("dropped: next hop not resolved", router.unresolved_packets),
             ("dropped: malformed", router.malformed_packets),
+            ("dropped: not translated", router.untranslated_packets),
+            ("NAT rebindings", router.rebindings),
             ("waiting for their next hop", router.waiting_packets),
         ] {
             if number > 0 {

@@ -1,5 +1,6 @@
 //! Arguments of `bridge`, `route` and `attach`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -48,7 +49,8 @@ and by other interfaces are left to the kernel. Needs CAP_NET_ADMIN and CAP_NET_
 
 Examples:
   narrows route eth0 eth1 --rate 10mbit --delay 15ms --queue 25
-  narrows route eth0 eth1 net.toml --capture run.pcapng --duration 30s";
+  narrows route eth0 eth1 net.toml --capture run.pcapng --duration 30s
+  narrows route eth0 eth1 --delay 15ms --nat --rebind port=2s/5s";
 
 #[derive(Debug, Args)]
 #[command(after_help = ROUTE_HELP)]
@@ -64,6 +66,15 @@ pub(crate) struct Route {
     /// Network namespace of the interfaces: an `ip netns` name, a path, or pid:N [default: this one]
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) netns: Option<String>,
+    /// Translate addresses: packets that leave by IF2 come from its address (UDP, TCP, ICMP echo)
+    #[arg(long)]
+    pub(crate) nat: bool,
+    /// Outer addresses of the translation; the first is used until a rebinding [default: IF2's]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', requires = "nat")]
+    pub(crate) nat_pool: Vec<IpAddr>,
+    /// Forget all mappings this long after the first packet, and again with a period: port=5s, address=2s/10s; repeatable
+    #[arg(long, value_name = "WHAT=TIME[/PERIOD]", requires = "nat")]
+    pub(crate) rebind: Vec<String>,
     #[command(flatten)]
     pub(crate) inline: Inline,
 }

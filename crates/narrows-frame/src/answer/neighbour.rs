@@ -28,12 +28,7 @@ pub struct Neighbour {
 /// Writes to `out` the frame by which the station `own` asks who has the address `wanted`: to everybody (over IPv6, to
 /// the group of that address), or only to the station that had it. Returns whether there is one: both addresses must
 /// be of one IP version. If not, `out` is unchanged.
-pub fn ask_neighbour(
-    wanted: IpAddr,
-    own: Neighbour,
-    had: Option<MacAddress>,
-    out: &mut Vec<u8>,
-) -> bool {
+pub fn ask_neighbour(wanted: IpAddr, own: Neighbour, had: Option<MacAddress>, out: &mut Vec<u8>) -> bool {
     match (wanted, own.address) {
         (IpAddr::V4(wanted), IpAddr::V4(source)) => {
             out.clear();

@@ -10,10 +10,10 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use super::nftables::{
-    BATCH_BEGIN, BATCH_END, CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, HOOK_NUMBER, HOOK_PRIORITY, NETWORK_HEADER,
-    NEWCHAIN, NEWRULE, NEWTABLE, NftablesError, OwnedTables, REGISTER, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE,
-    TABLE_FLAG_OWNER, TABLE_FLAGS, TABLE_NAME, TRANSPORT_HEADER, batch, be32, compare, compare_with, expression,
-    keep_network, load, message, open,
+    BATCH_BEGIN, BATCH_END, CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, HOOK_NUMBER, HOOK_PRIORITY,
+    NETWORK_HEADER, NEWCHAIN, NEWRULE, NEWTABLE, NftablesError, OwnedTables, REGISTER, RULE_CHAIN,
+    RULE_EXPRESSIONS, RULE_TABLE, TABLE_FLAG_OWNER, TABLE_FLAGS, TABLE_NAME, TRANSPORT_HEADER, batch, be32,
+    compare, compare_with, expression, keep_network, load, message, open,
 };
 use crate::address::IpPrefix;
 use crate::link::InterfaceIndex;
@@ -178,8 +178,7 @@ fn to_network(list: Request, network: IpPrefix) -> Request {
         IpAddr::V4(_) => (libc::AF_INET, 16, 4),
         IpAddr::V6(_) => (libc::AF_INET6, 24, 16),
     };
-    let list =
-        expression(meta(list, VERSION), "cmp", |data| compare_with(data, EQUAL, &[version as u8]));
+    let list = expression(meta(list, VERSION), "cmp", |data| compare_with(data, EQUAL, &[version as u8]));
     if network.length == 0 {
         return list;
     }

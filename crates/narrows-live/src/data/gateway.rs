@@ -1,10 +1,49 @@
-//! A router of this host at the ports ([`Gateway`]): what it takes in, and what it sends itself.
+//! A router of this host at the ports ([`Gateway`]): what it takes in, how
+//! packets leave, and what it sends itself.
 
-use narrows_core::{Bytes, PortId, Time};
+use narrows_core::{Bytes, Event, PortId, Time};
+use narrows_frame::MacAddress;
+use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::Received;
 
 use super::{DataLoop, Input, Outgoing};
 use crate::gateway::{Arrival, Gateway, Waiting};
+use crate::load::Load;
+
+/// How a packet leaves by a port, apart from what the engine decided.
+#[derive(Debug, Default)]
+pub(super) struct Leaving {
+    /// The link addresses, source and destination, on the last link, if a router is at its near end.
+    pub(super) stations: Option<(MacAddress, MacAddress)>,
+    /// How many routers it passed outside the engine.
+    pub(super) routed: u8,
+    /// The frame, if its addresses are translated: it takes the place of the one that arrived.
+    pub(super) translated: Option<Frame>,
+}
+
+impl Leaving {
+    /// By way of a router; `None` if that does not know the next hop any more, or cannot translate the packet.
+    pub(super) fn routed(
+        gateway: &mut Gateway,
+        port: PortId,
+        event: &Event<'_, Load>,
+        frames: &mut FramePool,
+    ) -> Option<Self> {
+        let port = port.index().into();
+        let Load::Frame(frame) = event.body.get() else { return Some(Self::default()) };
+        let stations = Some(gateway.stations(port, frame)?);
+        let mut translated = None;
+        if gateway.translates(port) {
+            let mut copy = frames.instead_of(frame, frame);
+            copy.finish();
+            if !gateway.translate(event.at, &mut copy) {
+                return None;
+            }
+            translated = Some(copy);
+        }
+        Some(Self { stations, routed: 1, translated })
+    }
+}
 
 impl DataLoop {
     /// Decides about the frames received at a port. Returns the instant of the last one.
@@ -13,9 +52,13 @@ impl DataLoop {
         let Some(mut gateway) = self.gateway.take() else { return now };
         let mut all = std::mem::take(&mut self.received);
         let mut last = now;
-        for received in all.drain(..) {
+        for mut received in all.drain(..) {
+            if gateway.translates(at) {
+                // Translation changes what an incomplete checksum covers.
+                received.frame.finish();
+            }
             last = self.arrival(at, &received, now);
-            match gateway.arrived(at, last, &received.frame) {
+            match gateway.arrived(at, last, &mut received.frame) {
                 Arrival::Crosses => self.take_in(last, at, received),
                 Arrival::Waits(next) => {
                     if let Some(displaced) = gateway.wait(next, Waiting { from: at, received }) {
@@ -36,7 +79,8 @@ impl DataLoop {
 
     /// Does what is due at the router.
     pub(super) fn attend_gateway(&mut self, now: Time) {
-        let Some(mut gateway) = self.gateway.take_if(|gateway| gateway.next().is_some_and(|at| at <= now)) else {
+        let Some(mut gateway) = self.gateway.take_if(|gateway| gateway.next().is_some_and(|at| at <= now))
+        else {
             return;
         };
         gateway.attend(now);

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use narrows_core::{Body, Event, PortId, Time, Verdict};
-use narrows_frame::MacAddress;
 use narrows_frame::capture::verdicts::{Fate, Passage};
 use narrows_frame::edit::{Edits, Tag};
 use narrows_io::frame::{Frame, FramePool};
@@ -11,6 +10,7 @@ use narrows_io::packet_socket::SendStop;
 use narrows_report::Meter;
 
 use super::answer::Told;
+use super::gateway::Leaving;
 use super::{DataLoop, LoopError, Outgoing};
 use crate::load::Load;
 
@@ -56,7 +56,7 @@ impl DataLoop {
             }
             if let Some(told) = Told::of(&event, |port| ports[usize::from(port.index())].cable.is_none()) {
                 let (at, from) = (event.at, event.id.port());
-                let mut frame = render(event, None, 0, &mut self.frames, &mut self.made);
+                let mut frame = render(event, Leaving::default(), &mut self.frames, &mut self.made);
                 frame.finish();
                 self.tell(at, from, told, frame)?;
                 continue;
@@ -66,20 +66,21 @@ impl DataLoop {
                     let passage =
                         Passage { scheduled: event.at, arrival: event.arrival, from: event.id.port() };
                     let port = &mut ports[usize::from(port.index())];
+                    let leaving = match &mut self.gateway {
+                        None => {
+                            let stations = port.cable.as_ref().and_then(|cable| cable.stations);
+                            Some(Leaving { stations, ..Leaving::default() })
+                        }
+                        Some(gateway) => Leaving::routed(gateway, port.id, &event, &mut self.frames),
+                    };
+                    let Some(leaving) = leaving else {
+                        self.meter.send_failed(port.id, 1);
+                        continue;
+                    };
                     if port.outgoing.is_empty() {
                         self.sending.push(port.id.index());
                     }
-                    let stations = match &self.gateway {
-                        None => port.cable.as_ref().and_then(|cable| cable.stations),
-                        Some(gateway) => gateway.stations(port.id.index().into(), event.body.get().as_ref()),
-                    };
-                    if self.gateway.is_some() && stations.is_none() {
-                        // Its next hop was forgotten while it was inside.
-                        self.meter.send_failed(port.id, 1);
-                        continue;
-                    }
-                    let routed = u8::from(self.gateway.is_some());
-                    let frame = render(event, stations, routed, &mut self.frames, &mut self.made);
+                    let frame = render(event, leaving, &mut self.frames, &mut self.made);
                     port.outgoing.push(Outgoing { passage: Some(passage), frame });
                 }
                 Verdict::Dropped { .. } => {
@@ -168,21 +169,15 @@ impl Outgoing {
     }
 }
 
-/// The outgoing frame: the one that arrived, or a copy if others still need that, with the engine's edits applied;
-/// `stations` are the link addresses on the last link, if a router is at its near end; `routed` is how many routers it
-/// passed outside the engine.
-fn render(
-    event: Event<'_, Load>,
-    stations: Option<(MacAddress, MacAddress)>,
-    routed: u8,
-    frames: &mut FramePool,
-    made: &mut Vec<u8>,
-) -> Frame {
+/// The outgoing frame: the one that arrived, or a copy if others still need that, with the engine's edits applied.
+fn render(event: Event<'_, Load>, leaving: Leaving, frames: &mut FramePool, made: &mut Vec<u8>) -> Frame {
+    let Leaving { stations, routed, translated } = leaving;
     let edits = Edits::of(&event);
     let hops = edits.hops.saturating_add(routed);
     let edits = Edits { stations: stations.or(edits.stations), hops, ..edits };
     // Generated packets are not sent.
     let Load::Frame(body) = event.body.get() else { return Frame::default() };
+    let body = translated.as_ref().unwrap_or(body);
     if edits.needed(body) {
         // Edits outside the transport checksum's coverage leave an incomplete one as it is.
         // A tag moves the place that an incomplete one refers to.
@@ -197,12 +192,14 @@ fn render(
             edits.render(body, made);
             frames.instead_of(body, made)
         };
+        translated.into_iter().for_each(|frame| frames.recycle(frame));
         if let Body::Last(Load::Frame(original)) = event.body {
             frames.recycle(original);
         }
         return frame;
     }
     match event.body {
+        // A routed packet has one hop less, so a translated frame was rendered above.
         Body::Last(Load::Frame(frame)) => frame,
         Body::Last(Load::Generated(_)) | Body::Shared(Load::Generated(_)) => Frame::default(),
         Body::Shared(Load::Frame(frame)) => frames.instead_of(frame, frame),

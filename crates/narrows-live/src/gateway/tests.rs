@@ -18,6 +18,10 @@ fn prefix(text: &str) -> IpPrefix {
 
 /// As in the simulator of quic-interop-runner.
 fn gateway() -> Gateway {
+    with_translation(None)
+}
+
+fn with_translation(translation: Option<Translation>) -> Gateway {
     let networks = [
         ["193.167.0.2/24", "fd00:cafe:cafe:0::2/64", "fe80::2/64"],
         ["193.167.100.2/24", "fd00:cafe:cafe:100::2/64", "fe80::3/64"],
@@ -28,8 +32,9 @@ fn gateway() -> Gateway {
     });
     let table = Table::new(&networks.concat(), routes.collect());
     let [left, right] = networks;
-    let leg = |side: Side, addresses| Leg { port: PORTS[side], mac: OURS[side], addresses, kernel_forwards: false };
-    Gateway::new("eth0-eth1", [leg(0, left), leg(1, right)], table)
+    let leg =
+        |side: Side, addresses| Leg { port: PORTS[side], mac: OURS[side], addresses, kernel_forwards: false };
+    Gateway::new("eth0-eth1", [leg(0, left), leg(1, right)], table, translation)
 }
 
 fn at(millis: u64) -> Time {
@@ -55,13 +60,15 @@ fn icmp_kind(frame: &[u8]) -> [u8; 2] {
 /// Makes the gateway know the server.
 fn resolve(gateway: &mut Gateway, to: &str) {
     let frame = packet(to, 64);
-    let Arrival::Waits(next) = gateway.arrived(PORTS[0], at(0), &frame) else { panic!("it is known") };
+    let Arrival::Waits(next) = gateway.arrived(PORTS[0], at(0), &mut frame.clone()) else {
+        panic!("it is known")
+    };
     assert!(gateway.wait(next, Waiting { from: PORTS[0], received: received(&frame) }).is_none());
     let (port, request) = gateway.outbox().next().unwrap();
     assert_eq!(port, PORTS[1]);
     let mut answer = Vec::new();
     assert!(answer_resolution(&request, SERVER, &mut answer));
-    assert_eq!(gateway.arrived(PORTS[1], at(1), &answer), Arrival::Stays);
+    assert_eq!(gateway.arrived(PORTS[1], at(1), &mut answer), Arrival::Stays);
     let ready: Vec<_> = gateway.ready().collect();
     assert_eq!((ready.len(), ready[0].from), (1, PORTS[0]));
 }
@@ -75,6 +82,7 @@ fn sound(gateway: &Gateway) -> RouterReport {
         + counts.no_route_packets
         + counts.unresolved_packets
         + counts.malformed_packets
+        + counts.untranslated_packets
         + counts.waiting_packets;
     assert_eq!(counts.arrived_packets, went, "{counts:?}");
     counts
@@ -86,7 +94,7 @@ fn packets_wait_for_their_next_hop_and_then_cross() {
         let mut gateway = gateway();
         resolve(&mut gateway, to);
         let frame = packet(to, 2);
-        assert_eq!(gateway.arrived(PORTS[0], at(2), &frame), Arrival::Crosses);
+        assert_eq!(gateway.arrived(PORTS[0], at(2), &mut frame.clone()), Arrival::Crosses);
         assert_eq!(gateway.stations(PORTS[1], &frame), Some((OURS[1], SERVER)));
         assert_eq!(gateway.stations(PORTS[0], &frame), None, "not back");
         assert_eq!(sound(&gateway).forwarded_packets, 2);
@@ -105,11 +113,11 @@ fn who_asks_for_the_gateway_is_known_from_then_on() {
     };
     // Another host's request, and an address of another network.
     for frame in [asks("193.167.0.100", "193.167.0.77"), asks("10.0.0.1", "193.167.0.2")] {
-        gateway.arrived(PORTS[0], at(0), &frame);
+        gateway.arrived(PORTS[0], at(0), &mut frame.clone());
     }
     assert_eq!(gateway.neighbours[0].mac("193.167.0.100".parse().unwrap()), None);
     assert_eq!(gateway.neighbours[0].mac("10.0.0.1".parse().unwrap()), None);
-    gateway.arrived(PORTS[0], at(0), &asks("193.167.0.100", "193.167.0.2"));
+    gateway.arrived(PORTS[0], at(0), &mut asks("193.167.0.100", "193.167.0.2"));
     assert_eq!(gateway.neighbours[0].mac("193.167.0.100".parse().unwrap()), Some(CLIENT));
     assert!(gateway.outbox().next().is_none(), "the kernel answers for its addresses");
 }
@@ -120,13 +128,13 @@ fn senders_are_told_what_cannot_be_forwarded() {
     let v4 = packet("193.167.100.100:9", 1);
     let v6 = packet("[fd00:cafe:cafe:100::100]:9", 1);
     for (frame, kind, from) in [(&v4, [11, 0], "193.167.0.2"), (&v6, [3, 0], "fd00:cafe:cafe:0::2")] {
-        assert_eq!(gateway.arrived(PORTS[0], at(0), frame), Arrival::Stays);
+        assert_eq!(gateway.arrived(PORTS[0], at(0), &mut frame.clone()), Arrival::Stays);
         let (port, answer) = gateway.outbox().next().unwrap();
         let header = IpHeader::read(&answer).unwrap();
         assert_eq!((port, icmp_kind(&answer), header.source), (PORTS[0], kind, from.parse().unwrap()));
         assert_eq!((&answer[..6], &answer[6..12]), (&CLIENT.0[..], &OURS[0].0[..]));
     }
-    assert_eq!(gateway.arrived(PORTS[0], at(0), &packet("8.8.8.8:9", 9)), Arrival::Stays);
+    assert_eq!(gateway.arrived(PORTS[0], at(0), &mut packet("8.8.8.8:9", 9)), Arrival::Stays);
     assert_eq!(icmp_kind(&gateway.outbox().next().unwrap().1), [3, 0], "no route");
     gateway.too_big(PORTS[0], at(0), &packet("193.167.100.100:9", 9), Bytes::new(1280));
     assert_eq!(icmp_kind(&gateway.outbox().next().unwrap().1), [3, 4]);
@@ -140,7 +148,7 @@ fn a_next_hop_that_does_not_answer_is_unreachable() {
         let mut gateway = gateway();
         let frame = packet(to, 64);
         for _ in 0..neighbours::MOST_WAITING + 2 {
-            let Arrival::Waits(next) = gateway.arrived(PORTS[0], at(0), &frame) else { panic!() };
+            let Arrival::Waits(next) = gateway.arrived(PORTS[0], at(0), &mut frame.clone()) else { panic!() };
             gateway.wait(next, Waiting { from: PORTS[0], received: received(&frame) });
         }
         assert_eq!(sound(&gateway).waiting_packets, neighbours::MOST_WAITING as u64);
@@ -176,9 +184,65 @@ fn what_is_the_kernels_is_left_to_it() {
         vec![0; 14],
         Vec::new(),
     ] {
-        assert_eq!(gateway.arrived(PORTS[0], at(0), &frame), Arrival::Stays, "{frame:02x?}");
+        assert_eq!(gateway.arrived(PORTS[0], at(0), &mut frame.clone()), Arrival::Stays, "{frame:02x?}");
     }
     assert!(gateway.outbox().next().is_none());
     let counts = sound(&gateway);
     assert_eq!((counts.local_packets, counts.malformed_packets, counts.forwarded_packets), (2, 1, 0));
+}
+
+/// From the server to an address of the gateway's side.
+fn reply(to: &str) -> Vec<u8> {
+    let udp = Udp::new("193.167.100.100:9".parse().unwrap(), to.parse().unwrap());
+    udp.ethernet(OURS[1], SERVER, b"hello")
+}
+
+#[test]
+fn with_translation_the_outside_sees_one_address_and_reaches_only_mappings() {
+    let pool = ["193.167.100.2", "193.167.100.3"].map(|text| text.parse().unwrap());
+    let mut gateway = with_translation(Some(Translation::new(&pool, &[])));
+    resolve(&mut gateway, "193.167.100.100:9");
+    let mut frame = packet("193.167.100.100:9", 64);
+    assert!(gateway.translates(PORTS[1]) && !gateway.translates(PORTS[0]));
+    assert!(gateway.translate(at(3), &mut frame));
+    let out = IpHeader::read(&frame).unwrap();
+    assert_eq!((out.source, out.destination), (pool[0], "193.167.100.100".parse().unwrap()));
+
+    // The client asks for the gateway, so that the way back is known.
+    let own = Neighbour { address: "193.167.0.100".parse().unwrap(), mac: CLIENT };
+    let mut asked = Vec::new();
+    assert!(ask_neighbour("193.167.0.2".parse().unwrap(), own, None, &mut asked));
+    gateway.arrived(PORTS[0], at(3), &mut asked);
+
+    let mut back = reply("193.167.100.2:61000");
+    assert_eq!(gateway.arrived(PORTS[1], at(4), &mut back), Arrival::Crosses);
+    assert_eq!(IpHeader::read(&back).unwrap().destination, own.address);
+    assert_eq!(gateway.stations(PORTS[0], &back), Some((OURS[0], CLIENT)));
+    gateway.too_big(PORTS[1], at(4), &back, Bytes::new(600));
+    let (port, told) = gateway.outbox().next().unwrap();
+    assert_eq!(
+        (port, &told[42 + 16..42 + 20]),
+        (PORTS[1], &[193, 167, 100, 2][..]),
+        "it quotes what was sent"
+    );
+
+    // Without a mapping: the host's own, another outer address, one inside, another protocol.
+    for to in ["193.167.100.2:22", "193.167.100.3:61000", "193.167.0.100:7"] {
+        assert_eq!(gateway.arrived(PORTS[1], at(5), &mut reply(to)), Arrival::Stays, "{to}");
+    }
+    let mut other = packet("193.167.100.100:9", 64);
+    other[23] = 47;
+    let sum = u16::from_be_bytes([other[24], other[25]]) - 30;
+    other[24..26].copy_from_slice(&sum.to_be_bytes());
+    assert_eq!(gateway.arrived(PORTS[0], at(5), &mut other), Arrival::Stays);
+    let counts = sound(&gateway);
+    assert_eq!((counts.local_packets, counts.untranslated_packets), (1, 3));
+
+    // It answers for the address that the host does not have.
+    let server = Neighbour { address: "193.167.100.100".parse().unwrap(), mac: SERVER };
+    for (wanted, answered) in [("193.167.100.2", false), ("193.167.100.3", true), ("193.167.100.4", false)] {
+        assert!(ask_neighbour(wanted.parse().unwrap(), server, None, &mut asked));
+        gateway.arrived(PORTS[1], at(6), &mut asked);
+        assert_eq!(gateway.outbox().next().is_some(), answered, "{wanted}");
+    }
 }
