@@ -8,7 +8,7 @@ use narrows_frame::edit::{Edits, Tag};
 use narrows_frame::forward::IpHeader;
 use narrows_frame::nat::{Nat, Outcome};
 use narrows_frame::parse::{Parsed, parse, parse_cut};
-use narrows_frame::translate::{End, Endpoint, Kind, kind, replace};
+use narrows_frame::translate::{self, End, Endpoint, kind, replace};
 use narrows_frame::{LinkLayer, MacAddress};
 use narrows_live::neighbor_proxy::NeighborProxy;
 use narrows_report::{Kind, Meter, Report, RunInfo};
@@ -105,11 +105,11 @@ fn routed(bytes: &[u8], out: &mut Vec<u8>) {
         let mut nat = Nat::new(&[outer]);
         let mut frame = bytes.to_vec();
         if nat.outbound(Time::ZERO, &mut frame) == Outcome::Translated
-            && let Kind::Flow(flow) = kind(&frame)
+            && let translate::Kind::Flow(flow) = kind(&frame)
         {
             assert_eq!(flow.source.address, outer);
             let inner = match kind(bytes) {
-                Kind::Flow(flow) => flow.source,
+                translate::Kind::Flow(flow) => flow.source,
                 other => panic!("a flow was {other:?}"),
             };
             assert!(replace(&mut frame, End::Source, inner));

@@ -117,7 +117,8 @@ impl<W> Neighbours<W> {
         mac: MacAddress,
         is_wanted: bool,
     ) -> VecDeque<W> {
-        if !self.all.contains_key(&address) && !(is_wanted && self.has_room(at)) {
+        let has_place = self.all.contains_key(&address) || is_wanted && self.has_room(at);
+        if !has_place {
             return VecDeque::new();
         }
         let entry = self.all.entry(address).or_insert_with(|| Entry {
