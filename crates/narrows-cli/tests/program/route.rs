@@ -238,7 +238,7 @@ fn connections_cross_with_losses_and_every_packet_is_accounted_for() {
         "--queue",
         "1000 packets",
     ];
-    for trains in [&[][..], &["--trains"]] {
+    for trains in [&[][..], &["--trains"], &["--nat"], &["--trains", "--nat"]] {
         let route = bed.route(&[&flags[..], trains, &["--json", "-"]].concat());
         let sent: Vec<u8> = (0..1_000_000_u32).map(|n| ((n * 7) >> 3) as u8).collect();
         for to in SERVER {
