@@ -175,9 +175,9 @@ impl Nat {
         self.pools.iter().any(|pool| pool.addresses.contains(&address))
     }
 
-    /// All outer addresses.
-    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        self.pools.iter().flat_map(|pool| pool.addresses.iter().copied())
+    /// Whether [`Rebind::Address`] has an address to change to.
+    pub fn has_choice(&self) -> bool {
+        self.pools.iter().any(|pool| pool.addresses.len() > 1)
     }
 
     /// The present outer address of an IP version.

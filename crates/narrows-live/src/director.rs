@@ -11,6 +11,7 @@ mod host;
 mod inspector;
 mod ipfw;
 mod plan;
+mod rebinding;
 mod recent;
 mod report;
 mod requests;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use narrows_core::{Duration, Engine, PortId, Time};
+use narrows_frame::nat::Rebind;
 use narrows_frame::{ElementNames, WriteError};
 use narrows_io::host::ProcessorTime;
 use narrows_io::process::Signal;
@@ -101,6 +103,8 @@ pub struct Director {
     /// Set once the packet threads are started.
     host: Option<HostWatch>,
     is_halted: bool,
+    /// What a rebinding of the router's address translation can change.
+    rebindable: Vec<Rebind>,
 }
 
 impl Director {
@@ -171,6 +175,7 @@ impl Director {
             packet_records: None,
             host: None,
             is_halted: false,
+            rebindable: Vec::new(),
         })
     }
 
@@ -227,6 +232,7 @@ impl Director {
 
     /// Makes the first packet thread the router between its two ports. Call it before the network runs.
     pub(crate) fn route(&mut self, gateway: Gateway) {
+        self.rebindable = gateway.rebindable().to_vec();
         if let Some(data) = self.pool.waiting().next() {
             data.gateway = Some(Box::new(gateway));
         }

@@ -24,7 +24,7 @@ use narrows_frame::answer::{
     is_address_resolution,
 };
 use narrows_frame::forward::{IpHeader, Unroutable};
-use narrows_frame::nat::Outcome;
+use narrows_frame::nat::{Outcome, Rebind};
 use narrows_frame::{LinkLayer, MacAddress};
 use narrows_io::address::IpPrefix;
 use narrows_io::packet_socket::Received;
@@ -269,6 +269,20 @@ impl Gateway {
     /// Translates a packet that leaves to the outside; `false` if that is not possible.
     pub(crate) fn translate(&mut self, at: Time, frame: &mut [u8]) -> bool {
         self.translation.as_mut().is_some_and(|own| own.outbound(at, frame) == Outcome::Translated)
+    }
+
+    /// Makes address translation forget its mappings.
+    pub(crate) fn rebind(&mut self, what: Rebind) {
+        self.translation.iter_mut().for_each(|translation| translation.rebind(what));
+    }
+
+    /// What a rebinding can change.
+    pub(crate) fn rebindable(&self) -> &'static [Rebind] {
+        match &self.translation {
+            None => &[],
+            Some(translation) if translation.has_choice() => &[Rebind::Port, Rebind::Address],
+            Some(_) => &[Rebind::Port],
+        }
     }
 
     /// The link addresses, source and destination, of a packet that leaves by a port; `None` if its next hop is not

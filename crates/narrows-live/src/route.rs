@@ -303,9 +303,8 @@ impl TranslationOptions {
             let wide = interface.iter().filter(|prefix| !is_link_local(prefix));
             pool.extend(wide.map(|prefix| prefix.address));
         }
-        let of_version = |is_ipv4| pool.iter().filter(|address| address.is_ipv4() == is_ipv4).count();
-        let changes_address = self.rebindings.iter().any(|rebinding| rebinding.what == nat::Rebind::Address);
-        if changes_address && of_version(true) < 2 && of_version(false) < 2 {
+        let changes_address = self.rebindings.iter().any(|rebinding| rebinding.what == Rebind::Address);
+        if changes_address && !nat::Nat::new(&pool).has_choice() {
             return Err(InlineError::OneAddress);
         }
         Ok(Self { pool, rebindings: self.rebindings.clone() })

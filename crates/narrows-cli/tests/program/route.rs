@@ -405,6 +405,13 @@ fn mappings_are_forgotten_when_told_and_flows_go_on_from_elsewhere() {
         let address: IpAddr = address.parse().unwrap();
         assert!(endpoints.iter().any(|from| from.ip() == address), "{endpoints:?}");
     }
+    let id = route.id().to_string();
+    let set = |assignment: &str| finish(&mut narrows(["set", assignment, "--run", &id]));
+    set("nat.rebind=address").expect(0);
+    let refused = set("nat.rebind=ports").expect(2);
+    assert!(refused.err.contains("nat.rebind is port or address in this run, not `ports`"), "{refused}");
+    let events = finish(&mut narrows(["events", &id, "--no-follow"]));
+    assert!(events.out.contains("nat.rebind=address"), "{events}");
     end(route).expect(0);
 
     for (flags, words) in [

@@ -75,6 +75,17 @@ impl Translation {
         }
     }
 
+    /// Forgets all mappings.
+    pub(crate) fn rebind(&mut self, what: Rebind) {
+        self.nat.rebind(what);
+        self.done += 1;
+    }
+
+    /// Whether there is another address to change to.
+    pub(crate) fn has_choice(&self) -> bool {
+        self.nat.has_choice()
+    }
+
     /// When the next rebinding is due.
     pub(crate) fn next(&self) -> Option<Time> {
         self.due.iter().flatten().copied().min()
