@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The interfaces keep their addresses, and hosts behind them use these as their gateway. Packets between the two sides
-//! are routed here ([`Gateway`]); all others are the kernel's. It must not forward the same packets as well: where
+//! are routed here (`gateway`); all others are the kernel's. It must not forward the same packets as well: where
 //! forwarding is off, it drops them. Where it is on, a [`ForwardBarrier`] drops them before that; on kernels without
 //! nf_tables forwarding is disabled on both interfaces meanwhile.
 //!
