@@ -9,7 +9,7 @@
 //! The interfaces keep their addresses, and hosts behind them use these as their gateway. Packets between the two sides
 //! are routed here (`gateway`); all others are the kernel's. It must not forward the same packets as well: where
 //! forwarding is off, it drops them. Where it is on, a [`ForwardBarrier`] drops them before that; on kernels without
-//! nf_tables forwarding is disabled on both interfaces meanwhile.
+//! nf_tables forwarding of IPv4 is disabled on both interfaces meanwhile, and IPv6 must not be forwarded.
 //!
 //! The host's addresses and routes are read once, at the start.
 
@@ -85,7 +85,7 @@ pub fn route(mut scenario: Scenario, options: &RouteOptions) -> Result<InlineOut
     let found = interfaces(&namespace, &options.interfaces, "route")?;
     settle_me(&mut scenario, &namespace, &found)?;
     limit_to_interfaces(&mut scenario, &found)?;
-    let host = HostNetwork::read(&namespace, &found, options.translation.as_ref())?;
+    let mut host = HostNetwork::read(&namespace, &found, options.translation.as_ref())?;
     let engine = Engine::new(scenario.network())?;
     wake_on_time().map_err(system("set the timer slack"))?;
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
@@ -213,26 +213,21 @@ impl HostNetwork {
         let name = format!("{}-{}", self.found[0].name, self.found[1].name);
         let Self { found, addresses, forwards, table, outer } = self;
         let translation = outer.map(|outer| Translation::new(&outer.pool, &outer.rebindings));
-        let mut legs = Vec::new();
-        for (side, addresses) in addresses.into_iter().enumerate() {
+        let leg = |side: Side, addresses| {
             let interface = &found[side];
             let (Some(port), Some(mac)) = (port(side), interface.mac) else {
                 return Err(InlineError::NotEthernet(interface.name.clone()));
             };
             let mac = narrows_frame::MacAddress(mac.0);
-            legs.push(Leg { port, mac, addresses, kernel_forwards: forwards[side] });
-        }
-        match <[Leg; 2]>::try_from(legs) {
-            Ok(legs) => Ok(Gateway::new(&name, legs, table, translation)),
-            Err(_) => {
-                Err(InlineError::Missing { interface: name, namespace: String::new(), others: Vec::new() })
-            }
-        }
+            Ok(Leg { port, mac, addresses, kernel_forwards: forwards[side] })
+        };
+        let [left, right] = addresses;
+        Ok(Gateway::new(&name, [leg(0, left)?, leg(1, right)?], table, translation))
     }
 
     /// Keeps the kernel from forwarding what is routed here.
     fn bar_kernel(
-        &self,
+        &mut self,
         namespace: &Namespace,
         inline: &InlineOptions,
     ) -> Result<(Barrier, Option<String>), InlineError> {
@@ -243,10 +238,15 @@ impl HostNetwork {
         let barred = [0, 1].map(|side| self.barred(side));
         match ForwardBarrier::raise(namespace, &table, &barred) {
             Ok(table) => Ok((Barrier { _table: Some(table), ..Barrier::default() }, None)),
-            Err(BarrierError::Missing { .. }) if self.outer.is_none() => {
-                let note =
-                    "the kernel has no nf_tables: forwarding was disabled on both interfaces during the run";
-                Ok((self.disable_forwarding(namespace, inline)?, Some(note.to_owned())))
+            // Forwarding of IPv6 cannot be disabled for single interfaces.
+            Err(BarrierError::Missing { .. })
+                if self.outer.is_none()
+                    && !self.found.iter().any(|interface| forwards_ipv6(namespace, &interface.name)) =>
+            {
+                let note = "the kernel has no nf_tables: forwarding of IPv4 was disabled on both interfaces during the run";
+                let barrier = self.disable_forwarding(namespace, inline)?;
+                self.forwards = [false; 2];
+                Ok((barrier, Some(note.to_owned())))
             }
             Err(error) => Err(error.into()),
         }
@@ -284,12 +284,8 @@ impl HostNetwork {
         let ledger = inline.run_folder.join(SETTINGS);
         let mut barrier = Barrier::default();
         for interface in &self.found {
-            for version in ["ipv4", "ipv6"] {
-                let key = format!("net/{version}/conf/{}/forwarding", interface.name);
-                if read_sysctl(namespace, &key).is_ok_and(|now| now != "0") {
-                    barrier._settings.extend(RaisedSetting::raise(namespace, &key, "0", &ledger)?);
-                }
-            }
+            let key = forwarding_of_ipv4(&interface.name);
+            barrier._settings.extend(RaisedSetting::raise(namespace, &key, "0", &ledger)?);
         }
         Ok(barrier)
     }
@@ -321,10 +317,21 @@ struct Barrier {
 /// Whether the kernel forwards packets that arrive at an interface. Settings that cannot be read are off: a kernel
 /// without IPv6 has none of these.
 fn forwards(namespace: &Namespace, interface: &str) -> bool {
-    let is_on = |key: &str| read_sysctl(namespace, key).is_ok_and(|value| value != "0");
-    is_on(&format!("net/ipv4/conf/{interface}/forwarding"))
-        || is_on("net/ipv6/conf/all/forwarding")
-        || is_on(&format!("net/ipv6/conf/{interface}/force_forwarding"))
+    is_on(namespace, &forwarding_of_ipv4(interface)) || forwards_ipv6(namespace, interface)
+}
+
+/// IPv6 has one switch for all interfaces, and since Linux 6.17 another one to switch single ones on.
+fn forwards_ipv6(namespace: &Namespace, interface: &str) -> bool {
+    is_on(namespace, "net/ipv6/conf/all/forwarding")
+        || is_on(namespace, &format!("net/ipv6/conf/{interface}/force_forwarding"))
+}
+
+fn forwarding_of_ipv4(interface: &str) -> String {
+    format!("net/ipv4/conf/{interface}/forwarding")
+}
+
+fn is_on(namespace: &Namespace, key: &str) -> bool {
+    read_sysctl(namespace, key).is_ok_and(|value| value != "0")
 }
 
 fn is_link_local(prefix: &IpPrefix) -> bool {
