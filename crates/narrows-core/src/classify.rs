@@ -9,7 +9,7 @@ mod mask;
 mod priomap;
 
 pub(crate) use condition::has_ports;
-pub use condition::{Condition, Families, Lanes, Prefix, TcpFlags};
+pub use condition::{Condition, Families, HeaderCondition, Lanes, Prefix, TcpFlags};
 pub use hash::{FlowHash, Identity};
 pub use known::Known;
 pub use mask::{Flow, FlowMask};
@@ -18,7 +18,7 @@ pub use priomap::pfifo_fast;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::pool::PacketState;
+use crate::pool::{PacketRef, Pool};
 
 /// Sorts packets into numbered classes.
 #[derive(Clone, Debug)]
@@ -59,22 +59,32 @@ impl Classifier {
         most.map_or(0, |most| most as usize + 1)
     }
 
+    /// Whether it looks at header fields that are not in a flow key.
+    pub(crate) fn looks_at_headers(&self) -> bool {
+        match self {
+            Self::Rules { rules, .. } => rules.iter().any(|(condition, _)| condition.headers.is_some()),
+            Self::One | Self::TrafficClass(_) | Self::Flows(_) | Self::Mark(_) => false,
+        }
+    }
+
     /// The class of a packet. `None` if it belongs to none.
     #[inline]
-    pub fn class(&self, packet: &PacketState) -> Option<u32> {
+    pub fn class(&self, packet: PacketRef, pool: &Pool) -> Option<u32> {
         match self {
             Self::One => Some(0),
             Self::Rules { rules, default } => {
-                let fulfilled = rules.iter().find(|(condition, _)| condition.holds(packet));
+                let fulfilled = rules.iter().find(|(condition, _)| condition.holds(packet, pool));
                 match fulfilled {
                     Some(&(_, Self::NO_CLASS)) => None,
                     Some(&(_, class)) => Some(class),
                     None => *default,
                 }
             }
-            Self::TrafficClass(classes) => Some(classes[usize::from(packet.key.traffic_class)].into()),
-            Self::Flows(hash) => Some(hash.class(&packet.key)),
-            Self::Mark(classes) => Some(packet.key.mark).filter(|mark| mark < classes),
+            Self::TrafficClass(classes) => {
+                Some(classes[usize::from(pool.get(packet).key.traffic_class)].into())
+            }
+            Self::Flows(hash) => Some(hash.class(&pool.get(packet).key)),
+            Self::Mark(classes) => Some(pool.get(packet).key.mark).filter(|mark| mark < classes),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::network::{
     SwitchCounters, Verdict,
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId};
-use crate::pool::{LinkEdit, Passed, Pool};
+use crate::pool::{HeaderEdit, Passed, Pool};
 use crate::rules::{PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
 
@@ -81,7 +81,7 @@ pub struct Event<'a, B> {
     pub link_header: u8,
     /// How the link header differs from that in the body; the caller must rewrite it. Boxed because few packets
     /// have it, and events are moved often.
-    pub link_edit: Option<Box<LinkEdit>>,
+    pub header_edit: Option<Box<HeaderEdit>>,
     /// For a fragment, which piece of the original packet it is.
     pub fragment: Option<Fragment>,
     /// Offsets of the bits to flip, counted from the network header of the delivered packet.
@@ -239,7 +239,7 @@ impl<B> Engine<B> {
             queued: state.queued,
             length: state.length,
             link_header: state.link_header,
-            link_edit: removed.link_edit,
+            header_edit: removed.header_edit,
             key: state.key,
             fragment: state.fragment(),
             flips: removed.flips,

@@ -39,10 +39,10 @@ pub use counters::{Counters, DropReason, Tally};
 pub use engine::{Body, Engine, Event};
 pub use id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 pub use link::{
-    AirTime, AirTimeError, BitErrors, Change, Corruption, DelayQueue, Exceed, FeedView, Ingress,
-    IngressFilter, Instance, InstanceCounts, Instances, LinkConfig, LinkSettings, LinkTemplate, LinkView,
-    Loss, Mtu, MtuPolicy, NetemAround, NetemQueue, Order, Policer, PolicerConfig, PolicerCounts, Question,
-    Reorder, SlotGap, Slots, Target, netem,
+    AirTime, AirTimeError, BitErrors, Change, Corruption, DelayQueue, Exceed, FeedView, GateEntry,
+    HeaderChange, Ingress, IngressFilter, Instance, InstanceCounts, Instances, LinkConfig, LinkSettings,
+    LinkTemplate, LinkView, Loss, Mtu, MtuPolicy, NetemAround, NetemQueue, Order, Policer, PolicerConfig,
+    PolicerCounts, Question, Reorder, SlotGap, Slots, Target, TimedGate, netem,
 };
 pub use network::{
     BuildError, NetworkConfig, Parts, PipeConfig, PortConfig, PortCounters, Route, RouterConfig,
@@ -50,7 +50,7 @@ pub use network::{
     SwitchPort, Verdict, VlanSet,
 };
 pub use packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId, Protocol};
-pub use pool::{LinkEdit, PacketList, PacketRef, PacketState, Passed, Pool};
+pub use pool::{HeaderEdit, PacketList, PacketRef, PacketState, Passed, Pool};
 pub use random::{Draw, Seed, Stream};
 pub use time::{Duration, Time};
 pub use units::{Bytes, Probability, Rate};

@@ -16,8 +16,10 @@ mod config;
 mod constant;
 mod corruption;
 mod delayed;
+mod edit;
 mod feeds;
 mod fragment;
+
 mod impairments;
 mod ingress;
 pub(crate) mod instances;
@@ -27,6 +29,7 @@ mod settings;
 mod slots;
 mod switch;
 mod target;
+mod timed_gate;
 mod transmitter;
 mod vary;
 mod view;
@@ -40,7 +43,9 @@ pub use asked::Question;
 pub use config::{Change, Instances, LinkConfig, LinkTemplate, Reorder};
 pub use corruption::Corruption;
 pub use delayed::DelayQueue;
+pub use edit::HeaderChange;
 pub use feeds::FeedView;
+
 pub use ingress::{Ingress, IngressFilter};
 pub use instances::InstanceCounts;
 pub use netem::{NetemAround, NetemQueue};
@@ -48,6 +53,7 @@ pub use policer::{Exceed, Policer, PolicerConfig, PolicerCounts};
 pub use settings::{LinkSettings, Mtu, MtuPolicy, Order};
 pub use slots::{SlotGap, Slots};
 pub use target::Target;
+pub use timed_gate::{GateEntry, TimedGate};
 pub use view::{Instance, LinkView};
 
 use alloc::boxed::Box;

@@ -7,7 +7,7 @@ mod carried;
 mod list;
 mod visits;
 
-pub use carried::{LinkEdit, Passed};
+pub use carried::{HeaderEdit, Passed};
 pub use list::PacketList;
 
 use alloc::boxed::Box;
@@ -146,7 +146,7 @@ pub(crate) struct Removed<'a> {
     /// Routers passed.
     pub(crate) hops: u8,
     /// How its link header differs from that in its body.
-    pub(crate) link_edit: Option<Box<LinkEdit>>,
+    pub(crate) header_edit: Option<Box<HeaderEdit>>,
     /// The links that it has passed, if they are kept.
     pub(crate) passed: &'a [Passed],
 }
@@ -413,12 +413,12 @@ impl Pool {
                 core::mem::take(&mut self.flips[at as usize])
             }
         };
-        let (mut hops, mut link_edit, mut passed) = (0, None, &[][..]);
+        let (mut hops, mut header_edit, mut passed) = (0, None, &[][..]);
         if let Some(all) = &self.carried {
             let carried = &all[at];
-            (hops, link_edit, passed) = (carried.hops(), carried.link_edit(state), carried.passed());
+            (hops, header_edit, passed) = (carried.hops(), carried.header_edit(state), carried.passed());
         }
-        Removed { state, flips, body_slot: origin as usize, last, hops, link_edit, passed }
+        Removed { state, flips, body_slot: origin as usize, last, hops, header_edit, passed }
     }
 
     #[inline]

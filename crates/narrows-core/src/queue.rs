@@ -131,6 +131,12 @@ pub trait Queue: fmt::Debug + Send {
         Err(Refused::NoClass)
     }
 
+    /// Whether it looks at [headers](crate::Headers) that are not in a flow key. The network then keeps them. A queue with
+    /// nested queues asks these, too.
+    fn looks_at_headers(&self) -> bool {
+        false
+    }
+
     /// Visits the feeds that its delays come from, always in the same order. A queue with nested queues visits theirs.
     /// [`Engine::feed`](crate::Engine::feed) finds them by their names, after those of the link's delay model.
     fn each_feed(&mut self, _visit: &mut dyn FnMut(&mut Feed)) {}

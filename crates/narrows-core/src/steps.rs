@@ -23,17 +23,54 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Deref;
 
 use crate::time::{Duration, Time};
 
 /// Values over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps<T> {
-    points: Arc<[(Time, T)]>,
+    points: Points<T>,
     after: After<T>,
     /// When the trace begins in the run, and at which of its own instants.
     start: Time,
     skipped: Duration,
+}
+
+/// Points in order of time, the first at zero. Copies share them, so that they are checked once, however many links use
+/// them and however often a run changes to them.
+#[derive(Debug, PartialEq)]
+pub struct Points<T>(Arc<[(Time, T)]>);
+
+impl<T> Points<T> {
+    /// These points.
+    ///
+    /// # Errors
+    /// If there is no point, the first is not at zero, or one is not later than the one before it.
+    pub fn new(points: impl Into<Arc<[(Time, T)]>>) -> Result<Self, StepsError> {
+        let points = points.into();
+        if points.first().ok_or(StepsError::Empty)?.0 != Time::ZERO {
+            return Err(StepsError::LateStart);
+        }
+        match points.windows(2).position(|pair| pair[1].0 <= pair[0].0) {
+            Some(at) => Err(StepsError::OutOfOrder(at + 1)),
+            None => Ok(Self(points)),
+        }
+    }
+}
+
+impl<T> Clone for Points<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Deref for Points<T> {
+    type Target = [(Time, T)];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 /// What follows the last point.
@@ -103,23 +140,15 @@ impl<T> Steps<T> {
     /// If there is no point, the first is not at zero, one is not later than the one before it, or the end is
     /// not later than the last.
     pub fn new(points: Vec<(Time, T)>, after: After<T>) -> Result<Self, StepsError> {
-        Self::shared(points.into(), after)
+        Self::shared(Points::new(points)?, after)
     }
 
     /// As [`Steps::new`], with points that others share.
     ///
     /// # Errors
-    /// As [`Steps::new`].
-    pub fn shared(points: Arc<[(Time, T)]>, after: After<T>) -> Result<Self, StepsError> {
-        let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Err(StepsError::Empty);
-        };
-        if first.0 != Time::ZERO {
-            return Err(StepsError::LateStart);
-        }
-        if let Some(at) = points.windows(2).position(|pair| pair[1].0 <= pair[0].0) {
-            return Err(StepsError::OutOfOrder(at + 1));
-        }
+    /// If the end is not later than the last point.
+    pub fn shared(points: Points<T>, after: After<T>) -> Result<Self, StepsError> {
+        let last = points.last().ok_or(StepsError::Empty)?;
         if let After::Loop(length) | After::End(length, _) = &after
             && Time::ZERO + *length <= last.0
         {
@@ -145,7 +174,7 @@ impl<T> Steps<T> {
     /// The same instants with values computed from these.
     pub fn map<U>(&self, mut to: impl FnMut(&T) -> U) -> Steps<U> {
         Steps {
-            points: self.points.iter().map(|(at, value)| (*at, to(value))).collect(),
+            points: Points(self.points.iter().map(|(at, value)| (*at, to(value))).collect()),
             after: match &self.after {
                 After::Loop(length) => After::Loop(*length),
                 After::Hold => After::Hold,

@@ -12,11 +12,15 @@
 //!    stays wrong; recomputed for a fragment. The transport checksum covers none of these fields.
 //! 5. Bits are flipped; no checksum is updated for them.
 //! 6. An Ethernet frame gets new link addresses where the network rewrites them, as a router does. On the last link
-//!    the sender of the frame supplies them; for switches the engine knows them. A multicast or broadcast destination
-//!    stays.
-//! 7. A VLAN tag is put on or taken off, if a switch did so.
+//!    the sender of the frame supplies them; for switches and filters the engine knows them. A multicast or broadcast
+//!    destination stays.
+//! 7. What filters wrote is written: EtherType, hop limit, and addresses and ports with [the checksums](ends) that cover
+//!    them.
+//! 8. A VLAN tag is put on or taken off, if a switch or a filter did so.
 
-use narrows_core::{Event, Fragment, Protocol};
+mod ends;
+
+use narrows_core::{Event, FlowKey, Fragment, Protocol};
 
 use crate::MacAddress;
 use crate::bytes::{array, byte, word};
@@ -32,7 +36,9 @@ pub struct Edits<'a> {
     pub network: Protocol,
     /// The new DSCP and ECN.
     pub traffic_class: u8,
-    /// How many routers the packet has passed.
+    /// The hop limit before the routers, if a filter wrote it.
+    pub hop_limit: Option<u8>,
+    /// How many routers the packet has passed, since then.
     pub hops: u8,
     /// The new length, from the network header on.
     pub length: u32,
@@ -43,6 +49,10 @@ pub struct Edits<'a> {
     pub flips: &'a [u32],
     /// The source and destination link addresses on the last link, if they differ from the arriving frame's.
     pub stations: Option<(MacAddress, MacAddress)>,
+    /// The EtherType of the payload of an Ethernet frame, if a filter wrote it.
+    pub ether_type: Option<u16>,
+    /// The flow key whose addresses and ports to write, if a filter changed them.
+    pub ends: Option<FlowKey>,
     /// What happens to the VLAN tag of an Ethernet frame.
     pub tag: Tag,
 }
@@ -62,7 +72,7 @@ pub enum Tag {
 impl<'a> Edits<'a> {
     /// The edits that an event requires. Link addresses change only where the engine knows them.
     pub fn of<B>(event: &'a Event<'_, B>) -> Self {
-        let edit = event.link_edit.as_deref();
+        let edit = event.header_edit.as_deref();
         let addresses = edit.and_then(|edit| edit.addresses);
         let tag = match edit {
             Some(edit) if edit.link_header < event.link_header => Tag::On(edit.vlan),
@@ -73,13 +83,21 @@ impl<'a> Edits<'a> {
             link_header: edit.map_or(event.link_header, |edit| edit.link_header),
             network: event.key.network,
             traffic_class: event.key.traffic_class,
+            hop_limit: edit.and_then(|edit| edit.hop_limit),
             hops: event.hops,
             length: event.length,
             fragment: event.fragment,
             flips: &event.flips,
             stations: addresses.map(|[to, from]| (MacAddress(from), MacAddress(to))),
+            ether_type: edit.and_then(|edit| edit.ether_type),
+            ends: edit.is_some_and(|edit| edit.has_new_ends).then_some(event.key),
             tag,
         }
+    }
+
+    /// Whether bytes change that a transport checksum covers, or where it stands.
+    pub fn affect_checksum(&self) -> bool {
+        self.fragment.is_some() || !self.flips.is_empty() || self.ends.is_some() || self.tag != Tag::Stays
     }
 
     /// Whether the frame has to change at all. If not, it can leave as it is, without a copy.
@@ -89,6 +107,8 @@ impl<'a> Edits<'a> {
             || self.new_class(frame).is_some()
             || self.new_hop_limit(frame).is_some()
             || self.new_stations(frame).is_some()
+            || self.ether_type.is_some()
+            || self.ends.is_some()
             || self.tag != Tag::Stays
     }
 
@@ -105,6 +125,12 @@ impl<'a> Edits<'a> {
         }
         if let Some(hop_limit) = self.new_hop_limit(out) {
             limit_hops(&mut out[network..], self.network, hop_limit);
+        }
+        if let (Some(key), Some(packet)) = (&self.ends, out.get_mut(network..)) {
+            ends::write_ends(packet, key);
+        }
+        if let Some(ether_type) = self.ether_type.filter(|_| network >= 14 && out.len() >= network) {
+            out[network - 2..network].copy_from_slice(&ether_type.to_be_bytes());
         }
         if let Some(stations) = self.new_stations(out) {
             out[..12].copy_from_slice(&stations);
@@ -153,7 +179,7 @@ impl<'a> Edits<'a> {
             Protocol::Ipv4 | Protocol::Ipv4DontFragment => byte(frame, network + TIME_TO_LIVE)?,
             Protocol::Ipv6 => byte(frame, network + HOP_LIMIT)?,
         };
-        let new = now.saturating_sub(self.hops);
+        let new = self.hop_limit.unwrap_or(now).saturating_sub(self.hops);
         (new != now).then_some(new)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use narrows_core::{Body, Bytes, Duration, Engine, Event, Fragment, Time};
+use narrows_core::{Body, Bytes, Duration, Engine, Event, FlowKey, Fragment, Time};
 use narrows_frame::answer::{self, IcmpError, Neighbour};
 use narrows_frame::edit::{Edits, Tag};
 use narrows_frame::forward::IpHeader;
@@ -57,11 +57,14 @@ fn edits(parsed: &Parsed, bytes: &[u8], out: &mut Vec<u8>) {
         link_header: parsed.link_header,
         network: parsed.key.network,
         traffic_class: parsed.key.traffic_class,
+        hop_limit: None,
         hops: 0,
         length: parsed.length,
         fragment: None,
         flips: &[],
         stations: None,
+        ether_type: None,
+        ends: None,
         tag: Tag::Stays,
     };
     assert!(!same.needed(bytes), "a frame that stays as it is needs no edit");
@@ -73,6 +76,9 @@ fn edits(parsed: &Parsed, bytes: &[u8], out: &mut Vec<u8>) {
         hops: 3,
         flips: &[0, 7, 8 * 20, u32::MAX],
         stations,
+        hop_limit: Some(9),
+        ether_type: Some(0xbeef),
+        ends: Some(FlowKey { source: [7; 16], destination: [9; 16], source_port: 5, ..parsed.key }),
         ..same
     };
     all.render(bytes, out);

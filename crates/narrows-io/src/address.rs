@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use crate::link::InterfaceIndex;
 use crate::netlink::{Message, Request, u32_at};
@@ -73,7 +74,8 @@ pub struct InterfaceAddress {
 }
 
 impl RouteSocket {
-    /// Adds an address to an interface; it is usable at once, IPv6 too.
+    /// Adds an address to an interface. Programs can bind to it at once; whether the kernel already takes packets for an
+    /// IPv6 address, [`Self::wait_for_address`] says.
     pub fn add_address(&mut self, name: &str, prefix: IpPrefix) -> Result<(), NetlinkError> {
         let index = self.interface_index(name)?;
         let flags = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
@@ -91,6 +93,16 @@ impl RouteSocket {
             IpAddr::V6(_) => request = request.u32(libc::IFA_FLAGS, libc::IFA_F_NODAD),
         }
         self.execute(request, || format!("give the address {prefix} to `{name}`"))
+    }
+
+    /// Waits until the namespace takes packets for its own `address`. Linux gives an IPv6 address its local route and its
+    /// multicast group in a later work item of the kernel, normally within a millisecond, but after seconds where many
+    /// namespaces are just being removed; until then packets for it are dropped and nobody can resolve it.
+    pub fn wait_for_address(&mut self, address: IpAddr, patience: Duration) -> Result<(), NetlinkError> {
+        if address.is_ipv4() || self.wait_until(patience, |sockets| sockets.is_local(address))? {
+            return Ok(());
+        }
+        Err(NetlinkError::NoLocalAddress { address, namespace: self.label().into() })
     }
 
     /// The addresses of all interfaces of the namespace.

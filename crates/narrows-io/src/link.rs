@@ -7,7 +7,6 @@ use std::fmt;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-use crate::clock::clock_monotonic;
 use crate::namespace::Namespace;
 use crate::netlink::{Attributes, Message, Request, u16_at, u32_at};
 use crate::route_socket::{NetlinkError, RouteSocket};
@@ -189,20 +188,10 @@ impl RouteSocket {
     /// Waits until a cable has carrier: both ends are up and the kernel has noticed, which takes some milliseconds.
     /// Packets sent before that are dropped.
     pub fn wait_for_carrier(&mut self, name: &str, patience: Duration) -> Result<(), NetlinkError> {
-        const PAUSE: Duration = Duration::from_micros(500);
-        let begin = clock_monotonic().as_nanos();
-        loop {
-            if self.interface(name)?.running {
-                return Ok(());
-            }
-            if u128::from(clock_monotonic().as_nanos() - begin) > patience.as_nanos() {
-                return Err(NetlinkError::NoCarrier {
-                    interface: name.into(),
-                    namespace: self.label().into(),
-                });
-            }
-            std::thread::sleep(PAUSE);
+        if self.wait_until(patience, |sockets| Ok(sockets.interface(name)?.running))? {
+            return Ok(());
         }
+        Err(NetlinkError::NoCarrier { interface: name.into(), namespace: self.label().into() })
     }
 
     /// Disables ARP on an interface.

@@ -58,6 +58,27 @@ impl RouteSocket {
         Ok(self.list(request, "routes")?.iter().filter_map(parse).collect())
     }
 
+    /// Whether packets to `address` would be delivered to the namespace itself.
+    pub(crate) fn is_local(&mut self, address: IpAddr) -> Result<bool, NetlinkError> {
+        let destination = octets(address);
+        // struct rtmsg: family, length of the destination in bits.
+        let mut header = [0; 12];
+        header[0] = family(address);
+        header[1] = destination.len() as u8 * 8;
+        let request =
+            Request::new(libc::RTM_GETROUTE, 0).fixed(&header).attribute(libc::RTA_DST, &destination);
+        match self.get(request, || format!("look up the route to {address}")) {
+            Ok(messages) => {
+                Ok(messages.iter().any(|message| message.payload.get(7) == Some(&libc::RTN_LOCAL)))
+            }
+            // Without any route the kernel answers with an error.
+            Err(NetlinkError::Refused { cause, .. }) if cause.raw_os_error() == Some(libc::ENETUNREACH) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Sets a neighbour's link address permanently, so that it is not resolved.
     pub fn add_neighbour(
         &mut self,

@@ -66,7 +66,7 @@ pub struct Direction {
     pub exact_netem: Option<ExactNetem>,
     /// Plain values of the engine: packet order, line limit, MTU.
     pub settings: LinkSettings,
-    /// Filters that drop, pass or police arriving packets; the first that decides counts.
+    /// Filters that drop, pass, police, gate or edit arriving packets; the first that decides counts.
     pub ingress: Option<Vec<IngressUse>>,
     /// Policer: limits arriving packets to a rate without a queue.
     pub policer: Option<PolicerUse>,

@@ -66,7 +66,7 @@ pub const OPPORTUNITY: u64 = 1504;
 pub type Column<T> = Vec<(Time, T)>;
 
 /// A complete column, shared by all links that follow the trace.
-pub(crate) type Points<T> = Arc<[(Time, T)]>;
+pub(crate) use narrows_core::steps::Points;
 
 /// The behaviour of a link over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,11 +166,14 @@ impl Trace {
     ) -> Option<Self> {
         let starts = |at: Option<Time>| at == Some(Time::ZERO);
         let whole = starts(delay.first().map(|point| point.0)) && starts(loss.first().map(|point| point.0));
+        if !whole || length == Duration::ZERO {
+            return None;
+        }
         let mut trace = Self::new(Format::CSV, length);
-        trace.delay = Some(delay.into());
-        trace.loss = Some(loss.into());
+        trace.delay = Some(column::points(delay));
+        trace.loss = Some(column::points(loss));
         trace.remarks.push(remark.into());
-        (whole && length > Duration::ZERO).then_some(trace)
+        Some(trace)
     }
 
     /// The names of its columns, out of [`Trace::COLUMNS`].

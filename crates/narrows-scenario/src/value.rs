@@ -6,6 +6,7 @@ mod condition;
 mod corrupt;
 mod delay;
 mod distribution;
+mod edit;
 mod exact_netem;
 mod file;
 mod ingress;
@@ -35,8 +36,9 @@ pub use distribution::{
     Bins, Distribution, DistributionTable, Exponential, Gamma, LogNormal, MixturePart, Normal, Pareto,
     ParetoNormal, Points, Samples, Shape, Uniform, Weibull,
 };
+pub use edit::EditUse;
 pub use exact_netem::ExactNetem;
-pub use ingress::{IngressAction, IngressConform, IngressExceed, IngressUse};
+pub use ingress::{GateUse, IngressAction, IngressConform, IngressExceed, IngressUse};
 pub use loss::{After, GilbertElliott, Loss, LossModel, Losses, Markov};
 pub use pattern::PatternUse;
 pub use policer::{PolicerExceed, PolicerUse};
@@ -51,7 +53,9 @@ pub use slots::{Gap, Slots};
 pub use trace::{TraceColumns, TraceUse};
 
 pub(crate) use chance::CHANCE;
-pub(crate) use condition::{ECN, Surroundings, code_point, party, protocol, protocol_name};
+pub(crate) use condition::{
+    ECN, Surroundings, code_point, link_address, link_address_text, party, protocol, protocol_name,
+};
 
 pub(crate) use corrupt::CORRUPT;
 pub(crate) use delay::{DELAY, ORDER, read as read_delay};
@@ -87,6 +91,8 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("slots", of(&SLOTS)),
         ("trace", of(&TRACE)),
         ("ingress", of(&INGRESS_FILTER)),
+        ("gate", keys::<GateUse>()),
+        ("edit", keys::<EditUse>()),
         ("policer", of(&POLICER)),
         ("mtu", of(&MTU)),
         ("mask", keys::<FlowMask>()),

@@ -22,6 +22,7 @@ mod cross_traffic;
 mod dist;
 mod engine;
 mod feed;
+mod filters;
 mod habit;
 mod hops;
 mod in_virtual_time;

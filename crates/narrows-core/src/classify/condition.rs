@@ -1,14 +1,18 @@
 //! A condition on a packet's header fields and length, and static analysis of conditions.
 
+mod headers;
 mod reach;
 #[cfg(test)]
 mod tests;
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
+pub use headers::HeaderCondition;
+
 use crate::packet::{FlowKey, Protocol};
-use crate::pool::PacketState;
+use crate::pool::{PacketRef, PacketState, Pool};
 
 /// A condition on packets. Every field that is set must match. A field with several entries matches if one of them
 /// does. An empty list matches anything. The default condition matches every packet.
@@ -41,6 +45,8 @@ pub struct Condition {
     pub tcp_flags: Option<TcpFlags>,
     /// The lanes of the link: on a shared medium, the senders.
     pub lane: Option<Lanes>,
+    /// Fields that are not in a flow key. `None` for any.
+    pub headers: Option<Box<HeaderCondition>>,
 }
 
 /// A set of network protocols.
@@ -165,17 +171,29 @@ const fn mask(bits: u8) -> u128 {
 
 impl Condition {
     /// Whether a packet matches one of these; true if there is none.
-    pub(crate) fn any_holds(these: &[Self], packet: &PacketState) -> bool {
-        these.is_empty() || these.iter().any(|condition| condition.holds(packet))
+    pub(crate) fn any_holds(these: &[Self], packet: PacketRef, pool: &Pool) -> bool {
+        these.is_empty() || these.iter().any(|condition| condition.holds(packet, pool))
+    }
+
+    /// Whether one of these looks at header fields that are not in a flow key.
+    pub(crate) fn any_looks_at_headers(these: &[Self]) -> bool {
+        these.iter().any(|condition| condition.headers.is_some())
     }
 
     /// Whether a packet matches.
     #[inline]
-    pub fn holds(&self, packet: &PacketState) -> bool {
-        self.admits(&packet.key, packet.length, packet.lane)
+    pub fn holds(&self, packet: PacketRef, pool: &Pool) -> bool {
+        let state = pool.get(packet);
+        self.admits(&state.key, state.length, state.lane)
+            && self.headers.as_ref().is_none_or(|condition| condition.holds(pool.headers(packet)))
     }
 
-    /// Whether a packet with this flow key and length, in this lane of a link, matches.
+    /// As [`Condition::holds`], for one whose headers are not known.
+    pub(crate) fn holds_by_key(&self, packet: &PacketState) -> bool {
+        self.headers.is_none() && self.admits(&packet.key, packet.length, packet.lane)
+    }
+
+    /// Whether a packet with this flow key and length, in this lane of a link, matches, if its other headers do.
     pub fn admits(&self, key: &FlowKey, length: u32, lane: u8) -> bool {
         let within = |prefixes: &[Prefix], address| {
             prefixes.is_empty() || prefixes.iter().any(|prefix| prefix.contains(address))
@@ -207,6 +225,7 @@ impl Condition {
             || self.ecns.is_some()
             || self.tcp_flags.is_some()
             || !(self.protocols.is_empty() && self.sources.is_empty() && self.destinations.is_empty())
+            || self.headers.as_ref().is_some_and(|headers| !headers.hop_limits.is_empty())
             || self.is_about_ports()
     }
 

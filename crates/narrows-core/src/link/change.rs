@@ -16,6 +16,9 @@ impl Link {
         if self.varies <= now {
             self.vary(now);
         }
+        if change.needs_headers() {
+            pool.keep_headers();
+        }
         match change {
             Change::Service(service) => {
                 self.change_service(now, service);

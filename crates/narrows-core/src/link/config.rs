@@ -84,6 +84,14 @@ impl LinkConfig {
         Self { lanes: vec![to], ..Self::plain(name.into()) }
     }
 
+    /// Whether a part of it works with headers that are not in a flow key.
+    pub(crate) fn needs_headers(&self) -> bool {
+        self.instances.is_some()
+            || self.queue.looks_at_headers()
+            || self.ingress.as_ref().is_some_and(Ingress::needs_headers)
+            || self.policer.as_ref().is_some_and(Policer::looks_at_headers)
+    }
+
     /// As [`LinkConfig::new`], without a lane.
     pub(super) fn plain(name: String) -> Self {
         Self {
@@ -121,6 +129,19 @@ pub struct Reorder {
     pub selector: Box<dyn Selector>,
     /// At least 1.
     pub gap: u32,
+}
+
+impl Change {
+    /// Whether the changed part works with headers that are not in a flow key.
+    pub(super) fn needs_headers(&self) -> bool {
+        match self {
+            Self::Queue(queue) => queue.looks_at_headers(),
+            Self::Classifier(classifier) => classifier.looks_at_headers(),
+            Self::Ingress(ingress) => ingress.as_ref().is_some_and(Ingress::needs_headers),
+            Self::Policer(policer) => policer.as_ref().is_some_and(Policer::looks_at_headers),
+            _ => false,
+        }
+    }
 }
 
 /// A change of one part of a running link. No packet is lost by it.

@@ -1,5 +1,5 @@
-//! Filters at the ingress of a link: an ordered list, of which each drops, passes or polices the packets that have its
-//! conditions.
+//! Filters at the ingress of a link: an ordered list, of which each drops, passes, polices, gates or edits the packets
+//! that have its conditions.
 //!
 //! Source: the filters of Linux's clsact qdisc (`sch_ingress.c`), which see a packet before any queueing discipline. The
 //! first filter that decides counts; a packet about which no filter decides passes.
@@ -10,7 +10,9 @@
 
 use alloc::vec::Vec;
 
+use super::edit::HeaderChange;
 use super::policer::{Judgement, Policer};
+use super::timed_gate::TimedGate;
 use crate::classify::Condition;
 use crate::counters::DropReason;
 use crate::pool::PacketRef;
@@ -33,12 +35,38 @@ pub enum IngressFilter {
     Pass(Vec<Condition>),
     /// Polices the packets that the policer is for.
     Police(Policer),
+    /// Drops those that come to a closed gate, as [`DropReason::Policed`].
+    Gate {
+        /// The gate, with the packets that it is for.
+        gate: TimedGate,
+        /// Whether later filters see the others.
+        goes_on: bool,
+    },
+    /// Changes headers.
+    Edit {
+        /// Of packets that have one of these conditions, or of all packets if there is none.
+        only: Vec<Condition>,
+        /// What to write.
+        change: HeaderChange,
+        /// Whether later filters see them, as changed.
+        goes_on: bool,
+    },
 }
 
 impl Ingress {
     /// These filters.
     pub const fn new(filters: Vec<IngressFilter>) -> Self {
         Self { filters }
+    }
+
+    /// Whether it looks at headers that are not in a flow key, or writes headers.
+    pub(super) fn needs_headers(&self) -> bool {
+        self.filters.iter().any(|filter| match filter {
+            IngressFilter::Drop(only) | IngressFilter::Pass(only) => Condition::any_looks_at_headers(only),
+            IngressFilter::Police(policer) => policer.looks_at_headers(),
+            IngressFilter::Gate { gate, .. } => Condition::any_looks_at_headers(&gate.only),
+            IngressFilter::Edit { .. } => true,
+        })
     }
 
     /// Passes a packet that arrives at `now`, or drops it. Returns whether it goes on.
@@ -51,14 +79,33 @@ impl Ingress {
     ) -> bool {
         for filter in &mut self.filters {
             let judgement = match filter {
-                IngressFilter::Drop(only) if Condition::any_holds(only, context.pool.get(packet)) => {
+                IngressFilter::Drop(only) if Condition::any_holds(only, packet, context.pool) => {
                     context.drop(packet, DropReason::Policed);
                     Judgement::Dropped
                 }
-                IngressFilter::Pass(only) if Condition::any_holds(only, context.pool.get(packet)) => {
+                IngressFilter::Pass(only) if Condition::any_holds(only, packet, context.pool) => {
                     Judgement::Passed
                 }
-                IngressFilter::Drop(_) | IngressFilter::Pass(_) => Judgement::Undecided,
+                IngressFilter::Gate { gate, goes_on }
+                    if Condition::any_holds(&gate.only, packet, context.pool) =>
+                {
+                    if gate.passes(now, context.pool.get(packet).frame_length()) {
+                        passed(*goes_on)
+                    } else {
+                        context.drop(packet, DropReason::Policed);
+                        Judgement::Dropped
+                    }
+                }
+                IngressFilter::Edit { only, change, goes_on }
+                    if Condition::any_holds(only, packet, context.pool) =>
+                {
+                    change.apply(packet, context);
+                    passed(*goes_on)
+                }
+                IngressFilter::Drop(_)
+                | IngressFilter::Pass(_)
+                | IngressFilter::Gate { .. }
+                | IngressFilter::Edit { .. } => Judgement::Undecided,
                 IngressFilter::Police(policer) => policer.judge(now, packet, overhead, context),
             };
             match judgement {
@@ -69,4 +116,8 @@ impl Ingress {
         }
         true
     }
+}
+
+const fn passed(goes_on: bool) -> Judgement {
+    if goes_on { Judgement::Undecided } else { Judgement::Passed }
 }

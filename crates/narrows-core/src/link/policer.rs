@@ -147,6 +147,10 @@ impl Policer {
         conforms
     }
 
+    pub(super) fn looks_at_headers(&self) -> bool {
+        Condition::any_looks_at_headers(&self.only)
+    }
+
     /// Passes a packet that arrives at `now`, or drops it. Returns whether it goes on.
     pub(super) fn admit(
         &mut self,
@@ -166,7 +170,7 @@ impl Policer {
         overhead: &Overhead,
         context: &mut Context<'_>,
     ) -> Judgement {
-        if !Condition::any_holds(&self.only, context.pool.get(packet)) {
+        if !Condition::any_holds(&self.only, packet, context.pool) {
             return Judgement::Undecided;
         }
         if self.conforms(now, context.pool.get(packet), overhead) {

@@ -45,11 +45,10 @@ impl Network {
         )?;
         let mut pool = Pool::new(config.memory);
         pool.origins = names::origins(config.ports.iter().map(|port| port.name.as_str()))?;
-        let looks_at_headers = |link: &LinkConfig| link.instances.is_some();
         if !config.rules.is_empty()
             || !config.routers.is_empty()
             || !config.switches.is_empty()
-            || config.links.iter().any(looks_at_headers)
+            || config.links.iter().any(LinkConfig::needs_headers)
         {
             pool.keep_headers();
         }
@@ -141,7 +140,7 @@ impl Network {
         }
         let hops = config.lanes.iter().map(|target| self.hop(&config.name, target));
         let hops = hops.collect::<Result<Vec<_>, _>>()?;
-        if config.instances.is_some() {
+        if config.needs_headers() {
             self.pool.keep_headers();
         }
         let link = LinkId(self.configured + self.added.len() as u32);

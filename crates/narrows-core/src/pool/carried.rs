@@ -21,12 +21,23 @@ pub(crate) struct Carried {
     hops: u8,
     /// Bytes by which the link header has grown since the arrival: tags put on and taken off.
     growth: i8,
-    /// Whether a router has written the link addresses.
+    /// Whether a router or a filter has written the link addresses.
     is_readdressed: bool,
+    /// What else filters have written.
+    written: Written,
     /// Whether it is inside the last of the links in `passed`. Of that one, `queued` is its queueing time before.
     is_inside: bool,
     /// The links that it has passed, if they are kept.
     passed: Vec<Passed>,
+}
+
+/// Fields that filters have written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Written {
+    ether_type: bool,
+    hop_limit: bool,
+    /// Addresses or ports.
+    ends: bool,
 }
 
 /// A link that a packet has passed, or that dropped it.
@@ -42,15 +53,21 @@ pub struct Passed {
     pub left: Time,
 }
 
-/// How a packet's link header differs from that in its body.
+/// How a packet's headers differ from those in its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkEdit {
-    /// Destination and source, if a router wrote them.
+pub struct HeaderEdit {
+    /// Destination and source of the link layer, if a router or a filter wrote them.
     pub addresses: Option<[LinkAddress; 2]>,
     /// Bytes of the link header in the body: 4 more than now if the tag is taken off, 4 fewer if one is put on.
     pub link_header: u8,
     /// The VLAN of the tag; 0 without a tag.
     pub vlan: u16,
+    /// The EtherType of the payload, if a filter wrote it.
+    pub ether_type: Option<u16>,
+    /// The hop limit, if a filter wrote it.
+    pub hop_limit: Option<u8>,
+    /// Whether a filter wrote addresses or ports of the flow key.
+    pub has_new_ends: bool,
 }
 
 /// Bytes of a VLAN tag.
@@ -63,9 +80,11 @@ const KEPT: usize = 32;
 impl Carried {
     /// A packet takes the slot.
     pub(super) fn begin(&mut self, headers: Headers) {
-        let Self { headers: own, place, tags, hops, growth, is_readdressed, is_inside, passed } = self;
+        let Self { headers: own, place, tags, hops, growth, is_readdressed, written, is_inside, passed } =
+            self;
         (*own, *place, *tags) = (headers, Place::default(), Vec::new());
         (*hops, *growth, *is_readdressed, *is_inside) = (0, 0, false, false);
+        *written = Written::default();
         passed.clear();
         if passed.capacity() > KEPT {
             *passed = Vec::new();
@@ -81,15 +100,22 @@ impl Carried {
         &self.passed
     }
 
-    /// How the link header differs from that in the body.
-    pub(super) fn link_edit(&self, state: &PacketState) -> Option<Box<LinkEdit>> {
-        let &Self { headers, growth, is_readdressed, .. } = self;
-        if growth == 0 && !is_readdressed {
+    /// How the headers differ from those in the body.
+    pub(super) fn header_edit(&self, state: &PacketState) -> Option<Box<HeaderEdit>> {
+        let &Self { headers, growth, is_readdressed, written, .. } = self;
+        if growth == 0 && !is_readdressed && written == Written::default() {
             return None;
         }
         let addresses = is_readdressed.then_some([headers.link_destination, headers.link_source]);
         let link_header = state.link_header.wrapping_add_signed(-growth);
-        Some(Box::new(LinkEdit { addresses, link_header, vlan: headers.vlan }))
+        Some(Box::new(HeaderEdit {
+            addresses,
+            link_header,
+            vlan: headers.vlan,
+            ether_type: written.ether_type.then_some(headers.ether_type),
+            hop_limit: written.hop_limit.then_some(headers.hop_limit),
+            has_new_ends: written.ends,
+        }))
     }
 }
 
@@ -150,6 +176,12 @@ impl Pool {
         &all[packet.0 as usize]
     }
 
+    /// A packet's headers, if they are kept.
+    pub(crate) fn headers(&self, packet: PacketRef) -> Option<&Headers> {
+        let all = self.carried.as_ref().filter(|_| self.keeps_headers)?;
+        Some(&all[packet.0 as usize].headers)
+    }
+
     /// As [`Pool::carried`].
     pub(crate) fn carried_mut(&mut self, packet: PacketRef) -> &mut Carried {
         let all = self.carried.as_mut().expect("rules and routers make the network keep headers");
@@ -190,6 +222,8 @@ impl Pool {
         if passes {
             carried.headers.hop_limit -= 1;
             carried.hops += 1;
+            // It sends the packet with a link header of its own.
+            carried.is_readdressed = false;
         }
         passes
     }
@@ -200,6 +234,25 @@ impl Pool {
         carried.headers.link_destination = destination;
         carried.headers.link_source = source;
         carried.is_readdressed = true;
+    }
+
+    /// Writes the EtherType of the payload.
+    pub(crate) fn set_ether_type(&mut self, packet: PacketRef, ether_type: u16) {
+        let carried = self.carried_mut(packet);
+        (carried.headers.ether_type, carried.written.ether_type) = (ether_type, true);
+    }
+
+    /// Writes the hop limit.
+    pub(crate) fn set_hop_limit(&mut self, packet: PacketRef, hop_limit: u8) {
+        let carried = self.carried_mut(packet);
+        (carried.headers.hop_limit, carried.written.hop_limit) = (hop_limit, true);
+        // Routers count from here.
+        carried.hops = 0;
+    }
+
+    /// Addresses or ports of the flow key have been written.
+    pub(crate) fn note_new_ends(&mut self, packet: PacketRef) {
+        self.carried_mut(packet).written.ends = true;
     }
 
     /// Puts on a tag of this VLAN, or takes the tag off if it is 0. Packets without an Ethernet header only

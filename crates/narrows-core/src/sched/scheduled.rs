@@ -362,7 +362,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
     fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
         let state = context.pool.get(packet);
         let arriving = Waits { packet, length: state.length };
-        let Some(class) = self.classifier.class(state) else {
+        let Some(class) = self.classifier.class(packet, context.pool) else {
             return context.drop(packet, DropReason::NoClass);
         };
         let flow = FlowId::new(class);
@@ -462,7 +462,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
         while let Some(packet) = packets.pop_front(context.pool) {
             let state = context.pool.get(packet);
             let waits = Waits { packet, length: state.length };
-            let Some(class) = self.classifier.class(state) else {
+            let Some(class) = self.classifier.class(packet, context.pool) else {
                 context.drop(packet, DropReason::NoClass);
                 continue;
             };
@@ -518,6 +518,11 @@ impl<S: Scheduler> Queue for Scheduled<S> {
 
     fn class_states(&self, now: Time) -> Vec<ClassState> {
         self.server.states(now)
+    }
+
+    fn looks_at_headers(&self) -> bool {
+        let nested = |store: &Store| matches!(store, Store::Queue(queue) if queue.looks_at_headers());
+        self.classifier.looks_at_headers() || self.stores.iter().any(nested)
     }
 
     fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {

@@ -6,6 +6,7 @@ mod bounds;
 mod burst;
 mod conservation;
 mod drive;
+mod filters;
 mod foreign;
 mod fragments;
 mod golden;

@@ -167,14 +167,14 @@ fn vlans_are_kept_apart_and_tags_are_put_on_and_taken_off() {
         while let Some(next) = engine.next_event() {
             while let Some(event) = engine.poll(next) {
                 if let Verdict::Delivered(to) = event.verdict {
-                    edits.insert(to, (event.link_header, event.link_edit.as_deref().copied()));
+                    edits.insert(to, (event.link_header, event.header_edit.as_deref().copied()));
                 }
             }
         }
         let named = edits.into_iter().map(|(to, edit)| (engine.port_name(to).to_owned(), edit));
         named.collect::<BTreeMap<_, _>>()
     };
-    let edit = |link_header, vlan| Some(LinkEdit { addresses: None, link_header, vlan });
+    let edit = |link_header, vlan| Some(edited(None, link_header, vlan));
     let got = edits(&mut engine, "h0", frame(0, BROADCAST));
     assert_eq!(got["h2"], (18, edit(14, 10)));
     assert_eq!(got["h3"], (14, None));
@@ -254,7 +254,7 @@ fn a_router_on_a_switch_takes_what_is_addressed_to_it_and_addresses_what_it_send
     let event = engine.poll(Time::ZERO).expect("it goes through at once");
     let addresses = Some([host, own]);
     assert_eq!(event.verdict, Verdict::Delivered(h));
-    assert_eq!(event.link_edit.as_deref(), Some(&LinkEdit { addresses, link_header: 14, vlan: 0 }));
+    assert_eq!(event.header_edit.as_deref(), Some(&edited(addresses, 14, 0)));
     engine.hand_in(Time::ZERO, h, frame(1, BROADCAST));
     let r = engine.router("r").expect("it is there");
     let filtered = Verdict::Dropped { at: Some(Element::Router(r)), reason: DropReason::Filtered };
@@ -296,4 +296,9 @@ proptest! {
         prop_assert_eq!(came + all.copied.packets, left + all.filtered.packets + all.looped.packets + all.refused.packets);
         prop_assert_eq!(engine.inside(), 0);
     }
+}
+
+/// What switches and routers write.
+fn edited(addresses: Option<[narrows_core::LinkAddress; 2]>, link_header: u8, vlan: u16) -> HeaderEdit {
+    HeaderEdit { addresses, link_header, vlan, ether_type: None, hop_limit: None, has_new_ends: false }
 }

@@ -1,20 +1,25 @@
 use super::*;
 use crate::LinkLayer;
-use crate::parse::{Parsed, parse};
+use crate::craft::{Other, Udp};
+use crate::parse::{Parsed, parse, protocol};
 use crate::samples;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 fn edits(parsed: &Parsed) -> Edits<'static> {
     Edits {
         link_header: parsed.link_header,
         network: parsed.key.network,
         traffic_class: parsed.key.traffic_class,
+        hop_limit: None,
         hops: 0,
         length: parsed.length,
         fragment: None,
         flips: &[],
         stations: None,
+        ether_type: None,
+        ends: None,
         tag: Tag::Stays,
     }
 }
@@ -283,6 +288,7 @@ proptest! {
         frame in samples::bytes(), link_header: u8, network in 0usize..4, class: u8, length: u32,
         piece: Option<(u16, bool)>, flips in proptest::collection::vec(any::<u32>(), 0..4), sane: bool,
         hops: u8, stations: Option<([u8; 6], [u8; 6])>, tag in 0usize..3,
+        written: (Option<u8>, Option<u16>), ends: Option<([u8; 16], u16)>,
     ) {
         let parsed = parse(LinkLayer::Ethernet, &frame);
         let network = [Protocol::Other, Protocol::Ipv4, Protocol::Ipv4DontFragment, Protocol::Ipv6][network];
@@ -290,11 +296,14 @@ proptest! {
             link_header: if sane { parsed.link_header } else { link_header },
             network: if sane { parsed.key.network } else { network },
             traffic_class: class,
+            hop_limit: written.0,
             hops,
             length: if sane { parsed.length } else { length },
             fragment: piece.map(|(offset, more)| Fragment { offset: offset & !7, more }),
             flips: &flips,
             stations: stations.map(|(from, to)| (MacAddress(from), MacAddress(to))),
+            ether_type: written.1,
+            ends: ends.map(|(source, source_port)| FlowKey { source, source_port, ..parsed.key }),
             tag: [Tag::Stays, Tag::On(7), Tag::Off][tag],
         };
         let out = rendered(&edits, &frame);
@@ -304,6 +313,62 @@ proptest! {
             prop_assert_eq!(out, frame);
         }
     }
+}
+
+/// Frames whose addresses and ports were written are those that a sender with these addresses and ports builds: UDP and
+/// TCP over IPv4 and IPv6, with the checksums.
+#[test]
+fn written_ends_are_those_of_another_sender() {
+    let ends =
+        |near: &str, far: &str| -> (SocketAddr, SocketAddr) { (near.parse().unwrap(), far.parse().unwrap()) };
+    let pairs = [
+        (ends("10.0.0.1:4000", "10.0.0.2:53"), ends("192.0.2.7:65535", "198.51.100.1:1")),
+        (ends("[fd00::1]:4000", "[fd00::2]:53"), ends("[2001:db8::7]:22", "[2001:db8::ffff:1]:443")),
+    ];
+    for ((source, destination), (new_source, new_destination)) in pairs {
+        for (number, payload) in [protocol::UDP, protocol::TCP]
+            .into_iter()
+            .flat_map(|number| [(number, b"even".as_slice()), (number, b"odd".as_slice()), (number, &[])])
+        {
+            let build = |source, destination| match number {
+                protocol::UDP => Udp::new(source, destination).packet(payload),
+                _ => {
+                    let mut out = Vec::new();
+                    Other::new(source, destination, number).append(payload, &mut out);
+                    out
+                }
+            };
+            let (before, after) = (build(source, destination), build(new_source, new_destination));
+            let parsed = parse(LinkLayer::Ip, &before);
+            let edits = Edits { ends: Some(parse(LinkLayer::Ip, &after).key), ..edits(&parsed) };
+            assert_eq!(rendered(&edits, &before), after, "protocol {number}, {} bytes", payload.len());
+        }
+    }
+}
+
+#[test]
+fn a_datagram_without_a_checksum_gets_none() {
+    let (near, far) = ("10.0.0.1:4000".parse().unwrap(), "10.0.0.2:53".parse().unwrap());
+    let mut packet = Udp::new(near, far).packet(b"plain");
+    packet[26..28].fill(0);
+    let parsed = parse(LinkLayer::Ip, &packet);
+    let edits = Edits { ends: Some(FlowKey { destination_port: 54, ..parsed.key }), ..edits(&parsed) };
+    let out = rendered(&edits, &packet);
+    assert_eq!((&out[22..24], &out[26..28]), (&[0, 54][..], &[0, 0][..]));
+}
+
+#[test]
+fn a_filter_writes_the_type_and_the_hop_limit() {
+    let (near, far) = ("10.0.0.1:4000".parse().unwrap(), "10.0.0.2:53".parse().unwrap());
+    let frame = Udp::new(near, far).ethernet(MacAddress([2; 6]), MacAddress([4; 6]), b"");
+    let parsed = parse(LinkLayer::Ethernet, &frame);
+    // Three routers behind the filter; the tag comes before the type.
+    let edits =
+        Edits { ether_type: Some(0xbeef), hop_limit: Some(9), hops: 3, tag: Tag::On(7), ..edits(&parsed) };
+    let out = rendered(&edits, &frame);
+    assert_eq!(out[12..18], [0x81, 0, 0, 7, 0xbe, 0xef]);
+    assert_eq!(out[18 + 8], 6);
+    assert!(samples::checksum_is_right(&out[18..38]));
 }
 
 #[test]

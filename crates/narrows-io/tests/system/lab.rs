@@ -104,6 +104,7 @@ fn host(wire: &Namespace, name: &str, addresses: [&str; 2], mac: MacAddress, mtu
     for (address, length) in addresses.into_iter().zip([24, 64]) {
         let address: std::net::IpAddr = address.parse().unwrap();
         sockets.add_address("eth0", IpPrefix::new(address, length)).unwrap();
+        sockets.wait_for_address(address, Duration::from_nanos(PATIENCE)).unwrap();
     }
     namespace
 }

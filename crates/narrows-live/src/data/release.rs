@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use narrows_core::{Body, Event, PortId, Time, Verdict};
 use narrows_frame::capture::verdicts::{Fate, Passage};
-use narrows_frame::edit::{Edits, Tag};
+use narrows_frame::edit::Edits;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::SendStop;
 use narrows_report::Meter;
@@ -174,15 +174,16 @@ fn render(event: Event<'_, Load>, leaving: Leaving, frames: &mut FramePool, made
     let Leaving { stations, routed, translated } = leaving;
     let edits = Edits::of(&event);
     let hops = edits.hops.saturating_add(routed);
-    let edits = Edits { stations: stations.or(edits.stations), hops, ..edits };
+    // A router's link addresses are the last word.
+    let stations = if routed > 0 { stations } else { edits.stations.or(stations) };
+    let edits = Edits { stations, hops, ..edits };
     // Generated packets are not sent.
     let Load::Frame(body) = event.body.get() else { return Frame::default() };
     let body = translated.as_ref().unwrap_or(body);
     if edits.needed(body) {
         // Edits outside the transport checksum's coverage leave an incomplete one as it is.
         // A tag moves the place that an incomplete one refers to.
-        let is_covered = edits.fragment.is_some() || !edits.flips.is_empty() || edits.tag != Tag::Stays;
-        let frame = if is_covered && body.is_open() {
+        let frame = if edits.affect_checksum() && body.is_open() {
             let mut finished = frames.instead_of(body, body);
             finished.finish();
             edits.render(&finished, made);

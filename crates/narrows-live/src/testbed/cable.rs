@@ -21,6 +21,9 @@ const HELD_BACK: u32 = 1000;
 /// How long a cable may take to have carrier; normally microseconds.
 const CARRIER: Duration = Duration::from_secs(5);
 
+/// How long the kernel may take until packets to a new address are received; normally less than a millisecond.
+const ADDRESS: Duration = Duration::from_secs(20);
+
 /// Our end of a cable to be laid, in our namespace.
 pub(super) struct End {
     pub(super) name: String,
@@ -54,6 +57,9 @@ pub(super) fn lay_cable(
             // While waiting for a reply, the kernel keeps some 90 packets of a first burst and drops the rest.
             sockets.add_neighbour(&interface.name, address.address, peer.mac)?;
         }
+    }
+    for address in &interface.addresses {
+        sockets.wait_for_address(address.address, ADDRESS)?;
     }
     let far = FarEnd::of(&end, &host.namespace, &interface.name)?;
     let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);

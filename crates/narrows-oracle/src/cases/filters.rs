@@ -132,6 +132,24 @@ pub(super) fn cases() -> Vec<Case> {
             ],
             flows(),
         ),
+        // The TTL of all packets is 64. What a filter writes is not seen by the one that chooses the class.
+        Case {
+            bounds: vec![Bound::Delay(ROUNDING, 0), Bound::Fates(0), Bound::Marks(0)],
+            ..case(
+                "filter-edits",
+                &[
+                    filter!(
+                        "protocol ip prio 1 u32 match ip sport 4003 0xffff flowid 1:10 action skbmod ecn"
+                    ),
+                    filter!("protocol ip prio 2 u32 match u8 0x3f 0xff at 8 flowid 1:10"),
+                    filter!(
+                        "protocol ip prio 3 u32 match ip sport 4001 0xffff flowid 1:20 action skbmod set dmac 02:00:00:00:00:fe set smac 02:00:00:00:00:ff pipe action skbmod set dmac 02:00:00:00:00:02"
+                    ),
+                    filter!("protocol ip prio 4 flower ip_ttl 64 src_port 4000 ip_proto udp classid 1:20"),
+                ],
+                flows(),
+            )
+        },
         Case {
             tc: vec![
                 "qdisc add dev far handle ffff: ingress",

@@ -150,7 +150,7 @@ impl Keyed for Direction {
             "ingress",
             ingress,
             INGRESS,
-            "[Filters](#ingress) that drop, pass or police arriving packets, without a queue."
+            "[Filters](#ingress) that drop, pass, police, gate or edit arriving packets, without a queue."
         )
         .flag("FILTERS", "'{ match = { protocol = \"udp\" }, action = \"drop\" }'")
         .explained(),

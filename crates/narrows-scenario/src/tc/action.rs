@@ -4,8 +4,9 @@
 //! each, its control says how it goes on: `pipe` with the next action, `continue` with the next filter, all others end
 //! here. The word `action` between actions is optional.
 
+use super::edit::{self, Edit};
 use super::verdict::{Control, Verdict};
-use super::{Handle, bucket};
+use super::{Handle, bucket, gate};
 use crate::dialect::{Word, Words};
 use crate::node::Table;
 use crate::problem::{Found, Problem, one_of};
@@ -17,8 +18,13 @@ enum Step {
     Nothing(Control),
     Police(Box<bucket::Police>),
     Redirect(String),
-    /// One that changes packets, which matters unless they are redirected to another device: the error, and its control.
-    Edit(Box<Problem>, Control),
+    /// One that changes packets: how, or why it has no counterpart, which matters unless they are dropped or redirected to
+    /// another device; and its control.
+    Edit(Result<Edit, Box<Problem>>, Control),
+    /// Checksums are computed; whether that of IPv4 headers is.
+    Checksum(bool, Control),
+    /// The keys of a gate.
+    Gate(Table, Control),
 }
 
 /// The actions of a filter, in order.
@@ -45,6 +51,10 @@ pub(super) struct Outcome {
     pub(super) exceeding: Option<String>,
     /// Whether packets are changed before they are redirected.
     pub(super) edits: bool,
+    /// The keys of an edit of packets that stay on the link.
+    pub(super) set: Option<Table>,
+    /// The keys of a gate.
+    pub(super) gate: Option<Table>,
 }
 
 /// Whether a word behind an action that changes packets is none of its options.
@@ -56,17 +66,12 @@ fn ends_edit(word: &str) -> bool {
 
 /// Actions that have no counterpart, and why.
 const OTHERS: &[(&str, &str)] = &[
-    ("pedit", "classes do not change packets"),
     ("ct", "there is no connection tracking here"),
-    ("vlan", "classes do not change tags"),
     ("nat", "addresses are not translated on the way"),
     ("bpf", "it runs a program: match with u32 or flower"),
-    ("csum", "classes do not change packets"),
     ("tunnel_key", "packets are not in tunnels here"),
     ("ife", "classes do not change packets"),
-    ("skbmod", "classes do not change packets"),
     ("mpls", "classes do not change packets"),
-    ("gate", "it needs a schedule by the clock: `outage` and `profile` of a link close it at times"),
     ("goto", "packets pass the filters of chain 0 here"),
     ("jump", "actions are executed in order here"),
     ("reclassify", "it starts the filters again for the same packet"),
@@ -74,8 +79,12 @@ const OTHERS: &[(&str, &str)] = &[
 ];
 
 /// The supported ones.
-const NAMES: &[&str] =
-    &["police", "mirred", "drop", "pass", "continue", "pipe", "connmark", "ctinfo", "sample", "skbedit"];
+const NAMES: &[&str] = &[
+    "police", "mirred", "drop", "pass", "continue", "pipe", "gate", "pedit", "skbmod", "vlan", "csum",
+    "connmark", "ctinfo", "sample", "skbedit",
+];
+/// Those that the word `action` need not precede.
+const WITHOUT_ACTION: &[&str] = &["mirred", "gate", "pedit", "skbmod", "vlan", "csum"];
 
 /// Parses what follows the word `action`: one action, and its control.
 pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Actions) -> Result<(), Problem> {
@@ -100,7 +109,7 @@ pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Actions) -> 
 /// Whether a word begins another action rather than the next option of a filter. `police` may be either, and `gact` is
 /// followed by its control.
 fn is_action(word: &str) -> bool {
-    word == "mirred" || OTHERS.iter().any(|(name, _)| *name == word)
+    WITHOUT_ACTION.contains(&word) || OTHERS.iter().any(|(name, _)| *name == word)
 }
 
 impl Actions {
@@ -157,11 +166,18 @@ impl Actions {
                 self.skbedit(words)?;
                 pipes
             }
-            "pedit" | "skbmod" | "mpls" | "vlan" | "csum" | "tunnel_key" | "nat" | "ife" => {
-                while words.peek().is_some_and(|word| !ends_edit(word.text)) {
+            "pedit" | "skbmod" | "mpls" | "vlan" | "tunnel_key" | "nat" | "ife" => {
+                let edit = edit::read(action, words).unwrap_or_else(|| Err(unknown(action, action.text)));
+                // What is written does not matter if the packets are then dropped.
+                while edit.is_err() && words.peek().is_some_and(|word| !ends_edit(word.text)) {
                     words.take();
                 }
-                Step::Edit(Box::new(unknown(action, action.text)), Control::Pipe)
+                Step::Edit(edit.map_err(Box::new), Control::Pipe)
+            }
+            "csum" => Step::Checksum(edit::csum(words), Control::Pipe),
+            "gate" => {
+                self.notices.push(gate::CLOCK.into());
+                Step::Gate(gate::read(action, words)?, Control::Pipe)
             }
             word if Control::read(word).is_some() => {
                 Step::Nothing(Control::read(word).unwrap_or(Control::Pipe))
@@ -195,7 +211,13 @@ impl Actions {
                 word => {
                     let Some(control) = Control::read(word) else { break };
                     words.take();
-                    if let Some(Step::Nothing(last) | Step::Edit(_, last)) = self.steps.last_mut() {
+                    if let Some(
+                        Step::Nothing(last)
+                        | Step::Edit(_, last)
+                        | Step::Checksum(_, last)
+                        | Step::Gate(_, last),
+                    ) = self.steps.last_mut()
+                    {
                         *last = control;
                     }
                 }
@@ -238,31 +260,66 @@ impl Actions {
     }
 
     fn from(steps: &[Step], place: Word<'_>) -> Result<Outcome, Problem> {
-        let plain =
-            |verdict| Outcome { verdict, police: None, redirect: None, exceeding: None, edits: false };
+        let plain = |verdict| Outcome {
+            verdict,
+            police: None,
+            redirect: None,
+            exceeding: None,
+            edits: false,
+            set: None,
+            gate: None,
+        };
+        let after = |control: &Control, rest| match control {
+            Control::Pipe => Self::from(rest, place),
+            Control::Ends(verdict) => Ok(plain(*verdict)),
+        };
         match steps {
             [] => Ok(plain(Verdict::Class)),
             [Step::Nothing(Control::Pipe), rest @ ..] => Self::from(rest, place),
             [Step::Nothing(Control::Ends(verdict)), ..] => Ok(plain(*verdict)),
-            [Step::Edit(problem, control), rest @ ..] => {
-                let after = match control {
-                    Control::Pipe => Self::from(rest, place)?,
-                    Control::Ends(verdict) => plain(*verdict),
-                };
-                match (after.verdict, &after.redirect) {
-                    (Verdict::Drop, _) | (_, Some(_)) => Ok(Outcome { edits: true, ..after }),
-                    _ => Err((**problem).clone()),
+            [Step::Checksum(_, control), rest @ ..] => after(control, rest),
+            [Step::Gate(keys, control), rest @ ..] => {
+                let after = after(control, rest)?;
+                if after.police.is_some() || after.gate.is_some() || after.redirect.is_some() {
+                    return Err(place
+                        .problem("a gate, and more that decides about its packets")
+                        .help("use two filters: the first with `continue` behind the gate"));
                 }
+                Ok(Outcome { gate: Some(keys.clone()), ..after })
+            }
+            [Step::Edit(edit, control), rest @ ..] => {
+                let mut after = after(control, rest)?;
+                if after.verdict == Verdict::Drop || after.redirect.is_some() {
+                    return Ok(Outcome { edits: true, ..after });
+                }
+                let mut edit = edit.clone().map_err(|problem| *problem)?;
+                let sums_header = |step: &Step| matches!(step, Step::Checksum(true, _));
+                if edit.needs_checksum && (*control != Control::Pipe || !rest.iter().any(sums_header)) {
+                    return Err(place
+                        .problem("a header of IPv4 is changed without its checksum, so that receivers drop the packets")
+                        .help("as in: pedit ex munge ip dst set 10.0.0.1 pipe csum ip and tcp and udp"));
+                }
+                if after.police.is_some() || after.gate.is_some() {
+                    return Err(place
+                        .problem("an edit of packets that are then policed or gated")
+                        .help("use two filters: the first with `continue` behind the edit"));
+                }
+                if let Some(set) = after.set.take() {
+                    edit.then(&set);
+                }
+                Ok(Outcome { set: Some(edit.set), ..after })
             }
             [Step::Redirect(device), ..] => {
                 Ok(Outcome { redirect: Some(device.clone()), ..plain(Verdict::Class) })
             }
             [Step::Police(police), rest @ ..] => {
-                let after = |control| match control {
-                    Control::Pipe => Self::from(rest, place),
-                    Control::Ends(verdict) => Ok(plain(verdict)),
-                };
-                let (conforming, exceeding) = (after(police.conform)?, after(police.exceed)?);
+                let (conforming, exceeding) = (after(&police.conform, rest)?, after(&police.exceed, rest)?);
+                if [&conforming, &exceeding].into_iter().any(|then| then.set.is_some() || then.gate.is_some())
+                {
+                    return Err(place
+                        .problem("a policer, and an edit or a gate behind it")
+                        .help("use two filters: the first with conform-exceed drop/continue"));
+                }
                 if conforming.police.is_some() || exceeding.police.is_some() {
                     return Err(place
                         .problem("two policers of one filter")

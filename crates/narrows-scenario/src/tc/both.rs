@@ -15,10 +15,10 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
             }
         }
     }
-    fn ranges(
-        one: &[std::ops::RangeInclusive<u16>],
-        other: &[std::ops::RangeInclusive<u16>],
-    ) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
+    fn ranges<T: Ord + Copy>(
+        one: &[std::ops::RangeInclusive<T>],
+        other: &[std::ops::RangeInclusive<T>],
+    ) -> Option<Vec<std::ops::RangeInclusive<T>>> {
         if one.is_empty() || other.is_empty() {
             return Some([one, other].concat());
         }
@@ -79,6 +79,9 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
             }
             (one, other) => one.or(other),
         },
+        link_sources: part(&one.link_sources, &other.link_sources)?,
+        link_destinations: part(&one.link_destinations, &other.link_destinations)?,
+        hop_limits: ranges(&one.hop_limits, &other.hop_limits)?,
         from: one.from.clone().or_else(|| other.from.clone()),
     };
     of_one_family(joined)

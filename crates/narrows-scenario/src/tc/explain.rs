@@ -9,6 +9,7 @@ use super::verdict::Verdict;
 use super::{class, hfsc, qdisc};
 use crate::dialect::text_of;
 use crate::netem::{self, Verb};
+use crate::node::{Table, Value};
 
 /// Sentences about a command.
 pub(super) fn command(command: &Command) -> Vec<String> {
@@ -224,6 +225,24 @@ fn of_class(class: &class::Kind) -> String {
     }
 }
 
+/// The keys of an edit.
+fn written(keys: &Table) -> String {
+    let parts = keys.iter().map(|(key, node)| {
+        let name = key.name.replace('-', " ");
+        match &node.value {
+            Value::Integer(number) if name == "ether type" => {
+                format!("{name} {:#06x}", number.parse::<u32>().unwrap_or_default())
+            }
+            Value::Integer(value) | Value::String(value) => format!("{name} {value}"),
+            _ => match name.as_str() {
+                "mark" => "a mark of congestion, if ECN-capable".into(),
+                _ => "their MAC addresses swapped".into(),
+            },
+        }
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
 fn of_filter(filter: &Filter, place: &str) -> String {
     let which = match &filter.which {
         Which::Match(None) => "All packets".to_owned(),
@@ -234,6 +253,22 @@ fn of_filter(filter: &Filter, place: &str) -> String {
         Which::Tables(table) => return table.explained(filter.class),
         Which::Nothing => return format!("A filter that decides nothing ({place})."),
     };
+    if let (Some(keys), true) =
+        (filter.set.as_ref().or(filter.gate.as_ref()), filter.verdict != Verdict::Drop)
+    {
+        let does = match (&filter.set, keys.get("schedule").map(|node| &node.value)) {
+            (None, Some(Value::Array(entries))) => {
+                format!("pass a gate with {} entries in its schedule", entries.len())
+            }
+            _ => format!("get {}", written(keys)),
+        };
+        let then = match (filter.verdict, filter.class) {
+            (Verdict::Next, _) => ", and go on to the next filters".into(),
+            (_, Some(class)) => format!(", and go to the class {class}"),
+            _ => String::new(),
+        };
+        return format!("{which} {does}{then} ({place}).");
+    }
     match (filter.verdict, filter.class) {
         (Verdict::Drop, _) => return format!("{which} are dropped ({place})."),
         (Verdict::Next, _) if filter.police.is_none() => {

@@ -74,6 +74,10 @@ pub(super) struct Filter {
     pub(super) exceeding: Option<String>,
     /// Whether its packets are changed before they are redirected.
     pub(super) edits: bool,
+    /// The keys of an edit of its packets.
+    pub(super) set: Option<crate::node::Table>,
+    /// The keys of a gate.
+    pub(super) gate: Option<crate::node::Table>,
     /// The devices that copies of its packets leave by.
     pub(super) copies: Vec<String>,
     /// The priority that it gives to packets, at which disciplines look.
@@ -258,7 +262,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
             .problem("the filter names no class")
             .help("end it with a class, as in: flowid 1:10"));
     }
-    let Outcome { mut verdict, police, redirect, exceeding, edits } = actions.outcome(kind)?;
+    let Outcome { mut verdict, police, redirect, exceeding, edits, set, gate } = actions.outcome(kind)?;
     if !ends && which != Which::AnyMark {
         verdict = Verdict::Next;
     }
@@ -275,6 +279,8 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
         exceeding,
         prioritizes: actions.priority,
         edits,
+        set,
+        gate,
         copies: actions.copies,
         notices,
     })

@@ -77,6 +77,16 @@ impl Filters {
             return Ok(());
         }
         if !given {
+            let twin = group.handles.values().map(|at| &self.all[*at]).find(|placed| {
+                filter.kind == "flower"
+                    && placed.filter.kind == "flower"
+                    && placed.filter.which == filter.which
+            });
+            if let Some(twin) = twin {
+                return Err(Problem::new("a filter `flower` with these keys and this `prio` already exists")
+                    .also(&twin.span, "put there")
+                    .help("the kernel keeps one; `replace` with its `handle` changes it"));
+            }
             group.number(filter);
         }
         group.handles.insert(filter.handle, self.all.len());

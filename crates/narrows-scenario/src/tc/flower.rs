@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use narrows_core::LinkAddress;
 use narrows_core::classify::{Families, TcpFlags};
 
 use super::both::both;
@@ -10,12 +11,12 @@ use super::u32::{having, mask, ranges};
 use crate::dialect::{Word, Words};
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
-use crate::value::{Match, Party, party, protocol as ip_protocol, protocol_name};
+use crate::value::{
+    Match, Party, link_address, link_address_text, party, protocol as ip_protocol, protocol_name,
+};
 
 /// Keys that classes do not match, and why.
 const OTHERS: &[(&str, &str)] = &[
-    ("dst_mac", "classes do not see addresses of the link layer"),
-    ("src_mac", "classes do not see addresses of the link layer"),
     ("vlan_id", "classes do not see VLAN tags"),
     ("vlan_prio", "classes do not see VLAN tags"),
     ("vlan_ethtype", "classes do not see VLAN tags"),
@@ -23,7 +24,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("cvlan_prio", "classes do not see VLAN tags"),
     ("cvlan_ethtype", "classes do not see VLAN tags"),
     ("num_of_vlans", "classes do not see VLAN tags"),
-    ("ip_ttl", "classes do not see the TTL"),
     ("ip_flags", "classes do not see fragments"),
     ("type", "classes do not see types of ICMP"),
     ("code", "classes do not see types of ICMP"),
@@ -52,7 +52,7 @@ pub(super) fn is_of_tunnels(word: &str) -> bool {
 pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Result<bool, Problem> {
     if let Some((_, why)) = OTHERS.iter().find(|(name, _)| *name == word.text) {
         return Err(word.problem(format!("{} of flower", Found(word.text))).help(*why).help(
-            "understood: eth_type, ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos and tcp_flags",
+            "understood: eth_type, src_mac, dst_mac, ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos, ip_ttl and tcp_flags",
         ));
     }
     let new = match word.text {
@@ -66,6 +66,16 @@ pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Re
         "dst_ip" => Match { destinations: network(word, words)?, ..Match::default() },
         "src_port" => Match { source_ports: vec![ports(word, words)?], ..Match::default() },
         "dst_port" => Match { destination_ports: vec![ports(word, words)?], ..Match::default() },
+        "src_mac" => Match { link_sources: vec![mac(word, words)?], ..Match::default() },
+        "dst_mac" => Match { link_destinations: vec![mac(word, words)?], ..Match::default() },
+        "ip_ttl" => {
+            let text = words.expect(word, "a TTL")?;
+            let ttl: u8 = text.text.parse().map_err(|_| {
+                text.problem(format!("{} is not a TTL", Found(text.text)))
+                    .help("a number from 0 to 255, without a mask")
+            })?;
+            Match { hop_limits: vec![ttl..=ttl], ..Match::default() }
+        }
         "ip_tos" => {
             let text = words.expect(word, "a value of the TOS byte")?;
             let (value, of) = text.text.split_once('/').unwrap_or((text.text, "ff"));
@@ -126,6 +136,17 @@ fn network(after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<Party>, Problem
     Ok(vec![party(&node, &[])?])
 }
 
+/// A MAC address with all its bits.
+fn mac(after: Word<'_>, words: &mut Words<'_>) -> Result<LinkAddress, Problem> {
+    let text = words.expect(after, "a MAC address")?;
+    let (address, mask) = text.text.split_once('/').unwrap_or((text.text, "48"));
+    let is_whole = mask == "48" || mask.eq_ignore_ascii_case("ff:ff:ff:ff:ff:ff");
+    link_address(address).filter(|_| is_whole).ok_or_else(|| {
+        text.problem(format!("{} is not a MAC address", Found(text.text)))
+            .help("six bytes such as 02:00:00:00:00:01; a part of an address is not matched here")
+    })
+}
+
 fn ports(after: Word<'_>, words: &mut Words<'_>) -> Result<RangeInclusive<u16>, Problem> {
     let text = words.expect(after, "a port")?;
     let wrong = || text.problem(format!("{} is not a port, and no range of ports", Found(text.text)));
@@ -163,6 +184,16 @@ pub(super) fn words(all: &Match) -> Option<String> {
         [one] => Some(Some(*one)),
         _ => None,
     };
+    let mac = |addresses: &[LinkAddress]| match addresses {
+        [] => Some(None),
+        [one] => Some(Some(link_address_text(one))),
+        _ => None,
+    };
+    let ttl = match &all.hop_limits[..] {
+        [] => None,
+        [one] if one.start() == one.end() => Some(one.start().to_string()),
+        _ => return None,
+    };
     let plain = Match {
         ports: all.ports.clone(),
         length: all.length.clone(),
@@ -191,7 +222,10 @@ pub(super) fn words(all: &Match) -> Option<String> {
             number(&all.protocols)?
                 .map(|number| protocol_name(number).map_or_else(|| number.to_string(), Into::into)),
         ),
+        ("src_mac", mac(&all.link_sources)?),
+        ("dst_mac", mac(&all.link_destinations)?),
         ("ip_tos", tos),
+        ("ip_ttl", ttl),
         ("src_ip", one(&all.sources)?),
         ("dst_ip", one(&all.destinations)?),
         ("src_port", port(&all.source_ports)?),

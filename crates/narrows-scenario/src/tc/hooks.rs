@@ -9,10 +9,10 @@ use narrows_core::classify::Families;
 use super::filter::Which;
 use super::filters::{Filters, Placed};
 use super::netfilter::Marked;
-use super::rules;
 use super::translate::{Draft, Keys, add};
 use super::tree::Tree;
 use super::verdict::Verdict;
+use super::{qdisc, rules};
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
@@ -46,6 +46,16 @@ impl Stage<'_> {
 
     fn wrong(&self, title: &str) -> Problem {
         Problem::new(title).put_at(&self.placed.span)
+    }
+
+    /// The keys of an edit or a gate.
+    fn action(&self, action: &str, keys: Table) -> Table {
+        let mut table = self.with(action);
+        add(&keys, &mut table);
+        if self.placed.filter.verdict == Verdict::Next {
+            table.put("conform", text("next"));
+        }
+        table
     }
 
     /// The keys of a policer.
@@ -148,7 +158,14 @@ impl Tree {
             return Ok(draft.finish());
         };
         let mut tree = tree.clone();
-        tree.is_intermediate = device.contains("ifb");
+        if device.contains("ifb") {
+            tree.is_intermediate = true;
+            for qdisc in &mut tree.qdiscs {
+                if let qdisc::Kind::Managed(managed) = &mut qdisc.kind {
+                    managed.on_intermediate_device();
+                }
+            }
+        }
         let mut keys = tree.egress(exact)?;
         draft.notes.push(format!(
             "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."
@@ -274,14 +291,20 @@ impl Draft {
                     "Packets that are redirected leave by {device}, which is not an end of this link: for the link they are dropped."
                 ));
             }
-            match (&filter.police, filter.verdict, &filter.redirect) {
-                (Some(police), _, None) => list.push(stage.police(police, base)),
-                (Some(_), _, Some(_)) => {
-                    return Err(stage.wrong("packets are both policed and redirected"));
+            if let (Some(keys), true) = (&filter.gate, filter.verdict != Verdict::Drop) {
+                list.push(stage.action("gate", keys.clone()));
+            } else if let (Some(set), true, None) = (&filter.set, filter.verdict != Verdict::Drop, leaves) {
+                list.push(stage.action("edit", Table::default().and("set", Value::Table(set.clone()))));
+            } else {
+                match (&filter.police, filter.verdict, &filter.redirect) {
+                    (Some(police), _, None) => list.push(stage.police(police, base)),
+                    (Some(_), _, Some(_)) => {
+                        return Err(stage.wrong("packets are both policed and redirected"));
+                    }
+                    (None, _, Some(_)) | (None, Verdict::Drop, _) => list.push(stage.with("drop")),
+                    (None, Verdict::Class, None) => list.push(stage.with("pass")),
+                    (None, Verdict::Next, None) => continue,
                 }
-                (None, _, Some(_)) | (None, Verdict::Drop, _) => list.push(stage.with("drop")),
-                (None, Verdict::Class, None) => list.push(stage.with("pass")),
-                (None, Verdict::Next, None) => continue,
             }
             if stage.matches.is_none() && list.last().is_some_and(|table| table.get("conform").is_none()) {
                 break;

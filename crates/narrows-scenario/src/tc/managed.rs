@@ -250,6 +250,15 @@ impl Managed {
         Ok(self)
     }
 
+    /// The same on an intermediate device (ifb), whose queue length is 32: the limit of a queue that does not say one.
+    pub(super) fn on_intermediate_device(&mut self) {
+        if self.of.becomes == Becomes::Fifo && self.said.key("bound").is_none() {
+            let bound = if self.of.name == "bfifo" { "48448 bytes" } else { "32 packets" };
+            self.document.remove("bound");
+            self.document.put("bound", text(bound));
+        }
+    }
+
     /// Whether it has a queue for each band, each with the device's queue length.
     pub(super) fn has_bands(&self) -> bool {
         self.of.name == "pfifo_fast"

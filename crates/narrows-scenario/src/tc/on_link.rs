@@ -192,6 +192,8 @@ impl<'a> Link<'a> {
                         exceeding: None,
                         prioritizes: None,
                         edits: false,
+                        set: None,
+                        gate: None,
                         copies: Vec::new(),
                         notices: Vec::new(),
                     },

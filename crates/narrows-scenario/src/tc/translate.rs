@@ -81,6 +81,15 @@ impl Tree {
             }
             draft.keys.push(("policer", Value::Table(policer)));
         }
+        let actions = self.root_actions()?;
+        if !actions.is_empty() {
+            if draft.keys.iter().any(|(key, _)| matches!(*key, "ingress" | "policer")) {
+                return Err(Problem::new("filters that change or gate packets at the root, and a policer or filters at the egress of clsact")
+                    .help("keep them in one place"));
+            }
+            let list = actions.into_iter().map(|table| Node::new(Value::Table(table))).collect();
+            draft.keys.push(("ingress", Value::Array(list)));
+        }
         draft.notes.extend(self.marks_of_nobody());
         draft.notes.extend(self.missing_classes());
         self.check_priorities()?;

@@ -14,7 +14,12 @@ pub(super) fn put<T>(column: &mut Column<T>, time: Time, value: T) {
 
 /// The complete column; `None` if empty.
 pub(super) fn filled<T>(column: Column<T>) -> Option<Points<T>> {
-    (!column.is_empty()).then(|| column.into())
+    (!column.is_empty()).then(|| points(column))
+}
+
+/// A column that has a value.
+pub(super) fn points<T>(column: Column<T>) -> Points<T> {
+    Points::new(column).expect("the instants of a column increase from zero")
 }
 
 impl Trace {

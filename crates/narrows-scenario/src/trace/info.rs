@@ -150,10 +150,16 @@ impl Trace {
     /// The mean rate of opportunities, and the minimum and maximum over the trace's seconds.
     fn rate_of(&self, opportunities: &[Time]) -> ColumnInfo {
         let bits = |count: usize| count as f64 * OPPORTUNITY as f64 * 8.0;
-        let seconds = self.resample(Duration::from_secs(1)).and_then(|trace| trace.rate).unwrap_or_default();
+        let seconds = self.resample(Duration::from_secs(1)).and_then(|trace| trace.rate);
         // A last incomplete second is skipped.
         let whole = (self.length.nanos() / 1_000_000_000) as usize;
-        let rates = || seconds.iter().take(whole).map(|point| point.1.bits_per_second() as f64);
+        let rates = || {
+            seconds
+                .iter()
+                .flat_map(|rates| rates.iter())
+                .take(whole)
+                .map(|point| point.1.bits_per_second() as f64)
+        };
         let mean = bits(opportunities.len()) / self.length.seconds();
         ColumnInfo {
             name: "opportunities",

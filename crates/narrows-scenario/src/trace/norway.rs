@@ -14,6 +14,7 @@ use narrows_core::{Duration, Rate, Time};
 
 use crate::problem::{Found, Problem};
 use crate::source::Source;
+use crate::trace::column::points;
 use crate::trace::column::put;
 use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Column, Format, MILLISECOND, MOST_POINTS, Trace, table};
@@ -92,7 +93,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         return Err(source.empty());
     }
     let mut trace = Trace::new(Format::NORWAY, Duration::from_millis(now));
-    trace.rate = Some(rate.into());
+    trace.rate = Some(points(rate));
     if gaps > 0 {
         let skipped = Duration::from_millis(skipped);
         trace.remarks.push(format!("{skipped} in {gaps} gaps between rows have no measurement: left out"));

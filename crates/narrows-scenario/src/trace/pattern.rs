@@ -5,6 +5,7 @@ use narrows_core::{Duration, Probability, Time};
 use crate::pattern::{About, Per};
 use crate::problem::{Found, Problem};
 use crate::source::Source;
+use crate::trace::column::points;
 use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Column, Format, MILLISECOND, Then, Trace};
 use crate::units::LONGEST_NANOS;
@@ -48,10 +49,10 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut trace = Trace::new(Format::PATTERN, Duration::from_nanos(length));
     trace.then = Then::Loop;
     if let Some(changes) = pattern.rate_changes() {
-        trace.rate = Some(changes.iter().map(|(place, rate)| (at(*place), *rate)).collect());
+        trace.rate = Some(points(changes.iter().map(|(place, rate)| (at(*place), *rate)).collect()));
     }
     if let Some(changes) = pattern.delay_changes() {
-        trace.delay = Some(changes.iter().map(|(place, delay)| (at(*place), *delay)).collect());
+        trace.delay = Some(points(changes.iter().map(|(place, delay)| (at(*place), *delay)).collect()));
     }
     if let Some(hits) = pattern.hits() {
         let mut losses: Column<Probability> = vec![(Time::ZERO, Probability::ZERO)];
@@ -64,7 +65,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
                 losses.push((at(range.end), Probability::ZERO));
             }
         }
-        trace.loss = Some(losses.into());
+        trace.loss = Some(points(losses));
     }
     Ok(trace)
 }

@@ -17,6 +17,7 @@ use narrows_core::{Duration, Rate, Time};
 use crate::problem::{Found, Problem};
 use crate::source::Source;
 use crate::source::number::decimal;
+use crate::trace::column::points;
 use crate::trace::column::put;
 use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Column, Format, MOST_POINTS, Then, Trace, table};
@@ -89,7 +90,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         });
     }
     let mut trace = Trace::new(Format::PENSIEVE, now.since(Time::ZERO));
-    trace.rate = Some(rate.into());
+    trace.rate = Some(points(rate));
     trace.then = Then::Loop;
     trace
         .remarks

@@ -9,6 +9,7 @@
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Probability, Rate, Time};
 
+use crate::trace::column::points;
 use crate::trace::{Column, MOST_POINTS, OPPORTUNITY, Trace};
 
 /// Bits of one opportunity.
@@ -23,20 +24,22 @@ impl Trace {
         }
         let steps = Steps { step: step.nanos(), length: self.length.nanos() };
         let mut trace = Self {
-            rate: self.rate.as_ref().map(|column| steps.rates(column).into()),
+            rate: self.rate.as_ref().map(|column| points(steps.rates(column))),
             delay: self.delay.as_ref().map(|column| {
-                steps
-                    .means(column, |delay| delay.nanos().into(), |nanos| Duration::from_nanos(nanos as u64))
-                    .into()
+                points(steps.means(
+                    column,
+                    |delay| delay.nanos().into(),
+                    |nanos| Duration::from_nanos(nanos as u64),
+                ))
             }),
-            loss: self.loss.as_ref().map(|column| steps.shares(column).into()),
-            duplicate: self.duplicate.as_ref().map(|column| steps.shares(column).into()),
-            bound: self.bound.as_ref().map(|column| steps.bounds(column).into()),
+            loss: self.loss.as_ref().map(|column| points(steps.shares(column))),
+            duplicate: self.duplicate.as_ref().map(|column| points(steps.shares(column))),
+            bound: self.bound.as_ref().map(|column| points(steps.bounds(column))),
             opportunities: None,
             ..self.clone()
         };
         if let Some(opportunities) = &self.opportunities {
-            trace.rate = Some(steps.opportunities(opportunities).into());
+            trace.rate = Some(points(steps.opportunities(opportunities)));
             trace.remarks.push(format!(
                 "opportunities are written as a rate in steps of {step}: what is sent at once in the original is spread over a step"
             ));

@@ -1,8 +1,10 @@
 //! Conditions that assign packets to a class: `{ protocol = "udp", dscp = "ef", length = "..300 bytes" }`.
 
+mod headers;
 mod parts;
 mod sender;
 
+pub(crate) use headers::{LINK_ADDRESS, link_address, link_address_text, not_here};
 pub(crate) use parts::{code_point, party, protocol, protocol_name};
 
 pub(crate) use crate::surroundings::Surroundings;
@@ -10,8 +12,10 @@ pub(crate) use crate::surroundings::Surroundings;
 use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
 
-use narrows_core::classify::{Condition, Families, Prefix, TcpFlags};
+use narrows_core::LinkAddress;
+use narrows_core::classify::{Condition, Families, HeaderCondition, Prefix, TcpFlags};
 
+use headers::HOP_LIMITS;
 use serde_json::json;
 
 use crate::keys::compound::Group;
@@ -48,6 +52,12 @@ pub struct Match {
     pub families: Vec<Families>,
     /// Flags of the TCP header.
     pub tcp_flags: Option<TcpFlags>,
+    /// Source addresses of the link layer.
+    pub link_sources: Vec<LinkAddress>,
+    /// Destination addresses of the link layer.
+    pub link_destinations: Vec<LinkAddress>,
+    /// IPv4 TTL or IPv6 hop limit.
+    pub hop_limits: Vec<RangeInclusive<u8>>,
     /// Direction of the packets, on a shared medium.
     pub from: Option<Sender>,
 }
@@ -162,6 +172,24 @@ impl Keyed for Match {
             "TCP flags that are set or, after `!`, not set: `fin`, `syn`, `rst`, `psh`, `ack`, `urg`, `ece`, `cwr`."
         ),
         row!(
+            "link-source",
+            link_sources,
+            Several(LINK_ADDRESS),
+            "Source MAC address; not for classes of a delay. Generated packets have none."
+        ),
+        row!(
+            "link-destination",
+            link_destinations,
+            Several(LINK_ADDRESS),
+            "Destination MAC address, likewise."
+        ),
+        row!(
+            "hop-limit",
+            hop_limits,
+            Several(HOP_LIMITS),
+            "IPv4 TTL or IPv6 hop limit on arrival at the link; not for classes of a delay."
+        ),
+        row!(
             "from",
             from,
             Given(FROM),
@@ -208,7 +236,18 @@ impl Match {
             families: self.families.iter().copied().reduce(Families::or),
             tcp_flags: self.tcp_flags,
             lane: self.from.as_ref().map(Sender::lanes),
+            headers: self.headers().map(Box::new),
         }
+    }
+
+    /// The part of the condition that is not about flow keys.
+    pub(crate) fn headers(&self) -> Option<HeaderCondition> {
+        let headers = HeaderCondition {
+            link_sources: self.link_sources.clone(),
+            link_destinations: self.link_destinations.clone(),
+            hop_limits: self.hop_limits.clone(),
+        };
+        (headers != HeaderCondition::default()).then_some(headers)
     }
 
     /// A condition for comparisons before addresses are known: hosts are distinct, have addresses of both
@@ -296,6 +335,9 @@ impl std::fmt::Display for Match {
                 .collect(),
         );
         add("TCP flags ", self.tcp_flags.iter().map(|flags| parts::tcp_flags_text(*flags)).collect());
+        add("from MAC ", self.link_sources.iter().map(link_address_text).collect());
+        add("to MAC ", self.link_destinations.iter().map(link_address_text).collect());
+        add("hop limit ", self.hop_limits.iter().map(headers::hop_limits_text).collect());
         let (from, going) = match &self.from {
             Some(Sender::Way(way)) => (None, Some(way.name().to_owned())),
             Some(Sender::Station { name, .. }) => (Some(name.clone()), None),

@@ -5,15 +5,18 @@ use std::ops::Range;
 
 use narrows_core::sched::Peak;
 use narrows_core::service::Overhead;
-use narrows_core::{Bytes, Exceed, IngressFilter, Policer, PolicerConfig, Rate};
+use narrows_core::{
+    Bytes, Duration, Exceed, GateEntry, IngressFilter, Policer, PolicerConfig, Rate, TimedGate,
+};
 
-use crate::keys::compound::Group;
+use crate::keys::compound::{Group, List};
 use crate::keys::kind::{Choice, Given, Or, Several};
-use crate::keys::quantity::{FINITE_RATE, LEAST_SIZE, PACKET_SIZE};
+use crate::keys::quantity::{FINITE_RATE, LEAST_SIZE, PACKET_SIZE, Time};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
 use crate::value::condition::Match;
+use crate::value::edit::{EDIT, EditUse};
 use crate::value::overhead::OVERHEAD;
 use crate::value::scheduler::{BURST, MATCHES, below_one_packet};
 
@@ -38,8 +41,25 @@ pub struct IngressUse {
     pub overhead: Option<Overhead>,
     /// Action on packets that exceed the tokens.
     pub exceed: IngressExceed,
-    /// Action on packets that do not.
+    /// Action on packets that do not, that come to an open gate, or that are edited.
     pub conform: IngressConform,
+    /// The entries of a gate's schedule.
+    pub schedule: Vec<GateUse>,
+    /// When the schedule begins.
+    pub begin: Duration,
+    /// What to write into packets.
+    pub set: Option<EditUse>,
+}
+
+/// An entry of a gate's schedule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GateUse {
+    /// How long the gate is open in it.
+    pub open: Option<Duration>,
+    /// How long it is closed.
+    pub closed: Option<Duration>,
+    /// How many bytes pass while it is open.
+    pub most: Option<Bytes>,
 }
 
 /// What a filter does with its packets.
@@ -52,6 +72,10 @@ pub enum IngressAction {
     Pass,
     /// Police them to a rate.
     Police,
+    /// Drop them while a gate is closed.
+    Gate,
+    /// Write header fields.
+    Edit,
 }
 
 /// Action on packets that exceed the tokens of a filter.
@@ -84,6 +108,8 @@ const ACTION: Choice<IngressAction> = Choice {
         ("drop", IngressAction::Drop),
         ("pass", IngressAction::Pass),
         ("police", IngressAction::Police),
+        ("gate", IngressAction::Gate),
+        ("edit", IngressAction::Edit),
     ],
 };
 
@@ -123,6 +149,40 @@ impl Default for IngressUse {
             overhead: None,
             exceed: IngressExceed::Drop,
             conform: IngressConform::Pass,
+            schedule: Vec::new(),
+            begin: Duration::ZERO,
+            set: None,
+        }
+    }
+}
+
+/// An entry of a gate.
+const GATE: Group<GateUse> = Group::new(
+    "GateEntry",
+    "A time in which a gate is open or closed.",
+    "{ open = \"200ms\", most = \"8 MB\" }",
+);
+const SCHEDULE: List<Group<GateUse>> = List {
+    what: "a list of times, such as [{ open = \"200ms\" }, { closed = \"100ms\" }]",
+    most: 1024,
+    one: GATE,
+};
+
+impl Keyed for GateUse {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("open", open, Given(Time::POSITIVE), "How long the gate is open.").default("none"),
+        row!("closed", closed, Given(Time::POSITIVE), "How long the gate is closed.").default("none"),
+        row!("most", most, Given(BURST), "Bytes that pass while it is open, link headers included.")
+            .default("any number"),
+    ];
+
+    fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        match (self.open, self.closed, self.most) {
+            (Some(_), None, _) | (None, Some(_), None) => Ok(()),
+            (None, Some(_), Some(_)) => Err(Problem::new("`most` of a closed gate").at(place)),
+            _ => Err(Problem::new("a gate is open or closed for a time")
+                .at(place)
+                .help("as in: [{ open = \"200ms\" }, { closed = \"100ms\" }]")),
         }
     }
 }
@@ -130,7 +190,7 @@ impl Default for IngressUse {
 impl Keyed for IngressUse {
     const ROWS: &'static [Row<Self>] = &[
         row!("match", matches, MATCHES, "[Packets](#classes) that it is for.").default("every packet"),
-        row!("action", action, ACTION, "What to do with them: drop, pass, or police to a rate.").required(),
+        row!("action", action, ACTION, "What to do with them: drop, pass, police to a rate, let them through a gate at times, or edit their headers.").required(),
         row!("rate", rate, Given(FINITE_RATE), "Token rate, for `\"police\"`.").default("none"),
         row!("burst", burst, Given(BURST), "Bucket size in bytes, at least `mtu`.").default("none"),
         row!(
@@ -149,7 +209,21 @@ impl Keyed for IngressUse {
             EXCEED,
             "Packets that exceed the rate: drop; mark as a [policer](#policer) does; pass; or let the next filter decide."
         ),
-        row!("conform", conform, CONFORM, "Other packets: pass, or let the next filter decide."),
+        row!(
+            "conform",
+            conform,
+            CONFORM,
+            "Other packets, those that pass a gate, and edited ones: pass, or let the next filter decide."
+        ),
+        row!(
+            "schedule",
+            schedule,
+            SCHEDULE,
+            "For `\"gate\"`: [times](#gates) in which it is open or closed, one after the other without end."
+        )
+        .default("none"),
+        row!("begin", begin, Time::ANY, "When the schedule begins; before that, packets pass."),
+        row!("set", set, Given(EDIT), "For `\"edit\"`: [header fields to write](#edits).").default("none"),
     ];
 
     fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
@@ -157,13 +231,38 @@ impl Keyed for IngressUse {
             Some(node) => problem.at(&node.span).inside(key),
             None => problem.at(place),
         };
-        const OF_POLICERS: [&str; 8] =
-            ["rate", "burst", "peakrate", "mtu", "mpu", "overhead", "exceed", "conform"];
-        if self.action != IngressAction::Police {
-            return match OF_POLICERS.into_iter().find(|key| table.get(key).is_some()) {
-                Some(key) => Err(at(key, Problem::new(format!("`{key}` without `action = \"police\"`")))),
-                None => Ok(()),
-            };
+        const OF_POLICERS: &[&str] = &["rate", "burst", "peakrate", "mtu", "mpu", "overhead", "exceed"];
+        const OF_GATES: &[&str] = &["schedule", "begin"];
+        for (action, name, keys) in [
+            (IngressAction::Police, "police", OF_POLICERS),
+            (IngressAction::Gate, "gate", OF_GATES),
+            (IngressAction::Edit, "edit", &["set"]),
+        ] {
+            if let Some(key) = keys.iter().find(|key| self.action != action && table.get(key).is_some()) {
+                return Err(at(key, Problem::new(format!("`{key}` without `action = \"{name}\"`"))));
+            }
+        }
+        let missing = |key: &str, example: &str| {
+            let problem = Problem::new(format!("{} without `{key}`", self.action_noun()));
+            Err(problem.at(place).help(format!("as in: {example}")))
+        };
+        match self.action {
+            IngressAction::Drop | IngressAction::Pass if table.get("conform").is_some() => {
+                let problem = Problem::new("`conform` without a policer, a gate or an edit");
+                return Err(at("conform", problem));
+            }
+            IngressAction::Drop | IngressAction::Pass => return Ok(()),
+            IngressAction::Gate if self.schedule.is_empty() => {
+                return missing(
+                    "schedule",
+                    "{ action = \"gate\", schedule = [{ open = \"200ms\" }, { closed = \"100ms\" }] }",
+                );
+            }
+            IngressAction::Edit if self.set.is_none() => {
+                return missing("set", "{ action = \"edit\", set = { dscp = \"ef\" } }");
+            }
+            IngressAction::Gate | IngressAction::Edit => return Ok(()),
+            IngressAction::Police => {}
         }
         let (Some(rate), Some(burst)) = (self.rate, self.burst) else {
             let key = if self.rate.is_none() { "rate" } else { "burst" };
@@ -184,12 +283,35 @@ impl Keyed for IngressUse {
 }
 
 impl IngressUse {
+    const fn action_noun(&self) -> &'static str {
+        match self.action {
+            IngressAction::Gate => "a gate",
+            IngressAction::Edit => "an edit",
+            IngressAction::Drop | IngressAction::Pass | IngressAction::Police => "a filter",
+        }
+    }
+
     /// The engine's filter.
     pub(crate) fn build(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> IngressFilter {
         let only = self.matches.iter().map(|one| one.condition(addresses)).collect();
         match self.action {
             IngressAction::Drop => IngressFilter::Drop(only),
             IngressAction::Pass => IngressFilter::Pass(only),
+            IngressAction::Gate => {
+                let entries = self.schedule.iter().map(|entry| GateEntry {
+                    lasts: entry.open.or(entry.closed).unwrap_or(Duration::ZERO),
+                    is_open: entry.open.is_some(),
+                    most: entry.most,
+                });
+                let gate = TimedGate::new(only, narrows_core::Time::ZERO + self.begin, entries.collect())
+                    .expect("schedules with entries that last are read");
+                IngressFilter::Gate { gate, goes_on: self.conform == IngressConform::Next }
+            }
+            IngressAction::Edit => IngressFilter::Edit {
+                only,
+                change: self.set.as_ref().map(EditUse::build).unwrap_or_default(),
+                goes_on: self.conform == IngressConform::Next,
+            },
             IngressAction::Police => {
                 let Self { mtu, mpu, overhead, .. } = *self;
                 let config = PolicerConfig {
@@ -223,6 +345,16 @@ impl IngressUse {
         let (Some(rate), Some(burst)) = (self.rate, self.burst) else {
             return match self.action {
                 IngressAction::Pass => format!("{which}: passed"),
+                IngressAction::Gate => {
+                    let entries = self.schedule.iter().map(|entry| match (entry.open, entry.closed) {
+                        (Some(time), _) => format!("open for {time}"),
+                        (None, time) => format!("closed for {}", time.unwrap_or(Duration::ZERO)),
+                    });
+                    format!("{which}: by a gate, {}", entries.collect::<Vec<_>>().join(", "))
+                }
+                IngressAction::Edit => {
+                    format!("{which}: {}", self.set.as_ref().map(EditUse::words).unwrap_or_default())
+                }
                 _ => format!("{which}: dropped"),
             };
         };

@@ -112,23 +112,12 @@ fn bytes_of_a_header_are_its_fields() {
     }
     for (filter, title, at, says) in [
         (
-            "protocol ip u32 match u8 64 0xff at 8",
-            "classes do not match the TTL",
-            "u8",
-            "understood: the TOS byte",
-        ),
-        (
             "protocol ip u32 match ip firstfrag",
             "classes do not match the fragmentation of IPv4 packets",
             "firstfrag",
             "",
         ),
-        (
-            "protocol ip u32 match u16 5 0xffff at -14",
-            "classes do not match addresses of the link layer",
-            "u16",
-            "",
-        ),
+        ("protocol ip u32 match u16 5 0xffff at -14", "a part of a MAC address", "u16", "all its six bytes"),
         (
             "protocol ip u32 match u32 1 0xff at 40",
             "the byte at 43 is no field that a class of narrows matches",
@@ -263,17 +252,25 @@ fn keys_of_flower() {
             "{ protocol = \"udp\", destination-port = \"80-95\", family = \"ipv4\" }",
         ),
         ("protocol ip flower ip_tos 0xb8/0xfc skip_hw", "{ dscp = \"ef\", family = \"ipv4\" }"),
+        (
+            "protocol ip flower src_mac 2:0:0:0:0:1 dst_mac 00:11:22:33:44:55 ip_ttl 64",
+            "{ family = \"ipv4\", link-source = \"02:00:00:00:00:01\", link-destination = \"00:11:22:33:44:55\", hop-limit = 64 }",
+        ),
+        (
+            "protocol ip u32 match u16 0x0800 0xFFFF at -2 match u32 0x00112233 0xFFFFFFFF at -12 match u16 0x4455 0xFFFF at -14 match u8 64 0xff at 8",
+            "{ family = \"ipv4\", link-destination = \"44:55:00:11:22:33\", hop-limit = 64 }",
+        ),
         ("flower eth_type ipv6 ip_proto 0x3a", "{ protocol = \"icmpv6\", family = \"ipv6\" }"),
     ] {
         assert_eq!(condition(&filter.replace("0x50/0xfff0", "80/0xfff0")), expected, "{filter}");
     }
     refused(
-        "protocol ip flower dst_mac 00:11:22:33:44:55",
-        "`dst_mac` of flower",
-        "dst_mac",
-        &["addresses of the link layer"],
+        "protocol ip flower dst_mac 00:11:22:00:00:00/ff:ff:ff:00:00:00",
+        "`00:11:22:00:00:00/ff:ff:ff:00:00:00` is not a MAC address",
+        "00:11",
+        &["a part of an address is not matched"],
     );
-    refused("protocol ip flower ip_ttl 64", "`ip_ttl` of flower", "ip_ttl", &["TTL"]);
+    refused("protocol ip flower ip_ttl 64/0xf0", "`64/0xf0` is not a TTL", "64/0xf0", &["without a mask"]);
     refused(
         "protocol ip flower skip_sw",
         "`skip_sw` leaves the filter to hardware, and there is none here",

@@ -43,6 +43,7 @@ impl Condition {
                     .any(|others| covers(ports(&self.ports), ports(others), if_ported(PORTS))))
             && covers(self.length_set(), other.length_set(), Some(LENGTHS))
             && (self.lane.is_none() || self.lane == other.lane)
+            && (self.headers.is_none() || self.headers == other.headers)
             && self.families.is_none_or(|own| other.possible_families().without(own).is_empty())
             && self.tcp_flags.is_none_or(|own| {
                 let sure = |flags: u8, others: u8| flags & !others == 0;

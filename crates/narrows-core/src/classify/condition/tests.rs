@@ -46,6 +46,7 @@ fn every_part_must_hold() {
         lane: Some(Lanes::only(1)),
         families: Some(Families::IPV4),
         tcp_flags: None,
+        headers: None,
     };
     assert!(all.admits(&key(), 300, 1));
     assert!(Condition::default().admits(&FlowKey::default(), 0, 0));
@@ -254,6 +255,7 @@ fn condition() -> impl Strategy<Value = Condition> {
                     lane,
                     families,
                     tcp_flags,
+                    headers: None,
                 }
             },
         )

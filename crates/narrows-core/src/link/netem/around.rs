@@ -86,6 +86,10 @@ impl Queue for NetemAround {
         self.child.adopt(now, packets, context);
     }
 
+    fn looks_at_headers(&self) -> bool {
+        self.child.looks_at_headers()
+    }
+
     fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {
         self.child.each_feed(visit);
     }

@@ -53,7 +53,7 @@ impl DelayModel for PerByte {
 }
 
 /// Each packet uses the model of the first condition that it matches. A model sees, and advances for, only
-/// its own packets.
+/// its own packets. A condition on headers that are not in a flow key matches none.
 #[derive(Debug)]
 pub struct ByClass {
     classes: Vec<(Condition, Box<dyn DelayModel>)>,
@@ -69,7 +69,7 @@ impl ByClass {
 
 impl DelayModel for ByClass {
     fn delay(&mut self, now: Time, packet: &PacketState, draw: &mut Draw) -> Propagation {
-        let of_class = self.classes.iter_mut().find(|(condition, _)| condition.holds(packet));
+        let of_class = self.classes.iter_mut().find(|(condition, _)| condition.holds_by_key(packet));
         let model = of_class.map_or(&mut self.default, |(_, model)| model);
         model.delay(now, packet, draw)
     }

@@ -38,6 +38,7 @@ struct Layout {
     /// The shortest packet.
     least: u32,
     protocol: i32,
+    hop_limit: i32,
     source: i32,
     destination: i32,
     address: i32,
@@ -54,6 +55,7 @@ const IPV4: Layout = Layout {
     header: 0,
     least: 20,
     protocol: 9,
+    hop_limit: 8,
     source: 12,
     destination: 16,
     address: 4,
@@ -62,7 +64,6 @@ const IPV4: Layout = Layout {
     others: &[
         (4, 5, "the identification of IPv4 packets"),
         (6, 7, "the fragmentation of IPv4 packets"),
-        (8, 8, "the TTL"),
         (10, 11, "the checksum of the header"),
     ],
 };
@@ -74,12 +75,13 @@ const IPV6: Layout = Layout {
     header: 40,
     least: 40,
     protocol: 6,
+    hop_limit: 7,
     source: 8,
     destination: 24,
     address: 16,
     ports: 40,
     flags: 53,
-    others: &[(1, 3, "the flow label"), (7, 7, "the hop limit")],
+    others: &[(1, 3, "the flow label")],
 };
 
 /// The condition that a pattern stands for in packets of these families; `None` if no packet has it.
@@ -97,6 +99,13 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
         _ => IPV4,
     };
     let mut all = Match::default();
+    if !link_header(&mut pattern, families, &mut all)? {
+        return Ok(None);
+    }
+    if pattern.is_empty() {
+        all.families = super::super::protocol::written(families);
+        return Ok(Some(all));
+    }
     if !first_word(&mut pattern, &layout, &mut all) {
         return Ok(None);
     }
@@ -127,6 +136,10 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
         }
         all.protocols.extend(protocol);
     }
+    if let Some(field) = pattern.take(layout.hop_limit, 1) {
+        let ranges = field.byte_ranges().map_err(|problem| Unknown::new(layout.hop_limit, problem))?;
+        all.hop_limits = ranges;
+    }
     all.sources.extend(address(&mut pattern, &layout, layout.source)?);
     all.destinations.extend(address(&mut pattern, &layout, layout.destination)?);
     transport(&mut pattern, &layout, protocol, &mut all)?;
@@ -138,6 +151,34 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
         all.families = vec![layout.family];
     }
     Ok(Some(all))
+}
+
+/// The addresses and the type of an Ethernet header without tags, which ends where the network header begins; returns
+/// whether a packet can match.
+fn link_header(pattern: &mut Pattern, families: Families, all: &mut Match) -> Result<bool, Unknown> {
+    const TYPES: [(Families, u32); 2] = [(Families::IPV4, 0x0800), (Families::IPV6, 0x86dd)];
+    for (at, addresses) in [(-14, &mut all.link_destinations), (-8, &mut all.link_sources)] {
+        let parts: Vec<Option<Field>> = (at..at + 6).map(|byte| pattern.take(byte, 1)).collect();
+        if parts.iter().all(Option::is_none) {
+            continue;
+        }
+        let bytes: Option<Vec<u8>> = parts.iter().map(|part| part.and_then(Field::whole_byte)).collect();
+        match bytes.and_then(|bytes| bytes.try_into().ok()) {
+            Some(address) => addresses.push(address),
+            None => {
+                let problem =
+                    Problem::new("a part of a MAC address").help("here all its six bytes are matched");
+                return Err(Unknown::new(at, problem));
+            }
+        }
+    }
+    let Some(field) = pattern.take(-2, 2) else { return Ok(true) };
+    // A filter of all protocols is asked about each family by itself.
+    let own = TYPES.iter().find(|(family, _)| *family == families).map(|(_, number)| *number);
+    match own {
+        Some(number) => Ok((number ^ field.value) & field.mask == 0),
+        None => Err(Unknown::new(-2, Problem::new("the type of packets that are neither IPv4 nor IPv6"))),
+    }
 }
 
 /// The version, the header's length, and the TOS byte or traffic class; returns whether a packet can match.

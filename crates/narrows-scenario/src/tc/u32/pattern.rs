@@ -84,6 +84,12 @@ impl Field {
         Ok(all.into_iter().map(|low| low..=low | (run - 1)).collect())
     }
 
+    /// The numbers of 8 bits that have these bits, as ranges.
+    pub(super) fn byte_ranges(self) -> Result<Vec<RangeInclusive<u8>>, Problem> {
+        let ranges = Self { mask: self.mask << 8 | 0xff, value: self.value << 8 }.ranges()?;
+        Ok(ranges.into_iter().map(|range| (range.start() >> 8) as u8..=(range.end() >> 8) as u8).collect())
+    }
+
     /// The number of 8 bits, if all of them count.
     pub(super) fn whole_byte(self) -> Option<u8> {
         (self.mask == 0xff).then_some(self.value as u8)

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use narrows_core::Bytes;
 use narrows_core::classify::TcpFlags;
@@ -105,15 +106,23 @@ pub(super) fn code_point_name(point: u8) -> Option<&'static str> {
 
 /// `5060` or `"6000-6100"`.
 pub(super) fn ports(node: &Node) -> Result<RangeInclusive<u16>, Problem> {
-    let wrong = || node.expected("a port from 0 to 65535, or a range such as \"6000-6100\"");
+    range(node, "a port from 0 to 65535, or a range such as \"6000-6100\"")
+}
+
+/// A number or a range of numbers.
+pub(super) fn range<T: FromStr + PartialOrd>(
+    node: &Node,
+    expected: &str,
+) -> Result<RangeInclusive<T>, Problem> {
+    let wrong = || node.expected(expected);
     let text = match &node.value {
         Value::Integer(text) | Value::String(text) => text.as_str(),
         _ => return Err(wrong()),
     };
-    let port = |text: &str| text.trim().parse::<u16>().map_err(|_| wrong());
+    let number = |text: &str| text.trim().parse::<T>().map_err(|_| wrong());
     let (low, high) = match text.split_once('-').filter(|(low, _)| !low.is_empty()) {
-        Some((low, high)) => (port(low)?, port(high)?),
-        None => (port(text)?, port(text)?),
+        Some((low, high)) => (number(low)?, number(high)?),
+        None => (number(text)?, number(text)?),
     };
     if low > high {
         return Err(Problem::new(format!("the range {} is descending", node.found())).at(&node.span));

@@ -10,7 +10,7 @@ use crate::keys::compound::{Group, List, Short};
 use crate::keys::kind::{Given, Like};
 use crate::keys::{Form, Keyed, Row, row};
 use crate::problem::Problem;
-use crate::value::condition::Match;
+use crate::value::condition::{Match, not_here};
 
 /// A class of packets, and its delay.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +70,12 @@ pub(super) const CLASSES: Like<List<Group<DelayClass>>, Vec<DelayClass>> = Like 
     kind: LIST,
     read: |node, around| {
         let classes: Vec<DelayClass> = LIST.read(node, around)?;
+        let about_headers = |class: &DelayClass| class.matches.as_ref().and_then(not_here);
+        if let Some((at, problem)) =
+            classes.iter().enumerate().find_map(|(at, class)| Some((at, about_headers(class)?)))
+        {
+            return Err(problem.at(node.list(LIST.what)?.get(at).map_or(&node.span, |item| &item.span)));
+        }
         let all = classes.iter().position(|class| class.matches.is_none());
         if let Some(item) = all.and_then(|all| node.list(LIST.what).ok()?.get(all + 1)) {
             return Err(Problem::new("no packet is left for this class")

@@ -1,0 +1,69 @@
+//! Parts of a condition, and of an edit, that are in headers beyond the flow key: link addresses, the hop limit.
+
+use std::ops::RangeInclusive;
+
+use narrows_core::LinkAddress;
+use serde_json::json;
+
+use super::parts::range;
+use crate::keys::kind::{ByHand, text};
+use crate::node::Value;
+use crate::problem::Problem;
+
+/// `"02:00:00:00:00:01"`.
+pub(crate) const LINK_ADDRESS: ByHand<LinkAddress> = ByHand {
+    words: || "MAC address such as `\"02:00:00:00:00:01\"`".into(),
+    schema: |_| json!({ "type": "string", "pattern": "^ *([0-9A-Fa-f]{1,2}[:-]){5}[0-9A-Fa-f]{1,2} *$" }),
+    read: |node, _| {
+        let written = node.text("a MAC address")?;
+        link_address(written)
+            .ok_or_else(|| node.expected("a MAC address, six bytes such as \"02:00:00:00:00:01\""))
+    },
+    write: |address| Some(text(link_address_text(address))),
+};
+
+/// One hop limit, or a range.
+pub(super) const HOP_LIMITS: ByHand<RangeInclusive<u8>> = ByHand {
+    words: || "whole number from 0 to 255, or a range such as `\"1-5\"`".into(),
+    schema: |_| {
+        json!({ "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": 255 },
+            { "type": "string", "pattern": r"^ *[0-9]+ *(- *[0-9]+ *)?$" },
+        ] })
+    },
+    read: |node, _| range(node, "a hop limit from 0 to 255, or a range such as \"1-5\""),
+    write: |range| {
+        let text = hop_limits_text(range);
+        Some(if range.start() == range.end() { Value::Integer(text) } else { Value::String(text) })
+    },
+};
+
+/// Six bytes in hexadecimal, separated by colons or hyphens.
+pub(crate) fn link_address(written: &str) -> Option<LinkAddress> {
+    let mut parts = written.trim().split([':', '-']);
+    let mut address = [0; 6];
+    for byte in &mut address {
+        let part = parts.next().filter(|part| (1..=2).contains(&part.len()))?;
+        *byte = u8::from_str_radix(part, 16).ok()?;
+    }
+    parts.next().is_none().then_some(address)
+}
+
+pub(crate) fn link_address_text(address: &LinkAddress) -> String {
+    address.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+pub(super) fn hop_limits_text(range: &RangeInclusive<u8>) -> String {
+    match (range.start(), range.end()) {
+        (low, high) if low == high => low.to_string(),
+        (low, high) => format!("{low}-{high}"),
+    }
+}
+
+/// An error about conditions where packets have only their flow keys.
+pub(crate) fn not_here(condition: &super::Match) -> Option<Problem> {
+    condition.headers().map(|_| {
+        Problem::new("a delay cannot depend on link addresses or the hop limit")
+            .help("classes, policers and `ingress` can")
+    })
+}

@@ -1,0 +1,157 @@
+//! Actions that change packets or gate them: at the hooks of a device, and at its root.
+
+use super::{fails, keys};
+
+const ICMP: &str = "u32 match ip protocol 1 0xff";
+
+fn arriving(filter: &str) -> String {
+    format!(
+        "tc qdisc add dev eth0 ingress\ntc filter add dev eth0 parent ffff: protocol ip prio 1 {filter}\n"
+    )
+}
+
+fn leaving(filter: &str) -> String {
+    format!(
+        "tc qdisc add dev eth0 root handle 1: prio\ntc filter add dev eth0 parent 1: protocol ip prio 1 {filter}\n"
+    )
+}
+
+#[test]
+fn fields_that_are_written() {
+    for (action, set) in [
+        ("skbmod set dmac 2:15:15:15:15:15 pipe", "link-destination = \"02:15:15:15:15:15\""),
+        (
+            "skbmod set etype 0xBEEF set dmac 02:12:13:14:15:16 set smac 02:22:23:24:25:26",
+            "ether-type = 48879, link-destination = \"02:12:13:14:15:16\", link-source = \"02:22:23:24:25:26\"",
+        ),
+        ("skbmod swap mac", "swap-link-addresses = true"),
+        ("skbmod ecn", "mark = true"),
+        ("vlan push id 123", "vlan = 123"),
+        ("vlan pop", "vlan = 0"),
+        ("pedit ex munge eth src set 02:00:00:00:00:07", "link-source = \"02:00:00:00:00:07\""),
+        (
+            "pedit munge offset -14 u16 set 0x0215 munge offset -12 u32 set 0x15151516",
+            "link-destination = \"02:15:15:15:15:16\"",
+        ),
+        ("pedit ex munge ip6 hoplimit set 7", "hop-limit = 7"),
+        ("pedit ex munge ip dst set 10.0.0.9 pipe csum ip and udp", "destination = \"10.0.0.9\""),
+        ("pedit ex munge ip ttl set 9 pipe action csum ip4h", "hop-limit = 9"),
+        // The later one counts, and several actions are one edit.
+        (
+            "pedit ex munge tcp dport set 80 munge tcp dport set 81 pipe action vlan push id 5",
+            "destination-port = 81, vlan = 5",
+        ),
+    ] {
+        let filter = format!("{ICMP} action {action}");
+        let expected = format!(
+            "{{ match = {{ protocol = \"icmp\", family = \"ipv4\" }}, action = \"edit\", set = {{ {set} }} }}"
+        );
+        let all = keys(&arriving(&filter));
+        assert!(all[0].starts_with("link.down.ingress=") && all[0].contains(&expected), "{action}: {all:?}");
+        let all = keys(&leaving(&format!("{filter} flowid 1:2")));
+        let ingress = all.iter().find(|key| key.starts_with("link.up.ingress=")).unwrap();
+        assert!(ingress.contains(&expected), "{action}: {all:?}");
+    }
+}
+
+/// A filter that has decided is the last; after `continue`, the others see what it wrote.
+#[test]
+fn filters_around_an_edit() {
+    let text = arriving(&format!("{ICMP} action skbmod ecn continue"))
+        + "tc filter add dev eth0 parent ffff: protocol ip prio 2 u32 match ip src 10.0.0.1 action drop\n";
+    let all = keys(&text).remove(0);
+    assert!(all.contains("set = { mark = true }, conform = \"next\" }"), "{all}");
+    assert!(all.contains("action = \"drop\""), "{all}");
+    // At the root, filters before the last edit keep their packets from it.
+    let text = leaving("u32 match ip src 10.0.0.1 flowid 1:1")
+        + "tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip protocol 1 0xff flowid 1:2 action skbmod swap mac\n";
+    let all = keys(&text);
+    let ingress = all.iter().find(|key| key.starts_with("link.up.ingress=")).unwrap();
+    assert!(ingress.contains("{ match = { source = \"10.0.0.1\" }, action = \"pass\" }"), "{ingress}");
+}
+
+#[test]
+fn gates() {
+    let all = keys(&arriving(
+        "flower src_ip 192.168.0.20 action gate index 2 clockid CLOCK_TAI base-time 200000000070ns sched-entry open 200000000ns -1 8000000b sched-entry close 100ms",
+    ));
+    let schedule = "action = \"gate\", schedule = [{ open = \"200ms\", most = \"8000000 bytes\" }, { closed = \"100ms\" }]";
+    // 200 s and 70 ns are 666 cycles of 300 ms, and 200.00007 ms.
+    assert!(all[0].contains(schedule) && all[0].contains("begin = \"200.00007ms\""), "{all:?}");
+    fails(&arriving("matchall action gate index 1"), "`gate` without a schedule", "gate", &["sched-entry"]);
+    fails(
+        &arriving("matchall action gate sched-entry open 5ms 3"),
+        "a gate that gives packets a priority",
+        "3",
+        &["-1"],
+    );
+    fails(
+        &arriving("matchall action gate cycle-time 7ms sched-entry open 5ms"),
+        "the entries last 5ms, `cycle-time` is 7ms",
+        "7ms",
+        &[],
+    );
+}
+
+#[test]
+fn edits_that_are_refused() {
+    for (action, title, at, says) in [
+        (
+            "pedit ex munge ip src set 10.0.0.1",
+            "a header of IPv4 is changed without its checksum, so that receivers drop the packets",
+            "u32",
+            "pipe csum ip",
+        ),
+        (
+            "pedit ex munge tcp flags set 1",
+            "unsupported field `flags` of `tcp`",
+            "flags",
+            "understood: eth src",
+        ),
+        ("pedit munge offset 20 u8 set 1", "unsupported bytes at `20` of `pedit`", "20", "with `ex`"),
+        (
+            "pedit munge offset -14 u8 set 1",
+            "a part of the destination MAC address is written: the byte at -13 is not",
+            "pedit",
+            "whole fields",
+        ),
+        ("vlan push id 5000", "`5000` is not a VLAN", "5000", "from 0 to 4094"),
+        ("vlan push id 5 priority 3", "a priority of a tag", "3", "priority 0"),
+        ("vlan modify id 5", "unsupported `modify` of `vlan`", "modify", "push id"),
+        ("skbmod set dmac 1:2:3", "`1:2:3` is not a MAC address", "1:2:3", ""),
+        (
+            "skbmod ecn pipe action police rate 1mbit burst 10k",
+            "an edit of packets that are then policed or gated",
+            "u32",
+            "two filters",
+        ),
+    ] {
+        fails(&arriving(&format!("{ICMP} action {action}")), title, at, &[says]);
+    }
+    // A packet that is dropped anyway may be changed by whatever means.
+    assert!(
+        keys(&arriving(&format!("{ICMP} action pedit munge offset 20 u8 set 1 drop")))[0]
+            .contains("\"drop\"")
+    );
+    let inside = leaving("matchall flowid 1:1")
+        + "tc qdisc add dev eth0 parent 1:1 handle 2: prio\ntc filter add dev eth0 parent 2: protocol ip prio 1 u32 match ip protocol 1 0xff action skbmod ecn\n";
+    fails(
+        &inside,
+        "packets are changed or gated within a class",
+        "tc filter add dev eth0 parent 2:",
+        &["at the root"],
+    );
+    let chosen = leaving("u32 match ip dport 23 0xffff flowid 1:1 action pedit ex munge ip dport set 22");
+    fails(&chosen, "a class is chosen by a field that a filter changes", "tc filter", &["after the change"]);
+}
+
+#[test]
+fn queues_of_an_intermediate_device_without_a_limit() {
+    let redirected = arriving("matchall action mirred egress redirect dev ifb0");
+    for (queue, expected) in
+        [("pfifo", "32 packets"), ("bfifo", "48448 bytes"), ("pfifo limit 1000", "1000 packets")]
+    {
+        let all = keys(&format!("{redirected}tc qdisc add dev ifb0 root {queue}\n"));
+        assert_eq!(all, [format!("link.down.queue=\"{expected}\"")]);
+    }
+}
