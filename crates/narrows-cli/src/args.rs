@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::json::Json;
 use crate::report::ReportArgs;
-pub(crate) use inline::{Attach, Bridge, DirectionName, Inline};
+pub(crate) use inline::{Attach, Bridge, DirectionName, Inline, Route};
 pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
 pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, Series, WaitBy};
@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Down(crate::down::Down),
     /// Bridge two existing interfaces through an emulated network (layer 2)
     Bridge(Bridge),
+    /// Route between two existing interfaces through an emulated network (layer 3)
+    Route(Route),
     /// Attach an emulated network to an interface in use, of this host or a container
     Attach(Attach),
     /// Attach emulated networks to containers as they start, by their labels

@@ -3,7 +3,7 @@
 //! Namespaces, interfaces and address translation vanish with the process that created them, however it
 //! ends. A `kill -9` can leave behind: control sockets, sockets of feeds, programs that reset their
 //! parent-death signal, settings of the host that `--internet` changed, offloads of interfaces that
-//! `bridge` switched off, and barriers of `attach --fail closed`.
+//! `bridge` and `route` switched off, and barriers of `attach --fail closed`.
 //!
 //! Anything that does not certainly belong to a killed run is left alone. Problems are reported at the end,
 //! after everything else is done.

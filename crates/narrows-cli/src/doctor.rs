@@ -224,7 +224,7 @@ fn modes(page: &mut Page, privileged: bool, namespaces: &io::Result<()>) {
     );
     page.say("  existing hosts", needs("a host in an existing namespace"));
     page.say("  --internet", needs("NAT on this host"));
-    page.say("bridge", needs("an existing interface"));
+    page.say("bridge, route", needs("an existing interface"));
     page.say("attach", attach(privileged, here));
     page.say("--backend af_packet", packet_sockets(namespaces));
     page.say("--backend af_xdp", af_xdp());

@@ -11,7 +11,7 @@ use crate::output::{Failure, columns, print};
 pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     (
         "Run programs behind an emulated network",
-        &["run", "shell", "bridge", "attach"],
+        &["run", "shell", "bridge", "route", "attach"],
         "narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'",
     ),
     (
@@ -78,7 +78,7 @@ macro_rules! features {
     () => {
         concat!(
             "\nfor ", env!("NARROWS_TARGET"),
-            "\nfeatures: af_packet, af_xdp, tap, bridge, attach, user namespaces, virtual time, exact virtual time"
+            "\nfeatures: af_packet, af_xdp, tap, bridge, route, attach, user namespaces, virtual time, exact virtual time"
         )
     };
 }

@@ -1,4 +1,4 @@
-//! Common parts of `narrows bridge` and `narrows attach`.
+//! Common parts of `narrows bridge`, `route` and `attach`.
 
 use std::path::Path;
 use std::time::Duration;

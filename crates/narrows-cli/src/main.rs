@@ -41,6 +41,7 @@ mod profile;
 mod progress;
 mod remote;
 mod report;
+mod route;
 mod sched;
 mod shell;
 mod sim;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         Command::Packets(args) => packets::packets(&args),
         Command::Down(args) => down::down(&args),
         Command::Bridge(args) => bridge::bridge(&args),
+        Command::Route(args) => route::route(&args),
         Command::Attach(args) => attach::attach(&args),
         Command::Docker(command) => docker::docker(&command),
         Command::Compose(args) => compose::compose(&args),

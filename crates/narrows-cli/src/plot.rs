@@ -22,7 +22,7 @@ Examples:
   narrows plot series.csv --plot run.svg
   narrows plot series.csv --link access.down --plot run.png")]
 pub(crate) struct Plot {
-    /// Series file of `run`, `up`, `bridge`, `attach` or `sim` (--series); - is stdin
+    /// Series file of `run`, `up`, `bridge`, `route`, `attach` or `sim` (--series); - is stdin
     #[arg(value_name = "SERIES.csv", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Output file for the figure, SVG or PNG; - is stdout

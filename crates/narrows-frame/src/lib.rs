@@ -2,6 +2,8 @@
 //!
 //! - [`parse`]: reads what the engine needs from a frame's headers.
 //! - [`edit`]: applies the engine's decisions to a frame: marks, fragmentation, bit errors.
+//! - [`forward`]: reads what a router needs from a frame's headers.
+//! - [`translate`], [`nat`]: address translation, its headers and its table.
 //! - [`answer`]: builds the frames that the network itself sends: ARP/ND replies, "packet too big".
 //! - [`craft`]: builds frames from scratch, for probes, virtual traffic and tests.
 //! - [`capture`]: reads and writes pcap and pcapng files.
@@ -14,8 +16,11 @@ pub mod answer;
 pub mod capture;
 pub mod craft;
 pub mod edit;
+pub mod forward;
 pub mod log;
+pub mod nat;
 pub mod parse;
+pub mod translate;
 
 mod bytes;
 mod checksum;

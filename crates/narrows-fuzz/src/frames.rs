@@ -3,9 +3,12 @@
 use std::sync::OnceLock;
 
 use narrows_core::{Body, Bytes, Duration, Engine, Event, FlowKey, Fragment, Time};
-use narrows_frame::answer::{self, IcmpError};
+use narrows_frame::answer::{self, IcmpError, Neighbour};
 use narrows_frame::edit::{Edits, Tag};
+use narrows_frame::forward::IpHeader;
+use narrows_frame::nat::{Nat, Outcome};
 use narrows_frame::parse::{Parsed, parse, parse_cut};
+use narrows_frame::translate::{self, End, Endpoint, kind, replace};
 use narrows_frame::{LinkLayer, MacAddress};
 use narrows_live::neighbor_proxy::NeighborProxy;
 use narrows_report::{Kind, Meter, Report, RunInfo};
@@ -36,6 +39,7 @@ pub fn frame(bytes: &[u8]) {
         edits(&parsed, bytes, &mut out);
         answers(layer, bytes, &mut out);
     }
+    routed(bytes, &mut out);
     let mut neighbours = NeighborProxy::default();
     neighbours.judge(bytes, &mut out);
     neighbours.add("198.18.0.2".parse().expect("an address"), MacAddress(odd::STATIONS[0]));
@@ -91,11 +95,53 @@ fn edits(parsed: &Parsed, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// What a router reads, asks, learns and translates.
+fn routed(bytes: &[u8], out: &mut Vec<u8>) {
+    let mac = MacAddress(odd::STATIONS[0]);
+    for outer in ["198.18.0.9", "2001:2::9"].map(|outer| outer.parse().expect("an address")) {
+        let own = Neighbour { address: outer, mac };
+        if let Ok(header) = IpHeader::read(bytes) {
+            header.is_forwardable();
+            if answer::ask_neighbour(header.destination, own, None, out) {
+                assert!(answer::is_address_resolution(out));
+                assert_eq!(answer::heard_neighbour(out), Some(own), "who asks tells its address");
+            }
+        }
+        answer::heard_neighbour(bytes);
+        let mut nat = Nat::new(&[outer]);
+        let mut frame = bytes.to_vec();
+        if nat.outbound(Time::ZERO, &mut frame) == Outcome::Translated
+            && let translate::Kind::Flow(flow) = kind(&frame)
+        {
+            assert_eq!(flow.source.address, outer);
+            let inner = match kind(bytes) {
+                translate::Kind::Flow(flow) => flow.source,
+                other => panic!("a flow was {other:?}"),
+            };
+            assert!(replace(&mut frame, End::Source, inner));
+            assert_eq!(kind(&frame), kind(bytes), "and back");
+        }
+        assert_eq!(frame.len(), bytes.len());
+        for end in [End::Source, End::Destination] {
+            replace(&mut frame, end, Endpoint { address: outer, port: 61_000 });
+        }
+        nat.inbound(Time::ZERO, &mut frame);
+        nat.undo_inbound(&mut frame);
+        assert_eq!(frame.len(), bytes.len());
+    }
+}
+
 fn answers(layer: LinkLayer, bytes: &[u8], out: &mut Vec<u8>) {
     let sources = ["198.18.0.9", "2001:2::9"].map(|source| source.parse().expect("an address"));
     let too_big = IcmpError::TooBig(Bytes::new(1280));
-    for error in [too_big, IcmpError::HopLimit, IcmpError::NoRoute, IcmpError::NoPort, IcmpError::NoProtocol]
-    {
+    for error in [
+        too_big,
+        IcmpError::HopLimit,
+        IcmpError::NoRoute,
+        IcmpError::NoHost,
+        IcmpError::NoPort,
+        IcmpError::NoProtocol,
+    ] {
         for source in sources {
             if answer::icmp_error(layer, bytes, error, source, out) {
                 let parsed = parse(layer, out);

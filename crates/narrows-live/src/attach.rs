@@ -113,7 +113,7 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
         cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far, stations: None });
     }
     info.notes.extend(notes(&namespace, &interface)?);
-    let ground = Ground { signals, control, watch, info };
+    let ground = Ground { signals, control, watch, info, gateway: None };
     let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
     let closed = if options.fails_closed { options.diverted.hooks() } else { &[] };
     let mut attached = Attached { claimed, detour, closed };

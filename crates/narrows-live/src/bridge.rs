@@ -52,7 +52,7 @@ pub struct BridgeOptions {
 pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineOutcome, RunError> {
     check_scenario(&scenario)?;
     let namespace = namespace(options.namespace.as_deref())?;
-    let found = interfaces(&namespace, &options.interfaces)?;
+    let found = interfaces(&namespace, &options.interfaces, "bridge")?;
     settle_me(&mut scenario, &namespace, &found)?;
     let engine = Engine::new(scenario.network())?;
     wake_on_time().map_err(system("set the timer slack"))?;
@@ -81,7 +81,7 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineO
         cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far: None, stations: None });
     }
     let watch = Watch::on(&namespace, &found).map_err(InlineError::from)?;
-    let ground = Ground { signals, control, watch, info };
+    let ground = Ground { signals, control, watch, info, gateway: None };
     let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
     let [first, second] = &options.interfaces;
     network.greet(&format!("a bridge between {first} and {second}"), inline);
@@ -94,7 +94,7 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineO
 }
 
 /// How to react to a change of the interfaces.
-fn heed(change: Change) -> Heed {
+pub(crate) fn heed(change: Change) -> Heed {
     match change {
         Change::Vanished { interface } | Change::Down { interface } => {
             Heed::End(format!("the interface `{interface}` was switched off or removed"))
@@ -108,7 +108,11 @@ fn heed(change: Change) -> Heed {
 }
 
 /// Finds both interfaces and checks that they can be used.
-fn interfaces(namespace: &Namespace, names: &[String; 2]) -> Result<[Interface; 2], InlineError> {
+pub(crate) fn interfaces(
+    namespace: &Namespace,
+    names: &[String; 2],
+    command: &'static str,
+) -> Result<[Interface; 2], InlineError> {
     let all = RouteSocket::open(namespace)?.interfaces()?;
     let find = |name: &String| {
         let found = find(&all, namespace, name)?;
@@ -120,7 +124,7 @@ fn interfaces(namespace: &Namespace, names: &[String; 2]) -> Result<[Interface; 
         }
     };
     if names[0] == names[1] {
-        return Err(InlineError::Same(names[0].clone()));
+        return Err(InlineError::Same { command, interface: names[0].clone() });
     }
     Ok([find(&names[0])?, find(&names[1])?])
 }

@@ -16,6 +16,7 @@ mod arrivals;
 pub(crate) mod changes;
 mod exchange;
 mod feeds;
+mod gateway;
 pub(crate) mod inspection;
 mod intake;
 pub(crate) mod orders;
@@ -58,6 +59,7 @@ use self::trains::Trains;
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::feeds::Feeds;
+use crate::gateway::Gateway;
 use crate::load::Load;
 use crate::packet_records::PacketTap;
 use crate::recorder::Recorder;
@@ -167,6 +169,8 @@ pub(crate) struct DataLoop {
     /// Sends and receives frames while the loop waits, if the kernel supports that.
     exchange: Option<Exchange>,
     routers: Routers,
+    /// The router that this host is between its interfaces, if it is one.
+    pub(crate) gateway: Option<Box<Gateway>>,
     pub(crate) meter: Meter,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) capture: Option<Capture>,
@@ -245,6 +249,7 @@ impl DataLoop {
             is_stuck: false,
             exchange: None,
             routers,
+            gateway: None,
             engine,
             frames_inside: 0,
             traffic: Traffic::of(sources),
@@ -336,7 +341,8 @@ impl DataLoop {
         let asks = self.feeds.as_ref().is_some_and(|feeds| !feeds.is_empty());
         let engine = if asks { self.engine.next_event() } else { self.engine.next_delivery() };
         let engine = engine.filter(|_| self.traffic.is_none() || self.is_watched());
-        let all = [engine, waiting, self.changes.next()];
+        let gateway = self.gateway.as_ref().and_then(|gateway| gateway.next());
+        let all = [engine, waiting, self.changes.next(), gateway];
         all.into_iter().flatten().min().unwrap_or(Time::NEVER)
     }
 
@@ -345,6 +351,7 @@ impl DataLoop {
         // Before orders are read: a change not read now is for a later instant.
         let now = self.clock.now();
         self.heed();
+        self.attend_gateway(now);
         self.traffic.as_mut().map_or(Ok(()), |traffic| traffic.begin_turn(now))?;
         // If more is ready than one turn hands in, hand that in first; arrivals of an unfinished pass are not sorted
         // yet.

@@ -11,6 +11,7 @@ mod host;
 mod inspector;
 mod ipfw;
 mod plan;
+mod rebinding;
 mod recent;
 mod report;
 mod requests;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use narrows_core::{Duration, Engine, PortId, Time};
+use narrows_frame::nat::Rebind;
 use narrows_frame::{ElementNames, WriteError};
 use narrows_io::host::ProcessorTime;
 use narrows_io::process::Signal;
@@ -44,6 +46,7 @@ use crate::data::orders::{Answer, Order};
 use crate::data::share::Share;
 use crate::entrance::Entrances;
 use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
+use crate::gateway::Gateway;
 use crate::load::Load;
 use crate::packet_records::{PacketRecords, PacketsPlan};
 use crate::recorder::{self, Recorder};
@@ -100,6 +103,8 @@ pub struct Director {
     /// Set once the packet threads are started.
     host: Option<HostWatch>,
     is_halted: bool,
+    /// What a rebinding of the router's address translation can change.
+    rebindable: Vec<Rebind>,
 }
 
 impl Director {
@@ -170,6 +175,7 @@ impl Director {
             packet_records: None,
             host: None,
             is_halted: false,
+            rebindable: Vec::new(),
         })
     }
 
@@ -222,6 +228,14 @@ impl Director {
         }
         self.packet_records = Some(records);
         Ok(())
+    }
+
+    /// Makes the first packet thread the router between its two ports. Call it before the network runs.
+    pub(crate) fn route(&mut self, gateway: Gateway) {
+        self.rebindable = gateway.rebindable().to_vec();
+        if let Some(data) = self.pool.waiting().next() {
+            data.gateway = Some(Box::new(gateway));
+        }
     }
 
     /// Sets the wait mode. Default: [`Wait::Hybrid`].

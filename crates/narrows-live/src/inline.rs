@@ -1,5 +1,5 @@
-//! A network on existing interfaces, until it is told to end: shared by [`bridge`](crate::bridge) and
-//! [`attach`](crate::attach).
+//! A network on existing interfaces, until it is told to end: shared by [`bridge`](crate::bridge),
+//! [`route`](crate::route) and [`attach`](crate::attach).
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -24,6 +24,7 @@ use crate::capture::CapturePlan;
 use crate::clock::Clock;
 use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
+use crate::gateway::Gateway;
 pub use crate::inline_error::InlineError;
 use crate::load::Load;
 use crate::packet_records::PacketsPlan;
@@ -197,6 +198,8 @@ pub(crate) struct Ground {
     pub(crate) control: ControlSocket,
     pub(crate) watch: Watch,
     pub(crate) info: RunInfo,
+    /// The router between the interfaces, if they are routed.
+    pub(crate) gateway: Option<Gateway>,
 }
 
 impl Inline {
@@ -207,9 +210,12 @@ impl Inline {
         ground: Ground,
         options: &InlineOptions,
     ) -> Result<Self, RunError> {
-        let Ground { signals, control, watch, mut info } = ground;
+        let Ground { signals, control, watch, mut info, gateway } = ground;
         let one = Threads { most: Some(1), ..Threads::default() };
         let mut network = Director::new(engine, scenario, cables, &one)?;
+        if let Some(gateway) = gateway {
+            network.route(gateway);
+        }
         network.certify(&options.bounds);
         let name = control.name().clone();
         network.listen(control, info.clone());

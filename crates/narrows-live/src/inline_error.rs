@@ -4,8 +4,10 @@ use narrows_io::cable_end::CableEndError;
 use narrows_io::detour::DetourError;
 use narrows_io::ledger::LedgerError;
 use narrows_io::namespace::NamespaceError;
+use narrows_io::nat::BarrierError;
 use narrows_io::route_socket::NetlinkError;
 use narrows_io::watch::WatchError;
+use narrows_scenario::ScenarioError;
 
 use crate::container::ContainerError;
 
@@ -30,6 +32,29 @@ pub enum InlineError {
     /// Frames cannot be redirected.
     #[error(transparent)]
     Detour(#[from] DetourError),
+    /// The kernel cannot be kept from handling routed packets.
+    #[error(transparent)]
+    Barrier(#[from] BarrierError),
+    /// An interface of a router without an address.
+    #[error(
+        "`{0}` has no IP address, and hosts behind it need one as their gateway: give it one first, as with: ip address add \
+         10.0.0.1/24 dev {0}"
+    )]
+    NoAddress(String),
+    /// Rebinding the address with nothing to change to.
+    #[error(
+        "rebinding the address needs two outer addresses of one IP version: give them, as with: --nat-pool \
+         203.0.113.1,203.0.113.2"
+    )]
+    OneAddress,
+    /// A backend that takes frames away from the kernel.
+    #[error(
+        "a router shares its interfaces with the kernel, which only the backend af_packet does: leave --backend out"
+    )]
+    RouterBackend,
+    /// The MTU of an interface is refused as that of a link.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
     /// The container cannot be found.
     #[error(transparent)]
     Container(#[from] ContainerError),
@@ -44,8 +69,15 @@ pub enum InlineError {
         others: Vec<String>,
     },
     /// Both ends are the same interface.
-    #[error("both ends of the bridge are `{0}`: give two interfaces, as in narrows bridge eth1 eth2")]
-    Same(String),
+    #[error(
+        "both ends of the {command} are `{interface}`: give two interfaces, as in narrows {command} eth1 eth2"
+    )]
+    Same {
+        /// The command.
+        command: &'static str,
+        /// The interface.
+        interface: String,
+    },
     /// An interface that is down.
     #[error("the interface `{0}` is down: bring it up first, as with: ip link set {0} up")]
     Down(String),

@@ -149,13 +149,14 @@ const AT_ONCE: u64 = 50;
 
 /// A token bucket on the engine's instants: a replay does not need it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Budget {
+pub(crate) struct Budget {
     /// When it is full again.
     full: Time,
 }
 
 impl Budget {
-    fn take(&mut self, at: Time) -> bool {
+    /// Whether a message may be sent at this instant.
+    pub(crate) fn take(&mut self, at: Time) -> bool {
         const EACH: u64 = 1_000_000_000 / MOST_A_SECOND;
         let from = self.full.max(at);
         if from.since(at).nanos() > (AT_ONCE - 1) * EACH {

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::human::{count, packets};
 
-/// A router's counters. Packets that arrived were forwarded, addressed to the router itself, or dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A router's counters. Packets that arrived were forwarded, addressed to the router itself, or dropped, or they wait for
+/// their next hop. Only the router of `narrows route` resolves and
+/// translates addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterReport {
     /// Its name.
     pub name: String,
@@ -25,6 +27,21 @@ pub struct RouterReport {
     /// Packets dropped because they came from a switch and were addressed to others.
     #[serde(default)]
     pub filtered_packets: u64,
+    /// Packets dropped because the next hop did not answer address resolution, or too many waited for that.
+    #[serde(default)]
+    pub unresolved_packets: u64,
+    /// Packets dropped because their IP header is damaged.
+    #[serde(default)]
+    pub malformed_packets: u64,
+    /// Packets dropped because address translation has no mapping for them.
+    #[serde(default)]
+    pub untranslated_packets: u64,
+    /// How often address translation forgot its mappings.
+    #[serde(default)]
+    pub rebindings: u64,
+    /// Packets that wait for the answer of their next hop.
+    #[serde(default)]
+    pub waiting_packets: u64,
 }
 
 /// All routers, in the order of their names.
@@ -40,6 +57,7 @@ pub(crate) fn routers<B>(engine: &Engine<B>) -> Vec<RouterReport> {
             hop_limit_packets: hop_limit.packets,
             no_route_packets: no_route.packets,
             filtered_packets: filtered.packets,
+            ..RouterReport::default()
         }
     };
     engine.routers().map(report).collect()
@@ -74,6 +92,11 @@ pub(crate) fn print(routers: &[RouterReport], most: usize, f: &mut Formatter<'_>
             ("dropped: hop limit", router.hop_limit_packets),
             ("dropped: no route", router.no_route_packets),
             ("addressed to others", router.filtered_packets),
+            ("dropped: next hop not resolved", router.unresolved_packets),
+            ("dropped: malformed", router.malformed_packets),
+            ("dropped: not translated", router.untranslated_packets),
+            ("NAT rebindings", router.rebindings),
+            ("waiting for their next hop", router.waiting_packets),
         ] {
             if number > 0 {
                 write!(f, ", {} {what}", count(number))?;

@@ -1,5 +1,6 @@
-//! Arguments of `bridge` and `attach`.
+//! Arguments of `bridge`, `route` and `attach`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -35,6 +36,45 @@ pub(crate) struct Bridge {
     /// Network namespace of the interfaces: an `ip netns` name, a path, or pid:N [default: this one]
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) netns: Option<String>,
+    #[command(flatten)]
+    pub(crate) inline: Inline,
+}
+
+/// Additional help text of `route`, at the end of the help.
+const ROUTE_HELP: &str = "\
+The interfaces are in different subnets and keep their addresses; hosts behind them use these as their
+gateway. IF1 is the client's side (the first host of a scenario), IF2 the server's; up is IF1 to IF2.
+Packets lose one hop; ICMP tells their senders what cannot be forwarded. Packets to this host itself
+and by other interfaces are left to the kernel. Needs CAP_NET_ADMIN and CAP_NET_RAW only.
+
+Examples:
+  narrows route eth0 eth1 --rate 10mbit --delay 15ms --queue 25
+  narrows route eth0 eth1 net.toml --capture run.pcapng --duration 30s
+  narrows route eth0 eth1 --delay 15ms --nat --rebind port=2s/5s";
+
+#[derive(Debug, Args)]
+#[command(after_help = ROUTE_HELP)]
+pub(crate) struct Route {
+    /// Interface on the client's side
+    #[arg(value_name = "IF1")]
+    pub(crate) first: String,
+    /// Interface on the server's side
+    #[arg(value_name = "IF2")]
+    pub(crate) second: String,
+    /// The scenario file, with two ends; without one, the flags describe one link
+    pub(crate) scenario: Option<PathBuf>,
+    /// Network namespace of the interfaces: an `ip netns` name, a path, or pid:N [default: this one]
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) netns: Option<String>,
+    /// Translate addresses: packets that leave by IF2 come from its address (UDP, TCP, ICMP echo)
+    #[arg(long)]
+    pub(crate) nat: bool,
+    /// Outer addresses of the translation; the first is used until a rebinding [default: IF2's]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', requires = "nat")]
+    pub(crate) nat_pool: Vec<IpAddr>,
+    /// Forget all mappings this long after the first packet, and again with a period: port=5s, address=2s/10s; repeatable
+    #[arg(long, value_name = "WHAT=TIME[/PERIOD]", requires = "nat")]
+    pub(crate) rebind: Vec<String>,
     #[command(flatten)]
     pub(crate) inline: Inline,
 }

@@ -39,7 +39,7 @@ pub(crate) struct Series {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Packet I/O")]
 pub(crate) struct Cabling {
-    /// Packet I/O backend [default: best available for run and shell, af_packet for bridge and attach]
+    /// Packet I/O backend [default: best available for run and shell, af_packet for bridge, route and attach]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendName>,
     /// With --backend af_xdp: busy-poll the driver instead of waiting for interrupts (most cards; not veth)

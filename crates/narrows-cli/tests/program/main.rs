@@ -47,6 +47,7 @@ mod profile;
 mod record;
 mod reports;
 mod roles;
+mod route;
 mod sched_bench;
 mod sched_lab;
 mod schedulers;

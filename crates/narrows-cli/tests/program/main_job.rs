@@ -232,7 +232,7 @@ fn doctor_says_whether_live_runs_work() {
     assert_eq!(works, live(), "{ended}");
     let words = findings(&ended.out);
     let modes =
-        ["run, shell", "bridge", "attach", "--backend af_packet", "--backend af_xdp", "--backend tap"];
+        ["run, shell", "bridge, route", "attach", "--backend af_packet", "--backend af_xdp", "--backend tap"];
     for mode in modes.into_iter().chain(["--internet", "--priority high", "--priority real-time"]) {
         assert!(words[mode].starts_with("yes") || words[mode].starts_with("no"), "{mode}: {ended}");
     }

@@ -31,6 +31,8 @@ pub enum IcmpError {
     HopLimit,
     /// No route leads to its destination.
     NoRoute,
+    /// The destination, or the next router, does not answer address resolution.
+    NoHost,
     /// Its destination port is closed.
     NoPort,
     /// Its protocol is not supported. IPv4 only: ICMPv6 would have to point at the offending header field, which no
@@ -47,6 +49,7 @@ impl IcmpError {
             Self::HopLimit => ([11, 0], 0),
             // RFC 1812, 5.2.7.1: a router that has no route at all says that the network is unreachable.
             Self::NoRoute => ([3, 0], 0),
+            Self::NoHost => ([3, 1], 0),
             Self::NoPort => ([3, 3], 0),
             Self::NoProtocol => ([3, 2], 0),
         }
@@ -58,6 +61,8 @@ impl IcmpError {
             Self::TooBig(mtu) => Some(([2, 0], u32::try_from(mtu.get()).unwrap_or(u32::MAX))),
             Self::HopLimit => Some(([3, 0], 0)),
             Self::NoRoute => Some(([1, 0], 0)),
+            // RFC 4443, 3.1: "address unreachable".
+            Self::NoHost => Some(([1, 3], 0)),
             Self::NoPort => Some(([1, 4], 0)),
             Self::NoProtocol => None,
         }

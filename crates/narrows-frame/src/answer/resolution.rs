@@ -76,9 +76,9 @@ struct ArpRequest<'a> {
 }
 
 /// Hardware type Ethernet with 6-byte addresses, protocol type IPv4 with 4-byte addresses.
-const ARP_KIND: [u8; 6] = [0, 1, 8, 0, 6, 4];
-const ARP_REQUEST: u16 = 1;
-const ARP_REPLY: u16 = 2;
+pub(super) const ARP_KIND: [u8; 6] = [0, 1, 8, 0, 6, 4];
+pub(super) const ARP_REQUEST: u16 = 1;
+pub(super) const ARP_REPLY: u16 = 2;
 
 impl<'a> ArpRequest<'a> {
     fn read(link: &'a [u8], arp: &[u8]) -> Option<Self> {
@@ -115,10 +115,10 @@ struct Solicitation<'a> {
     target: Ipv6Addr,
 }
 
-const SOLICITATION: u8 = 135;
-const ADVERTISEMENT: u8 = 136;
-const SOURCE_LINK_ADDRESS: u8 = 1;
-const TARGET_LINK_ADDRESS: u8 = 2;
+pub(super) const SOLICITATION: u8 = 135;
+pub(super) const ADVERTISEMENT: u8 = 136;
+pub(super) const SOURCE_LINK_ADDRESS: u8 = 1;
+pub(super) const TARGET_LINK_ADDRESS: u8 = 2;
 /// The flags "solicited" and "override". Not "router": the network does not route.
 const FLAGS: u8 = 0x60;
 
@@ -162,7 +162,7 @@ impl<'a> Solicitation<'a> {
     }
 }
 
-fn checksum(source: &Ipv6Addr, destination: &Ipv6Addr, icmp: &[u8]) -> u16 {
+pub(super) fn checksum(source: &Ipv6Addr, destination: &Ipv6Addr, icmp: &[u8]) -> u16 {
     Sum::default()
         .pseudo_header(&source.octets(), &destination.octets(), icmp.len(), protocol::ICMPV6)
         .bytes(icmp)
@@ -170,14 +170,19 @@ fn checksum(source: &Ipv6Addr, destination: &Ipv6Addr, icmp: &[u8]) -> u16 {
 }
 
 /// The sender's own link address, if the options give one; `None` if the options are malformed.
-fn source_link_address(mut options: &[u8]) -> Option<Option<MacAddress>> {
+fn source_link_address(options: &[u8]) -> Option<Option<MacAddress>> {
+    link_address(SOURCE_LINK_ADDRESS, options)
+}
+
+/// The link address in an option of this kind, if there is one; `None` if the options are malformed.
+pub(super) fn link_address(kind: u8, mut options: &[u8]) -> Option<Option<MacAddress>> {
     let mut found = None;
     while !options.is_empty() {
         let length = usize::from(byte(options, 1)?) * 8;
         if length == 0 || length > options.len() {
             return None;
         }
-        if options[0] == SOURCE_LINK_ADDRESS && length == 8 {
+        if options[0] == kind && length == 8 {
             found = array(options, 2).map(MacAddress);
         }
         options = &options[length..];

@@ -12,6 +12,7 @@
 //! Limitation: it cannot pass a firewall of the host that drops forwarded packets (Docker and ufw set one up); no
 //! rule of ours overrides another table's drop. [`Outside::firewalls`] names candidates.
 
+mod barrier;
 mod nftables;
 
 use std::net::IpAddr;
@@ -25,6 +26,7 @@ use crate::route_socket::{NetlinkError, RouteSocket};
 use crate::stack::{self, StackError};
 use crate::sysctl::{SysctlError, read_sysctl, write_sysctl};
 
+pub use barrier::{Barred, BarrierError, ForwardBarrier, Passage};
 pub use nftables::{NftablesError, table_names};
 
 /// Why the uplink could not be created.

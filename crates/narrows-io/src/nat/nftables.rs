@@ -15,26 +15,30 @@ use crate::namespace::{Namespace, NamespaceError};
 use crate::netlink::{Answer, Attributes, Message, Netlink, Request};
 
 const SUBSYSTEM: u16 = 10;
-const NEWTABLE: u16 = SUBSYSTEM << 8;
+pub(super) const NEWTABLE: u16 = SUBSYSTEM << 8;
 const GETTABLE: u16 = SUBSYSTEM << 8 | 1;
-const NEWCHAIN: u16 = SUBSYSTEM << 8 | 3;
+pub(super) const NEWCHAIN: u16 = SUBSYSTEM << 8 | 3;
 const GETCHAIN: u16 = SUBSYSTEM << 8 | 4;
-const NEWRULE: u16 = SUBSYSTEM << 8 | 6;
-const BATCH_BEGIN: u16 = 16;
-const BATCH_END: u16 = 17;
-const TABLE_NAME: u16 = 1;
-const TABLE_FLAGS: u16 = 2;
+pub(super) const NEWRULE: u16 = SUBSYSTEM << 8 | 6;
+pub(super) const BATCH_BEGIN: u16 = 16;
+pub(super) const BATCH_END: u16 = 17;
+pub(super) const TABLE_NAME: u16 = 1;
+pub(super) const TABLE_FLAGS: u16 = 2;
 /// The table is removed with the socket that created it (Linux 5.12).
-const TABLE_FLAG_OWNER: u32 = 2;
+pub(super) const TABLE_FLAG_OWNER: u32 = 2;
 const CHAIN: &str = "outside";
+/// Attributes of a rule.
+pub(super) const RULE_TABLE: u16 = 1;
+pub(super) const RULE_CHAIN: u16 = 2;
+pub(super) const RULE_EXPRESSIONS: u16 = 4;
 /// Attributes of a chain, and of its hook.
-const CHAIN_TABLE: u16 = 1;
-const CHAIN_NAME: u16 = 3;
-const CHAIN_HOOK: u16 = 4;
+pub(super) const CHAIN_TABLE: u16 = 1;
+pub(super) const CHAIN_NAME: u16 = 3;
+pub(super) const CHAIN_HOOK: u16 = 4;
 const CHAIN_POLICY: u16 = 5;
-const CHAIN_TYPE: u16 = 7;
-const HOOK_NUMBER: u16 = 1;
-const HOOK_PRIORITY: u16 = 2;
+pub(super) const CHAIN_TYPE: u16 = 7;
+pub(super) const HOOK_NUMBER: u16 = 1;
+pub(super) const HOOK_PRIORITY: u16 = 2;
 
 /// Why the masquerade rule was refused.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +84,7 @@ pub enum NftablesError {
 /// Tables that the kernel removes when this is dropped, or the process ends in any way.
 #[derive(Debug)]
 pub(super) struct OwnedTables {
-    _socket: Netlink,
+    pub(super) _socket: Netlink,
 }
 
 /// Masquerades packets from these networks, at most one of each family.
@@ -135,7 +139,7 @@ fn dropped_by(chain: &Message) -> Option<String> {
     drops.then_some(format!("{} {}", attributes.string(CHAIN_TABLE)?, attributes.string(CHAIN_NAME)?))
 }
 
-fn open(namespace: &Namespace) -> Result<Netlink, NftablesError> {
+pub(super) fn open(namespace: &Namespace) -> Result<Netlink, NftablesError> {
     let opened = namespace.run(|| Netlink::open(SockProtocol::NetlinkNetFilter))?;
     opened.map_err(|cause| NftablesError::Missing { cause })
 }
@@ -154,12 +158,9 @@ fn explain(outcome: Answer, namespace: &Namespace, table: &str) -> Result<Vec<Me
 
 /// The three messages for one network: table, chain, rule.
 fn rule(table: &str, network: IpPrefix) -> [Request; 3] {
-    /// The hook of the chain, and attributes of rules.
+    /// The hook of the chain.
     const POST_ROUTING: u32 = 4;
     const SOURCE_NAT: u32 = 100;
-    const RULE_TABLE: u16 = 1;
-    const RULE_CHAIN: u16 = 2;
-    const RULE_EXPRESSIONS: u16 = 4;
 
     let family = crate::address::family(network.address);
     let create = libc::NLM_F_CREATE as u16;
@@ -184,23 +185,31 @@ fn rule(table: &str, network: IpPrefix) -> [Request; 3] {
 }
 
 /// The register that passes values between the rule's expressions.
-const REGISTER: u32 = 1;
+pub(super) const REGISTER: u32 = 1;
 
 /// Loads the source address from the network header.
 fn load_source(data: Request, address: IpAddr) -> Request {
-    /// Destination register, base, offset, length.
-    const KINDS: [u16; 4] = [1, 2, 3, 4];
-    const NETWORK_HEADER: u32 = 1;
     let (offset, length) = match address {
         IpAddr::V4(_) => (12, 4),
         IpAddr::V6(_) => (8, 16),
     };
-    let values = [REGISTER, NETWORK_HEADER, offset, length];
+    load(data, NETWORK_HEADER, offset, length)
+}
+
+/// Bases of loads.
+pub(super) const NETWORK_HEADER: u32 = 1;
+pub(super) const TRANSPORT_HEADER: u32 = 2;
+
+/// Loads so many bytes of a header.
+pub(super) fn load(data: Request, base: u32, offset: u32, length: u32) -> Request {
+    /// Destination register, base, offset, length.
+    const KINDS: [u16; 4] = [1, 2, 3, 4];
+    let values = [REGISTER, base, offset, length];
     KINDS.into_iter().zip(values).fold(data, |data, (kind, value)| be32(data, kind, value))
 }
 
 /// Clears the host part: register & mask.
-fn keep_network(data: Request, network: IpPrefix) -> Request {
+pub(super) fn keep_network(data: Request, network: IpPrefix) -> Request {
     /// Source register, destination register, length; then mask and xor.
     const KINDS: [u16; 3] = [1, 2, 3];
     const MASK: u16 = 4;
@@ -212,43 +221,48 @@ fn keep_network(data: Request, network: IpPrefix) -> Request {
 }
 
 /// Continues only if the register equals the network.
-fn compare(data: Request, network: IpPrefix) -> Request {
-    const SOURCE: u16 = 1;
-    const OPERATION: u16 = 2;
-    const DATA: u16 = 3;
+pub(super) fn compare(data: Request, network: IpPrefix) -> Request {
     const EQUAL: u32 = 0;
     let wanted: Vec<u8> =
         octets(network.address).into_iter().zip(mask(network)).map(|(byte, mask)| byte & mask).collect();
-    be32(be32(data, SOURCE, REGISTER), OPERATION, EQUAL).nested(DATA, |inner| value(inner, &wanted))
+    compare_with(data, EQUAL, &wanted)
 }
 
-fn mask(network: IpPrefix) -> Vec<u8> {
+/// Continues only if the register and these bytes compare so.
+pub(super) fn compare_with(data: Request, operation: u32, bytes: &[u8]) -> Request {
+    const SOURCE: u16 = 1;
+    const OPERATION: u16 = 2;
+    const DATA: u16 = 3;
+    be32(be32(data, SOURCE, REGISTER), OPERATION, operation).nested(DATA, |inner| value(inner, bytes))
+}
+
+pub(super) fn mask(network: IpPrefix) -> Vec<u8> {
     let bits = |position: usize| usize::from(network.length).saturating_sub(position * 8).min(8);
     (0..octets(network.address).len()).map(|position| !(0xffu16 >> bits(position)) as u8).collect()
 }
 
-fn expression(list: Request, name: &str, fill: impl FnOnce(Request) -> Request) -> Request {
+pub(super) fn expression(list: Request, name: &str, fill: impl FnOnce(Request) -> Request) -> Request {
     const ELEMENT: u16 = 1;
     const NAME: u16 = 1;
     const DATA: u16 = 2;
     list.nested(ELEMENT, |element| element.string(NAME, name).nested(DATA, fill))
 }
 
-fn value(inner: Request, bytes: &[u8]) -> Request {
+pub(super) fn value(inner: Request, bytes: &[u8]) -> Request {
     const VALUE: u16 = 1;
     inner.attribute(VALUE, bytes)
 }
 
-fn be32(request: Request, kind: u16, value: u32) -> Request {
+pub(super) fn be32(request: Request, kind: u16, value: u32) -> Request {
     request.attribute(kind, &value.to_be_bytes())
 }
 
 /// A message with its `struct nfgenmsg`: family, version, resource.
-fn message(kind: u16, family: u8, flags: u16) -> Request {
+pub(super) fn message(kind: u16, family: u8, flags: u16) -> Request {
     Request::new(kind, flags).fixed(&[family, 0, 0, 0])
 }
 
-fn batch(kind: u16) -> Request {
+pub(super) fn batch(kind: u16) -> Request {
     let [high, low] = SUBSYSTEM.to_be_bytes();
     Request::new(kind, 0).fixed(&[0, 0, high, low])
 }

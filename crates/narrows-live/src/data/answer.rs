@@ -58,6 +58,7 @@ impl DataLoop {
                     Some(port) => {
                         self.answer_by(at, port, Occasion::Dropped(IcmpError::TooBig(mtu)), &frame)?;
                     }
+                    None if self.gateway_tells(from, at, &frame, mtu) => {}
                     None => self.answer_at(from, mtu, &frame),
                 }
             }

@@ -74,6 +74,9 @@ impl DataLoop {
 
     /// Separates frames that stay at the port from those that cross the network. Returns the instant of the last one.
     fn sort_out(&mut self, at: usize) -> Time {
+        if self.gateway.is_some() {
+            return self.route_in(at);
+        }
         let now = self.clock.now();
         let port = &mut self.ports[at];
         let Some(cable) = &port.cable else { return now };

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use narrows_core::rules::PreparedRules;
 use narrows_core::{BuildError, Duration, Time};
+use narrows_frame::nat::Rebind;
 use narrows_io::host::{RunDelay, time_is_virtual};
 use narrows_io::privileges;
 use narrows_io::waker::Waker;
@@ -50,6 +51,8 @@ pub(crate) enum Order {
     /// Note packets here from now on, or nowhere; return those noted so far, and the names of the links after the
     /// first `known_links`.
     Inspect { room: Option<Box<Inspection>>, known_links: usize },
+    /// Make the router's address translation forget its mappings.
+    Rebind(Rebind),
     /// Return whether packets are inside the network or wait for an interface, and how far the thread is behind.
     Holds,
     /// Stop processing until the next order.
@@ -206,6 +209,7 @@ impl DataLoop {
                     let (inspection, links) = self.inspect(room, known_links);
                     self.inbox.answer(Answer::Inspected(inspection, links));
                 }
+                Order::Rebind(what) => self.gateway.iter_mut().for_each(|gateway| gateway.rebind(what)),
                 Order::Holds => {
                     let behind = self.clock.now().since(self.complete);
                     self.inbox.answer(Answer::Holds { packets: self.holds_packets(), behind });
@@ -232,7 +236,7 @@ impl DataLoop {
         loop {
             let order = self.orders.pop_front().unwrap_or_else(|| self.inbox.wait());
             match order {
-                Order::Follow(_) | Order::Ask(_) | Order::TakeFeeds(_) => {}
+                Order::Follow(_) | Order::Ask(_) | Order::TakeFeeds(_) | Order::Rebind(_) => {}
                 Order::Sample(sample) => {
                     let now = self.engine.now();
                     let sampled = self.sample(*sample, now);

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use narrows_core::{Body, Event, PortId, Time, Verdict};
-use narrows_frame::MacAddress;
 use narrows_frame::capture::verdicts::{Fate, Passage};
 use narrows_frame::edit::Edits;
 use narrows_io::frame::{Frame, FramePool};
@@ -11,6 +10,7 @@ use narrows_io::packet_socket::SendStop;
 use narrows_report::Meter;
 
 use super::answer::Told;
+use super::gateway::Leaving;
 use super::{DataLoop, LoopError, Outgoing};
 use crate::load::Load;
 
@@ -56,7 +56,7 @@ impl DataLoop {
             }
             if let Some(told) = Told::of(&event, |port| ports[usize::from(port.index())].cable.is_none()) {
                 let (at, from) = (event.at, event.id.port());
-                let mut frame = render(event, None, &mut self.frames, &mut self.made);
+                let mut frame = render(event, Leaving::default(), &mut self.frames, &mut self.made);
                 frame.finish();
                 self.tell(at, from, told, frame)?;
                 continue;
@@ -66,11 +66,21 @@ impl DataLoop {
                     let passage =
                         Passage { scheduled: event.at, arrival: event.arrival, from: event.id.port() };
                     let port = &mut ports[usize::from(port.index())];
+                    let leaving = match &mut self.gateway {
+                        None => {
+                            let stations = port.cable.as_ref().and_then(|cable| cable.stations);
+                            Some(Leaving { stations, ..Leaving::default() })
+                        }
+                        Some(gateway) => Leaving::routed(gateway, port.id, &event, &mut self.frames),
+                    };
+                    let Some(leaving) = leaving else {
+                        self.meter.send_failed(port.id, 1);
+                        continue;
+                    };
                     if port.outgoing.is_empty() {
                         self.sending.push(port.id.index());
                     }
-                    let stations = port.cable.as_ref().and_then(|cable| cable.stations);
-                    let frame = render(event, stations, &mut self.frames, &mut self.made);
+                    let frame = render(event, leaving, &mut self.frames, &mut self.made);
                     port.outgoing.push(Outgoing { passage: Some(passage), frame });
                 }
                 Verdict::Dropped { .. } => {
@@ -159,18 +169,17 @@ impl Outgoing {
     }
 }
 
-/// The outgoing frame: the one that arrived, or a copy if others still need that, with the engine's edits applied;
-/// `stations` are the link addresses on the last link, if a router is at its near end.
-fn render(
-    event: Event<'_, Load>,
-    stations: Option<(MacAddress, MacAddress)>,
-    frames: &mut FramePool,
-    made: &mut Vec<u8>,
-) -> Frame {
+/// The outgoing frame: the one that arrived, or a copy if others still need that, with the engine's edits applied.
+fn render(event: Event<'_, Load>, leaving: Leaving, frames: &mut FramePool, made: &mut Vec<u8>) -> Frame {
+    let Leaving { stations, routed, translated } = leaving;
     let edits = Edits::of(&event);
-    let edits = Edits { stations: edits.stations.or(stations), ..edits };
+    let hops = edits.hops.saturating_add(routed);
+    // A router's link addresses are the last word.
+    let stations = if routed > 0 { stations } else { edits.stations.or(stations) };
+    let edits = Edits { stations, hops, ..edits };
     // Generated packets are not sent.
     let Load::Frame(body) = event.body.get() else { return Frame::default() };
+    let body = translated.as_ref().unwrap_or(body);
     if edits.needed(body) {
         // Edits outside the transport checksum's coverage leave an incomplete one as it is.
         // A tag moves the place that an incomplete one refers to.
@@ -184,12 +193,14 @@ fn render(
             edits.render(body, made);
             frames.instead_of(body, made)
         };
+        translated.into_iter().for_each(|frame| frames.recycle(frame));
         if let Body::Last(Load::Frame(original)) = event.body {
             frames.recycle(original);
         }
         return frame;
     }
     match event.body {
+        // A routed packet has one hop less, so a translated frame was rendered above.
         Body::Last(Load::Frame(frame)) => frame,
         Body::Last(Load::Generated(_)) | Body::Shared(Load::Generated(_)) => Frame::default(),
         Body::Shared(Load::Frame(frame)) => frames.instead_of(frame, frame),

@@ -3,7 +3,7 @@
 use narrows_core::rules::{Rule, RuleCounters, RuleView, StateView};
 use narrows_core::{Element, LinkView, Time};
 use narrows_io::clock::thread_processor_time;
-use narrows_report::{Counts, Meter, RunInfo, Snapshot, ThreadReport, TrainsReport};
+use narrows_report::{Counts, Meter, RouterReport, RunInfo, Snapshot, ThreadReport, TrainsReport};
 
 use super::DataLoop;
 use super::traffic::TrafficSample;
@@ -29,6 +29,8 @@ pub(crate) struct Sampled {
     pub(crate) answered: u64,
     /// Routers that exceeded their message rate limit: their names, and how many messages were suppressed.
     pub(crate) silenced: Vec<(String, u64)>,
+    /// The counters of the router at its ports.
+    pub(crate) gateway: Option<RouterReport>,
     /// The engine's present instant.
     pub(crate) engine_at: Time,
 }
@@ -78,9 +80,15 @@ impl DataLoop {
             trains: self.trains(),
             traffic: self.traffic.as_mut().map(|traffic| traffic.sample()).unwrap_or_default(),
             answered: self.ports.iter().map(|port| port.answered).sum(),
-            silenced: self.routers.silenced(),
+            silenced: self.silenced(),
+            gateway: self.gateway.as_ref().map(|gateway| gateway.counts()),
             engine_at: self.engine.now(),
         }
+    }
+
+    fn silenced(&self) -> Vec<(String, u64)> {
+        let own = self.gateway.as_ref().and_then(|gateway| gateway.silenced());
+        self.routers.silenced().into_iter().chain(own).collect()
     }
 
     /// What this loop's links have delivered, and their backlogs.

@@ -155,6 +155,7 @@ impl Director {
         };
         let (first, others) = self.pool.workers.split_first().expect("there is a packet thread");
         let mut report = Report::of_parts(&info, part(first), others.iter().map(part));
+        report.routers.extend(self.sampled().filter_map(|sampled| sampled.gateway.clone()));
         self.report_traffic(&mut report);
         let_others_run();
         report.notes.extend(overload(&report));

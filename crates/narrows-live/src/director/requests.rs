@@ -63,9 +63,16 @@ impl Director {
 
     fn answer(&mut self, request: Request, info: &RunInfo, hurry: Hurry<'_>) -> Result<ReplyLine, LoopError> {
         Ok(match request {
-            Request::Set { assignments, generation } => {
+            Request::Set { mut assignments, generation } => {
+                let rebindings = match self.take_rebindings(&mut assignments) {
+                    Ok(rebindings) => rebindings,
+                    Err(why) => return Ok(Reply::Error(why).into()),
+                };
                 match self.change(&What::Set(assignments), generation, hurry)? {
-                    Ok(changed) => ReplyLine::ok(&changed),
+                    Ok(changed) => {
+                        self.rebind(&rebindings);
+                        ReplyLine::ok(&changed)
+                    }
                     Err(refusal) => return Ok(refusal.into()),
                 }
             }

@@ -25,6 +25,8 @@ pub enum RunKind {
     Up,
     /// A network between two interfaces.
     Bridge,
+    /// A router between two interfaces.
+    Route,
     /// A network on an interface in use.
     Attach,
 }
@@ -36,6 +38,7 @@ impl fmt::Display for RunKind {
             Self::Shell => "shell",
             Self::Up => "up",
             Self::Bridge => "bridge",
+            Self::Route => "route",
             Self::Attach => "attach",
         })
     }
