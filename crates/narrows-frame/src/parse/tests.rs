@@ -45,9 +45,15 @@ fn tcp_over_ipv4() {
                 link_destination: [2, 0, 0, 0, 0, 2],
                 ether_type: 0x0800,
                 hop_limit: 64,
+                ip_id: 0x1c46,
+                // MSS, permission to acknowledge selectively, timestamps, window scale.
+                tcp_options: 1 | 4 | 8 | 2,
+                tcp_mss: 1460,
+                tcp_window: 65_535,
+                tcp_sequence: 1,
                 ..Headers::default()
             },
-            examined: 14 + 20 + 14
+            examined: 14 + 20 + 40
         }
     );
 }
@@ -58,7 +64,7 @@ fn how_much_a_segment_carries_follows_from_the_lengths_of_the_whole() {
     frame.extend_from_slice(&[7; 100]);
     frame[17] += 100;
     assert_eq!(ethernet(&frame).headers.tcp_data_length, 100);
-    let cut = parse_cut(LinkLayer::Ethernet, &frame[..14 + 20 + 14], frame.len() as u32);
+    let cut = parse_cut(LinkLayer::Ethernet, &frame[..14 + 20 + 40], frame.len() as u32);
     assert_eq!(cut, ethernet(&frame));
     frame.resize(14 + 160 + 9, 0xee); // padding
     assert_eq!(ethernet(&frame).headers.tcp_data_length, 100);
