@@ -75,6 +75,9 @@ pub struct Headers {
     /// The options of IPv4: 1 loose source route, 2 strict source route, 4 record route, 8 timestamp;
     /// [`Self::MALFORMED_OPTIONS`].
     pub ip_options: u8,
+    /// The extension headers of IPv6, and ESP, as far as they are readable: 0x01 fragment, 0x02 hop-by-hop options, 0x04
+    /// routing, 0x08 authentication, 0x10 ESP, 0x20 destination options; 0x40 routing of type 0, 0x80 of type 2.
+    pub extension_headers: u8,
     /// The options of TCP: [`Self::TCP_OPTION_MSS`], 2 window scale, 4 selective acknowledgement or its permission, 8
     /// timestamps, 16 connection count (RFC 1644).
     pub tcp_options: u8,

@@ -91,6 +91,7 @@ pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
             parsed.headers.flow_label = u32::from_be_bytes([0, header[1] & 0xf, header[2], header[3]]);
             parsed.headers.hop_limit = header[7];
             parsed.headers.is_later_fragment = ip.later_fragment;
+            parsed.headers.extension_headers = ip.extensions;
             ip.examined
         }
     };

@@ -175,6 +175,8 @@ pub enum Test {
     FragmentBits(Flags),
     /// The identification of an IPv4 packet.
     IpId(Ranges),
+    /// One of these extension headers of IPv6, as in [`Headers::extension_headers`](crate::Headers::extension_headers).
+    ExtensionHeader(u8),
     /// The options of IPv4, as in [`Headers::ip_options`](crate::Headers::ip_options). Never holds for malformed ones.
     IpOptions(Flags),
     /// TCP with SYN set and ACK clear.

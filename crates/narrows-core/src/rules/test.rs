@@ -86,6 +86,7 @@ pub(super) enum Kind {
     Fragment(Flags),
     IpId(Ports),
     IpOptions(Flags),
+    ExtensionHeader(u8),
     TcpSequence(u32),
     TcpAcknowledgement(u32),
     TcpWindow(Ports),
@@ -219,6 +220,7 @@ fn check(number: u16, literal: &Literal, me: &[Masked], names: &mut Arc<Names>) 
         Test::Fragment => bits(Bits::FRAGMENT),
         &Test::FragmentBits(flags) => Kind::Fragment(flags),
         Test::IpId(ranges) => Kind::IpId(boxed(ranges)),
+        &Test::ExtensionHeader(headers) => Kind::ExtensionHeader(headers),
         &Test::IpOptions(flags) => Kind::IpOptions(flags),
         Test::Setup => bits(Bits::SETUP),
         Test::Established => bits(Bits::ESTABLISHED),
@@ -351,6 +353,7 @@ impl Kind {
                 let options = seen.headers.ip_options;
                 is(Bits::IPV4) && options & Headers::MALFORMED_OPTIONS == 0 && flags.fit(options)
             }
+            &Self::ExtensionHeader(of) => is(Bits::IPV6) && seen.headers.extension_headers & of != 0,
             &Self::TcpSequence(number) => is(Bits::TCP) && seen.headers.tcp_sequence == number,
             &Self::TcpAcknowledgement(number) => is(Bits::TCP) && seen.headers.tcp_acknowledgement == number,
             Self::TcpWindow(windows) => is(Bits::TCP) && among(windows, seen.headers.tcp_window),

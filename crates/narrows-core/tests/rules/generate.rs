@@ -163,7 +163,7 @@ fn test(random: &mut Random, style: Style) -> Test {
         return common(random, style);
     }
     let table = table_test(random);
-    match random.below(38) {
+    match random.below(39) {
         0 => Test::Any,
         1 => Test::Never,
         2 => Test::IpVersion(random.one_of(&[4, 4, 6, 5])),
@@ -200,7 +200,8 @@ fn test(random: &mut Random, style: Style) -> Test {
         31 => Test::TcpWindow(vec![random.below(2) as u16..=2]),
         32 => Test::TcpMss(vec![0..=random.below(3) as u16]),
         33 => Test::TcpOptions(bits(random, &[1, 2, 4, 8])),
-        34..37 => {
+        34 => Test::ExtensionHeader(random.one_of(&[1, 2, 0x14, 0x80])),
+        35..38 => {
             let fields = [
                 Field::LinkSource,
                 Field::LinkDestination,
@@ -404,7 +405,9 @@ pub(crate) fn walker(random: &mut Random) -> Walker {
         is_later_fragment,
         ..Headers::default()
     };
-    if !is_v6 {
+    if is_v6 {
+        headers.extension_headers = random.one_of(&[0, 0, 1, 2, 0x44]);
+    } else {
         headers.fragment = random.one_of(&[0, 0, 0x20, 0x80]) | u8::from(is_later_fragment);
         headers.ip_id = random.below(4) as u16;
         headers.ip_options = random.one_of(&[0, 0, 1, 2, 4, 12, 0x84]);

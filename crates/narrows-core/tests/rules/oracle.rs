@@ -364,6 +364,9 @@ impl Oracle {
             Test::IpOptions(flags) => {
                 ip && !v6 && headers.ip_options < 0x80 && has(flags, headers.ip_options)
             }
+            Test::ExtensionHeader(of) => {
+                v6 && (0..8).any(|bit| (headers.extension_headers & of) >> bit & 1 == 1)
+            }
             Test::TcpSequence(number) => tcp && headers.tcp_sequence == *number,
             Test::TcpAcknowledgement(number) => tcp && headers.tcp_acknowledgement == *number,
             Test::TcpWindow(ranges) => tcp && within(ranges, headers.tcp_window.into()),

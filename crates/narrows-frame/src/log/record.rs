@@ -200,6 +200,8 @@ struct HeaderFields {
     #[serde(skip)]
     ip_options: u8,
     #[serde(skip)]
+    extension_headers: u8,
+    #[serde(skip)]
     tcp_options: u8,
     #[serde(skip)]
     tcp_window: u16,

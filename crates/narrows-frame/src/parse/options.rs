@@ -46,10 +46,11 @@ pub(super) fn of_tcp(mut options: &[u8]) -> (u8, u16) {
     (found, mss)
 }
 
-/// The kind of the first option, and what follows it, unless its length is impossible.
+/// The kind of the first option, and what follows it, unless its length is impossible: 0, or more than there is. As in
+/// ipfw, an option of 1 byte is let pass.
 fn next(options: &[u8]) -> Option<(u8, Option<&[u8]>)> {
     let kind = byte(options, 0).filter(|kind| *kind != END)?;
-    let length = if kind == FILL { Some(1) } else { byte(options, 1).filter(|length| *length >= 2) };
+    let length = if kind == FILL { Some(1) } else { byte(options, 1).filter(|length| *length > 0) };
     Some((kind, length.and_then(|length| options.get(usize::from(length)..))))
 }
 
@@ -63,7 +64,8 @@ mod tests {
         assert_eq!(of_ipv4(&[1, 7, 3, 4, 0, 131, 3, 4]), 4);
         assert_eq!(of_ipv4(&[131, 3, 4, 137, 3, 4, 68, 4, 5, 0, 148, 4, 0, 0]), 1 | 2 | 8);
         assert_eq!(of_ipv4(&[7, 3, 4, 131]), 4 | 0x80);
-        assert_eq!(of_ipv4(&[7, 1, 4, 0]), 0x80);
+        assert_eq!(of_ipv4(&[7, 0, 4, 0]), 0x80);
+        assert_eq!(of_ipv4(&[7, 1, 0, 0]), 4);
         assert_eq!(of_ipv4(&[7, 9, 4, 0]), 0x80);
         // The options of a SYN of Linux: MSS 1460, permission, timestamps, fill, window scale 7.
         let syn = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];

@@ -187,6 +187,6 @@ fn needed(kind: &Kind) -> Bits {
         Kind::Lookup { field: Field::SourcePort | Field::DestinationPort, .. } => Bits::PORTS,
         Kind::Lookup { field: Field::LinkSource | Field::LinkDestination, .. } => Bits::LAYER2,
         Kind::Lookup { .. } => Bits::IP,
-        Kind::FlowLabel(_) => Bits::IPV6,
+        Kind::FlowLabel(_) | Kind::ExtensionHeader(_) => Bits::IPV6,
     }
 }
