@@ -67,9 +67,36 @@ pub struct Headers {
     pub hop_limit: u8,
     /// Whether this is a fragment other than the first.
     pub is_later_fragment: bool,
+    /// The fragmentation fields of IPv4 in one byte: 0x80 reserved, 0x20 more fragments, 0x01 the offset is not 0.
+    /// "Don't fragment", 0x40, is in [`FlowKey::network`].
+    pub fragment: u8,
+    /// The identification of an IPv4 packet.
+    pub ip_id: u16,
+    /// The options of IPv4: 1 loose source route, 2 strict source route, 4 record route, 8 timestamp;
+    /// [`Self::MALFORMED_OPTIONS`].
+    pub ip_options: u8,
+    /// The extension headers of IPv6, and ESP, as far as they are readable: 0x01 fragment, 0x02 hop-by-hop options, 0x04
+    /// routing, 0x08 authentication, 0x10 ESP, 0x20 destination options; 0x40 routing of type 0, 0x80 of type 2.
+    pub extension_headers: u8,
+    /// The options of TCP: [`Self::TCP_OPTION_MSS`], 2 window scale, 4 selective acknowledgement or its permission, 8
+    /// timestamps, 16 connection count (RFC 1644).
+    pub tcp_options: u8,
+    /// The window of TCP, not scaled.
+    pub tcp_window: u16,
+    /// The maximum segment size of the TCP option.
+    pub tcp_mss: u16,
+    /// The TCP sequence number.
+    pub tcp_sequence: u32,
+    /// The TCP acknowledgement number.
+    pub tcp_acknowledgement: u32,
 }
 
 impl Headers {
+    /// The options of IPv4 end in an impossible length.
+    pub const MALFORMED_OPTIONS: u8 = 0x80;
+    /// TCP's maximum segment size is an option of the segment.
+    pub const TCP_OPTION_MSS: u8 = 1;
+
     /// The headers of a generated packet of `length` bytes from the network header on: no options, no
     /// extension headers, a hop limit of 64.
     pub fn plain(key: &FlowKey, length: u32) -> Self {

@@ -49,11 +49,11 @@ pub use error::RuleError;
 pub use passing::Passing;
 pub use program::PreparedRules;
 pub use rule::{
-    Action, Addresses, Argument, By, Field, Keep, Literal, Masked, Ranges, Rule, TableTest, Tag, Term, Test,
-    Tos,
+    Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, Ranges, Rule, TableTest, Tag, Term,
+    Test, Tos,
 };
 pub use ruleset::{Exceeded, RuleCounters, RuleSet, RuleView};
 pub use state::{Parent, Refused, RefusedCounts, StateConfig, StateKind, StateView, States};
-pub use table::{Lpm, Matches, Prefixes, Table};
+pub use table::{Lpm, Matches, Prefixes, Side, SpecialKey, Table};
 pub use walk::Decision;
 pub use which::Which;

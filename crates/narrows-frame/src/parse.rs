@@ -18,6 +18,7 @@
 //! Nothing here allocates.
 
 mod found;
+mod options;
 
 pub(crate) use found::{Found, Network, ether_type, protocol};
 
@@ -78,6 +79,9 @@ pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
             parsed.key = ipv4_key(header);
             parsed.headers.hop_limit = header[8];
             parsed.headers.is_later_fragment = ip.later_fragment;
+            parsed.headers.ip_id = u16::from_be_bytes([header[4], header[5]]);
+            parsed.headers.fragment = header[6] & 0xa0 | u8::from(ip.later_fragment);
+            parsed.headers.ip_options = options::of_ipv4(&header[20..]);
             ip.payload
         }
         Network::Ipv6(ip) => {
@@ -87,16 +91,18 @@ pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
             parsed.headers.flow_label = u32::from_be_bytes([0, header[1] & 0xf, header[2], header[3]]);
             parsed.headers.hop_limit = header[7];
             parsed.headers.is_later_fragment = ip.later_fragment;
+            parsed.headers.extension_headers = ip.extensions;
             ip.examined
         }
     };
     if let Some(transport) = found.transport(frame) {
-        let seen = read_ports(&mut parsed.key, transport);
+        let mut seen = read_ports(&mut parsed.key, transport);
         let from = frame.len() - found.behind(frame) - transport.len();
         if parsed.key.transport == protocol::TCP {
             // No more than `length`, so it fits.
             let before = (from - found.link_header) as u32;
             parsed.headers.tcp_data_length = tcp_data_length(transport, parsed.length.saturating_sub(before));
+            seen = seen.max(read_tcp(&mut parsed.headers, transport));
         }
         examined = examined.max(from + seen);
     }
@@ -135,6 +141,23 @@ fn tcp_data_length(transport: &[u8], length: u32) -> u16 {
     let header = byte(transport, 12).map_or(u32::MAX, |offset| u32::from(offset >> 4) * 4);
     u16::try_from(length.saturating_sub(header)).unwrap_or(u16::MAX)
 }
+
+/// Sets the other fields of a TCP header and its options, and returns how many of its bytes were examined.
+fn read_tcp(headers: &mut Headers, transport: &[u8]) -> usize {
+    let number = |at| array(transport, at).map(u32::from_be_bytes).unwrap_or_default();
+    headers.tcp_sequence = number(4);
+    headers.tcp_acknowledgement = number(8);
+    headers.tcp_window = word(transport, 14).unwrap_or_default();
+    let whole = usize::from(byte(transport, 12).unwrap_or_default() >> 4) * 4;
+    let end = whole.max(TCP_HEADER).min(transport.len());
+    if let Some(options) = transport.get(TCP_HEADER..end) {
+        (headers.tcp_options, headers.tcp_mss) = options::of_tcp(options);
+    }
+    end
+}
+
+/// Bytes of a TCP header without options.
+const TCP_HEADER: usize = 20;
 
 /// Fills the key from an IPv4 header, which is complete.
 fn ipv4_key(header: &[u8]) -> FlowKey {

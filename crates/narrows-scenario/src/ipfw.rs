@@ -24,6 +24,7 @@ mod lexer;
 mod listing;
 mod mask;
 mod names;
+mod network;
 mod numbers;
 mod options;
 mod programs;
@@ -49,10 +50,11 @@ pub use listing::{
     ListedFlow, ListedRule, ListedState, StateKind, object_lines, rule_lines, sets_line, table_info,
     table_lines,
 };
+pub use network::Network;
 pub(crate) use options::fits;
 pub use script::{ExplainedLine, Script};
 pub use sets::SetCommand;
-pub use table::{Network, TableCommand};
+pub use table::TableCommand;
 pub use text::rule_text;
 
 use narrows_core::rules::Rule;

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use narrows_core::rules::{Action, Literal, Test};
+use narrows_core::rules::{Action, Field, Literal, Test};
 
 use crate::files;
 use crate::flags::LinkFlags;
-use crate::ipfw::{Context, Named, Script, fits};
+use crate::ipfw::{Context, Named, Network, Script, fits};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::scenario::Scenario;
 
@@ -151,9 +151,20 @@ impl Script {
             .iter()
             .filter(|rule| matches!(rule.action, Action::Pipe(_) | Action::Queue(_)))
             .peekable();
-        let is_never = |literal: &Literal| !literal.not && literal.test == Test::Never;
+        let is_never = |literal: &Literal| !literal.not && self.is_never(&literal.test);
         leading.peek().is_some()
             && leading.all(|rule| rule.terms.iter().any(|term| term.0.iter().all(is_never)))
+    }
+
+    /// Whether a condition is that of an unknown interface, or of a table that contains only such.
+    fn is_never(&self, test: &Test) -> bool {
+        match test {
+            Test::Never => true,
+            Test::Lookup { field: Field::Received | Field::Sent | Field::Via, table, .. } => {
+                self.tables.get(&table.table).is_some_and(|rows| rows.keys().all(Network::is_elsewhere))
+            }
+            _ => false,
+        }
     }
 
     /// Reads a script from a file.

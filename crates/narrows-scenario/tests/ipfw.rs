@@ -166,21 +166,12 @@ error: `uid` exists in ipfw but not in narrows
         "gid 0",
         "jail 1",
         "sockarg",
-        "fib 1",
         "versrcreach",
         "diverted",
         "diverted-output",
         "ipsec",
-        "ipid 5",
-        "ipoptions rr",
-        "ipopts rr",
-        "tcpseq 1",
-        "tcpack 1",
-        "tcpwin 1",
-        "tcpoptions mss",
-        "ext6hdr frag",
-        "frag mf",
-        "via table(1)",
+        "flow table(1)",
+        "mark 5",
         "tagged tablearg",
         "limit src-addr tablearg",
     ] {
@@ -188,6 +179,9 @@ error: `uid` exists in ipfw but not in narrows
         assert!(error.contains("exists in ipfw but not in narrows"), "{error}");
     }
     let refused = |text: &str| ipfw::Command::parse(text, &context()).unwrap_err().to_string();
+    assert!(
+        refused("table 1 create type flow:src-ip,dst-port").contains("exists in ipfw but not in narrows")
+    );
     assert!(refused("nat 1 config if em0").contains("`nat` exists in ipfw but not in narrows"));
     assert!(refused("add 5 deny altq q ip from any to any").contains("`altq` exists in ipfw"));
     assert!(refused("pipe 1 config bw em0").contains("exists in ipfw but not in narrows"));
@@ -380,7 +374,8 @@ fn bad_lines_say_what_is_wrong() {
         ("table 1 ad 10.0.0.0/8", "did you mean `add`?"),
         ("table 1 add 10.0.0.0/8 x", "expected a value from 0 to 4294967295"),
         ("table all add 10.0.0.0/8", "`add` is for one table, not for all"),
-        ("table web create type flow", "a table of narrows has addresses, or numbers"),
+        ("table web create type flow", "a table of flows exists in ipfw but not in narrows"),
+        ("table web create type port", "expected `addr`, `iface`, `mac` or `number`"),
         ("sysctl net.inet.ip.dumynet", "did you mean"),
         ("sysctl net.inet.ip.fw.onepass=0", "did you mean `net.inet.ip.fw.one_pass`?"),
         ("sysctl net.inet.ip.fw.one_pass=2", "found `2`, expected 0 or 1"),

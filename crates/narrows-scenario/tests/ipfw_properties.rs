@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 
 use narrows_core::Probability;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Field, Keep, Literal, Masked, Rule, TableTest, Tag, Term, Test, Tos,
+    Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, Rule, TableTest, Tag, Term, Test,
+    Tos,
 };
 use narrows_scenario::ipfw::{self, Command, Context, ListedRule, Listing, Script};
 use proptest::collection::vec;
@@ -107,6 +108,18 @@ const WORDS: &[&str] = &[
     "via",
     "em*",
     "lookup",
+    "src-mac",
+    "rulenum",
+    "create",
+    "iface",
+    "em0",
+    "recv",
+    "table(1)",
+    "frag",
+    "!mf,df",
+    "ipoptions",
+    "tcpoptions",
+    "mss,!rr",
     "µ",
     "'",
     "\u{0}",
@@ -298,6 +311,34 @@ fn test() -> impl Strategy<Value = Test> {
     let field = prop::sample::select(
         &[Field::Source, Field::Destination, Field::SourcePort, Field::DestinationPort, Field::Dscp][..],
     );
+    let unmasked = prop::sample::select(
+        &[
+            Field::LinkSource,
+            Field::LinkDestination,
+            Field::RuleNumber,
+            Field::Received,
+            Field::Sent,
+            Field::Via,
+        ][..],
+    );
+    let bits = |mask: u8| {
+        (any::<u8>(), any::<u8>())
+            .prop_map(move |(set, clear)| Flags { set: set & mask, clear: clear & !set & mask })
+    };
+    // `frag` alone is another condition.
+    let fragment = bits(0xe1).prop_filter("is none", |bits| bits.clear | bits.set & 0xe0 != 0);
+    let header = prop_oneof![
+        fragment.prop_map(Test::FragmentBits),
+        ranges(0, 65_535).prop_map(Test::IpId),
+        bits(0xff).prop_map(Test::IpOptions),
+        (1..=u8::MAX).prop_map(Test::ExtensionHeader),
+        any::<u32>().prop_map(Test::TcpSequence),
+        any::<u32>().prop_map(Test::TcpAcknowledgement),
+        ranges(0, 65_535).prop_map(Test::TcpWindow),
+        ranges(0, 65_535).prop_map(Test::TcpMss),
+        bits(0xff).prop_map(Test::TcpOptions),
+        (unmasked, table()).prop_map(|(field, table)| Test::Lookup { field, mask: u128::MAX, table }),
+    ];
     let simple = prop::sample::select(vec![
         Test::Any,
         Test::Never,
@@ -337,5 +378,5 @@ fn test() -> impl Strategy<Value = Test> {
         }),
         vec(0..0x10_0000_u32, 1..4).prop_map(Test::FlowLabel),
     ];
-    prop_oneof![3 => ip, 2 => other, 1 => simple]
+    prop_oneof![3 => ip, 2 => other, 2 => header, 1 => simple]
 }

@@ -199,6 +199,9 @@ fn lookups_have_masks() {
         ("src-ip6:ffff:ffff::", "ip6 from any to any lookup src-ip:ffff:ffff::"),
         ("dscp:7", "ip from any to any lookup dscp:0.0.0.7"),
         ("src-ip", "ip from any to any lookup src-ip"),
+        ("src-mac", "ip from any to any lookup src-mac"),
+        ("dst-mac", "ip from any to any lookup dst-mac"),
+        ("rulenum", "ip from any to any lookup rulenum"),
     ] {
         assert_eq!(rule(written), format!("100 count {expected} T"), "{written}");
         assert_eq!(rules(&format!("add {}", rule(written))), [rule(written)]);
@@ -207,7 +210,9 @@ fn lookups_have_masks() {
         ("src-ip4:ffff::", "a mask of IPv6 for `src-ip4`"),
         ("src-ip6:0.0.0.3", "a mask of IPv4 for `src-ip6`"),
         ("dst-port:x", "a mask from 0 to 4294967295"),
-        ("rulenum", "expected a field"),
+        ("src-mac:0.0.0.3", "a mask for `src-mac`"),
+        ("rulenum:1", "a mask for `rulenum`"),
+        ("proto", "expected a field"),
     ] {
         let found = error(&format!("add count ip from any to any lookup {written} T"));
         assert!(found.contains(said), "{written}\n{found}");
@@ -233,6 +238,69 @@ fn rules_of_a_router_follow_its_interfaces() {
     let script = Script::at_interfaces(text, "script", &interfaces).unwrap();
     let listed: Vec<String> = script.rules.iter().map(rule_text).collect();
     assert_eq!(listed, ["100 pipe 1 ip from any to any out out", "200 pipe 1 ip from any to any out"]);
+}
+
+/// Entries of a table of interfaces are at the host that each interface was assigned to.
+#[test]
+fn tables_of_interfaces_know_where_each_is() {
+    let mut interfaces = Interfaces::default();
+    for interface in ["em0=client", "em1=server"] {
+        interfaces.add(interface).unwrap();
+    }
+    let text = "table lan create type iface\ntable lan add em0 1 em1 em7 3\npipe 1 config delay 5ms\n\
+                add pipe tablearg ip from any to any recv table(lan)\n\
+                add count ip from any to any in via table(lan,3)\nadd count out xmit table(lan)";
+    let script = Script::at_interfaces(text, "script", &interfaces).unwrap();
+    let listed: Vec<String> = script.rules.iter().map(rule_text).collect();
+    assert_eq!(
+        listed,
+        [
+            "100 pipe tablearg ip from any to any recv table(lan)",
+            "200 count ip from any to any recv table(lan,3)",
+            "300 count ip from any to any xmit table(lan)",
+        ]
+    );
+    let file = script.to_toml("net", ["client", "server"]);
+    assert!(file.contains("lan = [\"em0@first 1\", \"em1@second 0\", \"em7@neither 3\"]"), "{file}");
+    let explained: Vec<String> = script.lines.iter().map(ToString::to_string).collect();
+    let explained = explained.join("\n");
+    for said in [
+        "Adds em0 with the value 1, em1 with the value 0 and em7 with the value 3 to table lan.",
+        "no interface `em7`: its entry matches no packet",
+        "packets that came by an interface in table lan go through the pipe that the value in the table names",
+        "packets that came by an interface in table lan with the value 3 are counted",
+        "packets that leave by an interface in table lan are counted",
+    ] {
+        assert!(explained.contains(said), "{said}\n{explained}");
+    }
+    // The only unknown interface of a script is the client's, in a table as in a rule.
+    let one = "table 1 create type iface\ntable 1 add em0\npipe 1 config delay 5ms\nadd pipe 1 ip from any to any via table(1)";
+    assert!(toml(one).contains("1 = [\"em0@first 0\"]"));
+    assert!(remarks(one).contains("em0 is assumed to be the client's interface"));
+    // Two are not, and no packet would get to the pipe.
+    let two = one.replace("add em0", "add em0 em1");
+    assert!(
+        error(&two).contains("no packet can reach a pipe: there is no interface `em0`"),
+        "{}",
+        error(&two)
+    );
+}
+
+#[test]
+fn tables_of_link_addresses() {
+    let text = "table macs create type mac\ntable macs add 0:A:0:0:0:1 1 02:00:00:00:ff:00/40 2\n\
+                pipe 1 config delay 5ms\nadd pipe tablearg src-mac table(macs)\nadd deny dst-mac 02:00:00:00:00:09\n\
+                add count lookup dst-mac macs";
+    assert_eq!(
+        rules(text),
+        [
+            "100 pipe tablearg ip from any to any lookup src-mac macs",
+            "200 deny ip from any to any MAC 02:00:00:00:00:09 any",
+            "300 count ip from any to any lookup dst-mac macs",
+        ]
+    );
+    let toml = toml(text);
+    assert!(toml.contains("macs = [\"00:0a:00:00:00:01 1\", \"02:00:00:00:ff:00/40 2\"]"), "{toml}");
 }
 
 #[test]

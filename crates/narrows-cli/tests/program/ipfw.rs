@@ -192,3 +192,44 @@ fn thousands_of_commands_in_one_request_change_a_run_and_its_log_replays() {
     let replayed = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()]));
     assert_eq!(replayed.code(), 0, "{replayed}");
 }
+
+/// Real packets meet conditions on their headers and a table of interfaces, which changes during the run; the log knows
+/// enough of them for a replay.
+#[test]
+#[ignore = "needs namespaces, ping, python3"]
+fn tables_of_interfaces_and_header_fields_meet_real_packets() {
+    let scratch = Scratch::new();
+    let script = scratch.write(
+        "interfaces.conf",
+        "table ports create type iface\ntable ports add em0 1 em1 2\npipe 1 config delay 5ms\npipe 2 config delay 20ms\n\
+         add 50 count tcp from me to any setup tcpoptions mss,window tcpmss 1460 tcpwin 1-65535 frag df\n\
+         add 100 pipe tablearg ip4 from any to any recv table(ports)\n",
+    );
+    let log = scratch.file("run.log");
+    let ipfw = format!("{NARROWS} ipfw");
+    let connect = "import os,socket; socket.socket().connect_ex((os.environ[\"NARROWS_SERVER\"],9))";
+    let lines = [
+        "ping -q -c 2 -i 0.05 $NARROWS_SERVER".into(),
+        format!("python3 -c '{connect}'"),
+        format!("{ipfw} show 50"),
+        format!("{ipfw} table ports list"),
+        format!("{ipfw} table ports delete em1"),
+        "ping -q -c 2 -i 0.05 $NARROWS_SERVER".into(),
+        format!("{ipfw} table ports list; {ipfw} show 100"),
+    ];
+    let interfaces = ["--interface", "em0=client", "--interface", "em1=server"];
+    let flags = ["--ipfw", script.to_str().unwrap(), "--record", log.to_str().unwrap(), "-q"];
+    let done = finish(&mut run(flags.into_iter().chain(interfaces), &lines.join("; ")));
+    assert_eq!(done.code(), 0, "{done}");
+    assert!(done.out.contains("00050 1 60 count tcp from me to any setup tcpoptions mss,window"), "{done}");
+    assert!(done.out.contains("em0 1\nem1 2\n"), "{done}");
+    // Requests and answers and the handshake's two; then only the answers, which em0 receives.
+    assert!(done.out.ends_with(" pipe tablearg ip4 from any to any recv table(ports)\n"), "{done}");
+    assert!(done.out.contains("em0 1\n00100 8 "), "{done}");
+    let rtt = |line: &str| line.strip_prefix("rtt min/avg/max/mdev = ")?.split('/').next()?.parse().ok();
+    let [both, one] = done.out.lines().filter_map(rtt).collect::<Vec<f64>>()[..] else { panic!("{done}") };
+    assert!(both >= 25.0 && one >= 5.0, "{done}");
+
+    let replayed = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()]));
+    assert!(replayed.out.contains("all identical, to the nanosecond"), "{replayed}");
+}

@@ -149,7 +149,7 @@ impl RuleBook {
             Stream::new(self.seed, &self.name, &purpose)
         });
         *nth += 1;
-        let terms = test::compile(&rule.terms, &self.me, &mut self.names);
+        let terms = test::compile(rule.number, &rule.terms, &self.me, &mut self.names);
         let place = position(rule.number, order);
         let rule = Arc::new(rule);
         self.rules.insert(place, Entry { rule, order, stream, terms, zeroed: 0 });
@@ -215,7 +215,7 @@ impl RuleBook {
     pub(super) fn set_me(&mut self, me: Vec<Masked>) {
         self.me = me;
         for entry in self.rules.values_mut() {
-            entry.terms = test::compile(&entry.rule.terms, &self.me, &mut self.names);
+            entry.terms = test::compile(entry.rule.number, &entry.rule.terms, &self.me, &mut self.names);
         }
     }
 

@@ -170,6 +170,15 @@ pub enum Test {
     Precedence(u8),
     /// Is a fragment other than the first.
     Fragment,
+    /// Bits of the fragmentation fields of IPv4: 0x80 reserved, 0x40 don't fragment, 0x20 more fragments, 0x01 the
+    /// offset is not 0.
+    FragmentBits(Flags),
+    /// The identification of an IPv4 packet.
+    IpId(Ranges),
+    /// One of these extension headers of IPv6, as in [`Headers::extension_headers`](crate::Headers::extension_headers).
+    ExtensionHeader(u8),
+    /// The options of IPv4, as in [`Headers::ip_options`](crate::Headers::ip_options). Never holds for malformed ones.
+    IpOptions(Flags),
     /// TCP with SYN set and ACK clear.
     Setup,
     /// TCP with RST or ACK set.
@@ -183,6 +192,16 @@ pub enum Test {
     },
     /// Bytes of TCP payload.
     TcpDataLength(Ranges),
+    /// The TCP sequence number.
+    TcpSequence(u32),
+    /// The TCP acknowledgement number.
+    TcpAcknowledgement(u32),
+    /// The window of the TCP header, not scaled.
+    TcpWindow(Ranges),
+    /// The maximum segment size of the TCP option. Never holds without that option.
+    TcpMss(Ranges),
+    /// The options of TCP, as in [`Headers::tcp_options`](crate::Headers::tcp_options).
+    TcpOptions(Flags),
     /// The ICMP type is in this set.
     IcmpType([u64; 4]),
     /// The ICMPv6 type is in this set.
@@ -248,10 +267,38 @@ pub enum Field {
     DestinationPort,
     /// The DSCP code point.
     Dscp,
+    /// The source address of the link layer.
+    LinkSource,
+    /// The destination address of the link layer.
+    LinkDestination,
+    /// The number of the rule itself.
+    RuleNumber,
+    /// The interface by which the packet came.
+    Received,
+    /// The interface by which the packet leaves.
+    Sent,
+    /// Either of the two.
+    Via,
 }
 
 /// A list of at least one range of numbers.
 pub type Ranges = Vec<RangeInclusive<u16>>;
+
+/// Bits of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flags {
+    /// Bits that must be set.
+    pub set: u8,
+    /// Bits that must be clear.
+    pub clear: u8,
+}
+
+impl Flags {
+    /// Whether a field has these bits.
+    pub const fn fit(self, field: u8) -> bool {
+        field & self.set == self.set && field & self.clear == 0
+    }
+}
 
 /// Bits of the TOS byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

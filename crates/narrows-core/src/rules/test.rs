@@ -6,14 +6,18 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use super::facts::{Bits, Facts};
+use super::table::link_key;
 use super::tables::{Names, Tables};
-use super::{Addresses, Field, Literal, Masked, Ranges, TableTest, Term, Test, Tos};
-use crate::packet::{FlowKey, Headers};
+use super::{Addresses, Field, Flags, Literal, Masked, Ranges, Side, TableTest, Term, Test, Tos};
+use crate::packet::{FlowKey, Headers, Protocol};
 
 /// The leading bits of IPv4 addresses mapped into IPv6.
 const MAPPED: u128 = 0xffff << 32;
 /// The mask of these bits.
 const MAPPED_MASK: u128 = !(u32::MAX as u128);
+
+/// "Don't fragment" among the bits of [`Test::FragmentBits`].
+const DONT_FRAGMENT: u8 = 0x40;
 
 /// What conditions test.
 pub(super) struct Seen<'a> {
@@ -54,11 +58,40 @@ pub(super) enum Kind {
     HopLimit(Ports),
     Tos(Tos),
     Dscp(u64),
-    TcpFlags { set: u8, clear: u8 },
+    TcpFlags {
+        set: u8,
+        clear: u8,
+    },
     TcpDataLength(Ports),
     IcmpType(Bits, Box<[u64; 4]>),
     Tagged(Ports),
-    Lookup { field: Field, mask: u128, table: u32, value: Option<u32> },
+    Lookup {
+        field: Field,
+        mask: u128,
+        table: u32,
+        value: Option<u32>,
+    },
+    /// The number of the rule is in a table.
+    LookupNumber {
+        number: u16,
+        table: u32,
+        value: Option<u32>,
+    },
+    /// An interface that the packet passes is in a table.
+    LookupInterface {
+        field: Field,
+        table: u32,
+        value: Option<u32>,
+    },
+    Fragment(Flags),
+    IpId(Ports),
+    IpOptions(Flags),
+    ExtensionHeader(u8),
+    TcpSequence(u32),
+    TcpAcknowledgement(u32),
+    TcpWindow(Ports),
+    TcpMss(Ports),
+    TcpOptions(Flags),
     FlowLabel(Box<[u32]>),
 }
 
@@ -106,11 +139,11 @@ fn link_agrees(own: [u8; 6], address: [u8; 6], mask: [u8; 6]) -> bool {
     (0..6).all(|at| (own[at] ^ address[at]) & mask[at] == 0)
 }
 
-/// Compiles the terms of a rule.
-pub(super) fn compile(terms: &[Term], me: &[Masked], names: &mut Arc<Names>) -> Terms {
+/// Compiles the terms of the rule with this number.
+pub(super) fn compile(number: u16, terms: &[Term], me: &[Masked], names: &mut Arc<Names>) -> Terms {
     let mut checks = Vec::new();
     for Term(literals) in terms {
-        checks.extend(literals.iter().map(|literal| check(literal, me, names)));
+        checks.extend(literals.iter().map(|literal| check(number, literal, me, names)));
         match checks.last_mut() {
             Some(last) if !literals.is_empty() => last.more = false,
             // An empty alternative never holds.
@@ -142,14 +175,16 @@ pub(super) fn hold_by_direction(terms: &[Check], incoming: bool) -> Option<bool>
     }
 }
 
-fn check(literal: &Literal, me: &[Masked], names: &mut Arc<Names>) -> Check {
+fn check(number: u16, literal: &Literal, me: &[Masked], names: &mut Arc<Names>) -> Check {
     let boxed = |ranges: &Ranges| ranges.clone().into_boxed_slice();
     let bits = Kind::Bits;
-    let mut lookup = |field, mask, TableTest { table, value }: &TableTest| Kind::Lookup {
-        field,
-        mask,
-        table: names.number(table),
-        value: *value,
+    let mut lookup = |field, mask, TableTest { table, value }: &TableTest| {
+        let (table, value) = (names.number(table), *value);
+        match field {
+            Field::RuleNumber => Kind::LookupNumber { number, table, value },
+            Field::Received | Field::Sent | Field::Via => Kind::LookupInterface { field, table, value },
+            _ => Kind::Lookup { field, mask, table, value },
+        }
     };
     let kind = match &literal.test {
         Test::Any => Kind::Always,
@@ -183,10 +218,19 @@ fn check(literal: &Literal, me: &[Masked], names: &mut Arc<Names>) -> Check {
         }
         Test::Precedence(_) => Kind::Never,
         Test::Fragment => bits(Bits::FRAGMENT),
+        &Test::FragmentBits(flags) => Kind::Fragment(flags),
+        Test::IpId(ranges) => Kind::IpId(boxed(ranges)),
+        &Test::ExtensionHeader(headers) => Kind::ExtensionHeader(headers),
+        &Test::IpOptions(flags) => Kind::IpOptions(flags),
         Test::Setup => bits(Bits::SETUP),
         Test::Established => bits(Bits::ESTABLISHED),
         &Test::TcpFlags { set, clear } => Kind::TcpFlags { set, clear },
         Test::TcpDataLength(ranges) => Kind::TcpDataLength(boxed(ranges)),
+        &Test::TcpSequence(number) => Kind::TcpSequence(number),
+        &Test::TcpAcknowledgement(number) => Kind::TcpAcknowledgement(number),
+        Test::TcpWindow(ranges) => Kind::TcpWindow(boxed(ranges)),
+        Test::TcpMss(ranges) => Kind::TcpMss(boxed(ranges)),
+        &Test::TcpOptions(flags) => Kind::TcpOptions(flags),
         &Test::IcmpType(set) => Kind::IcmpType(Bits::ICMP, Box::new(set)),
         &Test::Icmp6Type(set) => Kind::IcmpType(Bits::ICMP6, Box::new(set)),
         Test::Tagged(ranges) => Kind::Tagged(boxed(ranges)),
@@ -288,10 +332,36 @@ impl Kind {
             &Self::Lookup { field, mask, table, value } => {
                 let masked = |key| (u128::from_be_bytes(key) & mask).to_be_bytes();
                 let found = key_of(field, seen).and_then(|key| seen.tables.get(table).lookup(masked(key)));
-                let found = found.filter(|found| value.is_none_or(|value| value == *found));
-                *argument = found.unwrap_or(*argument);
-                found.is_some()
+                keep_if(found, value, argument)
             }
+            &Self::LookupNumber { number, table, value } => {
+                keep_if(seen.tables.get(table).lookup(number_key(number.into())), value, argument)
+            }
+            &Self::LookupInterface { field, table, value } => {
+                let accepts = |one| value.is_none_or(|value| value == one);
+                let sides = sides_of(field, is(Bits::IN));
+                let table = seen.tables.get(table);
+                let found = sides.iter().find_map(|&side| table.interface(side, accepts));
+                keep_if(found, None, argument)
+            }
+            Self::Fragment(flags) => {
+                let whole = if seen.key.network == Protocol::Ipv4DontFragment { DONT_FRAGMENT } else { 0 };
+                is(Bits::IPV4) && flags.fit(seen.headers.fragment | whole)
+            }
+            Self::IpId(ids) => is(Bits::IPV4) && among(ids, seen.headers.ip_id),
+            Self::IpOptions(flags) => {
+                let options = seen.headers.ip_options;
+                is(Bits::IPV4) && options & Headers::MALFORMED_OPTIONS == 0 && flags.fit(options)
+            }
+            &Self::ExtensionHeader(of) => is(Bits::IPV6) && seen.headers.extension_headers & of != 0,
+            &Self::TcpSequence(number) => is(Bits::TCP) && seen.headers.tcp_sequence == number,
+            &Self::TcpAcknowledgement(number) => is(Bits::TCP) && seen.headers.tcp_acknowledgement == number,
+            Self::TcpWindow(windows) => is(Bits::TCP) && among(windows, seen.headers.tcp_window),
+            Self::TcpMss(sizes) => {
+                let has_option = seen.headers.tcp_options & Headers::TCP_OPTION_MSS != 0;
+                is(Bits::TCP) && has_option && among(sizes, seen.headers.tcp_mss)
+            }
+            Self::TcpOptions(flags) => is(Bits::TCP) && flags.fit(seen.headers.tcp_options),
             Self::FlowLabel(labels) => {
                 is(Bits::IPV6) && labels.binary_search(&seen.headers.flow_label).is_ok()
             }
@@ -301,13 +371,38 @@ impl Kind {
 
 /// The table key of a field. `None` if the packet does not have the field.
 fn key_of(field: Field, seen: &Seen<'_>) -> Option<[u8; 16]> {
-    let number =
-        |bits, number: u32| seen.facts.bits.fulfil(bits).then(|| (MAPPED | u128::from(number)).to_be_bytes());
+    let number = |bits, number: u32| seen.facts.bits.fulfil(bits).then(|| number_key(number));
+    let link = |address| seen.facts.bits.fulfil(Bits::LAYER2).then(|| link_key(address));
     match field {
         Field::Source => seen.facts.bits.fulfil(Bits::IP).then_some(seen.key.source),
         Field::Destination => seen.facts.bits.fulfil(Bits::IP).then_some(seen.key.destination),
         Field::SourcePort => number(Bits::PORTS, seen.facts.source_port.into()),
         Field::DestinationPort => number(Bits::PORTS, seen.facts.destination_port.into()),
         Field::Dscp => number(Bits::IP, seen.key.dscp().into()),
+        Field::LinkSource => link(seen.headers.link_source),
+        Field::LinkDestination => link(seen.headers.link_destination),
+        // These are not looked up by a key of the packet.
+        Field::RuleNumber | Field::Received | Field::Sent | Field::Via => None,
     }
+}
+
+/// A number as the IPv4 address with that value.
+fn number_key(number: u32) -> [u8; 16] {
+    (MAPPED | u128::from(number)).to_be_bytes()
+}
+
+/// The sides on which a packet passes the interfaces of a field: it leaves one end and arrives at the other.
+const fn sides_of(field: Field, incoming: bool) -> &'static [Side] {
+    match (field, incoming) {
+        (Field::Received, true) | (Field::Sent, false) => &[Side::Inside],
+        (Field::Received, false) | (Field::Sent, true) => &[Side::Outside],
+        _ => &[Side::Inside, Side::Outside],
+    }
+}
+
+/// Whether a value was found that is the demanded one. It is then left in `argument`.
+fn keep_if(found: Option<u32>, demanded: Option<u32>, argument: &mut u32) -> bool {
+    let found = found.filter(|found| demanded.is_none_or(|demanded| demanded == *found));
+    *argument = found.unwrap_or(*argument);
+    found.is_some()
 }

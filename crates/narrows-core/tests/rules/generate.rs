@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use narrows_core::classify::Prefix;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Field, Keep, Literal, Masked, Rule, RuleSetConfig, StateConfig, Table,
-    TableTest, Tag, Term, Test, Tos,
+    Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, Rule, RuleSetConfig, Side,
+    SpecialKey, StateConfig, Table, TableTest, Tag, Term, Test, Tos,
 };
 use narrows_core::{Duration, FlowKey, Headers, Probability, Protocol};
 
@@ -163,7 +163,7 @@ fn test(random: &mut Random, style: Style) -> Test {
         return common(random, style);
     }
     let table = table_test(random);
-    match random.below(27) {
+    match random.below(39) {
         0 => Test::Any,
         1 => Test::Never,
         2 => Test::IpVersion(random.one_of(&[4, 4, 6, 5])),
@@ -192,8 +192,33 @@ fn test(random: &mut Random, style: Style) -> Test {
             let mask = random.one_of(&[u128::MAX, u128::MAX, !0xff, !0xff00, u128::MAX << 8 | 0b101]);
             Test::Lookup { field: random.one_of(&fields), mask, table }
         }
+        26 => Test::FragmentBits(bits(random, &[0x80, 0x40, 0x20, 1])),
+        27 => Test::IpId(vec![0..=random.below(4) as u16]),
+        28 => Test::IpOptions(bits(random, &[1, 2, 4, 8])),
+        29 => Test::TcpSequence(random.below(2) as u32),
+        30 => Test::TcpAcknowledgement(random.below(2) as u32),
+        31 => Test::TcpWindow(vec![random.below(2) as u16..=2]),
+        32 => Test::TcpMss(vec![0..=random.below(3) as u16]),
+        33 => Test::TcpOptions(bits(random, &[1, 2, 4, 8])),
+        34 => Test::ExtensionHeader(random.one_of(&[1, 2, 0x14, 0x80])),
+        35..38 => {
+            let fields = [
+                Field::LinkSource,
+                Field::LinkDestination,
+                Field::RuleNumber,
+                Field::Received,
+                Field::Sent,
+                Field::Via,
+            ];
+            Test::Lookup { field: random.one_of(&fields), mask: u128::MAX, table }
+        }
         _ => Test::FlowLabel(vec![random.below(4) as u32, random.below(4) as u32]),
     }
+}
+
+fn bits(random: &mut Random, all: &[u8]) -> Flags {
+    let (set, clear) = (random.one_of(all), random.one_of(all));
+    if random.percent(50) { Flags { set, clear: 0 } } else { Flags { set: 0, clear: clear | set } }
 }
 
 fn term(random: &mut Random, style: Style) -> Term {
@@ -284,8 +309,24 @@ pub(crate) fn prefix(random: &mut Random) -> Prefix {
         // The numbers of ports and code points.
         return Prefix::new((0xffff_0000_0000 | u128::from(port(random))).to_be_bytes(), 128);
     }
+    if random.percent(20) {
+        return special(random).prefix().expect("a key");
+    }
     let one = masked(random);
     Prefix::new(one.address.to_be_bytes(), one.mask.leading_ones() as u8)
+}
+
+fn special(random: &mut Random) -> SpecialKey {
+    match random.percent(50) {
+        true => SpecialKey::LinkAddress {
+            address: if random.percent(80) { link_address(random) } else { [2, 0, 0, 0, 0, 0] },
+            bits: random.one_of(&[48, 48, 40]),
+        },
+        false => SpecialKey::Interface {
+            side: random.one_of(&[Side::Inside, Side::Outside, Side::Elsewhere]),
+            name: random.one_of(&["em0", "em1", "a-name-of-15-by"]).into(),
+        },
+    }
 }
 
 fn table(random: &mut Random) -> Table {
@@ -364,6 +405,20 @@ pub(crate) fn walker(random: &mut Random) -> Walker {
         is_later_fragment,
         ..Headers::default()
     };
+    if is_v6 {
+        headers.extension_headers = random.one_of(&[0, 0, 1, 2, 0x44]);
+    } else {
+        headers.fragment = random.one_of(&[0, 0, 0x20, 0x80]) | u8::from(is_later_fragment);
+        headers.ip_id = random.below(4) as u16;
+        headers.ip_options = random.one_of(&[0, 0, 1, 2, 4, 12, 0x84]);
+    }
+    if tcp {
+        headers.tcp_sequence = random.below(3) as u32;
+        headers.tcp_acknowledgement = random.below(3) as u32;
+        headers.tcp_window = random.below(4) as u16;
+        headers.tcp_options = random.one_of(&[0, 1, 2, 9, 15]);
+        headers.tcp_mss = random.below(4) as u16;
+    }
     if random.percent(3) {
         (key, headers) = (FlowKey::default(), Headers::default());
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use narrows_core::rules::{
-    Action, Addresses, Argument, Decision, Field, Masked, Rule, RuleChange, RuleCounters, RuleSet,
+    Action, Addresses, Argument, Decision, Field, Flags, Masked, Rule, RuleChange, RuleCounters, RuleSet,
     RuleSetConfig, Table, TableTest, Tag, Test, Which,
 };
 use narrows_core::{Draw, FlowKey, Headers, Protocol, Seed, Stream, Time};
@@ -304,7 +304,7 @@ impl Oracle {
         for term in &rule.terms {
             let mut any = false;
             for literal in &term.0 {
-                any = self.holds(&literal.test, walker, argument) ^ literal.not;
+                any = self.holds(rule.number, &literal.test, walker, argument) ^ literal.not;
                 if any {
                     break;
                 }
@@ -316,7 +316,7 @@ impl Oracle {
         true
     }
 
-    fn holds(&self, test: &Test, walker: &Walker, argument: &mut u32) -> bool {
+    fn holds(&self, rule: u16, test: &Test, walker: &Walker, argument: &mut u32) -> bool {
         let Walker { key, headers, .. } = walker;
         let v6 = key.network == Protocol::Ipv6;
         let ip = key.network != Protocol::Other;
@@ -330,15 +330,14 @@ impl Oracle {
         let agrees = |own: [u8; 6], address: &[u8; 6], mask: &[u8; 6]| {
             (0..6).all(|at| own[at] & mask[at] == address[at] & mask[at])
         };
+        let has = |flags: &Flags, field: u8| field & flags.set == flags.set && field & flags.clear == 0;
         match test {
             Test::Any => true,
             Test::Never => false,
             Test::Protocol(protocol) => ip && key.transport == *protocol,
             Test::IpVersion(version) => ip && *version == if v6 { 6 } else { 4 },
-            Test::Source(addresses) => self.is_among(addresses, walker, key.source, argument, Field::Source),
-            Test::Destination(addresses) => {
-                self.is_among(addresses, walker, key.destination, argument, Field::Destination)
-            }
+            Test::Source(addresses) => self.is_among(addresses, walker, argument, Field::Source),
+            Test::Destination(addresses) => self.is_among(addresses, walker, argument, Field::Destination),
             Test::SourcePort(ranges) => ports && within(ranges, key.source_port.into()),
             Test::DestinationPort(ranges) => ports && within(ranges, key.destination_port.into()),
             Test::In => walker.incoming,
@@ -357,6 +356,24 @@ impl Oracle {
             Test::Dscp(set) => ip && (set >> (key.traffic_class / 4)) % 2 == 1,
             Test::Precedence(precedence) => ip && key.traffic_class / 32 == *precedence,
             Test::Fragment => ip && headers.is_later_fragment,
+            Test::FragmentBits(flags) => {
+                let dont = if key.network == Protocol::Ipv4DontFragment { 0x40 } else { 0 };
+                ip && !v6 && has(flags, headers.fragment | dont)
+            }
+            Test::IpId(ranges) => ip && !v6 && within(ranges, headers.ip_id.into()),
+            Test::IpOptions(flags) => {
+                ip && !v6 && headers.ip_options < 0x80 && has(flags, headers.ip_options)
+            }
+            Test::ExtensionHeader(of) => {
+                v6 && (0..8).any(|bit| (headers.extension_headers & of) >> bit & 1 == 1)
+            }
+            Test::TcpSequence(number) => tcp && headers.tcp_sequence == *number,
+            Test::TcpAcknowledgement(number) => tcp && headers.tcp_acknowledgement == *number,
+            Test::TcpWindow(ranges) => tcp && within(ranges, headers.tcp_window.into()),
+            Test::TcpMss(ranges) => {
+                tcp && headers.tcp_options % 2 == 1 && within(ranges, headers.tcp_mss.into())
+            }
+            Test::TcpOptions(flags) => tcp && has(flags, headers.tcp_options),
             Test::Setup => tcp && key.tcp_flags & 2 != 0 && key.tcp_flags & 16 == 0,
             Test::Established => tcp && (key.tcp_flags & 4 != 0 || key.tcp_flags & 16 != 0),
             Test::TcpFlags { set, clear } => tcp && key.tcp_flags & set == *set && key.tcp_flags & clear == 0,
@@ -370,20 +387,42 @@ impl Oracle {
                 whole && v6 && key.transport == 58 && (set[kind / 64] >> (kind % 64)) % 2 == 1
             }
             Test::Tagged(ranges) => walker.tags.iter().any(|&tag| within(ranges, tag.into())),
+            Test::Lookup { field: field @ (Field::Received | Field::Sent | Field::Via), table, .. } => {
+                // The first byte of the keys of interfaces, first those of the machine that has sent or received.
+                let sides: &[u8] = match (field, walker.incoming) {
+                    (Field::Received, true) | (Field::Sent, false) => &[5],
+                    (Field::Received, false) | (Field::Sent, true) => &[6],
+                    _ => &[5, 6],
+                };
+                let entries = self.tables.get(&table.table).into_iter().flatten();
+                let fitting = entries.filter(|(key, mask, value)| {
+                    *mask == u128::MAX
+                        && sides.contains(&(key.to_be_bytes()[0]))
+                        && table.value.is_none_or(|wanted| wanted == *value)
+                });
+                let first = fitting.min_by_key(|(key, ..)| *key);
+                *argument = first.map_or(*argument, |&(_, _, value)| value);
+                first.is_some()
+            }
             Test::Lookup { field, mask, table } => {
                 let number = |number: u32| {
                     let [a, b, c, d] = number.to_be_bytes();
                     Some([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d])
                 };
+                let link =
+                    |[a, b, c, d, e, f]: [u8; 6]| Some([4, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d, e, f]);
                 let looked_up = match field {
                     Field::Source if ip => Some(key.source),
                     Field::Destination if ip => Some(key.destination),
                     Field::SourcePort if ports => number(key.source_port.into()),
                     Field::DestinationPort if ports => number(key.destination_port.into()),
                     Field::Dscp if ip => number((key.traffic_class / 4).into()),
+                    Field::LinkSource if layer2 => link(headers.link_source),
+                    Field::LinkDestination if layer2 => link(headers.link_destination),
+                    Field::RuleNumber => number(rule.into()),
                     _ => None,
                 };
-                let mask = mask.to_be_bytes();
+                let mask = if *field == Field::RuleNumber { [0xff; 16] } else { mask.to_be_bytes() };
                 let masked = |address: [u8; 16]| std::array::from_fn(|at| address[at] & mask[at]);
                 looked_up.is_some_and(|address| self.finds(table, masked(address), argument))
             }
@@ -391,14 +430,8 @@ impl Oracle {
         }
     }
 
-    fn is_among(
-        &self,
-        addresses: &Addresses,
-        walker: &Walker,
-        address: [u8; 16],
-        argument: &mut u32,
-        field: Field,
-    ) -> bool {
+    fn is_among(&self, addresses: &Addresses, walker: &Walker, argument: &mut u32, field: Field) -> bool {
+        let address = if field == Field::Source { walker.key.source } else { walker.key.destination };
         let v6 = walker.key.network == Protocol::Ipv6;
         let masked = |all: &[Masked]| {
             all.iter().any(|one| {
@@ -413,7 +446,7 @@ impl Oracle {
                 Addresses::In(all) => masked(all),
                 Addresses::Table(table) => {
                     let (mask, table) = (u128::MAX, table.clone());
-                    self.holds(&Test::Lookup { field, mask, table }, walker, argument)
+                    self.holds(0, &Test::Lookup { field, mask, table }, walker, argument)
                 }
             }
     }

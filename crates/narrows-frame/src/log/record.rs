@@ -192,6 +192,25 @@ struct HeaderFields {
     flow_label: u32,
     hop_limit: u8,
     is_later_fragment: bool,
+    // Generated packets have no values in these.
+    #[serde(skip)]
+    fragment: u8,
+    #[serde(skip)]
+    ip_id: u16,
+    #[serde(skip)]
+    ip_options: u8,
+    #[serde(skip)]
+    extension_headers: u8,
+    #[serde(skip)]
+    tcp_options: u8,
+    #[serde(skip)]
+    tcp_window: u16,
+    #[serde(skip)]
+    tcp_mss: u16,
+    #[serde(skip)]
+    tcp_sequence: u32,
+    #[serde(skip)]
+    tcp_acknowledgement: u32,
 }
 
 /// A part of the network was changed.

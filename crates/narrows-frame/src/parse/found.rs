@@ -12,6 +12,7 @@ pub(crate) mod protocol {
     pub(crate) const DCCP: u8 = 33;
     pub(crate) const ROUTING: u8 = 43;
     pub(crate) const FRAGMENT: u8 = 44;
+    pub(crate) const SECURITY_PAYLOAD: u8 = 50;
     pub(crate) const AUTHENTICATION: u8 = 51;
     pub(crate) const ICMPV6: u8 = 58;
     pub(crate) const DESTINATION_OPTIONS: u8 = 60;
@@ -80,6 +81,8 @@ pub(crate) struct Ipv6 {
     pub(crate) later_fragment: bool,
     /// Whether it is a fragment other than the last.
     pub(crate) more_fragments: bool,
+    /// The extension headers, as in [`narrows_core::Headers::extension_headers`].
+    pub(super) extensions: u8,
     /// How many bytes of the header chain were read.
     pub(super) examined: usize,
 }
@@ -197,6 +200,7 @@ fn ipv6(packet: &[u8], room: u32, link_header: usize) -> Option<Ipv6> {
     let packet = &packet[..packet.len().min(length as usize)];
     let mut at = HEADER;
     let mut examined = HEADER;
+    let mut extensions = 0;
     let (mut readable, mut later_fragment, mut more_fragments) = (true, false, false);
     for _ in 0..MOST_EXTENSIONS {
         if !is_extension(protocol) {
@@ -211,6 +215,8 @@ fn ipv6(packet: &[u8], room: u32, link_header: usize) -> Option<Ipv6> {
         };
         let kind = protocol;
         protocol = next;
+        // The upper byte of the second word is the type of a routing header.
+        extensions |= extension(kind, offset >> 8);
         at += match kind {
             protocol::FRAGMENT => 8,
             protocol::AUTHENTICATION => (usize::from(size) + 2) * 4,
@@ -226,7 +232,26 @@ fn ipv6(packet: &[u8], room: u32, link_header: usize) -> Option<Ipv6> {
     }
     let transport = (readable && !is_extension(protocol) && at <= packet.len()).then_some(link_header + at);
     let examined = link_header + examined;
-    Some(Ipv6 { length, transport, protocol, later_fragment, more_fragments, examined })
+    extensions |= extension(protocol, 0) & ESP;
+    Some(Ipv6 { length, transport, protocol, later_fragment, more_fragments, extensions, examined })
+}
+
+/// The bit of ESP among those of extension headers.
+const ESP: u8 = 0x10;
+
+/// The bits of a header of the chain: see [`narrows_core::Headers::extension_headers`].
+const fn extension(protocol: u8, kind: u16) -> u8 {
+    match (protocol, kind) {
+        (protocol::FRAGMENT, _) => 0x01,
+        (protocol::HOP_BY_HOP, _) => 0x02,
+        (protocol::ROUTING, 0) => 0x04 | 0x40,
+        (protocol::ROUTING, 2) => 0x04 | 0x80,
+        (protocol::ROUTING, _) => 0x04,
+        (protocol::AUTHENTICATION, _) => 0x08,
+        (protocol::SECURITY_PAYLOAD, _) => ESP,
+        (protocol::DESTINATION_OPTIONS, _) => 0x20,
+        _ => 0,
+    }
 }
 
 const fn is_extension(protocol: u8) -> bool {

@@ -45,9 +45,15 @@ fn tcp_over_ipv4() {
                 link_destination: [2, 0, 0, 0, 0, 2],
                 ether_type: 0x0800,
                 hop_limit: 64,
+                ip_id: 0x1c46,
+                // MSS, permission to acknowledge selectively, timestamps, window scale.
+                tcp_options: 1 | 4 | 8 | 2,
+                tcp_mss: 1460,
+                tcp_window: 65_535,
+                tcp_sequence: 1,
                 ..Headers::default()
             },
-            examined: 14 + 20 + 14
+            examined: 14 + 20 + 40
         }
     );
 }
@@ -58,7 +64,7 @@ fn how_much_a_segment_carries_follows_from_the_lengths_of_the_whole() {
     frame.extend_from_slice(&[7; 100]);
     frame[17] += 100;
     assert_eq!(ethernet(&frame).headers.tcp_data_length, 100);
-    let cut = parse_cut(LinkLayer::Ethernet, &frame[..14 + 20 + 14], frame.len() as u32);
+    let cut = parse_cut(LinkLayer::Ethernet, &frame[..14 + 20 + 40], frame.len() as u32);
     assert_eq!(cut, ethernet(&frame));
     frame.resize(14 + 160 + 9, 0xee); // padding
     assert_eq!(ethernet(&frame).headers.tcp_data_length, 100);
@@ -71,6 +77,45 @@ fn how_much_a_segment_carries_follows_from_the_lengths_of_the_whole() {
     assert_eq!(ethernet(&frame).headers.tcp_data_length, 0);
     frame[23] = 17; // no TCP
     assert_eq!(ethernet(&frame).headers.tcp_data_length, 0);
+}
+
+/// The SYN above with a strict source route in its IP header: fields and options that rules match.
+#[test]
+fn fields_and_options_that_rules_match() {
+    let mut frame = SYN.to_vec();
+    frame.splice(34..34, [137, 7, 4, 192, 0, 2, 1, 0]);
+    frame[14] = 0x47; // 28 bytes
+    frame[17] += 8;
+    frame[20] = 0xe0; // reserved, don't fragment, more fragments
+    frame[14 + 28 + 8..14 + 28 + 12].copy_from_slice(&[0, 0, 1, 2]); // acknowledgement number
+    let headers = ethernet(&frame).headers;
+    assert_eq!((headers.ip_id, headers.ip_options, headers.fragment), (0x1c46, 2, 0xa0));
+    assert_eq!((headers.tcp_sequence, headers.tcp_acknowledgement), (1, 0x102));
+    assert_eq!((headers.tcp_mss, headers.tcp_options), (1460, 15));
+    assert_eq!(ethernet(&frame).key.network, Protocol::Ipv4DontFragment);
+    frame[14 + 20 + 1] = 9; // longer than the header
+    assert_eq!(ethernet(&frame).headers.ip_options, Headers::MALFORMED_OPTIONS);
+    frame[21] = 1; // a fragment behind the first, whose payload is not read
+    let headers = ethernet(&frame).headers;
+    assert_eq!((headers.fragment, headers.tcp_sequence, headers.tcp_mss), (0xa1, 0, 0));
+}
+
+#[test]
+fn extension_headers_that_rules_match() {
+    let frame = |first: u8, chain: &[u8]| {
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0, 0];
+        frame.extend([chain.len() as u8, first, 64]);
+        frame.extend([0; 32]);
+        frame.extend(chain);
+        ethernet(&frame).headers.extension_headers
+    };
+    let of = |next: u8, second: u8, third: u8| [next, second, third, 0, 0, 0, 0, 0];
+    assert_eq!(frame(17, &[0; 8]), 0);
+    // Hop-by-hop options, then routing of type 2, then UDP.
+    assert_eq!(frame(0, &[of(43, 0, 0), of(17, 0, 2), [0; 8]].concat()), 0x02 | 0x04 | 0x80);
+    assert_eq!(frame(43, &[of(60, 0, 0), of(17, 0, 0), [0; 8]].concat()), 0x04 | 0x40 | 0x20);
+    assert_eq!(frame(44, &[of(17, 0, 0), [0; 8]].concat()), 0x01);
+    assert_eq!(frame(51, &[of(50, 0, 0), [0; 8]].concat()), 0x08 | 0x10);
 }
 
 #[test]

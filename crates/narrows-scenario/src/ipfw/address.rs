@@ -25,12 +25,22 @@ pub struct Context<'a> {
     pub is_end: bool,
     /// The name of dynamic rules, if there is only one in the script.
     pub states: Option<&'a str>,
+    /// The tables whose entries are interfaces.
+    pub interface_tables: &'a [String],
 }
 
 impl Default for Context<'_> {
     /// No interfaces, no hosts; names use the system's resolver.
     fn default() -> Self {
-        Self { interfaces: &[], outside: &[], hosts: &[], resolve, is_end: false, states: None }
+        Self {
+            interfaces: &[],
+            outside: &[],
+            hosts: &[],
+            resolve,
+            is_end: false,
+            states: None,
+            interface_tables: &[],
+        }
     }
 }
 
@@ -73,10 +83,8 @@ pub(super) fn addresses(
         "me6" => return Ok(Said::Me6),
         _ => {}
     }
-    if let Some(inside) = word.text.strip_prefix("table(") {
-        let inside =
-            inside.strip_suffix(')').ok_or_else(|| word.expected("`table(NAME)` or `table(NAME,value)`"))?;
-        return table(&word.part(inside), ',').map(|table| Said::These(Addresses::Table(table)));
+    if let Some(table) = named_table(word)? {
+        return Ok(Said::These(Addresses::Table(table)));
     }
     let mut list = Vec::new();
     let mut any = false;
@@ -117,6 +125,14 @@ pub(super) fn table(word: &Word, separator: char) -> Result<TableTest, Problem> 
         None => (word.text.as_str(), None),
     };
     Ok(TableTest { table: table_name(&word.part(name))?, value })
+}
+
+/// Parses `table(NAME)` or `table(NAME,value)`; `None` if it is something else.
+pub(super) fn named_table(word: &Word) -> Result<Option<TableTest>, Problem> {
+    let Some(inside) = word.text.strip_prefix("table(") else { return Ok(None) };
+    let inside =
+        inside.strip_suffix(')').ok_or_else(|| word.expected("`table(NAME)` or `table(NAME,value)`"))?;
+    table(&word.part(inside), ',').map(Some)
 }
 
 /// Parses the name of a table; numbers lose leading zeros.
@@ -302,7 +318,7 @@ pub(super) fn link_address(word: &Word) -> Result<Option<LinkAddress>, Problem> 
     Ok(Some((address, mask)).filter(|_| mask != [0; 6]))
 }
 
-fn six_bytes(word: &Word) -> Result<[u8; 6], Problem> {
+pub(super) fn six_bytes(word: &Word) -> Result<[u8; 6], Problem> {
     let mut bytes = [0; 6];
     let parts: Vec<&str> = word.text.split(':').collect();
     let read = parts.len() == 6

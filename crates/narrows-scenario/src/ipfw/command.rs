@@ -12,6 +12,7 @@ use narrows_core::rules::Rule;
 
 use super::address::Context;
 use super::config::{self, Config, Object};
+use super::interfaces;
 use super::lexer::{Line, Word, Words};
 use super::numbers;
 use super::reader::{LAST, set_number, unknown};
@@ -141,9 +142,13 @@ pub(crate) fn read_all(
     context: &Context<'_>,
 ) -> Result<Vec<(Command, String, Range<usize>)>, Problems> {
     let (mut commands, mut problems) = (Vec::new(), Problems::default());
-    for line in source::commands(text) {
+    let lines = source::commands(text);
+    let mut interface_tables = interfaces::tables(lines.iter().flatten());
+    interface_tables.extend_from_slice(context.interface_tables);
+    let context = Context { interface_tables: &interface_tables, ..*context };
+    for line in lines {
         let Some(line) = problems.catch(line).filter(|line| !line.words.is_empty()) else { continue };
-        let read = read(&line, context, &mut Vec::new());
+        let read = read(&line, &context, &mut Vec::new());
         match problems.catch(read.map_err(|problem| source::of_line(problem, &line))) {
             None | Some(Command::Nothing) => {}
             Some(command) => commands.push((command, line.text(), line.span)),

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use narrows_core::rules::Test;
+use narrows_core::rules::{Field, Test};
 
+use super::address;
 use super::directions::Directions;
-use super::lexer::Word;
+use super::lexer::{Line, Word};
 use super::options::{Made, fits};
 use super::reader::Reader;
 use super::source;
@@ -26,15 +27,18 @@ impl Reader<'_> {
                 .problem(format!("{} names an interface by its address", Found(pattern)))
                 .help("narrows does not support this: write the interface's name, `any`, or a pattern such as `em*`"));
         }
-        if pattern.starts_with("table(") {
-            return Err(name
-                .problem("a table of interfaces exists in ipfw but not in narrows")
-                .help("write the interface's name, `any`, or a pattern such as `em*`"));
-        }
         let says = match word.text.as_str() {
             "via" => self.directions.of_via(),
             says => says,
         };
+        if let Some(table) = address::named_table(name)? {
+            let field = match says {
+                "recv" => Field::Received,
+                "xmit" => Field::Sent,
+                _ => Field::Via,
+            };
+            return Ok(Made::One(Test::Lookup { field, mask: u128::MAX, table }));
+        }
         let known = self.context.interfaces;
         if known.iter().any(|known| fits(pattern, known)) {
             return Ok(Made::One(match says {
@@ -75,7 +79,12 @@ impl Named {
             !matches!(text, "any" | "none") && !text.starts_with("table(") && text.parse::<IpAddr>().is_err()
         };
         let mut named = Self::default();
-        for line in source::commands(text).into_iter().flatten() {
+        let lines: Vec<_> = source::commands(text).into_iter().flatten().collect();
+        let tables = tables(&lines);
+        for line in lines {
+            for name in entries(&line.words, &tables) {
+                named.all.push((name.text.clone(), name.span.clone(), line.number));
+            }
             if !line.words.iter().take(4).any(|word| word.text == "add") {
                 continue;
             }
@@ -90,5 +99,40 @@ impl Named {
             }
         }
         named
+    }
+}
+
+/// The tables that these commands create with the type `iface`.
+pub(super) fn tables<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<String> {
+    let created = |line: &Line| match command_for_table(&line.words) {
+        Some((name, "create", options)) => {
+            let mut pairs = options.windows(2);
+            let is_type = pairs.any(|pair| pair[0].text == "type" && pair[1].text == "iface");
+            address::table_name(name).ok().filter(|_| is_type)
+        }
+        _ => None,
+    };
+    lines.into_iter().filter_map(created).collect()
+}
+
+/// The interfaces that a command adds to one of these tables.
+fn entries<'a>(words: &'a [Word], tables: &[String]) -> impl Iterator<Item = &'a Word> {
+    let added = match command_for_table(words) {
+        Some((name, "add", entries)) => {
+            address::table_name(name).ok().filter(|name| tables.contains(name)).map(|_| entries)
+        }
+        _ => None,
+    };
+    let is_value = |word: &Word| word.text.starts_with(|c: char| c.is_ascii_digit());
+    added.into_iter().flatten().filter(move |word| !is_value(word))
+}
+
+/// The table, the command for it, and what follows.
+fn command_for_table(words: &[Word]) -> Option<(&Word, &str, &[Word])> {
+    let at = words.iter().take(4).position(|word| word.text == "table")?;
+    match &words[at + 1..] {
+        [name, atomic, verb, rest @ ..] if atomic.text == "atomic" => Some((name, &verb.text, rest)),
+        [name, verb, rest @ ..] => Some((name, &verb.text, rest)),
+        _ => None,
     }
 }

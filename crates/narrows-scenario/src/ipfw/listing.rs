@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use narrows_core::rules::Rule;
 
 use super::command::{Listing, Times};
-use super::table::Network;
+use super::network::Network;
 use super::text::{body_text, protocol};
 
 /// A rule and its counters.
@@ -159,8 +159,9 @@ pub fn table_lines(tables: &BTreeMap<String, BTreeMap<Network, u32>>, table: Opt
 pub fn table_info(tables: &BTreeMap<String, BTreeMap<Network, u32>>, table: Option<&str>) -> String {
     let wanted = tables.iter().filter(|(name, _)| table.is_none_or(|table| table == *name));
     let info = |(name, rows): (&String, &BTreeMap<Network, u32>)| {
+        let kind = rows.keys().next().map_or("addr", Network::kind);
         format!(
-            "--- table({name}), set(0) ---\n kindex: 0, type: addr\n valtype: number\n items: {}\n",
+            "--- table({name}), set(0) ---\n kindex: 0, type: {kind}\n valtype: number\n items: {}\n",
             rows.len()
         )
     };

@@ -178,6 +178,28 @@ pub(super) const TOS: Names<u8> = &[
     ("ecntransport", 0x02),
 ];
 
+/// Bits of the fragmentation fields of IPv4.
+pub(super) const FRAGMENT: Names<u8> = &[("rf", 0x80), ("df", 0x40), ("mf", 0x20), ("offset", 0x01)];
+
+/// Options of IPv4: strict and loose source route, record route, timestamp.
+pub(super) const IP_OPTIONS: Names<u8> = &[("ssrr", 0x02), ("lsrr", 0x01), ("rr", 0x04), ("ts", 0x08)];
+
+/// Extension headers of IPv6, and ESP.
+pub(super) const EXTENSION_HEADERS: Names<u8> = &[
+    ("frag", 0x01),
+    ("hopopt", 0x02),
+    ("route", 0x04),
+    ("ah", 0x08),
+    ("esp", 0x10),
+    ("dstopt", 0x20),
+    ("rthdr0", 0x40),
+    ("rthdr2", 0x80),
+];
+
+/// Options of TCP.
+pub(super) const TCP_OPTIONS: Names<u8> =
+    &[("mss", 0x01), ("window", 0x02), ("sack", 0x04), ("ts", 0x08), ("cc", 0x10)];
+
 /// The options of a rule.
 pub(super) const OPTIONS: &[&str] = &[
     "src-ip",
@@ -202,6 +224,8 @@ pub(super) const OPTIONS: &[&str] = &[
     "bridged",
     "MAC",
     "mac",
+    "src-mac",
+    "dst-mac",
     "mac-type",
     "iplen",
     "ipttl",
@@ -210,6 +234,9 @@ pub(super) const OPTIONS: &[&str] = &[
     "ipprecedence",
     "ipversion",
     "ipver",
+    "ipid",
+    "ipoptions",
+    "ipopts",
     "frag",
     "fragment",
     "setup",
@@ -218,11 +245,19 @@ pub(super) const OPTIONS: &[&str] = &[
     "tcpflags",
     "tcpflgs",
     "tcpdatalen",
+    "tcpseq",
+    "tcpack",
+    "tcpwin",
+    "tcpmss",
+    "tcpoptions",
+    "tcpopts",
     "icmptypes",
     "icmptype",
     "icmp6types",
     "icmp6type",
     "flow-id",
+    "ext6hdr",
+    "fib",
     "verrevpath",
     "antispoof",
     "tagged",
@@ -258,7 +293,6 @@ const NO_SOCKETS: &str = "narrows sees packets on the wire, without socket, user
 const NO_ROUTES: &str = "narrows has no routing table at its rules";
 const NO_DIVERT: &str = "narrows does not pass packets to other programs";
 const NO_REWRITE: &str = "narrows does not change addresses or routes of packets";
-const NOT_READ: &str = "narrows does not read that part of the header";
 const NO_DEFER: &str = "narrows makes dynamic rules with `keep-state` and `limit` only";
 
 /// ipfw options that narrows rejects, and why.
@@ -267,30 +301,17 @@ pub(super) const REFUSED_OPTIONS: Names<&str> = &[
     ("gid", NO_SOCKETS),
     ("jail", NO_SOCKETS),
     ("sockarg", NO_SOCKETS),
-    ("fib", NO_ROUTES),
     ("versrcreach", NO_ROUTES),
     ("diverted", NO_DIVERT),
     ("diverted-loopback", NO_DIVERT),
     ("diverted-output", NO_DIVERT),
     ("ipsec", "narrows does not track IPsec history"),
-    ("ipid", NOT_READ),
-    ("ipoptions", NOT_READ),
-    ("ipopts", NOT_READ),
-    ("tcpseq", NOT_READ),
-    ("tcpack", NOT_READ),
-    ("tcpwin", NOT_READ),
-    ("tcpmss", NOT_READ),
-    ("tcpoptions", NOT_READ),
-    ("tcpopts", NOT_READ),
-    ("ext6hdr", NOT_READ),
     ("record-state", NO_DEFER),
     ("set-limit", NO_DEFER),
     ("defer-immediate-action", NO_DEFER),
     ("defer-action", NO_DEFER),
-    ("flow", "narrows has tables of addresses and numbers, not of flows"),
+    ("flow", "narrows has tables of addresses, numbers and interfaces, not of flows"),
     ("mark", "narrows has tags, but no marks: use `tag` and `tagged`"),
-    ("src-mac", "write `MAC any ADDRESS`"),
-    ("dst-mac", "write `MAC ADDRESS any`"),
 ];
 
 /// ipfw actions that narrows rejects, and why.

@@ -61,6 +61,13 @@ pub(super) const ETHER_TYPES: Numbers =
     Numbers { what: "an ether type", names: names::ETHER_TYPES, least: 0, most: 65_535 };
 pub(super) const LENGTHS: Numbers = Numbers { what: "a length", names: &[], least: 0, most: 65_535 };
 pub(super) const HOP_LIMITS: Numbers = Numbers { what: "a time to live", names: &[], least: 0, most: 255 };
+pub(super) const IDENTIFICATIONS: Numbers =
+    Numbers { what: "an identification", names: &[], least: 0, most: 65_535 };
+pub(super) const WINDOWS: Numbers = Numbers { what: "a window", names: &[], least: 0, most: 65_535 };
+pub(super) const SEGMENT_SIZES: Numbers =
+    Numbers { what: "a segment size", names: &[], least: 0, most: 65_535 };
+pub(super) const ROUTING_TABLES: Numbers =
+    Numbers { what: "a routing table", names: &[], least: 0, most: 65_535 };
 pub(super) const TAGS: Numbers = Numbers { what: "a tag", names: &[], least: 1, most: 65_534 };
 
 /// Parses a list of numbers and ranges, such as `22,80,6000-6010`.

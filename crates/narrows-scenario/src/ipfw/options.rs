@@ -1,11 +1,14 @@
 //! The options of a rule: conditions in addition to the body.
 
-use narrows_core::rules::{Addresses, By, Keep, Literal, Test, Tos};
+use narrows_core::rules::{Addresses, By, Field, Flags, Keep, Literal, Test, Tos};
 
 use super::address::{self, Context, Family, Said};
 use super::lexer::Word;
 use super::names::{self, OPTIONS, REFUSED_OPTIONS};
-use super::numbers::{self, ETHER_TYPES, HOP_LIMITS, LENGTHS, PORTS, TAGS};
+use super::numbers::{
+    self, ETHER_TYPES, HOP_LIMITS, IDENTIFICATIONS, LENGTHS, PORTS, ROUTING_TABLES, SEGMENT_SIZES, TAGS,
+    WINDOWS,
+};
 use super::reader::{LAST, Reader, field, protocol_test, unknown};
 use crate::problem::{Found, Problem, one_of};
 
@@ -67,6 +70,7 @@ impl Reader<'_> {
                 None => return Ok(Made::Nothing),
             },
             "MAC" | "mac" => return self.link_addresses(),
+            "src-mac" | "dst-mac" => return self.link_address(word),
             "mac-type" => {
                 let types = self.words.expect("an ether type")?;
                 if types.text == "any" {
@@ -77,6 +81,19 @@ impl Reader<'_> {
             "iplen" => Test::Length(numbers::ranges(self.words.expect("a length")?, LENGTHS)?),
             "ipttl" => Test::HopLimit(numbers::ranges(self.words.expect("a time to live")?, HOP_LIMITS)?),
             "tcpdatalen" => Test::TcpDataLength(numbers::ranges(self.words.expect("a length")?, LENGTHS)?),
+            "ipid" => Test::IpId(numbers::ranges(self.words.expect("an identification")?, IDENTIFICATIONS)?),
+            "ipoptions" | "ipopts" => {
+                Test::IpOptions(self.bits("options of IPv4", "option of IPv4", names::IP_OPTIONS)?)
+            }
+            "ext6hdr" => Test::ExtensionHeader(self.extension_headers()?),
+            "fib" => return self.routing_table(),
+            "tcpseq" => Test::TcpSequence(self.number("a sequence number")?),
+            "tcpack" => Test::TcpAcknowledgement(self.number("an acknowledgement number")?),
+            "tcpwin" => Test::TcpWindow(numbers::ranges(self.words.expect("a window")?, WINDOWS)?),
+            "tcpmss" => Test::TcpMss(numbers::ranges(self.words.expect("a segment size")?, SEGMENT_SIZES)?),
+            "tcpoptions" | "tcpopts" => {
+                Test::TcpOptions(self.bits("options of TCP", "option of TCP", names::TCP_OPTIONS)?)
+            }
             "tagged" => {
                 let tags = self.words.expect("a tag")?;
                 if tags.text == "tablearg" {
@@ -148,22 +165,63 @@ impl Reader<'_> {
         }))
     }
 
+    /// `frag`, alone or with bits of the fragmentation fields.
     fn fragment(&mut self) -> Result<Made, Problem> {
-        let spec = self.words.peek().filter(|word| {
-            let is_flag = |item: &str| matches!(item.trim_start_matches('!'), "mf" | "df" | "rf" | "offset");
-            word.text.split(',').all(is_flag)
-        });
-        match spec {
-            // The default of `frag`.
-            Some(word) if word.text == "offset" => self.words.take(),
-            Some(word) => {
-                return Err(word
-                    .problem(format!("`frag {}` exists in ipfw but not in narrows", word.text))
-                    .help("`frag` alone matches every fragment but the first"));
-            }
-            None => None,
-        };
-        Ok(Made::One(Test::Fragment))
+        let is_bit = |item: &str| names::number(names::FRAGMENT, item.trim_start_matches('!')).is_some();
+        let has_bits = self.words.peek().is_some_and(|word| word.text.split(',').all(is_bit));
+        // As in ipfw, `frag` is `frag offset`, which alone is for IPv6, too.
+        if !has_bits || self.words.take_if(&["offset"]).is_some() {
+            return Ok(Made::One(Test::Fragment));
+        }
+        self.bits("fragmentation bits", "fragmentation bit", names::FRAGMENT)
+            .map(|bits| Made::One(Test::FragmentBits(bits)))
+    }
+
+    fn extension_headers(&mut self) -> Result<u8, Problem> {
+        let word = self.words.expect("an extension header of IPv6")?;
+        word.text.split(',').try_fold(0, |found, name| {
+            names::number(names::EXTENSION_HEADERS, name).map(|bit| found | bit).ok_or_else(|| {
+                let known: Vec<&str> = names::EXTENSION_HEADERS.iter().map(|(name, _)| *name).collect();
+                word.part(name)
+                    .expected("an extension header of IPv6")
+                    .did_you_mean(name, known.iter().copied())
+                    .help(format!("allowed: {}", one_of(&known)))
+            })
+        })
+    }
+
+    /// `fib LIST`: every packet belongs to routing table 0, as on a host that has no other.
+    fn routing_table(&mut self) -> Result<Made, Problem> {
+        let tables = numbers::ranges(self.words.expect("the number of a routing table")?, ROUTING_TABLES)?;
+        if tables.iter().any(|range| range.contains(&0)) {
+            return Ok(Made::Nothing);
+        }
+        self.remarks
+            .push("every packet belongs to routing table 0, the only one: it matches no packet".into());
+        Ok(Made::One(Test::Never))
+    }
+
+    fn bits(&mut self, what: &str, one: &str, known: names::Names<u8>) -> Result<Flags, Problem> {
+        numbers::flags(self.words.expect(what)?, one, known).map(|(set, clear)| Flags { set, clear })
+    }
+
+    fn number(&mut self, what: &str) -> Result<u32, Problem> {
+        numbers::integer(self.words.expect(what)?, what, u32::MAX)
+    }
+
+    /// `src-mac ADDRESS`, `dst-mac ADDRESS`, or one of the addresses in a table.
+    fn link_address(&mut self, word: &Word) -> Result<Made, Problem> {
+        let is_source = word.text.starts_with("src");
+        let address = self.words.expect("an address of the link layer, or a table of them")?;
+        if let Some(table) = address::named_table(address)? {
+            let field = if is_source { Field::LinkSource } else { Field::LinkDestination };
+            return Ok(Made::One(Test::Lookup { field, mask: u128::MAX, table }));
+        }
+        Ok(match address::link_address(address)? {
+            None => Made::Nothing,
+            Some((address, mask)) if is_source => Made::One(Test::LinkSource { address, mask }),
+            Some((address, mask)) => Made::One(Test::LinkDestination { address, mask }),
+        })
     }
 
     /// `MAC DESTINATION SOURCE`.

@@ -72,6 +72,9 @@ pub(super) fn field(word: &Word) -> Result<(Field, Option<u8>, u128), Problem> {
         ("dst-ip4", (Field::Destination, Some(4))),
         ("src-ip6", (Field::Source, Some(6))),
         ("dst-ip6", (Field::Destination, Some(6))),
+        ("src-mac", (Field::LinkSource, None)),
+        ("dst-mac", (Field::LinkDestination, None)),
+        ("rulenum", (Field::RuleNumber, None)),
     ];
     let (name, mask) = match word.text.split_once(':') {
         Some((name, mask)) => (word.part(name), lookup_bits(&word.part(mask))?),
@@ -81,6 +84,11 @@ pub(super) fn field(word: &Word) -> Result<(Field, Option<u8>, u128), Problem> {
         let known: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
         return Err(unknown(&name, &name.text, "field", &known, REFUSED_OPTIONS));
     };
+    if mask != u128::MAX && matches!(field, Field::LinkSource | Field::LinkDestination | Field::RuleNumber) {
+        return Err(word
+            .problem(format!("a mask for {}", Found(&name.text)))
+            .help("masks are for addresses of IP, ports and code points"));
+    }
     let is_v6 = mask >> 32 != u128::MAX >> 32;
     if is_v6
         && (version == Some(4) || matches!(field, Field::SourcePort | Field::DestinationPort | Field::Dscp))

@@ -12,12 +12,14 @@ use narrows_core::rules::{Action, Argument, Rule};
 use super::address::Context;
 use super::command::{self, Command, Rules};
 use super::config::{Config, Object};
+use super::interfaces;
 use super::lexer::Line;
+use super::network::Network;
 use super::reader::LAST;
 use super::rule::backwards;
 use super::sets::SetCommand;
 use super::source;
-use super::table::{Network, TableCommand};
+use super::table::TableCommand;
 use super::words;
 use crate::problem::{Problem, Problems, ScenarioError};
 
@@ -88,7 +90,9 @@ impl Script {
         let mut problems = Problems::default();
         let mut places = Places::default();
         let commands = source::commands(text);
-        let context = Context { states: only_name_of_states(&commands).or(context.states), ..*context };
+        let interface_tables = interfaces::tables(commands.iter().flatten());
+        let states = only_name_of_states(&commands).or(context.states);
+        let context = Context { states, interface_tables: &interface_tables, ..*context };
         for line in &commands {
             let line = match line {
                 Ok(line) if line.words.is_empty() => continue,
@@ -288,6 +292,13 @@ impl Script {
             TableCommand::Flush(None) => self.tables.values_mut().for_each(BTreeMap::clear),
             TableCommand::Create(table) => {
                 self.tables.entry(table.clone()).or_default();
+            }
+            TableCommand::Swap(one, other) => {
+                let [first, second] = [one, other].map(|name| self.tables.remove(name).unwrap_or_default());
+                self.tables.insert(other.clone(), first);
+                if one != other {
+                    self.tables.insert(one.clone(), second);
+                }
             }
             TableCommand::Destroy(table) => {
                 self.tables.remove(table);

@@ -1,32 +1,13 @@
 //! `table N add | delete | list | flush`, and newer ipfw's `create`, `destroy` and `info`.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
-use super::address::{self, Context, Family};
+use super::address::{self, Context};
 use super::lexer::{Word, Words};
+use super::network::{Network, key};
 use super::numbers;
 use super::reader::unknown;
-use crate::problem::{Found, Problem};
-
-/// A network in a table. IPv4 is stored as IPv4-mapped IPv6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Network {
-    /// The address, with zero bits after the prefix.
-    pub address: u128,
-    /// Prefix length, of 128 bits.
-    pub bits: u8,
-}
-
-/// As written: `10.0.0.0/8`.
-impl std::fmt::Display for Network {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let v6 = std::net::Ipv6Addr::from(self.address);
-        match v6.to_ipv4_mapped().filter(|_| self.bits >= 96) {
-            Some(v4) => write!(f, "{v4}/{}", self.bits - 96),
-            None => write!(f, "{v6}/{}", self.bits),
-        }
-    }
-}
+use crate::problem::Problem;
 
 /// A command for one table or for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +32,8 @@ pub enum TableCommand {
     List(Option<String>),
     /// Creates an empty table. Tables are also created on first use.
     Create(String),
+    /// Exchanges the entries of two tables.
+    Swap(String, String),
     /// Deletes the table and its entries.
     Destroy(String),
     /// Prints the size of the table.
@@ -63,7 +46,7 @@ pub(super) fn read(
     context: &Context<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<TableCommand, Problem> {
-    const KNOWN: &[&str] = &["add", "delete", "list", "flush", "create", "destroy", "info"];
+    const KNOWN: &[&str] = &["add", "delete", "list", "flush", "create", "destroy", "info", "swap"];
     let name = words.expect("the number or the name of a table")?;
     let table = match name.text.as_str() {
         "all" => None,
@@ -81,17 +64,17 @@ pub(super) fn read(
     Ok(match verb.text.as_str() {
         "add" => {
             let table = one(table)?;
-            let mut entries = vec![entry(words, context, remarks)?];
+            let mut entries = vec![entry(&table, words, context, remarks)?];
             while words.peek().is_some() {
-                entries.push(entry(words, context, remarks)?);
+                entries.push(entry(&table, words, context, remarks)?);
             }
             TableCommand::Add { table, entries }
         }
         "delete" => {
             let table = one(table)?;
-            let mut entries = vec![network(words.expect("an address or a number")?, context, remarks)?];
+            let mut entries = vec![key(&table, words.expect(KEY)?, context, remarks)?];
             while let Some(word) = words.take() {
-                entries.push(network(word, context, remarks)?);
+                entries.push(key(&table, word, context, remarks)?);
             }
             TableCommand::Delete { table, entries }
         }
@@ -103,6 +86,11 @@ pub(super) fn read(
             // A table that does not exist is an empty one.
             None => TableCommand::Flush(None),
         },
+        "swap" => {
+            let table = one(table)?;
+            let other = words.expect("the number or the name of the other table")?;
+            TableCommand::Swap(table, address::table_name(other)?)
+        }
         "create" => {
             let table = one(table)?;
             create(words)?;
@@ -111,7 +99,6 @@ pub(super) fn read(
         other => {
             const REFUSED: &[(&str, &str)] = &[
                 ("modify", "tables of narrows have no options to modify"),
-                ("swap", "flush and fill the one table"),
                 ("lookup", "list the table"),
                 ("lock", "tables of narrows have no locks"),
                 ("unlock", "tables of narrows have no locks"),
@@ -122,16 +109,19 @@ pub(super) fn read(
     })
 }
 
-/// Parses the arguments of `create`: keys are addresses, and entries have one value.
+/// Parses the arguments of `create`. Entries have one value; what they begin with shows when they are added.
 fn create(words: &mut Words<'_>) -> Result<(), Problem> {
     while let Some(word) = words.take() {
         match word.text.as_str() {
             "type" => {
                 let kind = words.expect("the type of the table")?;
-                if !["addr", "number"].contains(&kind.text.as_str()) {
-                    return Err(kind.expected("`addr` or `number`").help(
-                        "a table of narrows has addresses, or numbers that stand for ports and code points",
-                    ));
+                if kind.text.starts_with("flow") {
+                    return Err(kind
+                        .problem("a table of flows exists in ipfw but not in narrows")
+                        .help("allowed: `addr`, `iface`, `mac` or `number`"));
+                }
+                if !["addr", "iface", "mac", "number"].contains(&kind.text.as_str()) {
+                    return Err(kind.expected("`addr`, `iface`, `mac` or `number`"));
                 }
             }
             "valtype" => {
@@ -150,15 +140,25 @@ fn create(words: &mut Words<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
+/// What an entry of a table begins with.
+const KEY: &str = "an address, a number or an interface";
+
 fn entry(
+    table: &str,
     words: &mut Words<'_>,
     context: &Context<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<(Network, u32), Problem> {
-    let key = network(words.expect("an address or a number")?, context, remarks)?;
+    let key = key(table, words.expect(KEY)?, context, remarks)?;
+    let is_name = |word: &Word| {
+        let names = || context.interfaces.iter().chain(context.outside);
+        let starts_as_value = word.text.starts_with(|c: char| c.is_ascii_digit());
+        names().any(|name| *name == word.text)
+            || context.interface_tables.iter().any(|one| one == table) && !starts_as_value
+    };
     let value = match words.peek() {
-        // The next word is a value, unless it is another address.
-        Some(word) if !word.text.contains(['/', ':']) => {
+        // The next word is a value, unless it is another key.
+        Some(word) if !word.text.contains(['/', ':']) && !is_name(word) => {
             words.take();
             value(word)?
         }
@@ -173,34 +173,4 @@ fn value(word: &Word) -> Result<u32, Problem> {
         Ok(address) => Ok(address.into()),
         Err(_) => numbers::integer(word, "a value", u32::MAX),
     }
-}
-
-/// Parses `a`, or `a/len`; or a number as an address with these bits, as in C's inet_aton: `lookup` uses
-/// such keys for ports and code points.
-pub(super) fn network(
-    word: &Word,
-    context: &Context<'_>,
-    remarks: &mut Vec<String>,
-) -> Result<Network, Problem> {
-    let (host, bits) = match word.text.split_once('/') {
-        Some((host, bits)) => (word.part(host), Some(word.part(bits))),
-        None => (word.clone(), None),
-    };
-    if host.text == "any" || host.text.contains([',', '{', '(']) {
-        return Err(word
-            .problem(format!("{} is not an entry of a table", Found(&word.text)))
-            .help("an entry is an address or a network, as in 10.0.0.1 or 10.0.0.0/8"));
-    }
-    let address = match host.text.parse::<u32>() {
-        Ok(number) if bits.is_none() => IpAddr::V4(Ipv4Addr::from_bits(number)),
-        _ => address::host_address(&host, Family::V4, context, remarks)?,
-    };
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    let bits = match bits {
-        Some(bits) => numbers::decimal(&bits, "a number of bits", 0..=most)?,
-        None => most,
-    };
-    let bits = (bits + 128 - most) as u8; // at most 128
-    let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
-    Ok(Network { address: address::mapped(address) & mask, bits })
 }

@@ -92,6 +92,27 @@ fn rules_are_listed_as_ipfw_lists_them() {
         "allow lookup dst-port 9 tagged 1-3,7 ipttl 64 ipprecedence 3 frag tcpdatalen 0 ipversion 6",
         "allow ip from any to any lookup dst-port 9 tagged 1-3,7 ipttl 64 ipprecedence 3 frag tcpdatalen 0 ip6",
     );
+    same(
+        "allow ipid 0,5-0x10 ipopts ssrr,!rr frag df,!mf,!offset",
+        "allow ip from any to any ipid 0,5-16 ipoptions ssrr,!rr frag df,!mf,!offset",
+    );
+    same(
+        "allow ext6hdr hopopt,rthdr0 fib 1 fib 0,2",
+        "allow ip from any to any ext6hdr hopopt,rthdr0 via none",
+    );
+    same("allow frag offset not frag mf", "allow ip from any to any frag not frag mf");
+    same(
+        "allow tcpseq 0xffffffff tcpack 7 tcpwin 0,100-200 tcpmss 536-1460 tcpopts mss,window,!sack,ts,!cc",
+        "allow ip from any to any tcpseq 4294967295 tcpack 7 tcpwin 0,100-200 tcpmss 536-1460 tcpoptions mss,window,ts,!sack,!cc",
+    );
+    same(
+        "allow src-mac 0a:00:27:0:0:1 dst-mac any dst-mac table(t,4)",
+        "allow ip from any to any MAC any 0a:00:27:00:00:01 lookup dst-mac t,4",
+    );
+    same(
+        "deny not recv table(1) xmit table(b,2)",
+        "deny ip from any to any not recv table(1) xmit table(b,2)",
+    );
     same("prob 0.333333333333 count in", "prob 0.333333333333 count ip from any to any in");
     same("prob 1 count in", "count ip from any to any in");
 }

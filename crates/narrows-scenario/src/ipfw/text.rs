@@ -234,13 +234,27 @@ fn option(test: &Test) -> String {
         }
         Test::Precedence(precedence) => format!("ipprecedence {precedence}"),
         Test::Fragment => "frag".into(),
+        Test::FragmentBits(bits) => format!("frag {}", flags(bits.set, bits.clear, names::FRAGMENT)),
+        Test::IpId(ids) => format!("ipid {}", ranges(ids)),
+        Test::ExtensionHeader(headers) => {
+            format!("ext6hdr {}", flags(*headers, 0, names::EXTENSION_HEADERS))
+        }
+        Test::IpOptions(bits) => format!("ipoptions {}", flags(bits.set, bits.clear, names::IP_OPTIONS)),
         Test::Setup => "setup".into(),
         Test::Established => "established".into(),
         Test::TcpFlags { set, clear } => format!("tcpflags {}", flags(*set, *clear, names::TCP_FLAGS)),
         Test::TcpDataLength(lengths) => format!("tcpdatalen {}", ranges(lengths)),
+        Test::TcpSequence(number) => format!("tcpseq {number}"),
+        Test::TcpAcknowledgement(number) => format!("tcpack {number}"),
+        Test::TcpWindow(windows) => format!("tcpwin {}", ranges(windows)),
+        Test::TcpMss(sizes) => format!("tcpmss {}", ranges(sizes)),
+        Test::TcpOptions(bits) => format!("tcpoptions {}", flags(bits.set, bits.clear, names::TCP_OPTIONS)),
         Test::IcmpType(set) => format!("icmptypes {}", types(set)),
         Test::Icmp6Type(set) => format!("icmp6types {}", types(set)),
         Test::Tagged(tags) => format!("tagged {}", ranges(tags)),
+        Test::Lookup { field: field @ (Field::Received | Field::Sent | Field::Via), table, .. } => {
+            format!("{} {}", field_name(*field), table_text(table))
+        }
         Test::Lookup { field, mask, table } => {
             let value = table.value.map_or(String::new(), |value| format!(",{value}"));
             format!("lookup {}{} {}{value}", field_name(*field), lookup_mask(*mask), table.table)
@@ -262,7 +276,7 @@ pub(super) fn lookup_mask(mask: u128) -> String {
     }
 }
 
-/// The name of a lookup field.
+/// The name of a lookup field, or the option for a table of interfaces.
 pub(super) fn field_name(field: Field) -> &'static str {
     match field {
         Field::Source => "src-ip",
@@ -270,6 +284,12 @@ pub(super) fn field_name(field: Field) -> &'static str {
         Field::SourcePort => "src-port",
         Field::DestinationPort => "dst-port",
         Field::Dscp => "dscp",
+        Field::LinkSource => "src-mac",
+        Field::LinkDestination => "dst-mac",
+        Field::RuleNumber => "rulenum",
+        Field::Received => "recv",
+        Field::Sent => "xmit",
+        Field::Via => "via",
     }
 }
 

@@ -40,8 +40,10 @@ impl Script {
             file += &format!("\n[links.{link}.tables]\n");
         }
         for (name, rows) in &self.tables {
-            let rows: Vec<String> =
-                rows.iter().map(|(network, value)| format!("\"{network} {value}\"")).collect();
+            let rows: Vec<String> = rows
+                .iter()
+                .map(|(network, value)| format!("\"{} {value}\"", network.in_scenario()))
+                .collect();
             // A name may contain a dot.
             let name = if name.contains('.') { toml_string(name) } else { name.clone() };
             file += &format!("{name} = [{}]\n", rows.join(", "));

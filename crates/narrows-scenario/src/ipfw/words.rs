@@ -125,6 +125,7 @@ fn table(change: &TableCommand) -> String {
         TableCommand::List(Some(table)) => format!("Prints table {table}."),
         TableCommand::List(None) => "Prints all tables.".into(),
         TableCommand::Create(table) => format!("Creates the empty table {table}."),
+        TableCommand::Swap(one, other) => format!("Exchanges the entries of tables {one} and {other}."),
         TableCommand::Destroy(table) => format!("Deletes table {table}."),
         TableCommand::Info(_) => "Prints the sizes of tables.".into(),
     }
@@ -282,15 +283,44 @@ fn test(test: &Test) -> String {
         }
         Test::Precedence(precedence) => format!("of precedence {precedence}"),
         Test::Fragment => "that are fragments other than the first".into(),
+        Test::FragmentBits(bits) => {
+            format!("with the fragmentation bits {}", spaced(&flags(bits.set, bits.clear, names::FRAGMENT)))
+        }
+        Test::IpId(ids) => format!("with the identification {}", either(&ranges(ids))),
+        Test::ExtensionHeader(headers) => {
+            format!("with the extension header {}", either(&flags(*headers, 0, names::EXTENSION_HEADERS)))
+        }
+        Test::IpOptions(bits) => {
+            format!("with the IPv4 options {}", spaced(&flags(bits.set, bits.clear, names::IP_OPTIONS)))
+        }
         Test::Setup => "that open a TCP connection".into(),
         Test::Established => "of open TCP connections (RST or ACK)".into(),
         Test::TcpFlags { set, clear } => {
             format!("with the TCP flags {}", spaced(&flags(*set, *clear, names::TCP_FLAGS)))
         }
         Test::TcpDataLength(lengths) => format!("with {} bytes of TCP data", either(&ranges(lengths))),
+        Test::TcpSequence(number) => format!("with the TCP sequence number {number}"),
+        Test::TcpAcknowledgement(number) => format!("with the TCP acknowledgement number {number}"),
+        Test::TcpWindow(windows) => format!("with a TCP window of {}", either(&ranges(windows))),
+        Test::TcpMss(sizes) => format!("with a maximum segment size of {}", either(&ranges(sizes))),
+        Test::TcpOptions(bits) => {
+            format!("with the TCP options {}", spaced(&flags(bits.set, bits.clear, names::TCP_OPTIONS)))
+        }
         Test::IcmpType(set) => format!("of the ICMP type {}", either(&types(set))),
         Test::Icmp6Type(set) => format!("of the ICMPv6 type {}", either(&types(set))),
         Test::Tagged(tags) => format!("with the tag {}", either(&ranges(tags))),
+        Test::Lookup { field: Field::Received, table, .. } => {
+            format!("that came by an interface in {}", table_words(table))
+        }
+        Test::Lookup { field: Field::Sent, table, .. } => {
+            format!("that leave by an interface in {}", table_words(table))
+        }
+        Test::Lookup { field: Field::Via, table, .. } => {
+            format!("that pass an interface in {}", table_words(table))
+        }
+        Test::Lookup { field: Field::RuleNumber, table, .. } => {
+            format!("if the number of this rule is in {}", table_words(table))
+        }
         Test::Lookup { field, mask: u128::MAX, table } => {
             format!("whose {} is in {}", field_words(*field), table_words(table))
         }
@@ -340,6 +370,10 @@ fn field_words(field: Field) -> &'static str {
         Field::SourcePort => "source port",
         Field::DestinationPort => "destination port",
         Field::Dscp => "code point",
+        Field::LinkSource => "source link address",
+        Field::LinkDestination => "destination link address",
+        Field::RuleNumber => "rule",
+        Field::Received | Field::Sent | Field::Via => "interface",
     }
 }
 

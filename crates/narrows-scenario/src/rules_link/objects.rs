@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use narrows_core::classify::Prefix;
 use narrows_core::queue::Bound;
-use narrows_core::rules::Table as Rows;
+use narrows_core::rules::{Field, SpecialKey, Table as Rows, Test};
 
 use super::{Pipe, PipeQueue, RulesLink};
 use crate::dialect;
@@ -43,6 +43,21 @@ impl RulesLink {
             table.iter().map(entry).collect()
         };
         self.tables.iter().map(|(name, table)| (name.clone(), entries(table))).collect()
+    }
+
+    /// The tables that contain interfaces, or are looked up for one.
+    pub(crate) fn interface_tables(&self) -> Vec<String> {
+        let is_interface = |prefix| matches!(SpecialKey::of(prefix), Some(SpecialKey::Interface { .. }));
+        let has_one = |rows: &Rows| rows.iter().any(|(prefix, _)| is_interface(prefix));
+        let filled = self.tables.iter().filter(|(_, rows)| has_one(rows)).map(|(name, _)| name.clone());
+        let literals = self.rules.iter().flat_map(|rule| &rule.terms).flat_map(|term| &term.0);
+        let looked_up = literals.filter_map(|literal| match &literal.test {
+            Test::Lookup { field: Field::Received | Field::Sent | Field::Via, table, .. } => {
+                Some(table.table.clone())
+            }
+            _ => None,
+        });
+        filled.chain(looked_up).collect()
     }
 
     /// The engine's link for a pipe of the rules `name`.

@@ -69,7 +69,7 @@ impl Keyed for RulesLink {
         Row::apart(
             "tables",
             &TABLES,
-            "Lookup tables: `\"ADDRESS[/BITS] [VALUE]\"`, value 0 by default. The longest prefix matches. A number instead of an address is a port or code point.",
+            "Lookup tables: `\"ADDRESS[/BITS] [VALUE]\"`, value 0 by default. The longest prefix matches. A number instead of an address is a port or code point; other keys are link addresses, and interfaces at the first or the second host, or neither: `em0@first`.",
             |link: &Self| by_name(&link.tables, tables::value),
         )
         .default("none"),

@@ -87,15 +87,20 @@ impl Batch<'_> {
             }
             TableCommand::Delete { table, entries } => {
                 for network in entries {
-                    let prefix = prefix(network);
-                    let removed = self.tables().get_mut(table).and_then(|rows| rows.remove(prefix));
-                    if removed.is_none() {
+                    let rows = self.tables().get_mut(table);
+                    // An interface is removed wherever it is.
+                    let keys = std::iter::once(*network).chain(network.elsewhere());
+                    let removed = rows.and_then(|rows| {
+                        keys.map(|key| prefix(&key)).find(|&prefix| rows.remove(prefix).is_some())
+                    });
+                    let Some(prefix) = removed else {
                         return Err(Problem::new(format!("{network} is not in table {table}")));
-                    }
+                    };
                     self.tell_of_table(RuleChange::TableDelete { table: table.clone(), prefix });
                 }
             }
             TableCommand::Flush(one) => self.flush_tables(one.as_deref())?,
+            TableCommand::Swap(one, other) => self.swap_tables(one, other),
             TableCommand::Create(table) => drop(self.tables().entry(table.clone()).or_default()),
             TableCommand::Destroy(table) => match self.tables().remove(table) {
                 None => return Err(Problem::new(format!("there is no table {table}"))),
@@ -107,6 +112,24 @@ impl Batch<'_> {
             TableCommand::List(_) | TableCommand::Info(_) => {}
         }
         Ok(())
+    }
+
+    /// A table that does not exist is an empty one.
+    fn swap_tables(&mut self, one: &str, other: &str) {
+        if one == other {
+            return;
+        }
+        let [first, second] = [one, other].map(|name| self.tables().remove(name).unwrap_or_default());
+        for (name, before, rows) in [(one, &first, &second), (other, &second, &first)] {
+            let table = String::from(name);
+            if !before.is_empty() {
+                self.tell_of_table(RuleChange::TableFlush { table: table.clone() });
+            }
+            for (prefix, value) in rows.iter() {
+                self.tell_of_table(RuleChange::TableAdd { table: table.clone(), prefix, value });
+            }
+            self.tables().insert(table, rows.clone());
+        }
     }
 
     fn flush_tables(&mut self, one: Option<&str>) -> Result<(), Problem> {

@@ -3,8 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use narrows_core::classify::Prefix;
-use narrows_core::rules::Table;
+use narrows_core::rules::{SpecialKey, Table};
 
+use crate::ipfw::Network;
 use crate::keys::kind::text;
 use crate::node::{Key, Node, Value};
 use crate::problem::{Found, Problem};
@@ -22,7 +23,8 @@ pub(super) fn read(key: &Key, node: &Node) -> Result<Table, Vec<Problem>> {
             entry(text).ok_or_else(|| {
                 item.expected("an address, its bits and a value, such as \"10.0.0.0/8 5\"").help(
                     "the value is a whole number from 0 to 4294967295, and 0 where none stands; a number in place of the \
-                     address is a port or code point",
+                     address is a port or code point; other entries are 02:00:00:00:00:01 and, at the first host of the link, \
+                     em0@first",
                 )
             })
         });
@@ -52,7 +54,7 @@ fn check_name(key: &Key) -> Result<(), Problem> {
         .help("a table has a number, or a name of 1 to 63 of the characters a–z, A–Z, 0–9, `-`, `_` and `.`"))
 }
 
-/// Parses `ADDRESS[/BITS] [VALUE]`, or a number as the address.
+/// Parses `ADDRESS[/BITS] [VALUE]`, with a number, a link address or an interface in place of the address.
 fn entry(text: &str) -> Option<(Prefix, u32)> {
     let mut words = text.split_whitespace();
     let (what, value) = (words.next()?, words.next());
@@ -64,6 +66,9 @@ fn entry(text: &str) -> Option<(Prefix, u32)> {
         Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok()?,
         Some(_) => return None,
     };
+    if let Some(key) = Network::from_scenario(what) {
+        return Some((Prefix::new(key.address.to_be_bytes(), key.bits), value));
+    }
     if what.bytes().all(|byte| byte.is_ascii_digit()) {
         let number = Ipv4Addr::from_bits(what.parse().ok()?);
         return Some((prefix(IpAddr::V4(number), 32), value));
@@ -97,8 +102,11 @@ pub(super) fn value(table: &Table) -> Value {
     Value::Array(table.iter().map(entry).collect())
 }
 
-/// `10.0.0.0/8`, or `192.168.1.1` for all bits.
+/// `10.0.0.0/8`, or `192.168.1.1` for all bits; `em0@first`.
 fn prefix_text(prefix: Prefix) -> String {
+    if SpecialKey::of(prefix).is_some() {
+        return Network { address: u128::from_be_bytes(prefix.address()), bits: prefix.bits() }.in_scenario();
+    }
     let address = Ipv6Addr::from_octets(prefix.address());
     match address.to_ipv4_mapped() {
         Some(address) if prefix.bits() == 128 => address.to_string(),

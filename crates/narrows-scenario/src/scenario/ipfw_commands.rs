@@ -50,8 +50,14 @@ impl Scenario {
         let interface = rules.interface.as_deref().unwrap_or(name);
         let hosts: Vec<(String, Vec<IpAddr>)> =
             self.host_names().into_iter().map(|host| (host.clone(), self.addresses(&host))).collect();
-        let context =
-            Context { interfaces: &[interface], hosts: &hosts, resolve: refuse, ..Context::default() };
+        let interface_tables = rules.interface_tables();
+        let context = Context {
+            interfaces: &[interface],
+            hosts: &hosts,
+            resolve: refuse,
+            interface_tables: &interface_tables,
+            ..Context::default()
+        };
         let read = read_all(text, &context).map_err(|problems| problems.into_error(file, text))?;
         let (commands, spans) =
             read.into_iter().map(|(command, words, span)| ((command, words), span)).unzip();

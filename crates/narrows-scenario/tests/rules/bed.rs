@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use narrows_core::{DropReason, Engine, FlowKey, Packet, Protocol, Time, Verdict};
+use narrows_core::{DropReason, Engine, FlowKey, Headers, Packet, Protocol, Time, Verdict};
 use narrows_scenario::Scenario;
 use narrows_scenario::ipfw::{Context, Script};
 
@@ -78,15 +78,13 @@ impl Bed {
 
     /// Hands in a packet of so many bytes.
     pub(crate) fn send(&mut self, at: Time, host: &str, key: FlowKey, length: u32) {
+        self.send_with(at, host, key, Headers::default(), length);
+    }
+
+    /// The same with these headers.
+    pub(crate) fn send_with(&mut self, at: Time, host: &str, key: FlowKey, headers: Headers, length: u32) {
         let port = self.engine.port(&format!("{host}.net")).unwrap();
-        let packet = Packet {
-            length,
-            link_header: 14,
-            network_header: 20,
-            headers: Default::default(),
-            key,
-            body: self.sent,
-        };
+        let packet = Packet { length, link_header: 14, network_header: 20, headers, key, body: self.sent };
         self.sent += 1;
         self.engine.hand_in(at, port, packet);
     }

@@ -128,6 +128,22 @@ fn tables() {
     assert_eq!(run.probe(at(40_000), "client"), Ok(0));
 }
 
+#[test]
+fn swapped_tables() {
+    let mut run = Run::new(
+        "rules = [\"100 pipe tablearg src-ip table(1)\"]\npipes.1.delay = \"1ms\"\npipes.2.delay = \"2ms\"\ntables.1 = [\"10.0.0.0/8 1\"]\ntables.2 = [\"10.0.0.2 2\"]",
+    );
+    assert_eq!(run.probe(at(0), "client"), Ok(1000));
+    let told = run.command(at(10_000), "table 1 swap 2");
+    assert_eq!(told, ["Rules"; 4]);
+    assert_eq!(run.probe(at(10_000), "client"), Ok(2000));
+    run.command(at(20_000), "table 1 swap 3");
+    assert_eq!(run.probe(at(20_000), "client"), Ok(0));
+    run.command(at(30_000), "table 1 swap 1");
+    run.command(at(30_000), "table 3 swap 1");
+    assert_eq!(run.probe(at(30_000), "client"), Ok(2000));
+}
+
 /// A port is looked up by the address of its bits, which a number in a table stands for.
 #[test]
 fn tables_of_numbers() {

@@ -9,4 +9,5 @@ mod changes;
 mod commands;
 mod examples;
 mod file;
+mod headers;
 mod late_polls;

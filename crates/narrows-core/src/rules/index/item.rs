@@ -173,14 +173,20 @@ fn needed(kind: &Kind) -> Bits {
     use crate::rules::Field;
     match kind {
         Kind::Never | Kind::Always | Kind::Tagged(_) => Bits::NONE,
+        Kind::LookupNumber { .. } | Kind::LookupInterface { .. } => Bits::NONE,
         &Kind::Bits(bits) | &Kind::IcmpType(bits, _) => bits,
         Kind::SourcePort(_) | Kind::DestinationPort(_) => Bits::PORTS,
         Kind::LinkSource(..) | Kind::LinkDestination(..) | Kind::EtherType(_) => Bits::LAYER2,
         Kind::Protocol(_) | Kind::Source(_) | Kind::Destination(_) => Bits::IP,
         Kind::Length(_) | Kind::HopLimit(_) | Kind::Tos(_) | Kind::Dscp(_) => Bits::IP,
-        Kind::TcpFlags { .. } | Kind::TcpDataLength(_) => Bits::TCP,
+        Kind::Fragment(_) | Kind::IpId(_) | Kind::IpOptions(_) => Bits::IPV4,
+        Kind::TcpFlags { .. } | Kind::TcpDataLength(_) | Kind::TcpOptions(_) => Bits::TCP,
+        Kind::TcpSequence(_) | Kind::TcpAcknowledgement(_) | Kind::TcpWindow(_) | Kind::TcpMss(_) => {
+            Bits::TCP
+        }
         Kind::Lookup { field: Field::SourcePort | Field::DestinationPort, .. } => Bits::PORTS,
+        Kind::Lookup { field: Field::LinkSource | Field::LinkDestination, .. } => Bits::LAYER2,
         Kind::Lookup { .. } => Bits::IP,
-        Kind::FlowLabel(_) => Bits::IPV6,
+        Kind::FlowLabel(_) | Kind::ExtensionHeader(_) => Bits::IPV6,
     }
 }
