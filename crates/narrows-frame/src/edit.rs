@@ -112,6 +112,15 @@ impl<'a> Edits<'a> {
             || self.tag != Tag::Stays
     }
 
+    /// Writes the addresses and ports that a filter changed into the frame that arrived, which stays otherwise, and takes
+    /// them out of the edits: for whoever changes addresses after the network.
+    pub fn write_ends(&mut self, frame: &mut [u8]) {
+        if let (Some(key), Some(packet)) = (self.ends.take(), frame.get_mut(usize::from(self.link_header)..))
+        {
+            ends::write_ends(packet, &key);
+        }
+    }
+
     /// Writes the outgoing frame to `out`. Of a frame that a capture truncated, writes the part that is there.
     pub fn render(&self, frame: &[u8], out: &mut Vec<u8>) {
         out.clear();

@@ -203,6 +203,17 @@ fn rule() -> impl Strategy<Value = Rule> {
             };
             Rule { number, set, probability, action, log, tag, terms, keep, comment }
         })
+        .prop_filter(
+            "beside a direction, `via` means `recv` or `xmit`, which say it themselves",
+            |rule| {
+                let has = |wanted: fn(&Test) -> bool| {
+                    rule.terms.iter().flat_map(|term| &term.0).any(|literal| wanted(&literal.test))
+                };
+                !(has(|test| {
+                    matches!(test, Test::Lookup { field: Field::Received | Field::Sent | Field::Via, .. })
+                }) && has(|test| matches!(test, Test::In | Test::Out)))
+            },
+        )
 }
 
 fn probability() -> impl Strategy<Value = Probability> {

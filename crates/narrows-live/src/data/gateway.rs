@@ -3,6 +3,7 @@
 
 use narrows_core::{Bytes, Event, PortId, Time};
 use narrows_frame::MacAddress;
+use narrows_frame::edit::Edits;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::Received;
 
@@ -36,6 +37,8 @@ impl Leaving {
         if gateway.translates(port) {
             let mut copy = frames.instead_of(frame, frame);
             copy.finish();
+            // Translation comes last: it replaces what a filter of a link may have written.
+            Edits::of(event).write_ends(&mut copy);
             if !gateway.translate(event.at, &mut copy) {
                 return None;
             }

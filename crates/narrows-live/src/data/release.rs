@@ -176,7 +176,9 @@ fn render(event: Event<'_, Load>, leaving: Leaving, frames: &mut FramePool, made
     let hops = edits.hops.saturating_add(routed);
     // A router's link addresses are the last word.
     let stations = if routed > 0 { stations } else { edits.stations.or(stations) };
-    let edits = Edits { stations, hops, ..edits };
+    // A translated frame has what filters wrote.
+    let ends = edits.ends.filter(|_| translated.is_none());
+    let edits = Edits { stations, hops, ends, ..edits };
     // Generated packets are not sent.
     let Load::Frame(body) = event.body.get() else { return Frame::default() };
     let body = translated.as_ref().unwrap_or(body);
