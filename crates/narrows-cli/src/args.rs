@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Bridge(Bridge),
     /// Route between two existing interfaces through an emulated network (layer 3)
     Route(Route),
+    /// Stand in for the network simulator of quic-interop-runner
+    Interop(crate::interop::InteropArgs),
     /// Attach an emulated network to an interface in use, of this host or a container
     Attach(Attach),
     /// Attach emulated networks to containers as they start, by their labels
