@@ -129,7 +129,7 @@ fn listen(namespace: &Namespace, port: u16) -> Result<TcpListener, RunError> {
             .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))
     };
     let bound = namespace.run(bind).map_err(InlineError::from)?;
-    Ok(bound.map_err(system("listen on the port that tells that the router is ready"))?)
+    bound.map_err(system("listen on the port that tells that the router is ready"))
 }
 
 fn cables(
