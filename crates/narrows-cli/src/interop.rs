@@ -2,15 +2,14 @@
 
 use std::ffi::OsString;
 use std::net::{ToSocketAddrs, UdpSocket};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser};
+use clap::Parser;
 use narrows_live::route::{self, Rebind, Rebinding, RouteOptions, TranslationOptions};
 use narrows_live::run_record::RunKind;
 use narrows_scenario::interop::{Interop, InteropRebinding};
 
-use crate::args::Inline;
+use crate::args::{Inline, Interop as InteropArgs};
 use crate::inline::{conclude, options};
 use crate::output::{Failure, print, say};
 
@@ -20,50 +19,6 @@ const BETWEEN_PROBES: Duration = Duration::from_millis(500);
 /// Where the client is seen before the first rebinding, and the hosts of its networks that it moves to.
 const CLIENT: [(&str, &[u8]); 2] =
     [("193.167.0.", &[100, 101, 102, 103]), ("fd00:cafe:cafe::", &[100, 101, 102, 103])];
-
-/// Additional help text, at the end of the help.
-const HELP: &str = "\
-Replaces the `sim` container of quic-interop-runner and quic-network-simulator: translates its scenario,
-waits for the server named by WAITFORSERVER (host:port), if set, routes between the interfaces, and then
-listens on TCP port 57832. Needs CAP_NET_ADMIN and CAP_NET_RAW only. docs/interop.md lists what differs.
-
-Scenarios: simple-p2p, drop-rate, corrupt-rate, droplist, blackhole, rebind.
-
-Examples:
-  narrows interop --check 'droplist --delay=15ms --bandwidth=10Mbps --queue=25 --drops_to_server=2,3'
-  SCENARIO='simple-p2p --delay=15ms --bandwidth=100Mbps --queue=25' narrows interop";
-
-#[derive(Debug, Args)]
-#[command(after_help = HELP)]
-pub(crate) struct InteropArgs {
-    /// The scenario with its options, as one argument [default: the environment variable SCENARIO]
-    #[arg(value_name = "SCENARIO")]
-    scenario: Option<String>,
-    /// Print the scenario and its effective settings, without a run
-    #[arg(long, alias = "dry-run")]
-    check: bool,
-    /// Interface on the client's side
-    #[arg(long, value_name = "IF", default_value = "eth0")]
-    left: String,
-    /// Interface on the server's side
-    #[arg(long, value_name = "IF", default_value = "eth1")]
-    right: String,
-    /// TCP port that listens while packets are forwarded
-    #[arg(long, value_name = "PORT", default_value = "57832")]
-    ready_port: u16,
-    /// Network namespace of the interfaces: an `ip netns` name, a path, or pid:N [default: this one]
-    #[arg(long, value_name = "NAMESPACE")]
-    netns: Option<String>,
-    /// Stop after this time, as in 30s [default: on SIGTERM or SIGINT]
-    #[arg(long, value_name = "TIME")]
-    duration: Option<String>,
-    /// Write a capture of packets delivered and dropped; comments give due time, lateness, drop reason
-    #[arg(long, value_name = "FILE.pcapng")]
-    capture: Option<PathBuf>,
-    /// Also write the report as JSON (`-` for stdout)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
 
 /// The options of an inline run, with their defaults.
 #[derive(Debug, Parser)]
