@@ -1,6 +1,7 @@
 //! The command line.
 
 mod inline;
+mod interop;
 mod itself;
 mod link_keys;
 mod means;
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use crate::json::Json;
 use crate::report::ReportArgs;
 pub(crate) use inline::{Attach, Bridge, DirectionName, Inline, Route};
+pub(crate) use interop::Interop;
 pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
 pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, Series, WaitBy};
@@ -60,6 +62,8 @@ pub(crate) enum Command {
     Bridge(Bridge),
     /// Route between two existing interfaces through an emulated network (layer 3)
     Route(Route),
+    /// Stand in for the network simulator of quic-interop-runner
+    Interop(Interop),
     /// Attach an emulated network to an interface in use, of this host or a container
     Attach(Attach),
     /// Attach emulated networks to containers as they start, by their labels

@@ -11,7 +11,7 @@ use crate::output::{Failure, columns, print};
 pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     (
         "Run programs behind an emulated network",
-        &["run", "shell", "bridge", "route", "attach"],
+        &["run", "shell", "bridge", "route", "attach", "interop"],
         "narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'",
     ),
     (

@@ -24,15 +24,20 @@ pub(crate) fn prepare(
     kind: RunKind,
     args: &args::Inline,
 ) -> Result<(Scenario, InlineOptions), Failure> {
+    let scenario = scenario_at(devices, file, &args.link, args.seed, &args.set)?;
+    Ok((scenario, options(kind, args)?))
+}
+
+/// Checks the options of the run.
+pub(crate) fn options(kind: RunKind, args: &args::Inline) -> Result<InlineOptions, Failure> {
     let bounds = lateness_bounds(&args.pace.max_lateness)?;
     let duration = args.duration.as_deref().map(|text| span_of_time("duration", text)).transpose()?;
-    let scenario = scenario_at(devices, file, &args.link, args.seed, &args.set)?;
     args.report.json.probe()?;
     report::form(&args.report)?;
     let capture = capture(&args.capture)?;
     let series = series(&args.series)?;
     let packets = packets(&args.series)?;
-    let options = InlineOptions {
+    Ok(InlineOptions {
         identity: Identity {
             name: args.name.clone(),
             kind,
@@ -50,8 +55,7 @@ pub(crate) fn prepare(
         pace: pace(&args.pace)?,
         bounds,
         run_folder: control::run_folder(),
-    };
-    Ok((scenario, options))
+    })
 }
 
 /// The capabilities of this process.

@@ -25,6 +25,7 @@ mod help;
 mod hints;
 mod in_virtual_time;
 mod inline;
+mod interop;
 mod ipfw;
 mod json;
 mod kernel;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         Command::Down(args) => down::down(&args),
         Command::Bridge(args) => bridge::bridge(&args),
         Command::Route(args) => route::route(&args),
+        Command::Interop(args) => interop::interop(&args),
         Command::Attach(args) => attach::attach(&args),
         Command::Docker(command) => docker::docker(&command),
         Command::Compose(args) => compose::compose(&args),

@@ -13,7 +13,7 @@
 //!
 //! The host's addresses and routes are read once, at the start.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 
 use narrows_core::Engine;
 use narrows_frame::nat;
@@ -57,6 +57,8 @@ pub struct RouteOptions {
     pub namespace: Option<String>,
     /// Address translation.
     pub translation: Option<TranslationOptions>,
+    /// TCP port that listens as long as packets are forwarded, for programs that wait for that; nothing is accepted.
+    pub ready: Option<u16>,
     /// Options shared with the bridge and `attach`.
     pub inline: InlineOptions,
 }
@@ -108,14 +110,26 @@ pub fn route(mut scenario: Scenario, options: &RouteOptions) -> Result<InlineOut
     let watch = Watch::on(&namespace, &found).map_err(InlineError::from)?;
     let ground = Ground { signals, control, watch, info, gateway: Some(gateway) };
     let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
+    let listener = options.ready.map(|port| listen(&namespace, port)).transpose()?;
     network.greet(&format!("a router between {first} and {second}"), inline);
     network.run(inline.duration, heed)?;
+    drop(listener);
     let mut outcome = network.finish()?;
     drop(barrier);
     for changed in saved {
         outcome.put_back(changed).map_err(InlineError::from)?;
     }
     Ok(outcome)
+}
+
+/// Listens on all addresses, of both versions where the kernel has IPv6.
+fn listen(namespace: &Namespace, port: u16) -> Result<TcpListener, RunError> {
+    let bind = || {
+        TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
+            .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))
+    };
+    let bound = namespace.run(bind).map_err(InlineError::from)?;
+    bound.map_err(system("listen on the port that tells that the router is ready"))
 }
 
 fn cables(

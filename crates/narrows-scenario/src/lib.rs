@@ -18,6 +18,7 @@ mod files;
 mod flags;
 mod generate;
 mod host;
+pub mod interop;
 pub mod ipfw;
 mod ipfw_script;
 mod keys;

@@ -27,6 +27,7 @@ mod habit;
 mod hops;
 mod in_virtual_time;
 mod internet;
+mod interop;
 mod ipfw;
 mod kernel;
 mod leftovers;

@@ -30,10 +30,10 @@ use crate::common::{NARROWS, Scratch, Started, direction, eventually, finish, na
 use crate::leftovers::{clean, turn};
 
 /// Each side's host, and the router's address there.
-const CLIENT: [&str; 2] = ["193.167.0.100", "fd00:cafe:cafe:0::100"];
-const SERVER: [&str; 2] = ["193.167.100.100", "fd00:cafe:cafe:100::100"];
-const LEFT: [&str; 2] = ["193.167.0.2", "fd00:cafe:cafe:0::2"];
-const RIGHT: [&str; 2] = ["193.167.100.2", "fd00:cafe:cafe:100::2"];
+pub(crate) const CLIENT: [&str; 2] = ["193.167.0.100", "fd00:cafe:cafe:0::100"];
+pub(crate) const SERVER: [&str; 2] = ["193.167.100.100", "fd00:cafe:cafe:100::100"];
+pub(crate) const LEFT: [&str; 2] = ["193.167.0.2", "fd00:cafe:cafe:0::2"];
+pub(crate) const RIGHT: [&str; 2] = ["193.167.100.2", "fd00:cafe:cafe:100::2"];
 const FORWARDING: [&str; 2] = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"];
 
 pub(crate) struct Bed {
@@ -78,7 +78,7 @@ impl Bed {
         bed
     }
 
-    fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.middle.as_fd().as_raw_fd())
     }
 
@@ -103,7 +103,7 @@ impl Bed {
 }
 
 /// Pings with these arguments: whether it succeeded, and what it printed.
-fn ping(namespace: &Namespace, arguments: &str) -> (bool, String) {
+pub(crate) fn ping(namespace: &Namespace, arguments: &str) -> (bool, String) {
     let mut command = Command::new("ping");
     command.args(arguments.split(' ')).env("LC_ALL", "C").stdout(Stdio::piped());
     let mut running = spawn(command, namespace).unwrap();
@@ -260,7 +260,7 @@ fn connections_cross_with_losses_and_every_packet_is_accounted_for() {
 }
 
 /// A socket at any port of an address, with which waiting ends.
-fn socket(namespace: &Namespace, at: &str) -> UdpSocket {
+pub(crate) fn socket(namespace: &Namespace, at: &str) -> UdpSocket {
     let socket = namespace.run(|| UdpSocket::bind((at, 0)).unwrap()).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     socket
