@@ -71,6 +71,8 @@ pub(crate) enum Command {
     Docker(crate::docker::DockerCommand),
     /// Attach emulated networks to the services of a compose project, by its file
     Compose(crate::compose::Compose),
+    /// Attach emulated networks to the links of a containerlab lab, by its topology file
+    Clab(crate::clab::Clab),
     /// Run a scenario in virtual time: deterministic, faster than real time
     Sim(Sim),
     /// Validate a scenario and show its effective settings

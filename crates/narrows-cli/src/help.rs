@@ -21,7 +21,7 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "Attach networks to containers as they start",
-        &["docker", "compose"],
+        &["docker", "compose", "clab"],
         "narrows compose -f docker-compose.yml",
     ),
     (

@@ -7,6 +7,7 @@ mod bridge;
 mod calibrate;
 mod certify;
 mod check;
+mod clab;
 mod clean;
 mod compare;
 mod completions;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         Command::Interop(args) => interop::interop(&args),
         Command::Attach(args) => attach::attach(&args),
         Command::Docker(command) => docker::docker(&command),
+        Command::Clab(args) => clab::clab(&args),
         Command::Compose(args) => compose::compose(&args),
         Command::Sim(sim) => sim::sim(&sim),
         Command::Check(check) => check::check(&check),

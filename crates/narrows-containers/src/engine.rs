@@ -15,14 +15,14 @@ use narrows_live::container::engine_sockets;
 use serde::Deserialize;
 
 use self::http::{Body, answer};
-use crate::container::{Container, PROJECT};
+use crate::container::Container;
 use crate::event::{Event, is_id};
 
 /// The maximum time for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The maximum length of an answer, and of an event.
 const LONGEST_ANSWER: u64 = 64 << 20;
-const LONGEST_EVENT: u64 = 1 << 20;
+pub(crate) const LONGEST_EVENT: u64 = 1 << 20;
 /// The environment variable with the socket.
 const DOCKER_HOST: &str = "DOCKER_HOST";
 /// `{"type":["container","network"]}`, for a URL.
@@ -124,12 +124,12 @@ impl Engine {
         &self.socket
     }
 
-    /// The IDs of all containers that run, or of those of a compose project.
+    /// The IDs of all containers that run, or of those with this label.
     ///
     /// # Errors
     /// If the engine does not answer.
-    pub fn running(&self, project: Option<&str>) -> Result<Vec<String>, EngineError> {
-        let filter = project.map(|project| serde_json::json!({ "label": [format!("{PROJECT}={project}")] }));
+    pub fn running(&self, label: Option<(&str, &str)>) -> Result<Vec<String>, EngineError> {
+        let filter = label.map(|(name, value)| serde_json::json!({ "label": [format!("{name}={value}")] }));
         let filter = filter.map(|filter| format!("?filters={}", escaped(&filter.to_string())));
         let request = format!("/containers/json{}", filter.unwrap_or_default());
         let text = self.get(&request)?.unwrap_or_default();

@@ -137,6 +137,20 @@ impl Wish {
     /// # Errors
     /// If there is no such name, or the value is wrong.
     pub fn set(&mut self, name: &str, value: &str, span: Range<usize>) -> Result<(), Fault> {
+        self.set_one_of(name, value, span, &OTHERS)
+    }
+
+    /// Sets a key, or one of these of [`OTHERS`].
+    ///
+    /// # Errors
+    /// If there is no such name, or the value is wrong.
+    pub fn set_one_of(
+        &mut self,
+        name: &str,
+        value: &str,
+        span: Range<usize>,
+        others: &[&str],
+    ) -> Result<(), Fault> {
         let wrong = |title: String, help: &str| Fault {
             title,
             help: vec![help.into()],
@@ -144,6 +158,17 @@ impl Wish {
             span: Some(span.clone()),
         };
         match name {
+            _ if !others.contains(&name) => {
+                return self.keys.add(name, value, span.clone()).map_err(|fault| match fault.help.len() {
+                    // No key of a link is near.
+                    1 => {
+                        let near = unknown(name, others, span);
+                        let help = near.help.into_iter().take_while(|help| help.contains("mean"));
+                        Fault { help: help.chain(fault.help).collect(), ..fault }
+                    }
+                    _ => fault,
+                });
+            }
             "interface" => self.at.interface = Some(value.into()),
             "network" => self.at.network = Some(value.into()),
             "seed" => match value.parse::<u64>() {
@@ -152,23 +177,13 @@ impl Wish {
                     return Err(wrong(format!("`{value}` is not a seed"), "write a whole number, such as 7"));
                 }
             },
-            "direction" => match Direction::ALL.into_iter().find(|direction| direction.name() == value) {
+            // `direction`, the last of them.
+            _ => match Direction::ALL.into_iter().find(|direction| direction.name() == value) {
                 Some(direction) => self.direction = direction,
                 None => {
                     return Err(wrong(format!("`{value}` is not a direction"), "allowed: in, out or both"));
                 }
             },
-            _ => {
-                return self.keys.add(name, value, span.clone()).map_err(|fault| match fault.help.len() {
-                    // No key of a link is near.
-                    1 => {
-                        let near = unknown(name, &OTHERS, span);
-                        let help = near.help.into_iter().take_while(|help| help.contains("mean"));
-                        Fault { help: help.chain(fault.help).collect(), ..fault }
-                    }
-                    _ => fault,
-                });
-            }
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
-//! Networks for containers, where they are: of Docker and Podman, declared by labels or in a compose file.
+//! Networks for containers, where they are: of Docker and Podman, declared by labels, in a compose
+//! file, or in the topology file of a containerlab lab.
 //!
 //! An [`engine`] says which [containers](container) run and what happens to them ([`event`]). [`labels`] and the
-//! block of a compose file ([`project`]) say which network each of them gets; [`plan`] writes it as a scenario.
+//! block of a compose file ([`project`]) or a topology file ([`lab`]) say which network each of them gets; [`plan`] writes it as a scenario.
 //! [`watch`](watch::watch) starts one `narrows attach` for each interface and ends it with the container.
 //!
 //! Not included: anything about packets or interfaces, which `narrows attach` does.
@@ -10,8 +11,11 @@
 pub mod container;
 pub mod engine;
 pub mod event;
+pub mod lab;
 pub mod labels;
+mod link_block;
 pub mod link_keys;
 pub mod plan;
 pub mod project;
 pub mod watch;
+mod yaml;

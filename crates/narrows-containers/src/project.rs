@@ -15,16 +15,15 @@
 
 mod block;
 mod ends;
-mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use narrows_scenario::{Fault, Files, ScenarioError, read_text};
 
-use self::yaml::{Node, Value, fault};
 use crate::labels::{PREFIX, Wish};
 use crate::link_keys::LinkKeys;
+use crate::yaml::{Node, Value, fault};
 pub use ends::{End, Pair};
 
 /// The key of the block.

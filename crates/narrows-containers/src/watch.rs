@@ -11,6 +11,9 @@
 //! Docker reports that a container joins a network before it starts the container's first process. From then on the
 //! watch looks for the container's namespace and attaches as soon as its interface is up. Podman reports the start
 //! only.
+//!
+//! The events of a lab come from `containerlab events`. A node gets its interfaces after its start, so each of them is
+//! an event, too. A node that stops has its interfaces taken away first, to wait in another namespace.
 
 mod attachment;
 mod follow;
@@ -32,12 +35,13 @@ use narrows_live::block::unblock;
 use narrows_scenario::Files;
 
 use self::attachment::Attachment;
-use self::follow::{News, follow, listed};
+use self::follow::{News, Source, follow, listed};
 use self::member::Member;
 use self::place::Place;
-use crate::container::Container;
+use crate::container::{Container, PROJECT};
 use crate::engine::{Engine, EngineError};
 use crate::event::Happening;
+use crate::lab::{LAB, Lab};
 use crate::plan::Addresses;
 use crate::project::Project;
 
@@ -63,6 +67,8 @@ pub enum Asked {
     Labels(Files),
     /// The containers of a project, by its file and their labels.
     Project(Box<Project>),
+    /// The nodes of a lab, by its topology file.
+    Lab(Box<Lab>),
 }
 
 /// What to watch, and how.
@@ -109,8 +115,28 @@ enum Message {
 impl Asked {
     fn project(&self) -> Option<&Project> {
         match self {
-            Self::Labels(_) => None,
+            Self::Labels(_) | Self::Lab(_) => None,
             Self::Project(project) => Some(project),
+        }
+    }
+
+    /// The label that all containers have that are meant.
+    fn label(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Self::Labels(_) => None,
+            Self::Project(project) => Some((PROJECT, &project.name)),
+            Self::Lab(lab) => Some((LAB, &lab.name)),
+        }
+    }
+
+    fn source(&self, engine: &Engine) -> Source {
+        Source {
+            engine: engine.clone(),
+            label: self.label().map(|(name, value)| (name, value.to_owned())),
+            containerlab: match self {
+                Self::Lab(lab) => Some(lab.program.clone()),
+                Self::Labels(_) | Self::Project(_) => None,
+            },
         }
     }
 }
@@ -126,10 +152,9 @@ pub fn watch(
 ) -> Result<EndSignal, WatchError> {
     let (to, messages) = channel();
     // So that a mistake is an error, not a wait.
-    let project = options.asked.project().map(|project| project.name.clone());
-    options.engine.running(project.as_deref())?;
+    options.engine.running(options.asked.label())?;
     relay(signals, to.clone());
-    follow(options.engine.clone(), project, to.clone());
+    follow(options.asked.source(&options.engine), to.clone());
     let mut state = Watched::new(options, to, say);
     let signal = state.run(&messages)?;
     state.end(&messages)?;
@@ -141,8 +166,7 @@ pub fn watch(
 /// # Errors
 /// If the engine does not answer.
 pub fn dry_run(options: WatchOptions, say: &mut dyn FnMut(&str)) -> Result<(), WatchError> {
-    let project = options.asked.project().map(|project| project.name.clone());
-    let all = listed(&options.engine, project.as_deref())?;
+    let all = listed(&options.engine, options.asked.label())?;
     let (to, _messages) = channel();
     Watched::new(options, to, say).describe(all);
     Ok(())
@@ -287,14 +311,15 @@ impl<'a> Watched<'a> {
         match news {
             News::Lost(why) => {
                 if !std::mem::replace(&mut self.is_lost, true) {
-                    self.say(format!(
-                        "the engine does not answer: {why}; networks stay, and it is tried again"
-                    ));
+                    self.say(format!("{why}; networks stay, and it is tried again"));
                 }
             }
             News::Listed(all) => {
                 if std::mem::take(&mut self.is_lost) {
-                    self.say("the engine answers again");
+                    self.say(match self.options.asked {
+                        Asked::Lab(_) => "events come again",
+                        Asked::Labels(_) | Asked::Project(_) => "the engine answers again",
+                    });
                 }
                 let running: BTreeSet<_> = all.iter().map(|container| container.id.clone()).collect();
                 let gone: Vec<_> = self.members.keys().filter(|id| !running.contains(*id)).cloned().collect();
@@ -316,8 +341,8 @@ impl<'a> Watched<'a> {
         if let Some(folder) = container.namespace.as_deref().and_then(|path| Path::new(path).parent()) {
             folder.clone_into(&mut self.namespaces);
         }
-        if let Some(project) = self.options.asked.project()
-            && container.project() != Some(&project.name)
+        if let Some((label, value)) = self.options.asked.label()
+            && container.labels.get(label).is_none_or(|own| own != value)
         {
             return;
         }
@@ -325,8 +350,8 @@ impl<'a> Watched<'a> {
         match self.members.get_mut(&id) {
             Some(member) => member.update(container, at),
             None => {
-                let wish = self.wish(&container);
-                self.members.insert(id.clone(), Member::new(container, wish, at));
+                let demands = self.demands(&container);
+                self.members.insert(id.clone(), Member::new(container, demands, at));
             }
         }
         self.look(&id);

@@ -3,10 +3,11 @@
 use narrows_scenario::{Fault, nearest, span_of_time};
 
 use super::ends::{End, Pair};
-use super::yaml::{Key, Node, Value, fault};
 use super::{BLOCK, PairLink, Project, Step, Whose};
-use crate::labels::Wish;
+use crate::labels::OTHERS;
+use crate::link_block::{flat, inside, link, map, wish};
 use crate::link_keys::{LinkKeys, unknown};
+use crate::yaml::{Key, Node, fault};
 
 const KEYS: [&str; 5] = ["seed", "defaults", "services", "links", "timeline"];
 
@@ -24,7 +25,7 @@ pub(super) fn read(project: &mut Project, block: &Node, faults: &mut Vec<Fault>)
                 )),
             },
             "defaults" => {
-                if let Some(keys) = link(project, node, &path, faults) {
+                if let Some(keys) = link(&project.files, node, &path, faults) {
                     project.defaults = keys;
                 }
             }
@@ -40,49 +41,6 @@ pub(super) fn read(project: &mut Project, block: &Node, faults: &mut Vec<Fault>)
     }
 }
 
-fn inside(fault: Fault, path: &str) -> Fault {
-    Fault { key: if fault.key.is_empty() { path.into() } else { format!("{path}.{}", fault.key) }, ..fault }
-}
-
-/// The keys of a map; a fault if it is something else.
-fn map<'a>(node: &'a Node, path: &str, faults: &mut Vec<Fault>) -> Option<&'a [(Key, Node)]> {
-    match &node.value {
-        Value::Map(all) => Some(all),
-        Value::Null => Some(&[]),
-        _ => {
-            faults.push(inside(fault(format!("{} instead of a map", node.kind()), &node.span, &[]), path));
-            None
-        }
-    }
-}
-
-/// The keys of a link, with those of `up` and `down` in it.
-fn flat(all: &[(Key, Node)]) -> impl Iterator<Item = (String, &Key, &Node)> {
-    all.iter().flat_map(|(key, node)| {
-        let inner = node.map().filter(|_| ["up", "down"].contains(&key.name.as_str()));
-        match inner {
-            Some(inner) => inner
-                .iter()
-                .map(|(of_way, node)| (format!("{}.{}", key.name, of_way.name), of_way, node))
-                .collect::<Vec<_>>(),
-            None => vec![(key.name.clone(), key, node)],
-        }
-    })
-}
-
-/// The keys of a link; `None` if any is wrong.
-fn link(project: &Project, node: &Node, path: &str, faults: &mut Vec<Fault>) -> Option<LinkKeys> {
-    let before = faults.len();
-    let mut keys = LinkKeys::default();
-    for (name, key, node) in flat(map(node, path, faults)?) {
-        if let Err(error) = keys.add(&name, node.typed(), node.span.clone()) {
-            faults.push(inside(Fault { span: Some(key.span.clone()), ..error }, path));
-        }
-    }
-    faults.extend(keys.faults(&project.files, &node.span).into_iter().map(|fault| inside(fault, path)));
-    (faults.len() == before).then_some(keys)
-}
-
 /// `services:` of the block.
 fn services(project: &mut Project, node: &Node, path: &str, faults: &mut Vec<Fault>) {
     for (key, node) in map(node, path, faults).unwrap_or_default() {
@@ -91,16 +49,7 @@ fn services(project: &mut Project, node: &Node, path: &str, faults: &mut Vec<Fau
             continue;
         }
         let path = format!("{path}.{}", key.name);
-        let Some(all) = map(node, &path, faults) else { continue };
-        let mut wish = Wish::default();
-        for (name, key, node) in flat(all) {
-            if let Err(error) = wish.set(&name, &node.typed(), node.span.clone()) {
-                let span = if error.title.starts_with("unknown") { &key.span } else { &node.span };
-                faults.push(inside(Fault { span: Some(span.clone()), key: String::new(), ..error }, &path));
-            }
-        }
-        let wrong = wish.keys.faults(&project.files, &node.span);
-        faults.extend(wrong.into_iter().map(|fault| inside(fault, &path)));
+        let Some(wish) = wish(&project.files, node, &path, &OTHERS, faults) else { continue };
         project.wishes.insert(key.name.clone(), wish);
     }
 }
@@ -172,7 +121,7 @@ fn links(project: &mut Project, node: &Node, path: &str, faults: &mut Vec<Fault>
             }
         };
         let path = format!("{path}.\"{}\"", key.name);
-        let Some(keys) = link(project, node, &path, faults) else { continue };
+        let Some(keys) = link(&project.files, node, &path, faults) else { continue };
         let Ok([there, back]) = keys.pipes(&project.files) else { continue };
         // A preset has two directions in any case.
         if !key.name.contains("<->") && there != back && !keys.has("preset") {

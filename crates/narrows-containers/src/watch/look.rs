@@ -12,10 +12,11 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_live::block::block;
 
 use super::attachment::{Attachment, Start};
-use super::member::Member;
+use super::member::{Demand, Member};
 use super::place::Place;
 use super::{Asked, Blocked, Watched};
 use crate::container::Container;
+use crate::lab::LabLink;
 use crate::labels::{Pick, Wish};
 use crate::plan::Plan;
 
@@ -60,24 +61,42 @@ impl Watched<'_> {
 
     /// Whether all of its interfaces are there and have their networks, or none is to have one.
     fn try_look(&mut self, container: &Container) -> Result<bool, String> {
-        let wish = self.members.get(&container.id).map_or(Ok(None), Member::wish)?;
-        let Some(wish) = wish else { return Ok(true) };
+        let demands = self.members.get(&container.id).map_or(Ok(Vec::new()), Member::demands)?;
+        if demands.is_empty() {
+            return Ok(true);
+        }
         if container.shares.as_deref() == Some("host") {
             return Err("it uses the network of the host, where a network would be for everything".into());
         }
         let Some(ground) = self.ground(container)? else { return Ok(false) };
         let interfaces = interfaces(&ground.namespace).map_err(|error| error.to_string())?;
+        let mut is_whole = true;
+        for demand in demands {
+            is_whole &= self.meet_demand(container, &ground, &interfaces, &demand)?;
+        }
+        Ok(is_whole)
+    }
+
+    /// Starts what is missing of a demand; whether all of its interfaces are there and have their networks.
+    fn meet_demand(
+        &mut self,
+        container: &Container,
+        ground: &Ground,
+        interfaces: &[Interface],
+        demand: &Demand,
+    ) -> Result<bool, String> {
+        let wish = &demand.wish;
         let all = picked(container, &wish.at, interfaces)?;
         let mut up = 0;
         for interface in all {
             let place = Place { namespace: ground.identity.clone(), index: interface.index };
             if self.options.fails_closed && !self.is_taken(&place) {
-                self.block(&container.id, &place, &ground, &interface, &wish)?;
+                self.block(&container.id, &place, ground, &interface, wish)?;
             }
             if interface.up {
                 up += 1;
                 if !self.is_taken(&place) {
-                    self.start(container, place, &ground, &interface, &wish)?;
+                    self.start(container, place, ground, &interface, demand)?;
                 }
             }
         }
@@ -118,22 +137,27 @@ impl Watched<'_> {
         self.attachments.values().any(|attachment| attachment.place == *place)
     }
 
-    /// What file and labels say of a container; `None` if it gets nothing.
-    pub(super) fn wish(&self, container: &Container) -> Result<Option<Wish>, String> {
+    /// What file and labels say of a container: the networks that it gets.
+    pub(super) fn demands(&self, container: &Container) -> Result<Vec<Demand>, String> {
         let files = match &self.options.asked {
             Asked::Labels(files) => files,
             Asked::Project(project) => &project.files,
+            Asked::Lab(lab) => {
+                let demand = |link: &LabLink| Demand { wish: link.wish.clone(), title: lab.title(link) };
+                return Ok(lab.at(container).map(demand).collect());
+            }
         };
         let own =
             Wish::of_labels(&container.name, &container.labels, files).map_err(|error| error.to_string())?;
-        match (&self.options.asked, container.service()) {
-            (Asked::Labels(_), _) => Ok(own.filter(|wish| !wish.keys.is_empty())),
-            (Asked::Project(_), None) => Ok(None),
-            (Asked::Project(project), Some(service)) => {
+        let wish = match (self.options.asked.project(), container.service()) {
+            (None, _) => own.filter(|wish| !wish.keys.is_empty()),
+            (Some(_), None) => None,
+            (Some(project), Some(service)) => {
                 let wish = own.unwrap_or_default().over(project.own_wish(service));
-                Ok(Plan::is_needed(project, service, &wish).then_some(wish))
+                Plan::is_needed(project, service, &wish).then_some(wish)
             }
-        }
+        };
+        Ok(wish.map(|wish| Demand { wish, title: container.name.clone() }).into_iter().collect())
     }
 
     /// The plan for a container that gets something, as it is now.
@@ -145,6 +169,7 @@ impl Watched<'_> {
             }
             (Asked::Project(project), None) => Plan::of_labels(wish, &project.files).map(Some),
             (Asked::Labels(files), _) => Plan::of_labels(wish, files).map(Some),
+            (Asked::Lab(lab), _) => Plan::of_labels(wish, &lab.files).map(Some),
         };
         plan.map_err(|error| error.to_string())?.ok_or_else(|| "nothing is to be done there".into())
     }
@@ -177,14 +202,14 @@ impl Watched<'_> {
         place: Place,
         ground: &Ground,
         interface: &Interface,
-        wish: &Wish,
+        demand: &Demand,
     ) -> Result<(), String> {
-        let plan = self.plan(container, wish)?;
+        let plan = self.plan(container, &demand.wish)?;
         let addresses = self.addresses();
         let since = self.members.get(&container.id).map_or_else(clock_monotonic, |member| member.since());
         let run = self.run_name(&container.name, &interface.name);
         let number = self.next_number;
-        let start = self.command(run, container, interface, ground, wish);
+        let start = self.command(run, interface, ground, demand);
         let about = ((container.id.clone(), container.name.clone()), place, since);
         let started = Attachment::start(&start, &plan, &addresses, about, number, self.to.clone());
         let program = self.options.program.display();
@@ -197,23 +222,23 @@ impl Watched<'_> {
     fn command<'a>(
         &'a self,
         run: String,
-        container: &Container,
         interface: &Interface,
         ground: &Ground,
-        wish: &Wish,
+        demand: &Demand,
     ) -> Start<'a> {
         let folder = match &self.options.asked {
             Asked::Labels(_) => Path::new("."),
             Asked::Project(project) => &project.folder,
+            Asked::Lab(lab) => &lab.folder,
         };
         Start {
             program: &self.options.program,
             folder,
             run,
-            title: container.name.clone(),
+            title: demand.title.clone(),
             interface: interface.name.clone(),
             at: ground.at.clone(),
-            direction: wish.direction,
+            direction: demand.wish.direction,
             fails_closed: self.options.fails_closed,
         }
     }
@@ -232,21 +257,23 @@ impl Watched<'_> {
     pub(super) fn describe(&mut self, all: Vec<Container>) {
         let now = clock_monotonic();
         for container in all {
-            let (id, wish) = (container.id.clone(), self.wish(&container));
-            self.members.insert(id, Member::new(container, wish, now));
+            let (id, demands) = (container.id.clone(), self.demands(&container));
+            self.members.insert(id, Member::new(container, demands, now));
         }
         let all: Vec<_> =
-            self.members.values().map(|member| (member.container().clone(), member.wish())).collect();
-        for (container, wish) in all {
-            let text = wish
-                .and_then(|wish| self.description(&container, wish))
+            self.members.values().map(|member| (member.container().clone(), member.demands())).collect();
+        for (container, demands) in all {
+            let text = demands
+                .and_then(|demands| self.description(&container, &demands))
                 .unwrap_or_else(|why| format!("not attached: {why}"));
             self.say(format!("{}: {text}", container.name));
         }
     }
 
-    fn description(&self, container: &Container, wish: Option<Wish>) -> Result<String, String> {
-        let Some(wish) = wish else { return Ok("nothing to attach".into()) };
+    fn description(&self, container: &Container, demands: &[Demand]) -> Result<String, String> {
+        if demands.is_empty() {
+            return Ok("nothing to attach".into());
+        }
         if container.shares.as_deref() == Some("host") {
             return Err("it uses the network of the host, where a network would be for everything".into());
         }
@@ -254,16 +281,28 @@ impl Watched<'_> {
             return Err("its network namespace is not there".into());
         };
         let interfaces = interfaces(&ground.namespace).map_err(|error| error.to_string())?;
-        let all = picked(container, &wish.at, interfaces)?;
-        let plan = self.plan(container, &wish)?;
-        let lines = all.iter().map(|interface| {
-            let run = self.run_name(&container.name, &interface.name);
-            let start = self.command(run, container, interface, &ground, &wish);
-            format!("narrows {} <<END\n{}END", start.arguments().join(" "), plan.scenario)
-        });
-        let lines: Vec<_> = lines.collect();
+        let mut lines = Vec::new();
+        for demand in demands {
+            let plan = self.plan(container, &demand.wish)?;
+            let all = picked(container, &demand.wish.at, &interfaces)?;
+            if let (true, Some(name)) = (all.is_empty(), &demand.wish.at.interface) {
+                lines.push(format!("it has no interface {name} yet"));
+            }
+            for interface in all {
+                let run = self.run_name(&container.name, &interface.name);
+                let start = self.command(run, &interface, &ground, demand);
+                let words = start.arguments().into_iter().map(quoted).collect::<Vec<_>>().join(" ");
+                lines.push(format!("narrows {words} <<END\n{}END", plan.scenario));
+            }
+        }
         if lines.is_empty() { Err("it has no Ethernet interface".into()) } else { Ok(lines.join("\n")) }
     }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: String) -> String {
+    let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_=./:,".contains(&byte));
+    if is_plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// The namespace that this refers to; `None` if there is none yet, or none any more.
@@ -291,7 +330,7 @@ fn interfaces(namespace: &Namespace) -> Result<Vec<Interface>, narrows_io::route
 }
 
 /// Those of the interfaces that labels pick.
-fn picked(container: &Container, pick: &Pick, all: Vec<Interface>) -> Result<Vec<Interface>, String> {
+fn picked(container: &Container, pick: &Pick, all: &[Interface]) -> Result<Vec<Interface>, String> {
     let mac = match &pick.network {
         None => None,
         Some(network) => match container.networks.get(network) {
@@ -310,7 +349,7 @@ fn picked(container: &Container, pick: &Pick, all: Vec<Interface>) -> Result<Vec
         let has_mac = mac.as_ref().is_none_or(|mac| one.mac.is_some_and(|own| own.to_string() == *mac));
         has_name && has_mac
     };
-    Ok(all.into_iter().filter(is_picked).collect())
+    Ok(all.iter().filter(|one| is_picked(one)).cloned().collect())
 }
 
 /// A valid name of a run from that of a container.

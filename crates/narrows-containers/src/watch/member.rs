@@ -14,12 +14,20 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
+/// A network that a container gets.
+#[derive(Clone, Debug)]
+pub(super) struct Demand {
+    pub(super) wish: Wish,
+    /// What its runs are shown as.
+    pub(super) title: String,
+}
+
 /// A container, and when to look at it again.
 #[derive(Debug)]
 pub(super) struct Member {
     container: Container,
     /// What it gets, or what is wrong with its labels.
-    wish: Result<Option<Wish>, String>,
+    demands: Result<Vec<Demand>, String>,
     /// The last event.
     since: MonotonicTime,
     next_look: Option<MonotonicTime>,
@@ -31,10 +39,10 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(container: Container, wish: Result<Option<Wish>, String>, at: MonotonicTime) -> Self {
+    pub(super) fn new(container: Container, demands: Result<Vec<Demand>, String>, at: MonotonicTime) -> Self {
         Self {
             container,
-            wish,
+            demands,
             since: at,
             next_look: None,
             is_starting: false,
@@ -62,8 +70,8 @@ impl Member {
         &self.container
     }
 
-    pub(super) fn wish(&self) -> Result<Option<Wish>, String> {
-        self.wish.clone()
+    pub(super) fn demands(&self) -> Result<Vec<Demand>, String> {
+        self.demands.clone()
     }
 
     pub(super) fn since(&self) -> MonotonicTime {
@@ -124,7 +132,7 @@ mod tests {
 
     fn member() -> Member {
         let text = br#"{"Id":"f0","Name":"/web"}"#;
-        Member::new(Container::parse(text).unwrap(), Ok(None), at(100))
+        Member::new(Container::parse(text).unwrap(), Ok(Vec::new()), at(100))
     }
 
     #[test]

@@ -10,14 +10,14 @@ const DEEPEST: usize = 32;
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
-    pub(super) span: Range<usize>,
-    pub(super) value: Value,
+pub(crate) struct Node {
+    pub(crate) span: Range<usize>,
+    pub(crate) value: Value,
 }
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// Nothing, as in `web:` without more.
     Null,
     /// A text, and a number or a boolean as it would be written; whether it was one of these.
@@ -28,14 +28,14 @@ pub(super) enum Value {
 
 /// A key and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Key {
-    pub(super) name: String,
-    pub(super) span: Range<usize>,
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) span: Range<usize>,
 }
 
 impl Node {
     /// Parses the first document of a text.
-    pub(super) fn document(text: &str, file: &str) -> Result<Self, ScenarioError> {
+    pub(crate) fn document(text: &str, file: &str) -> Result<Self, ScenarioError> {
         let places = Places::of(text);
         let documents = MarkedYaml::load_from_str(text).map_err(|error| {
             let start = places.byte(error.marker().index());
@@ -49,25 +49,25 @@ impl Node {
     }
 
     /// The value of this key, if this is a map that has it.
-    pub(super) fn get(&self, name: &str) -> Option<&Self> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         self.map()?.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
-    pub(super) fn map(&self) -> Option<&[(Key, Self)]> {
+    pub(crate) fn map(&self) -> Option<&[(Key, Self)]> {
         match &self.value {
             Value::Map(all) => Some(all),
             _ => None,
         }
     }
 
-    pub(super) fn list(&self) -> Option<&[Self]> {
+    pub(crate) fn list(&self) -> Option<&[Self]> {
         match &self.value {
             Value::List(all) => Some(all),
             _ => None,
         }
     }
 
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(text, _) => Some(text),
             _ => None,
@@ -75,7 +75,7 @@ impl Node {
     }
 
     /// What it is, for errors.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "nothing",
             Value::Scalar(..) => "a single value",
@@ -85,7 +85,7 @@ impl Node {
     }
 
     /// The value as a scenario file would have it, without quotes if it is a text.
-    pub(super) fn typed(&self) -> String {
+    pub(crate) fn typed(&self) -> String {
         match &self.value {
             Value::Scalar(text, _) => text.clone(),
             _ => self.toml(),
@@ -109,7 +109,7 @@ impl Node {
 }
 
 /// A fault at a place.
-pub(super) fn fault(title: impl Into<String>, span: &Range<usize>, help: &[&str]) -> Fault {
+pub(crate) fn fault(title: impl Into<String>, span: &Range<usize>, help: &[&str]) -> Fault {
     let help = help.iter().map(|help| (*help).to_owned()).collect();
     Fault { title: title.into(), help, key: String::new(), span: Some(span.clone()) }
 }
