@@ -49,7 +49,7 @@ pub(crate) fn clab(args: &Clab) -> Result<u8, Failure> {
         Some(file) => file.clone(),
         None => found()?,
     };
-    let lab = Lab::load(&file, args.name.as_deref())?;
+    let mut lab = Lab::load(&file, args.name.as_deref())?;
     if args.check {
         for (link, plan) in lab.plans()? {
             print(&format!("# link {link}\n{plan}\n"))?;
@@ -57,9 +57,11 @@ pub(crate) fn clab(args: &Clab) -> Result<u8, Failure> {
         return Ok(0);
     }
     let named = std::env::var_os("CONTAINERLAB").filter(|named| !named.is_empty()).map(PathBuf::from);
-    let program = args.containerlab.clone().or(named).unwrap_or_else(|| lab.program.clone());
+    if let Some(program) = args.containerlab.clone().or(named) {
+        lab.program = program;
+    }
     let what = format!("the lab {}", lab.name);
-    containers::run(&args.watch, Asked::Lab(Box::new(Lab { program, ..lab })), &what)
+    containers::run(&args.watch, Asked::Lab(Box::new(lab)), &what)
 }
 
 /// The topology file of this folder.

@@ -1,9 +1,11 @@
-//! `narrows docker watch` and `narrows compose`, with an engine of the tests' own.
+//! `narrows docker watch`, `compose` and `clab`, with an engine of the tests' own.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use crate::common::{Scratch, Started, eventually, finish, kill, narrows};
+use crate::common::{Scratch, Started, eventually, finish, kill, narrows, start};
 use crate::engine::Engine;
 
 /// Round trips through 10 ms each way; what is not shaped takes much less.
@@ -210,6 +212,77 @@ fn services_of_a_project_have_links_between_them() {
     let said = end(watch);
     assert!(!said.contains("foreign"), "{said}");
     is_direct(&engine, "shop-cache-1");
+}
+
+const LAB: &str = r#"name: pair
+topology:
+  nodes: { a: { kind: linux }, b: { kind: linux } }
+  links:
+    - endpoints: ["a:eth0", "b:eth0"]
+      vars: { narrows: { delay: 10ms } }
+"#;
+
+/// An event as containerlab prints it, in the file that the tests' own containerlab follows.
+fn lab_event(engine: &Engine, action: &str, container: &str, lab: &str) {
+    let line = format!(
+        r#"{{"timestamp":"2026-01-02T03:04:05Z","type":"container","action":"{action}","actor_id":"{container}","actor_name":"{container}","actor_full_id":"{container}","attributes":{{"containerlab":"{lab}"}}}}"#
+    );
+    let path = engine.folder.file("events");
+    let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+    writeln!(file, "{line}").unwrap();
+}
+
+#[test]
+#[ignore = "needs root, ip"]
+fn links_of_a_lab_are_followed_through_restarts_of_nodes() {
+    let mut engine = Engine::new();
+    let file = engine.folder.write("pair.clab.yml", LAB);
+    let program = engine.folder.write(
+        "containerlab",
+        &format!("#!/bin/sh\nexec tail -n +1 -s 0.05 -f '{}'\n", engine.folder.file("events").display()),
+    );
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let labels = |node: &'static str| [("containerlab", "pair"), ("clab-node-name", node)];
+    for node in ["a", "b"] {
+        engine.run(&format!("clab-pair-{node}"), &labels(node));
+    }
+    engine.run("clab-other-a", &[("containerlab", "other"), ("clab-node-name", "a")]);
+    lab_event(&engine, "running", "clab-pair-a", "pair");
+    lab_event(&engine, "running", "clab-other-a", "other");
+    let arguments = ["clab", "-t", file.to_str().unwrap(), "--containerlab", program.to_str().unwrap()];
+    let mut command = engine.narrows(arguments);
+    command.arg("--socket").arg(engine.socket());
+    let mut watch = start(&mut command);
+    watch.until_it_complains("clab-pair-a eth0: attached after");
+    let took = comes_back(&engine, "clab-pair-a", "clab-pair-b");
+    assert!(took >= SHAPED, "{took:?}");
+    is_direct(&engine, "clab-other-a");
+
+    engine.end("clab-pair-a");
+    lab_event(&engine, "die", "clab-pair-a", "pair");
+    watch.until_it_complains("clab-pair-a eth0: detached");
+    engine.run("clab-pair-a", &labels("a"));
+    lab_event(&engine, "start", "clab-pair-a", "pair");
+    eventually("the node that came back is shaped", || {
+        engine.echo("clab-pair-a", "clab-pair-b").is_some_and(|took| took >= SHAPED)
+    });
+    let said = end(watch);
+    assert!(!said.contains("clab-other"), "{said}");
+    is_direct(&engine, "clab-pair-a");
+}
+
+#[test]
+fn a_topology_file_is_checked_without_an_engine() {
+    let folder = Scratch::new();
+    let file = folder.write("pair.clab.yml", LAB);
+    let file = file.to_str().unwrap();
+    let said = finish(&mut narrows(["clab", "-t", file, "--check"])).expect(0).out;
+    assert!(said.contains("# link a:eth0–b:eth0") && said.contains("delay = \"10ms\""), "{said}");
+    fs::write(file, LAB.replace("delay: 10ms", "delai: 10ms")).unwrap();
+    let said = finish(narrows(["clab", "--check"]).current_dir(folder.path())).expect(2).err;
+    for part in ["delai", "did you mean `delay`?", "pair.clab.yml:6:"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 #[test]
