@@ -14,7 +14,7 @@
 //! 6. An Ethernet frame gets new link addresses where the network rewrites them, as a router does. On the last link
 //!    the sender of the frame supplies them; for switches and filters the engine knows them. A multicast or broadcast
 //!    destination stays.
-//! 7. What filters wrote is written: EtherType, hop limit, and addresses and ports with [the checksums](ends) that cover
+//! 7. What filters wrote is written: EtherType, hop limit, and addresses and ports with the checksums that cover
 //!    them.
 //! 8. A VLAN tag is put on or taken off, if a switch or a filter did so.
 

@@ -7,6 +7,7 @@ use std::fmt;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
+use crate::clock::clock_monotonic;
 use crate::namespace::Namespace;
 use crate::netlink::{Attributes, Message, Request, u16_at, u32_at};
 use crate::route_socket::{NetlinkError, RouteSocket};
@@ -192,6 +193,25 @@ impl RouteSocket {
             return Ok(());
         }
         Err(NetlinkError::NoCarrier { interface: name.into(), namespace: self.label().into() })
+    }
+
+    /// Asks again and again for up to `patience`; whether it became so.
+    pub(crate) fn wait_until(
+        &mut self,
+        patience: Duration,
+        mut is_so: impl FnMut(&mut Self) -> Result<bool, NetlinkError>,
+    ) -> Result<bool, NetlinkError> {
+        const PAUSE: Duration = Duration::from_micros(500);
+        let begin = clock_monotonic().as_nanos();
+        loop {
+            if is_so(self)? {
+                return Ok(true);
+            }
+            if u128::from(clock_monotonic().as_nanos() - begin) > patience.as_nanos() {
+                return Ok(false);
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Disables ARP on an interface.

@@ -5,12 +5,9 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::thread::sleep;
-use std::time::Duration;
 
 use nix::sys::socket::SockProtocol;
 
-use crate::clock::clock_monotonic;
 use crate::namespace::{Namespace, NamespaceError};
 use crate::netlink::{KernelRefusal, Message, Netlink, Request};
 
@@ -139,24 +136,5 @@ impl RouteSocket {
         self.netlink
             .dump(request)
             .map_err(|refusal| NetlinkError::new(format!("list the {what} of {}", self.label), refusal))
-    }
-
-    /// Asks again and again for up to `patience`; whether it became so.
-    pub(crate) fn wait_until(
-        &mut self,
-        patience: Duration,
-        mut is_so: impl FnMut(&mut Self) -> Result<bool, NetlinkError>,
-    ) -> Result<bool, NetlinkError> {
-        const PAUSE: Duration = Duration::from_micros(500);
-        let begin = clock_monotonic().as_nanos();
-        loop {
-            if is_so(self)? {
-                return Ok(true);
-            }
-            if u128::from(clock_monotonic().as_nanos() - begin) > patience.as_nanos() {
-                return Ok(false);
-            }
-            sleep(PAUSE);
-        }
     }
 }
