@@ -178,7 +178,9 @@ fn means(name: &str) -> Option<Means> {
 /// The fault of an unknown name.
 pub(crate) fn unknown(name: &str, known: &[&str], span: Range<usize>) -> Fault {
     let known = known.iter().copied();
-    let near = nearest(name, known.clone()).map(|near| format!("did you mean `{near}`?"));
+    // Keys of one direction have the same names.
+    let of_way = name.strip_prefix("up.").or_else(|| name.strip_prefix("down.")).unwrap_or(name);
+    let near = nearest(of_way, known.clone()).map(|near| format!("did you mean `{near}`?"));
     let all = format!("allowed: {}", known.collect::<Vec<_>>().join(", "));
     let help = near.into_iter().chain([all]).collect();
     Fault { title: format!("unknown key `{name}`"), help, key: String::new(), span: Some(span) }
