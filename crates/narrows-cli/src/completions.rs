@@ -142,6 +142,6 @@ mod tests {
             bash.contains("--ttl") && !bash.contains("--report --ready"),
             "what is hidden is not offered"
         );
-        assert!(!zsh.contains("'--ready=") && !fish.contains("-l ready"));
+        assert!(!zsh.contains("'--ready=") && !fish.contains("-l ready "));
     }
 }
