@@ -52,7 +52,7 @@ fn doctor_says_so() {
     assert!(ended.out.contains("without CAP_NET_ADMIN") && ended.out.contains("live runs work"), "{ended}");
     let words = crate::main_job::findings(&ended.out);
     assert_eq!(words["run, shell"], "yes, in a user namespace", "{ended}");
-    for mode in ["existing hosts", "--internet", "bridge"] {
+    for mode in ["existing hosts", "--internet", "bridge, route"] {
         assert!(words[mode].ends_with("needs root, or these capabilities"), "{mode}: {ended}");
     }
     assert!(words["--backend af_xdp"].starts_with("no"), "{ended}");
