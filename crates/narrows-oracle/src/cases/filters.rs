@@ -142,9 +142,7 @@ pub(super) fn cases() -> Vec<Case> {
                         "protocol ip prio 1 u32 match ip sport 4003 0xffff flowid 1:10 action skbmod ecn"
                     ),
                     filter!("protocol ip prio 2 u32 match u8 0x3f 0xff at 8 flowid 1:10"),
-                    filter!(
-                        "protocol ip prio 3 u32 match ip sport 4001 0xffff flowid 1:20 action skbmod set smac 02:00:00:00:00:ff"
-                    ),
+                    filter!("protocol ip prio 3 u32 match ip sport 4001 0xffff flowid 1:20"),
                     filter!("protocol ip prio 4 flower ip_proto udp ip_ttl 64 src_port 4000 classid 1:20"),
                 ],
                 flows(),
