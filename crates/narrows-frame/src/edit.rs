@@ -18,13 +18,12 @@
 //!    them.
 //! 8. A VLAN tag is put on or taken off, if a switch or a filter did so.
 
-mod ends;
-
 use narrows_core::{Event, FlowKey, Fragment, Protocol};
 
 use crate::MacAddress;
 use crate::bytes::{array, byte, word};
 use crate::checksum::{Sum, updated};
+use crate::translate::write_ends;
 
 /// How a packet that leaves differs from the frame that arrived.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +116,7 @@ impl<'a> Edits<'a> {
     pub fn write_ends(&mut self, frame: &mut [u8]) {
         if let (Some(key), Some(packet)) = (self.ends.take(), frame.get_mut(usize::from(self.link_header)..))
         {
-            ends::write_ends(packet, &key);
+            write_ends(packet, &key);
         }
     }
 
@@ -136,7 +135,7 @@ impl<'a> Edits<'a> {
             limit_hops(&mut out[network..], self.network, hop_limit);
         }
         if let (Some(key), Some(packet)) = (&self.ends, out.get_mut(network..)) {
-            ends::write_ends(packet, key);
+            write_ends(packet, key);
         }
         if let Some(ether_type) = self.ether_type.filter(|_| network >= 14 && out.len() >= network) {
             out[network - 2..network].copy_from_slice(&ether_type.to_be_bytes());

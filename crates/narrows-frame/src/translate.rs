@@ -7,6 +7,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use narrows_core::{FlowKey, Protocol};
+
 use crate::LinkLayer;
 use crate::bytes::{array, byte, word};
 use crate::checksum::updated;
@@ -133,6 +135,30 @@ pub fn replace(frame: &mut [u8], end: End, with: Endpoint) -> bool {
     true
 }
 
+/// Writes the addresses and ports of a flow key into a packet, which begins with its IP header. A part that the packet
+/// does not have is not written, nor are the ports of SCTP, whose checksum covers the whole packet (RFC 9260).
+pub(crate) fn write_ends(packet: &mut [u8], key: &FlowKey) {
+    let Some(layout) = Layout::of(packet, LinkLayer::Ip, 0) else { return };
+    if layout.is_ipv4 == (key.network == Protocol::Ipv6) {
+        return;
+    }
+    let address = |mapped: [u8; 16]| match (layout.is_ipv4, mapped) {
+        (true, [.., a, b, c, d]) => IpAddr::from([a, b, c, d]),
+        (false, address) => IpAddr::from(address),
+    };
+    let transport = layout.checksum(packet);
+    layout.replace_address(packet, End::Source, address(key.source), None);
+    layout.replace_address(packet, End::Destination, address(key.destination), None);
+    let has_ports =
+        [protocol::TCP, protocol::UDP, protocol::DCCP, protocol::UDP_LITE].contains(&layout.protocol);
+    if let Some(at) = layout.transport.filter(|_| has_ports) {
+        let sums = Sums { header: None, transport, around: None };
+        put(packet, at, &key.source_port.to_be_bytes(), sums);
+        put(packet, at + 2, &key.destination_port.to_be_bytes(), sums);
+    }
+    layout.settle(packet, transport);
+}
+
 /// The offsets of checksums and of an echo's identifier.
 const ICMP_CHECKSUM: usize = 2;
 const UDP_CHECKSUM: usize = 6;
@@ -222,7 +248,7 @@ impl Layout {
         let at = self.transport?
             + match self.protocol {
                 protocol::TCP => TCP_CHECKSUM,
-                protocol::UDP => UDP_CHECKSUM,
+                protocol::UDP | protocol::UDP_LITE | protocol::DCCP => UDP_CHECKSUM,
                 protocol::ICMP | protocol::ICMPV6 => ICMP_CHECKSUM,
                 _ => return None,
             };
@@ -241,8 +267,12 @@ impl Layout {
         let own = self.own_checksum(frame, around);
         self.replace_address(frame, end, with.address, around);
         put(frame, port, &with.port.to_be_bytes(), Sums { header: None, transport: own, around });
-        // RFC 768: a checksum of zero is sent as all ones.
-        if let Some(at) = own.filter(|_| self.protocol == protocol::UDP)
+        self.settle(frame, own);
+    }
+
+    /// A checksum of zero would say that there is none, or is not allowed: it is sent as all ones (RFC 768, RFC 3828).
+    fn settle(&self, frame: &mut [u8], transport: Option<usize>) {
+        if let Some(at) = transport.filter(|_| [protocol::UDP, protocol::UDP_LITE].contains(&self.protocol))
             && word(frame, at) == Some(0)
         {
             set(frame, at, 0xffff);

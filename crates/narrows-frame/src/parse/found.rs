@@ -125,7 +125,7 @@ impl Found {
     }
 
     /// Bytes of padding behind the IP packet.
-    pub(crate) fn behind(&self, frame: &[u8]) -> usize {
+    pub(super) fn behind(&self, frame: &[u8]) -> usize {
         let length = match &self.network {
             Network::Other => return 0,
             Network::Ipv4(ip) => ip.length,
