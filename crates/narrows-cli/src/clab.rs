@@ -8,6 +8,7 @@ use narrows_containers::watch::Asked;
 
 use crate::containers::{self, WatchArgs};
 use crate::output::{Failure, print};
+use crate::usage::is_program;
 
 /// Additional help text, at the end of the help.
 const HELP: &str = "\
@@ -59,6 +60,12 @@ pub(crate) fn clab(args: &Clab) -> Result<u8, Failure> {
     let named = std::env::var_os("CONTAINERLAB").filter(|named| !named.is_empty()).map(PathBuf::from);
     if let Some(program) = args.containerlab.clone().or(named) {
         lab.program = program;
+    }
+    if !is_program(lab.program.as_os_str()) {
+        return Err(Failure::Other(format!(
+            "no program {}, whose events tell of the lab: install containerlab, or name it with --containerlab or CONTAINERLAB",
+            lab.program.display()
+        )));
     }
     let what = format!("the lab {}", lab.name);
     containers::run(&args.watch, Asked::Lab(Box::new(lab)), &what)

@@ -278,6 +278,8 @@ fn a_topology_file_is_checked_without_an_engine() {
     let file = file.to_str().unwrap();
     let said = finish(&mut narrows(["clab", "-t", file, "--check"])).expect(0).out;
     assert!(said.contains("# link a:eth0–b:eth0") && said.contains("delay = \"10ms\""), "{said}");
+    let said = finish(&mut narrows(["clab", "-t", file, "--containerlab", "/nowhere/clab"])).expect(2).err;
+    assert!(said.contains("no program /nowhere/clab") && said.contains("CONTAINERLAB"), "{said}");
     fs::write(file, LAB.replace("delay: 10ms", "delai: 10ms")).unwrap();
     let said = finish(narrows(["clab", "--check"]).current_dir(folder.path())).expect(2).err;
     for part in ["delai", "did you mean `delay`?", "pair.clab.yml:6:"] {

@@ -1,5 +1,4 @@
-//! A router of this host at the ports ([`Gateway`]): what it takes in, how
-//! packets leave, and what it sends itself.
+//! A router of this host at the ports ([`Gateway`]): what it takes in, how packets leave, and what it sends itself.
 
 use narrows_core::{Bytes, Event, PortId, Time};
 use narrows_frame::MacAddress;
