@@ -14,7 +14,7 @@ pub struct Packet<B> {
     pub network_header: u8,
     /// The flow key.
     pub key: FlowKey,
-    /// Header fields that only rules and routers need.
+    /// Header fields that only some networks need.
     pub headers: Headers,
     /// The rest: a frame, a handle to one, or nothing.
     pub body: B,
@@ -48,7 +48,7 @@ pub struct FlowKey {
 /// A link address (MAC address), in the order of its bytes on the wire.
 pub type LinkAddress = [u8; 6];
 
-/// Header fields that only rules, routers and switches look at. A field that the packet does not have is zero.
+/// Header fields that only rules, routers, switches and filters of links look at. A field that the packet does not have is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Headers {
     /// Source address of the link layer.

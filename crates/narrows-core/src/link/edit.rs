@@ -64,8 +64,12 @@ impl HeaderChange {
 
     fn write_link_header(&self, packet: PacketRef, context: &mut Context<'_>) {
         let pool = &mut *context.pool;
-        if self.swaps_link_addresses || self.link_source.is_some() || self.link_destination.is_some() {
-            let headers = &pool.carried(packet).headers;
+        let headers = &pool.carried(packet).headers;
+        // A generated packet has none, and of one that came before headers were kept they are not known.
+        let has_addresses = [headers.link_source, headers.link_destination] != [LinkAddress::default(); 2];
+        let writes =
+            self.swaps_link_addresses || self.link_source.is_some() || self.link_destination.is_some();
+        if writes && has_addresses {
             let source = self.link_source.unwrap_or(headers.link_source);
             let destination = self.link_destination.unwrap_or(headers.link_destination);
             let addresses =

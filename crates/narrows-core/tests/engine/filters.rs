@@ -138,6 +138,16 @@ fn an_edit_is_seen_by_later_filters_and_by_whoever_writes_the_frame() {
     assert_eq!(send(&mut going_on, Time::ZERO, headers()), Err(DropReason::Policed));
 }
 
+/// A generated packet has no link addresses: none is made up.
+#[test]
+fn addresses_that_are_not_there_are_not_written() {
+    let change = HeaderChange { link_destination: Some(OTHER), dscp: Some(1), ..HeaderChange::default() };
+    let mut engine = engine(vec![edit(Vec::new(), change, false)]);
+    let plain = Headers { link_source: [0; 6], link_destination: [0; 6], ..headers() };
+    let (key, edited) = send(&mut engine, Time::ZERO, plain).unwrap();
+    assert_eq!((key.dscp(), edited), (1, None));
+}
+
 #[test]
 fn a_packet_that_is_not_meant_stays_as_it_is() {
     let other = only(HeaderCondition { link_sources: vec![OTHER], ..HeaderCondition::default() });
