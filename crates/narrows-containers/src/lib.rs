@@ -1,5 +1,5 @@
-//! Networks for containers, where they are: of Docker and Podman, declared by labels, in a compose
-//! file, or in the topology file of a containerlab lab.
+//! Networks for containers, where they are: of Docker and Podman, declared by labels, in a compose file,
+//! or in the topology file of a containerlab lab.
 //!
 //! An [`engine`] says which [containers](container) run and what happens to them ([`event`]). [`labels`] and the
 //! block of a compose file ([`project`]) or a topology file ([`lab`]) say which network each of them gets; [`plan`] writes it as a scenario.

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::human::{count, packets};
 
 /// A router's counters. Packets that arrived were forwarded, addressed to the router itself, or dropped, or they wait for
-/// their next hop. Only the router of `narrows route` resolves and
-/// translates addresses.
+/// their next hop. Only the router of `narrows route` resolves and translates addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterReport {
     /// Its name.
