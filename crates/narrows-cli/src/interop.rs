@@ -20,6 +20,9 @@ const BETWEEN_PROBES: Duration = Duration::from_millis(500);
 const CLIENT: [(&str, &[u8]); 2] =
     [("193.167.0.", &[100, 101, 102, 103]), ("fd00:cafe:cafe::", &[100, 101, 102, 103])];
 
+/// The files that the runner reads, of the client's side and the server's.
+const TRACES: [&str; 2] = ["trace_node_left.pcap", "trace_node_right.pcap"];
+
 /// The options of an inline run, with their defaults.
 #[derive(Debug, Parser)]
 struct Defaults {
@@ -46,6 +49,7 @@ pub(crate) fn interop(args: &InteropArgs) -> Result<u8, Failure> {
         namespace: args.netns.clone(),
         translation: translated.rebinding.map(translation).transpose()?,
         ready: Some(args.ready_port),
+        sniffed: args.logs.as_ref().map(|folder| TRACES.map(|name| folder.join(name))),
         inline: options(RunKind::Route, &inline)?,
     };
     let outcome = route::route(scenario, &options)?;

@@ -25,8 +25,14 @@ pub(crate) fn route(args: &args::Route) -> Result<u8, Failure> {
     }
     let interfaces = [args.first.clone(), args.second.clone()];
     let translation = translation(args)?;
-    let options =
-        RouteOptions { interfaces, namespace: args.netns.clone(), translation, ready: None, inline };
+    let options = RouteOptions {
+        interfaces,
+        namespace: args.netns.clone(),
+        translation,
+        ready: None,
+        sniffed: None,
+        inline,
+    };
     let outcome = route::route(scenario, &options)?;
     conclude(&outcome, &args.inline, "router", "bring it up and restart the router")
 }

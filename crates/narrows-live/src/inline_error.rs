@@ -10,6 +10,7 @@ use narrows_io::watch::WatchError;
 use narrows_scenario::ScenarioError;
 
 use crate::container::ContainerError;
+use crate::sniffer::SnifferError;
 
 /// Why a network cannot run on these interfaces.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +36,9 @@ pub enum InlineError {
     /// The kernel cannot be kept from handling routed packets.
     #[error(transparent)]
     Barrier(#[from] BarrierError),
+    /// An interface of a router is not captured.
+    #[error(transparent)]
+    Sniffer(#[from] SnifferError),
     /// An interface of a router without an address.
     #[error(
         "`{0}` has no IP address, and hosts behind it need one as their gateway: give it one first, as with: ip address add \

@@ -41,6 +41,7 @@ mod seen;
 pub mod series;
 pub mod service_output;
 pub mod services;
+mod sniffer;
 pub mod stay;
 pub mod testbed;
 mod visitors;

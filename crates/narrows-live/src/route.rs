@@ -14,6 +14,7 @@
 //! The host's addresses and routes are read once, at the start.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::path::PathBuf;
 
 use narrows_core::Engine;
 use narrows_frame::nat;
@@ -43,6 +44,7 @@ use crate::inline::{
 use crate::load::Load;
 use crate::neighbor_proxy::NeighborProxy;
 use crate::run::{RunError, SETTINGS, system};
+use crate::sniffer::Sniffer;
 use crate::testbed::Cable;
 
 pub use crate::gateway::translation::Rebinding;
@@ -59,6 +61,8 @@ pub struct RouteOptions {
     pub translation: Option<TranslationOptions>,
     /// TCP port that listens as long as packets are forwarded, for programs that wait for that; nothing is accepted.
     pub ready: Option<u16>,
+    /// Files for captures of the two interfaces by tcpdump.
+    pub sniffed: Option<[PathBuf; 2]>,
     /// Options shared with the bridge and `attach`.
     pub inline: InlineOptions,
 }
@@ -110,11 +114,19 @@ pub fn route(mut scenario: Scenario, options: &RouteOptions) -> Result<InlineOut
     let watch = Watch::on(&namespace, &found).map_err(InlineError::from)?;
     let ground = Ground { signals, control, watch, info, gateway: Some(gateway) };
     let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
+    let mut sniffers = Vec::new();
+    for (file, interface) in options.sniffed.iter().flatten().zip(&found) {
+        let sniffer = Sniffer::start(&namespace, &interface.name, file).map_err(InlineError::from)?;
+        sniffers.push(sniffer);
+    }
     let listener = options.ready.map(|port| listen(&namespace, port)).transpose()?;
     network.greet(&format!("a router between {first} and {second}"), inline);
     network.run(inline.duration, heed)?;
     drop(listener);
     let mut outcome = network.finish()?;
+    for sniffer in sniffers {
+        sniffer.end().map_err(InlineError::from)?;
+    }
     drop(barrier);
     for changed in saved {
         outcome.put_back(changed).map_err(InlineError::from)?;
@@ -142,7 +154,12 @@ fn cables(
     let mut laying = inline.cabling.or(Backend::AfPacket).lay(found.len(), mtu);
     let mut cables = Vec::new();
     for (port, interface) in scenario.ports().iter().zip(found) {
-        let sockets = PacketSocketOptions { offloads: Offloads::Finished, ..PacketSocketOptions::default() };
+        // As those of the kernel's own router, packets pass the interface's queueing discipline, and sniffers see them.
+        let sockets = PacketSocketOptions {
+            offloads: Offloads::Finished,
+            through_qdisc: true,
+            ..PacketSocketOptions::default()
+        };
         let end = laying.open(namespace, &interface.name, sockets)?;
         let neighbours = NeighborProxy::transparent();
         let laid = laying.began();

@@ -14,7 +14,7 @@ Scenarios: simple-p2p, drop-rate, corrupt-rate, droplist, blackhole, rebind.
 
 Examples:
   narrows interop --check 'droplist --delay=15ms --bandwidth=10Mbps --queue=25 --drops_to_server=2,3'
-  SCENARIO='simple-p2p --delay=15ms --bandwidth=100Mbps --queue=25' narrows interop";
+  SCENARIO='simple-p2p --delay=15ms --bandwidth=100Mbps --queue=25' narrows interop --logs /logs";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -34,6 +34,9 @@ pub(crate) struct Interop {
     /// TCP port that listens while packets are forwarded
     #[arg(long, value_name = "PORT", default_value = "57832")]
     pub(crate) ready_port: u16,
+    /// Folder for trace_node_left.pcap and trace_node_right.pcap, which tcpdump writes
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) logs: Option<PathBuf>,
     /// Network namespace of the interfaces: an `ip netns` name, a path, or pid:N [default: this one]
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) netns: Option<String>,

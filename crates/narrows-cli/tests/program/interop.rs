@@ -1,18 +1,22 @@
 //! The simulator's part in quic-interop-runner: what a scenario of its does to packets between two hosts.
 
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::net::TcpStream;
+use std::process::Command;
 
 use crate::bridge::end;
-use crate::common::{Started, direction, eventually, finish, narrows, sound, start};
-use crate::route::{Bed, CLIENT, LEFT, RIGHT, SERVER, ping, socket};
+use crate::common::{Scratch, Started, direction, eventually, finish, narrows, sound, start};
+use crate::route::{Bed, CLIENT, LEFT, RIGHT, SERVER, ping, seen, socket};
 
 const LINK: &str = "--delay=1ms --bandwidth=100Mbps --queue=1000";
 
 /// A simulator that is ready, as an endpoint sees it.
 fn interop(bed: &Bed, scenario: &str) -> Started {
+    interop_with(bed, scenario, &[])
+}
+
+fn interop_with(bed: &Bed, scenario: &str, flags: &[&str]) -> Started {
     let mut command = narrows(["interop", "--left", "one", "--right", "two", "--json", "-"]);
-    command.args(["--netns", &bed.path()]).env("SCENARIO", scenario);
+    command.args(["--netns", &bed.path()]).args(flags).env("SCENARIO", scenario);
     let mut started = start(&mut command);
     started.until_it_complains("a router between one and two");
     for (namespace, sides) in [(&bed.client, LEFT), (&bed.server, RIGHT)] {
@@ -57,6 +61,27 @@ fn endpoints_see_that_it_is_ready_and_reach_each_other() {
     assert!(closed, "nobody is ready");
 }
 
+/// The runner judges from captures of both sides: before the losses on the sender's, after them on the receiver's.
+#[test]
+#[ignore = "needs root, tcpdump, tshark"]
+fn each_side_is_captured() {
+    let (bed, folder) = (Bed::new([1500, 1500]), Scratch::new());
+    let logs = folder.path().to_str().unwrap();
+    let run = interop_with(&bed, &format!("droplist {LINK} --drops_to_server=2,3"), &["--logs", logs]);
+    assert_eq!(arrived(&bed, 1..=6), [1, 4, 5, 6]);
+    end(run).expect(0);
+    let seen = |file: &str| {
+        let mut tshark = Command::new("tshark");
+        tshark.args(["-r", folder.file(file).to_str().unwrap()]);
+        tshark.args(["-Y", "udp && ip.dst == 193.167.100.100", "-T", "fields", "-e", "udp.payload"]);
+        let output = tshark.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<String>()
+    };
+    assert_eq!(seen("trace_node_left.pcap"), "010203040506");
+    assert_eq!(seen("trace_node_right.pcap"), "01040506");
+}
+
 #[test]
 #[ignore = "needs root"]
 fn listed_packets_are_dropped_and_no_others() {
@@ -80,26 +105,6 @@ fn a_blackhole_opens_and_closes() {
     let run = interop(&bed, &format!("blackhole {LINK} --on=1ms --off=200ms"));
     eventually("the blackhole is closed", || ping(&bed.client, &format!("-c 1 -W 1 {}", SERVER[0])).0);
     end(run).expect(0);
-}
-
-/// The distinct endpoints at which the server sees one socket of the client, once there are so many.
-fn seen(bed: &Bed, many: usize) -> Vec<SocketAddr> {
-    let (client, server) = (socket(&bed.client, CLIENT[0]), socket(&bed.server, SERVER[0]));
-    for socket in [&client, &server] {
-        socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    }
-    let mut endpoints = Vec::new();
-    eventually("the client is seen elsewhere, and answers reach it", || {
-        client.send_to(b"x", server.local_addr().unwrap()).unwrap();
-        let mut buffer = [0; 16];
-        let Ok((_, from)) = server.recv_from(&mut buffer) else { return false };
-        if !endpoints.contains(&from) {
-            endpoints.push(from);
-        }
-        server.send_to(b"y", from).unwrap();
-        client.recv(&mut buffer).is_ok() && endpoints.len() >= many
-    });
-    endpoints
 }
 
 #[test]

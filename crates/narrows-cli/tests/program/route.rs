@@ -366,7 +366,7 @@ fn with_nat_the_outside_sees_the_routers_address_and_reaches_what_answers_it() {
 }
 
 /// Sends datagrams until the server has seen so many endpoints, and its answer to the last one has come.
-fn seen(bed: &Bed, many: usize) -> Vec<std::net::SocketAddr> {
+pub(crate) fn seen(bed: &Bed, many: usize) -> Vec<std::net::SocketAddr> {
     let (client, server) = (socket(&bed.client, CLIENT[0]), socket(&bed.server, SERVER[0]));
     let short = Some(Duration::from_millis(100));
     client.set_read_timeout(short).unwrap();
