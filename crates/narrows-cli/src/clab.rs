@@ -1,14 +1,15 @@
 //! `narrows clab`.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use clap::Args;
 use narrows_containers::lab::Lab;
 use narrows_containers::watch::Asked;
+use narrows_io::process;
 
 use crate::containers::{self, WatchArgs};
 use crate::output::{Failure, print};
-use crate::usage::is_program;
 
 /// Additional help text, at the end of the help.
 const HELP: &str = "\
@@ -61,12 +62,9 @@ pub(crate) fn clab(args: &Clab) -> Result<u8, Failure> {
     if let Some(program) = args.containerlab.clone().or(named) {
         lab.program = program;
     }
-    if !is_program(lab.program.as_os_str()) {
-        return Err(Failure::Other(format!(
-            "no program {}, whose events tell of the lab: install containerlab, or name it with --containerlab or CONTAINERLAB",
-            lab.program.display()
-        )));
-    }
+    process::check(&Command::new(&lab.program)).map_err(|error| {
+        Failure::Other(format!("{error}; its events tell of the lab: install containerlab, or name it with --containerlab or CONTAINERLAB"))
+    })?;
     let what = format!("the lab {}", lab.name);
     containers::run(&args.watch, Asked::Lab(Box::new(lab)), &what)
 }

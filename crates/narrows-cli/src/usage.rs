@@ -199,8 +199,7 @@ pub(crate) fn forgotten_dashes(given: &[OsString]) -> Option<String> {
     ))
 }
 
-/// Whether this is a program: a path, or a name that is found along PATH.
-pub(crate) fn is_program(word: &OsStr) -> bool {
+fn is_program(word: &OsStr) -> bool {
     let path = Path::new(word);
     let runs = |path: &Path| {
         path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)

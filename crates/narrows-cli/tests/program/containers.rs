@@ -279,7 +279,7 @@ fn a_topology_file_is_checked_without_an_engine() {
     let said = finish(&mut narrows(["clab", "-t", file, "--check"])).expect(0).out;
     assert!(said.contains("# link a:eth0–b:eth0") && said.contains("delay = \"10ms\""), "{said}");
     let said = finish(&mut narrows(["clab", "-t", file, "--containerlab", "/nowhere/clab"])).expect(2).err;
-    assert!(said.contains("no program /nowhere/clab") && said.contains("CONTAINERLAB"), "{said}");
+    assert!(said.contains("command not found: `/nowhere/clab`") && said.contains("CONTAINERLAB"), "{said}");
     fs::write(file, LAB.replace("delay: 10ms", "delai: 10ms")).unwrap();
     let said = finish(narrows(["clab", "--check"]).current_dir(folder.path())).expect(2).err;
     for part in ["delai", "did you mean `delay`?", "pair.clab.yml:6:"] {
