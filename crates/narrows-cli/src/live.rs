@@ -272,7 +272,7 @@ fn paced(args: &args::Pace) -> Pace {
         RunBefore::High => Priority::High,
         RunBefore::RealTime => Priority::RealTime,
     };
-    Pace { wait, processor: args.cpu.first().copied(), priority }
+    Pace { wait, processor: args.cpu.first().copied(), priority, most: args.max_cpu }
 }
 
 pub(crate) fn reading(error: io::Error) -> Failure {

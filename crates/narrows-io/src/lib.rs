@@ -42,6 +42,7 @@ pub mod bpf;
 pub mod cable_end;
 pub mod child_lifetime;
 pub mod clock;
+pub mod confinement;
 pub mod descriptors;
 pub mod detour;
 pub mod etc_files;

@@ -16,7 +16,7 @@ use narrows_core::{Duration, Engine, Event, PortId, Time};
 use narrows_frame::capture::verdicts::{Fate, Outcome, VerdictWriter};
 use narrows_frame::edit::Edits;
 use narrows_frame::{ElementNames, LinkLayer, WallTime, WriteError};
-use narrows_io::privileges;
+use narrows_io::confinement::{self, Work};
 use narrows_report::CaptureReport;
 use narrows_scenario::Scenario;
 
@@ -295,8 +295,8 @@ struct Writer {
 impl Writer {
     /// Returns the number of packets in the file.
     fn run(mut self, waiting: Receiver<Batch>, spent: &Sender<Batch>) -> Result<u64, WriteError> {
-        // No privileges are needed; writing also works if the kernel does not let them be dropped.
-        let _ = privileges::give_up();
+        // Its file is open; writing also works if the kernel does not confine it.
+        let _ = confinement::to(Work::Descriptors);
         let mut written = 0;
         for mut batch in waiting {
             // Numbers stay.

@@ -55,7 +55,7 @@ use crate::series::{Series, SeriesPlan};
 use crate::testbed::Cable;
 
 pub use crate::data::LoopError;
-pub use crate::data::pace::{Pace, PaceError, Wait};
+pub use crate::data::pace::{Pace, PaceError, ProcessorShare, Wait};
 pub use crate::data::share::Threads;
 
 /// How long packet threads may take to start or to stop: longer than any of their turns.
@@ -325,9 +325,10 @@ impl Director {
         let mut delays = Vec::new();
         let count = self.pool.len();
         self.await_all(count, |pool, number, answer| match answer {
-            Answer::Ready { delay, backends } => {
+            Answer::Ready { delay, backends, confined } => {
                 delays.extend(delay);
                 pool.workers[number].backends = backends;
+                pool.workers[number].confined = confined;
                 None
             }
             other => Some(other),

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use narrows_io::confinement::{self, Work};
 use narrows_io::namespace::Namespace;
-use narrows_io::privileges;
 use narrows_io::wait::{Waiting, wait};
 use narrows_io::waker::Waker;
 
@@ -72,8 +72,8 @@ impl Forwarder {
         };
         let called = waker.clone();
         let thread = thread::Builder::new().name("names".into()).spawn(move || {
-            // Its sockets are open.
-            let _ = privileges::give_up();
+            // Its sockets are open; those to servers are new.
+            let _ = confinement::to(Work::Connections);
             service.run(&called);
         })?;
         Ok(Self { address, waker, thread: Some(thread) })

@@ -16,7 +16,8 @@ use std::thread::{self, JoinHandle};
 use narrows_columns::{Packets, RowFile};
 use narrows_core::{Duration, Engine, Event, FlowKey, Passed, Time, Verdict};
 use narrows_frame::{ElementNames, WriteError};
-use narrows_io::{privileges, scheduling};
+use narrows_io::confinement::{self, Work};
+use narrows_io::scheduling;
 use narrows_report::{PacketRow, Path};
 use narrows_scenario::Scenario;
 
@@ -275,10 +276,10 @@ struct Writer {
 
 impl Writer {
     fn run(mut self, messages: Receiver<Message>) -> Written {
-        // No privileges are needed; writing also works if the kernel does not let them be dropped.
-        let _ = privileges::give_up();
         // Packet threads come first; the batches between can wait.
         scheduling::give_way();
+        // Its file is open; writing also works if the kernel does not confine it.
+        let _ = confinement::to(Work::Descriptors);
         for message in messages {
             match message {
                 Message::Batch(number, mut batch) => {

@@ -16,7 +16,7 @@ use narrows_frame::log::{
     PortNumber, Record,
 };
 use narrows_frame::{LinkLayer, ReadError, WallTime, WriteError};
-use narrows_io::privileges;
+use narrows_io::confinement::{self, Work};
 use narrows_scenario::{NamedFile, Scenario};
 
 /// How much of each packet is kept by default: enough for any headers.
@@ -262,8 +262,8 @@ fn next_instant<R: io::Read>(log: &mut LogReader<R>, reached: Time) -> Result<Op
 }
 
 fn write(mut output: File, waiting: Receiver<Vec<u8>>, spent: &Sender<Vec<u8>>) -> io::Result<()> {
-    // No privileges are needed; writing also works if the kernel does not let them be dropped.
-    let _ = privileges::give_up();
+    // Its file is open; writing also works if the kernel does not confine it.
+    let _ = confinement::to(Work::Descriptors);
     for buffer in waiting {
         output.write_all(&buffer)?;
         // If nobody takes it back, the run has ended.

@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use narrows_columns::RowFile;
 use narrows_core::{Duration, Time};
 use narrows_frame::WriteError;
+use narrows_io::confinement::{self, Work};
 use narrows_io::scheduling;
 use narrows_report::{LinkCounts, Snapshot};
 
@@ -164,6 +165,8 @@ fn write(
 ) -> Written {
     // Packet threads come first; intervals can wait.
     scheduling::give_way();
+    // Its file is open; writing also works if the kernel does not confine it.
+    let _ = confinement::to(Work::Descriptors);
     let (mut result, mut beyond, mut taken, mut full) = (Ok(()), 0, 0, false);
     for interval in intervals {
         let rows = interval.to.links.len() as u64;

@@ -32,9 +32,16 @@ pub struct HostReport {
     pub processor: Option<usize>,
     /// Its scheduling priority: `usual`, `high`, `real-time`.
     pub priority: Word,
+    /// The largest share of a processor that each of its threads may use, if limited.
+    #[serde(default)]
+    pub most_processor_share: Option<f64>,
     /// The capabilities that the packet loop kept after set-up; `all others` if it could drop none.
     pub capabilities: Vec<Word>,
-    /// How long it paused so that the kernel would not throttle it: the cost of real-time priority.
+    /// Whether the kernel keeps it to descriptors that are open.
+    #[serde(default)]
+    pub confined: bool,
+    /// How long it paused so that the kernel would not throttle it at real-time priority, or to keep within
+    /// `most_processor_share`.
     #[serde(alias = "rested_ns")]
     pub throttle_pause_ns: u64,
     /// CPU time of the packet loop, over all its threads.
@@ -56,7 +63,7 @@ pub struct ThreadReport {
     pub processor_ns: u64,
     /// CPU time as a share of the run's duration.
     pub processor_share: f64,
-    /// How long it paused so that the kernel would not throttle it.
+    /// How long it paused so that the kernel would not throttle it, or because of a limit.
     #[serde(alias = "rested_ns")]
     pub throttle_pause_ns: u64,
 }
@@ -93,11 +100,11 @@ pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt
         writeln!(f, "  it ran {}", place.join(", "))?;
     }
     if host.throttle_pause_ns > 0 {
-        writeln!(
-            f,
-            "  paused for {} to stay below the kernel's real-time limit",
-            span(host.throttle_pause_ns)
-        )?;
+        let limit = match host.most_processor_share {
+            Some(share) => format!("--max-cpu {}%", (share * 1000.0).round() / 10.0),
+            None => "the kernel's real-time limit".to_owned(),
+        };
+        writeln!(f, "  paused for {} to stay below {limit}", span(host.throttle_pause_ns))?;
     }
     if let Some(waited) = host.run_queue_wait_ns.filter(|waited| *waited >= WORTH_TELLING) {
         writeln!(f, "  run-queue wait: {}", span(waited))?;

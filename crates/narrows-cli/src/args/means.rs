@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use narrows_live::director::ProcessorShare;
 
 /// What is captured of a run.
 #[derive(Debug, Args)]
@@ -83,6 +84,19 @@ pub(crate) struct Pace {
     /// Scheduling priority of the packet threads: high is nice -20, real-time is SCHED_FIFO
     #[arg(long, value_enum, default_value_t)]
     pub(crate) priority: RunBefore,
+    /// Limit the processor time of each packet thread, in percent of a processor: 50%; packets may be late
+    #[arg(long, value_name = "PERCENT", value_parser = processor_share)]
+    pub(crate) max_cpu: Option<ProcessorShare>,
+}
+
+/// `--max-cpu`.
+fn processor_share(text: &str) -> Result<ProcessorShare, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let thousandths =
+        number.map(|number| (number * 10.0).round()).filter(|number| (10.0..=1000.0).contains(number));
+    thousandths
+        .and_then(|number| ProcessorShare::from_thousandths(number as u64))
+        .ok_or_else(|| "needs a percentage from 1% to 100% of a processor, such as 50%".into())
 }
 
 /// `--wait`.

@@ -75,6 +75,27 @@ fn programs_have_the_usual_priority_whatever_the_loop_has() {
     }
 }
 
+/// The upper bound holds on any machine; a thread that polls would take all of a processor.
+#[test]
+#[ignore = "needs namespaces"]
+fn a_packet_thread_takes_no_more_of_a_processor_than_it_may() {
+    let flags = ["--wait", "spin", "--max-cpu", "12.5%", "--probe=100", "--json", "-"];
+    let ended = finish(&mut run(flags, "sleep 2")).expect(0);
+    let report = ended.json();
+    sound(&report);
+    let host = &report["host"];
+    assert_eq!(host["most_processor_share"], 0.125);
+    let (share, used) =
+        (host["loop_processor_share"].as_f64().unwrap(), host["loop_processor_ns"].as_u64().unwrap());
+    assert!(share < 0.2 && used > 0, "{share}: {ended}");
+    assert!(host["throttle_pause_ns"].as_u64() > Some(100_000_000), "{ended}");
+    assert!(ended.err.contains("to stay below --max-cpu 12.5%"), "{ended}");
+    for wrong in ["12", "0.5%", "101%", "much"] {
+        let ended = finish(&mut run(["--max-cpu", wrong], "true")).expect(2);
+        assert!(ended.err.contains(wrong) && ended.err.contains("from 1% to 100%"), "{ended}");
+    }
+}
+
 #[test]
 fn the_doctor_explains_what_the_kernel_does_to_real_time_threads() {
     let ended = finish(&mut narrows(["doctor"]));

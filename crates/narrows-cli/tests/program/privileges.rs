@@ -94,7 +94,19 @@ fn a_run_keeps_what_it_needs_and_its_threads_nothing() {
         let thread = threads.iter().find(|thread| thread.starts_with(name));
         set(thread.unwrap_or_else(|| panic!("no {name}: {ended}")), "CapEff:")
     };
-    assert_eq!((of("narrows"), of("recorder"), of("capture")), (needed, 0, 0), "{ended}");
+    assert_eq!((of("narrows"), of("recorder"), of("capture"), of("packets 0")), (needed, 0, 0, 0), "{ended}");
+    // A filter of system calls, where the kernel has them: not for the thread that serves commands, nor for CMD.
+    let filtered = |name: &str| {
+        let thread = threads.iter().find(|thread| thread.starts_with(name)).unwrap();
+        thread.lines().find_map(|line| line.strip_prefix("Seccomp:")).map(|mode| mode.trim() == "2")
+    };
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    if let Some(mode) = own.lines().find_map(|line| line.strip_prefix("Seccomp:")) {
+        let outside = mode.trim() == "2";
+        let all = ["narrows", "recorder", "capture", "packets 0"].map(|name| filtered(name).unwrap());
+        assert_eq!(all, [outside, true, true, true], "{ended}");
+        assert_eq!(report["host"]["confined"], true, "{ended}");
+    }
 }
 
 /// An ordinary user, where the program has its capabilities by its file: no user namespace is made, and the programs have no

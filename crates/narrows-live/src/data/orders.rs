@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use narrows_core::rules::PreparedRules;
 use narrows_core::{BuildError, Duration, Time};
 use narrows_frame::nat::Rebind;
+use narrows_io::confinement::{self, Work};
 use narrows_io::host::{RunDelay, time_is_virtual};
-use narrows_io::privileges;
 use narrows_io::waker::Waker;
 use narrows_report::Snapshot;
 
@@ -75,6 +75,8 @@ pub(crate) enum Answer {
     Ready {
         delay: Option<RunDelay>,
         backends: Vec<String>,
+        /// Whether the kernel keeps it to open descriptors.
+        confined: bool,
     },
     Sampled(Box<Sampled>),
     /// With the bounds on lateness, and how many packets exceeded them since the last sample.
@@ -149,10 +151,11 @@ impl DataLoop {
     /// The main function of the thread.
     pub(crate) fn serve(&mut self, pace: Pace) -> Result<(), LoopError> {
         self.keep_pace(pace)?;
-        // No privileges are needed; it also works if the kernel does not let them be dropped.
-        let _ = privileges::give_up();
         let delay = RunDelay::of_this_thread().ok();
-        self.inbox.answer(Answer::Ready { delay, backends: self.backends() });
+        // All is open by now; it also works if the kernel does not confine it. A guest has system calls of its own, and nothing to
+        // protect.
+        let confined = !time_is_virtual() && confinement::to(Work::Descriptors).is_ok();
+        self.inbox.answer(Answer::Ready { delay, backends: self.backends(), confined });
         match self.keep_going() {
             Ok(()) => Ok(()),
             Err(error) => {

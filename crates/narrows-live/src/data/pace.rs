@@ -33,7 +33,30 @@ impl Wait {
     }
 }
 
-/// Wait mode, processor and priority together.
+/// The largest share of a processor that a packet thread may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessorShare {
+    thousandths: u64,
+}
+
+impl ProcessorShare {
+    /// From thousandths, 10 to 1000: below, hardly a packet would pass.
+    pub fn from_thousandths(thousandths: u64) -> Option<Self> {
+        (10..=1000).contains(&thousandths).then_some(Self { thousandths })
+    }
+
+    /// As a fraction.
+    pub(crate) fn fraction(self) -> f64 {
+        self.thousandths as f64 / 1000.0
+    }
+
+    /// How long to pause for each 1000 units awake.
+    fn rest(self) -> u64 {
+        (1000 - self.thousandths) * 1000 / self.thousandths
+    }
+}
+
+/// Wait mode, processor, priority and share together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     /// How to wait.
@@ -42,6 +65,8 @@ pub struct Pace {
     pub processor: Option<usize>,
     /// The scheduling priority.
     pub priority: Priority,
+    /// The limit on processor time of each thread, if any.
+    pub most: Option<ProcessorShare>,
 }
 
 /// Why the loop cannot run as requested.
@@ -121,7 +146,11 @@ impl DataLoop {
             if rest >= 1000 {
                 return Err(PaceError::NoRealTime.into());
             }
-            self.rest = Rest::of(rest, self.clock.now());
+            self.rest = Rest::of(rest, Duration::ZERO, self.clock.now());
+        }
+        if let Some(most) = pace.most {
+            let burst = if pace.priority == Priority::RealTime { Duration::ZERO } else { BURST };
+            self.rest = Rest::of(most.rest().max(self.rest.share), burst, self.clock.now());
         }
         // In virtual time nothing starves; and the kernel extends the sleep of normal threads by a thousandth, to
         // coalesce timers.
@@ -139,15 +168,17 @@ impl DataLoop {
     }
 }
 
-/// Pauses of a thread that has real-time priority and would otherwise never sleep: the kernel would stop such a
-/// thread for 50 ms at once.
+/// Pauses of a thread that would otherwise use too much of its processor. At real-time priority, the kernel would stop it for 50
+/// ms at once; `--max-cpu` sets a limit of its own.
 ///
-/// While the loop is awake it accrues a debt, a share of that time; any sleep pays it back. The debt is slept off
-/// when nothing is due for longer than that, and in any case before it becomes large.
+/// While the loop is awake it accrues a debt, a share of that time; any sleep pays it back. What exceeds the burst is slept
+/// off when nothing is due for longer than that, and in any case before it becomes large.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
-    /// In thousandths of the time.
+    /// In thousandths of the time awake.
     share: u64,
+    /// A debt that needs no pause.
+    burst: Duration,
     /// The debt is computed up to this instant.
     since: Time,
     /// The debt in nanoseconds, times 1000.
@@ -160,11 +191,13 @@ pub(super) struct Rest {
 const LONGEST: Duration = Duration::from_micros(100);
 /// The minimum pause that is worth its two system calls.
 const SHORTEST: Duration = Duration::from_micros(50);
+/// What a thread with a limit may owe: short loads below the limit on average are carried without pauses.
+const BURST: Duration = Duration::from_millis(10);
 
 impl Rest {
     /// No pauses.
     pub(super) const fn none() -> Self {
-        Self { share: 0, since: Time::ZERO, owed: 0, rested: Duration::ZERO }
+        Self { share: 0, burst: Duration::ZERO, since: Time::ZERO, owed: 0, rested: Duration::ZERO }
     }
 
     /// Whether pauses are needed.
@@ -172,8 +205,8 @@ impl Rest {
         self.share > 0
     }
 
-    pub(super) fn of(share: u64, now: Time) -> Self {
-        Self { share, since: now, ..Self::none() }
+    pub(super) fn of(share: u64, burst: Duration, now: Time) -> Self {
+        Self { share, burst, since: now, ..Self::none() }
     }
 
     /// Until when to pause now, if at all, given that the next event is due at `next`.
@@ -183,7 +216,7 @@ impl Rest {
         }
         self.owed = self.owed.saturating_add(now.since(self.since).nanos().saturating_mul(self.share));
         self.since = now;
-        let owed = Duration::from_nanos(self.owed / 1000);
+        let owed = Duration::from_nanos((self.owed / 1000).saturating_sub(self.burst.nanos()));
         let has_time = next.since(now) > owed + owed;
         (owed >= LONGEST || owed >= SHORTEST && has_time).then(|| now + owed)
     }
@@ -225,8 +258,8 @@ mod tests {
     use super::*;
 
     /// Turns of 1 µs for a second, the next event due `ahead` ns later; how long it paused in all and at most.
-    fn second(share: u64, ahead: u64) -> (u64, u64) {
-        let mut rest = Rest::of(share, Time::ZERO);
+    fn second(share: u64, burst: Duration, ahead: u64) -> (u64, u64) {
+        let mut rest = Rest::of(share, burst, Time::ZERO);
         let (mut now, mut all, mut most) = (Time::ZERO, 0, 0);
         while now < Time::from_nanos(1_000_000_000) {
             let before = now;
@@ -245,18 +278,34 @@ mod tests {
     fn a_loop_that_never_sleeps_rests_its_share_in_short_pauses() {
         // 100 parts rested for 1000 awake are 90.9 of 1000 in all: more than the 50 that the kernel wants.
         for ahead in [0, 1_000_000] {
-            let (all, most) = second(100, ahead);
+            let (all, most) = second(100, Duration::ZERO, ahead);
             assert!((90_000_000..92_000_000).contains(&all), "{all}");
             assert!(most <= 101_000, "{most}");
         }
-        let (_, most) = second(100, 1_000_000);
+        let (_, most) = second(100, Duration::ZERO, 1_000_000);
         assert!(most <= 51_000, "where there is time, a pause comes early: {most}");
-        assert_eq!(second(0, 0), (0, 0));
+        assert_eq!(second(0, Duration::ZERO, 0), (0, 0));
+    }
+
+    #[test]
+    fn a_limit_bounds_the_share_of_a_loop_that_never_sleeps() {
+        for (thousandths, awake) in [(10, 10), (250, 250), (500, 500), (900, 900), (1000, 1000)] {
+            let most = ProcessorShare::from_thousandths(thousandths).unwrap();
+            let (all, longest) = second(most.rest(), BURST, 0);
+            let awake = awake * 1_000_000;
+            // A second's share, and once what may be owed.
+            let bounds = awake..=awake + BURST.nanos() + 1_000_000;
+            assert!(bounds.contains(&(1_000_000_000 - all)), "{thousandths}: {all}");
+            assert!(longest <= 250_000, "{thousandths}: {longest}");
+        }
+        for outside in [0, 9, 1001, u64::MAX] {
+            assert_eq!(ProcessorShare::from_thousandths(outside), None);
+        }
     }
 
     #[test]
     fn what_is_slept_anyway_is_not_rested_again() {
-        let mut rest = Rest::of(60, Time::ZERO);
+        let mut rest = Rest::of(60, Duration::ZERO, Time::ZERO);
         let mut now = Time::ZERO;
         for _ in 0..1000 {
             // Awake for 400 µs, which owes 24, and asleep for 100.

@@ -5,7 +5,7 @@ use narrows_io::privileges::in_effect;
 use narrows_report::{HostReport, RunInfo, ThreadReport, Word};
 
 use super::disturbance::Disturbances;
-use crate::data::pace::{self, Pace};
+use crate::data::pace::{self, Pace, ProcessorShare};
 
 /// The kernel's counters when the network started.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ impl HostWatch {
         pace: Pace,
         threads: Vec<ThreadReport>,
         mut backends: Vec<String>,
+        confined: bool,
     ) -> HostReport {
         backends.sort();
         backends.dedup();
@@ -36,7 +37,9 @@ impl HostWatch {
             timer_slack_ns: timer_slack().ok(),
             processor: pace.processor,
             priority: pace::name(pace.priority).into(),
+            most_processor_share: pace.most.map(ProcessorShare::fraction),
             capabilities: in_effect().unwrap_or_default().into_iter().map(Word::from).collect(),
+            confined,
             throttle_pause_ns: threads.iter().map(|thread| thread.throttle_pause_ns).sum(),
             loop_processor_ns: threads.iter().map(|thread| thread.processor_ns).sum(),
             loop_processor_share: threads.iter().map(|thread| thread.processor_share).sum(),

@@ -180,7 +180,8 @@ impl Director {
                 processor: self.processors.first().copied().or(self.pace.processor),
                 ..self.pace
             };
-            report.host = Some(host.report(&info, pace, threads, backends));
+            let confined = self.pool.workers.iter().all(|worker| worker.confined);
+            report.host = Some(host.report(&info, pace, threads, backends, confined));
         }
         report
     }

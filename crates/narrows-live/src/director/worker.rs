@@ -37,6 +37,7 @@ pub(super) struct Worker {
     thread: Option<JoinHandle<Box<DataLoop>>>,
     pub(super) feeds: Option<FeedServers>,
     pub(super) backends: Vec<String>,
+    pub(super) confined: bool,
     /// The total of its meters.
     pub(super) seen: Meter,
     /// The results of the scenario's own traffic, by index.
@@ -79,6 +80,7 @@ impl WorkerPool {
             thread: None,
             feeds: None,
             backends: Vec::new(),
+            confined: false,
             seen,
             traffic: BTreeMap::new(),
             spare: None,

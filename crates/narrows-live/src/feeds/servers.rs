@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use narrows_core::{Duration, LinkId};
-use narrows_io::privileges;
+use narrows_io::confinement::{self, Work};
 use narrows_io::waker::Waker;
 use narrows_report::FeedWriters;
 
@@ -104,8 +104,8 @@ impl FeedServers {
         let caller = two_way.then(|| (self.caller.clone(), *asked));
         let server = Server::new(listener, intake, waker, caller);
         let thread = thread::Builder::new().name("feed".into()).spawn(move || {
-            // Its sockets are open; reading them also works if the kernel does not let privileges be dropped.
-            let _ = privileges::give_up();
+            // Its sockets are open; reading them also works if the kernel does not confine it.
+            let _ = confinement::to(Work::Descriptors);
             server.run()
         })?;
         let path = socket.path().to_owned();
