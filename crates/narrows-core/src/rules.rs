@@ -46,7 +46,7 @@ pub use book::RuleBook;
 pub use change::RuleChange;
 pub use config::RuleSetConfig;
 pub use error::RuleError;
-pub use passing::Passing;
+pub use passing::{Labels, Passing};
 pub use program::PreparedRules;
 pub use rule::{
     Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, Ranges, Rule, TableTest, Tag, Term,
@@ -54,6 +54,6 @@ pub use rule::{
 };
 pub use ruleset::{Exceeded, RuleCounters, RuleSet, RuleView};
 pub use state::{Parent, Refused, RefusedCounts, StateConfig, StateKind, StateView, States};
-pub use table::{Lpm, Matches, Prefixes, Side, SpecialKey, Table};
+pub use table::{FlowEntry, FlowFields, Lpm, Matches, Prefixes, Side, SpecialKey, Table};
 pub use walk::Decision;
 pub use which::Which;

@@ -5,6 +5,17 @@ use alloc::vec::Vec;
 use crate::packet::{FlowKey, Headers};
 use crate::random::{Draw, Stream};
 
+/// What rules attach to a packet, and later rules test. It stays with the packet until the packet leaves the network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Its tags, without duplicates.
+    pub tags: Vec<u16>,
+    /// Its mark; 0 if none is set.
+    pub mark: u32,
+    /// The number of its routing table; 0 if none is set. Only rules look at it.
+    pub fib: u16,
+}
+
 /// A packet passed through the rules.
 pub struct Passing<'a> {
     /// The flow key. `setdscp` changes its code point.
@@ -17,8 +28,8 @@ pub struct Passing<'a> {
     pub link_header: u8,
     /// Whether it comes from outside ("in") or goes there ("out").
     pub incoming: bool,
-    /// Its tags, without duplicates.
-    pub tags: &'a mut Vec<u16>,
+    /// What rules have attached to it.
+    pub labels: &'a mut Labels,
     /// Returns the packet's draws of a stream: the same draws on every call during one walk.
     pub draw: &'a mut dyn FnMut(&Stream) -> Draw,
 }

@@ -25,6 +25,11 @@ pub struct Rule {
     pub terms: Vec<Term>,
     /// Create a dynamic rule on a match.
     pub keep: Option<Keep>,
+    /// Whether `keep` only creates dynamic rules: this rule looks none up.
+    pub records: bool,
+    /// Whether the action is only for packets with a dynamic rule that this rule has created. Other matching packets
+    /// continue at the next rule, not counted.
+    pub defers: bool,
     /// The comment after `//`.
     pub comment: Option<String>,
 }
@@ -54,6 +59,11 @@ pub enum Action {
     /// Set the DSCP code point, 0 to 63, and continue at the next rule. Of a table's value the lower six bits are
     /// used.
     SetDscp(Argument),
+    /// Set the packet's mark, and continue at the next rule.
+    SetMark(Argument),
+    /// Set the number of the packet's routing table, and continue at the next rule. A table's value beyond 65,535 sets
+    /// 0.
+    SetFib(Argument),
     /// Apply the action of the rule that created the packet's dynamic rule. If there is none, continue without
     /// counting.
     CheckState,
@@ -66,6 +76,16 @@ pub enum Argument {
     Number(u32),
     /// The value found by the rule's last successful table lookup; 0 if none was successful.
     TableArgument,
+}
+
+impl Argument {
+    /// The constant, or the value found in a table.
+    pub(super) const fn or(self, found: u32) -> u32 {
+        match self {
+            Self::Number(number) => number,
+            Self::TableArgument => found,
+        }
+    }
 }
 
 /// A tag, 1 to 65,534. It stays with the packet through pipes, until the packet leaves.
@@ -208,6 +228,15 @@ pub enum Test {
     Icmp6Type([u64; 4]),
     /// Has one of these tags.
     Tagged(Ranges),
+    /// The packet's mark has this value in the bits of a mask.
+    Mark {
+        /// The value, or the one that an earlier lookup of the rule has found.
+        value: Argument,
+        /// The bits to compare.
+        mask: u32,
+    },
+    /// The number of the packet's routing table is one of these.
+    Fib(Ranges),
     /// A field is in a table.
     Lookup {
         /// The field.
@@ -218,6 +247,8 @@ pub enum Test {
         /// The table.
         table: TableTest,
     },
+    /// The flow is in a table of flows.
+    Flow(TableTest),
     /// The IPv6 flow label is one of these.
     FlowLabel(Vec<u32>),
 }
@@ -271,6 +302,8 @@ pub enum Field {
     LinkSource,
     /// The destination address of the link layer.
     LinkDestination,
+    /// The packet's mark.
+    Mark,
     /// The number of the rule itself.
     RuleNumber,
     /// The interface by which the packet came.

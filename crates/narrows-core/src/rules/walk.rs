@@ -149,7 +149,7 @@ impl RuleSet {
     #[inline]
     fn find(&mut self, at: usize, packet: &Passing<'_>, facts: &Facts) -> usize {
         let Self { program: Program { rules, hot, index, .. }, tables, found, .. } = self;
-        let seen = Seen { facts, key: packet.key, headers: packet.headers, tags: packet.tags, tables };
+        let seen = Seen { facts, key: packet.key, headers: packet.headers, labels: packet.labels, tables };
         let matches = |at: u32| test::hold(&rules[at as usize].terms, &seen, &mut 0);
         // There are fewer than 2^31 rules; the last one is the default rule.
         let between = (at as u32, rules.len() as u32 - 1);
@@ -176,7 +176,7 @@ impl RuleSet {
         if hot.is(Hot::CHANCE) && !self.has_luck(at, packet, path) {
             return next;
         }
-        if hot.is(Hot::KEEPS)
+        if hot.is(Hot::ASKS)
             && let Some((parent, argument)) = self.ask(packet, path)
         {
             return self.act(parent, argument, packet, path);
@@ -188,7 +188,7 @@ impl RuleSet {
                 facts,
                 key: packet.key,
                 headers: packet.headers,
-                tags: packet.tags,
+                labels: packet.labels,
                 tables: &self.tables,
             };
             if !test::hold(&self.program.rules[at].terms, &seen, &mut argument) {
@@ -204,6 +204,9 @@ impl RuleSet {
         if hot.is(Hot::KEEPS) && !self.keep(at, argument, packet, path) {
             self.count(at, packet, path.now);
             return Step::Done(Decision::Deny);
+        }
+        if self.program.hot[at].is(Hot::DEFERS) {
+            return next;
         }
         self.act(at, argument, packet, path)
     }
@@ -240,8 +243,8 @@ impl RuleSet {
         self.count(at, packet, path.now);
         if self.program.hot[at].is(Hot::TAGS) {
             match self.program.rules[at].rule.tag {
-                Some(Tag::Add(tag)) if !packet.tags.contains(&tag) => packet.tags.push(tag),
-                Some(Tag::Remove(tag)) => packet.tags.retain(|&one| one != tag),
+                Some(Tag::Add(tag)) if !packet.labels.tags.contains(&tag) => packet.labels.tags.push(tag),
+                Some(Tag::Remove(tag)) => packet.labels.tags.retain(|&one| one != tag),
                 _ => {}
             }
         }
@@ -276,6 +279,14 @@ impl RuleSet {
                 }
                 next
             }
+            Action::SetMark(mark) => {
+                packet.labels.mark = mark.or(argument);
+                next
+            }
+            Action::SetFib(fib) => {
+                packet.labels.fib = u16::try_from(fib.or(argument)).unwrap_or(0);
+                next
+            }
         }
     }
 
@@ -305,15 +316,5 @@ impl RuleSet {
         hot.packets += 1;
         hot.bytes += u64::from(packet.length);
         hot.last = now;
-    }
-}
-
-impl Argument {
-    /// The constant, or the value found in a table.
-    const fn or(self, found: u32) -> u32 {
-        match self {
-            Self::Number(number) => number,
-            Self::TableArgument => found,
-        }
     }
 }
