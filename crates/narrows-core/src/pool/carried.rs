@@ -229,6 +229,11 @@ impl Pool {
         passes
     }
 
+    /// Takes the address that rules want the next router to send the packet towards.
+    pub(crate) fn take_next_hop(&mut self, packet: PacketRef) -> Option<[u8; 16]> {
+        self.carried_mut(packet).labels.next_hop.take()
+    }
+
     /// Writes the link addresses: destination and source.
     pub(crate) fn readdress(&mut self, packet: PacketRef, [destination, source]: [LinkAddress; 2]) {
         let carried = self.carried_mut(packet);

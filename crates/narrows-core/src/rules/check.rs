@@ -1,6 +1,6 @@
 //! Checks a rule.
 
-use super::{Action, Addresses, Argument, Keep, Rule, RuleError, Tag, Test};
+use super::{Action, Addresses, Argument, Keep, NextHop, Rule, RuleError, Tag, Test};
 
 /// The number of the default rule.
 pub(super) const DEFAULT: u16 = u16::MAX;
@@ -51,6 +51,9 @@ pub(super) fn check(rule: &Rule) -> Result<(), RuleError> {
 /// Whether an action uses the value of a table lookup.
 pub(super) const fn takes_argument(action: Action) -> bool {
     use Action::{Call, Pipe, Queue, SetDscp, SetFib, SetMark, SkipTo};
+    if matches!(action, Action::Forward(NextHop::TableArgument)) {
+        return true;
+    }
     let (SkipTo(argument) | Call(argument) | Pipe(argument) | Queue(argument) | SetDscp(argument)
     | SetMark(argument) | SetFib(argument)) = action
     else {

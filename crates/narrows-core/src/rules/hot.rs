@@ -37,7 +37,7 @@ impl Hot {
     pub(super) const SETTLED: u16 = 1 << 5;
     /// Like `SETTLED`, and a match ends the walk.
     pub(super) const DECIDES: u16 = 1 << 6;
-    /// Like `DECIDES`, with no tag and no table value.
+    /// Like `DECIDES`, with no tag, no table value and no next hop.
     pub(super) const PLAIN: u16 = 1 << 7;
     /// At this rule the packet's dynamic rule is looked up before the conditions are tested.
     pub(super) const ASKS: u16 = 1 << 8;
@@ -51,7 +51,9 @@ impl Hot {
 
     pub(super) fn flags(Entry { rule, terms, .. }: &Entry, is_enabled: bool, changes: Changes) -> u16 {
         let is_settled = test::are_settled(terms, changes);
-        let ends = matches!(rule.action, Action::Allow | Action::Deny | Action::Pipe(_) | Action::Queue(_));
+        let forwards = matches!(rule.action, Action::Forward(_));
+        let ends = forwards
+            || matches!(rule.action, Action::Allow | Action::Deny | Action::Pipe(_) | Action::Queue(_));
         let (by_chance, keeps) = (rule.probability.is_some(), rule.keep.is_some());
         let decides = is_settled && ends && !by_chance && !keeps && !rule.defers;
         let (tags, argument) = (rule.tag.is_some(), check::takes_argument(rule.action));
@@ -63,7 +65,7 @@ impl Hot {
             (Self::ARGUMENT, argument),
             (Self::SETTLED, is_settled),
             (Self::DECIDES, decides),
-            (Self::PLAIN, decides && !tags && !argument),
+            (Self::PLAIN, decides && !tags && !argument && !forwards),
             (Self::ASKS, keeps && !rule.records),
             (Self::DEFERS, rule.defers),
         ];

@@ -14,6 +14,8 @@ pub struct Labels {
     pub mark: u32,
     /// The number of its routing table; 0 if none is set. Only rules look at it.
     pub fib: u16,
+    /// The address that the next router sends it towards, instead of its destination.
+    pub next_hop: Option<[u8; 16]>,
 }
 
 /// A packet passed through the rules.

@@ -64,6 +64,9 @@ pub enum Action {
     /// Set the number of the packet's routing table, and continue at the next rule. A table's value beyond 65,535 sets
     /// 0.
     SetFib(Argument),
+    /// Pass, and let the next router that the packet reaches send it towards this address, instead of its destination.
+    /// Packets of another IP version only pass, and so do those that go against the flow that created a dynamic rule.
+    Forward(NextHop),
     /// Apply the action of the rule that created the packet's dynamic rule. If there is none, continue without
     /// counting.
     CheckState,
@@ -86,6 +89,15 @@ impl Argument {
             Self::TableArgument => found,
         }
     }
+}
+
+/// Where a router sends a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextHop {
+    /// Towards this address; IPv4 is mapped into IPv6.
+    Address([u8; 16]),
+    /// Towards the IPv4 address that is the value found by the rule's last successful table lookup.
+    TableArgument,
 }
 
 /// A tag, 1 to 65,534. It stays with the packet through pipes, until the packet leaves.

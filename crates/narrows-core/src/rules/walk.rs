@@ -9,7 +9,7 @@ use super::passing::Passing;
 use super::program::Program;
 use super::ruleset::RuleSet;
 use super::test::{self, Seen};
-use super::{Action, Argument, Parent, Place, Tag};
+use super::{Action, Argument, NextHop, Parent, Place, Tag};
 use crate::packet::Protocol;
 use crate::time::Time;
 
@@ -41,6 +41,15 @@ enum Step {
     /// Continue at this rule.
     On(usize),
     Done(Decision),
+}
+
+/// A rule whose action applies to a packet.
+struct Acting {
+    at: usize,
+    /// The table value that it has found.
+    argument: u32,
+    /// Whether the packet goes against the flow that created its dynamic rule.
+    is_back: bool,
 }
 
 /// State of a packet during a walk.
@@ -177,9 +186,9 @@ impl RuleSet {
             return next;
         }
         if hot.is(Hot::ASKS)
-            && let Some((parent, argument)) = self.ask(packet, path)
+            && let Some(own) = self.ask(packet, path)
         {
-            return self.act(parent, argument, packet, path);
+            return self.act(own, packet, path);
         }
         let hot = &self.program.hot[at];
         let mut argument = 0;
@@ -197,7 +206,7 @@ impl RuleSet {
         }
         if matches!(hot.action, Action::CheckState) {
             return match self.ask(packet, path) {
-                Some((parent, argument)) => self.act(parent, argument, packet, path),
+                Some(own) => self.act(own, packet, path),
                 None => next,
             };
         }
@@ -208,7 +217,7 @@ impl RuleSet {
         if self.program.hot[at].is(Hot::DEFERS) {
             return next;
         }
-        self.act(at, argument, packet, path)
+        self.act(Acting { at, argument, is_back: false }, packet, path)
     }
 
     /// Whether a rule with a probability matches.
@@ -220,15 +229,15 @@ impl RuleSet {
         draw.chance(probability)
     }
 
-    /// Looks up the rule that created the packet's dynamic rule, and the table value that it had found. Done once per
-    /// walk.
-    fn ask(&mut self, packet: &Passing<'_>, path: &mut Path) -> Option<(usize, u32)> {
+    /// Looks up the packet's dynamic rule. Done once per walk.
+    fn ask(&mut self, packet: &Passing<'_>, path: &mut Path) -> Option<Acting> {
         if core::mem::replace(&mut path.asked, true) {
             return None;
         }
-        let Parent { rule, argument } = self.states.lookup(path.now, packet.key, packet.length)?;
+        let (Parent { rule, argument }, is_back) =
+            self.states.lookup_way(path.now, packet.key, packet.length)?;
         let parent = self.program.parents.binary_search_by_key(&rule, |&(order, _)| order).ok()?;
-        Some((self.program.parents[parent].1 as usize, argument))
+        Some(Acting { at: self.program.parents[parent].1 as usize, argument, is_back })
     }
 
     /// Creates a dynamic rule for the packet, if possible.
@@ -239,7 +248,8 @@ impl RuleSet {
     }
 
     /// Applies a rule's action.
-    fn act(&mut self, at: usize, argument: u32, packet: &mut Passing<'_>, path: &mut Path) -> Step {
+    fn act(&mut self, acting: Acting, packet: &mut Passing<'_>, path: &mut Path) -> Step {
+        let Acting { at, argument, is_back } = acting;
         self.count(at, packet, path.now);
         if self.program.hot[at].is(Hot::TAGS) {
             match self.program.rules[at].rule.tag {
@@ -253,6 +263,12 @@ impl RuleSet {
             Action::Allow | Action::Deny | Action::Pipe(_) | Action::Queue(_) => {
                 let calls = self.calls.number(&path.stack);
                 Step::Done(self.decision(at, argument, calls))
+            }
+            Action::Forward(to) => {
+                if !is_back {
+                    forward(packet, to, argument);
+                }
+                Step::Done(Decision::Pass)
             }
             Action::Count | Action::CheckState => next,
             Action::SkipTo(to) => Step::On(self.target(at, to, argument).max(at + 1)),
@@ -316,5 +332,22 @@ impl RuleSet {
         hot.packets += 1;
         hot.bytes += u64::from(packet.length);
         hot.last = now;
+    }
+}
+
+/// Notes where the next router sends a packet.
+fn forward(packet: &mut Passing<'_>, to: NextHop, argument: u32) {
+    let to = match to {
+        NextHop::Address(to) => to,
+        NextHop::TableArgument => core::net::Ipv4Addr::from_bits(argument).to_ipv6_mapped().octets(),
+    };
+    let is_v4 = core::net::Ipv6Addr::from(to).to_ipv4_mapped().is_some();
+    let fits = match packet.key.network {
+        Protocol::Ipv4 | Protocol::Ipv4DontFragment => is_v4,
+        Protocol::Ipv6 => !is_v4,
+        Protocol::Other => false,
+    };
+    if fits {
+        packet.labels.next_hop = Some(to);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use narrows_core::classify::Prefix;
 use narrows_core::rules::{
     Action, Addresses, Argument, By, Field, Flags, FlowEntry, FlowFields, Keep, Labels, Literal, Masked,
-    Rule, RuleSetConfig, Side, SpecialKey, StateConfig, Table, TableTest, Tag, Term, Test, Tos,
+    NextHop, Rule, RuleSetConfig, Side, SpecialKey, StateConfig, Table, TableTest, Tag, Term, Test, Tos,
 };
 use narrows_core::{Duration, FlowKey, Headers, Probability, Protocol};
 
@@ -308,6 +308,13 @@ fn action(random: &mut Random, style: Style, number: u16, argument: bool) -> Act
         };
     }
     match random.below(4) {
+        0 if random.percent(30) => Action::Forward(match argument && random.percent(50) {
+            true => NextHop::TableArgument,
+            false => {
+                let is_v6 = random.percent(50);
+                NextHop::Address(address(random, is_v6).to_be_bytes())
+            }
+        }),
         0 => Action::Allow,
         1 => Action::Deny,
         2 => Action::Pipe(chosen(random, one)),
@@ -493,6 +500,6 @@ pub(crate) fn walker(random: &mut Random) -> Walker {
         length: 40 + random.below(1_560) as u32,
         link_header,
         incoming: random.percent(50),
-        labels: Labels { tags, mark, fib },
+        labels: Labels { tags, mark, fib, next_hop: None },
     }
 }

@@ -1,8 +1,8 @@
 //! Marks, routing tables, tables of flows, and dynamic rules that are only recorded: what ipfw(8) says of each.
 
 use narrows_core::rules::{
-    Action, Argument, Decision, Field, FlowEntry, FlowFields, Keep, Labels, Literal, Passing, Place, Rule,
-    RuleChange, RuleError, RuleSet, RuleSetConfig, Table, TableTest, Term, Test,
+    Action, Argument, Decision, Field, FlowEntry, FlowFields, Keep, Labels, Literal, NextHop, Passing, Place,
+    Rule, RuleChange, RuleError, RuleSet, RuleSetConfig, Table, TableTest, Term, Test,
 };
 use narrows_core::{FlowKey, Headers, Protocol, Seed, Time};
 
@@ -286,4 +286,47 @@ fn the_number_of_a_rule_is_looked_up_under_a_mask() {
         vec![("numbers", table(&[(96, 0), (101, 0)]))],
     );
     assert_eq!(pipe(&mut rules, packet(TCP, (1, 2))), Some(2));
+}
+
+/// RULE ACTIONS, fwd: "Change the next-hop on matching packets to ipaddr … The next hop can also be supplied by the last table
+/// looked up … The search terminates if this rule matches." With a dynamic rule, the kernel forwards one way only.
+#[test]
+fn a_next_hop_is_for_packets_of_its_version_that_go_forward() {
+    let v4 = |last: u8| [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 9, last];
+    let v6 = [0xfd; 16];
+    let to = |port_| Test::Lookup {
+        field: Field::DestinationPort,
+        mask: u128::MAX,
+        table: TableTest { value: Some(port_), ..test_of("hops") },
+    };
+    let hop = 0x0a00_0907;
+    let keeping =
+        Rule { keep: Some(Keep::State), ..rule(100, Action::Forward(NextHop::Address(v4(1))), [port(80)]) };
+    let mut rules = set(
+        vec![
+            keeping,
+            rule(200, Action::Forward(NextHop::TableArgument), [to(hop)]),
+            rule(300, Action::Forward(NextHop::Address(v6)), [port(82)]),
+            rule(400, Action::Deny, []),
+        ],
+        vec![("hops", table(&[(81, hop)]))],
+    );
+    let mut hop_of = |key: FlowKey| {
+        let mut labels = Labels::default();
+        let decision = walk(&mut rules, key, &mut labels, Place::default());
+        (decision, labels.next_hop)
+    };
+    let key = packet(TCP, (9, 80));
+    assert_eq!(hop_of(key), (Decision::Pass, Some(v4(1))));
+    let back = FlowKey {
+        source: key.destination,
+        destination: key.source,
+        source_port: 80,
+        destination_port: 9,
+        ..key
+    };
+    assert_eq!(hop_of(back), (Decision::Pass, None));
+    assert_eq!(hop_of(packet(TCP, (9, 81))), (Decision::Pass, Some(v4(7))));
+    assert_eq!(hop_of(packet(TCP, (9, 82))), (Decision::Pass, None), "not of IPv6");
+    assert_eq!(hop_of(packet(TCP, (9, 83))), (Decision::Deny, None));
 }

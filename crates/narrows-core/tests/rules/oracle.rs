@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use narrows_core::rules::{
-    Action, Addresses, Argument, Decision, Field, Flags, FlowEntry, FlowFields, Labels, Masked, Rule,
-    RuleChange, RuleCounters, RuleSet, RuleSetConfig, Table, TableTest, Tag, Test, Which,
+    Action, Addresses, Argument, Decision, Field, Flags, FlowEntry, FlowFields, Labels, Masked, NextHop,
+    Rule, RuleChange, RuleCounters, RuleSet, RuleSetConfig, Table, TableTest, Tag, Test, Which,
 };
 use narrows_core::{Draw, FlowKey, Headers, Protocol, Seed, Stream, Time};
 
@@ -222,14 +222,14 @@ impl Oracle {
                 }
             }
             // The dynamic rules come first at the first rule that knows of them.
-            let mut parent = None;
+            let (mut parent, mut is_back) = (None, false);
             if rule.keep.is_some() && !rule.records && !asked {
                 asked = true;
                 parent = self.dynamics.check(now, &walker.key, walker.length);
             }
             let mut argument = 0;
-            let (acting, is_own) = if let Some((parent, found)) = parent {
-                argument = found;
+            let (acting, is_own) = if let Some((parent, found, way)) = parent {
+                (argument, is_back) = (found, way);
                 (parent.0, false)
             } else {
                 if !self.matches(rule, walker, &mut argument) {
@@ -240,11 +240,11 @@ impl Oracle {
                     let found =
                         if asked { None } else { self.dynamics.check(now, &walker.key, walker.length) };
                     asked = true;
-                    let Some((parent, found)) = found else {
+                    let Some((parent, found, way)) = found else {
                         at += 1;
                         continue;
                     };
-                    argument = found;
+                    (argument, is_back) = (found, way);
                     (parent.0, false)
                 } else {
                     (ruled.order, true)
@@ -284,6 +284,21 @@ impl Oracle {
                 |number: u32| self.rules.iter().take_while(|one| u32::from(one.rule.number) < number).count();
             let next = match action {
                 Action::Allow => return Outcome::Pass,
+                Action::Forward(to) => {
+                    let to = match to {
+                        NextHop::Address(to) => to,
+                        NextHop::TableArgument => (0xffff_0000_0000 | u128::from(argument)).to_be_bytes(),
+                    };
+                    let is_v4 = u128::from_be_bytes(to) >> 32 == 0xffff;
+                    let fits = match walker.key.network {
+                        Protocol::Other => false,
+                        network => is_v4 != (network == Protocol::Ipv6),
+                    };
+                    if fits && !is_back {
+                        walker.labels.next_hop = Some(to);
+                    }
+                    return Outcome::Pass;
+                }
                 Action::Deny => return Outcome::Deny,
                 Action::Pipe(pipe) => return Outcome::Pipe(value(pipe), spot),
                 Action::Queue(queue) => return Outcome::Queue(value(queue), spot),
