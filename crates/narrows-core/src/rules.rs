@@ -41,12 +41,13 @@ mod test;
 mod walk;
 mod which;
 
+pub use crate::labels::Labels;
 pub use crate::place::Place;
 pub use book::RuleBook;
 pub use change::RuleChange;
 pub use config::RuleSetConfig;
 pub use error::RuleError;
-pub use passing::{Labels, Passing};
+pub use passing::Passing;
 pub use program::PreparedRules;
 pub use rule::{
     Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, NextHop, Ranges, Rule, TableTest,

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use super::{CHUNK, Draws, PacketRef, PacketState, Pool};
 use crate::id::LinkId;
+use crate::labels::Labels;
 use crate::packet::{Headers, LinkAddress};
 use crate::place::Place;
-use crate::rules::Labels;
 use crate::time::{Duration, Time};
 
 /// Extra state of a packet.

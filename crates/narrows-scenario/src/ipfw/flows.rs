@@ -74,8 +74,9 @@ pub(crate) fn kind_text(fields: FlowFields) -> String {
 }
 
 fn flow_text(fields: FlowFields, flow: &FlowEntry) -> String {
-    let address = |bits: u128| match std::net::Ipv6Addr::from_bits(bits) {
-        v6 => v6.to_ipv4_mapped().map_or(v6.to_string(), |v4| v4.to_string()),
+    let address = |bits: u128| {
+        let v6 = std::net::Ipv6Addr::from_bits(bits);
+        v6.to_ipv4_mapped().map_or(v6.to_string(), |v4| v4.to_string())
     };
     let parts = [
         address(flow.source),
