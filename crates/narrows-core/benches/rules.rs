@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use narrows_core::rules::{
-    Action, Addresses, Argument, Literal, Masked, Passing, Place, PreparedRules, Rule, RuleBook, RuleChange,
-    RuleSet, RuleSetConfig, Table, TableTest, Term, Test, Which,
+    Action, Addresses, Argument, Labels, Literal, Masked, Passing, Place, PreparedRules, Rule, RuleBook,
+    RuleChange, RuleSet, RuleSetConfig, Table, TableTest, Term, Test, Which,
 };
 use narrows_core::{FlowKey, Headers, Protocol, Seed, Time};
 
@@ -151,14 +151,14 @@ impl Bench {
 
 fn walk(rules: &mut RuleSet, (key, headers): &(FlowKey, Headers)) {
     let mut key = *key;
-    let mut tags = Vec::new();
+    let mut labels = Labels::default();
     let mut packet = Passing {
         key: &mut key,
         headers,
         length: 1_000,
         link_header: 14,
         incoming: false,
-        tags: &mut tags,
+        labels: &mut labels,
         draw: &mut |stream| stream.nth(0),
     };
     black_box(rules.walk(Time::ZERO, black_box(&mut packet), Place::default()));
@@ -174,6 +174,8 @@ fn rule(number: u16, action: Action, terms: Vec<Term>) -> Rule {
         tag: None,
         terms,
         keep: None,
+        records: false,
+        defers: false,
         comment: None,
     }
 }

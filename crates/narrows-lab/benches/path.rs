@@ -93,7 +93,8 @@ fn other(number: u16) -> Rule {
 
 fn rule(number: u16, action: Action) -> Rule {
     let (set, probability, log, tag, terms, keep, comment) = (0, None, false, None, Vec::new(), None, None);
-    Rule { number, set, probability, action, log, tag, terms, keep, comment }
+    let (records, defers) = (false, false);
+    Rule { number, set, probability, action, log, tag, terms, keep, records, defers, comment }
 }
 
 /// A network that a stream of packets goes through.

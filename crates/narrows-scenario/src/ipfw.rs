@@ -19,6 +19,7 @@ mod address;
 mod command;
 mod config;
 mod directions;
+mod flows;
 mod interfaces;
 mod lexer;
 mod listing;
@@ -45,6 +46,8 @@ pub(crate) use command::read_all;
 pub use command::{Command, Listing, Rules, Times, setting_lines};
 pub use config::{Config, Object};
 pub(crate) use config::{gilbert_elliott, of_type};
+pub use flows::TableKey;
+pub(crate) use flows::{entry_of as flow_entry, fields_of as flow_fields, kind_text as flow_kind};
 pub(crate) use interfaces::Named;
 pub use listing::{
     ListedFlow, ListedRule, ListedState, StateKind, object_lines, rule_lines, sets_line, table_info,

@@ -7,7 +7,7 @@ use narrows_core::rules::{Action, Field, Literal, Test};
 
 use crate::files;
 use crate::flags::LinkFlags;
-use crate::ipfw::{Context, Named, Network, Script, fits};
+use crate::ipfw::{Context, Named, Script, TableKey, fits};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::scenario::Scenario;
 
@@ -114,6 +114,7 @@ impl Script {
             outside: &outside,
             hosts: &hosts,
             is_end: true,
+            no_router: true,
             ..Context::default()
         };
         let mut script = Self::parse(text, file, &context)?;
@@ -161,7 +162,7 @@ impl Script {
         match test {
             Test::Never => true,
             Test::Lookup { field: Field::Received | Field::Sent | Field::Via, table, .. } => {
-                self.tables.get(&table.table).is_some_and(|rows| rows.keys().all(Network::is_elsewhere))
+                self.tables.get(&table.table).is_some_and(|rows| rows.keys().all(TableKey::is_elsewhere))
             }
             _ => false,
         }

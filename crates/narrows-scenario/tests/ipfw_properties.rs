@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use narrows_core::Probability;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, Rule, TableTest, Tag, Term, Test,
-    Tos,
+    Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, NextHop, Rule, TableTest, Tag,
+    Term, Test, Tos,
 };
 use narrows_scenario::ipfw::{self, Command, Context, ListedRule, Listing, Script};
 use proptest::collection::vec;
@@ -186,23 +186,28 @@ fn try_everything(text: &str) {
 fn rule() -> impl Strategy<Value = Rule> {
     (
         (1..65_535_u16, 0..32_u8, option::of(probability()), any::<bool>(), option::of(tag())),
+        (any::<bool>(), any::<bool>()),
         prop_oneof![
             9 => (action(), vec(term(), 0..6), option::of(keep())),
             1 => Just((Action::CheckState, Vec::new(), None)),
         ],
         option::of("[a-z]{1,5}( [a-z0-9]{1,5}){0,3}"),
     )
-        .prop_map(|((number, set, probability, log, tag), (action, terms, keep), comment)| {
-            let action = match action {
-                // Forwards, if there is anywhere to go.
-                Action::SkipTo(Argument::Number(to)) if to <= number.into() => match number {
-                    65_534 => Action::Count,
-                    number => Action::SkipTo(Argument::Number(u32::from(number) + 1)),
-                },
-                action => action,
-            };
-            Rule { number, set, probability, action, log, tag, terms, keep, comment }
-        })
+        .prop_map(
+            |((number, set, probability, log, tag), (records, defers), (action, terms, keep), comment)| {
+                let defers = defers && action != Action::CheckState;
+                let action = match action {
+                    // Forwards, if there is anywhere to go.
+                    Action::SkipTo(Argument::Number(to)) if to <= number.into() => match number {
+                        65_534 => Action::Count,
+                        number => Action::SkipTo(Argument::Number(u32::from(number) + 1)),
+                    },
+                    action => action,
+                };
+                let records = records && keep.is_some();
+                Rule { number, set, probability, action, log, tag, terms, keep, records, defers, comment }
+            },
+        )
         .prop_filter(
             "beside a direction, `via` means `recv` or `xmit`, which say it themselves",
             |rule| {
@@ -240,7 +245,22 @@ fn action() -> impl Strategy<Value = Action> {
         number().prop_map(Action::Pipe),
         number().prop_map(Action::Queue),
         point.prop_map(Action::SetDscp),
+        mark().prop_map(Action::SetMark),
+        prop_oneof![3 => (0..65_536_u32).prop_map(Argument::Number), 1 => Just(Argument::TableArgument)]
+            .prop_map(Action::SetFib),
+        prop_oneof![
+            any::<u32>()
+                .prop_filter("has programs", |ip| ip >> 24 != 127 && *ip != 0)
+                .prop_map(|ip| { NextHop::Address((0xffff_0000_0000 | u128::from(ip)).to_be_bytes()) }),
+            any::<u64>().prop_map(|ip| NextHop::Address((0xfd << 120 | u128::from(ip)).to_be_bytes())),
+            Just(NextHop::TableArgument),
+        ]
+        .prop_map(Action::Forward),
     ]
+}
+
+fn mark() -> impl Strategy<Value = Argument> {
+    prop_oneof![3 => any::<u32>().prop_map(Argument::Number), 1 => Just(Argument::TableArgument)]
 }
 
 fn keep() -> impl Strategy<Value = Keep> {
@@ -320,17 +340,18 @@ fn test() -> impl Strategy<Value = Test> {
     let flags = (any::<u8>(), any::<u8>()).prop_map(|(set, clear)| (set, clear & !set));
     let set = |least: u64| any::<[u64; 4]>().prop_map(move |set| [set[0] | least, set[1], set[2], set[3]]);
     let field = prop::sample::select(
-        &[Field::Source, Field::Destination, Field::SourcePort, Field::DestinationPort, Field::Dscp][..],
+        &[
+            Field::Source,
+            Field::Destination,
+            Field::SourcePort,
+            Field::DestinationPort,
+            Field::Dscp,
+            Field::Mark,
+            Field::RuleNumber,
+        ][..],
     );
     let unmasked = prop::sample::select(
-        &[
-            Field::LinkSource,
-            Field::LinkDestination,
-            Field::RuleNumber,
-            Field::Received,
-            Field::Sent,
-            Field::Via,
-        ][..],
+        &[Field::LinkSource, Field::LinkDestination, Field::Received, Field::Sent, Field::Via][..],
     );
     let bits = |mask: u8| {
         (any::<u8>(), any::<u8>())
@@ -383,6 +404,10 @@ fn test() -> impl Strategy<Value = Test> {
         set(1).prop_map(Test::IcmpType),
         set(2).prop_map(Test::Icmp6Type),
         ranges(1, 65_534).prop_map(Test::Tagged),
+        ranges(0, 65_535).prop_map(Test::Fib),
+        (mark(), prop_oneof![Just(u32::MAX), any::<u32>()])
+            .prop_map(|(value, mask)| Test::Mark { value, mask }),
+        table().prop_map(Test::Flow),
         (field, any::<u32>(), table()).prop_map(|(field, mask, table)| {
             let mask = u128::MAX << 32 | u128::from(mask);
             Test::Lookup { field, mask, table }

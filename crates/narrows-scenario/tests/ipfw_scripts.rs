@@ -211,7 +211,7 @@ fn lookups_have_masks() {
         ("src-ip6:0.0.0.3", "a mask of IPv4 for `src-ip6`"),
         ("dst-port:x", "a mask from 0 to 4294967295"),
         ("src-mac:0.0.0.3", "a mask for `src-mac`"),
-        ("rulenum:1", "a mask for `rulenum`"),
+        ("rulenum:ffff::", "a mask of IPv6 for `rulenum`"),
         ("proto", "expected a field"),
     ] {
         let found = error(&format!("add count ip from any to any lookup {written} T"));

@@ -114,7 +114,7 @@ impl Classified {
                 length,
                 link_header: state.link_header,
                 incoming,
-                tags: &mut carried.tags,
+                labels: &mut carried.labels,
                 draw: &mut |stream| draws.of(stream),
             },
             from,

@@ -2,7 +2,8 @@
 //!
 //! A packet that is not for the router itself has its hop limit decremented, and is dropped if none is left
 //! (RFC 1812, section 5.3.1; RFC 8200, section 3). Packets that the router itself sends, from a port that its
-//! own addresses lead to, keep their hop limit there. A packet that is not IP is dropped: no router forwards
+//! own addresses lead to, keep their hop limit there. Where rules have set a next hop, the route is that to the next
+//! hop. A packet that is not IP is dropped: no router forwards
 //! it.
 
 use alloc::vec::Vec;
@@ -128,7 +129,10 @@ impl Router {
         }
         let found = match state.key.network {
             Protocol::Other => None,
-            _ => self.table.lookup(state.key.destination),
+            _ => {
+                let destination = state.key.destination;
+                self.table.lookup(pool.take_next_hop(packet).unwrap_or(destination))
+            }
         };
         let ways = found.map(|&route| &self.routes[route as usize]);
         let Some((ways, number)) =

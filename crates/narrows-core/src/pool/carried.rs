@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::{CHUNK, Draws, PacketRef, PacketState, Pool};
 use crate::id::LinkId;
+use crate::labels::Labels;
 use crate::packet::{Headers, LinkAddress};
 use crate::place::Place;
 use crate::time::{Duration, Time};
@@ -16,7 +17,7 @@ pub(crate) struct Carried {
     pub(crate) headers: Headers,
     /// Where the packet continues in the rules that sent it to a pipe.
     pub(crate) place: Place,
-    pub(crate) tags: Vec<u16>,
+    pub(crate) labels: Labels,
     /// Routers passed.
     hops: u8,
     /// Bytes by which the link header has grown since the arrival: tags put on and taken off.
@@ -80,9 +81,9 @@ const KEPT: usize = 32;
 impl Carried {
     /// A packet takes the slot.
     pub(super) fn begin(&mut self, headers: Headers) {
-        let Self { headers: own, place, tags, hops, growth, is_readdressed, written, is_inside, passed } =
+        let Self { headers: own, place, labels, hops, growth, is_readdressed, written, is_inside, passed } =
             self;
-        (*own, *place, *tags) = (headers, Place::default(), Vec::new());
+        (*own, *place, *labels) = (headers, Place::default(), Labels::default());
         (*hops, *growth, *is_readdressed, *is_inside) = (0, 0, false, false);
         *written = Written::default();
         passed.clear();
@@ -226,6 +227,11 @@ impl Pool {
             carried.is_readdressed = false;
         }
         passes
+    }
+
+    /// Takes the address that rules want the next router to send the packet towards.
+    pub(crate) fn take_next_hop(&mut self, packet: PacketRef) -> Option<[u8; 16]> {
+        self.carried_mut(packet).labels.next_hop.take()
     }
 
     /// Writes the link addresses: destination and source.

@@ -283,6 +283,8 @@ fn default_rule() -> Rule {
         tag: None,
         terms: Vec::new(),
         keep: None,
+        records: false,
+        defers: false,
         comment: None,
     }
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::book::RuleBook;
 use super::ruleset::RuleSet;
-use super::{Masked, Rule, RuleError, Table, Which};
+use super::{FlowEntry, Masked, Rule, RuleError, Table, Which};
 use crate::classify::Prefix;
 use crate::time::Time;
 
@@ -61,7 +61,23 @@ pub enum RuleChange {
         /// The prefix.
         prefix: Prefix,
     },
-    /// Removes all prefixes from a table.
+    /// Adds a flow to a table of flows.
+    FlowAdd {
+        /// The table.
+        table: String,
+        /// The flow.
+        flow: FlowEntry,
+        /// Its value.
+        value: u32,
+    },
+    /// Removes a flow from a table of flows.
+    FlowDelete {
+        /// The table.
+        table: String,
+        /// The flow.
+        flow: FlowEntry,
+    },
+    /// Removes all entries from a table.
     TableFlush {
         /// The table.
         table: String,
@@ -88,6 +104,8 @@ impl RuleBook {
             RuleChange::Table { .. }
             | RuleChange::TableAdd { .. }
             | RuleChange::TableDelete { .. }
+            | RuleChange::FlowAdd { .. }
+            | RuleChange::FlowDelete { .. }
             | RuleChange::TableFlush { .. } => {}
         }
         Ok(())
@@ -116,6 +134,18 @@ impl RuleSet {
                     return Err(RuleError::NoSuchEntry { table });
                 }
             }
+            RuleChange::FlowAdd { table, flow, value } => {
+                let flows = self.flows_of(&table)?;
+                if let Some(value) = flows.lookup_flow(flow) {
+                    return Err(RuleError::EntryExists { table, value });
+                }
+                flows.insert_flow(flow, value);
+            }
+            RuleChange::FlowDelete { table, flow } => {
+                if self.flows_of(&table)?.remove_flow(flow).is_none() {
+                    return Err(RuleError::NoSuchEntry { table });
+                }
+            }
             RuleChange::TableFlush { table } => {
                 // As in ipfw, all tables exist from the start, without entries.
                 if let Some(entries) = self.tables.find_mut(&table) {
@@ -133,5 +163,10 @@ impl RuleSet {
             }
         }
         Ok(())
+    }
+
+    fn flows_of(&mut self, table: &str) -> Result<&mut Table, RuleError> {
+        let found = self.tables.find_mut(table).filter(|found| found.flow_fields().is_some());
+        found.ok_or_else(|| RuleError::NotOfFlows { table: table.into() })
     }
 }

@@ -1,6 +1,6 @@
 //! Checks a rule.
 
-use super::{Action, Addresses, Argument, Keep, Rule, RuleError, Tag, Test};
+use super::{Action, Addresses, Argument, Keep, NextHop, Rule, RuleError, Tag, Test};
 
 /// The number of the default rule.
 pub(super) const DEFAULT: u16 = u16::MAX;
@@ -31,6 +31,9 @@ pub(super) fn check(rule: &Rule) -> Result<(), RuleError> {
         Action::SkipTo(Argument::Number(to)) | Action::Call(Argument::Number(to)) if to > DEFAULT.into() => {
             return Err(RuleError::NoSuchNumber { rule: number, to });
         }
+        Action::SetFib(Argument::Number(fib)) if fib > u16::MAX.into() => {
+            return Err(RuleError::Fib { rule: number, fib });
+        }
         Action::SetDscp(Argument::Number(dscp)) if dscp > 63 => {
             return Err(RuleError::CodePoint { rule: number, dscp });
         }
@@ -39,7 +42,7 @@ pub(super) fn check(rule: &Rule) -> Result<(), RuleError> {
         }
         _ => {}
     }
-    if takes_argument(rule.action) && !looks_up(rule) {
+    if (takes_argument(rule.action) || tests(rule).any(takes_found)) && !looks_up(rule) {
         return Err(RuleError::NoLookup { rule: number });
     }
     Ok(())
@@ -47,20 +50,31 @@ pub(super) fn check(rule: &Rule) -> Result<(), RuleError> {
 
 /// Whether an action uses the value of a table lookup.
 pub(super) const fn takes_argument(action: Action) -> bool {
-    use Action::{Call, Pipe, Queue, SetDscp, SkipTo};
-    match action {
-        SkipTo(argument) | Call(argument) | Pipe(argument) | Queue(argument) | SetDscp(argument) => {
-            matches!(argument, Argument::TableArgument)
-        }
-        _ => false,
+    use Action::{Call, Pipe, Queue, SetDscp, SetFib, SetMark, SkipTo};
+    if matches!(action, Action::Forward(NextHop::TableArgument)) {
+        return true;
     }
+    let (SkipTo(argument) | Call(argument) | Pipe(argument) | Queue(argument) | SetDscp(argument)
+    | SetMark(argument) | SetFib(argument)) = action
+    else {
+        return false;
+    };
+    matches!(argument, Argument::TableArgument)
+}
+
+/// Whether a condition uses the value of a table lookup.
+const fn takes_found(test: &Test) -> bool {
+    matches!(test, Test::Mark { value: Argument::TableArgument, .. })
+}
+
+fn tests(rule: &Rule) -> impl Iterator<Item = &Test> {
+    rule.terms.iter().flat_map(|term| &term.0).map(|literal| &literal.test)
 }
 
 fn looks_up(rule: &Rule) -> bool {
-    let is_lookup = |test: &Test| match test {
-        Test::Lookup { .. } => true,
+    tests(rule).any(|test| match test {
+        Test::Lookup { .. } | Test::Flow(_) => true,
         Test::Source(addresses) | Test::Destination(addresses) => matches!(addresses, Addresses::Table(_)),
         _ => false,
-    };
-    rule.terms.iter().any(|term| term.0.iter().any(|literal| is_lookup(&literal.test)))
+    })
 }

@@ -36,6 +36,13 @@ pub enum RuleError {
         /// The code point.
         dscp: u32,
     },
+    /// The number of a routing table is greater than 65,535.
+    Fib {
+        /// The rule's number.
+        rule: u16,
+        /// The number.
+        fib: u32,
+    },
     /// A tag is 0 or 65,535.
     Tag {
         /// The rule's number.
@@ -91,6 +98,11 @@ pub enum RuleError {
         /// The name.
         table: String,
     },
+    /// The table is not one of flows.
+    NotOfFlows {
+        /// The name.
+        table: String,
+    },
     /// Two tables have the same name.
     TableTwice {
         /// The name.
@@ -112,6 +124,9 @@ impl fmt::Display for RuleError {
             Self::CodePoint { rule, dscp } => {
                 write!(f, "rule {rule} sets code point {dscp}: code points go from 0 to 63")
             }
+            Self::Fib { rule, fib } => {
+                write!(f, "rule {rule} sets routing table {fib}: numbers go from 0 to 65535")
+            }
             Self::Tag { rule, tag } => write!(f, "rule {rule}: no tag {tag}: tags go from 1 to 65534"),
             Self::NoFlows { rule } => write!(f, "rule {rule}: a limit of 0 flows: at least 1 is needed"),
             Self::KeepsNothing { rule } => {
@@ -128,10 +143,11 @@ impl fmt::Display for RuleError {
             }
             Self::NoSuchSet { set } => write!(f, "no set {set}: sets go from 0 to 31"),
             Self::EntryExists { table, value } => {
-                write!(f, "table `{table}` has an entry for this prefix already, with the value {value}")
+                write!(f, "table `{table}` has this entry already, with the value {value}")
             }
-            Self::NoSuchEntry { table } => write!(f, "table `{table}` has no entry for this very prefix"),
+            Self::NoSuchEntry { table } => write!(f, "table `{table}` has no such entry"),
             Self::NoSuchTable { table } => write!(f, "no table `{table}`"),
+            Self::NotOfFlows { table } => write!(f, "table `{table}` is not one of flows"),
             Self::TableTwice { table } => write!(f, "two tables are called `{table}`"),
         }
     }

@@ -1,7 +1,6 @@
 //! A packet passed through the rules.
 
-use alloc::vec::Vec;
-
+use crate::labels::Labels;
 use crate::packet::{FlowKey, Headers};
 use crate::random::{Draw, Stream};
 
@@ -17,8 +16,8 @@ pub struct Passing<'a> {
     pub link_header: u8,
     /// Whether it comes from outside ("in") or goes there ("out").
     pub incoming: bool,
-    /// Its tags, without duplicates.
-    pub tags: &'a mut Vec<u16>,
+    /// What rules have attached to it.
+    pub labels: &'a mut Labels,
     /// Returns the packet's draws of a stream: the same draws on every call during one walk.
     pub draw: &'a mut dyn FnMut(&Stream) -> Draw,
 }

@@ -54,17 +54,14 @@ impl Program {
     pub(super) fn new(book: &RuleBook) -> Self {
         let rules: Vec<Entry> = book.entries().map(|(_, entry)| entry.clone()).collect();
         let positions: Vec<u64> = book.entries().map(|(position, _)| position).collect();
-        let changes = Changes {
-            dscp: rules.iter().any(|one| matches!(one.rule.action, Action::SetDscp(_))),
-            tags: rules.iter().any(|one| one.rule.tag.is_some()),
-        };
+        let changes = rules.iter().map(|one| Changes::by(&one.rule)).fold(Changes::NONE, Changes::and);
         let (mut parents, mut asking, mut hot) = (Vec::new(), Vec::new(), Vec::with_capacity(rules.len()));
         // There are fewer than 2^32 rules.
         for (at, (entry, &place)) in (0..).zip(rules.iter().zip(&positions)) {
             let is_enabled = book.is_enabled(entry.rule.set);
             if entry.rule.keep.is_some() {
                 parents.push((entry.order, at));
-                asking.extend(is_enabled.then_some(at));
+                asking.extend((is_enabled && !entry.rule.records).then_some(at));
             }
             let target = match entry.rule.action {
                 Action::SkipTo(Argument::Number(to)) | Action::Call(Argument::Number(to)) => {
@@ -115,7 +112,7 @@ fn head(rules: &[Entry], hot: &[Hot], incoming: bool) -> Option<u32> {
     for (at, (entry, hot)) in (0..).zip(rules.iter().zip(hot)).filter(|(_, (_, hot))| hot.is(Hot::ENABLED)) {
         match test::hold_by_direction(&entry.terms, incoming) {
             // At a rule with `keep`, dynamic rules are looked up.
-            Some(false) if !hot.is(Hot::KEEPS) => {}
+            Some(false) if !hot.is(Hot::ASKS) => {}
             Some(true) if hot.is(Hot::PLAIN) => return Some(at),
             _ => return None,
         }

@@ -25,6 +25,11 @@ pub struct Rule {
     pub terms: Vec<Term>,
     /// Create a dynamic rule on a match.
     pub keep: Option<Keep>,
+    /// Whether `keep` only creates dynamic rules: this rule looks none up.
+    pub records: bool,
+    /// Whether the action is only for packets with a dynamic rule that this rule has created. Other matching packets
+    /// continue at the next rule, not counted.
+    pub defers: bool,
     /// The comment after `//`.
     pub comment: Option<String>,
 }
@@ -54,6 +59,14 @@ pub enum Action {
     /// Set the DSCP code point, 0 to 63, and continue at the next rule. Of a table's value the lower six bits are
     /// used.
     SetDscp(Argument),
+    /// Set the packet's mark, and continue at the next rule.
+    SetMark(Argument),
+    /// Set the number of the packet's routing table, and continue at the next rule. A table's value beyond 65,535 sets
+    /// 0.
+    SetFib(Argument),
+    /// Pass, and let the next router that the packet reaches send it towards this address, instead of its destination.
+    /// Packets of another IP version only pass, and so do those that go against the flow that created a dynamic rule.
+    Forward(NextHop),
     /// Apply the action of the rule that created the packet's dynamic rule. If there is none, continue without
     /// counting.
     CheckState,
@@ -65,6 +78,25 @@ pub enum Argument {
     /// A constant.
     Number(u32),
     /// The value found by the rule's last successful table lookup; 0 if none was successful.
+    TableArgument,
+}
+
+impl Argument {
+    /// The constant, or the value found in a table.
+    pub(super) const fn or(self, found: u32) -> u32 {
+        match self {
+            Self::Number(number) => number,
+            Self::TableArgument => found,
+        }
+    }
+}
+
+/// Where a router sends a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextHop {
+    /// Towards this address; IPv4 is mapped into IPv6.
+    Address([u8; 16]),
+    /// Towards the IPv4 address that is the value found by the rule's last successful table lookup.
     TableArgument,
 }
 
@@ -208,6 +240,15 @@ pub enum Test {
     Icmp6Type([u64; 4]),
     /// Has one of these tags.
     Tagged(Ranges),
+    /// The packet's mark has this value in the bits of a mask.
+    Mark {
+        /// The value, or the one that an earlier lookup of the rule has found.
+        value: Argument,
+        /// The bits to compare.
+        mask: u32,
+    },
+    /// The number of the packet's routing table is one of these.
+    Fib(Ranges),
     /// A field is in a table.
     Lookup {
         /// The field.
@@ -218,6 +259,8 @@ pub enum Test {
         /// The table.
         table: TableTest,
     },
+    /// The flow is in a table of flows.
+    Flow(TableTest),
     /// The IPv6 flow label is one of these.
     FlowLabel(Vec<u32>),
 }
@@ -271,6 +314,8 @@ pub enum Field {
     LinkSource,
     /// The destination address of the link layer.
     LinkDestination,
+    /// The packet's mark.
+    Mark,
     /// The number of the rule itself.
     RuleNumber,
     /// The interface by which the packet came.

@@ -125,6 +125,11 @@ impl States {
     /// Looks up the state of a packet's flow and returns its parent. The packet is counted, and the state's lifetime
     /// restarts at `now`.
     pub fn lookup(&mut self, now: Time, key: &FlowKey, length: u32) -> Option<Parent> {
+        self.lookup_way(now, key, length).map(|(parent, _)| parent)
+    }
+
+    /// Like [`Self::lookup`]; also returns whether the packet goes the other way than the one that created the state.
+    pub(super) fn lookup_way(&mut self, now: Time, key: &FlowKey, length: u32) -> Option<(Parent, bool)> {
         if self.states.is_empty() {
             return None;
         }
@@ -135,7 +140,7 @@ impl States {
         let state = &mut self.states[at];
         state.packets += 1;
         state.bytes += u64::from(length);
-        Some(state.parent)
+        Some((state.parent, matches!(way, Way::Back)))
     }
 
     /// Creates a state for a packet's flow with this parent. If the flow already has a state, its lifetime restarts.

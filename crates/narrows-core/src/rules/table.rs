@@ -2,6 +2,7 @@
 
 mod blocks;
 mod change;
+mod flows;
 mod iter;
 mod key;
 mod lpm;
@@ -11,27 +12,65 @@ mod special;
 mod tests;
 mod trie;
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::classify::Prefix;
 
+use flows::Flows;
+pub use flows::{FlowEntry, FlowFields};
 pub use iter::{Matches, Prefixes};
 pub use lpm::Lpm;
 pub(super) use special::link_key;
 pub use special::{Side, SpecialKey};
 
-/// A table: a number for each prefix, or for each [`SpecialKey`].
+/// A table: a number for each prefix or [`SpecialKey`], or for each flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     entries: Lpm<u32>,
     /// Those entries that are interfaces, in order. They are few.
     interfaces: Vec<(Side, Prefix, u32)>,
+    /// Of a table of flows, its only entries.
+    flows: Option<Box<Flows>>,
 }
 
 impl Table {
     /// An empty table.
     pub const fn new() -> Self {
-        Self { entries: Lpm::new(), interfaces: Vec::new() }
+        Self { entries: Lpm::new(), interfaces: Vec::new(), flows: None }
+    }
+
+    /// An empty table of flows.
+    pub fn of_flows(fields: FlowFields) -> Self {
+        Self { flows: Some(Flows::new(fields)), ..Self::new() }
+    }
+
+    /// What a table of flows compares.
+    pub fn flow_fields(&self) -> Option<FlowFields> {
+        self.flows.as_ref().map(|flows| flows.fields)
+    }
+
+    /// Sets the value of a flow. Returns the previous value. Has no effect in other tables.
+    pub fn insert_flow(&mut self, flow: FlowEntry, value: u32) -> Option<u32> {
+        let flows = self.flows.as_mut()?;
+        flows.entries.insert(flow.only(flows.fields), value)
+    }
+
+    /// Removes a flow. Returns its value.
+    pub fn remove_flow(&mut self, flow: FlowEntry) -> Option<u32> {
+        let flows = self.flows.as_mut()?;
+        flows.entries.remove(&flow.only(flows.fields))
+    }
+
+    /// The value of a flow. `None` in a table of other keys.
+    pub fn lookup_flow(&self, flow: FlowEntry) -> Option<u32> {
+        self.flows.as_ref()?.lookup(flow)
+    }
+
+    /// All flows, in order.
+    pub fn flows(&self) -> impl Iterator<Item = (FlowEntry, u32)> {
+        let entries = self.flows.iter().flat_map(|flows| &flows.entries);
+        entries.map(|(flow, value)| (*flow, *value))
     }
 
     /// Sets the value of a prefix. Returns the previous value.
@@ -73,30 +112,32 @@ impl Table {
         self.entries.lookup(address).copied()
     }
 
-    /// All entries, IPv4 first, ordered by address, and for the same address from the shortest prefix to the longest.
+    /// All entries but flows, IPv4 first, ordered by address, and for the same address from the shortest prefix to the longest.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Prefix, u32)> {
         self.entries.iter().map(|(prefix, &value)| (prefix, value))
     }
 
     /// The number of entries.
-    pub const fn len(&self) -> usize {
-        self.entries.len()
+    pub fn len(&self) -> usize {
+        self.entries.len() + self.flows.as_ref().map_or(0, |flows| flows.entries.len())
     }
 
     /// Whether the table is empty.
-    pub const fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
-    /// Removes all entries.
+    /// Removes all entries. A table of flows stays one.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.interfaces.clear();
+        self.flows.iter_mut().for_each(|flows| flows.entries.clear());
     }
 
     /// Memory in bytes: see [`Lpm`].
     pub fn bytes(&self) -> usize {
-        self.entries.bytes()
+        let flows = self.flows.as_ref().map_or(0, |flows| flows.entries.len());
+        self.entries.bytes() + flows * size_of::<(FlowEntry, u32)>()
     }
 }
 

@@ -8,7 +8,10 @@ use core::ops::RangeInclusive;
 use super::facts::{Bits, Facts};
 use super::table::link_key;
 use super::tables::{Names, Tables};
-use super::{Addresses, Field, Flags, Literal, Masked, Ranges, Side, TableTest, Term, Test, Tos};
+use super::{
+    Action, Addresses, Argument, Field, Flags, FlowEntry, Labels, Literal, Masked, Ranges, Rule, Side,
+    TableTest, Term, Test, Tos,
+};
 use crate::packet::{FlowKey, Headers, Protocol};
 
 /// The leading bits of IPv4 addresses mapped into IPv6.
@@ -25,7 +28,7 @@ pub(super) struct Seen<'a> {
     /// The key's code point may have changed since the packet arrived.
     pub(super) key: &'a FlowKey,
     pub(super) headers: &'a Headers,
-    pub(super) tags: &'a [u16],
+    pub(super) labels: &'a Labels,
     pub(super) tables: &'a Tables,
 }
 
@@ -65,6 +68,11 @@ pub(super) enum Kind {
     TcpDataLength(Ports),
     IcmpType(Bits, Box<[u64; 4]>),
     Tagged(Ports),
+    Mark {
+        value: Argument,
+        mask: u32,
+    },
+    Fib(Ports),
     Lookup {
         field: Field,
         mask: u128,
@@ -80,6 +88,11 @@ pub(super) enum Kind {
     /// An interface that the packet passes is in a table.
     LookupInterface {
         field: Field,
+        table: u32,
+        value: Option<u32>,
+    },
+    /// The flow is in a table.
+    LookupFlow {
         table: u32,
         value: Option<u32>,
     },
@@ -178,10 +191,15 @@ pub(super) fn hold_by_direction(terms: &[Check], incoming: bool) -> Option<bool>
 fn check(number: u16, literal: &Literal, me: &[Masked], names: &mut Arc<Names>) -> Check {
     let boxed = |ranges: &Ranges| ranges.clone().into_boxed_slice();
     let bits = Kind::Bits;
+    let lookup_flow = |TableTest { table, value }: &TableTest, names: &mut Arc<Names>| Kind::LookupFlow {
+        table: names.number(table),
+        value: *value,
+    };
     let mut lookup = |field, mask, TableTest { table, value }: &TableTest| {
         let (table, value) = (names.number(table), *value);
         match field {
-            Field::RuleNumber => Kind::LookupNumber { number, table, value },
+            // The lower bits are those of a number.
+            Field::RuleNumber => Kind::LookupNumber { number: number & mask as u16, table, value },
             Field::Received | Field::Sent | Field::Via => Kind::LookupInterface { field, table, value },
             _ => Kind::Lookup { field, mask, table, value },
         }
@@ -234,7 +252,10 @@ fn check(number: u16, literal: &Literal, me: &[Masked], names: &mut Arc<Names>) 
         &Test::IcmpType(set) => Kind::IcmpType(Bits::ICMP, Box::new(set)),
         &Test::Icmp6Type(set) => Kind::IcmpType(Bits::ICMP6, Box::new(set)),
         Test::Tagged(ranges) => Kind::Tagged(boxed(ranges)),
+        &Test::Mark { value, mask } => Kind::Mark { value, mask },
+        Test::Fib(ranges) => Kind::Fib(boxed(ranges)),
         Test::Lookup { field, mask, table } => lookup(*field, *mask, table),
+        Test::Flow(table) => lookup_flow(table, names),
         Test::FlowLabel(labels) => {
             let mut labels: Vec<u32> = labels.clone();
             labels.sort_unstable();
@@ -270,28 +291,49 @@ impl Check {
     /// The changeable properties that this condition tests.
     fn looks_at(&self) -> Changes {
         match self.kind {
-            Kind::Tos(_) | Kind::Dscp(_) | Kind::Lookup { field: Field::Dscp, .. } => {
-                Changes { dscp: true, tags: false }
-            }
-            Kind::Tagged(_) => Changes { dscp: false, tags: true },
-            _ => Changes::default(),
+            Kind::Tos(_) | Kind::Dscp(_) | Kind::Lookup { field: Field::Dscp, .. } => Changes::DSCP,
+            Kind::Tagged(_) => Changes::TAGS,
+            Kind::Mark { .. } | Kind::Lookup { field: Field::Mark, .. } => Changes::MARK,
+            Kind::Fib(_) => Changes::FIB,
+            _ => Changes::NONE,
         }
     }
 }
 
-/// What rules may change in a packet.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Changes {
-    pub(super) dscp: bool,
-    pub(super) tags: bool,
+/// What rules may change in a packet, one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Changes(u8);
+
+impl Changes {
+    pub(super) const NONE: Self = Self(0);
+    const DSCP: Self = Self(1);
+    const TAGS: Self = Self(1 << 1);
+    const MARK: Self = Self(1 << 2);
+    const FIB: Self = Self(1 << 3);
+
+    /// What a rule changes.
+    pub(super) const fn by(rule: &Rule) -> Self {
+        let tags = if rule.tag.is_some() { Self::TAGS } else { Self::NONE };
+        tags.and(match rule.action {
+            Action::SetDscp(_) => Self::DSCP,
+            Action::SetMark(_) => Self::MARK,
+            Action::SetFib(_) => Self::FIB,
+            _ => Self::NONE,
+        })
+    }
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    const fn meet(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 /// Whether terms that hold now always hold, as long as only `changes` happen.
 pub(super) fn are_settled(terms: &[Check], changes: Changes) -> bool {
-    !terms
-        .iter()
-        .map(Check::looks_at)
-        .any(|looked_at| looked_at.dscp & changes.dscp | looked_at.tags & changes.tags)
+    !terms.iter().any(|check| check.looks_at().meet(changes))
 }
 
 impl Kind {
@@ -328,7 +370,9 @@ impl Kind {
                 let kind = usize::from(facts.source_port >> 8);
                 is(*version) && set[kind / 64] >> (kind % 64) & 1 == 1
             }
-            Self::Tagged(tags) => seen.tags.iter().any(|&tag| among(tags, tag)),
+            Self::Tagged(tags) => seen.labels.tags.iter().any(|&tag| among(tags, tag)),
+            &Self::Mark { value, mask } => (seen.labels.mark ^ value.or(*argument)) & mask == 0,
+            Self::Fib(tables) => among(tables, seen.labels.fib),
             &Self::Lookup { field, mask, table, value } => {
                 let masked = |key| (u128::from_be_bytes(key) & mask).to_be_bytes();
                 let found = key_of(field, seen).and_then(|key| seen.tables.get(table).lookup(masked(key)));
@@ -343,6 +387,10 @@ impl Kind {
                 let table = seen.tables.get(table);
                 let found = sides.iter().find_map(|&side| table.interface(side, accepts));
                 keep_if(found, None, argument)
+            }
+            &Self::LookupFlow { table, value } => {
+                let found = is(Bits::IP).then(|| seen.tables.get(table).lookup_flow(flow_of(seen))).flatten();
+                keep_if(found, value, argument)
             }
             Self::Fragment(flags) => {
                 let whole = if seen.key.network == Protocol::Ipv4DontFragment { DONT_FRAGMENT } else { 0 };
@@ -379,11 +427,20 @@ fn key_of(field: Field, seen: &Seen<'_>) -> Option<[u8; 16]> {
         Field::SourcePort => number(Bits::PORTS, seen.facts.source_port.into()),
         Field::DestinationPort => number(Bits::PORTS, seen.facts.destination_port.into()),
         Field::Dscp => number(Bits::IP, seen.key.dscp().into()),
+        Field::Mark => Some(number_key(seen.labels.mark)),
         Field::LinkSource => link(seen.headers.link_source),
         Field::LinkDestination => link(seen.headers.link_destination),
         // These are not looked up by a key of the packet.
         Field::RuleNumber | Field::Received | Field::Sent | Field::Via => None,
     }
+}
+
+/// The flow of a packet of IP as tables have it.
+fn flow_of(seen: &Seen<'_>) -> FlowEntry {
+    let &Facts { source, destination, bits, source_port, destination_port, protocol, .. } = seen.facts;
+    let (source_port, destination_port) =
+        if bits.fulfil(Bits::PORTS) { (source_port, destination_port) } else { (0, 0) };
+    FlowEntry { source, destination, protocol, source_port, destination_port }
 }
 
 /// A number as the IPv4 address with that value.

@@ -9,7 +9,7 @@ use super::passing::Passing;
 use super::program::Program;
 use super::ruleset::RuleSet;
 use super::test::{self, Seen};
-use super::{Action, Argument, Parent, Place, Tag};
+use super::{Action, Argument, NextHop, Parent, Place, Tag};
 use crate::packet::Protocol;
 use crate::time::Time;
 
@@ -41,6 +41,15 @@ enum Step {
     /// Continue at this rule.
     On(usize),
     Done(Decision),
+}
+
+/// A rule whose action applies to a packet.
+struct Acting {
+    at: usize,
+    /// The table value that it has found.
+    argument: u32,
+    /// Whether the packet goes against the flow that created its dynamic rule.
+    is_back: bool,
 }
 
 /// State of a packet during a walk.
@@ -149,7 +158,7 @@ impl RuleSet {
     #[inline]
     fn find(&mut self, at: usize, packet: &Passing<'_>, facts: &Facts) -> usize {
         let Self { program: Program { rules, hot, index, .. }, tables, found, .. } = self;
-        let seen = Seen { facts, key: packet.key, headers: packet.headers, tags: packet.tags, tables };
+        let seen = Seen { facts, key: packet.key, headers: packet.headers, labels: packet.labels, tables };
         let matches = |at: u32| test::hold(&rules[at as usize].terms, &seen, &mut 0);
         // There are fewer than 2^31 rules; the last one is the default rule.
         let between = (at as u32, rules.len() as u32 - 1);
@@ -176,10 +185,10 @@ impl RuleSet {
         if hot.is(Hot::CHANCE) && !self.has_luck(at, packet, path) {
             return next;
         }
-        if hot.is(Hot::KEEPS)
-            && let Some((parent, argument)) = self.ask(packet, path)
+        if hot.is(Hot::ASKS)
+            && let Some(own) = self.ask(packet, path)
         {
-            return self.act(parent, argument, packet, path);
+            return self.act(own, packet, path);
         }
         let hot = &self.program.hot[at];
         let mut argument = 0;
@@ -188,7 +197,7 @@ impl RuleSet {
                 facts,
                 key: packet.key,
                 headers: packet.headers,
-                tags: packet.tags,
+                labels: packet.labels,
                 tables: &self.tables,
             };
             if !test::hold(&self.program.rules[at].terms, &seen, &mut argument) {
@@ -197,7 +206,7 @@ impl RuleSet {
         }
         if matches!(hot.action, Action::CheckState) {
             return match self.ask(packet, path) {
-                Some((parent, argument)) => self.act(parent, argument, packet, path),
+                Some(own) => self.act(own, packet, path),
                 None => next,
             };
         }
@@ -205,7 +214,10 @@ impl RuleSet {
             self.count(at, packet, path.now);
             return Step::Done(Decision::Deny);
         }
-        self.act(at, argument, packet, path)
+        if self.program.hot[at].is(Hot::DEFERS) {
+            return next;
+        }
+        self.act(Acting { at, argument, is_back: false }, packet, path)
     }
 
     /// Whether a rule with a probability matches.
@@ -217,15 +229,15 @@ impl RuleSet {
         draw.chance(probability)
     }
 
-    /// Looks up the rule that created the packet's dynamic rule, and the table value that it had found. Done once per
-    /// walk.
-    fn ask(&mut self, packet: &Passing<'_>, path: &mut Path) -> Option<(usize, u32)> {
+    /// Looks up the packet's dynamic rule. Done once per walk.
+    fn ask(&mut self, packet: &Passing<'_>, path: &mut Path) -> Option<Acting> {
         if core::mem::replace(&mut path.asked, true) {
             return None;
         }
-        let Parent { rule, argument } = self.states.lookup(path.now, packet.key, packet.length)?;
+        let (Parent { rule, argument }, is_back) =
+            self.states.lookup_way(path.now, packet.key, packet.length)?;
         let parent = self.program.parents.binary_search_by_key(&rule, |&(order, _)| order).ok()?;
-        Some((self.program.parents[parent].1 as usize, argument))
+        Some(Acting { at: self.program.parents[parent].1 as usize, argument, is_back })
     }
 
     /// Creates a dynamic rule for the packet, if possible.
@@ -236,12 +248,13 @@ impl RuleSet {
     }
 
     /// Applies a rule's action.
-    fn act(&mut self, at: usize, argument: u32, packet: &mut Passing<'_>, path: &mut Path) -> Step {
+    fn act(&mut self, acting: Acting, packet: &mut Passing<'_>, path: &mut Path) -> Step {
+        let Acting { at, argument, is_back } = acting;
         self.count(at, packet, path.now);
         if self.program.hot[at].is(Hot::TAGS) {
             match self.program.rules[at].rule.tag {
-                Some(Tag::Add(tag)) if !packet.tags.contains(&tag) => packet.tags.push(tag),
-                Some(Tag::Remove(tag)) => packet.tags.retain(|&one| one != tag),
+                Some(Tag::Add(tag)) if !packet.labels.tags.contains(&tag) => packet.labels.tags.push(tag),
+                Some(Tag::Remove(tag)) => packet.labels.tags.retain(|&one| one != tag),
                 _ => {}
             }
         }
@@ -250,6 +263,12 @@ impl RuleSet {
             Action::Allow | Action::Deny | Action::Pipe(_) | Action::Queue(_) => {
                 let calls = self.calls.number(&path.stack);
                 Step::Done(self.decision(at, argument, calls))
+            }
+            Action::Forward(to) => {
+                if !is_back {
+                    forward(packet, to, argument);
+                }
+                Step::Done(Decision::Pass)
             }
             Action::Count | Action::CheckState => next,
             Action::SkipTo(to) => Step::On(self.target(at, to, argument).max(at + 1)),
@@ -274,6 +293,14 @@ impl RuleSet {
                     // The lower six bits of the table's value.
                     packet.key.traffic_class = (dscp.or(argument) as u8) << 2 | packet.key.ecn();
                 }
+                next
+            }
+            Action::SetMark(mark) => {
+                packet.labels.mark = mark.or(argument);
+                next
+            }
+            Action::SetFib(fib) => {
+                packet.labels.fib = u16::try_from(fib.or(argument)).unwrap_or(0);
                 next
             }
         }
@@ -308,12 +335,19 @@ impl RuleSet {
     }
 }
 
-impl Argument {
-    /// The constant, or the value found in a table.
-    const fn or(self, found: u32) -> u32 {
-        match self {
-            Self::Number(number) => number,
-            Self::TableArgument => found,
-        }
+/// Notes where the next router sends a packet.
+fn forward(packet: &mut Passing<'_>, to: NextHop, argument: u32) {
+    let to = match to {
+        NextHop::Address(to) => to,
+        NextHop::TableArgument => core::net::Ipv4Addr::from_bits(argument).to_ipv6_mapped().octets(),
+    };
+    let is_v4 = core::net::Ipv6Addr::from(to).to_ipv4_mapped().is_some();
+    let fits = match packet.key.network {
+        Protocol::Ipv4 | Protocol::Ipv4DontFragment => is_v4,
+        Protocol::Ipv6 => !is_v4,
+        Protocol::Other => false,
+    };
+    if fits {
+        packet.labels.next_hop = Some(to);
     }
 }

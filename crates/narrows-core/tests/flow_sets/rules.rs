@@ -21,6 +21,8 @@ fn rule(number: u16, queue: u32, version: u8) -> Rule {
         tag: None,
         terms: vec![Term(vec![Literal { not: false, test: Test::IpVersion(version) }])],
         keep: None,
+        records: false,
+        defers: false,
         comment: None,
     }
 }

@@ -1,6 +1,7 @@
 //! Routers.
 
 use narrows_core::classify::Prefix;
+use narrows_core::rules::{Action, NextHop, Rule, RuleSetConfig};
 use narrows_core::sched::Weight;
 use narrows_core::*;
 
@@ -207,4 +208,71 @@ fn packets_or_flows_are_spread_as_the_weights_say() {
     let mut delays: Vec<_> = drain(&mut engine).iter().map(|(at, number, _)| at - number * 1000).collect();
     delays.dedup();
     assert_eq!(delays.len(), 1);
+}
+
+/// From `a` through rules to router `one`, which has a short way to `b` and a long one by router `two`.
+fn detour(rules: Vec<Rule>) -> Engine<()> {
+    let mut config = NetworkConfig::new(Seed(5));
+    let link = |name: &str, to: Target, nanos| {
+        let mut link = LinkConfig::new(name, to);
+        delay(&mut link, nanos);
+        link
+    };
+    config.links.push(link("short", Target::Port("b".into()), 10));
+    config.links.push(link("long", Target::Router("two".into()), 100));
+    config.links.push(link("last", Target::Port("b".into()), 1_000));
+    let way = |name: &str| Route {
+        ways: vec![(Target::Link { name: name.into(), lane: 0 }, Weight::default())],
+        spread: Spread::Flow,
+        local: false,
+        ..Route::default()
+    };
+    let to_two = (Prefix::new(address(9, 2), 128), way("long"));
+    let to_b = |name: &str| (Prefix::new(address(2, 0), 120), way(name));
+    let routers = [("one", vec![to_b("short"), to_two]), ("two", vec![to_b("last")])];
+    for (name, routes) in routers {
+        config.routers.push(RouterConfig { name: name.into(), routes, ..RouterConfig::default() });
+    }
+    config.rules.push(RulesConfig {
+        name: "rules".into(),
+        rules: RuleSetConfig { rules, ..RuleSetConfig::default() },
+        pipes: Vec::new(),
+        queues: Vec::new(),
+        one_pass: true,
+        exits: [Target::Router("one".into()), Target::Port("a".into())],
+    });
+    config.ports.push(port("a", Target::Rules { name: "rules".into(), incoming: false }));
+    config.ports.push(port("b", Target::Port("b".into())));
+    Engine::new(config).expect("the network is whole")
+}
+
+/// The next router goes by the next hop of `fwd`; those behind it go by the destination, and the packet is not changed.
+#[test]
+fn a_router_sends_to_the_next_hop_that_rules_have_set() {
+    let forward = |to| Rule {
+        number: 100,
+        set: 0,
+        probability: None,
+        action: Action::Forward(NextHop::Address(to)),
+        log: false,
+        tag: None,
+        terms: Vec::new(),
+        keep: None,
+        records: false,
+        defers: false,
+        comment: None,
+    };
+    let arrivals = |rules| {
+        let mut engine = detour(rules);
+        let a = engine.port("a").expect("it is there");
+        engine.hand_in(at(0), a, packet(key(1, 1), 100));
+        let seen = drain(&mut engine);
+        seen.iter()
+            .map(|(at, _, verdict)| (*at, matches!(verdict, Verdict::Delivered(_))))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(arrivals(vec![]), [(10, true)]);
+    assert_eq!(arrivals(vec![forward(address(9, 2))]), [(1_100, true)]);
+    // No route leads there.
+    assert_eq!(arrivals(vec![forward(address(8, 8))]), [(0, false)]);
 }

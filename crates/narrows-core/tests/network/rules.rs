@@ -18,6 +18,8 @@ pub(crate) fn rule(number: u16, action: Action, tests: &[Test]) -> Rule {
         tag: None,
         terms: tests.iter().map(term).collect(),
         keep: None,
+        records: false,
+        defers: false,
         comment: None,
     }
 }

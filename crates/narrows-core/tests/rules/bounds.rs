@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use narrows_core::rules::{
-    Action, Addresses, Argument, Decision, Exceeded, Keep, Literal, Masked, Passing, Place, PreparedRules,
-    Rule, RuleBook, RuleChange, RuleError, RuleSet, RuleSetConfig, Tag, Term, Test, Which,
+    Action, Addresses, Argument, Decision, Exceeded, Keep, Labels, Literal, Masked, Passing, Place,
+    PreparedRules, Rule, RuleBook, RuleChange, RuleError, RuleSet, RuleSetConfig, Tag, Term, Test, Which,
 };
 use narrows_core::{FlowKey, Headers, Probability, Protocol, Seed, Time};
 
@@ -18,6 +18,8 @@ fn rule(number: u16, action: Action) -> Rule {
         tag: None,
         terms: Vec::new(),
         keep: None,
+        records: false,
+        defers: false,
         comment: None,
     }
 }
@@ -47,7 +49,7 @@ fn walk(rules: &mut RuleSet, number: u64, from: Place) -> Decision {
         length: 100,
         link_header: 14,
         incoming: false,
-        tags: &mut Vec::new(),
+        labels: &mut Labels::default(),
         draw: &mut |stream| stream.draw(0, number, 0, 0),
     };
     rules.walk(Time::ZERO, &mut packet, from)
@@ -248,7 +250,7 @@ fn rules_that_are_handed_over_have_their_trees() {
                 length: 100,
                 link_header: 14,
                 incoming,
-                tags: &mut Vec::new(),
+                labels: &mut Labels::default(),
                 draw: &mut |stream| stream.nth(0),
             };
             assert_eq!(set.walk(Time::ZERO, &mut packet, Place::default()), Decision::Pass);

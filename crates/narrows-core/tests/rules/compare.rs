@@ -143,7 +143,7 @@ impl Comparison {
                 length: walker.length,
                 link_header: walker.link_header,
                 incoming: walker.incoming,
-                tags: &mut walker.tags,
+                labels: &mut walker.labels,
                 draw: &mut |stream| stream.draw(0, number, 0, 0),
             },
             place,
@@ -160,9 +160,9 @@ impl Comparison {
         let told = || format!("set {}: packet {number} from {spot:?}: {before:?}", self.seed);
         assert!(outcome.agrees(&decision), "{}: {outcome:?}, not {decision:?}", told());
         assert_eq!(walker.key, other.key, "{}", told());
-        walker.tags.sort_unstable();
-        other.tags.sort_unstable();
-        assert_eq!(walker.tags, other.tags, "{}", told());
+        walker.labels.tags.sort_unstable();
+        other.labels.tags.sort_unstable();
+        assert_eq!(walker.labels, other.labels, "{}", told());
         if let (
             Outcome::Pipe(_, spot) | Outcome::Queue(_, spot),
             Decision::Pipe { resume, .. } | Decision::Queue { resume, .. },

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use narrows_core::classify::Prefix;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, Rule, RuleSetConfig, Side,
-    SpecialKey, StateConfig, Table, TableTest, Tag, Term, Test, Tos,
+    Action, Addresses, Argument, By, Field, Flags, FlowEntry, FlowFields, Keep, Labels, Literal, Masked,
+    NextHop, Rule, RuleSetConfig, Side, SpecialKey, StateConfig, Table, TableTest, Tag, Term, Test, Tos,
 };
 use narrows_core::{Duration, FlowKey, Headers, Probability, Protocol};
 
@@ -163,7 +163,7 @@ fn test(random: &mut Random, style: Style) -> Test {
         return common(random, style);
     }
     let table = table_test(random);
-    match random.below(39) {
+    match random.below(45) {
         0 => Test::Any,
         1 => Test::Never,
         2 => Test::IpVersion(random.one_of(&[4, 4, 6, 5])),
@@ -187,8 +187,15 @@ fn test(random: &mut Random, style: Style) -> Test {
         22 => Test::Icmp6Type(bitmap(random)),
         23..25 => Test::Tagged(small(random, 5)),
         25 => {
-            let fields =
-                [Field::Source, Field::Destination, Field::SourcePort, Field::DestinationPort, Field::Dscp];
+            let fields = [
+                Field::Source,
+                Field::Destination,
+                Field::SourcePort,
+                Field::DestinationPort,
+                Field::Dscp,
+                Field::Mark,
+                Field::RuleNumber,
+            ];
             let mask = random.one_of(&[u128::MAX, u128::MAX, !0xff, !0xff00, u128::MAX << 8 | 0b101]);
             Test::Lookup { field: random.one_of(&fields), mask, table }
         }
@@ -212,8 +219,44 @@ fn test(random: &mut Random, style: Style) -> Test {
             ];
             Test::Lookup { field: random.one_of(&fields), mask: u128::MAX, table }
         }
+        38..40 => {
+            Test::Mark { value: Argument::Number(mark(random)), mask: random.one_of(&[u32::MAX, 1, 6]) }
+        }
+        40..42 => Test::Fib(small(random, 4)),
+        42..44 => Test::Flow(TableTest { table: FLOWS.into(), value: table.value }),
         _ => Test::FlowLabel(vec![random.below(4) as u32, random.below(4) as u32]),
     }
+}
+
+/// Few of them, so that they meet.
+fn mark(random: &mut Random) -> u32 {
+    random.one_of(&[0, 1, 2, 7, 0x10])
+}
+
+/// A table of flows.
+pub(crate) const FLOWS: &str = "flows";
+
+fn flows(random: &mut Random) -> Table {
+    let fields = FlowFields {
+        source: random.percent(40),
+        protocol: random.percent(60),
+        source_port: random.percent(30),
+        destination: random.percent(60),
+        destination_port: random.percent(30),
+    };
+    let mut table = Table::of_flows(fields);
+    for _ in 0..random.below(30) {
+        let is_v6 = random.percent(20);
+        let flow = FlowEntry {
+            source: address(random, is_v6),
+            destination: address(random, is_v6),
+            protocol: random.one_of(&PROTOCOLS),
+            source_port: port(random),
+            destination_port: port(random),
+        };
+        table.insert_flow(flow, random.below(6) as u32);
+    }
+    table
 }
 
 fn bits(random: &mut Random, all: &[u8]) -> Flags {
@@ -229,7 +272,7 @@ fn term(random: &mut Random, style: Style) -> Term {
 
 fn looks_up(terms: &[Term]) -> bool {
     terms.iter().flat_map(|term| &term.0).any(|literal| match &literal.test {
-        Test::Lookup { .. } => true,
+        Test::Lookup { .. } | Test::Flow(_) => true,
         Test::Source(addresses) | Test::Destination(addresses) => matches!(addresses, Addresses::Table(_)),
         _ => false,
     })
@@ -244,8 +287,16 @@ fn action(random: &mut Random, style: Style, number: u16, argument: bool) -> Act
     let one = random.below(5) as u32;
     let goes_on = if style == Style::Wild { 60 } else { 12 };
     if random.percent(goes_on) {
-        return match random.below(20) {
-            0..9 => Action::Count,
+        return match random.below(22) {
+            0..7 => Action::Count,
+            7 => {
+                let mark = mark(random);
+                Action::SetMark(chosen(random, mark))
+            }
+            8 => {
+                let fib = random.below(4) as u32;
+                Action::SetFib(chosen(random, fib))
+            }
             9..12 => Action::SkipTo(chosen(random, ahead)),
             12..14 => Action::Call(chosen(random, anywhere)),
             14..16 => Action::Return,
@@ -257,6 +308,13 @@ fn action(random: &mut Random, style: Style, number: u16, argument: bool) -> Act
         };
     }
     match random.below(4) {
+        0 if random.percent(30) => Action::Forward(match argument && random.percent(50) {
+            true => NextHop::TableArgument,
+            false => {
+                let is_v6 = random.percent(50);
+                NextHop::Address(address(random, is_v6).to_be_bytes())
+            }
+        }),
         0 => Action::Allow,
         1 => Action::Deny,
         2 => Action::Pipe(chosen(random, one)),
@@ -300,6 +358,8 @@ pub(crate) fn rule(random: &mut Random, style: Style, numbers: u64) -> Rule {
         tag: random.percent(rare).then(|| random.one_of(&[Tag::Add(tag), Tag::Add(tag), Tag::Remove(tag)])),
         terms,
         keep: keep.filter(|_| action != Action::CheckState),
+        records: random.percent(20),
+        defers: action != Action::CheckState && random.percent(if keep.is_some() { 25 } else { 1 }),
         comment: None,
     }
 }
@@ -350,7 +410,8 @@ pub(crate) fn me(random: &mut Random) -> Vec<Masked> {
 
 pub(crate) fn config(random: &mut Random, style: Style, rules: u64) -> RuleSetConfig {
     let tables = TABLES[..random.below(5) as usize].iter().map(|&name| (name.into(), table(random)));
-    let tables = tables.collect();
+    let mut tables: Vec<(String, Table)> = tables.collect();
+    tables.push((FLOWS.into(), flows(random)));
     let numbers = (rules * 2).clamp(20, 6_000);
     RuleSetConfig {
         rules: (0..rules).map(|_| rule(random, style, numbers)).collect(),
@@ -432,12 +493,13 @@ pub(crate) fn walker(random: &mut Random) -> Walker {
         };
     }
     let tags = if random.percent(10) { vec![random.below(5) as u16 + 1] } else { Vec::new() };
+    let (mark, fib) = if random.percent(10) { (mark(random), random.below(4) as u16) } else { (0, 0) };
     Walker {
         key,
         headers,
         length: 40 + random.below(1_560) as u32,
         link_header,
         incoming: random.percent(50),
-        tags,
+        labels: Labels { tags, mark, fib, next_hop: None },
     }
 }

@@ -3,6 +3,7 @@
 mod bounds;
 mod compare;
 mod generate;
+mod labels;
 mod manual;
 mod oracle;
 mod oracle_states;

@@ -2,7 +2,7 @@
 
 use narrows_core::classify::Prefix;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Decision, Field, Keep, Literal, Masked, Passing, Place, Rule,
+    Action, Addresses, Argument, By, Decision, Field, Keep, Labels, Literal, Masked, Passing, Place, Rule,
     RuleChange, RuleSet, RuleSetConfig, StateKind, Table, TableTest, Tag, Term, Test, Which,
 };
 use narrows_core::{Duration, FlowKey, Headers, Probability, Protocol, Seed, Stream, Time};
@@ -24,6 +24,8 @@ fn rule(number: u16, action: Action, tests: impl IntoIterator<Item = Test>) -> R
         tag: None,
         terms: tests.into_iter().map(|test| Term(vec![Literal { not: false, test }])).collect(),
         keep: None,
+        records: false,
+        defers: false,
         comment: None,
     }
 }
@@ -86,10 +88,10 @@ impl Host {
     }
 
     fn walk(&mut self, key: FlowKey) -> Decision {
-        self.walk_from(&mut key.clone(), &mut Vec::new(), Place::default())
+        self.walk_from(&mut key.clone(), &mut Labels::default(), Place::default())
     }
 
-    fn walk_from(&mut self, key: &mut FlowKey, tags: &mut Vec<u16>, from: Place) -> Decision {
+    fn walk_from(&mut self, key: &mut FlowKey, labels: &mut Labels, from: Place) -> Decision {
         let headers = Headers::plain(key, LENGTH);
         self.packets += 1;
         let nth = self.packets;
@@ -99,7 +101,7 @@ impl Host {
             length: LENGTH,
             link_header: 14,
             incoming: false,
-            tags,
+            labels,
             draw: &mut |stream: &Stream| stream.draw(0, nth, 0, 0),
         };
         self.rules.walk(self.now, &mut passing, from)
@@ -375,16 +377,16 @@ fn tags_go_through_pipes_with_the_packet() {
         rule(300, Action::Deny, [Test::Tagged(vec![1..=1])]),
         rule(400, Action::Pipe(number(4)), [Test::Tagged(vec![2..=9])]),
     ]);
-    let (mut key, mut tags) = (packet(UDP, (1, 2), 0), Vec::new());
-    let decision = host.walk_from(&mut key, &mut tags, Place::default());
+    let (mut key, mut labels) = (packet(UDP, (1, 2), 0), Labels::default());
+    let decision = host.walk_from(&mut key, &mut labels, Place::default());
     let Decision::Pipe { number: 1, resume } = decision else { panic!("{decision:?}") };
-    assert_eq!(tags, [1, 2]);
+    assert_eq!(labels.tags, [1, 2]);
     // The rule is gone when it comes back, and another stands in its place.
     let which = Which { numbers: Some(200..=200), set: None };
-    assert!(is_pipe(host.walk_from(&mut key, &mut tags.clone(), resume), 4));
+    assert!(is_pipe(host.walk_from(&mut key, &mut labels.clone(), resume), 4));
     host.rules.change(host.now, RuleChange::Delete(which)).unwrap();
     host.rules.change(host.now, RuleChange::Add(rule(200, Action::Count, []))).unwrap();
-    assert_eq!(host.walk_from(&mut key, &mut tags, resume), Decision::Deny);
+    assert_eq!(host.walk_from(&mut key, &mut labels, resume), Decision::Deny);
 }
 
 /// RULE OPTIONS, established: "Matches TCP packets that have the RST or ACK bits set"; setup: "SYN bit set but no ACK bit".
@@ -418,7 +420,7 @@ fn a_later_fragment_has_no_ports() {
         length: LENGTH,
         link_header: 14,
         incoming: false,
-        tags: &mut Vec::new(),
+        labels: &mut Labels::default(),
         draw: &mut |stream: &Stream| stream.draw(0, 0, 0, 0),
     };
     assert!(is_pipe(host.rules.walk(Time::ZERO, &mut passing, Place::default()), 3));
@@ -432,7 +434,7 @@ fn a_code_point_that_is_set_is_seen_by_later_rules() {
         rule(200, Action::Pipe(number(2)), [Test::Dscp(1 << 46)]),
     ]);
     let mut key = FlowKey { traffic_class: 1, ..packet(UDP, (1, 2), 0) };
-    assert!(is_pipe(host.walk_from(&mut key, &mut Vec::new(), Place::default()), 2));
+    assert!(is_pipe(host.walk_from(&mut key, &mut Labels::default(), Place::default()), 2));
     // The bits of explicit congestion notification stay.
     assert_eq!(key.traffic_class, 46 << 2 | 1);
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use narrows_core::rules::{
-    Action, Addresses, Argument, Decision, Field, Flags, Masked, Rule, RuleChange, RuleCounters, RuleSet,
-    RuleSetConfig, Table, TableTest, Tag, Test, Which,
+    Action, Addresses, Argument, Decision, Field, Flags, FlowEntry, FlowFields, Labels, Masked, NextHop,
+    Rule, RuleChange, RuleCounters, RuleSet, RuleSetConfig, Table, TableTest, Tag, Test, Which,
 };
 use narrows_core::{Draw, FlowKey, Headers, Protocol, Seed, Stream, Time};
 
@@ -18,7 +18,7 @@ pub(crate) struct Walker {
     pub(crate) length: u32,
     pub(crate) link_header: u8,
     pub(crate) incoming: bool,
-    pub(crate) tags: Vec<u16>,
+    pub(crate) labels: Labels,
 }
 
 /// Where a packet goes on: behind the rule of this number and order, with these calls open.
@@ -61,6 +61,7 @@ pub(crate) struct Oracle {
     pub(crate) rules: Vec<Ruled>,
     pub(crate) default: RuleCounters,
     pub(crate) tables: BTreeMap<String, Vec<(u128, u128, u32)>>,
+    flows: BTreeMap<String, (FlowFields, Vec<(FlowEntry, u32)>)>,
     me: Vec<Masked>,
     disabled: u32,
     pub(crate) dynamics: Dynamics,
@@ -81,6 +82,10 @@ fn entries(table: &Table) -> Vec<(u128, u128, u32)> {
     table.iter().map(one).collect()
 }
 
+fn flows((name, table): &(String, Table)) -> Option<(String, (FlowFields, Vec<(FlowEntry, u32)>))> {
+    Some((name.clone(), (table.flow_fields()?, table.flows().collect())))
+}
+
 impl Oracle {
     pub(crate) fn new(seed: Seed, name: &str, config: RuleSetConfig) -> Self {
         let mut oracle = Self {
@@ -89,6 +94,7 @@ impl Oracle {
             rules: Vec::new(),
             default: RuleCounters::default(),
             tables: config.tables.iter().map(|(name, table)| (name.clone(), entries(table))).collect(),
+            flows: config.tables.iter().filter_map(flows).collect(),
             me: config.me,
             disabled: config.disabled_sets,
             dynamics: Dynamics { config: config.states, all: Vec::new() },
@@ -166,6 +172,15 @@ impl Oracle {
             RuleChange::TableFlush { table } => {
                 self.tables.get_mut(table).into_iter().for_each(Vec::clear);
             }
+            RuleChange::FlowAdd { table, flow, value } => {
+                let (fields, entries) = self.flows.get_mut(table).expect("a change that is right");
+                entries.push((flow.only(*fields), *value));
+            }
+            RuleChange::FlowDelete { table, flow } => {
+                let (fields, entries) = self.flows.get_mut(table).expect("a change that is right");
+                let out = flow.only(*fields);
+                entries.retain(|(entry, _)| *entry != out);
+            }
             RuleChange::Me(me) => self.me = me.clone(),
         }
     }
@@ -207,14 +222,14 @@ impl Oracle {
                 }
             }
             // The dynamic rules come first at the first rule that knows of them.
-            let mut parent = None;
-            if rule.keep.is_some() && !asked {
+            let (mut parent, mut is_back) = (None, false);
+            if rule.keep.is_some() && !rule.records && !asked {
                 asked = true;
                 parent = self.dynamics.check(now, &walker.key, walker.length);
             }
             let mut argument = 0;
-            let (acting, is_own) = if let Some((parent, found)) = parent {
-                argument = found;
+            let (acting, is_own) = if let Some((parent, found, way)) = parent {
+                (argument, is_back) = (found, way);
                 (parent.0, false)
             } else {
                 if !self.matches(rule, walker, &mut argument) {
@@ -225,11 +240,11 @@ impl Oracle {
                     let found =
                         if asked { None } else { self.dynamics.check(now, &walker.key, walker.length) };
                     asked = true;
-                    let Some((parent, found)) = found else {
+                    let Some((parent, found, way)) = found else {
                         at += 1;
                         continue;
                     };
-                    argument = found;
+                    (argument, is_back) = (found, way);
                     (parent.0, false)
                 } else {
                     (ruled.order, true)
@@ -239,20 +254,25 @@ impl Oracle {
             at = self.rules.iter().position(|one| one.order == acting).expect("states go with their rules");
             let one = &mut self.rules[at];
             let number = one.rule.number;
-            count(&mut one.counters, now, walker);
             if is_own
                 && let Some(keep) = one.rule.keep
                 && !self.dynamics.keep(now, &walker.key, (acting, number), argument, keep)
             {
+                count(&mut one.counters, now, walker);
                 return Outcome::Deny;
             }
+            if is_own && one.rule.defers {
+                at += 1;
+                continue;
+            }
+            count(&mut one.counters, now, walker);
             let action = one.rule.action;
             match one.rule.tag {
                 Some(Tag::Add(tag)) => {
-                    walker.tags.retain(|&own| own != tag);
-                    walker.tags.push(tag);
+                    walker.labels.tags.retain(|&own| own != tag);
+                    walker.labels.tags.push(tag);
                 }
-                Some(Tag::Remove(tag)) => walker.tags.retain(|&own| own != tag),
+                Some(Tag::Remove(tag)) => walker.labels.tags.retain(|&own| own != tag),
                 None => {}
             }
             let value = |of| match of {
@@ -264,6 +284,21 @@ impl Oracle {
                 |number: u32| self.rules.iter().take_while(|one| u32::from(one.rule.number) < number).count();
             let next = match action {
                 Action::Allow => return Outcome::Pass,
+                Action::Forward(to) => {
+                    let to = match to {
+                        NextHop::Address(to) => to,
+                        NextHop::TableArgument => (0xffff_0000_0000 | u128::from(argument)).to_be_bytes(),
+                    };
+                    let is_v4 = u128::from_be_bytes(to) >> 32 == 0xffff;
+                    let fits = match walker.key.network {
+                        Protocol::Other => false,
+                        network => is_v4 != (network == Protocol::Ipv6),
+                    };
+                    if fits && !is_back {
+                        walker.labels.next_hop = Some(to);
+                    }
+                    return Outcome::Pass;
+                }
                 Action::Deny => return Outcome::Deny,
                 Action::Pipe(pipe) => return Outcome::Pipe(value(pipe), spot),
                 Action::Queue(queue) => return Outcome::Queue(value(queue), spot),
@@ -292,6 +327,14 @@ impl Oracle {
                         walker.key.traffic_class =
                             (value(dscp) % 64) as u8 * 4 + walker.key.traffic_class % 4;
                     }
+                    at + 1
+                }
+                Action::SetMark(mark) => {
+                    walker.labels.mark = value(mark);
+                    at + 1
+                }
+                Action::SetFib(fib) => {
+                    walker.labels.fib = if value(fib) < 65_536 { value(fib) as u16 } else { 0 };
                     at + 1
                 }
             };
@@ -386,7 +429,30 @@ impl Oracle {
                 let kind = usize::from(key.source_port / 256);
                 whole && v6 && key.transport == 58 && (set[kind / 64] >> (kind % 64)) % 2 == 1
             }
-            Test::Tagged(ranges) => walker.tags.iter().any(|&tag| within(ranges, tag.into())),
+            Test::Tagged(ranges) => walker.labels.tags.iter().any(|&tag| within(ranges, tag.into())),
+            Test::Mark { value, mask } => {
+                let wanted = match value {
+                    Argument::Number(number) => *number,
+                    Argument::TableArgument => *argument,
+                };
+                walker.labels.mark & mask == wanted & mask
+            }
+            Test::Fib(ranges) => within(ranges, walker.labels.fib.into()),
+            Test::Flow(table) => {
+                let Some((fields, entries)) = self.flows.get(&table.table) else { return false };
+                let (from, to) = if ports { (key.source_port, key.destination_port) } else { (0, 0) };
+                let agrees = |entry: &FlowEntry| {
+                    (!fields.source || entry.source == u128::from_be_bytes(key.source))
+                        && (!fields.destination || entry.destination == u128::from_be_bytes(key.destination))
+                        && (!fields.protocol || entry.protocol == key.transport)
+                        && (!fields.source_port || entry.source_port == from)
+                        && (!fields.destination_port || entry.destination_port == to)
+                };
+                let found = entries.iter().find(|(entry, _)| ip && agrees(entry));
+                let found = found.filter(|(_, own)| table.value.is_none_or(|wanted| wanted == *own));
+                *argument = found.map_or(*argument, |(_, value)| *value);
+                found.is_some()
+            }
             Test::Lookup { field: field @ (Field::Received | Field::Sent | Field::Via), table, .. } => {
                 // The first byte of the keys of interfaces, first those of the machine that has sent or received.
                 let sides: &[u8] = match (field, walker.incoming) {
@@ -419,10 +485,11 @@ impl Oracle {
                     Field::Dscp if ip => number((key.traffic_class / 4).into()),
                     Field::LinkSource if layer2 => link(headers.link_source),
                     Field::LinkDestination if layer2 => link(headers.link_destination),
+                    Field::Mark => number(walker.labels.mark),
                     Field::RuleNumber => number(rule.into()),
                     _ => None,
                 };
-                let mask = if *field == Field::RuleNumber { [0xff; 16] } else { mask.to_be_bytes() };
+                let mask = mask.to_be_bytes();
                 let masked = |address: [u8; 16]| std::array::from_fn(|at| address[at] & mask[at]);
                 looked_up.is_some_and(|address| self.finds(table, masked(address), argument))
             }

@@ -102,11 +102,11 @@ impl Dynamics {
         Some(found)
     }
 
-    pub(crate) fn check(&mut self, now: Time, key: &FlowKey, length: u32) -> Option<((u32, u16), u32)> {
+    pub(crate) fn check(&mut self, now: Time, key: &FlowKey, length: u32) -> Option<((u32, u16), u32, bool)> {
         let found = self.find(now, key)?;
         found.packets += 1;
         found.bytes += u64::from(length);
-        Some((found.rule, found.argument))
+        Some((found.rule, found.argument, ends(key)[0] != ends(&found.first)[0]))
     }
 
     /// Whether the packet may pass the rule.

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
 
-use narrows_core::rules::{Addresses, Masked, TableTest};
+use narrows_core::rules::{Addresses, FlowFields, Masked, TableTest};
 
 use super::lexer::Word;
 use super::numbers;
@@ -27,6 +27,10 @@ pub struct Context<'a> {
     pub states: Option<&'a str>,
     /// The tables whose entries are interfaces.
     pub interface_tables: &'a [String],
+    /// The tables whose entries are flows.
+    pub flow_tables: &'a [(String, FlowFields)],
+    /// There is no router at either end of the link.
+    pub no_router: bool,
 }
 
 impl Default for Context<'_> {
@@ -40,6 +44,8 @@ impl Default for Context<'_> {
             is_end: false,
             states: None,
             interface_tables: &[],
+            flow_tables: &[],
+            no_router: false,
         }
     }
 }

@@ -12,6 +12,7 @@ use narrows_core::rules::Rule;
 
 use super::address::Context;
 use super::config::{self, Config, Object};
+use super::flows;
 use super::interfaces;
 use super::lexer::{Line, Word, Words};
 use super::numbers;
@@ -145,7 +146,9 @@ pub(crate) fn read_all(
     let lines = source::commands(text);
     let mut interface_tables = interfaces::tables(lines.iter().flatten());
     interface_tables.extend_from_slice(context.interface_tables);
-    let context = Context { interface_tables: &interface_tables, ..*context };
+    let mut flow_tables = context.flow_tables.to_vec();
+    flow_tables.extend(flows::tables(lines.iter().flatten()));
+    let context = Context { interface_tables: &interface_tables, flow_tables: &flow_tables, ..*context };
     for line in lines {
         let Some(line) = problems.catch(line).filter(|line| !line.words.is_empty()) else { continue };
         let read = read(&line, &context, &mut Vec::new());

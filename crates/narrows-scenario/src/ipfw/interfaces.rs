@@ -128,7 +128,7 @@ fn entries<'a>(words: &'a [Word], tables: &[String]) -> impl Iterator<Item = &'a
 }
 
 /// The table, the command for it, and what follows.
-fn command_for_table(words: &[Word]) -> Option<(&Word, &str, &[Word])> {
+pub(super) fn command_for_table(words: &[Word]) -> Option<(&Word, &str, &[Word])> {
     let at = words.iter().take(4).position(|word| word.text == "table")?;
     match &words[at + 1..] {
         [name, atomic, verb, rest @ ..] if atomic.text == "atomic" => Some((name, &verb.text, rest)),

@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use narrows_core::rules::Rule;
 
 use super::command::{Listing, Times};
-use super::network::Network;
+use super::flows::TableKey;
 use super::text::{body_text, protocol};
 
 /// A rule and its counters.
@@ -142,7 +142,7 @@ fn state_line(text: &mut String, state: &ListedState, widths: Option<(usize, usi
 }
 
 /// The lines of `table N list`; for `table all list`, the name precedes each table.
-pub fn table_lines(tables: &BTreeMap<String, BTreeMap<Network, u32>>, table: Option<&str>) -> String {
+pub fn table_lines(tables: &BTreeMap<String, BTreeMap<TableKey, u32>>, table: Option<&str>) -> String {
     let mut text = String::new();
     for (name, rows) in tables.iter().filter(|(name, _)| table.is_none_or(|table| table == *name)) {
         if table.is_none() && !rows.is_empty() {
@@ -156,10 +156,10 @@ pub fn table_lines(tables: &BTreeMap<String, BTreeMap<Network, u32>>, table: Opt
 }
 
 /// The lines of `table N info`.
-pub fn table_info(tables: &BTreeMap<String, BTreeMap<Network, u32>>, table: Option<&str>) -> String {
+pub fn table_info(tables: &BTreeMap<String, BTreeMap<TableKey, u32>>, table: Option<&str>) -> String {
     let wanted = tables.iter().filter(|(name, _)| table.is_none_or(|table| table == *name));
-    let info = |(name, rows): (&String, &BTreeMap<Network, u32>)| {
-        let kind = rows.keys().next().map_or("addr", Network::kind);
+    let info = |(name, rows): (&String, &BTreeMap<TableKey, u32>)| {
+        let kind = rows.keys().next().map_or("addr".into(), TableKey::kind);
         format!(
             "--- table({name}), set(0) ---\n kindex: 0, type: {kind}\n valtype: number\n items: {}\n",
             rows.len()

@@ -258,12 +258,18 @@ pub(super) const OPTIONS: &[&str] = &[
     "flow-id",
     "ext6hdr",
     "fib",
+    "mark",
+    "flow",
     "verrevpath",
     "antispoof",
     "tagged",
     "lookup",
     "keep-state",
     "limit",
+    "record-state",
+    "set-limit",
+    "defer-action",
+    "defer-immediate-action",
 ];
 
 /// The actions of a rule.
@@ -286,14 +292,18 @@ pub(super) const ACTIONS: &[&str] = &[
     "call",
     "return",
     "setdscp",
+    "setmark",
+    "setfib",
+    "fwd",
+    "forward",
     "check-state",
 ];
 
-const NO_SOCKETS: &str = "narrows sees packets on the wire, without socket, user or jail";
+const NO_SOCKETS: &str = "a packet on the wire does not say whose it is; if narrows asked the host, the answer would come after \
+                          the first packet, and a replay could not repeat it: tell flows apart by address, port or `dscp`";
 const NO_ROUTES: &str = "narrows has no routing table at its rules";
 const NO_DIVERT: &str = "narrows does not pass packets to other programs";
-const NO_REWRITE: &str = "narrows does not change addresses or routes of packets";
-const NO_DEFER: &str = "narrows makes dynamic rules with `keep-state` and `limit` only";
+const NO_REWRITE: &str = "rules do not change addresses: `edits` of a link do, without state, and `narrows route` has NAT with state";
 
 /// ipfw options that narrows rejects, and why.
 pub(super) const REFUSED_OPTIONS: Names<&str> = &[
@@ -306,12 +316,6 @@ pub(super) const REFUSED_OPTIONS: Names<&str> = &[
     ("diverted-loopback", NO_DIVERT),
     ("diverted-output", NO_DIVERT),
     ("ipsec", "narrows does not track IPsec history"),
-    ("record-state", NO_DEFER),
-    ("set-limit", NO_DEFER),
-    ("defer-immediate-action", NO_DEFER),
-    ("defer-action", NO_DEFER),
-    ("flow", "narrows has tables of addresses, numbers and interfaces, not of flows"),
-    ("mark", "narrows has tags, but no marks: use `tag` and `tagged`"),
 ];
 
 /// ipfw actions that narrows rejects, and why.
@@ -320,17 +324,13 @@ pub(super) const REFUSED_ACTIONS: Names<&str> = &[
     ("tee", NO_DIVERT),
     ("netgraph", NO_DIVERT),
     ("ngtee", NO_DIVERT),
-    ("fwd", NO_REWRITE),
-    ("forward", NO_REWRITE),
     ("nat", NO_REWRITE),
     ("nat64lsn", NO_REWRITE),
     ("nat64stl", NO_REWRITE),
     ("nat64clat", NO_REWRITE),
     ("nptv6", NO_REWRITE),
     ("tcp-setmss", NO_REWRITE),
-    ("setfib", NO_ROUTES),
     ("reass", "narrows does not reassemble fragments"),
-    ("setmark", "narrows has tags, but no marks: use `tag` and `tagged`"),
 ];
 
 /// Actions that drop a packet and answer it in ipfw, each with the answer and the codes of `unreach`.

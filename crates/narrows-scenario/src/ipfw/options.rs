@@ -1,6 +1,6 @@
 //! The options of a rule: conditions in addition to the body.
 
-use narrows_core::rules::{Addresses, By, Field, Flags, Keep, Literal, Test, Tos};
+use narrows_core::rules::{Addresses, Argument, By, Field, Flags, Keep, Literal, Test, Tos};
 
 use super::address::{self, Context, Family, Said};
 use super::lexer::Word;
@@ -20,7 +20,10 @@ pub(super) enum Made {
     One(Test),
     Both(Test, Test),
     Either(Literal, Literal),
-    Keep(Keep),
+    /// A dynamic rule, which is only recorded if so.
+    Keep(Keep, bool),
+    /// The action is deferred.
+    Defers,
 }
 
 impl Reader<'_> {
@@ -86,7 +89,19 @@ impl Reader<'_> {
                 Test::IpOptions(self.bits("options of IPv4", "option of IPv4", names::IP_OPTIONS)?)
             }
             "ext6hdr" => Test::ExtensionHeader(self.extension_headers()?),
-            "fib" => return self.routing_table(),
+            "fib" => Test::Fib(numbers::ranges(
+                self.words.expect("the number of a routing table")?,
+                ROUTING_TABLES,
+            )?),
+            "mark" => self.mark()?,
+            "flow" => {
+                let table = self.words.expect("a table of flows, as in table(1)")?;
+                Test::Flow(address::named_table(table)?.ok_or_else(|| {
+                    table
+                        .expected("a table of flows")
+                        .help("as in flow table(fl), or table(fl,5) for a value")
+                })?)
+            }
             "tcpseq" => Test::TcpSequence(self.number("a sequence number")?),
             "tcpack" => Test::TcpAcknowledgement(self.number("an acknowledgement number")?),
             "tcpwin" => Test::TcpWindow(numbers::ranges(self.words.expect("a window")?, WINDOWS)?),
@@ -156,11 +171,14 @@ impl Reader<'_> {
             }
             "recv" | "xmit" | "via" => return self.interface(word),
             "verrevpath" | "antispoof" => return self.reverse_path(word),
-            "keep-state" => {
+            "keep-state" | "record-state" => {
                 self.state_name()?;
-                return Ok(Made::Keep(Keep::State));
+                return Ok(Made::Keep(Keep::State, word.text == "record-state"));
             }
-            "limit" => return self.limit(),
+            "limit" | "set-limit" => {
+                return Ok(Made::Keep(self.limit()?, word.text == "set-limit"));
+            }
+            "defer-action" | "defer-immediate-action" => return Ok(Made::Defers),
             other => return Err(unknown(word, other, "option of a rule", OPTIONS, REFUSED_OPTIONS)),
         }))
     }
@@ -190,15 +208,24 @@ impl Reader<'_> {
         })
     }
 
-    /// `fib LIST`: every packet belongs to routing table 0, as on a host that has no other.
-    fn routing_table(&mut self) -> Result<Made, Problem> {
-        let tables = numbers::ranges(self.words.expect("the number of a routing table")?, ROUTING_TABLES)?;
-        if tables.iter().any(|range| range.contains(&0)) {
-            return Ok(Made::Nothing);
+    /// `mark VALUE`, `mark tablearg`, both also with `:MASK`.
+    fn mark(&mut self) -> Result<Test, Problem> {
+        let word = self.words.expect("a mark")?;
+        let (value, mask) = match word.text.split_once(':') {
+            Some((value, mask)) => {
+                (word.part(value), numbers::integer(&word.part(mask), "a mask", u32::MAX)?)
+            }
+            None => (word.clone(), u32::MAX),
+        };
+        Ok(Test::Mark { value: self.value(&value, "a mark")?, mask })
+    }
+
+    /// A number of 32 bits, or `tablearg`.
+    pub(super) fn value(&self, word: &Word, what: &str) -> Result<Argument, Problem> {
+        match word.text.as_str() {
+            "tablearg" => Ok(Argument::TableArgument),
+            _ => numbers::integer(word, what, u32::MAX).map(Argument::Number),
         }
-        self.remarks
-            .push("every packet belongs to routing table 0, the only one: it matches no packet".into());
-        Ok(Made::One(Test::Never))
     }
 
     fn bits(&mut self, what: &str, one: &str, known: names::Names<u8>) -> Result<Flags, Problem> {
@@ -263,7 +290,7 @@ impl Reader<'_> {
         }
     }
 
-    fn limit(&mut self) -> Result<Made, Problem> {
+    fn limit(&mut self) -> Result<Keep, Problem> {
         let mut by = By::default();
         let first = self.words.expect("what the limit counts")?;
         let mut word = first;
@@ -291,7 +318,7 @@ impl Reader<'_> {
         }
         let most = numbers::decimal(word, "a limit", 1..=LAST)?;
         self.state_name()?;
-        Ok(Made::Keep(Keep::Limit { most, by }))
+        Ok(Keep::Limit { most, by })
     }
 }
 

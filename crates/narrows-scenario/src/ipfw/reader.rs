@@ -74,6 +74,7 @@ pub(super) fn field(word: &Word) -> Result<(Field, Option<u8>, u128), Problem> {
         ("dst-ip6", (Field::Destination, Some(6))),
         ("src-mac", (Field::LinkSource, None)),
         ("dst-mac", (Field::LinkDestination, None)),
+        ("mark", (Field::Mark, None)),
         ("rulenum", (Field::RuleNumber, None)),
     ];
     let (name, mask) = match word.text.split_once(':') {
@@ -84,15 +85,13 @@ pub(super) fn field(word: &Word) -> Result<(Field, Option<u8>, u128), Problem> {
         let known: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
         return Err(unknown(&name, &name.text, "field", &known, REFUSED_OPTIONS));
     };
-    if mask != u128::MAX && matches!(field, Field::LinkSource | Field::LinkDestination | Field::RuleNumber) {
+    if mask != u128::MAX && matches!(field, Field::LinkSource | Field::LinkDestination) {
         return Err(word
             .problem(format!("a mask for {}", Found(&name.text)))
-            .help("masks are for addresses of IP, ports and code points"));
+            .help("masks are for addresses of IP and for numbers"));
     }
     let is_v6 = mask >> 32 != u128::MAX >> 32;
-    if is_v6
-        && (version == Some(4) || matches!(field, Field::SourcePort | Field::DestinationPort | Field::Dscp))
-    {
+    if is_v6 && (version == Some(4) || !matches!(field, Field::Source | Field::Destination)) {
         return Err(word
             .problem(format!("a mask of IPv6 for {}", Found(&name.text)))
             .help("as in src-ip4:0.0.0.3"));

@@ -1,9 +1,9 @@
 //! Rules: `[N] [set S] [prob p] action [log] [tag N] [proto from SRC to DST] [options]`.
 
 use narrows_core::Probability;
-use narrows_core::rules::{Action, Argument, Literal, Rule, Tag, Term, Test};
+use narrows_core::rules::{Action, Argument, Literal, NextHop, Rule, Tag, Term, Test};
 
-use super::address::{Context, Family};
+use super::address::{self, Context, Family};
 use super::directions::Directions;
 use super::lexer::{Line, Word, Words};
 use super::names::{self, ACTIONS, ANSWERS, OPTIONS, REFUSED_ACTIONS};
@@ -48,6 +48,8 @@ impl Reader<'_> {
             tag: None,
             terms: Vec::new(),
             keep: None,
+            records: false,
+            defers: false,
             comment: comment.map(Into::into),
         };
         if self.words.peek().is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
@@ -102,6 +104,24 @@ impl Reader<'_> {
             "queue" => Action::Queue(self.argument("the number of a queue")?),
             "skipto" => Action::SkipTo(self.argument("the number of a rule")?),
             "call" => Action::Call(self.argument("the number of a rule")?),
+            "setmark" => {
+                let mark = self.words.expect("a mark")?;
+                Action::SetMark(self.value(mark, "a mark")?)
+            }
+            "setfib" => {
+                let fib = self.words.expect("the number of a routing table")?;
+                self.remarks.push(
+                    "later rules can test the number with `fib`; routes are the same for all numbers".into(),
+                );
+                Action::SetFib(match fib.text.as_str() {
+                    "tablearg" => Argument::TableArgument,
+                    _ => {
+                        let number = numbers::integer(fib, "the number of a routing table", u16::MAX)?;
+                        Argument::Number(number.into())
+                    }
+                })
+            }
+            "fwd" | "forward" => Action::Forward(self.next_hop(word)?),
             "setdscp" => {
                 let point = self.words.expect("a code point")?;
                 Action::SetDscp(match point.text.as_str() {
@@ -145,6 +165,37 @@ impl Reader<'_> {
         }
         let read = numbers::decimal(word, what, 1..=LAST).map(Argument::Number);
         read.map_err(|problem| problem.help("or `tablearg`, for the value that a look-up in a table found"))
+    }
+
+    /// The address of `fwd ADDRESS[,PORT]`.
+    fn next_hop(&mut self, action: &Word) -> Result<NextHop, Problem> {
+        let word = self.words.expect("the address of the next hop, or `tablearg`")?;
+        if self.context.no_router {
+            return Err(action
+                .problem(format!("{} needs a router at the link, and there is none", Found(&action.text)))
+                .help("in a scenario with routers, the next router sends the packet to that address"));
+        }
+        let (address, port) = match word.text.split_once(',') {
+            Some((address, port)) => (word.part(address), Some(word.part(port))),
+            None => (word.clone(), None),
+        };
+        if let Some(port) = port {
+            numbers::ranges(&port, numbers::PORTS)?;
+            self.remarks.push("the port counts in ipfw only if the address is one of the host itself".into());
+        }
+        if address.text == "tablearg" {
+            return Ok(NextHop::TableArgument);
+        }
+        let found = address::host_address(&address, Family::V4, self.context, self.remarks)?;
+        if found.is_loopback() || found.is_unspecified() {
+            return Err(address
+                .problem(format!(
+                    "`{} {found}` passes packets to a program on the host of the rules",
+                    action.text
+                ))
+                .help("narrows has no programs at its rules: write the address of another host or router"));
+        }
+        Ok(NextHop::Address(address::mapped(found).to_be_bytes()))
     }
 
     /// Parses `log`, `tag`, `untag`.
@@ -273,14 +324,18 @@ impl Reader<'_> {
             let terms = self.block("an option", |reader, word| {
                 let made = reader.option(word)?;
                 match made {
-                    Made::Keep(_) if in_block => {
+                    Made::Keep(..) | Made::Defers if in_block => {
                         Err(word.problem(format!("{} cannot be part of an or-block", Found(&word.text))))
                     }
-                    Made::Keep(_) if rule.keep.is_some() => {
-                        Err(word.problem("`keep-state` or `limit` twice: a rule has one"))
+                    Made::Keep(..) if rule.keep.is_some() => Err(word.problem(
+                        "two of `keep-state`, `limit`, `record-state` and `set-limit`: a rule has one",
+                    )),
+                    Made::Keep(keep, records) => {
+                        (rule.keep, rule.records) = (Some(keep), records);
+                        Ok(Made::Nothing)
                     }
-                    Made::Keep(keep) => {
-                        rule.keep = Some(keep);
+                    Made::Defers => {
+                        rule.defers = true;
                         Ok(Made::Nothing)
                     }
                     made => Ok(made),
@@ -319,9 +374,9 @@ impl Reader<'_> {
                 return Err(bare.problem("a block within a block"));
             }
             match (one(self, &bare)?, open, not) {
-                (Made::Keep(_) | Made::Nothing, _, true) => return Err(never(&bare)),
-                (Made::Keep(_) | Made::Nothing, None, false) => {}
-                (Made::Keep(_) | Made::Nothing, Some(_), false) => {
+                (Made::Keep(..) | Made::Defers | Made::Nothing, _, true) => return Err(never(&bare)),
+                (Made::Keep(..) | Made::Defers | Made::Nothing, None, false) => {}
+                (Made::Keep(..) | Made::Defers | Made::Nothing, Some(_), false) => {
                     literals.push(Literal { not, test: Test::Any })
                 }
                 (Made::One(test), ..) => literals.push(Literal { not, test }),

@@ -7,14 +7,14 @@ use later::Later;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use narrows_core::rules::{Action, Argument, Rule};
+use narrows_core::rules::{Action, Argument, FlowFields, Rule};
 
 use super::address::Context;
 use super::command::{self, Command, Rules};
 use super::config::{Config, Object};
+use super::flows::{self, TableKey};
 use super::interfaces;
 use super::lexer::Line;
-use super::network::Network;
 use super::reader::LAST;
 use super::rule::backwards;
 use super::sets::SetCommand;
@@ -31,7 +31,9 @@ pub struct Script {
     /// Disabled sets, one bit for each.
     pub disabled_sets: u32,
     /// Tables by name, with the value of each network.
-    pub tables: BTreeMap<String, BTreeMap<Network, u32>>,
+    pub tables: BTreeMap<String, BTreeMap<TableKey, u32>>,
+    /// The fields of tables of flows.
+    pub flow_tables: BTreeMap<String, FlowFields>,
     /// Whether a packet that leaves a pipe is accepted; otherwise it continues at the next rule.
     pub one_pass: bool,
     /// Pipes, queues and schedulers by kind and number.
@@ -70,6 +72,7 @@ impl Default for Script {
             rules: Vec::new(),
             disabled_sets: 0,
             tables: BTreeMap::new(),
+            flow_tables: BTreeMap::new(),
             one_pass: true,
             objects: BTreeMap::new(),
             lines: Vec::new(),
@@ -92,7 +95,13 @@ impl Script {
         let commands = source::commands(text);
         let interface_tables = interfaces::tables(commands.iter().flatten());
         let states = only_name_of_states(&commands).or(context.states);
-        let context = Context { states, interface_tables: &interface_tables, ..*context };
+        let flow_tables = flows::tables(commands.iter().flatten());
+        let context =
+            Context { states, interface_tables: &interface_tables, flow_tables: &flow_tables, ..*context };
+        // Of several, the first counts, as it does where entries are read.
+        for (name, fields) in &flow_tables {
+            script.flow_tables.entry(name.clone()).or_insert(*fields);
+        }
         for line in &commands {
             let line = match line {
                 Ok(line) if line.words.is_empty() => continue,
@@ -290,7 +299,7 @@ impl Script {
             }
             TableCommand::Flush(Some(table)) => self.tables.entry(table.clone()).or_default().clear(),
             TableCommand::Flush(None) => self.tables.values_mut().for_each(BTreeMap::clear),
-            TableCommand::Create(table) => {
+            TableCommand::Create { table, .. } => {
                 self.tables.entry(table.clone()).or_default();
             }
             TableCommand::Swap(one, other) => {
@@ -399,9 +408,9 @@ fn only_name_of_states(commands: &[Result<Line, Problem>]) -> Option<&str> {
     });
     let is_name = |text: &str| text.starts_with(':');
     let mut names = words.filter_map(|(word, next)| match word.text.as_str() {
-        "check-state" | "keep-state" => Some(next.map_or("", |next| next.text.as_str())),
+        "check-state" | "keep-state" | "record-state" => Some(next.map_or("", |next| next.text.as_str())),
         // The name follows the number.
-        "limit" => Some(""),
+        "limit" | "set-limit" => Some(""),
         name if is_name(name) => Some(name),
         _ => None,
     });

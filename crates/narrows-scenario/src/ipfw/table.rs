@@ -2,9 +2,12 @@
 
 use std::net::Ipv4Addr;
 
+use narrows_core::rules::FlowFields;
+
 use super::address::{self, Context};
+use super::flows::{self, TableKey};
 use super::lexer::{Word, Words};
-use super::network::{Network, key};
+use super::network;
 use super::numbers;
 use super::reader::unknown;
 use crate::problem::Problem;
@@ -17,21 +20,26 @@ pub enum TableCommand {
         /// The table.
         table: String,
         /// The entries with their values, 0 where none is given.
-        entries: Vec<(Network, u32)>,
+        entries: Vec<(TableKey, u32)>,
     },
     /// Deletes entries.
     Delete {
         /// The table.
         table: String,
         /// The entries.
-        entries: Vec<Network>,
+        entries: Vec<TableKey>,
     },
     /// Deletes all entries of this table, or of all tables.
     Flush(Option<String>),
     /// Prints the entries of this table, or of all tables.
     List(Option<String>),
     /// Creates an empty table. Tables are also created on first use.
-    Create(String),
+    Create {
+        /// The table.
+        table: String,
+        /// Its fields, if its entries are flows.
+        flow: Option<FlowFields>,
+    },
     /// Exchanges the entries of two tables.
     Swap(String, String),
     /// Deletes the table and its entries.
@@ -93,8 +101,8 @@ pub(super) fn read(
         }
         "create" => {
             let table = one(table)?;
-            create(words)?;
-            TableCommand::Create(table)
+            let flow = create(words)?;
+            TableCommand::Create { table, flow }
         }
         other => {
             const REFUSED: &[(&str, &str)] = &[
@@ -110,18 +118,15 @@ pub(super) fn read(
 }
 
 /// Parses the arguments of `create`. Entries have one value; what they begin with shows when they are added.
-fn create(words: &mut Words<'_>) -> Result<(), Problem> {
+fn create(words: &mut Words<'_>) -> Result<Option<FlowFields>, Problem> {
+    let mut flow = None;
     while let Some(word) = words.take() {
         match word.text.as_str() {
             "type" => {
                 let kind = words.expect("the type of the table")?;
-                if kind.text.starts_with("flow") {
-                    return Err(kind
-                        .problem("a table of flows exists in ipfw but not in narrows")
-                        .help("allowed: `addr`, `iface`, `mac` or `number`"));
-                }
-                if !["addr", "iface", "mac", "number"].contains(&kind.text.as_str()) {
-                    return Err(kind.expected("`addr`, `iface`, `mac` or `number`"));
+                flow = flows::fields(kind)?;
+                if flow.is_none() && !["addr", "iface", "mac", "number"].contains(&kind.text.as_str()) {
+                    return Err(kind.expected("`addr`, `iface`, `mac`, `number` or `flow`"));
                 }
             }
             "valtype" => {
@@ -137,18 +142,31 @@ fn create(words: &mut Words<'_>) -> Result<(), Problem> {
             }
         }
     }
-    Ok(())
+    Ok(flow)
 }
 
 /// What an entry of a table begins with.
-const KEY: &str = "an address, a number or an interface";
+const KEY: &str = "an address, a number, an interface or a flow";
+
+/// Parses the key of an entry of this table.
+fn key(
+    table: &str,
+    word: &Word,
+    context: &Context<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<TableKey, Problem> {
+    match context.flow_tables.iter().find(|(name, _)| name == table) {
+        Some((_, fields)) => Ok(TableKey::Flow(*fields, flows::entry(word, *fields)?)),
+        None => network::key(table, word, context, remarks).map(TableKey::Network),
+    }
+}
 
 fn entry(
     table: &str,
     words: &mut Words<'_>,
     context: &Context<'_>,
     remarks: &mut Vec<String>,
-) -> Result<(Network, u32), Problem> {
+) -> Result<(TableKey, u32), Problem> {
     let key = key(table, words.expect(KEY)?, context, remarks)?;
     let is_name = |word: &Word| {
         let names = || context.interfaces.iter().chain(context.outside);
@@ -158,7 +176,7 @@ fn entry(
     };
     let value = match words.peek() {
         // The next word is a value, unless it is another key.
-        Some(word) if !word.text.contains(['/', ':']) && !is_name(word) => {
+        Some(word) if !word.text.contains(['/', ':', ',']) && !is_name(word) => {
             words.take();
             value(word)?
         }

@@ -10,7 +10,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use narrows_core::Probability;
 use narrows_core::rules::{
-    Action, Addresses, Argument, Field, Keep, Literal, Masked, Ranges, Rule, TableTest, Tag, Term, Test,
+    Action, Addresses, Argument, Field, Keep, Literal, Masked, NextHop, Ranges, Rule, TableTest, Tag, Term,
+    Test,
 };
 
 use super::names;
@@ -73,6 +74,11 @@ fn action(action: Action) -> String {
             let name = u8::try_from(point).ok().and_then(|point| names::name(names::CODE_POINTS, point));
             format!("setdscp {}", name.map_or(point.to_string(), Into::into))
         }
+        Action::SetMark(Argument::Number(mark)) => format!("setmark 0x{mark:x}"),
+        Action::SetMark(mark) => with("setmark", mark),
+        Action::SetFib(fib) => with("setfib", fib),
+        Action::Forward(NextHop::Address(to)) => format!("fwd {}", ip_text(to)),
+        Action::Forward(NextHop::TableArgument) => "fwd tablearg".into(),
         Action::SetDscp(Argument::TableArgument) => "setdscp tablearg".into(),
     }
 }
@@ -137,17 +143,27 @@ fn conditions(text: &mut String, rule: &Rule) {
         }
         block(text, term, |literal| option(&literal.test));
     }
+    let [keeps, limits] =
+        if rule.records { [" record-state", " set-limit"] } else { [" keep-state", " limit"] };
     match rule.keep {
-        Some(Keep::State) => text.push_str(" keep-state"),
+        Some(Keep::State) => text.push_str(keeps),
         Some(Keep::Limit { most, by }) => {
             let parts = [by.source, by.source_port, by.destination, by.destination_port];
             let named: Vec<&str> =
                 names::LIMITS.iter().zip(parts).filter(|(_, is)| *is).map(|(name, _)| *name).collect();
             let by = if named.len() == parts.len() { "all".into() } else { named.join(",") };
-            text.push_str(&format!(" limit {by} {most}"));
+            text.push_str(&format!("{limits} {by} {most}"));
         }
         None => {}
     }
+    if rule.defers {
+        text.push_str(" defer-action");
+    }
+}
+
+/// The address of a next hop.
+pub(super) fn ip_text(address: [u8; 16]) -> String {
+    masked(&Masked { address: u128::from_be_bytes(address), mask: u128::MAX })
 }
 
 /// Takes the first term if all its literals are of this kind.
@@ -252,6 +268,16 @@ fn option(test: &Test) -> String {
         Test::IcmpType(set) => format!("icmptypes {}", types(set)),
         Test::Icmp6Type(set) => format!("icmp6types {}", types(set)),
         Test::Tagged(tags) => format!("tagged {}", ranges(tags)),
+        Test::Mark { value, mask } => {
+            let value = match value {
+                Argument::Number(value) => format!("0x{value:x}"),
+                Argument::TableArgument => "tablearg".into(),
+            };
+            let mask = if *mask == u32::MAX { String::new() } else { format!(":0x{mask:x}") };
+            format!("mark {value}{mask}")
+        }
+        Test::Fib(tables) => format!("fib {}", ranges(tables)),
+        Test::Flow(table) => format!("flow {}", table_text(table)),
         Test::Lookup { field: field @ (Field::Received | Field::Sent | Field::Via), table, .. } => {
             format!("{} {}", field_name(*field), table_text(table))
         }
@@ -286,6 +312,7 @@ pub(super) fn field_name(field: Field) -> &'static str {
         Field::Dscp => "dscp",
         Field::LinkSource => "src-mac",
         Field::LinkDestination => "dst-mac",
+        Field::Mark => "mark",
         Field::RuleNumber => "rulenum",
         Field::Received => "recv",
         Field::Sent => "xmit",

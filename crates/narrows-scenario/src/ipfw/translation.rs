@@ -7,6 +7,7 @@ use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Rate};
 
 use super::config::{AQMS, Config, Object, SCHEDULERS, SchedulerType, of_type, or_usual, threshold};
+use super::flows::{self, TableKey};
 use super::quantity::DEFAULT_BOUND;
 use super::script::Script;
 use super::{mask, text};
@@ -40,10 +41,9 @@ impl Script {
             file += &format!("\n[links.{link}.tables]\n");
         }
         for (name, rows) in &self.tables {
-            let rows: Vec<String> = rows
-                .iter()
-                .map(|(network, value)| format!("\"{} {value}\"", network.in_scenario()))
-                .collect();
+            let kind = self.flow_tables.get(name).map(|fields| format!("\"{}\"", flows::kind_text(*fields)));
+            let row = |(key, value): (&TableKey, &u32)| format!("\"{} {value}\"", key.in_scenario());
+            let rows: Vec<String> = kind.into_iter().chain(rows.iter().map(row)).collect();
             // A name may contain a dot.
             let name = if name.contains('.') { toml_string(name) } else { name.clone() };
             file += &format!("{name} = [{}]\n", rows.join(", "));

@@ -6,15 +6,18 @@ use narrows_core::Rate;
 use narrows_core::classify::FlowMask;
 use narrows_core::queue::Bound;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Field, Keep, Literal, Rule, TableTest, Tag, Term, Test,
+    Action, Addresses, Argument, By, Field, Keep, Literal, NextHop, Rule, TableTest, Tag, Term, Test,
 };
 
 use super::command::{Command, Rules};
 use super::config::{AQMS, Config, Object, SCHEDULERS, or_usual, shares};
+use super::flows::kind_text;
 use super::names;
 use super::sets::SetCommand;
 use super::table::TableCommand;
-use super::text::{addresses_text, decimal, flags, link_address, lookup_mask, protocol, ranges, types};
+use super::text::{
+    addresses_text, decimal, flags, ip_text, link_address, lookup_mask, protocol, ranges, types,
+};
 use crate::dialect::{is_zero, shown_as_is, text_of};
 
 /// Explains a command in a sentence or two.
@@ -124,7 +127,12 @@ fn table(change: &TableCommand) -> String {
         TableCommand::Flush(None) => "Empties all tables.".into(),
         TableCommand::List(Some(table)) => format!("Prints table {table}."),
         TableCommand::List(None) => "Prints all tables.".into(),
-        TableCommand::Create(table) => format!("Creates the empty table {table}."),
+        TableCommand::Create { table, flow: None } => format!("Creates the empty table {table}."),
+        TableCommand::Create { table, flow: Some(fields) } => {
+            let kind = kind_text(*fields);
+            let fields = kind.trim_start_matches("flow:");
+            format!("Creates the empty table {table} of flows, which have {}.", spaced(fields))
+        }
         TableCommand::Swap(one, other) => format!("Exchanges the entries of tables {one} and {other}."),
         TableCommand::Destroy(table) => format!("Deletes table {table}."),
         TableCommand::Info(_) => "Prints the sizes of tables.".into(),
@@ -154,6 +162,12 @@ pub(super) fn rule(rule: &Rule) -> String {
         Some(Tag::Add(tag)) => words += &format!(" They get the tag {tag}."),
         Some(Tag::Remove(tag)) => words += &format!(" The tag {tag} is removed."),
         None => {}
+    }
+    if rule.defers {
+        words += match rule.keep {
+            Some(_) => " The action is for later packets of the dynamic rule; this one continues.",
+            None => " The action is for packets of a dynamic rule, which this rule does not create.",
+        };
     }
     match rule.keep {
         Some(Keep::State) => {
@@ -211,6 +225,23 @@ fn action(action: Action) -> String {
         Action::Call(to) => format!("go on at {}, until `return`", number(to, "rule")),
         Action::Pipe(pipe) => format!("go through {}", number(pipe, "pipe")),
         Action::Queue(queue) => format!("wait in {}", number(queue, "queue")),
+        Action::SetMark(Argument::Number(mark)) => {
+            format!("get the mark 0x{mark:x}, and continue at the next rule")
+        }
+        Action::SetMark(Argument::TableArgument) => {
+            "get the value in the table as their mark, and continue at the next rule".into()
+        }
+        Action::SetFib(fib) => {
+            format!("are of {} from now on, and continue at the next rule", number(fib, "routing table"))
+        }
+        Action::Forward(NextHop::Address(to)) => format!(
+            "are accepted, and the next router sends them towards {}; no later rule is tried",
+            ip_text(to)
+        ),
+        Action::Forward(NextHop::TableArgument) => {
+            "are accepted, and the next router sends them towards the address in the table; no later rule is tried"
+                .into()
+        }
         Action::SetDscp(point) => {
             let point = match point {
                 Argument::Number(point) => code_point(point as u8), // at most 63
@@ -308,6 +339,18 @@ fn test(test: &Test) -> String {
         }
         Test::IcmpType(set) => format!("of the ICMP type {}", either(&types(set))),
         Test::Icmp6Type(set) => format!("of the ICMPv6 type {}", either(&types(set))),
+        Test::Mark { value: Argument::TableArgument, mask: u32::MAX } => {
+            "with the mark that the value in the table says".into()
+        }
+        Test::Mark { value: Argument::TableArgument, mask } => {
+            format!("with the mark that the value in the table says, in the bits 0x{mask:x}")
+        }
+        Test::Mark { value: Argument::Number(value), mask: u32::MAX } => format!("with the mark 0x{value:x}"),
+        Test::Mark { value: Argument::Number(value), mask } => {
+            format!("with the bits 0x{:x} of 0x{mask:x} in their mark", value & mask)
+        }
+        Test::Fib(tables) => format!("of routing table {}", either(&ranges(tables))),
+        Test::Flow(table) => format!("whose flow is in {}", table_words(table)),
         Test::Tagged(tags) => format!("with the tag {}", either(&ranges(tags))),
         Test::Lookup { field: Field::Received, table, .. } => {
             format!("that came by an interface in {}", table_words(table))
@@ -318,7 +361,7 @@ fn test(test: &Test) -> String {
         Test::Lookup { field: Field::Via, table, .. } => {
             format!("that pass an interface in {}", table_words(table))
         }
-        Test::Lookup { field: Field::RuleNumber, table, .. } => {
+        Test::Lookup { field: Field::RuleNumber, mask: u128::MAX, table } => {
             format!("if the number of this rule is in {}", table_words(table))
         }
         Test::Lookup { field, mask: u128::MAX, table } => {
@@ -372,6 +415,7 @@ fn field_words(field: Field) -> &'static str {
         Field::Dscp => "code point",
         Field::LinkSource => "source link address",
         Field::LinkDestination => "destination link address",
+        Field::Mark => "mark",
         Field::RuleNumber => "rule",
         Field::Received | Field::Sent | Field::Via => "interface",
     }

@@ -286,6 +286,8 @@ fn table_of(change: &RuleChange) -> Option<&str> {
         RuleChange::Table { table, .. }
         | RuleChange::TableAdd { table, .. }
         | RuleChange::TableDelete { table, .. }
+        | RuleChange::FlowAdd { table, .. }
+        | RuleChange::FlowDelete { table, .. }
         | RuleChange::TableFlush { table } => Some(table),
         _ => None,
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use narrows_core::classify::Prefix;
 use narrows_core::queue::Bound;
-use narrows_core::rules::{Field, SpecialKey, Table as Rows, Test};
+use narrows_core::rules::{Field, FlowEntry, FlowFields, SpecialKey, Table as Rows, Test};
 
 use super::{Pipe, PipeQueue, RulesLink};
 use crate::dialect;
-use crate::ipfw::{self, Config, Network, Object};
+use crate::ipfw::{self, Config, Network, Object, TableKey};
 use crate::keys;
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
@@ -35,12 +35,15 @@ impl RulesLink {
     }
 
     /// The tables, as `table list` prints them.
-    pub fn networks(&self) -> BTreeMap<String, BTreeMap<Network, u32>> {
+    pub fn networks(&self) -> BTreeMap<String, BTreeMap<TableKey, u32>> {
         let entries = |table: &Rows| {
             let entry = |(prefix, value): (Prefix, u32)| {
-                (Network { address: u128::from_be_bytes(prefix.address()), bits: prefix.bits() }, value)
+                let network = Network { address: u128::from_be_bytes(prefix.address()), bits: prefix.bits() };
+                (TableKey::Network(network), value)
             };
-            table.iter().map(entry).collect()
+            let fields = table.flow_fields().unwrap_or_default();
+            let flow = |(flow, value): (FlowEntry, u32)| (TableKey::Flow(fields, flow), value);
+            table.iter().map(entry).chain(table.flows().map(flow)).collect()
         };
         self.tables.iter().map(|(name, table)| (name.clone(), entries(table))).collect()
     }
@@ -58,6 +61,12 @@ impl RulesLink {
             _ => None,
         });
         filled.chain(looked_up).collect()
+    }
+
+    /// The tables of flows, with their fields.
+    pub(crate) fn flow_tables(&self) -> Vec<(String, FlowFields)> {
+        let all = self.tables.iter();
+        all.filter_map(|(name, rows)| Some((name.clone(), rows.flow_fields()?))).collect()
     }
 
     /// The engine's link for a pipe of the rules `name`.

@@ -271,6 +271,11 @@ impl RulesLink {
         self.rules.iter().find(|rule| says_me(rule))
     }
 
+    /// A rule that sets a next hop.
+    pub(crate) fn forwards(&self) -> Option<&Rule> {
+        self.rules.iter().find(|rule| matches!(rule.action, Action::Forward(_)))
+    }
+
     /// The problem with a rule that leads to a missing pipe or queue.
     pub(crate) fn leads_nowhere(&self, rule: &Rule) -> Option<Problem> {
         let (what, number, known): (_, _, Vec<String>) = match rule.action {

@@ -1,11 +1,11 @@
 //! ipfw commands for rules, sets and tables.
 
 use narrows_core::classify::Prefix;
-use narrows_core::rules::{Rule, RuleChange, Which};
+use narrows_core::rules::{FlowEntry, FlowFields, Rule, RuleChange, Table, Which};
 
 use super::batch::Batch;
 use super::read::next_number;
-use crate::ipfw::{Network, Rules, SetCommand, TableCommand};
+use crate::ipfw::{Network, Rules, SetCommand, TableCommand, TableKey};
 use crate::problem::Problem;
 
 /// The set whose rules a flush keeps, and which cannot be disabled.
@@ -76,8 +76,15 @@ impl Batch<'_> {
     pub(super) fn change_table(&mut self, change: &TableCommand) -> Result<(), Problem> {
         match change {
             TableCommand::Add { table, entries } => {
-                for (network, value) in entries {
-                    let (prefix, value) = (prefix(network), *value);
+                for (key, value) in entries {
+                    let value = *value;
+                    let prefix = match key {
+                        TableKey::Network(network) => prefix(network),
+                        TableKey::Flow(fields, flow) => {
+                            self.add_flow(table, *fields, *flow, value)?;
+                            continue;
+                        }
+                    };
                     let rows = self.tables().entry(table.clone()).or_default();
                     if rows.insert(prefix, value).is_some() {
                         self.tell_of_table(RuleChange::TableDelete { table: table.clone(), prefix });
@@ -86,7 +93,18 @@ impl Batch<'_> {
                 }
             }
             TableCommand::Delete { table, entries } => {
-                for network in entries {
+                for key in entries {
+                    let network = match key {
+                        TableKey::Network(network) => network,
+                        TableKey::Flow(_, flow) => {
+                            let rows = self.tables().get_mut(table);
+                            if rows.and_then(|rows| rows.remove_flow(*flow)).is_none() {
+                                return Err(Problem::new(format!("{key} is not in table {table}")));
+                            }
+                            self.tell_of_table(RuleChange::FlowDelete { table: table.clone(), flow: *flow });
+                            continue;
+                        }
+                    };
                     let rows = self.tables().get_mut(table);
                     // An interface is removed wherever it is.
                     let keys = std::iter::once(*network).chain(network.elsewhere());
@@ -101,9 +119,16 @@ impl Batch<'_> {
             }
             TableCommand::Flush(one) => self.flush_tables(one.as_deref())?,
             TableCommand::Swap(one, other) => self.swap_tables(one, other),
-            TableCommand::Create(table) => drop(self.tables().entry(table.clone()).or_default()),
+            TableCommand::Create { table, flow: None } => {
+                self.tables().entry(table.clone()).or_default();
+            }
+            TableCommand::Create { table, flow: Some(fields) } => self.create_flows(table, *fields)?,
             TableCommand::Destroy(table) => match self.tables().remove(table) {
                 None => return Err(Problem::new(format!("there is no table {table}"))),
+                Some(rows) if rows.flow_fields().is_some() => {
+                    let entries = Box::default();
+                    self.tell_of_table(RuleChange::Table { table: table.clone(), entries });
+                }
                 Some(rows) if !rows.is_empty() => {
                     self.tell_of_table(RuleChange::TableFlush { table: table.clone() });
                 }
@@ -111,6 +136,39 @@ impl Batch<'_> {
             },
             TableCommand::List(_) | TableCommand::Info(_) => {}
         }
+        Ok(())
+    }
+
+    /// Makes an empty or new table one of flows.
+    fn create_flows(&mut self, table: &str, fields: FlowFields) -> Result<(), Problem> {
+        let rows = self.tables().entry(table.into()).or_default();
+        if rows.flow_fields() == Some(fields) {
+            return Ok(());
+        }
+        if !rows.is_empty() {
+            return Err(Problem::new(format!("table {table} has entries of another type"))
+                .help(format!("first: table {table} destroy")));
+        }
+        *rows = Table::of_flows(fields);
+        let entries = Box::new(rows.clone());
+        self.tell_of_table(RuleChange::Table { table: table.into(), entries });
+        Ok(())
+    }
+
+    fn add_flow(
+        &mut self,
+        table: &str,
+        fields: FlowFields,
+        flow: FlowEntry,
+        value: u32,
+    ) -> Result<(), Problem> {
+        self.create_flows(table, fields)?;
+        let rows = self.tables().entry(table.into()).or_default();
+        let table = || table.to_string();
+        if rows.insert_flow(flow, value).is_some() {
+            self.tell_of_table(RuleChange::FlowDelete { table: table(), flow });
+        }
+        self.tell_of_table(RuleChange::FlowAdd { table: table(), flow, value });
         Ok(())
     }
 
@@ -122,11 +180,16 @@ impl Batch<'_> {
         let [first, second] = [one, other].map(|name| self.tables().remove(name).unwrap_or_default());
         for (name, before, rows) in [(one, &first, &second), (other, &second, &first)] {
             let table = String::from(name);
-            if !before.is_empty() {
-                self.tell_of_table(RuleChange::TableFlush { table: table.clone() });
-            }
-            for (prefix, value) in rows.iter() {
-                self.tell_of_table(RuleChange::TableAdd { table: table.clone(), prefix, value });
+            if before.flow_fields().is_some() || rows.flow_fields().is_some() {
+                let entries = Box::new((*rows).clone());
+                self.tell_of_table(RuleChange::Table { table: table.clone(), entries });
+            } else {
+                if !before.is_empty() {
+                    self.tell_of_table(RuleChange::TableFlush { table: table.clone() });
+                }
+                for (prefix, value) in rows.iter() {
+                    self.tell_of_table(RuleChange::TableAdd { table: table.clone(), prefix, value });
+                }
             }
             self.tables().insert(table, rows.clone());
         }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use narrows_core::classify::Prefix;
 use narrows_core::rules::{SpecialKey, Table};
 
-use crate::ipfw::Network;
+use crate::ipfw::{Network, TableKey, flow_entry, flow_fields, flow_kind};
 use crate::keys::kind::text;
 use crate::node::{Key, Node, Value};
 use crate::problem::{Found, Problem};
@@ -18,13 +18,20 @@ pub(super) fn read(key: &Key, node: &Node) -> Result<Table, Vec<Problem>> {
     check_name(key).map_err(one)?;
     let mut table = Table::default();
     let mut problems = Vec::new();
-    for item in node.list(ALLOWED).map_err(one)? {
+    let items = node.list(ALLOWED).map_err(one)?;
+    if let Some(first) = items.first()
+        && let Ok(text) = first.text(ALLOWED)
+        && text.starts_with("flow:")
+    {
+        return flows(text, first, &items[1..]);
+    }
+    for item in items {
         let read = item.text(ALLOWED).and_then(|text| {
             entry(text).ok_or_else(|| {
                 item.expected("an address, its bits and a value, such as \"10.0.0.0/8 5\"").help(
                     "the value is a whole number from 0 to 4294967295, and 0 where none stands; a number in place of the \
                      address is a port or code point; other entries are 02:00:00:00:00:01 and, at the first host of the link, \
-                     em0@first",
+                     em0@first; a table of flows begins with its fields, as \"flow:src-ip,dst-port\"",
                 )
             })
         });
@@ -40,6 +47,36 @@ pub(super) fn read(key: &Key, node: &Node) -> Result<Table, Vec<Problem>> {
             }
             Err(problem) => problems.push(problem),
         }
+    }
+    if problems.is_empty() { Ok(table) } else { Err(problems) }
+}
+
+/// Reads a table of flows, whose first item says the fields.
+fn flows(kind: &str, first: &Node, items: &[Node]) -> Result<Table, Vec<Problem>> {
+    let fields = match flow_fields(kind) {
+        Ok(fields) => fields.unwrap_or_default(),
+        Err(problem) => return Err(vec![problem.put_at(&first.span)]),
+    };
+    let mut table = Table::of_flows(fields);
+    let mut problems = Vec::new();
+    for item in items {
+        let mut read = || {
+            let text = item.text("a flow and its value, such as \"10.0.0.1,53 5\"")?;
+            let mut words = text.split_whitespace();
+            let (key, value, more) = (words.next().unwrap_or_default(), words.next(), words.next());
+            let value = value.map_or(Some(0), |value| value.parse().ok());
+            let (Some(value), None) = (value, more) else {
+                return Err(item.expected("a flow and its value, such as \"10.0.0.1,53 5\""));
+            };
+            let flow = flow_entry(key, fields).map_err(|problem| problem.put_at(&item.span))?;
+            match table.insert_flow(flow, value) {
+                Some(_) => {
+                    Err(Problem::new(format!("{} is in the table twice", item.found())).at(&item.span))
+                }
+                None => Ok(()),
+            }
+        };
+        problems.extend(read().err());
     }
     if problems.is_empty() { Ok(table) } else { Err(problems) }
 }
@@ -99,7 +136,9 @@ pub(super) fn value(table: &Table) -> Value {
         let value = if value == 0 { String::new() } else { format!(" {value}") };
         Node::new(text(format!("{}{value}", prefix_text(prefix))))
     };
-    Value::Array(table.iter().map(entry).collect())
+    let Some(fields) = table.flow_fields() else { return Value::Array(table.iter().map(entry).collect()) };
+    let flow = |(flow, value)| Node::new(text(format!("{} {value}", TableKey::Flow(fields, flow))));
+    Value::Array(std::iter::once(Node::new(text(flow_kind(fields)))).chain(table.flows().map(flow)).collect())
 }
 
 /// `10.0.0.0/8`, or `192.168.1.1` for all bits; `em0@first`.

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::Scenario;
 use crate::ipfw::{Command, Context, read_all};
+use crate::link::Link;
 use crate::problem::ScenarioError;
 
 /// Commands, and the link with rules that they apply to.
@@ -51,17 +52,27 @@ impl Scenario {
         let hosts: Vec<(String, Vec<IpAddr>)> =
             self.host_names().into_iter().map(|host| (host.clone(), self.addresses(&host))).collect();
         let interface_tables = rules.interface_tables();
+        let flow_tables = rules.flow_tables();
         let context = Context {
             interfaces: &[interface],
             hosts: &hosts,
             resolve: refuse,
             interface_tables: &interface_tables,
+            flow_tables: &flow_tables,
+            no_router: self.is_between_hosts(&self.links[index]),
             ..Context::default()
         };
         let read = read_all(text, &context).map_err(|problems| problems.into_error(file, text))?;
         let (commands, spans) =
             read.into_iter().map(|(command, words, span)| ((command, words), span)).unzip();
         Ok(CommandsAt { link: name.clone(), commands, file: file.into(), text: text.into(), spans })
+    }
+}
+
+impl Scenario {
+    /// Whether both ends of a link are hosts.
+    fn is_between_hosts(&self, link: &Link) -> bool {
+        link.between.iter().all(|end| self.hosts.iter().any(|host| host.name == *end))
     }
 }
 

@@ -133,6 +133,15 @@ pub(super) fn read(
                 problems.extend(vec![problem.inside("links")]);
             }
         }
+        let is_host = |name: &String| places.get(name).is_none_or(|(kind, _)| *kind == "host");
+        let forwarding = link.rules().and_then(RulesLink::forwards);
+        if let Some(rule) = forwarding.filter(|_| link.between.iter().all(is_host)) {
+            let title = format!("rule {} sets a next hop, but the link has no router", rule.number);
+            let help =
+                "`fwd` is obeyed by the next router that the packet reaches: put one at an end of the link";
+            let problem = Problem::new(title).at(&ends[0]).help(help).inside("between").inside(&link.name);
+            problems.extend(vec![problem.inside("links")]);
+        }
         let rule = link.rules().and_then(RulesLink::says_me);
         let is_junction = places.get(&link.between[0]).is_some_and(|(kind, _)| *kind == "junction");
         if let (Some(rule), true) = (rule, is_junction) {

@@ -172,7 +172,9 @@ fn is_in_view(check: &Check) -> bool {
 fn needed(kind: &Kind) -> Bits {
     use crate::rules::Field;
     match kind {
-        Kind::Never | Kind::Always | Kind::Tagged(_) => Bits::NONE,
+        Kind::Never | Kind::Always | Kind::Tagged(_) | Kind::Mark { .. } | Kind::Fib(_) => Bits::NONE,
+        Kind::Lookup { field: Field::Mark, .. } => Bits::NONE,
+        Kind::LookupFlow { .. } => Bits::IP,
         Kind::LookupNumber { .. } | Kind::LookupInterface { .. } => Bits::NONE,
         &Kind::Bits(bits) | &Kind::IcmpType(bits, _) => bits,
         Kind::SourcePort(_) | Kind::DestinationPort(_) => Bits::PORTS,
