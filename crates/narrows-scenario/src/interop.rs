@@ -7,7 +7,8 @@
 //!
 //! Departures: losses and packet numbers apply to all packets of a direction, in ns-3 to UDP only. `pfifo_fast`'s three
 //! bands are one queue. ns-3 discards the packets that `corrupt-rate` selects (its receiver drops what an error model
-//! hits), so they are losses here as well.
+//! hits), so they are losses here as well. The cross traffic has no access links of its own (in ns-3 of 100 Mbit/s and
+//! 1 ms for TCP), and its TCP is that of narrows.
 
 mod options;
 mod quantity;
@@ -58,17 +59,23 @@ pub struct InteropRebinding {
 }
 
 /// Scenarios and the options of each, besides those of the link; `*` marks those that are required.
-const SCENARIOS: [(&str, &[&str]); 6] = [
+const SCENARIOS: [(&str, &[&str]); 8] = [
     ("simple-p2p", &[]),
     ("drop-rate", &["rate_to_client*", "rate_to_server*", "burst_to_client", "burst_to_server"]),
     ("corrupt-rate", &["rate_to_client*", "rate_to_server*", "burst_to_client", "burst_to_server"]),
     ("droplist", &["drops_to_client", "drops_to_server"]),
     ("blackhole", &["on*", "off*", "repeat", "direction"]),
     ("rebind", &["first-rebind*", "rebind-freq", "rebind-addr"]),
+    ("tcp-cross-traffic", &[]),
+    ("udp-cross-traffic", &["crossdatarate*"]),
 ];
 const OF_LINK: [&str; 3] = ["delay*", "bandwidth*", "queue*"];
-/// These need a TCP or UDP source inside the simulator.
-const REFUSED: [&str; 2] = ["tcp-cross-traffic", "udp-cross-traffic"];
+/// One endless transfer from the server's side, from the start.
+const CROSS_TCP: &str = "\n[[traffic]]\nname = \"cross\"\nfrom = \"client\"\nto = \"server\"\n\
+    file = { tcp = { congestion = \"reno\" } }\n";
+/// The UDP sender starts late and sends 512 bytes in each packet, `OnOffApplication`'s default, with headers of 28.
+const CROSS_UDP_START: &str = "20s";
+const CROSS_UDP_BYTES: [u128; 2] = [512, 540];
 
 impl Interop {
     /// Translates the text of `SCENARIO`.
@@ -79,11 +86,6 @@ impl Interop {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
         let names = SCENARIOS.map(|(name, _)| format!("`{name}`")).join(", ");
-        if REFUSED.contains(&name) {
-            return Err(InteropError(format!(
-                "`{name}` is not supported: it needs a sender inside the simulator; supported: {names}"
-            )));
-        }
         let Some((_, own)) = SCENARIOS.iter().find(|(known, _)| *known == name) else {
             return Err(InteropError(format!("found the scenario `{name}`, expected one of {names}")));
         };
@@ -95,6 +97,8 @@ impl Interop {
             "droplist" => made.lose_listed(&options)?,
             "blackhole" => made.lose_at_times(&options)?,
             "rebind" => made.rebinding = Some(rebinding(&options)?),
+            "tcp-cross-traffic" => made.text.push_str(CROSS_TCP),
+            "udp-cross-traffic" => made.send_datagrams(&options)?,
             _ => {}
         }
         Ok(made)
@@ -180,6 +184,18 @@ impl Interop {
         Ok(())
     }
 
+    /// ns-3's rate is that of the data, narrows' that of IP packets.
+    fn send_datagrams(&mut self, options: &Options) -> Result<(), InteropError> {
+        let rate = quantity::bits_per_second("crossdatarate", options.required("crossdatarate"))?;
+        let [data, packet] = CROSS_UDP_BYTES;
+        let rate = u128::from(rate) * packet / data;
+        self.add(format_args!(
+            "\n[[traffic]]\nname = \"cross\"\nfrom = \"server\"\nto = \"client\"\n\
+             constant = \"{rate}bit\"\nlength = \"{packet} bytes\"\nstart = \"{CROSS_UDP_START}\"\n"
+        ));
+        Ok(())
+    }
+
     fn add(&mut self, text: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.text.write_fmt(text);
@@ -188,7 +204,7 @@ impl Interop {
 
 fn link(options: &Options) -> Result<String, InteropError> {
     let delay = options.time("delay")?.nanos();
-    let rate = quantity::bits_per_second(options.required("bandwidth"))?;
+    let rate = quantity::bits_per_second("bandwidth", options.required("bandwidth"))?;
     let queue = number("queue", options.required("queue"), 0..=u64::from(u32::MAX - 1))? + 1;
     Ok(format!(
         "[hosts.client]\n\n[hosts.server]\n\n[links.bottleneck]\nbetween = [\"client\", \"server\"]\n\

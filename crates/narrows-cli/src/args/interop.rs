@@ -10,7 +10,8 @@ Replaces the `sim` container of quic-interop-runner and quic-network-simulator: 
 waits for the server named by WAITFORSERVER (host:port), if set, routes between the interfaces, and then
 listens on TCP port 57832. Needs CAP_NET_ADMIN and CAP_NET_RAW only. docs/interop.md lists what differs.
 
-Scenarios: simple-p2p, drop-rate, corrupt-rate, droplist, blackhole, rebind.
+Scenarios: simple-p2p, drop-rate, corrupt-rate, droplist, blackhole, rebind, tcp-cross-traffic,
+udp-cross-traffic.
 
 Examples:
   narrows interop --check 'droplist --delay=15ms --bandwidth=10Mbps --queue=25 --drops_to_server=2,3'

@@ -39,14 +39,14 @@ pub(super) fn time(name: &str, text: &str) -> Result<Duration, InteropError> {
 }
 
 /// A rate, above zero.
-pub(super) fn bits_per_second(text: &str) -> Result<u64, InteropError> {
+pub(super) fn bits_per_second(name: &str, text: &str) -> Result<u64, InteropError> {
     let bits = split(text).and_then(|(number, unit)| {
         let scale = rate_unit(unit)?;
         scaled(number, scale).and_then(|bits| u64::try_from(bits).ok()).filter(|bits| *bits > 0)
     });
     bits.ok_or_else(|| {
         InteropError(format!(
-            "--bandwidth: expected a rate above zero in bps, Kbps, Mbps or Gbps (Bps for bytes, Kibps for 1024), found `{text}`"
+            "--{name}: expected a rate above zero in bps, Kbps, Mbps or Gbps (Bps for bytes, Kibps for 1024), found `{text}`"
         ))
     })
 }

@@ -71,11 +71,27 @@ fn rebindings_have_a_time_and_a_period() {
 }
 
 #[test]
+fn cross_traffic_goes_to_the_client() {
+    let made = of("tcp-cross-traffic", "");
+    has(&made, &["from = \"client\"", "file = { tcp = { congestion = \"reno\" } }"]);
+    // 512 bytes of data are a packet of 540.
+    let made = of("udp-cross-traffic", "--crossdatarate=5.12Mbps");
+    has(
+        &made,
+        &["from = \"server\"", "constant = \"5400000bit\"", "length = \"540 bytes\"", "start = \"20s\""],
+    );
+}
+
+#[test]
 fn errors_name_what_was_found_and_what_is_allowed() {
     for (text, said) in [
         ("", "found the scenario ``, expected one of `simple-p2p`"),
         ("p2p --delay=1ms", "found the scenario `p2p`"),
-        ("tcp-cross-traffic --delay=1ms", "`tcp-cross-traffic` is not supported"),
+        ("udp-cross-traffic --delay=1ms --queue=2 --bandwidth=1Mbps", "needs `--crossdatarate=VALUE`"),
+        (
+            "udp-cross-traffic --delay=1ms --queue=2 --bandwidth=1Mbps --crossdatarate=2",
+            "--crossdatarate: expected a rate above zero",
+        ),
         (
             "simple-p2p --dealy=1ms",
             "found the option `--dealy=1ms`, expected one of `--delay`, `--bandwidth`",
