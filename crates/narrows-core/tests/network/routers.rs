@@ -222,7 +222,7 @@ fn detour(rules: Vec<Rule>) -> Engine<()> {
     config.links.push(link("long", Target::Router("two".into()), 100));
     config.links.push(link("last", Target::Port("b".into()), 1_000));
     let way = |name: &str| Route {
-        ways: vec![(Target::Link { name: name.into(), lane: 0 }, Weight::default())],
+        ways: vec![(Target::Link { name: name.into(), lane: 0 }, Weight::ONE)],
         spread: Spread::Flow,
         local: false,
         ..Route::default()

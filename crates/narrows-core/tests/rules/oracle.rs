@@ -61,7 +61,7 @@ pub(crate) struct Oracle {
     pub(crate) rules: Vec<Ruled>,
     pub(crate) default: RuleCounters,
     pub(crate) tables: BTreeMap<String, Vec<(u128, u128, u32)>>,
-    flows: BTreeMap<String, (FlowFields, Vec<(FlowEntry, u32)>)>,
+    flows: BTreeMap<String, Flows>,
     me: Vec<Masked>,
     disabled: u32,
     pub(crate) dynamics: Dynamics,
@@ -82,7 +82,10 @@ fn entries(table: &Table) -> Vec<(u128, u128, u32)> {
     table.iter().map(one).collect()
 }
 
-fn flows((name, table): &(String, Table)) -> Option<(String, (FlowFields, Vec<(FlowEntry, u32)>))> {
+/// A table of flows: what it looks at, and its entries.
+type Flows = (FlowFields, Vec<(FlowEntry, u32)>);
+
+fn flows((name, table): &(String, Table)) -> Option<(String, Flows)> {
     Some((name.clone(), (table.flow_fields()?, table.flows().collect())))
 }
 
