@@ -21,6 +21,7 @@ use crate::direction::{Direction, Site};
 use crate::files::{self, Files, NamedFile};
 use crate::host::{Address, Host};
 use crate::link::{Link, Medium, Way};
+use crate::machines::Part;
 use crate::node::Node;
 use crate::problem::{Problems, ScenarioError};
 use crate::router::Router;
@@ -62,6 +63,8 @@ pub struct Scenario {
     pub(crate) timeline: Vec<Entry>,
     pub(crate) topology: Topology,
     pub(crate) files: Files,
+    /// The part of it that is here, if it runs across several machines.
+    pub(crate) part: Option<Part>,
 }
 
 impl Scenario {
@@ -173,6 +176,9 @@ impl Scenario {
         }
         config.routers = self.topology.routers(&self.links, &self.routers);
         config.switches = self.topology.switches(&self.links, &self.switches);
+        if let Some(part) = &self.part {
+            part.cut(&self.links, &mut config);
+        }
         config
     }
 
