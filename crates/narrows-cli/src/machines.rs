@@ -12,9 +12,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{io, thread};
 
+use narrows_io::clock::clock_monotonic;
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_live::underlay::UnderlayFigures;
 use narrows_report::Report;
@@ -47,7 +48,8 @@ struct Agent {
     address: Option<IpAddr>,
     ssh: Child,
     orders: Option<ChildStdin>,
-    heard: Instant,
+    /// When it was last heard.
+    heard: Duration,
     ended: Option<(Box<Report>, BTreeMap<String, UnderlayFigures>)>,
 }
 
@@ -76,7 +78,8 @@ enum Event {
 }
 
 pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
-    let mut signals = EndSignals::catch().map_err(|cause| trouble(format!("cannot catch signals: {cause}")))?;
+    let mut signals =
+        EndSignals::catch().map_err(|cause| trouble(format!("cannot catch signals: {cause}")))?;
     let tolerance = span_of_time("underlay-tolerance", &args.underlay_tolerance)?;
     let ttl = args.ttl.as_deref().map(|text| span_of_time("ttl", text)).transpose()?;
     let Some(file) = &args.scenario else {
@@ -121,7 +124,8 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
             )));
         }
     }
-    let text = std::fs::read_to_string(file).map_err(|cause| trouble(format!("{}: {cause}", file.display())))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|cause| trouble(format!("{}: {cause}", file.display())))?;
     let cut_of = |(number, cut): (usize, &CutLink), machine: &str| {
         let at = cut.machines.iter().position(|other| other == machine)?;
         let peer = cut.machines[1 - at].clone();
@@ -139,17 +143,20 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
         let limits = cuts.iter().map(|cut| (cut.peer.clone(), cut.subtract_ns + tolerance.nanos()));
         let files = scenario.files();
         let files = files.iter().map(|file| (file.name.to_string(), file.contents.to_vec())).collect();
-        parts.insert(machine.clone(), Preparation {
-            machine: machine.clone(),
-            file: scenario.file.clone(),
-            text: text.clone(),
-            files,
-            set: args.live.set.clone(),
-            seed: scenario.seed,
-            nodes: placement.nodes.clone(),
-            limits: limits.collect(),
-            cuts,
-        });
+        parts.insert(
+            machine.clone(),
+            Preparation {
+                machine: machine.clone(),
+                file: scenario.file.clone(),
+                text: text.clone(),
+                files,
+                set: args.live.set.clone(),
+                seed: scenario.seed,
+                nodes: placement.nodes.clone(),
+                limits: limits.collect(),
+                cuts,
+            },
+        );
     }
     let notes = notes(&placement, &cuts, &names, &p99);
     group.begin(parts, &args.live.name.as_ref().map(ToString::to_string))?;
@@ -186,7 +193,9 @@ fn start(args: &Up, events: &Sender<Event>) -> Result<Vec<Agent>, Failure> {
         let (name, address) = match word.split_once('=') {
             Some((name, address)) => {
                 let parsed = address.parse().map_err(|_| {
-                    trouble(format!("--machines {word}: `{address}` is not an IP address, as in {name}=10.0.0.1"))
+                    trouble(format!(
+                        "--machines {word}: `{address}` is not an IP address, as in {name}=10.0.0.1"
+                    ))
                 })?;
                 (name, Some(parsed))
             }
@@ -205,7 +214,8 @@ fn start(args: &Up, events: &Sender<Event>) -> Result<Vec<Agent>, Failure> {
         command.args(words).args([name, "narrows", "agent"]);
         // A Ctrl-C is for the coordinator, which ends the agents.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        let mut ssh = command.spawn().map_err(|cause| trouble(format!("cannot start `{program}`: {cause}")))?;
+        let mut ssh =
+            command.spawn().map_err(|cause| trouble(format!("cannot start `{program}`: {cause}")))?;
         let (orders, says) = (ssh.stdin.take(), ssh.stdout.take());
         let events = events.clone();
         thread::spawn(move || {
@@ -221,7 +231,7 @@ fn start(args: &Up, events: &Sender<Event>) -> Result<Vec<Agent>, Failure> {
             }
             let _ = events.send(Event::Gone(number));
         });
-        let (machine, heard) = (name.to_owned(), Instant::now());
+        let (machine, heard) = (name.to_owned(), now());
         agents.push(Agent { machine, address, ssh, orders, heard, ended: None });
     }
     if agents.len() < 2 {
@@ -238,14 +248,21 @@ struct Group<'a> {
 
 impl Group<'_> {
     /// Waits until each agent has said something that `take` accepts.
-    fn each(&mut self, mut take: impl FnMut(&mut Agent, Answer) -> Result<bool, Failure>) -> Result<(), Failure> {
+    fn each(
+        &mut self,
+        mut take: impl FnMut(&mut Agent, Answer) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
         let mut left: BTreeSet<usize> = (0..self.agents.len()).collect();
-        let until = Instant::now() + PATIENCE;
+        let until = now() + PATIENCE;
         while !left.is_empty() {
-            let patience = until.saturating_duration_since(Instant::now());
+            let patience = until.saturating_sub(now());
             let silent = || left.iter().next().map_or("", |&number| &self.agents[number].machine);
             let event = self.heard.recv_timeout(patience).map_err(|_| {
-                trouble(format!("the agent on `{}` does not answer within {} s", silent(), PATIENCE.as_secs()))
+                trouble(format!(
+                    "the agent on `{}` does not answer within {} s",
+                    silent(),
+                    PATIENCE.as_secs()
+                ))
             })?;
             match event {
                 Event::Said(number, Answer::Failed { why }) => {
@@ -328,7 +345,11 @@ impl Group<'_> {
     }
 
     /// Starts all parts.
-    fn begin(&mut self, mut parts: BTreeMap<String, Preparation>, name: &Option<String>) -> Result<(), Failure> {
+    fn begin(
+        &mut self,
+        mut parts: BTreeMap<String, Preparation>,
+        name: &Option<String>,
+    ) -> Result<(), Failure> {
         let addresses: BTreeMap<String, Option<IpAddr>> =
             self.agents.iter().map(|agent| (agent.machine.clone(), agent.address)).collect();
         let cuts: BTreeMap<String, Vec<Cut>> =
@@ -349,7 +370,7 @@ impl Group<'_> {
         self.each(|agent, answer| {
             let Answer::Up { name } = answer else { return Ok(false) };
             say(format_args!("narrows run {name} is up on the machine {}", agent.machine));
-            agent.heard = Instant::now();
+            agent.heard = now();
             Ok(true)
         })
     }
@@ -357,17 +378,17 @@ impl Group<'_> {
     /// Until a signal, the end of the time, or the end of an agent; then ends all. Returns what was lost.
     fn accompany(&mut self, ttl: Option<Duration>) -> Vec<String> {
         let mut lost = Vec::new();
-        let begin = Instant::now();
+        let begin = now();
         let mut end = ttl.map(|ttl| begin + ttl);
         let mut ending = false;
         let mut beat = begin;
         loop {
-            let now = Instant::now();
-            if now >= beat && !ending {
+            let time = now();
+            if time >= beat && !ending {
                 self.agents.iter_mut().for_each(|agent| agent.tell(&Order::Alive));
-                beat = now + ALIVE;
+                beat = time + ALIVE;
             }
-            let mut ends = end.is_some_and(|end| now >= end);
+            let mut ends = end.is_some_and(|end| time >= end);
             match self.heard.recv_timeout(ALIVE / 4) {
                 Ok(Event::Said(number, Answer::Ended { report, figures, broken })) => {
                     let agent = &mut self.agents[number];
@@ -379,7 +400,7 @@ impl Group<'_> {
                     lost.push(format!("on the machine `{}`: {why}", self.agents[number].machine));
                     ends = true;
                 }
-                Ok(Event::Said(number, _)) => self.agents[number].heard = Instant::now(),
+                Ok(Event::Said(number, _)) => self.agents[number].heard = now(),
                 Ok(Event::Gone(number)) => {
                     let agent = &mut self.agents[number];
                     if agent.ended.is_none() && agent.orders.is_some() {
@@ -396,17 +417,17 @@ impl Group<'_> {
                 Err(RecvTimeoutError::Disconnected) => return lost,
             }
             if !ending {
-                for agent in self.agents.iter_mut().filter(|agent| agent.heard.elapsed() > agent::SILENCE) {
+                for agent in self.agents.iter_mut().filter(|agent| now().saturating_sub(agent.heard) > agent::SILENCE) {
                     lost.push(format!("the agent on the machine `{}` is silent", agent.machine));
                     ends = true;
                 }
             }
             if ends && !ending {
                 self.agents.iter_mut().for_each(|agent| agent.tell(&Order::End));
-                (ending, end) = (true, Some(Instant::now() + END));
+                (ending, end) = (true, Some(now() + END));
             }
             let all = self.agents.iter().all(|agent| agent.ended.is_some() || agent.orders.is_none());
-            if ending && (all || end.is_some_and(|end| Instant::now() >= end)) {
+            if ending && (all || end.is_some_and(|end| now() >= end)) {
                 return lost;
             }
         }
@@ -506,6 +527,11 @@ fn conclude(
         write_json(path, &Reports { notes, lost, accurate, machines })?;
     }
     Ok(status)
+}
+
+/// Time since the clock's zero.
+fn now() -> Duration {
+    Duration::from_nanos(clock_monotonic().as_nanos())
 }
 
 fn span(nanos: u64) -> String {

@@ -132,7 +132,12 @@ impl Tunnel {
                 continue;
             }
             let original_length = frame.len();
-            into.push(Received { frame: pool.joined(&[frame]), stamp, original_length, partial_checksum: false });
+            into.push(Received {
+                frame: pool.joined(&[frame]),
+                stamp,
+                original_length,
+                partial_checksum: false,
+            });
         }
         Ok(ReceiveBatch::FRAMES)
     }

@@ -37,7 +37,7 @@ const ANSWER_LARGE: u8 = 4;
 pub struct UnderlayFigures {
     /// Probes sent.
     pub probes: u64,
-    /// Probes without an answer so far; those sent in the last second are not counted.
+    /// Probes without an answer so far; the latest may still be answered, and is not counted.
     pub lost_probes: u64,
     /// The smallest, also the bound of the error by which the two directions may differ.
     pub min_ns: u64,
@@ -113,14 +113,13 @@ impl Underlay {
         let samples = self.shared.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let mut trips = samples.trips.clone();
         trips.sort_unstable();
-        let quantile = |percent: usize| trips.get((trips.len().max(1) - 1) * percent / 100).map_or(0, |t| t / 2);
-        let recent = if limit_ns > 0 { DURING } else { BEFORE };
-        let in_flight = Duration::from_secs(1).as_nanos() / recent.as_nanos();
+        let quantile =
+            |percent: usize| trips.get((trips.len().max(1) - 1) * percent / 100).map_or(0, |t| t / 2);
         let unanswered = samples.probes - samples.answered.min(samples.probes);
         let silent = samples.last_answer.map_or(0, |last| clock_monotonic().as_nanos().saturating_sub(last));
         UnderlayFigures {
             probes: samples.probes,
-            lost_probes: unanswered.saturating_sub(u64::try_from(in_flight).unwrap_or(0).min(unanswered / 2)),
+            lost_probes: unanswered.saturating_sub(1),
             min_ns: samples.smallest.unwrap_or(0) / 2,
             p50_ns: quantile(50),
             p99_ns: quantile(99),
@@ -142,7 +141,8 @@ impl Underlay {
         self.shared.large_answered.store(0, Ordering::Relaxed);
         self.shared.large.store(bytes.clamp(LENGTH, LONGEST), Ordering::Relaxed);
         let until = clock_monotonic().as_nanos() + patience.as_nanos() as u64;
-        while self.shared.large_answered.load(Ordering::Relaxed) == 0 && clock_monotonic().as_nanos() < until {
+        while self.shared.large_answered.load(Ordering::Relaxed) == 0 && clock_monotonic().as_nanos() < until
+        {
             thread::sleep(BEFORE);
         }
         self.shared.large.store(0, Ordering::Relaxed);

@@ -111,7 +111,8 @@ impl Scenario {
     ) -> Result<(), ScenarioError> {
         self.part = Some(Part { machine: machine.into(), nodes: placement.nodes.clone() });
         for link in &mut self.links {
-            let (Some(less), Medium::Duplex { up, down }) = (subtract.get(&link.name), &mut link.medium) else {
+            let (Some(less), Medium::Duplex { up, down }) = (subtract.get(&link.name), &mut link.medium)
+            else {
                 continue;
             };
             for direction in [up, down] {

@@ -19,6 +19,7 @@ use narrows_live::cabling::Cabling;
 use narrows_live::control;
 use narrows_live::director::{Pace, Threads, Wait};
 use narrows_live::run::{self, RunOptions, Uplink};
+use narrows_live::run_name::RunName;
 use narrows_live::run_record::{Identity, RunKind};
 use narrows_live::service_output::OutputPlan;
 use narrows_live::stay::Stay;
@@ -154,7 +155,7 @@ fn part(plan: &Preparation) -> Result<Scenario, Failure> {
 }
 
 fn options(name: Option<String>, stay: Stay, tunnels: Vec<TunnelPlan>) -> Result<RunOptions, Failure> {
-    let name = name.map(|name| name.parse().map_err(|error| Failure::Other(format!("--name: {error}"))));
+    let name = name.map(|name| name.parse::<RunName>().map_err(|error| Failure::Other(format!("--name: {error}"))));
     Ok(RunOptions {
         identity: Identity { name: name.transpose()?, kind: RunKind::Up, output: None, reports: None },
         command: Vec::new(),

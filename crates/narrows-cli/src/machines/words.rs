@@ -60,18 +60,33 @@ pub(super) struct Cut {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
     /// It has started; the address is the one by which ssh reached it.
-    Hello { version: String, address: Option<std::net::IpAddr> },
+    Hello {
+        version: String,
+        address: Option<std::net::IpAddr>,
+    },
     /// The ports of its sockets, for each machine or link.
-    Bound { ports: BTreeMap<String, u16> },
+    Bound {
+        ports: BTreeMap<String, u16>,
+    },
     /// What it has measured.
-    Measured { figures: BTreeMap<String, UnderlayFigures> },
+    Measured {
+        figures: BTreeMap<String, UnderlayFigures>,
+    },
     /// Its network is up.
-    Up { name: String },
+    Up {
+        name: String,
+    },
     Alive,
     /// The run has ended.
-    Ended { report: Box<Report>, figures: BTreeMap<String, UnderlayFigures>, broken: Option<String> },
+    Ended {
+        report: Box<Report>,
+        figures: BTreeMap<String, UnderlayFigures>,
+        broken: Option<String>,
+    },
     /// It cannot go on.
-    Failed { why: String },
+    Failed {
+        why: String,
+    },
 }
 
 /// Writes one message.

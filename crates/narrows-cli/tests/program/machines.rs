@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ impl Bed {
         create_veth(&end(&machines[0]), &end(&machines[1]), mtu).unwrap();
         for (machine, address) in machines.iter().zip(ADDRESSES) {
             let mut sockets = RouteSocket::open(machine).unwrap();
-            sockets.add_address("wire", IpPrefix::new(address.parse().unwrap(), 24)).unwrap();
+            sockets.add_address("wire", IpPrefix::new(address.parse::<IpAddr>().unwrap(), 24)).unwrap();
             sockets.set_up("wire").unwrap();
         }
         RouteSocket::open(&machines[0]).unwrap().wait_for_carrier("wire", Duration::from_secs(60)).unwrap();
@@ -56,7 +57,7 @@ impl Bed {
     }
 
     fn up(&self, scenario: &str, more: &[&str]) -> Command {
-        let mut command = narrows();
+        let mut command = narrows([]);
         command.args(["up", scenario, "--machines", MACHINES, "--ssh"]).arg(&self.ssh).args(more);
         command.stderr(Stdio::piped()).stdout(Stdio::piped());
         command
@@ -111,7 +112,7 @@ fn kill(signal: &str, pid: &str) {
 }
 
 fn exec(run: &str, command: &[&str]) -> Output {
-    narrows().args(["exec", run]).args(command).output().unwrap()
+    narrows([]).args(["exec", run]).args(command).output().unwrap()
 }
 
 fn is_gone(pid: &str) -> bool {
@@ -170,7 +171,7 @@ fn all_end_when_an_agent_or_the_coordinator_is_killed() {
     let _ = up.end();
     // The end of one part ends the others.
     let up = Up::start(bed.up(EXAMPLE, &[]));
-    assert!(narrows().args(["down", &up.runs[1]]).output().unwrap().status.success());
+    assert!(narrows([]).args(["down", &up.runs[1]]).output().unwrap().status.success());
     let (status, said) = up.end();
     assert!(matches!(status, Some(0 | 75)), "{said}");
 }
@@ -188,14 +189,22 @@ fn what_cannot_be_carried_is_refused_with_the_numbers() {
     };
     let narrow = Bed::new(1500);
     let said = refused(&narrow, &text, &[]);
-    assert!(said.contains("the link `backbone` needs packets of 1550 bytes") && said.contains("mtu = 1450"), "{said}");
+    assert!(
+        said.contains("the link `backbone` needs packets of 1550 bytes") && said.contains("mtu = 1450"),
+        "{said}"
+    );
     let bed = Bed::new(1600);
-    let said = refused(&bed, &text.replace("20ms", "100ns").replace("1ms", "100ns").replace("0.2ms", "100ns"), &[]);
+    let said =
+        refused(&bed, &text.replace("20ms", "100ns").replace("1ms", "100ns").replace("0.2ms", "100ns"), &[]);
     assert!(said.contains("no link between them can be cut"), "{said}");
     let said = refused(&bed, &text.replace("\"beta\"", "\"gamma\""), &[]);
     assert!(said.contains("`gamma`, which is not among --machines alpha,beta"), "{said}");
     let said = refused(&bed, &text.replace("machine = \"beta\"", ""), &[]);
     assert!(said.contains("host `server` has no machine"), "{said}");
-    let said = refused(&bed, &format!("{text}\n[[timeline]]\nat = \"1s\"\nset = {{ \"backbone.delay\" = \"30ms\" }}\n"), &[]);
+    let said = refused(
+        &bed,
+        &format!("{text}\n[[timeline]]\nat = \"1s\"\nset = {{ \"backbone.delay\" = \"30ms\" }}\n"),
+        &[],
+    );
     assert!(said.contains("the delay of `backbone` is fixed during this run"), "{said}");
 }
