@@ -417,7 +417,9 @@ impl Group<'_> {
                 Err(RecvTimeoutError::Disconnected) => return lost,
             }
             if !ending {
-                for agent in self.agents.iter_mut().filter(|agent| now().saturating_sub(agent.heard) > agent::SILENCE) {
+                for agent in
+                    self.agents.iter_mut().filter(|agent| now().saturating_sub(agent.heard) > agent::SILENCE)
+                {
                     lost.push(format!("the agent on the machine `{}` is silent", agent.machine));
                     ends = true;
                 }

@@ -25,7 +25,7 @@ use narrows_live::service_output::OutputPlan;
 use narrows_live::stay::Stay;
 use narrows_live::tunnels::TunnelPlan;
 use narrows_live::underlay::{Underlay, UnderlayFigures};
-use narrows_scenario::{Files, Placement, Scenario, Way};
+use narrows_scenario::{Files, Scenario, Way};
 
 use super::words::{Answer, Order, Preparation, tell};
 use crate::args::VERSION;
@@ -150,12 +150,13 @@ fn part(plan: &Preparation) -> Result<Scenario, Failure> {
     scenario.seed = plan.seed;
     let span = |cut: &super::words::Cut| narrows_core::Duration::from_nanos(cut.subtract_ns);
     let subtract = plan.cuts.iter().map(|cut| (cut.link.clone(), span(cut))).collect();
-    scenario.on_machine(&plan.machine, &Placement { nodes: plan.nodes.clone() }, &subtract)?;
+    scenario.on_machine(&plan.machine, &plan.nodes, &subtract)?;
     Ok(scenario)
 }
 
 fn options(name: Option<String>, stay: Stay, tunnels: Vec<TunnelPlan>) -> Result<RunOptions, Failure> {
-    let name = name.map(|name| name.parse::<RunName>().map_err(|error| Failure::Other(format!("--name: {error}"))));
+    let name =
+        name.map(|name| name.parse::<RunName>().map_err(|error| Failure::Other(format!("--name: {error}"))));
     Ok(RunOptions {
         identity: Identity { name: name.transpose()?, kind: RunKind::Up, output: None, reports: None },
         command: Vec::new(),

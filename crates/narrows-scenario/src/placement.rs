@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::Duration;
 
-use super::plain_delay;
 use crate::link::{Link, Medium, Way};
+use crate::part::plain_delay;
 use crate::scenario::Scenario;
 
 /// A link without a rate counts as this one, in bits per second.
@@ -333,7 +333,7 @@ hosts.a = {}\nhosts.b = {}\nhosts.c = {}\nhosts.d = {}\nrouters.r = {}\nrouters.
         let least = Duration::from_millis(1);
         let placement = Placement::of(&scenario, &machines(&["m", "n"]), true, least).unwrap();
         let subtract = BTreeMap::from([("rs".to_owned(), Duration::from_micros(300))]);
-        scenario.on_machine("m", &placement, &subtract).unwrap();
+        scenario.on_machine("m", &placement.nodes, &subtract).unwrap();
         assert!(scenario.is_here("a") && !scenario.is_here("c"));
         assert_eq!(scenario.cut_links().len(), 1);
         let config = scenario.network();
