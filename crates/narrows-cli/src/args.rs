@@ -22,7 +22,7 @@ pub(crate) use interop::Interop;
 pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
 pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, Series, WaitBy};
-pub(crate) use networks::{Exec, Up};
+pub(crate) use networks::{Exec, Place, Up};
 use offered::Offered;
 pub(crate) use run::{Labels, Live, Probes, Run, Shell};
 pub(crate) use virtual_time::{VirtualTime, WallClock};
@@ -150,6 +150,9 @@ pub(crate) enum Command {
     Man(Man),
     /// Print shell completions
     Completions(Completions),
+    /// Run the part of a scenario that is on this machine: started by `up --machines` alone
+    #[command(hide = true)]
+    Agent,
     /// The supervisor of a guest: started by `run --virtual` alone
     #[command(hide = true)]
     GuestSupervisor {

@@ -135,6 +135,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
         environment: job.environment,
         greeting: job.greeting && !live.report.quiet,
         stay: job.stay,
+        tunnels: Vec::new(),
         record: live.record.clone(),
         record_whole: live.record_whole,
         capture,

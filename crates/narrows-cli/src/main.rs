@@ -33,6 +33,7 @@ mod kernel;
 mod lab;
 mod live;
 mod ls;
+mod machines;
 mod output;
 mod packets;
 mod pattern;
@@ -120,6 +121,7 @@ fn main() -> ExitCode {
         Command::Clean => clean::clean(),
         Command::Man(args) => help::man(&args),
         Command::Completions(args) => completions::completions(&args),
+        Command::Agent => machines::agent(),
         Command::GuestSupervisor { descriptor } => in_virtual_time::keep(descriptor),
         Command::GuestInit { .. } => in_virtual_time::init(),
     };

@@ -22,6 +22,7 @@ use crate::args::Up;
 use crate::check::live_scenario;
 use crate::diff::approach;
 use crate::live::{Job, go};
+use crate::machines;
 use crate::output::{Failure, print, say};
 use crate::state;
 
@@ -29,6 +30,9 @@ use crate::state;
 const MOST_KEPT: usize = 20;
 
 pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
+    if !args.machines.is_empty() {
+        return machines::up(args);
+    }
     let ttl = args.ttl.as_deref().map(|text| span_of_time("ttl", text)).transpose()?;
     if let Some(name) = args.live.name.as_ref().filter(|_| args.replace && args.ready.is_none())
         && let Some(run) = there(name)?
@@ -49,7 +53,7 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
         Failure::Other(format!("--ready is for narrows itself, which passes a descriptor by it: {cause}"))
     })?;
     let ttl = ttl.map(|span| Duration::from_nanos(span.nanos()));
-    let stay = Stay { ttl, ready: ready.map(File::from), passed };
+    let stay = Stay { ttl, ready: ready.map(File::from), passed, until: None };
     let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     // It ends with this process, whose number it serves.
     let _web = args.web.map(crate::web::beside).transpose()?;

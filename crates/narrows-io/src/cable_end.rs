@@ -7,6 +7,7 @@ use crate::packet_socket::{
     PacketSocket, PacketSocketError, PacketStatistics, ReceiveBatch, Received, Sent, TrainStatistics,
 };
 use crate::tap::{Tap, TapError};
+use crate::tunnel::{Tunnel, TunnelError};
 use crate::xdp::{Port, XdpError};
 
 /// A packet I/O backend.
@@ -18,6 +19,8 @@ pub enum Backend {
     AfXdp,
     /// The descriptor of a TAP device ([`crate::tap`]).
     Tap,
+    /// A tunnel to another machine ([`crate::tunnel`]).
+    Tunnel,
 }
 
 impl Backend {
@@ -27,6 +30,7 @@ impl Backend {
             Self::AfPacket => "af_packet",
             Self::AfXdp => "af_xdp",
             Self::Tap => "tap",
+            Self::Tunnel => "tunnel",
         }
     }
 }
@@ -43,6 +47,9 @@ pub enum CableEndError {
     /// A TAP device failed.
     #[error(transparent)]
     Tap(#[from] TapError),
+    /// A tunnel failed.
+    #[error(transparent)]
+    Tunnel(#[from] TunnelError),
 }
 
 impl CableEndError {
@@ -52,6 +59,7 @@ impl CableEndError {
             Self::PacketSocket(error) => matches!(error, PacketSocketError::Down { .. }),
             Self::Xdp(error) => matches!(error, XdpError::Down { .. }),
             Self::Tap(error) => matches!(error, TapError::Gone { .. }),
+            Self::Tunnel(_) => false,
         }
     }
 }
@@ -65,6 +73,8 @@ pub enum CableEnd {
     Xdp(Box<Port>),
     /// The descriptor of a TAP device.
     Tap(Box<Tap>),
+    /// A tunnel to another machine.
+    Tunnel(Box<Tunnel>),
 }
 
 impl CableEnd {
@@ -74,6 +84,7 @@ impl CableEnd {
             Self::PacketSocket(_) => Backend::AfPacket,
             Self::Xdp(_) => Backend::AfXdp,
             Self::Tap(_) => Backend::Tap,
+            Self::Tunnel(_) => Backend::Tunnel,
         }
     }
 
@@ -81,7 +92,7 @@ impl CableEnd {
     pub fn packet_socket(&self) -> Option<&PacketSocket> {
         match self {
             Self::PacketSocket(socket) => Some(socket),
-            Self::Xdp(_) | Self::Tap(_) => None,
+            Self::Xdp(_) | Self::Tap(_) | Self::Tunnel(_) => None,
         }
     }
 
@@ -89,14 +100,14 @@ impl CableEnd {
     pub fn packet_socket_mut(&mut self) -> Option<&mut PacketSocket> {
         match self {
             Self::PacketSocket(socket) => Some(socket),
-            Self::Xdp(_) | Self::Tap(_) => None,
+            Self::Xdp(_) | Self::Tap(_) | Self::Tunnel(_) => None,
         }
     }
 
     /// The backend, with details of the interface's driver, for people.
     pub fn description(&self) -> String {
         match self {
-            Self::PacketSocket(_) | Self::Tap(_) => self.backend().name().into(),
+            Self::PacketSocket(_) | Self::Tap(_) | Self::Tunnel(_) => self.backend().name().into(),
             Self::Xdp(port) => {
                 let copies = if port.is_zero_copy() { "without a copy" } else { "copied by the kernel" };
                 format!("{} ({} mode, {copies})", self.backend().name(), port.mode().name())
@@ -119,6 +130,7 @@ impl CableEnd {
             Self::PacketSocket(socket) => Ok(socket.receive(batch, pool, into)?),
             Self::Xdp(port) => Ok(port.receive(pool, into)?),
             Self::Tap(tap) => Ok(tap.receive(batch, pool, into)?),
+            Self::Tunnel(tunnel) => Ok(tunnel.receive(pool, into)?),
         }
     }
 
@@ -127,7 +139,7 @@ impl CableEnd {
     pub fn join<F: AsMut<Frame>>(&self, frames: &mut [F]) -> Option<usize> {
         match self {
             Self::PacketSocket(socket) => socket.join(frames),
-            Self::Xdp(_) => None,
+            Self::Xdp(_) | Self::Tunnel(_) => None,
             Self::Tap(tap) => tap.join(frames),
         }
     }
@@ -136,7 +148,7 @@ impl CableEnd {
     pub fn trains(&self) -> Option<TrainStatistics> {
         match self {
             Self::PacketSocket(socket) => socket.trains(),
-            Self::Xdp(_) => None,
+            Self::Xdp(_) | Self::Tunnel(_) => None,
             Self::Tap(tap) => tap.trains(),
         }
     }
@@ -148,13 +160,14 @@ impl CableEnd {
             Self::PacketSocket(socket) => socket.send_joined(frames),
             Self::Xdp(port) => port.send(frames),
             Self::Tap(tap) => tap.send(frames),
+            Self::Tunnel(tunnel) => tunnel.send(frames),
         }
     }
 
     /// Whether accepted frames are waiting for a busy interface; each call of [`CableEnd::receive`] retries them.
     pub fn has_unsent(&mut self) -> bool {
         match self {
-            Self::PacketSocket(_) | Self::Tap(_) => false,
+            Self::PacketSocket(_) | Self::Tap(_) | Self::Tunnel(_) => false,
             Self::Xdp(port) => port.has_unsent(),
         }
     }
@@ -168,6 +181,7 @@ impl CableEnd {
             Self::PacketSocket(socket) => Ok(socket.statistics()?),
             Self::Xdp(port) => Ok(port.statistics()?),
             Self::Tap(tap) => Ok(tap.statistics()?),
+            Self::Tunnel(tunnel) => Ok(tunnel.statistics()),
         }
     }
 }
@@ -179,6 +193,7 @@ impl AsFd for CableEnd {
             Self::PacketSocket(socket) => socket.as_fd(),
             Self::Xdp(port) => port.as_fd(),
             Self::Tap(tap) => tap.as_fd(),
+            Self::Tunnel(tunnel) => tunnel.as_fd(),
         }
     }
 }

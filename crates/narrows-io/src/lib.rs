@@ -80,6 +80,7 @@ pub mod stack;
 pub mod sysctl;
 pub mod tap;
 pub mod terminal;
+pub mod tunnel;
 pub mod udp;
 mod umem;
 pub mod unix_socket;

@@ -2,13 +2,14 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use nix::sys::socket::{self, ControlMessageOwned, MsgFlags, sockopt};
 
 use crate::clock::{MonotonicTime, WallClockOffset};
 use crate::namespace::Namespace;
+use crate::socket_option::set_option;
 
 /// The size of the receive buffer in bytes: some 10,000 small datagrams.
 const BUFFER: usize = 8 << 20;
@@ -77,6 +78,22 @@ impl StampedUdp {
         Ok(())
     }
 
+    /// Sends what follows without fragmentation: datagrams that are too large for the path are refused or lost.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn never_fragment(&self) -> io::Result<()> {
+        never_fragment(&self.socket)
+    }
+
+    /// Sends one datagram to the peer of [`StampedUdp::only_from`].
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.send(bytes)
+    }
+
     /// Sends one datagram.
     ///
     /// # Errors
@@ -115,5 +132,19 @@ impl StampedUdp {
             }
         }
         Ok(Some(datagram))
+    }
+}
+
+/// Sets the "don't fragment" flag of all that a UDP socket sends, and has the kernel refuse what exceeds the MTU that
+/// it knows of the path (`IP_PMTUDISC_DO`).
+pub(crate) fn never_fragment(socket: &UdpSocket) -> io::Result<()> {
+    let descriptor = socket.as_fd().try_clone_to_owned()?;
+    match socket.local_addr()? {
+        SocketAddr::V4(_) => {
+            set_option(&descriptor, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &libc::IP_PMTUDISC_DO)
+        }
+        SocketAddr::V6(_) => {
+            set_option(&descriptor, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &libc::IPV6_PMTUDISC_DO)
+        }
     }
 }

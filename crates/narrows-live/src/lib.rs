@@ -44,4 +44,6 @@ pub mod services;
 mod sniffer;
 pub mod stay;
 pub mod testbed;
+pub mod tunnels;
+pub mod underlay;
 mod visitors;

@@ -37,6 +37,7 @@ use crate::service_output::{OutputPlan, ServiceOutput};
 use crate::services::{Service, Services, chosen_host, listeners};
 use crate::stay::Stay;
 use crate::testbed::{Host, Testbed};
+use crate::tunnels::{self, TunnelPlan};
 use crate::visitors::Visitors;
 
 /// How long programs may take to end when asked, before they are killed.
@@ -81,6 +82,8 @@ pub struct RunOptions {
     pub greeting: bool,
     /// Without a program: the network stays up until a signal or a client ends it, which is the normal end.
     pub stay: Option<Stay>,
+    /// The tunnels to other machines, if the scenario runs across several.
+    pub tunnels: Vec<TunnelPlan>,
     /// The file for the input log.
     pub record: Option<PathBuf>,
     /// Whether the log keeps whole packets or only their headers.
@@ -181,7 +184,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     info.notes.extend(uplink.iter().flat_map(NatUplink::remarks));
     let (threads, remark) = threads(options);
     info.notes.extend(remark);
-    let mut network = Director::new(engine, scenario, testbed.take_cables(), &threads)?;
+    let mut cables = testbed.take_cables();
+    cables.extend(tunnels::open(&options.tunnels)?);
+    let mut network = Director::new(engine, scenario, cables, &threads)?;
     network.certify(&options.bounds);
     let entrances = Entrances::new(&testbed, &names, &control);
     network.listen(control, info.clone());
@@ -332,7 +337,8 @@ fn play(
             played
         }
         None => {
-            let probing = probes.as_ref().map(AsFd::as_fd);
+            let until = options.stay.as_ref().and_then(|stay| stay.until.as_ref());
+            let probing = probes.as_ref().map(AsFd::as_fd).or(until.map(AsFd::as_fd));
             options.stay.as_ref().map_or(Ok(()), ready)?;
             let end = match options.stay.as_ref().and_then(|stay| stay.ttl) {
                 Some(ttl) => network.run_for(ttl, probing, signals)?,

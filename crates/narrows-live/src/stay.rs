@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
@@ -23,6 +24,8 @@ pub struct Stay {
     pub ready: Option<File>,
     /// A socket on which a service manager has listened for the network's first client.
     pub passed: Option<UnixListener>,
+    /// The network also ends once this is readable or closed at its other end.
+    pub until: Option<OwnedFd>,
 }
 
 impl Stay {

@@ -194,6 +194,8 @@ pub struct Testbed {
     cables: Vec<Cable>,
     /// The names, in our namespace, of our ends of cables to existing namespaces.
     ends: Vec<String>,
+    /// The networks of the scenario that hosts are connected to, also those on other machines.
+    networks: BTreeSet<IpPrefix>,
     /// Our namespace.
     wire: Namespace,
     /// Why the best packet I/O backend is not used.
@@ -209,7 +211,7 @@ impl Testbed {
     pub fn create(scenario: &Scenario, cabling: Cabling) -> Result<Self, TestbedError> {
         let wire = Namespace::create()?.labelled("the namespace of narrows");
         let mut hosts = Vec::new();
-        for host in &scenario.hosts {
+        for host in scenario.hosts.iter().filter(|host| scenario.is_here(&host.name)) {
             let existing = existing(host)?;
             let is_ours = existing.is_none();
             let namespace = match existing {
@@ -219,7 +221,10 @@ impl Testbed {
             let namespace = namespace.labelled(format!("host `{}`", host.name));
             hosts.push(Host { name: host.name.clone(), namespace, is_ours, interfaces: Vec::new() });
         }
-        let mut testbed = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire, cabling_note: None };
+        let addresses = scenario.ports().iter().flat_map(|port| prefixes(&port.addresses));
+        let networks = addresses.map(|address| address.network()).collect();
+        let mut testbed =
+            Self { hosts, cables: Vec::new(), ends: Vec::new(), networks, wire, cabling_note: None };
         testbed.lay_cables(scenario, cabling)?;
         Ok(testbed)
     }
@@ -266,7 +271,7 @@ impl Testbed {
     /// # Errors
     /// If a route is rejected.
     pub fn add_routes(&self, outside: Option<&str>) -> Result<(), TestbedError> {
-        let networks = self.networks();
+        let networks = &self.networks;
         for host in &self.hosts {
             let way = match host.interfaces.first() {
                 Some(_) if !host.is_ours || outside == Some(host.name.as_str()) => FirstWay::Known,
@@ -276,17 +281,11 @@ impl Testbed {
                 Some(first) if first.is_switched => FirstWay::Groups,
                 // In a scenario with many links this would be many routes for each of many hosts.
                 _ if networks.len() > MOST_NETWORKS => FirstWay::Default,
-                _ => FirstWay::Scenario(&networks),
+                _ => FirstWay::Scenario(networks),
             };
             add_routes(host, way, outside).map_err(|cause| of_host(&host.name, cause))?;
         }
         Ok(())
-    }
-
-    /// The networks of the scenario that hosts are connected to.
-    fn networks(&self) -> BTreeSet<IpPrefix> {
-        let interfaces = self.hosts.iter().flat_map(|host| &host.interfaces);
-        interfaces.flat_map(|interface| &interface.addresses).map(IpPrefix::network).collect()
     }
 
     /// Why the best packet I/O backend is not used, if none was requested.

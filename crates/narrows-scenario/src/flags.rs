@@ -7,7 +7,7 @@ use narrows_core::{Duration, Time};
 
 use crate::direction::Direction;
 use crate::files::Files;
-use crate::host::{Host, Place};
+use crate::host::Host;
 use crate::keys::{self, Key};
 use crate::link::{Beside, apply, settle};
 use crate::link::{Link, Medium, Way};
@@ -129,7 +129,7 @@ impl Scenario {
     pub fn from_flags_with(flags: &LinkFlags, files: Files) -> Result<Self, ScenarioError> {
         let mut problems = Problems::default();
         let mut line = CommandLine::default();
-        let host = |name: &str| Host { name: name.into(), place: Place::New, addresses: Vec::new() };
+        let host = |name: &str| Host { name: name.into(), ..Host::default() };
         let mut link = Link {
             name: LINK.into(),
             between: HOSTS.map(Into::into),
@@ -181,6 +181,7 @@ impl Scenario {
             timeline: Vec::new(),
             topology: Default::default(),
             files,
+            part: None,
         };
         if problems.is_empty() && scenario.wire().is_ok() {
             return Ok(scenario);

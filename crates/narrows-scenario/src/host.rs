@@ -19,6 +19,8 @@ pub struct Host {
     pub name: String,
     /// Network namespace of the host in a live run.
     pub place: Place,
+    /// The machine that it is on, if the scenario runs across several.
+    pub machine: Option<String>,
     /// The configured addresses. See [`Port::addresses`](crate::Port) for the effective ones.
     pub addresses: Vec<HostAddress>,
 }
@@ -109,6 +111,20 @@ const NAMESPACE: ByHand<String> = ByHand {
     },
     write: |name| Some(text(name)),
 };
+const MACHINE: ByHand<String> = ByHand {
+    words: || "name".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| {
+        const ALLOWED: &str = "the name of a machine, as ssh knows it";
+        match node.text(ALLOWED)? {
+            name if name.is_empty() || name.starts_with('-') || name.contains(['\0', ',', '=', ' ']) => {
+                Err(node.expected(ALLOWED))
+            }
+            name => Ok(name.into()),
+        }
+    },
+    write: |name| Some(text(name)),
+};
 const PID: Integer = Integer { what: "the number of a process,", low: 1, high: i32::MAX as i64 };
 /// The addresses of a host or router.
 pub(crate) const ADDRESSES: ByHand<Vec<HostAddress>> = ByHand {
@@ -147,6 +163,17 @@ impl Keyed for Host {
                 Ok(())
             },
         ),
+        Row::new(
+            "machine",
+            &MACHINE,
+            "Run this host on this machine, one of `narrows up --machines`.",
+            |host: &Self| host.machine.as_ref().and_then(|machine| MACHINE.write(machine)),
+            |host: &mut Self, node, around| {
+                host.machine = Some(MACHINE.read(node, around)?);
+                Ok(())
+            },
+        )
+        .default("where narrows runs"),
         row!("addresses", addresses, ADDRESSES, "IP addresses of the host.")
             .default("one of IPv4 and one of IPv6 for each link"),
     ];

@@ -6,6 +6,7 @@ mod ipfw;
 mod ipfw_commands;
 mod me;
 mod offer;
+mod on_machine;
 mod read;
 mod rows;
 mod write;
@@ -22,6 +23,7 @@ use crate::files::{self, Files, NamedFile};
 use crate::host::{Address, Host};
 use crate::link::{Link, Medium, Way};
 use crate::node::Node;
+use crate::part::Part;
 use crate::problem::{Problems, ScenarioError};
 use crate::router::Router;
 use crate::rules_link::RulesSite;
@@ -62,6 +64,8 @@ pub struct Scenario {
     pub(crate) timeline: Vec<Entry>,
     pub(crate) topology: Topology,
     pub(crate) files: Files,
+    /// The part of it that is here, if it runs across several machines.
+    pub(crate) part: Option<Part>,
 }
 
 impl Scenario {
@@ -173,6 +177,9 @@ impl Scenario {
         }
         config.routers = self.topology.routers(&self.links, &self.routers);
         config.switches = self.topology.switches(&self.links, &self.switches);
+        if let Some(part) = &self.part {
+            part.cut(&self.links, &mut config);
+        }
         config
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use super::{LinkFlags, Live};
 
@@ -19,7 +19,8 @@ Examples:
   narrows up scenarios/adsl.toml --name dsl --detach
   narrows up --rate 10mbit --delay 25ms --on server 'iperf3 -s' --ttl 2h -d
   narrows up scenarios/adsl.toml --web
-  narrows up edited.toml --name dsl --replace")]
+  narrows up edited.toml --name dsl --replace
+  narrows up examples/machines/two-sites.toml --machines alpha,beta --place auto")]
 pub(crate) struct Up {
     /// Scenario file; without one, the flags describe one link
     #[arg(value_hint = ValueHint::FilePath)]
@@ -37,6 +38,21 @@ pub(crate) struct Up {
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true, conflicts_with = "detach",
         default_missing_value = crate::web::ADDRESS)]
     pub(crate) web: Option<SocketAddr>,
+    /// Run the scenario across these machines, reached by ssh: alpha,beta; addresses between them as in alpha=10.0.0.1
+    #[arg(long, value_name = "MACHINES", value_delimiter = ',', requires = "scenario", conflicts_with_all = [
+        "detach", "replace", "web", "on", "host", "record", "capture", "series", "packets", "internet", "traffic",
+        "backend", "trains", "cpu", "wait", "priority", "shards", "max_lateness", "labels", "logs",
+    ])]
+    pub(crate) machines: Vec<String>,
+    /// Which hosts go where: those of the scenario's `machine` keys, or with auto also those without one
+    #[arg(long, value_name = "HOW", requires = "machines", default_value = "given")]
+    pub(crate) place: Place,
+    /// Command that starts an agent, with the machine's name after it [default: ssh with keepalives, without questions]
+    #[arg(long, value_name = "COMMAND", requires = "machines")]
+    pub(crate) ssh: Option<String>,
+    /// By how much the network between the machines may exceed its measured delay before the run counts as not accurate
+    #[arg(long, value_name = "TIME", requires = "machines", default_value = "1ms")]
+    pub(crate) underlay_tolerance: String,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
     #[command(flatten)]
@@ -47,6 +63,15 @@ pub(crate) struct Up {
     /// In the background: file for the output
     #[arg(long, hide = true)]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Where the hosts of a scenario across machines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Place {
+    /// Every host says it
+    Given,
+    /// Hosts that do not say it are placed so that little traffic crosses between machines
+    Auto,
 }
 
 /// The arguments of `narrows exec`.

@@ -31,6 +31,7 @@ mod interop;
 mod ipfw;
 mod kernel;
 mod leftovers;
+mod machines;
 mod main_job;
 mod malformed;
 mod names;

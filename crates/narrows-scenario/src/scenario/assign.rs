@@ -93,6 +93,11 @@ impl Scenario {
                 _ => waiting = put_off,
             }
         }
+        if let Some(part) = &self.part {
+            for (&index, link) in &changed {
+                part.allows(&self.links[index], link)?;
+            }
+        }
         let mut changes = Vec::new();
         for (index, link) in changed {
             let before = std::mem::replace(&mut self.links[index], link);

@@ -68,6 +68,7 @@ impl Default for Scenario {
             links: Vec::new(),
             traffic: Vec::new(),
             timeline: Vec::new(),
+            part: None,
             topology: Topology::default(),
             files: Default::default(),
         }

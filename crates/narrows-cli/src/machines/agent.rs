@@ -1,0 +1,240 @@
+//! `narrows agent`: runs the part of a scenario that is on this machine, for a coordinator at the other end of its
+//! standard input and output. It ends with them.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Stdin};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use std::{env, thread};
+
+use narrows_io::clock::{MonotonicTime, clock_monotonic};
+use narrows_io::host::Capabilities;
+use narrows_io::namespace::Namespace;
+use narrows_io::udp::StampedUdp;
+use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
+use narrows_io::wait::{EndSignals, Waiting, wait};
+use narrows_live::cabling::Cabling;
+use narrows_live::control;
+use narrows_live::director::{Pace, Threads, Wait};
+use narrows_live::run::{self, RunOptions, Uplink};
+use narrows_live::run_name::RunName;
+use narrows_live::run_record::{Identity, RunKind};
+use narrows_live::service_output::OutputPlan;
+use narrows_live::stay::Stay;
+use narrows_live::tunnels::TunnelPlan;
+use narrows_live::underlay::{Underlay, UnderlayFigures};
+use narrows_scenario::{Files, Scenario, Way};
+
+use super::words::{Answer, Order, Preparation, tell};
+use crate::args::VERSION;
+use crate::output::Failure;
+
+/// How long the underlay is measured before the run.
+const MEASURED: Duration = Duration::from_secs(2);
+/// How long large probes are awaited.
+const LARGE: Duration = Duration::from_secs(1);
+/// How long a coordinator may take for its next step, and how long it may be silent during the run.
+const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const SILENCE: Duration = Duration::from_secs(6);
+
+pub(crate) fn agent() -> Result<u8, Failure> {
+    let result = serve();
+    let why = match result {
+        Ok(()) => return Ok(0),
+        Err(failure) => failure.to_string(),
+    };
+    // If the coordinator is gone, nobody wants to know.
+    let _ = tell(&mut io::stdout().lock(), &Answer::Failed { why });
+    Ok(2)
+}
+
+fn serve() -> Result<(), Failure> {
+    // Before any thread exists. Also blocks signals in the threads that measure; the run catches them once more.
+    if !Capabilities::effective().map_err(crate::live::reading)?.all() {
+        enter_user_namespace(InnerUser::Root)?;
+    }
+    let _signals = EndSignals::catch().map_err(other("catch signals"))?;
+    let mut orders = Orders(BufReader::new(io::stdin()));
+    let address = env::var("SSH_CONNECTION").ok();
+    let address = address.and_then(|words| words.split(' ').nth(2)?.parse().ok());
+    say(&Answer::Hello { version: VERSION.into(), address })?;
+
+    let Some(Order::Bind { address, peers }) = orders.next(PATIENCE)? else { return Ok(()) };
+    let here = Namespace::current().map_err(|error| Failure::Other(error.to_string()))?;
+    let mut sockets = BTreeMap::new();
+    for peer in peers {
+        sockets.insert(peer, StampedUdp::bind(&here, address, 0).map_err(binding(address))?);
+    }
+    let port = |address: io::Result<SocketAddr>| address.map(|address| address.port());
+    let ports = sockets.iter().map(|(peer, socket)| Ok((peer.clone(), port(socket.address())?)));
+    say(&Answer::Bound { ports: ports.collect::<io::Result<_>>().map_err(binding(address))? })?;
+
+    let Some(Order::Measure { peers }) = orders.next(PATIENCE)? else { return Ok(()) };
+    let mut underlays = BTreeMap::new();
+    for (name, peer) in peers {
+        let Some(socket) = sockets.remove(&name) else { continue };
+        underlays.insert(name, Underlay::start(socket, peer).map_err(other("measure the underlay"))?);
+    }
+    thread::sleep(MEASURED);
+    if let Some((silent, _)) = underlays.iter().find(|(_, underlay)| !underlay.answers()) {
+        return Err(Failure::Other(format!(
+            "no UDP probe from {address} to the machine `{silent}` was answered: is there a firewall between them?"
+        )));
+    }
+    say(&Answer::Measured { figures: figures(&underlays) })?;
+
+    let Some(Order::Prepare(plan)) = orders.next(PATIENCE)? else { return Ok(()) };
+    for cut in &plan.cuts {
+        let carries = underlays.get(&cut.peer).is_none_or(|underlay| underlay.carries(cut.payload, LARGE));
+        if !carries {
+            let all = cut.payload + if address.is_ipv4() { 28 } else { 48 };
+            return Err(Failure::Other(format!(
+                "the link `{}` needs packets of {all} bytes from {address} to the machine `{}`, and none of them \
+                 arrived: raise the MTU between the machines, or set mtu = {} or less for the link",
+                cut.link,
+                cut.peer,
+                // What an Ethernet of 1,500 bytes leaves.
+                1500 - (all - (cut.payload - narrows_io::tunnel::OVERHEAD + 8)),
+            )));
+        }
+    }
+    let scenario = part(&plan)?;
+    let mut tunnels = BTreeMap::new();
+    for cut in &plan.cuts {
+        tunnels.insert(cut.link.clone(), UdpSocket::bind((address, 0)).map_err(binding(address))?);
+    }
+    let ports = tunnels.iter().map(|(link, socket)| Ok((link.clone(), port(socket.local_addr())?)));
+    say(&Answer::Bound { ports: ports.collect::<io::Result<_>>().map_err(binding(address))? })?;
+
+    let Some(Order::Start { name, tunnels: peers }) = orders.next(PATIENCE)? else { return Ok(()) };
+    let mut plans = Vec::new();
+    for cut in &plan.cuts {
+        let (Some(socket), Some(&peer)) = (tunnels.remove(&cut.link), peers.get(&cut.link)) else { continue };
+        plans.push(TunnelPlan { link: cut.link.clone(), socket, peer, identifier: cut.identifier });
+    }
+    for (peer, limit) in &plan.limits {
+        if let Some(underlay) = underlays.get(peer) {
+            underlay.limit(narrows_core::Duration::from_nanos(*limit));
+        }
+    }
+    // The coordinator is told by the run itself when it is up; the run is told by this when the coordinator is gone.
+    let (until, keeper) = UnixStream::pair().map_err(other("make a pair of sockets"))?;
+    let (up, ready) = UnixStream::pair().map_err(other("make a pair of sockets"))?;
+    thread::spawn(move || keep(orders, keeper));
+    thread::spawn(move || {
+        let mut name = String::new();
+        if BufReader::new(up).read_line(&mut name).is_ok_and(|length| length > 0) {
+            let _ = say(&Answer::Up { name: name.trim_end().into() });
+        }
+    });
+    let ready = Some(OwnedFd::from(ready).into());
+    let stay = Stay { ready, until: Some(until.into()), ..Stay::default() };
+    let mut outcome = run::run(scenario.clone(), &options(name, stay, plans)?)?;
+    // The others are idle here: their owners report them.
+    outcome.report.directions.retain(|direction| {
+        let (link, way) = direction.link.rsplit_once('.').unwrap_or((&direction.link, ""));
+        let way = if way == "down" { Way::Down } else { Way::Up };
+        scenario.sends_here(link, way)
+    });
+    let report = Box::new(outcome.report);
+    say(&Answer::Ended { report, figures: figures(&underlays), broken: outcome.broken })
+}
+
+/// The scenario, and of it the part of this machine.
+fn part(plan: &Preparation) -> Result<Scenario, Failure> {
+    let files = Files::given(plan.files.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())));
+    let mut scenario = Scenario::parse_with(&plan.text, &plan.file, files)?;
+    scenario.assign_all(&plan.set)?;
+    scenario.seed = plan.seed;
+    let span = |cut: &super::words::Cut| narrows_core::Duration::from_nanos(cut.subtract_ns);
+    let subtract = plan.cuts.iter().map(|cut| (cut.link.clone(), span(cut))).collect();
+    scenario.on_machine(&plan.machine, &plan.nodes, &subtract)?;
+    Ok(scenario)
+}
+
+fn options(name: Option<String>, stay: Stay, tunnels: Vec<TunnelPlan>) -> Result<RunOptions, Failure> {
+    let name =
+        name.map(|name| name.parse::<RunName>().map_err(|error| Failure::Other(format!("--name: {error}"))));
+    Ok(RunOptions {
+        identity: Identity { name: name.transpose()?, kind: RunKind::Up, output: None, reports: None },
+        command: Vec::new(),
+        host: None,
+        beside: Vec::new(),
+        patience: Duration::ZERO,
+        output: OutputPlan { labels: false, colours: false, logs: None, to_stderr: true },
+        environment: Vec::new(),
+        greeting: false,
+        stay: Some(stay),
+        tunnels,
+        record: None,
+        record_whole: false,
+        capture: None,
+        series: None,
+        packets: None,
+        uplink: Uplink::Off,
+        probe: None,
+        bounds: Vec::new(),
+        cabling: Cabling::default(),
+        pace: Pace { wait: Wait::Hybrid, ..Pace::default() },
+        threads: Threads::default(),
+        run_folder: control::run_folder(),
+    })
+}
+
+fn figures(underlays: &BTreeMap<String, Underlay>) -> BTreeMap<String, UnderlayFigures> {
+    underlays.iter().map(|(peer, underlay)| (peer.clone(), underlay.figures())).collect()
+}
+
+/// During the run: answers the coordinator, and ends the run when it asks to, is gone, or is silent.
+fn keep(mut orders: Orders, keeper: UnixStream) {
+    while let Ok(Some(Order::Alive)) = orders.next(SILENCE) {
+        if say(&Answer::Alive).is_err() {
+            break;
+        }
+    }
+    // The run ends when its end of this is closed at the other.
+    drop(keeper);
+}
+
+/// The orders of the coordinator.
+struct Orders(BufReader<Stdin>);
+
+impl Orders {
+    /// The next order; `None` if there is none within this time, or the coordinator is gone.
+    fn next(&mut self, patience: Duration) -> Result<Option<Order>, Failure> {
+        if self.0.buffer().is_empty() {
+            let until = clock_monotonic().as_nanos() + patience.as_nanos() as u64;
+            let until = MonotonicTime::from_nanos(until);
+            while clock_monotonic() < until {
+                let ready = wait(&mut [Waiting::readable(self.0.get_ref())], Some(until));
+                if ready.map_err(other("wait for the coordinator"))? > 0 {
+                    break;
+                }
+            }
+            if clock_monotonic() >= until {
+                return Ok(None);
+            }
+        }
+        let mut line = String::new();
+        match self.0.read_line(&mut line) {
+            Ok(0) | Err(_) => Ok(None),
+            Ok(_) => serde_json::from_str(&line)
+                .map(Some)
+                .map_err(|error| Failure::Other(format!("an order of the coordinator: {error}"))),
+        }
+    }
+}
+
+fn say(answer: &Answer) -> Result<(), Failure> {
+    tell(&mut io::stdout().lock(), answer).map_err(|_| Failure::Closed)
+}
+
+fn other(step: &'static str) -> impl Fn(io::Error) -> Failure {
+    move |cause| Failure::Other(format!("cannot {step}: {cause}"))
+}
+
+fn binding(address: IpAddr) -> impl Fn(io::Error) -> Failure {
+    move |cause| Failure::Other(format!("cannot open a UDP socket at {address}: {cause}"))
+}

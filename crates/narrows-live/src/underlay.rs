@@ -1,0 +1,261 @@
+//! The underlay: the network between the machines that one scenario runs on.
+//!
+//! Two machines exchange probes over UDP, before the run and all through. The clocks of machines need not agree: only
+//! round trips are measured, each without the time that the other machine held the probe, by the kernel's receive
+//! timestamps. Half of a round trip is the estimate of the one-way delay; its error is at most half of the smallest
+//! round trip, which is reached if the path takes all of it in one direction.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use std::{io, mem};
+
+use narrows_io::clock::clock_monotonic;
+use narrows_io::udp::StampedUdp;
+use serde::{Deserialize, Serialize};
+
+/// Time between probes while a run is prepared, and during the run.
+const BEFORE: Duration = Duration::from_millis(10);
+const DURING: Duration = Duration::from_millis(100);
+/// The maximum number of round trips kept for percentiles: those of the last hours.
+const MOST_KEPT: usize = 100_000;
+/// No answer for this long is an outage.
+const OUTAGE_NS: u64 = 1_000_000_000;
+/// Bytes of a probe: kind, number, time of sending, time that it was held.
+const LENGTH: usize = 25;
+/// The largest probe.
+const LONGEST: usize = 65_535;
+const ASK: u8 = 1;
+const ANSWER: u8 = 2;
+const ASK_LARGE: u8 = 3;
+const ANSWER_LARGE: u8 = 4;
+
+/// What was measured between two machines. Times are one-way: half of round trips, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnderlayFigures {
+    /// Probes sent.
+    pub probes: u64,
+    /// Probes without an answer so far; the latest may still be answered, and is not counted.
+    pub lost_probes: u64,
+    /// The smallest, also the bound of the error by which the two directions may differ.
+    pub min_ns: u64,
+    /// The median.
+    pub p50_ns: u64,
+    /// The 99th percentile.
+    pub p99_ns: u64,
+    /// The largest.
+    pub max_ns: u64,
+    /// Probes above the limit.
+    pub excursions: u64,
+    /// The limit, once it is set.
+    pub limit_ns: u64,
+    /// The longest time without an answer.
+    pub longest_gap_ns: u64,
+}
+
+impl UnderlayFigures {
+    /// Whether the underlay was slower than allowed, or gone.
+    pub fn is_excursion(&self) -> bool {
+        self.limit_ns > 0 && (self.excursions > 0 || self.longest_gap_ns > OUTAGE_NS)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Samples {
+    probes: u64,
+    answered: u64,
+    /// Round trips.
+    trips: Vec<u64>,
+    next: usize,
+    smallest: Option<u64>,
+    largest: u64,
+    excursions: u64,
+    last_answer: Option<u64>,
+    longest_gap: u64,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    samples: Mutex<Samples>,
+    /// One-way, in nanoseconds; 0 before the run.
+    limit: AtomicU64,
+    /// The length of large probes; 0: none.
+    large: AtomicUsize,
+    large_answered: AtomicU64,
+    ends: AtomicBool,
+}
+
+/// Probes to one other machine.
+#[derive(Debug)]
+pub struct Underlay {
+    shared: Arc<Shared>,
+}
+
+impl Underlay {
+    /// Sends probes to `peer`, and answers its own, until dropped.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn start(socket: StampedUdp, peer: SocketAddr) -> io::Result<Self> {
+        socket.only_from(peer)?;
+        socket.never_fragment()?;
+        let shared = Arc::new(Shared::default());
+        let own = shared.clone();
+        thread::Builder::new().name("underlay".into()).spawn(move || exchange(&socket, &own))?;
+        Ok(Self { shared })
+    }
+
+    /// What was measured so far.
+    pub fn figures(&self) -> UnderlayFigures {
+        let limit_ns = self.shared.limit.load(Ordering::Relaxed);
+        let samples = self.shared.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trips = samples.trips.clone();
+        trips.sort_unstable();
+        let quantile =
+            |percent: usize| trips.get((trips.len().max(1) - 1) * percent / 100).map_or(0, |t| t / 2);
+        let unanswered = samples.probes - samples.answered.min(samples.probes);
+        let silent = samples.last_answer.map_or(0, |last| clock_monotonic().as_nanos().saturating_sub(last));
+        UnderlayFigures {
+            probes: samples.probes,
+            lost_probes: unanswered.saturating_sub(1),
+            min_ns: samples.smallest.unwrap_or(0) / 2,
+            p50_ns: quantile(50),
+            p99_ns: quantile(99),
+            max_ns: samples.largest / 2,
+            excursions: samples.excursions,
+            limit_ns,
+            longest_gap_ns: samples.longest_gap.max(silent),
+        }
+    }
+
+    /// Whether there was any answer.
+    pub fn answers(&self) -> bool {
+        self.shared.samples.lock().unwrap_or_else(PoisonError::into_inner).answered > 0
+    }
+
+    /// Whether datagrams with this many bytes after the UDP header cross the path unfragmented: at least one of those
+    /// sent within `patience`.
+    pub fn carries(&self, bytes: usize, patience: Duration) -> bool {
+        self.shared.large_answered.store(0, Ordering::Relaxed);
+        self.shared.large.store(bytes.clamp(LENGTH, LONGEST), Ordering::Relaxed);
+        let until = clock_monotonic().as_nanos() + patience.as_nanos() as u64;
+        while self.shared.large_answered.load(Ordering::Relaxed) == 0 && clock_monotonic().as_nanos() < until
+        {
+            thread::sleep(BEFORE);
+        }
+        self.shared.large.store(0, Ordering::Relaxed);
+        self.shared.large_answered.load(Ordering::Relaxed) > 0
+    }
+
+    /// The run begins: measures from here on anew, and counts what exceeds this one-way limit.
+    pub fn limit(&self, limit: narrows_core::Duration) {
+        let mut samples = self.shared.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_answer = samples.last_answer;
+        drop(mem::take(&mut *samples));
+        samples.last_answer = last_answer;
+        self.shared.limit.store(limit.nanos().max(1), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Underlay {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Relaxed);
+    }
+}
+
+fn exchange(socket: &StampedUdp, shared: &Shared) {
+    // Without it the thread is merely woken later, which is not part of the figures.
+    let _ = narrows_io::wait::wake_on_time();
+    let mut buffer = vec![0; LONGEST];
+    let mut next = clock_monotonic().as_nanos();
+    let mut number = 0_u64;
+    while !shared.ends.load(Ordering::Relaxed) {
+        let now = clock_monotonic().as_nanos();
+        if now >= next {
+            number += 1;
+            let large = shared.large.load(Ordering::Relaxed);
+            if large > 0 {
+                let mut probe = probe(ASK_LARGE, number, now, 0).to_vec();
+                probe.resize(large, 0);
+                // Too large for the path as far as this host knows: then there is no answer.
+                let _ = socket.send(&probe);
+            }
+            // Refused while the peer is not there yet: a lost probe.
+            let _ = socket.send(&probe(ASK, number, clock_monotonic().as_nanos(), 0));
+            shared.samples.lock().unwrap_or_else(PoisonError::into_inner).probes += 1;
+            let step = if shared.limit.load(Ordering::Relaxed) > 0 { DURING } else { BEFORE };
+            next = now + step.as_nanos() as u64;
+        }
+        let patience = Duration::from_nanos(next.saturating_sub(clock_monotonic().as_nanos()));
+        let Ok(Some(datagram)) = socket.receive(&mut buffer, patience) else { continue };
+        let Some(bytes) = buffer.get(..LENGTH).filter(|_| datagram.length >= LENGTH) else { continue };
+        let word = |at: usize| bytes[at..at + 8].try_into().map_or(0, u64::from_be_bytes);
+        let came = datagram.stamp.unwrap_or_else(clock_monotonic).as_nanos();
+        match bytes[0] {
+            kind @ (ASK | ASK_LARGE) => {
+                let held = clock_monotonic().as_nanos().saturating_sub(came);
+                let _ = socket.send(&probe(kind + 1, word(1), word(9), held));
+            }
+            ANSWER => shared.answered(came, came.saturating_sub(word(9)).saturating_sub(word(17))),
+            ANSWER_LARGE => {
+                shared.large_answered.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Shared {
+    fn answered(&self, came: u64, trip: u64) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.answered += 1;
+        if let Some(last) = samples.last_answer.replace(came) {
+            samples.longest_gap = samples.longest_gap.max(came.saturating_sub(last));
+        }
+        samples.smallest = Some(samples.smallest.map_or(trip, |smallest| smallest.min(trip)));
+        samples.largest = samples.largest.max(trip);
+        samples.excursions += u64::from(limit > 0 && trip / 2 > limit);
+        if samples.trips.len() < MOST_KEPT {
+            samples.trips.push(trip);
+        } else {
+            let next = samples.next;
+            samples.trips[next] = trip;
+            samples.next = (next + 1) % MOST_KEPT;
+        }
+    }
+}
+
+fn probe(kind: u8, number: u64, sent: u64, held: u64) -> [u8; LENGTH] {
+    let mut bytes = [kind; LENGTH];
+    bytes[1..9].copy_from_slice(&number.to_be_bytes());
+    bytes[9..17].copy_from_slice(&sent.to_be_bytes());
+    bytes[17..].copy_from_slice(&held.to_be_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excursions_and_gaps_are_counted() {
+        let shared = Arc::new(Shared::default());
+        let underlay = Underlay { shared: shared.clone() };
+        for (at, trip) in [(0, 600_000), (10, 620_000), (20, 580_000), (30, 900_000)] {
+            shared.answered(at * 1_000_000, trip);
+        }
+        let figures = underlay.figures();
+        assert_eq!((figures.min_ns, figures.p50_ns, figures.max_ns), (290_000, 300_000, 450_000));
+        assert!(!figures.is_excursion(), "there is no limit yet");
+        underlay.limit(narrows_core::Duration::from_micros(1300));
+        shared.answered(clock_monotonic().as_nanos(), 2_000_000);
+        shared.samples.lock().unwrap().longest_gap = 0;
+        assert!(!underlay.figures().is_excursion());
+        shared.answered(clock_monotonic().as_nanos(), 2_700_000);
+        assert_eq!(underlay.figures().excursions, 1);
+        assert!(underlay.figures().is_excursion());
+    }
+}
