@@ -194,7 +194,7 @@ mod tests {
         assert!(sent.count == 2 && sent.stopped.is_none());
         // Of the peer, but of another link.
         near.header[6] = 8;
-        near.send(&mut [pool.frame(&[3; 60])]);
+        let _ = near.send(&mut [pool.frame(&[3; 60])]);
         let mut received = Vec::new();
         assert_eq!(far.receive(&mut pool, &mut received).unwrap(), 3);
         let lengths: Vec<usize> = received.iter().map(|one| one.frame.len()).collect();

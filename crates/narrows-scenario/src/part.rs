@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use narrows_core::{Duration, NetworkConfig, PortConfig, Target};
 
 use crate::direction::Direction;
-use crate::link::{Link, Medium, Way};
+use crate::link::{Link, Way};
 use crate::problem::Problem;
 use crate::value::{Delay, DelaySource};
 
