@@ -98,7 +98,7 @@ fn rules_are_listed_as_ipfw_lists_them() {
     );
     same(
         "allow ext6hdr hopopt,rthdr0 fib 1 fib 0,2",
-        "allow ip from any to any ext6hdr hopopt,rthdr0 via none",
+        "allow ip from any to any ext6hdr hopopt,rthdr0 fib 1 fib 0,2",
     );
     same("allow frag offset not frag mf", "allow ip from any to any frag not frag mf");
     same(
