@@ -71,7 +71,7 @@ impl Placement {
             }
         }
         let groups = Groups::of(scenario, least);
-        let mut at = groups.fixed(&fixed, machines)?;
+        let mut at = groups.fixed(&fixed, machines, least)?;
         groups.fill(&mut at, machines.len());
         groups.improve(&mut at, &groups.held(&fixed), machines.len());
         let nodes = groups.of_node.iter().map(|(node, &group)| {
@@ -200,6 +200,7 @@ impl<'a> Groups<'a> {
         &self,
         fixed: &BTreeMap<&str, usize>,
         machines: &[String],
+        least: Duration,
     ) -> Result<Vec<Option<usize>>, String> {
         let mut at: Vec<Option<(usize, &str)>> = vec![None; self.hosts.len()];
         for (&host, &machine) in fixed {
@@ -208,7 +209,8 @@ impl<'a> Groups<'a> {
                 Some((other, first)) if other != machine => {
                     return Err(format!(
                         "host `{first}` is on `{}` and host `{host}` on `{}`, and no link between them can be cut: each \
-                         has too small a delay, is a shared medium, has rules, or follows a trace",
+                         has a delay below {least}, which the network between the machines takes (99th percentile), or is a \
+                         shared medium, has rules, or follows a trace",
                         machines[other], machines[machine]
                     ));
                 }

@@ -55,8 +55,8 @@ fn serve() -> Result<(), Failure> {
     if !Capabilities::effective().map_err(crate::live::reading)?.all() {
         enter_user_namespace(InnerUser::Root)?;
     }
-    let _signals = EndSignals::catch().map_err(other("catch signals"))?;
-    let mut orders = Orders(BufReader::new(io::stdin()));
+    let signals = EndSignals::catch().map_err(other("catch signals"))?;
+    let mut orders = Orders { input: BufReader::new(io::stdin()), signals };
     let address = env::var("SSH_CONNECTION").ok();
     let address = address.and_then(|words| words.split(' ').nth(2)?.parse().ok());
     say(&Answer::Hello { version: VERSION.into(), address })?;
@@ -199,17 +199,25 @@ fn keep(mut orders: Orders, keeper: UnixStream) {
 }
 
 /// The orders of the coordinator.
-struct Orders(BufReader<Stdin>);
+struct Orders {
+    input: BufReader<Stdin>,
+    signals: EndSignals,
+}
 
 impl Orders {
-    /// The next order; `None` if there is none within this time, or the coordinator is gone.
+    /// The next order; `None` if there is none within this time, if the coordinator is gone, or if a signal asks this process to end.
     fn next(&mut self, patience: Duration) -> Result<Option<Order>, Failure> {
-        if self.0.buffer().is_empty() {
+        if self.input.buffer().is_empty() {
             let until = clock_monotonic().as_nanos() + patience.as_nanos() as u64;
             let until = MonotonicTime::from_nanos(until);
             while clock_monotonic() < until {
-                let ready = wait(&mut [Waiting::readable(self.0.get_ref())], Some(until));
-                if ready.map_err(other("wait for the coordinator"))? > 0 {
+                let mut waiting = [Waiting::readable(self.input.get_ref()), Waiting::readable(&self.signals)];
+                wait(&mut waiting, Some(until)).map_err(other("wait for the coordinator"))?;
+                let [has_order, is_signalled] = waiting.map(|one| one.is_ready());
+                if is_signalled {
+                    return Ok(None);
+                }
+                if has_order {
                     break;
                 }
             }
@@ -218,7 +226,7 @@ impl Orders {
             }
         }
         let mut line = String::new();
-        match self.0.read_line(&mut line) {
+        match self.input.read_line(&mut line) {
             Ok(0) | Err(_) => Ok(None),
             Ok(_) => serde_json::from_str(&line)
                 .map(Some)

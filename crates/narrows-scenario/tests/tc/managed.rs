@@ -182,13 +182,13 @@ fn cake_is_as_tc_has_it() {
         ),
         (
             "ack-filter",
-            "`ack-filter` of `cake` is not supported: a queue here does not see the acknowledgement numbers of TCP",
+            "`ack-filter` of `cake` is not supported: a queue here does not see the selective acknowledgements and timestamps of TCP",
             "ack-filter",
             "leave it out",
         ),
         (
             "ack-filter-aggressive",
-            "`ack-filter-aggressive` of `cake` is not supported: a queue here does not see the acknowledgement numbers of TCP",
+            "`ack-filter-aggressive` of `cake` is not supported: a queue here does not see the selective acknowledgements and timestamps of TCP",
             "ack-filter-aggressive",
             "",
         ),

@@ -41,7 +41,7 @@ const OWN: &[Opt] = &[
     Opt::nothing(&["no-ack-filter"], Follows::Nothing),
     Opt::refused(
         &["ack-filter", "ack-filter-aggressive"],
-        "of `cake` is not supported: a queue here does not see the acknowledgement numbers of TCP",
+        "of `cake` is not supported: a queue here does not see the selective acknowledgements and timestamps of TCP",
         "leave it out",
     ),
     Opt::nothing(&["split-gso"], Follows::Nothing),
