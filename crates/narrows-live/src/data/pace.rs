@@ -179,6 +179,8 @@ pub(super) struct Rest {
     share: u64,
     /// A debt that needs no pause.
     burst: Duration,
+    /// The debt beyond it at which a pause can no longer be deferred.
+    longest: Duration,
     /// The debt is computed up to this instant.
     since: Time,
     /// The debt in nanoseconds, times 1000.
@@ -187,17 +189,24 @@ pub(super) struct Rest {
     pub(super) rested: Duration,
 }
 
-/// The debt at which a pause can no longer be deferred: packets are late by that much, plus the wake-up.
+/// The debt at which a pause can no longer be deferred: packets are late by that much, plus the wake-up. Half of it is worth the
+/// pause's two system calls.
 const LONGEST: Duration = Duration::from_micros(100);
-/// The minimum pause that is worth its two system calls.
-const SHORTEST: Duration = Duration::from_micros(50);
+const LONGEST_LIMITED: Duration = Duration::from_millis(1);
 /// What a thread with a limit may owe: short loads below the limit on average are carried without pauses.
 const BURST: Duration = Duration::from_millis(10);
 
 impl Rest {
     /// No pauses.
     pub(super) const fn none() -> Self {
-        Self { share: 0, burst: Duration::ZERO, since: Time::ZERO, owed: 0, rested: Duration::ZERO }
+        Self {
+            share: 0,
+            burst: Duration::ZERO,
+            longest: LONGEST,
+            since: Time::ZERO,
+            owed: 0,
+            rested: Duration::ZERO,
+        }
     }
 
     /// Whether pauses are needed.
@@ -206,7 +215,9 @@ impl Rest {
     }
 
     pub(super) fn of(share: u64, burst: Duration, now: Time) -> Self {
-        Self { share, burst, since: now, ..Self::none() }
+        // A limit that is not the kernel's can wait: fewer pauses cost less.
+        let longest = if burst > Duration::ZERO { LONGEST_LIMITED } else { LONGEST };
+        Self { share, burst, longest, since: now, ..Self::none() }
     }
 
     /// Until when to pause now, if at all, given that the next event is due at `next`.
@@ -218,7 +229,8 @@ impl Rest {
         self.since = now;
         let owed = Duration::from_nanos((self.owed / 1000).saturating_sub(self.burst.nanos()));
         let has_time = next.since(now) > owed + owed;
-        (owed >= LONGEST || owed >= SHORTEST && has_time).then(|| now + owed)
+        let shortest = Duration::from_nanos(self.longest.nanos() / 2);
+        (owed >= self.longest || owed >= shortest && has_time).then(|| now + owed)
     }
 
     /// The thread paused, off its processor for this long.
@@ -230,7 +242,8 @@ impl Rest {
     /// The thread was off its processor for this long, for any reason.
     pub(super) fn slept(&mut self, off: Duration, now: Time) {
         self.owed = self.owed.saturating_sub(off.nanos().saturating_mul(1000));
-        self.since = now;
+        // Falling asleep and waking up count as being awake.
+        self.since = (self.since + off).min(now);
     }
 }
 
@@ -296,7 +309,7 @@ mod tests {
             // A second's share, and once what may be owed.
             let bounds = awake..=awake + BURST.nanos() + 1_000_000;
             assert!(bounds.contains(&(1_000_000_000 - all)), "{thousandths}: {all}");
-            assert!(longest <= 250_000, "{thousandths}: {longest}");
+            assert!(longest <= 1_100_000, "{thousandths}: {longest}");
         }
         for outside in [0, 9, 1001, u64::MAX] {
             assert_eq!(ProcessorShare::from_thousandths(outside), None);
