@@ -47,6 +47,8 @@ pub struct Tunnel {
     header: [u8; HEADER],
     statistics: PacketStatistics,
     buffer: Vec<u8>,
+    /// Of the frames just read.
+    stamps: Vec<Option<u64>>,
 }
 
 impl Tunnel {
@@ -80,7 +82,13 @@ impl Tunnel {
         set_up().map_err(|cause| opened("set up", cause))?;
         let [_, a, b, c] = identifier.to_be_bytes();
         let header = [VALID, 0, 0, 0, a, b, c, 0];
-        Ok(Self { socket, header, statistics: PacketStatistics::default(), buffer: vec![0; LONGEST] })
+        Ok(Self {
+            socket,
+            header,
+            statistics: PacketStatistics::default(),
+            buffer: vec![0; LONGEST],
+            stamps: Vec::new(),
+        })
     }
 
     /// Receives pending frames, as [`CableEnd::receive`](crate::cable_end::CableEnd::receive).
@@ -88,8 +96,20 @@ impl Tunnel {
     /// # Errors
     /// If the kernel refuses.
     pub fn receive(&mut self, pool: &mut FramePool, into: &mut Vec<Received>) -> Result<usize, TunnelError> {
-        let mut control = nix::cmsg_space!(libc::timespec);
+        let first = into.len();
+        self.stamps.clear();
+        let count = self.read(pool, into)?;
+        // After the last of them: a timestamp later than the sample would not be believed.
         let offset = WallClockOffset::sample();
+        for (received, stamp) in into[first..].iter_mut().zip(&self.stamps) {
+            received.stamp = stamp.and_then(|nanoseconds| offset.monotonic(nanoseconds));
+        }
+        Ok(count)
+    }
+
+    /// Reads frames, and their timestamps by the wall clock in nanoseconds.
+    fn read(&mut self, pool: &mut FramePool, into: &mut Vec<Received>) -> Result<usize, TunnelError> {
+        let mut control = nix::cmsg_space!(libc::timespec);
         for count in 0..ReceiveBatch::FRAMES {
             let mut pieces = [IoSliceMut::new(&mut self.buffer)];
             let descriptor = self.socket.as_raw_fd();
@@ -116,7 +136,7 @@ impl Tunnel {
                 all.find_map(|control| match control {
                     ControlMessageOwned::ScmTimestampns(stamp) => {
                         let seconds = u64::try_from(stamp.tv_sec()).ok()?;
-                        offset.monotonic(seconds * 1_000_000_000 + stamp.tv_nsec() as u64)
+                        Some(seconds * 1_000_000_000 + stamp.tv_nsec() as u64)
                     }
                     _ => None,
                 })
@@ -134,10 +154,11 @@ impl Tunnel {
             let original_length = frame.len();
             into.push(Received {
                 frame: pool.joined(&[frame]),
-                stamp,
+                stamp: None,
                 original_length,
                 partial_checksum: false,
             });
+            self.stamps.push(stamp);
         }
         Ok(ReceiveBatch::FRAMES)
     }
