@@ -273,7 +273,7 @@ fn paced(args: &args::Pace) -> Pace {
         RunBefore::High => Priority::High,
         RunBefore::RealTime => Priority::RealTime,
     };
-    Pace { wait, processor: args.cpu.first().copied(), priority, most: args.max_cpu }
+    Pace { wait, processor: args.cpu.first().copied(), priority, max_share: args.max_cpu }
 }
 
 pub(crate) fn reading(error: io::Error) -> Failure {

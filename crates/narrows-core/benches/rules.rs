@@ -165,19 +165,7 @@ fn walk(rules: &mut RuleSet, (key, headers): &(FlowKey, Headers)) {
 }
 
 fn rule(number: u16, action: Action, terms: Vec<Term>) -> Rule {
-    Rule {
-        number,
-        set: 0,
-        probability: None,
-        action,
-        log: false,
-        tag: None,
-        terms,
-        keep: None,
-        records: false,
-        defers: false,
-        comment: None,
-    }
+    Rule { terms, ..Rule::new(number, action) }
 }
 
 fn pipe(number: u16, terms: Vec<Term>) -> Rule {
@@ -185,7 +173,7 @@ fn pipe(number: u16, terms: Vec<Term>) -> Rule {
 }
 
 fn is(test: Test) -> Term {
-    Term(vec![Literal { not: false, test }])
+    test.into()
 }
 
 fn v4(a: u8, b: u8, c: u8, d: u8) -> u128 {

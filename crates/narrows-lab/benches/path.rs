@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use narrows_core::classify::FlowMask;
 use narrows_core::queue::{Bound, DropAt, Fifo};
-use narrows_core::rules::{Action, Addresses, Argument, Literal, Masked, Rule, RuleSetConfig, Term, Test};
+use narrows_core::rules::{Action, Addresses, Argument, Masked, Rule, RuleSetConfig, Test};
 use narrows_core::service::ConstantRate;
 use narrows_core::{
     Change, Duration, Engine, FlowKey, Headers, Instances, LinkConfig, LinkTemplate, NetworkConfig, Packet,
@@ -88,13 +88,7 @@ fn address(number: u32) -> [u8; 16] {
 fn other(number: u16) -> Rule {
     let address = 0xffff_c0a8_0000 + u128::from(number);
     let test = Test::Destination(Addresses::In(vec![Masked { address, mask: u128::MAX }]));
-    Rule { terms: vec![Term(vec![Literal { not: false, test }])], ..rule(number, Action::Deny) }
-}
-
-fn rule(number: u16, action: Action) -> Rule {
-    let (set, probability, log, tag, terms, keep, comment) = (0, None, false, None, Vec::new(), None, None);
-    let (records, defers) = (false, false);
-    Rule { number, set, probability, action, log, tag, terms, keep, records, defers, comment }
+    Rule { terms: vec![test.into()], ..Rule::new(number, Action::Deny) }
 }
 
 /// A network that a stream of packets goes through.
@@ -121,7 +115,7 @@ impl Stream {
         }
         config.links.push(link);
         let mut rules: Vec<_> = (1..=case.others).map(other).collect();
-        rules.push(rule(65_000, case.action));
+        rules.push(Rule::new(65_000, case.action));
         config.rules.push(RulesConfig {
             name: "rules".into(),
             rules: RuleSetConfig { rules, ..RuleSetConfig::default() },

@@ -34,14 +34,14 @@ pub struct HostReport {
     pub priority: Word,
     /// The largest share of a processor that each of its threads may use, if limited.
     #[serde(default)]
-    pub most_processor_share: Option<f64>,
+    pub max_processor_share: Option<f64>,
     /// The capabilities that the packet loop kept after set-up; `all others` if it could drop none.
     pub capabilities: Vec<Word>,
     /// Whether the kernel keeps it to descriptors that are open.
     #[serde(default)]
     pub confined: bool,
     /// How long it paused so that the kernel would not throttle it at real-time priority, or to keep within
-    /// `most_processor_share`.
+    /// `max_processor_share`.
     #[serde(alias = "rested_ns")]
     pub throttle_pause_ns: u64,
     /// CPU time of the packet loop, over all its threads.
@@ -100,7 +100,7 @@ pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt
         writeln!(f, "  it ran {}", place.join(", "))?;
     }
     if host.throttle_pause_ns > 0 {
-        let limit = match host.most_processor_share {
+        let limit = match host.max_processor_share {
             Some(share) => format!("--max-cpu {}%", (share * 1000.0).round() / 10.0),
             None => "the kernel's real-time limit".to_owned(),
         };

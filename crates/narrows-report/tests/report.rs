@@ -430,7 +430,7 @@ fn broken_bounds_and_when_they_were_are_told() {
         timer_slack_ns: Some(1),
         processor: Some(1),
         priority: "real-time".into(),
-        most_processor_share: None,
+        max_processor_share: None,
         confined: true,
         throttle_pause_ns: 56_600_000,
         loop_processor_ns: 120_000_000,

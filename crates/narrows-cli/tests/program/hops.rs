@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{Finished, Scratch, direction, finish, narrows, pair, sound};
+use crate::common::{Finished, Scratch, direction, finish, narrows, pair, scenarios, sound};
 use crate::roles::role;
 
 /// Three routers in a row, with addresses that tests can name. One way: 1, 2, 4 and 8 ms.
@@ -188,6 +188,27 @@ fn replays(log: &str, report: &Value) {
     assert_eq!(report["pairs"], again["pairs"]);
     assert_eq!(report["conservation"]["in_packets"], again["conservation"]["in_packets"]);
     assert_eq!(again["conservation"]["violations"], Value::Array(Vec::new()));
+}
+
+/// Connections to port 80 go the long way by `fwd`; pings, and all replies, go the short one.
+#[test]
+#[ignore = "needs namespaces, ping, curl"]
+fn a_next_hop_of_rules_holds_live_and_in_the_replay() {
+    let scratch = Scratch::new();
+    let (log, scenario) = (scratch.file("run.log"), scenarios().join("policy-routing.toml"));
+    let (log, scenario) = (log.to_str().unwrap(), scenario.to_str().unwrap());
+    let line = "ping -4 -q -c 5 -i 0.05 server >&2; curl -4 -s --max-time 20 http://server:80/";
+    let mut command = narrows(["run", scenario, "--record", log, "--json", "-", "--", "sh", "-c", line]);
+    // Nobody listens there: curl is refused.
+    let ended = finish(&mut command).expect(7);
+    assert!(ended.err.contains(" 0% packet loss"), "{ended}");
+    let report = ended.json();
+    sound(&report);
+    let of = |link: &str| direction(&report, link)["delivered"]["packets"].as_u64().unwrap();
+    // Only the SYN, which is sent again if its answer is late.
+    assert!(of("north.up") >= 1 && of("south.up") == of("north.up") && of("north.down") == 0, "{report:#}");
+    assert!(of("short.up") >= 5 && of("short.down") >= 6, "{report:#}");
+    replays(log, &report);
 }
 
 /// Addresses that a run picks because others are in use are those of its replay: routes go by them.

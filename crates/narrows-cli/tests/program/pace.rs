@@ -84,10 +84,10 @@ fn a_packet_thread_takes_no_more_of_a_processor_than_it_may() {
     let report = ended.json();
     sound(&report);
     let host = &report["host"];
-    assert_eq!(host["most_processor_share"], 0.125);
+    assert_eq!(host["max_processor_share"], 0.125);
     let (share, used) =
         (host["loop_processor_share"].as_f64().unwrap(), host["loop_processor_ns"].as_u64().unwrap());
-    assert!(share < 0.2 && used > 0, "{share}: {ended}");
+    assert!(share < 0.14 && used > 0, "{share}: {ended}");
     assert!(host["throttle_pause_ns"].as_u64() > Some(100_000_000), "{ended}");
     assert!(ended.err.contains("to stay below --max-cpu 12.5%"), "{ended}");
     for wrong in ["12", "0.5%", "101%", "much"] {

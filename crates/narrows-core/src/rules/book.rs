@@ -274,17 +274,5 @@ fn numbered(number: u16, greatest: u16) -> u16 {
 }
 
 fn default_rule() -> Rule {
-    Rule {
-        number: DEFAULT,
-        set: ALWAYS,
-        probability: None,
-        action: Action::Allow,
-        log: false,
-        tag: None,
-        terms: Vec::new(),
-        keep: None,
-        records: false,
-        defers: false,
-        comment: None,
-    }
+    Rule { set: ALWAYS, ..Rule::new(DEFAULT, Action::Allow) }
 }

@@ -34,6 +34,25 @@ pub struct Rule {
     pub comment: Option<String>,
 }
 
+impl Rule {
+    /// A rule of set 0 without conditions: it applies to every packet.
+    pub const fn new(number: u16, action: Action) -> Self {
+        Self {
+            number,
+            set: 0,
+            probability: None,
+            action,
+            log: false,
+            tag: None,
+            terms: Vec::new(),
+            keep: None,
+            records: false,
+            defers: false,
+            comment: None,
+        }
+    }
+}
+
 /// The action for a matching packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -139,6 +158,12 @@ pub struct By {
 /// A condition, or an "or block": it holds when one of its literals does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term(pub Vec<Literal>);
+
+impl From<Test> for Term {
+    fn from(test: Test) -> Self {
+        Self(alloc::vec![Literal { not: false, test }])
+    }
+}
 
 /// A condition or its negation.
 #[derive(Clone, Debug, PartialEq, Eq)]

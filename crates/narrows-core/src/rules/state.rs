@@ -122,14 +122,9 @@ impl States {
         }
     }
 
-    /// Looks up the state of a packet's flow and returns its parent. The packet is counted, and the state's lifetime
-    /// restarts at `now`.
-    pub fn lookup(&mut self, now: Time, key: &FlowKey, length: u32) -> Option<Parent> {
-        self.lookup_way(now, key, length).map(|(parent, _)| parent)
-    }
-
-    /// Like [`Self::lookup`]; also returns whether the packet goes the other way than the one that created the state.
-    pub(super) fn lookup_way(&mut self, now: Time, key: &FlowKey, length: u32) -> Option<(Parent, bool)> {
+    /// Looks up the state of a packet's flow: its parent, and whether the packet goes the other way than the one that created the
+    /// state. The packet is counted, and the state's lifetime restarts at `now`.
+    pub fn lookup(&mut self, now: Time, key: &FlowKey, length: u32) -> Option<(Parent, bool)> {
         if self.states.is_empty() {
             return None;
         }

@@ -234,8 +234,7 @@ impl RuleSet {
         if core::mem::replace(&mut path.asked, true) {
             return None;
         }
-        let (Parent { rule, argument }, is_back) =
-            self.states.lookup_way(path.now, packet.key, packet.length)?;
+        let (Parent { rule, argument }, is_back) = self.states.lookup(path.now, packet.key, packet.length)?;
         let parent = self.program.parents.binary_search_by_key(&rule, |&(order, _)| order).ok()?;
         Some(Acting { at: self.program.parents[parent].1 as usize, argument, is_back })
     }

@@ -1,7 +1,7 @@
 //! Rules give packets to flow sets by the numbers of queues.
 
 use narrows_core::classify::FlowMask;
-use narrows_core::rules::{Action, Argument, Literal, Rule, RuleSetConfig, Term, Test};
+use narrows_core::rules::{Action, Argument, Rule, RuleSetConfig, Test};
 use narrows_core::sched::Wf2q;
 use narrows_core::{
     Engine, FlowKey, Headers, Packet, PipeConfig, Protocol, Rate, RulesConfig, Target, Time, Verdict,
@@ -12,19 +12,8 @@ use crate::stand::{queue, set, weight};
 
 /// `add N queue QUEUE ipV`
 fn rule(number: u16, queue: u32, version: u8) -> Rule {
-    Rule {
-        number,
-        set: 0,
-        probability: None,
-        action: Action::Queue(Argument::Number(queue)),
-        log: false,
-        tag: None,
-        terms: vec![Term(vec![Literal { not: false, test: Test::IpVersion(version) }])],
-        keep: None,
-        records: false,
-        defers: false,
-        comment: None,
-    }
+    let terms = vec![Test::IpVersion(version).into()];
+    Rule { terms, ..Rule::new(number, Action::Queue(Argument::Number(queue))) }
 }
 
 /// Queue 30 is for IPv4; queue 20 tells IPv6 packets apart by their flow labels, which are in the headers that the network

@@ -249,19 +249,7 @@ fn detour(rules: Vec<Rule>) -> Engine<()> {
 /// The next router goes by the next hop of `fwd`; those behind it go by the destination, and the packet is not changed.
 #[test]
 fn a_router_sends_to_the_next_hop_that_rules_have_set() {
-    let forward = |to| Rule {
-        number: 100,
-        set: 0,
-        probability: None,
-        action: Action::Forward(NextHop::Address(to)),
-        log: false,
-        tag: None,
-        terms: Vec::new(),
-        keep: None,
-        records: false,
-        defers: false,
-        comment: None,
-    };
+    let forward = |to| Rule::new(100, Action::Forward(NextHop::Address(to)));
     let arrivals = |rules| {
         let mut engine = detour(rules);
         let a = engine.port("a").expect("it is there");

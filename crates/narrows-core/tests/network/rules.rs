@@ -1,27 +1,14 @@
 //! Rules in a network: pipes, what comes back from them, what is counted where.
 
 use narrows_core::queue::{Bound, DropAt, Fifo};
-use narrows_core::rules::{Action, Argument, Literal, Rule, RuleChange, RuleSetConfig, Term, Test};
+use narrows_core::rules::{Action, Argument, Rule, RuleChange, RuleSetConfig, Term, Test};
 use narrows_core::*;
 use proptest::prelude::*;
 
 use crate::common::*;
 
 pub(crate) fn rule(number: u16, action: Action, tests: &[Test]) -> Rule {
-    let term = |test: &Test| Term(vec![Literal { not: false, test: test.clone() }]);
-    Rule {
-        number,
-        set: 0,
-        probability: None,
-        action,
-        log: false,
-        tag: None,
-        terms: tests.iter().map(term).collect(),
-        keep: None,
-        records: false,
-        defers: false,
-        comment: None,
-    }
+    Rule { terms: tests.iter().cloned().map(Term::from).collect(), ..Rule::new(number, action) }
 }
 
 fn pipe(number: u32) -> Action {

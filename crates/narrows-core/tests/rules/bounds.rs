@@ -3,33 +3,17 @@
 use std::sync::Arc;
 
 use narrows_core::rules::{
-    Action, Addresses, Argument, Decision, Exceeded, Keep, Labels, Literal, Masked, Passing, Place,
-    PreparedRules, Rule, RuleBook, RuleChange, RuleError, RuleSet, RuleSetConfig, Tag, Term, Test, Which,
+    Action, Addresses, Argument, Decision, Exceeded, Keep, Labels, Masked, Passing, Place, PreparedRules,
+    Rule, RuleBook, RuleChange, RuleError, RuleSet, RuleSetConfig, Tag, Term, Test, Which,
 };
 use narrows_core::{FlowKey, Headers, Probability, Protocol, Seed, Time};
-
-fn rule(number: u16, action: Action) -> Rule {
-    Rule {
-        number,
-        set: 0,
-        probability: None,
-        action,
-        log: false,
-        tag: None,
-        terms: Vec::new(),
-        keep: None,
-        records: false,
-        defers: false,
-        comment: None,
-    }
-}
 
 fn to(number: u32) -> Argument {
     Argument::Number(number)
 }
 
 fn pipe(number: u16, pipe: u32) -> Rule {
-    rule(number, Action::Pipe(to(pipe)))
+    Rule::new(number, Action::Pipe(to(pipe)))
 }
 
 fn by_chance(percent: u64, rule: Rule) -> Rule {
@@ -83,17 +67,20 @@ fn chances_multiply_along_the_rules() {
 fn other_rules_change_no_draws() {
     let decisions =
         |rules: &mut RuleSet| (0..500).map(|n| walk(rules, n, Place::default())).collect::<Vec<_>>();
-    let chosen = || by_chance(40, rule(200, Action::Deny));
+    let chosen = || by_chance(40, Rule::new(200, Action::Deny));
     let alone = decisions(&mut rules(vec![chosen()]));
-    let more =
-        vec![by_chance(30, rule(100, Action::Count)), chosen(), by_chance(50, rule(200, Action::Count))];
+    let more = vec![
+        by_chance(30, Rule::new(100, Action::Count)),
+        chosen(),
+        by_chance(50, Rule::new(200, Action::Count)),
+    ];
     assert_eq!(alone, decisions(&mut rules(more)));
     let mut changed = rules(vec![chosen()]);
-    changed.change(Time::ZERO, RuleChange::Add(by_chance(50, rule(50, Action::Count)))).expect("a rule");
+    changed.change(Time::ZERO, RuleChange::Add(by_chance(50, Rule::new(50, Action::Count)))).expect("a rule");
     assert_eq!(alone, decisions(&mut changed));
     // Two rules of one number draw apart.
     let mut twice =
-        rules(vec![by_chance(50, rule(100, Action::Deny)), by_chance(50, rule(100, Action::Deny))]);
+        rules(vec![by_chance(50, Rule::new(100, Action::Deny)), by_chance(50, Rule::new(100, Action::Deny))]);
     let denied = decisions(&mut twice).iter().filter(|&&one| one == Decision::Deny).count();
     assert!((325..425).contains(&denied), "{denied} of 500, not 375");
 }
@@ -101,7 +88,7 @@ fn other_rules_change_no_draws() {
 #[test]
 fn a_rule_that_a_call_leads_back_to_draws_anew() {
     // Each time round, half of the packets leave; those of 16 calls go on to the end.
-    let again = vec![by_chance(50, rule(100, Action::Deny)), rule(200, Action::Call(to(100)))];
+    let again = vec![by_chance(50, Rule::new(100, Action::Deny)), Rule::new(200, Action::Call(to(100)))];
     let mut rules = rules(again);
     let packets = 4_000;
     let denied = (0..packets).filter(|&n| walk(&mut rules, n, Place::default()) == Decision::Deny).count();
@@ -110,7 +97,8 @@ fn a_rule_that_a_call_leads_back_to_draws_anew() {
 
 #[test]
 fn calls_that_double_with_each_other_end() {
-    let calls = (1..60).map(|number| rule(number, Action::Call(to(1)))).chain([rule(60, Action::Return)]);
+    let calls =
+        (1..60).map(|number| Rule::new(number, Action::Call(to(1)))).chain([Rule::new(60, Action::Return)]);
     let mut rules = rules(calls.collect());
     assert_eq!(walk(&mut rules, 0, Place::default()), Decision::Deny);
     let Exceeded { calls, depth, .. } = rules.exceeded();
@@ -123,12 +111,12 @@ fn calls_that_double_with_each_other_end() {
 #[test]
 fn a_packet_in_a_pipe_keeps_its_place_and_its_calls() {
     let mut rules = rules(vec![
-        rule(100, Action::Call(to(1_000))),
+        Rule::new(100, Action::Call(to(1_000))),
         pipe(200, 2),
-        rule(300, Action::Deny),
+        Rule::new(300, Action::Deny),
         pipe(1_000, 1),
-        rule(1_000, Action::Return),
-        rule(2_000, Action::Deny),
+        Rule::new(1_000, Action::Return),
+        Rule::new(2_000, Action::Deny),
     ]);
     let Decision::Pipe { number: 1, resume } = walk(&mut rules, 0, Place::default()) else {
         panic!("pipe 1")
@@ -137,7 +125,7 @@ fn a_packet_in_a_pipe_keeps_its_place_and_its_calls() {
     let out = |number| RuleChange::Delete(Which { numbers: Some(number..=number), set: None });
     rules.change(Time::ZERO, out(1_000)).expect("it is there");
     for number in [1_000, 999] {
-        rules.change(Time::ZERO, RuleChange::Add(rule(number, Action::Return))).expect("a rule");
+        rules.change(Time::ZERO, RuleChange::Add(Rule::new(number, Action::Return))).expect("a rule");
     }
     let Decision::Pipe { number: 2, resume } = walk(&mut rules, 0, resume) else { panic!("pipe 2") };
     assert_eq!(walk(&mut rules, 0, resume), Decision::Deny);
@@ -148,9 +136,9 @@ fn many_rules_are_as_few_as_long_as_nothing_else_matches() {
     // So many that they are indexed, and what was found for a flow is kept.
     let host = |last: u32| {
         let masked = Masked { address: 0xffff_0a00_0000 | u128::from(last), mask: u128::MAX };
-        Term(vec![Literal { not: false, test: Test::Source(Addresses::In(vec![masked])) }])
+        Term::from(Test::Source(Addresses::In(vec![masked])))
     };
-    let blocked = |n: u16| Rule { terms: vec![host(n.into())], ..rule(n, Action::Deny) };
+    let blocked = |n: u16| Rule { terms: vec![host(n.into())], ..Rule::new(n, Action::Deny) };
     let mut rules = rules((1..2_000).map(blocked).collect());
     for _ in 0..3 {
         assert_eq!(walk(&mut rules, 0, Place::default()), Decision::Pass);
@@ -173,20 +161,29 @@ fn what_is_no_rule_is_refused_and_nothing_changes() {
         assert_eq!(own.rules().len(), 2);
         error
     };
-    let two = rule(200, Action::Allow);
-    assert_eq!(refused(rule(65_535, Action::Allow)), RuleError::Number);
+    let two = Rule::new(200, Action::Allow);
+    assert_eq!(refused(Rule::new(65_535, Action::Allow)), RuleError::Number);
     assert_eq!(refused(Rule { set: 32, ..two.clone() }), RuleError::Set { rule: 200, set: 32 });
-    assert_eq!(refused(rule(200, Action::SkipTo(to(200)))), RuleError::SkipsBackwards { rule: 200, to: 200 });
     assert_eq!(
-        refused(rule(200, Action::Call(to(65_536)))),
+        refused(Rule::new(200, Action::SkipTo(to(200)))),
+        RuleError::SkipsBackwards { rule: 200, to: 200 }
+    );
+    assert_eq!(
+        refused(Rule::new(200, Action::Call(to(65_536)))),
         RuleError::NoSuchNumber { rule: 200, to: 65_536 }
     );
-    assert_eq!(refused(rule(200, Action::SetDscp(to(64)))), RuleError::CodePoint { rule: 200, dscp: 64 });
-    assert_eq!(refused(rule(200, Action::Pipe(Argument::TableArgument))), RuleError::NoLookup { rule: 200 });
+    assert_eq!(
+        refused(Rule::new(200, Action::SetDscp(to(64)))),
+        RuleError::CodePoint { rule: 200, dscp: 64 }
+    );
+    assert_eq!(
+        refused(Rule::new(200, Action::Pipe(Argument::TableArgument))),
+        RuleError::NoLookup { rule: 200 }
+    );
     assert_eq!(refused(Rule { tag: Some(Tag::Add(0)), ..two.clone() }), RuleError::Tag { rule: 200, tag: 0 });
     let none = Keep::Limit { most: 0, by: Default::default() };
     assert_eq!(refused(Rule { keep: Some(none), ..two }), RuleError::NoFlows { rule: 200 });
-    let checks = Rule { keep: Some(Keep::State), ..rule(200, Action::CheckState) };
+    let checks = Rule { keep: Some(Keep::State), ..Rule::new(200, Action::CheckState) };
     assert_eq!(refused(checks), RuleError::KeepsNothing { rule: 200 });
 }
 
@@ -222,8 +219,7 @@ fn rules_that_are_handed_over_have_their_trees() {
     let host = |number: u16| {
         let address = 0xffff_0a00_0000 + u128::from(number);
         let test = Test::Source(Addresses::In(vec![Masked { address, mask: u128::MAX }]));
-        let out = Literal { not: false, test: Test::Out };
-        let terms = vec![Term(vec![Literal { not: false, test }]), Term(vec![out])];
+        let terms = vec![test.into(), Test::Out.into()];
         Rule { terms, ..pipe(number, 1) }
     };
     let config = RuleSetConfig { rules: (1..=200).map(host).collect(), ..RuleSetConfig::default() };

@@ -327,10 +327,9 @@ pub(crate) fn rule(random: &mut Random, style: Style, numbers: u64) -> Rule {
     let most = if style == Style::Wild { 4 } else { 5 };
     let mut terms: Vec<_> = (0..1 + random.below(most)).map(|_| term(random, style)).collect();
     if style == Style::Alike {
-        let only = |test| Term(vec![Literal { not: false, test }]);
-        terms.push(only(Test::Protocol(6)));
-        terms.push(only(Test::In));
-        terms.push(only(Test::Destination(Addresses::In(vec![Masked {
+        terms.push(Term::from(Test::Protocol(6)));
+        terms.push(Term::from(Test::In));
+        terms.push(Term::from(Test::Destination(Addresses::In(vec![Masked {
             address: 0xffff_0a00_0000,
             mask: prefix_mask(120),
         }]))));

@@ -1,8 +1,8 @@
 //! Marks, routing tables, tables of flows, and dynamic rules that are only recorded: what ipfw(8) says of each.
 
 use narrows_core::rules::{
-    Action, Argument, Decision, Field, FlowEntry, FlowFields, Keep, Labels, Literal, NextHop, Passing, Place,
-    Rule, RuleChange, RuleError, RuleSet, RuleSetConfig, Table, TableTest, Term, Test,
+    Action, Argument, Decision, Field, FlowEntry, FlowFields, Keep, Labels, NextHop, Passing, Place, Rule,
+    RuleChange, RuleError, RuleSet, RuleSetConfig, Table, TableTest, Term, Test,
 };
 use narrows_core::{FlowKey, Headers, Protocol, Seed, Time};
 
@@ -10,19 +10,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 fn rule(number: u16, action: Action, tests: impl IntoIterator<Item = Test>) -> Rule {
-    Rule {
-        number,
-        set: 0,
-        probability: None,
-        action,
-        log: false,
-        tag: None,
-        terms: tests.into_iter().map(|test| Term(vec![Literal { not: false, test }])).collect(),
-        keep: None,
-        records: false,
-        defers: false,
-        comment: None,
-    }
+    Rule { terms: tests.into_iter().map(Term::from).collect(), ..Rule::new(number, action) }
 }
 
 fn number(number: u32) -> Argument {

@@ -2,8 +2,8 @@
 
 use narrows_core::classify::Prefix;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Decision, Field, Keep, Labels, Literal, Masked, Passing, Place, Rule,
-    RuleChange, RuleSet, RuleSetConfig, StateKind, Table, TableTest, Tag, Term, Test, Which,
+    Action, Addresses, Argument, By, Decision, Field, Keep, Labels, Masked, Passing, Place, Rule, RuleChange,
+    RuleSet, RuleSetConfig, StateKind, Table, TableTest, Tag, Term, Test, Which,
 };
 use narrows_core::{Duration, FlowKey, Headers, Probability, Protocol, Seed, Stream, Time};
 
@@ -15,19 +15,7 @@ const ACK: u8 = 16;
 const LENGTH: u32 = 100;
 
 fn rule(number: u16, action: Action, tests: impl IntoIterator<Item = Test>) -> Rule {
-    Rule {
-        number,
-        set: 0,
-        probability: None,
-        action,
-        log: false,
-        tag: None,
-        terms: tests.into_iter().map(|test| Term(vec![Literal { not: false, test }])).collect(),
-        keep: None,
-        records: false,
-        defers: false,
-        comment: None,
-    }
+    Rule { terms: tests.into_iter().map(Term::from).collect(), ..Rule::new(number, action) }
 }
 
 fn keeping(rule: Rule, keep: Keep) -> Rule {

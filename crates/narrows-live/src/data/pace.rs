@@ -66,7 +66,7 @@ pub struct Pace {
     /// The scheduling priority.
     pub priority: Priority,
     /// The limit on processor time of each thread, if any.
-    pub most: Option<ProcessorShare>,
+    pub max_share: Option<ProcessorShare>,
 }
 
 /// Why the loop cannot run as requested.
@@ -148,9 +148,9 @@ impl DataLoop {
             }
             self.rest = Rest::of(rest, Duration::ZERO, self.clock.now());
         }
-        if let Some(most) = pace.most {
+        if let Some(max) = pace.max_share {
             let burst = if pace.priority == Priority::RealTime { Duration::ZERO } else { BURST };
-            self.rest = Rest::of(most.rest().max(self.rest.share), burst, self.clock.now());
+            self.rest = Rest::of(max.rest().max(self.rest.share), burst, self.clock.now());
         }
         // In virtual time nothing starves; and the kernel extends the sleep of normal threads by a thousandth, to
         // coalesce timers.

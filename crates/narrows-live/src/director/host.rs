@@ -37,7 +37,7 @@ impl HostWatch {
             timer_slack_ns: timer_slack().ok(),
             processor: pace.processor,
             priority: pace::name(pace.priority).into(),
-            most_processor_share: pace.most.map(ProcessorShare::fraction),
+            max_processor_share: pace.max_share.map(ProcessorShare::fraction),
             capabilities: in_effect().unwrap_or_default().into_iter().map(Word::from).collect(),
             confined,
             throttle_pause_ns: threads.iter().map(|thread| thread.throttle_pause_ns).sum(),

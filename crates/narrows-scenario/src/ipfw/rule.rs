@@ -39,19 +39,7 @@ pub(super) fn read_line(
 
 impl Reader<'_> {
     fn rule(&mut self, comment: Option<&str>) -> Result<Rule, Problem> {
-        let mut rule = Rule {
-            number: 0,
-            set: 0,
-            probability: None,
-            action: Action::Count,
-            log: false,
-            tag: None,
-            terms: Vec::new(),
-            keep: None,
-            records: false,
-            defers: false,
-            comment: comment.map(Into::into),
-        };
+        let mut rule = Rule { comment: comment.map(Into::into), ..Rule::new(0, Action::Count) };
         if self.words.peek().is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
             let word = self.words.expect("the number of a rule")?;
             rule.number = numbers::decimal(word, "the number of a rule", 1..=LAST)? as u16; // at most LAST

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use narrows_core::Duration;
 
 use super::Scenario;
-use crate::link::{Link, Medium, Way};
+use crate::link::{Medium, Way};
 use crate::part::Part;
 use crate::problem::ScenarioError;
 use crate::value::{Delay, DelaySource};
@@ -16,20 +16,13 @@ impl Scenario {
         self.part.as_ref().is_none_or(|part| part.is_here(node))
     }
 
-    /// The links that join this machine to another one, as long as it has a part of the scenario only.
-    pub fn cut_links(&self) -> Vec<&Link> {
-        let Some(part) = &self.part else { return Vec::new() };
-        let is_ours = |link: &&Link| part.is_cut(link) && link.between.iter().any(|node| part.is_here(node));
-        self.links.iter().filter(is_ours).collect()
-    }
-
     /// The machine that sends into this direction of a link: its owner.
     pub fn sends_here(&self, link: &str, way: Way) -> bool {
         self.links.iter().find(|other| other.name == link).is_none_or(|link| self.is_here(link.ends(way)[0]))
     }
 
-    /// Keeps the part of one machine. `nodes` has the machine of each node; `subtract` has, for cut links, the delay of the network between the machines,
-    /// which is taken from the link's own.
+    /// Keeps the part of one machine. `nodes` has the machine of each node; `subtract` has, for cut links, the delay of the network
+    /// between the machines, which is taken from the link's own.
     ///
     /// # Errors
     /// If the timeline changes the delay of a cut link.
