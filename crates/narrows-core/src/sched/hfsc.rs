@@ -22,7 +22,8 @@
 //!
 //! Among leaves with e ≤ now, the one with the earliest deadline sends. If the curves of all leaves add up to no more
 //! than the link can do, in any time from 0 on, every packet is sent by its deadline plus the time of one packet of
-//! maximum length on the link (theorem 1 of the paper).
+//! maximum length on the link (theorem 1 of the paper). That does not hold after two convex curves of one leaf cross: of
+//! these the one that is lower at a stays as D, as in Linux, where the definition has the lower of both at any time.
 //!
 //! **Link sharing.** If no leaf is eligible, the tree is searched from the root: at each level the child with the least
 //! virtual time sends, v = V⁻¹(w), where w is all its work and V follows from `ls` as D from `rt`, with the parent's
