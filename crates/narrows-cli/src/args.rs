@@ -73,6 +73,9 @@ pub(crate) enum Command {
     Compose(crate::compose::Compose),
     /// Attach emulated networks to the links of a containerlab lab, by its topology file
     Clab(crate::clab::Clab),
+    /// Attach emulated networks to the pods of Kubernetes as they start: install and check the CNI plugin
+    #[command(subcommand)]
+    Cni(crate::cni::CniCommand),
     /// Run a scenario in virtual time: deterministic, faster than real time
     Sim(Sim),
     /// Validate a scenario and show its effective settings

@@ -11,6 +11,9 @@ use crate::inline::{capabilities, conclude, prepare};
 use crate::output::Failure;
 
 pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
+    if let Some(status) = args.inline.background.detach(args.scenario.as_deref())? {
+        return Ok(status);
+    }
     let devices = [(args.interface.as_str(), Way::Up)];
     let (scenario, inline) = prepare(&devices, args.scenario.as_deref(), RunKind::Attach, &args.inline)?;
     if !capabilities()?.all() {

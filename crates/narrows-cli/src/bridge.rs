@@ -9,6 +9,9 @@ use crate::inline::{capabilities, conclude, prepare};
 use crate::output::Failure;
 
 pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
+    if let Some(status) = args.inline.background.detach(args.scenario.as_deref())? {
+        return Ok(status);
+    }
     // Packets that leave by IF2 have arrived at IF1.
     let devices = [(args.first.as_str(), Way::Down), (args.second.as_str(), Way::Up)];
     let (scenario, inline) = prepare(&devices, args.scenario.as_deref(), RunKind::Bridge, &args.inline)?;

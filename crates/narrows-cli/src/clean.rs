@@ -44,9 +44,37 @@ pub(crate) fn clean() -> Result<u8, Failure> {
     if said.failed.is_empty() { Ok(0) } else { Err(Failure::Other(said.failed.join("\n"))) }
 }
 
+/// Removes what killed runs of this owner left, without a word about it, except for barriers at interfaces. Whether
+/// there was such a run.
+pub(crate) fn killed_runs_of(owner: &str) -> Result<bool, Failure> {
+    let path = control::run_folder();
+    let Some(folder) = OwnFolder::open(&path).map_err(other)? else { return Ok(false) };
+    let mut cleaning = Cleaning { folder, said: Said { is_quiet: true, ..Said::default() } };
+    cleaning.await_the_dying();
+    let mut found = false;
+    for run in records(&cleaning.folder).map_err(other)? {
+        if let Some((RunState::Gone(locked), about)) = look(&cleaning.folder, &run).map_err(other)?
+            && about.owner.as_deref() == Some(owner)
+        {
+            found = true;
+            cleaning.run(&run, &locked)?;
+        }
+    }
+    if found {
+        cleaning.feeds()?;
+        remove_if_empty(&path);
+    }
+    if cleaning.said.failed.is_empty() {
+        Ok(found)
+    } else {
+        Err(Failure::Other(cleaning.said.failed.join("\n")))
+    }
+}
+
 /// Messages for people.
 #[derive(Default)]
 struct Said {
+    is_quiet: bool,
     lines: usize,
     /// What could not be done.
     failed: Vec<String>,
@@ -55,7 +83,7 @@ struct Said {
 impl Said {
     fn say(&mut self, line: &str) -> Result<(), Failure> {
         self.lines += 1;
-        print(&format!("{line}\n"))
+        if self.is_quiet { Ok(()) } else { print(&format!("{line}\n")) }
     }
 
     /// Returns the result; records an error for the end.

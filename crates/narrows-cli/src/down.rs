@@ -36,7 +36,7 @@ pub(crate) struct Down {
 }
 
 /// A run that was asked to end.
-struct Ending {
+pub(crate) struct Ending {
     called: String,
     number: u32,
     process: OtherProcess,
@@ -61,12 +61,9 @@ pub(crate) fn down(args: &Down) -> Result<u8, Failure> {
             Err(error) => failed.push(format!("{}: {error}", run.called())),
         }
     }
-    let patience = clock_monotonic().as_nanos().saturating_add(PATIENCE.as_nanos() as u64);
-    let patience = MonotonicTime::from_nanos(patience);
+    let deadline = within(PATIENCE);
     for (position, one) in ending.iter().enumerate() {
-        let waited = wait(&mut [Waiting::readable(&one.process)], Some(patience));
-        waited.map_err(|cause| Failure::Other(format!("cannot wait for {}: {cause}", one.called)))?;
-        if !one.process.is_over().unwrap_or(true) {
+        if !one.is_over_by(deadline)? {
             failed.push(format!(
                 "{} has not ended within {} s; kill -9 {} and narrows clean end it",
                 one.called,
@@ -110,8 +107,22 @@ fn find(all: &[KnownRun], name: &str) -> Result<KnownRun, Failure> {
     }
 }
 
+impl Ending {
+    /// Whether it has ended, which is waited for until this time.
+    pub(crate) fn is_over_by(&self, deadline: MonotonicTime) -> Result<bool, Failure> {
+        let waited = wait(&mut [Waiting::readable(&self.process)], Some(deadline));
+        waited.map_err(|cause| Failure::Other(format!("cannot wait for {}: {cause}", self.called)))?;
+        Ok(self.process.is_over().unwrap_or(true))
+    }
+}
+
+/// This much later.
+pub(crate) fn within(patience: Duration) -> MonotonicTime {
+    MonotonicTime::from_nanos(clock_monotonic().as_nanos().saturating_add(patience.as_nanos() as u64))
+}
+
 /// Asks a run to end; `None` if it has ended meanwhile.
-fn ask(run: &KnownRun) -> Result<Option<Ending>, Failure> {
+pub(crate) fn ask(run: &KnownRun) -> Result<Option<Ending>, Failure> {
     let client = Client::at(&run.socket);
     let number = match client.process() {
         // It is already ending and has closed its control socket. Its record has its number.

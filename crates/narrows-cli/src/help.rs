@@ -21,7 +21,7 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "Attach networks to containers as they start",
-        &["docker", "compose", "clab"],
+        &["docker", "compose", "clab", "cni"],
         "narrows compose -f docker-compose.yml",
     ),
     (

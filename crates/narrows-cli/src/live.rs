@@ -126,6 +126,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
             kind: job.kind,
             output: job.output,
             reports: kept.folder().map(Into::into),
+            owner: None,
         },
         command: job.command,
         host: live.host.clone(),

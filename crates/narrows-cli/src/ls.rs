@@ -50,6 +50,8 @@ struct Listed {
     delivered: Option<RecentRates>,
     control: String,
     output: Option<String>,
+    /// What it was started for, such as an attachment of CNI.
+    owner: Option<String>,
 }
 
 /// State of a run.
@@ -153,6 +155,7 @@ fn listed(run: &KnownRun) -> Listed {
         delivered: status.as_ref().map(|status| status.delivered),
         control: run.socket.display().to_string(),
         output: about.output.as_ref().map(|path| path.display().to_string()),
+        owner: about.owner.clone(),
     }
 }
 

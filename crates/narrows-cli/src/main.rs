@@ -3,12 +3,14 @@
 
 mod args;
 mod attach;
+mod background;
 mod bridge;
 mod calibrate;
 mod certify;
 mod check;
 mod clab;
 mod clean;
+mod cni;
 mod compare;
 mod completions;
 mod compose;
@@ -75,6 +77,9 @@ const TROUBLE: u8 = 2;
 fn main() -> ExitCode {
     // If this fails, exceeding the file size limit still terminates the process.
     let _ = narrows_io::process::outlive_file_limit();
+    if let Some(status) = cni::as_plugin() {
+        return status;
+    }
     let result = match usage::arguments().command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
@@ -90,6 +95,7 @@ fn main() -> ExitCode {
         Command::Attach(args) => attach::attach(&args),
         Command::Docker(command) => docker::docker(&command),
         Command::Clab(args) => clab::clab(&args),
+        Command::Cni(command) => cni::cni(&command),
         Command::Compose(args) => compose::compose(&args),
         Command::Sim(sim) => sim::sim(&sim),
         Command::Check(check) => check::check(&check),

@@ -13,6 +13,9 @@ use crate::output::Failure;
 const SHORTEST_PERIOD: Duration = Duration::from_millis(1);
 
 pub(crate) fn route(args: &args::Route) -> Result<u8, Failure> {
+    if let Some(status) = args.inline.background.detach(args.scenario.as_deref())? {
+        return Ok(status);
+    }
     // Packets that leave by IF2 have arrived at IF1.
     let devices = [(args.first.as_str(), Way::Down), (args.second.as_str(), Way::Up)];
     let (scenario, inline) = prepare(&devices, args.scenario.as_deref(), RunKind::Route, &args.inline)?;

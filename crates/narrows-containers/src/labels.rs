@@ -72,13 +72,13 @@ impl Direction {
 }
 
 impl Wish {
-    /// Reads the labels of the container with this name; `None` if none of them is for narrows. Files that they name
-    /// are taken from `files`.
+    /// Reads labels, which errors call `title`; `None` if none of them is for narrows. Files that they name are taken
+    /// from `files`.
     ///
     /// # Errors
     /// All faults of the labels.
     pub fn of_labels(
-        container: &str,
+        title: &str,
         labels: &BTreeMap<String, String>,
         files: &Files,
     ) -> Result<Option<Self>, ScenarioError> {
@@ -113,7 +113,7 @@ impl Wish {
             true => Ok((wish != Self::default()).then_some(wish)),
             false => {
                 let named = faults.into_iter().map(|fault| Fault { key: label(&fault.key), ..fault });
-                Err(ScenarioError::of_faults(&format!("labels of {container}"), &text, named))
+                Err(ScenarioError::of_faults(title, &text, named))
             }
         }
     }
@@ -254,7 +254,8 @@ mod tests {
 
     fn read(labels: &[(&str, &str)]) -> Result<Option<Wish>, String> {
         let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Wish::of_labels("web", &labels, &Files::given::<&str>([])).map_err(|error| error.to_string())
+        Wish::of_labels("labels of web", &labels, &Files::given::<&str>([]))
+            .map_err(|error| error.to_string())
     }
 
     fn pipes(labels: &[(&str, &str)]) -> [String; 2] {

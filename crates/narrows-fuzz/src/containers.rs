@@ -34,7 +34,7 @@ pub fn engine(bytes: &[u8]) {
     let _ = Event::parse(&body);
     let Ok(container) = Container::parse(&body) else { return };
     let files = Files::given::<&str>([]);
-    if let Ok(Some(wish)) = Wish::of_labels(&container.name, &container.labels, &files) {
+    if let Ok(Some(wish)) = Wish::of_labels("labels", &container.labels, &files) {
         Plan::of_labels(&wish, &files).unwrap_or_else(|error| panic!("accepted, but {error}"));
     }
 }

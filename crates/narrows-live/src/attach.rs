@@ -118,7 +118,7 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     let closed = if options.fails_closed { options.diverted.hooks() } else { &[] };
     let mut attached = Attached { claimed, detour, closed };
     attached.divert(options.diverted)?;
-    network.greet(&format!("on {} in {namespace}, {}", interface.name, words(options.diverted)), inline);
+    network.greet(&format!("on {} in {namespace}, {}", interface.name, words(options.diverted)), inline)?;
     network.run(inline.duration, |change| attached.heed(change))?;
     if network.ended_well() {
         attached.open()?;

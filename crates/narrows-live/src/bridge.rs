@@ -84,7 +84,7 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineO
     let ground = Ground { signals, control, watch, info, gateway: None };
     let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
     let [first, second] = &options.interfaces;
-    network.greet(&format!("a bridge between {first} and {second}"), inline);
+    network.greet(&format!("a bridge between {first} and {second}"), inline)?;
     network.run(inline.duration, heed)?;
     let mut outcome = network.finish()?;
     for changed in saved {

@@ -28,10 +28,11 @@ use crate::gateway::Gateway;
 pub use crate::inline_error::InlineError;
 use crate::load::Load;
 use crate::packet_records::PacketsPlan;
-use crate::run::{RunError, by_signal, keep_privileges};
+use crate::run::{RunError, by_signal, keep_privileges, system};
 use crate::run_name::RunName;
 use crate::run_record::{About, Identity};
 use crate::series::SeriesPlan;
+use crate::stay::Ready;
 use crate::testbed::Cable;
 
 /// The folder, inside the folder of control sockets, where changed interfaces are recorded.
@@ -50,6 +51,8 @@ pub struct InlineOptions {
     pub duration: Option<Duration>,
     /// Whether to print a message on standard error when it is up.
     pub greeting: bool,
+    /// Who waits for it.
+    pub ready: Ready,
     /// The file for the input log.
     pub record: Option<PathBuf>,
     /// Whether the log keeps whole packets or only their headers.
@@ -238,14 +241,15 @@ impl Inline {
         Ok(Self { network, signals, watch, info, name, ended: None })
     }
 
-    /// Prints on standard error what is running where.
-    pub(crate) fn greet(&self, what: &str, options: &InlineOptions) {
+    /// Prints on standard error what is running where, and tells who waits for it.
+    pub(crate) fn greet(&self, what: &str, options: &InlineOptions) -> Result<(), RunError> {
         if options.greeting {
             let name = &self.name;
             let until = if options.duration.is_some() { "" } else { "; Ctrl-C ends it" };
             // If standard error is closed, nobody wants to know.
             let _ = writeln!(io::stderr(), "narrows run {name}: {}{until}", printable(what));
         }
+        options.ready.tell(&self.name).map_err(system("tell who waits that the network is up"))
     }
 
     /// Runs until the time is over, a signal arrives, or a change ends it.
@@ -312,6 +316,7 @@ impl Inline {
 
     /// Reports.
     pub(crate) fn finish(mut self) -> Result<InlineOutcome, RunError> {
+        Ready::tell_end();
         let report = self.network.finish(&mut self.info)?;
         let (status, broken) = self.ended.unwrap_or((0, None));
         Ok(InlineOutcome { report, status, broken, gone: Vec::new() })

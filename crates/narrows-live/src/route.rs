@@ -120,7 +120,7 @@ pub fn route(mut scenario: Scenario, options: &RouteOptions) -> Result<InlineOut
         sniffers.push(sniffer);
     }
     let listener = options.ready.map(|port| listen(&namespace, port)).transpose()?;
-    network.greet(&format!("a router between {first} and {second}"), inline);
+    network.greet(&format!("a router between {first} and {second}"), inline)?;
     network.run(inline.duration, heed)?;
     drop(listener);
     let mut outcome = network.finish()?;

@@ -35,7 +35,7 @@ pub use crate::run_record::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use crate::series::SeriesPlan;
 use crate::service_output::{OutputPlan, ServiceOutput};
 use crate::services::{Service, Services, chosen_host, listeners};
-use crate::stay::Stay;
+use crate::stay::{Ready, Stay};
 use crate::testbed::{Host, Testbed};
 use crate::tunnels::{self, TunnelPlan};
 use crate::visitors::Visitors;
@@ -211,13 +211,13 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     network.start()?;
     let ready = |stay: &Stay| {
         greet();
-        stay.tell(&name).map_err(system("tell who waits that the network is up"))
+        stay.ready.tell(&name).map_err(system("tell who waits that the network is up"))
     };
     let mut output = ServiceOutput::new(options.output.clone());
     let result =
         play(&mut network, (&testbed, &names), options, &environment, &mut signals, &mut output, ready);
     if options.stay.is_some() {
-        Stay::tell_end();
+        Ready::tell_end();
     }
     // What programs send while being ended is not part of the run. A failed packet thread has already been noticed.
     let halted = network.halt();

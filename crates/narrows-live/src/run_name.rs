@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// The maximum length of a name.
-const LONGEST: usize = 32;
+pub const LONGEST: usize = 32;
 
 /// The name of a run: letters, digits and `-`, starting with a letter. So it cannot be confused with a process ID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -20,23 +20,28 @@ const NOTIFY: &str = "NOTIFY_SOCKET";
 pub struct Stay {
     /// The maximum duration; by default until it is ended.
     pub ttl: Option<Duration>,
-    /// Receives the name once the network is up; closed without data if it never is.
-    pub ready: Option<File>,
+    /// Who waits for the network.
+    pub ready: Ready,
     /// A socket on which a service manager has listened for the network's first client.
     pub passed: Option<UnixListener>,
     /// The network also ends once this is readable or closed at its other end.
     pub until: Option<OwnedFd>,
 }
 
-impl Stay {
-    /// Notifies the starter that the network is up.
+/// Who is notified when a network is up: the service manager, and whoever holds the other end of this file. It
+/// receives the name, or is closed without data if the network never is up.
+#[derive(Debug, Default)]
+pub struct Ready(pub Option<File>);
+
+impl Ready {
+    /// Notifies them that the network is up.
     ///
     /// # Errors
     /// If the starter no longer listens.
     pub(crate) fn tell(&self, name: &RunName) -> io::Result<()> {
         // A missing service manager is no error.
         let _ = notify(&format!("READY=1\nSTATUS=the network {name} is up"));
-        match &self.ready {
+        match &self.0 {
             Some(ready) => (&mut &*ready).write_all(format!("{name}\n").as_bytes()),
             None => Ok(()),
         }

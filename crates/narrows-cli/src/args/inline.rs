@@ -8,6 +8,7 @@ use narrows_live::run_name::RunName;
 
 use super::LinkFlags;
 use super::means::{Cabling, Capture, Pace, Series};
+use crate::background::Background;
 use crate::fail::FailName;
 use crate::report::ReportArgs;
 
@@ -136,6 +137,11 @@ pub(crate) struct Inline {
     /// Name of the run, for --run: letters, digits, hyphens [default: a free name such as quiet-otter]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<RunName>,
+    #[command(flatten)]
+    pub(crate) background: Background,
+    /// What started it finds it by this again
+    #[arg(long, hide = true)]
+    pub(crate) owner: Option<String>,
     /// Stop after this time, as in 30s [default: on Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::{LinkFlags, Live};
+use crate::background::Background;
 
 /// The arguments of `narrows up`.
 #[derive(Debug, Args)]
@@ -25,9 +26,8 @@ pub(crate) struct Up {
     /// Scenario file; without one, the flags describe one link
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
-    /// Return once the network is up; keep it up in the background
-    #[arg(long, short)]
-    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) background: Background,
     /// Take the network down after this time, as in 2h [default: never]
     #[arg(long, value_name = "TIME")]
     pub(crate) ttl: Option<String>,
@@ -57,12 +57,6 @@ pub(crate) struct Up {
     pub(crate) link: LinkFlags,
     #[command(flatten)]
     pub(crate) live: Live,
-    /// In the background: descriptor that reports when the network is up
-    #[arg(long, hide = true)]
-    pub(crate) ready: Option<i32>,
-    /// In the background: file for the output
-    #[arg(long, hide = true)]
-    pub(crate) output: Option<PathBuf>,
 }
 
 /// Where the hosts of a scenario across machines go.

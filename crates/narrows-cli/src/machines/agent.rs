@@ -22,7 +22,7 @@ use narrows_live::run::{self, RunOptions, Uplink};
 use narrows_live::run_name::RunName;
 use narrows_live::run_record::{Identity, RunKind};
 use narrows_live::service_output::OutputPlan;
-use narrows_live::stay::Stay;
+use narrows_live::stay::{Ready, Stay};
 use narrows_live::tunnels::TunnelPlan;
 use narrows_live::underlay::{Underlay, UnderlayFigures};
 use narrows_scenario::{Files, Scenario, Way};
@@ -129,7 +129,7 @@ fn serve() -> Result<(), Failure> {
             let _ = say(&Answer::Up { name: name.trim_end().into() });
         }
     });
-    let ready = Some(OwnedFd::from(ready).into());
+    let ready = Ready(Some(OwnedFd::from(ready).into()));
     let stay = Stay { ready, until: Some(until.into()), ..Stay::default() };
     let mut outcome = run::run(scenario.clone(), &options(name, stay, plans)?)?;
     // The others are idle here: their owners report them.
@@ -158,7 +158,7 @@ fn options(name: Option<String>, stay: Stay, tunnels: Vec<TunnelPlan>) -> Result
     let name =
         name.map(|name| name.parse::<RunName>().map_err(|error| Failure::Other(format!("--name: {error}"))));
     Ok(RunOptions {
-        identity: Identity { name: name.transpose()?, kind: RunKind::Up, output: None, reports: None },
+        identity: Identity { name: name.transpose()?, kind: RunKind::Up, ..Identity::default() },
         command: Vec::new(),
         host: None,
         beside: Vec::new(),

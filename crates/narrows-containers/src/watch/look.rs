@@ -19,9 +19,7 @@ use crate::container::Container;
 use crate::lab::LabLink;
 use crate::labels::{Pick, Wish};
 use crate::plan::Plan;
-
-/// The maximum length of a run's name.
-const LONGEST_NAME: usize = 32;
+use crate::run_names::run_name;
 
 /// Where a container's interfaces are.
 struct Ground {
@@ -147,8 +145,8 @@ impl Watched<'_> {
                 return Ok(lab.at(container).map(demand).collect());
             }
         };
-        let own =
-            Wish::of_labels(&container.name, &container.labels, files).map_err(|error| error.to_string())?;
+        let own = Wish::of_labels(&format!("labels of {}", container.name), &container.labels, files)
+            .map_err(|error| error.to_string())?;
         let wish = match (self.options.asked.project(), container.service()) {
             (None, _) => own.filter(|wish| !wish.keys.is_empty()),
             (Some(_), None) => None,
@@ -350,38 +348,4 @@ fn picked(container: &Container, pick: &Pick, all: &[Interface]) -> Result<Vec<I
         has_name && has_mac
     };
     Ok(all.iter().filter(|one| is_picked(one)).cloned().collect())
-}
-
-/// A valid name of a run from that of a container.
-fn run_name(container: &str, tail: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let mut name: String = container.chars().map(letter).collect();
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        name.insert_str(0, "c-");
-    }
-    let tail: String = tail.chars().map(letter).collect();
-    name.truncate(LONGEST_NAME.saturating_sub(tail.len()));
-    name + &tail
-}
-
-#[cfg(test)]
-mod tests {
-    use narrows_live::run_name::RunName;
-
-    use super::*;
-
-    #[test]
-    fn names_of_runs_are_valid() {
-        for (container, tail, name) in [
-            ("shop-web-1", "", "shop-web-1"),
-            ("my_shop.web", "-eth1", "my-shop-web-eth1"),
-            ("1st", "", "c-1st"),
-            ("", "-2", "c--2"),
-        ] {
-            assert_eq!(run_name(container, tail), name);
-            assert!(name.parse::<RunName>().is_ok(), "{name}");
-        }
-        let long = run_name(&"x".repeat(99), "-eth1");
-        assert!(long.parse::<RunName>().is_ok() && long.ends_with("-eth1"), "{long}");
-    }
 }

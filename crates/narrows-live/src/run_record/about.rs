@@ -55,6 +55,8 @@ pub struct Identity {
     pub output: Option<PathBuf>,
     /// The folder where its report will be kept.
     pub reports: Option<PathBuf>,
+    /// What it was started for, if by a program that finds it by this again.
+    pub owner: Option<String>,
 }
 
 /// The description of a run in its record, apart from its process. Runs of older versions have fewer fields.
@@ -77,6 +79,8 @@ pub struct About {
     pub output: Option<PathBuf>,
     /// The folder where its report will be kept.
     pub reports: Option<PathBuf>,
+    /// What it was started for, if by a program that finds it by this again.
+    pub owner: Option<String>,
 }
 
 impl About {
@@ -91,6 +95,7 @@ impl About {
             links: scenario.links.len(),
             output: identity.output.clone(),
             reports: identity.reports.clone(),
+            owner: identity.owner.clone(),
         }
     }
 
