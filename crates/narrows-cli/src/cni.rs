@@ -30,6 +30,12 @@ use crate::clean::killed_runs_of;
 use crate::down::{ask, within};
 use crate::output::{Failure, print, say};
 
+pub(crate) use install::configurations;
+
+/// The folder of plugins.
+pub(crate) const PLUGINS: &str = "/opt/cni/bin";
+/// The folder of network configurations.
+pub(crate) const CONFIGURATIONS: &str = "/etc/cni/net.d";
 /// The maximum length of a configuration.
 const LONGEST: u64 = 16 << 20;
 /// Maximum time for a run to end: runtimes wait for the plugin.

@@ -1,5 +1,6 @@
 //! `narrows doctor`: properties of this host, and which modes of narrows work here for this user.
 
+mod cni;
 mod docker;
 mod remedies;
 
@@ -24,6 +25,7 @@ use crate::output::{Failure, columns};
 Examples:
   narrows doctor
   narrows doctor --for docker
+  narrows doctor --for cni
   narrows doctor --json | jq '.works, .modes'")]
 pub(crate) struct Doctor {
     /// Check what one use needs, instead: privileges, kernel, sockets
@@ -38,6 +40,18 @@ pub(crate) struct Doctor {
 enum Purpose {
     /// `narrows docker watch` and `narrows compose`.
     Docker,
+    /// The CNI plugin on a Kubernetes node.
+    Cni,
+}
+
+impl Purpose {
+    /// What fills its page and says whether all is there; and what works then.
+    fn section(self) -> (fn(&mut Page) -> bool, &'static str) {
+        match self {
+            Self::Docker => (docker::findings, "docker watch and compose work"),
+            Self::Cni => (cni::findings, "the CNI plugin works"),
+        }
+    }
 }
 
 /// Version of the JSON output.
@@ -45,10 +59,11 @@ const SCHEMA: u32 = 1;
 
 pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     args.json.probe()?;
-    if let Some(Purpose::Docker) = args.purpose {
+    if let Some(purpose) = args.purpose {
+        let (findings, what_works) = purpose.section();
         let mut page = Page::default();
-        let works = docker::findings(&mut page);
-        let short = if works { "docker watch and compose work" } else { "something is missing: see above" };
+        let works = findings(&mut page);
+        let short = if works { what_works } else { "something is missing: see above" };
         args.json.put(SCHEMA, &page.found(works), || page.text(short))?;
         return Ok(if works { 0 } else { 1 });
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use narrows_containers::cni::{Attachment, Config, ConfigList};
 use narrows_containers::container::Container;
 use narrows_containers::engine::read_answer;
 use narrows_containers::event::Event;
@@ -37,6 +38,43 @@ pub fn engine(bytes: &[u8]) {
     if let Ok(Some(wish)) = Wish::of_labels("labels", &container.labels, &files) {
         Plan::of_labels(&wish, &files).unwrap_or_else(|error| panic!("accepted, but {error}"));
     }
+}
+
+/// What a container runtime gives a CNI plugin, as a configuration and as a chain: what is accepted can be planned, and
+/// a chain is as before once the plugin has been added and removed.
+///
+/// # Panics
+/// When that does not hold.
+pub fn cni(bytes: &[u8]) {
+    let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= LONGEST) else { return };
+    if let Ok(config) = Config::read(text, "fuzz.conf") {
+        let (container, interface) = ("f00d".into(), "eth0".into());
+        let attachment =
+            Attachment { container, interface, namespace: None, pod: Some("default/web".into()) };
+        if let Ok(Some(wish)) = config.task(&attachment).map(|task| task.wish) {
+            Plan::of_labels(&wish, &Files::given::<&str>([]))
+                .unwrap_or_else(|error| panic!("accepted, but {error}"));
+        }
+    }
+    let Ok(list) = ConfigList::read(text, "fuzz.conflist") else { return };
+    let (Ok(None), Ok(with)) = (list.ours(), list.with(&[("delay".into(), "1ms".into())], true)) else {
+        return;
+    };
+    let with =
+        ConfigList::read(&with, "fuzz.conflist").unwrap_or_else(|error| panic!("written, but {error}"));
+    assert_eq!(with.without().as_deref(), Some(text));
+}
+
+/// Configurations to begin with.
+pub fn configurations() -> Vec<Vec<u8>> {
+    let all = [
+        r#"{"cniVersion":"1.1.0","name":"n","type":"narrows-cni","link":{"delay":"5ms","up":{"loss":"1%"},"seed":3},"fail":"closed",
+        "runtimeConfig":{"io.kubernetes.cri.pod-annotations":{"narrows.rate":"1mbit"},"bandwidth":{"ingressRate":8000,"egressRate":0}},
+        "prevResult":{"ips":[]},"cni.dev/valid-attachments":[{"containerID":"a","ifname":"eth0"}]}"#,
+        "{\n  \"cniVersion\": \"0.3.1\", \"name\": \"cbr0\",\n  \"plugins\": [\n    { \"type\": \"flannel\" },\n\t{ \"type\": \"portmap\" }\n  ]\n}\n",
+        r#"{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"bridge"},{"type":"narrows-cni","link":{"preset":"dsl"}}]}"#,
+    ];
+    all.map(|text| text.as_bytes().to_vec()).into()
 }
 
 /// Compose files to begin with.
@@ -96,6 +134,9 @@ pub const WORDS: &[&str] = &[
     "up: ",
     "preset: ",
     "\"Labels\":",
+    "\"plugins\":",
+    "\"runtimeConfig\":",
+    "\"link\":",
     "\r\n\r\n",
     "ffffffffffffffff\r\n",
 ];

@@ -30,7 +30,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "frame", check: frames::frame, seeds: odd::all, words: &[] },
     Target { name: "network", check: frames::network, seeds: frames::seeds, words: &[] },
     Target { name: "capture", check: files::capture, seeds: files::captures, words: &[] },
@@ -57,6 +57,12 @@ pub const TARGETS: [Target; 15] = [
         name: "engine",
         check: containers::engine,
         seeds: containers::answers,
+        words: containers::WORDS,
+    },
+    Target {
+        name: "cni",
+        check: containers::cni,
+        seeds: containers::configurations,
         words: containers::WORDS,
     },
     Target { name: "feed", check: protocols::feed, seeds: protocols::messages, words: &[] },

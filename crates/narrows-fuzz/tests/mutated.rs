@@ -45,6 +45,7 @@ fn scripts_and_words() {
 #[test]
 fn compose_files_and_engines() {
     run("compose", MUTATIONS / 10);
+    run("cni", MUTATIONS / 10);
     run("engine", MUTATIONS / 2);
 }
 

@@ -38,10 +38,10 @@ Examples:
 #[derive(Debug, Args)]
 struct Folders {
     /// Folder of plugins
-    #[arg(long, value_name = "FOLDER", default_value = "/opt/cni/bin")]
+    #[arg(long, value_name = "FOLDER", default_value = super::PLUGINS)]
     bin_dir: PathBuf,
     /// Folder of network configurations
-    #[arg(long, value_name = "FOLDER", default_value = "/etc/cni/net.d")]
+    #[arg(long, value_name = "FOLDER", default_value = super::CONFIGURATIONS)]
     conf_dir: PathBuf,
 }
 

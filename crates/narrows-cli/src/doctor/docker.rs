@@ -9,23 +9,27 @@ use super::Page;
 /// The section; its findings begin with yes or no, like those of modes. Whether all is there.
 pub(super) fn findings(page: &mut Page) -> bool {
     page.heading("What docker watch and compose need", "docker");
+    let mut all = attaching();
+    all.extend([("CAP_SYS_PTRACE", processes()), ("engine", engine())]);
+    all.iter().for_each(|(topic, finding)| page.say(topic, finding));
+    page.say("not needed", "privileges in containers, or changes to their images; the kernel's netem");
+    all.iter().all(|(_, finding)| finding.starts_with("yes"))
+}
+
+/// What `narrows attach` needs in network namespaces of containers.
+pub(super) fn attaching() -> Vec<(&'static str, String)> {
     let held = Capabilities::effective();
     let capability = |of: fn(&Capabilities) -> bool, why: &str| match &held {
         Ok(held) if of(held) => format!("yes: {why}"),
         Ok(_) => format!("no: {why}; run narrows as root of the host"),
         Err(error) => format!("no: unknown ({error}); run narrows as root of the host"),
     };
-    let all = [
+    vec![
         ("CAP_NET_ADMIN", capability(|held| held.net_admin, "programs and cables at interfaces")),
         ("CAP_NET_RAW", capability(|held| held.net_raw, "packet sockets")),
         ("CAP_SYS_ADMIN", capability(|held| held.sys_admin, "network namespaces of containers, BPF")),
         ("TCX links", tcx()),
-        ("CAP_SYS_PTRACE", processes()),
-        ("engine", engine()),
-    ];
-    all.iter().for_each(|(topic, finding)| page.say(topic, finding));
-    page.say("not needed", "privileges in containers, or changes to their images; the kernel's netem");
-    all.iter().all(|(_, finding)| finding.starts_with("yes"))
+    ]
 }
 
 fn tcx() -> String {

@@ -186,6 +186,21 @@ fn notes(report: &Value) -> String {
 }
 
 #[test]
+#[ignore = "needs root, bpf"]
+fn a_network_in_the_background_outlives_the_command_and_is_ended_by_name() {
+    let bed = Bed::new(1500);
+    let ended = finish(&mut bed.command(&["--delay", "1ms", "--name", "apart", "--detach"])).expect(0);
+    assert_eq!((&*ended.out, &*ended.err), ("apart\n", ""));
+    let listed = finish(&mut bed.narrows(["ls", "--json"])).expect(0).json();
+    assert_eq!(listed["runs"][0]["state"], "running");
+    // One that cannot be attached says why, in the foreground.
+    let second = finish(&mut bed.command(&["--delay", "1ms", "--detach"])).expect(2);
+    assert!(second.err.contains("eth0") && second.out.is_empty(), "{}", second.err);
+    finish(&mut bed.narrows(["down", "apart"])).expect(0);
+    assert_eq!(bed.clean().out, "nothing to clean up\n");
+}
+
+#[test]
 #[ignore = "needs root, ip"]
 fn a_connection_lives_through_attach_and_detach_and_the_replay_is_the_same() {
     let bed = Bed::new(1500);

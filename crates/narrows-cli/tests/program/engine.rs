@@ -208,27 +208,14 @@ impl Engine {
 
     /// A datagram from one container to another, or to the bridge, and back; how long that took, if it came.
     pub(crate) fn echo(&self, from: &str, to: &str) -> Option<Duration> {
-        let inner = self.bind(from);
-        let outer = self.bind(to);
-        let patience = Some(Duration::from_millis(500));
-        outer.set_read_timeout(patience).unwrap();
-        inner.set_read_timeout(patience).unwrap();
-        let started = now();
-        let mut buffer = [0; 16];
-        inner.send_to(b"there", outer.local_addr().unwrap()).ok()?;
-        let (_, from) = outer.recv_from(&mut buffer).ok()?;
-        outer.send_to(b"back", from).ok()?;
-        inner.recv_from(&mut buffer).ok()?;
-        Some(started.elapsed())
+        round_trip(self.place(from), self.place(to))
     }
 
-    fn bind(&self, name: &str) -> UdpSocket {
-        let (namespace, address) = match self.running.get(name) {
+    fn place(&self, name: &str) -> (&Namespace, &str) {
+        match self.running.get(name) {
             Some(container) => (&container.namespace, container.address.as_str()),
             None => (&self.bridge, "10.77.0.254"),
-        };
-        let at = format!("{address}:0");
-        namespace.run(|| UdpSocket::bind(at).unwrap()).unwrap()
+        }
     }
 
     /// `narrows` with its run folder in the test's.
@@ -253,19 +240,35 @@ fn now() -> Instant {
     Instant::now()
 }
 
+/// A datagram from one address to another, and back; how long that took, if it came.
+pub(crate) fn round_trip(from: (&Namespace, &str), to: (&Namespace, &str)) -> Option<Duration> {
+    let [inner, outer] = [from, to].map(|(namespace, address)| {
+        let socket = namespace.run(|| UdpSocket::bind((address, 0)).unwrap()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        socket
+    });
+    let started = now();
+    let mut buffer = [0; 16];
+    inner.send_to(b"there", outer.local_addr().unwrap()).ok()?;
+    let (_, from) = outer.recv_from(&mut buffer).ok()?;
+    outer.send_to(b"back", from).ok()?;
+    inner.recv_from(&mut buffer).ok()?;
+    Some(started.elapsed())
+}
+
 /// The path by which another process gets into a namespace.
 pub(crate) fn path(namespace: &Namespace) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), namespace.as_fd().as_raw_fd())
 }
 
 #[track_caller]
-fn shell(namespace: &Namespace, line: &str) {
+pub(crate) fn shell(namespace: &Namespace, line: &str) {
     let mut command = Command::new("sh");
     command.args(["-c", line]);
     assert!(spawn(command, namespace).unwrap().wait().unwrap().success(), "{line}");
 }
 
-fn inside(namespace: &Namespace, line: &str) -> String {
+pub(crate) fn inside(namespace: &Namespace, line: &str) -> String {
     let folder = Scratch::new();
     let said = folder.file("said");
     shell(namespace, &format!("{{ {line}; }} >'{}' 2>/dev/null", said.display()));

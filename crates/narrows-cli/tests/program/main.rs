@@ -14,6 +14,7 @@ mod bridge;
 mod calibrate;
 mod captured;
 mod certified;
+mod cni;
 mod common;
 mod compare;
 mod containers;
