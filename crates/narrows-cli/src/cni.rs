@@ -150,8 +150,10 @@ fn answer(answer: Result<String, CniError>, version: &str) -> ExitCode {
         Ok(text) => (text, ExitCode::SUCCESS),
         Err(error) => (error.json(version), ExitCode::FAILURE),
     };
-    // A runtime that does not listen learns it by its own means.
-    let _ = writeln!(io::stdout(), "{text}");
+    if !text.is_empty() {
+        // A runtime that does not listen learns it by its own means.
+        let _ = writeln!(io::stdout(), "{text}");
+    }
     status
 }
 
