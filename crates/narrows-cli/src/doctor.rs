@@ -2,6 +2,7 @@
 
 mod docker;
 mod remedies;
+mod ssh;
 
 use std::collections::BTreeMap;
 use std::{io, thread};
@@ -24,11 +25,14 @@ use crate::output::{Failure, columns};
 Examples:
   narrows doctor
   narrows doctor --for docker
+  narrows doctor --for ssh --machines alpha,beta
   narrows doctor --json | jq '.works, .modes'")]
 pub(crate) struct Doctor {
     /// Check what one use needs, instead: privileges, kernel, sockets
     #[arg(long = "for", value_enum, value_name = "USE")]
     purpose: Option<Purpose>,
+    #[command(flatten)]
+    ssh: ssh::Asked,
     #[command(flatten)]
     json: Json,
 }
@@ -38,6 +42,8 @@ pub(crate) struct Doctor {
 enum Purpose {
     /// `narrows docker watch` and `narrows compose`.
     Docker,
+    /// `narrows up --machines`.
+    Ssh,
 }
 
 /// Version of the JSON output.
@@ -45,10 +51,13 @@ const SCHEMA: u32 = 1;
 
 pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     args.json.probe()?;
-    if let Some(Purpose::Docker) = args.purpose {
+    if let Some(purpose) = args.purpose {
         let mut page = Page::default();
-        let works = docker::findings(&mut page);
-        let short = if works { "docker watch and compose work" } else { "something is missing: see above" };
+        let (works, what) = match purpose {
+            Purpose::Docker => (docker::findings(&mut page), "docker watch and compose work"),
+            Purpose::Ssh => (ssh::findings(&mut page, &args.ssh), "up --machines works"),
+        };
+        let short = if works { what } else { "something is missing: see above" };
         args.json.put(SCHEMA, &page.found(works), || page.text(short))?;
         return Ok(if works { 0 } else { 1 });
     }
@@ -118,7 +127,9 @@ impl Page {
     fn found(&self, works: bool) -> Found<'_> {
         let sections = self.sections.iter().map(|section| {
             let findings = section.findings.iter().map(|(topic, finding)| {
-                let works = [MODES, "docker"].contains(&section.name).then(|| finding.starts_with("yes"));
+                let works = [MODES, "docker", "ssh", "machines"]
+                    .contains(&section.name)
+                    .then(|| finding.starts_with("yes"));
                 (topic.trim(), Finding { works, finding })
             });
             (section.name, findings.collect())
