@@ -3,6 +3,7 @@
 mod cni;
 mod docker;
 mod remedies;
+mod ssh;
 
 use std::collections::BTreeMap;
 use std::{io, thread};
@@ -26,11 +27,14 @@ Examples:
   narrows doctor
   narrows doctor --for docker
   narrows doctor --for cni
+  narrows doctor --for ssh --machines alpha,beta
   narrows doctor --json | jq '.works, .modes'")]
 pub(crate) struct Doctor {
     /// Check what one use needs, instead: privileges, kernel, sockets
     #[arg(long = "for", value_enum, value_name = "USE")]
     purpose: Option<Purpose>,
+    #[command(flatten)]
+    ssh: ssh::Asked,
     #[command(flatten)]
     json: Json,
 }
@@ -40,18 +44,10 @@ pub(crate) struct Doctor {
 enum Purpose {
     /// `narrows docker watch` and `narrows compose`.
     Docker,
+    /// `narrows up --machines`.
+    Ssh,
     /// The CNI plugin on a Kubernetes node.
     Cni,
-}
-
-impl Purpose {
-    /// What fills its page and says whether all is there; and what works then.
-    fn section(self) -> (fn(&mut Page) -> bool, &'static str) {
-        match self {
-            Self::Docker => (docker::findings, "docker watch and compose work"),
-            Self::Cni => (cni::findings, "the CNI plugin works"),
-        }
-    }
 }
 
 /// Version of the JSON output.
@@ -60,10 +56,13 @@ const SCHEMA: u32 = 1;
 pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     args.json.probe()?;
     if let Some(purpose) = args.purpose {
-        let (findings, what_works) = purpose.section();
         let mut page = Page::default();
-        let works = findings(&mut page);
-        let short = if works { what_works } else { "something is missing: see above" };
+        let (works, what) = match purpose {
+            Purpose::Docker => (docker::findings(&mut page), "docker watch and compose work"),
+            Purpose::Ssh => (ssh::findings(&mut page, &args.ssh), "up --machines works"),
+            Purpose::Cni => (cni::findings(&mut page), "the CNI plugin works"),
+        };
+        let short = if works { what } else { "something is missing: see above" };
         args.json.put(SCHEMA, &page.found(works), || page.text(short))?;
         return Ok(if works { 0 } else { 1 });
     }
@@ -133,7 +132,9 @@ impl Page {
     fn found(&self, works: bool) -> Found<'_> {
         let sections = self.sections.iter().map(|section| {
             let findings = section.findings.iter().map(|(topic, finding)| {
-                let works = [MODES, "docker"].contains(&section.name).then(|| finding.starts_with("yes"));
+                let works = [MODES, "docker", "ssh", "machines", "cni"]
+                    .contains(&section.name)
+                    .then(|| finding.starts_with("yes"));
                 (topic.trim(), Finding { works, finding })
             });
             (section.name, findings.collect())

@@ -4,7 +4,9 @@
 //! hosts, and gives each agent its part. It ends all of them when one ends or is lost.
 
 mod agent;
+mod asked;
 mod group;
+mod last_words;
 mod words;
 
 use std::collections::BTreeMap;
@@ -14,11 +16,12 @@ use std::{io, thread};
 
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_live::underlay::UnderlayFigures;
-use narrows_report::Report;
-use narrows_scenario::{CutLink, Placement, Scenario, span_of_time};
+use narrows_report::{PortReport, Report};
+use narrows_scenario::{CutLink, Placement, Scenario, span_of_time, tunnel_link};
 use serde::Serialize;
 
 pub(crate) use agent::agent;
+pub(crate) use asked::ask;
 
 use crate::args::{Place, Up};
 use crate::certify::TOO_LATE;
@@ -44,7 +47,10 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
     let form = form(&args.live.report)?;
     args.live.report.json.probe()?;
     let (events, heard) = channel();
-    let mut agents = start(args, &events)?;
+    if args.machines.len() < 2 {
+        return Err(trouble("--machines: at least two, as in --machines alpha,beta".into()));
+    }
+    let mut agents = start(&args.machines, args.ssh.as_deref(), &events)?;
     thread::spawn(move || {
         let _ = wait(&mut [Waiting::readable(&signals)], None);
         let _ = signals.take();
@@ -52,6 +58,7 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
     });
     let mut group = Group { agents: &mut agents, heard: &heard };
     let names: Vec<String> = group.agents.iter().map(|agent| agent.machine.clone()).collect();
+    group.greet()?;
     let measured = group.measure()?;
     let p99 = |one: &str, other: &str| {
         let of = |a: &str, b: &str| measured.get(a).and_then(|all| all.get(b)).copied().unwrap_or_default();
@@ -182,19 +189,41 @@ struct MachineReport<'a> {
     report: &'a Report,
 }
 
+/// The links whose packets the network between the machines lost on their way to this one.
+fn losses(machine: &str, report: &Report) -> Vec<String> {
+    let lossy = report.ports.iter().filter(|port| port.receive_ring_dropped_packets > 0);
+    let of_links = lossy.filter_map(|port| Some((port, tunnel_link(&port.name)?)));
+    let line = |(port, link): (&PortReport, &str)| {
+        let lost = port.receive_ring_dropped_packets;
+        format!(
+            "not accurate: {lost} of {} packets of the link `{link}` were lost on their way to {machine}, after the link \
+             had delivered them",
+            lost + port.arrived_packets
+        )
+    };
+    of_links.map(line).collect()
+}
+
 fn conclude(
     args: &Up,
     form: ReportForm,
     agents: &[Agent],
-    notes: Vec<String>,
+    mut notes: Vec<String>,
     lost: Vec<String>,
 ) -> Result<u8, Failure> {
     let mut excursions = Vec::new();
     let mut machines = BTreeMap::new();
     for agent in agents {
         let Some((report, underlay)) = &agent.ended else { continue };
+        excursions.extend(losses(&agent.machine, report));
         for (peer, figures) in underlay {
-            if figures.is_excursion() {
+            if !figures.is_excursion() && figures.lost_probes > 0 {
+                notes.push(format!(
+                    "  from {} to {peer}, {} of {} probes were lost",
+                    agent.machine, figures.lost_probes, figures.probes
+                ));
+                say(notes.last().map_or("", String::as_str));
+            } else if figures.is_excursion() {
                 excursions.push(format!(
                     "not accurate: from {} to {peer} the network took up to {} one way, above {} in {} of {} probes; \
                      {} were lost, and none was answered for up to {}",

@@ -130,7 +130,7 @@ impl CableEnd {
             Self::PacketSocket(socket) => Ok(socket.receive(batch, pool, into)?),
             Self::Xdp(port) => Ok(port.receive(pool, into)?),
             Self::Tap(tap) => Ok(tap.receive(batch, pool, into)?),
-            Self::Tunnel(tunnel) => Ok(tunnel.receive(pool, into)?),
+            Self::Tunnel(tunnel) => Ok(tunnel.receive(batch, pool, into)?),
         }
     }
 

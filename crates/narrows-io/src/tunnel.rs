@@ -3,18 +3,19 @@
 //! Each frame is one UDP datagram in VXLAN's format (RFC 7348): eight bytes of header with the number of the link as
 //! network identifier, then the frame. The socket is connected, so the kernel drops what comes from any other address
 //! or port; datagrams with another identifier are dropped here. Datagrams are never fragmented.
+//!
+//! The three reserved bytes after the flags, zero in RFC 7348, have the number of the datagram: gaps are what was lost
+//! on the way or for lack of buffer space.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{self, ControlMessageOwned, MsgFlags, sockopt};
-use nix::sys::uio::writev;
+use nix::sys::socket::{self, sockopt};
 
-use crate::clock::WallClockOffset;
 use crate::frame::{Frame, FramePool};
-use crate::packet_socket::{PacketStatistics, ReceiveBatch, Received, Sent};
+use crate::packet_socket::{BATCH, PacketStatistics, ReceiveBatch, Received, Sent};
 use crate::udp::never_fragment;
 
 /// Bytes of VXLAN's header.
@@ -23,8 +24,10 @@ const HEADER: usize = 8;
 const VALID: u8 = 0x08;
 /// The size of the buffers in bytes: some thousands of frames.
 const BUFFER: usize = 8 << 20;
-/// The largest datagram.
-const LONGEST: usize = 65_535;
+/// Numbers of datagrams are below this.
+const NUMBERS: u32 = 1 << 24;
+/// How often sending is repeated after errors of earlier datagrams.
+const MOST_TRIES: usize = 4;
 /// The largest network identifier.
 pub const MOST_IDENTIFIER: u32 = (1 << 24) - 1;
 /// What a frame's Ethernet header, the tunnel's header, and UDP add to a packet; the outer IP header is not included.
@@ -44,11 +47,37 @@ pub struct TunnelError {
 #[derive(Debug)]
 pub struct Tunnel {
     socket: UdpSocket,
-    header: [u8; HEADER],
+    identifier: [u8; 3],
+    /// The number of the next datagram.
+    next: u32,
+    came: Came,
     statistics: PacketStatistics,
-    buffer: Vec<u8>,
-    /// Of the frames just read.
-    stamps: Vec<Option<u64>>,
+}
+
+/// The numbers of the datagrams that came.
+#[derive(Debug, Default)]
+struct Came {
+    /// The next one; `None` before the first.
+    next: Option<u32>,
+    /// Those that are missing so far.
+    missing: u64,
+}
+
+impl Came {
+    fn note(&mut self, number: u32) {
+        let Some(next) = self.next else {
+            self.next = Some((number + 1) % NUMBERS);
+            return;
+        };
+        let ahead = number.wrapping_sub(next) % NUMBERS;
+        if ahead < NUMBERS / 2 {
+            self.missing += u64::from(ahead);
+            self.next = Some((number + 1) % NUMBERS);
+        } else {
+            // It was overtaken.
+            self.missing = self.missing.saturating_sub(1);
+        }
+    }
 }
 
 impl Tunnel {
@@ -81,13 +110,12 @@ impl Tunnel {
         };
         set_up().map_err(|cause| opened("set up", cause))?;
         let [_, a, b, c] = identifier.to_be_bytes();
-        let header = [VALID, 0, 0, 0, a, b, c, 0];
         Ok(Self {
             socket,
-            header,
+            identifier: [a, b, c],
+            next: 0,
+            came: Came::default(),
             statistics: PacketStatistics::default(),
-            buffer: vec![0; LONGEST],
-            stamps: Vec::new(),
         })
     }
 
@@ -95,99 +123,114 @@ impl Tunnel {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn receive(&mut self, pool: &mut FramePool, into: &mut Vec<Received>) -> Result<usize, TunnelError> {
-        let first = into.len();
-        self.stamps.clear();
-        let count = self.read(pool, into)?;
-        // After the last of them: a timestamp later than the sample would not be believed.
-        let offset = WallClockOffset::sample();
-        for (received, stamp) in into[first..].iter_mut().zip(&self.stamps) {
-            received.stamp = stamp.and_then(|nanoseconds| offset.monotonic(nanoseconds));
-        }
-        Ok(count)
-    }
-
-    /// Reads frames, and their timestamps by the wall clock in nanoseconds.
-    fn read(&mut self, pool: &mut FramePool, into: &mut Vec<Received>) -> Result<usize, TunnelError> {
-        let mut control = nix::cmsg_space!(libc::timespec);
-        for count in 0..ReceiveBatch::FRAMES {
-            let mut pieces = [IoSliceMut::new(&mut self.buffer)];
-            let descriptor = self.socket.as_raw_fd();
-            let message =
-                socket::recvmsg::<()>(descriptor, &mut pieces, Some(&mut control), MsgFlags::empty());
-            let message = match message {
-                Ok(message) => message,
-                // Nothing is there; or the other end is not open, which an ICMP message says. What was sent is lost,
-                // as on any path.
-                Err(Errno::EAGAIN) => return Ok(count),
-                Err(
-                    Errno::EINTR
-                    | Errno::ECONNREFUSED
-                    | Errno::EMSGSIZE
-                    | Errno::EHOSTUNREACH
-                    | Errno::ENETUNREACH,
-                ) => continue,
+    pub fn receive(
+        &mut self,
+        batch: &mut ReceiveBatch,
+        pool: &mut FramePool,
+        into: &mut Vec<Received>,
+    ) -> Result<usize, TunnelError> {
+        let count = loop {
+            match batch.fill(self.socket.as_fd()) {
+                Ok(count) => break count,
+                Err(errno) if of_earlier(errno) || errno == Errno::EMSGSIZE => {}
                 Err(errno) => {
                     let (from, to) = self.ends();
                     return Err(TunnelError { step: "read from", from, to, cause: errno.into() });
                 }
-            };
-            let stamp = message.cmsgs().ok().and_then(|mut all| {
-                all.find_map(|control| match control {
-                    ControlMessageOwned::ScmTimestampns(stamp) => {
-                        let seconds = u64::try_from(stamp.tv_sec()).ok()?;
-                        Some(seconds * 1_000_000_000 + stamp.tv_nsec() as u64)
-                    }
-                    _ => None,
-                })
-            });
-            let length = message.bytes;
+            }
+        };
+        if count == 0 {
+            return Ok(0);
+        }
+        let offset = batch.offset();
+        for slot in 0..count {
+            let (head, tail, stamp) = batch.contents(slot);
             self.statistics.arrived += 1;
-            let Some((header, frame)) = self.buffer[..length].split_at_checked(HEADER) else {
+            let Some(([VALID, number @ .., a, b, c, 0], head)) = head.split_first_chunk::<HEADER>() else {
                 self.statistics.dropped += 1;
                 continue;
             };
-            if header != self.header {
+            if [*a, *b, *c] != self.identifier {
                 self.statistics.dropped += 1;
                 continue;
             }
-            let original_length = frame.len();
+            let [x, y, z] = *number;
+            self.came.note(u32::from_be_bytes([0, x, y, z]));
             into.push(Received {
-                frame: pool.joined(&[frame]),
-                stamp: None,
-                original_length,
+                frame: pool.joined(&[head, tail]),
+                stamp: stamp.map(|wall| offset.reading(wall)),
+                original_length: head.len() + tail.len(),
                 partial_checksum: false,
             });
-            self.stamps.push(stamp);
         }
-        Ok(ReceiveBatch::FRAMES)
+        Ok(count)
     }
 
     /// Sends frames in order until all are sent or one is not accepted. Never blocks.
     pub fn send<F: AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
-        for (count, frame) in frames.iter_mut().enumerate() {
-            let frame: &Frame = frame.as_mut();
-            loop {
-                match writev(&self.socket, &[IoSlice::new(&self.header), IoSlice::new(frame)]) {
-                    Ok(_) => break,
-                    // The first is of an earlier datagram.
-                    Err(Errno::ECONNREFUSED | Errno::EINTR) => {}
-                    Err(errno) => return Sent { count, stopped: Some(errno.into()) },
+        let (mut count, mut tries) = (0, 0);
+        while count < frames.len() {
+            let end = frames.len().min(count + BATCH);
+            match self.send_batch(&mut frames[count..end]) {
+                Ok(sent) => {
+                    count += sent;
+                    self.next = (self.next + sent as u32) % NUMBERS;
+                    tries = 0;
                 }
+                Err(errno) if of_earlier(errno) && tries < MOST_TRIES => tries += 1,
+                Err(errno) => return Sent { count, stopped: Some(errno.into()) },
             }
         }
-        Sent { count: frames.len(), stopped: None }
+        Sent { count, stopped: None }
     }
 
-    /// Frames that arrived and frames dropped since the end was opened.
+    /// One system call: at least one frame was sent, or the error is about the first, or about an earlier one.
+    #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
+    fn send_batch<F: AsMut<Frame>>(&self, frames: &mut [F]) -> Result<usize, Errno> {
+        // SAFETY: both are plain integers and pointers, for which all zeros is a value.
+        let (mut pieces, mut messages): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        let mut headers = [[0; HEADER]; BATCH];
+        let mut filled = 0;
+        let rooms = headers.iter_mut().zip(&mut pieces).zip(&mut messages);
+        for ((number, frame), ((header, piece), message)) in (self.next..).zip(frames).zip(rooms) {
+            let [_, x, y, z] = number.to_be_bytes();
+            let [a, b, c] = self.identifier;
+            *header = [VALID, x, y, z, a, b, c, 0];
+            let frame: &Frame = frame.as_mut();
+            // The kernel only reads through these pointers.
+            *piece = [
+                libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: HEADER },
+                libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() },
+            ];
+            message.msg_hdr.msg_iov = piece.as_mut_ptr();
+            message.msg_hdr.msg_iovlen = 2;
+            filled += 1;
+        }
+        // SAFETY: the first `filled` messages point at two pieces each, which point at live bytes of the lengths given: a
+        // header above, and a frame, which is borrowed.
+        let result = unsafe {
+            libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), filled, libc::MSG_DONTWAIT as _)
+        };
+        Errno::result(result).map(|count| count as usize)
+    }
+
+    /// Frames that arrived and frames dropped since the end was opened. Among the latter are those that the other end
+    /// sent and that did not arrive, between the first and the last that did.
     pub fn statistics(&self) -> PacketStatistics {
-        self.statistics
+        PacketStatistics { dropped: self.statistics.dropped + self.came.missing, ..self.statistics }
     }
 
     fn ends(&self) -> (String, String) {
         let name = |address: io::Result<SocketAddr>| address.map_or_else(|_| "?".into(), |a| a.to_string());
         (name(self.socket.local_addr()), name(self.socket.peer_addr()))
     }
+}
+
+/// Whether an error is of a datagram sent earlier, to an end that is not open or cannot be reached, which an ICMP message
+/// or the neighbour table says; or of an interrupted call. What was sent is lost, as on any path.
+fn of_earlier(errno: Errno) -> bool {
+    matches!(errno, Errno::EINTR | Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH)
 }
 
 impl AsFd for Tunnel {
@@ -201,29 +244,77 @@ mod tests {
     use super::*;
     use crate::packet_socket::SendStop;
 
+    /// Two ends of one tunnel.
+    fn pair() -> [Tunnel; 2] {
+        let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let [one, other] = sockets.each_ref().map(|socket| socket.local_addr().unwrap());
+        [Tunnel::open(&sockets[0], other, 7).unwrap(), Tunnel::open(&sockets[1], one, 7).unwrap()]
+    }
+
     #[test]
     fn frames_of_the_peer_arrive_and_no_others() {
-        let socket = || UdpSocket::bind("127.0.0.1:0").unwrap();
-        let (one, other, stranger) = (socket(), socket(), socket());
-        let [here, there] = [&one, &other].map(|socket| socket.local_addr().unwrap());
-        let mut near = Tunnel::open(&one, there, 7).unwrap();
-        let mut far = Tunnel::open(&other, here, 7).unwrap();
-        let mut pool = FramePool::default();
-        let mut frames = [pool.frame(&[1; 60]), pool.frame(&[2; 1514])];
+        let [mut near, mut far] = pair();
+        let (mut pool, mut batch) = (FramePool::default(), ReceiveBatch::new());
+        let mut frames = [pool.frame(&[1; 60]), pool.frame(&[2; 1514]), pool.frame(&[5; 9000])];
+        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let there = far.socket.local_addr().unwrap();
         stranger.send_to(&[VALID, 0, 0, 0, 0, 0, 7, 0, 9, 9], there).unwrap();
         let sent = near.send(&mut frames);
-        assert!(sent.count == 2 && sent.stopped.is_none());
+        assert!(sent.count == 3 && sent.stopped.is_none());
         // Of the peer, but of another link.
-        near.header[6] = 8;
+        near.identifier[2] = 8;
         let _ = near.send(&mut [pool.frame(&[3; 60])]);
         let mut received = Vec::new();
-        assert_eq!(far.receive(&mut pool, &mut received).unwrap(), 3);
-        let lengths: Vec<usize> = received.iter().map(|one| one.frame.len()).collect();
-        assert_eq!(lengths, [60, 1514]);
+        assert_eq!(far.receive(&mut batch, &mut pool, &mut received).unwrap(), 4);
+        let frames: Vec<&[u8]> = received.iter().map(AsRef::as_ref).collect();
+        assert_eq!(frames, [&[1; 60][..], &[2; 1514], &[5; 9000]]);
         assert!(received.iter().all(|one| one.stamp.is_some()));
-        assert_eq!(far.statistics(), PacketStatistics { arrived: 3, dropped: 1, refused: 0 });
+        assert_eq!(far.statistics(), PacketStatistics { arrived: 4, dropped: 1, refused: 0 });
         // It would need fragments even on the loopback interface.
         let sent = near.send(&mut [pool.frame(&vec![4; 65_530])]);
         assert!(matches!(sent.stopped, Some(SendStop::TooLarge)), "{sent:?}");
+    }
+
+    #[test]
+    fn more_frames_than_a_batch_arrive_in_order() {
+        let [mut near, mut far] = pair();
+        // The numbers begin again in between.
+        near.next = NUMBERS - 100;
+        let (mut pool, mut batch) = (FramePool::default(), ReceiveBatch::new());
+        let mut frames: Vec<Frame> = (0..200).map(|number| pool.frame(&[number; 100])).collect();
+        let sent = near.send(&mut frames);
+        assert!(sent.count == 200 && sent.stopped.is_none());
+        let mut received = Vec::new();
+        while far.receive(&mut batch, &mut pool, &mut received).unwrap() > 0 {}
+        assert!(received.iter().map(|one| one.frame[0]).eq(0..200));
+        assert_eq!(far.statistics().dropped, 0);
+        assert_eq!(near.next, 100);
+    }
+
+    #[test]
+    fn what_is_missing_is_counted() {
+        let mut came = Came::default();
+        let mut missing_after = |number| {
+            came.note(number);
+            came.missing
+        };
+        assert_eq!([5, 6, 9, 10].map(&mut missing_after), [0, 0, 2, 2]);
+        // Late, but there.
+        assert_eq!([7, 11].map(&mut missing_after), [1, 1]);
+        let mut came = Came { next: Some(NUMBERS - 2), missing: 0 };
+        came.note(1);
+        assert_eq!((came.missing, came.next), (3, Some(2)));
+    }
+
+    #[test]
+    fn an_end_that_is_not_open_does_not_stop_it() {
+        let [mut near, far] = pair();
+        drop(far);
+        let mut pool = FramePool::default();
+        for _ in 0..5 {
+            let mut frames: Vec<Frame> = (0..10).map(|number| pool.frame(&[number; 100])).collect();
+            let sent = near.send(&mut frames);
+            assert!(sent.stopped.is_none(), "{sent:?}");
+        }
     }
 }

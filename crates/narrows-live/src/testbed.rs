@@ -232,8 +232,16 @@ impl Testbed {
     fn lay_cables(&mut self, scenario: &Scenario, cabling: Cabling) -> Result<(), TestbedError> {
         let ports = scenario.ports();
         let mtu = |port| scenario.interface_mtu(port).min(MOST_MTU);
-        let mut laying = cabling.lay(ports.len(), ports.iter().map(mtu).max().unwrap_or_default());
-        for (number, port) in ports.iter().enumerate() {
+        // Of a scenario on several machines, only some hosts are here.
+        let place = |port: &narrows_scenario::Port| self.hosts.iter().position(|host| host.name == port.host);
+        let here: Vec<_> = ports
+            .iter()
+            .enumerate()
+            .filter_map(|(number, port)| Some((number, port, place(port)?)))
+            .collect();
+        let mut laying =
+            cabling.lay(here.len(), here.iter().map(|&(_, port, _)| mtu(port)).max().unwrap_or_default());
+        for (number, port, place) in here {
             let behind = |route: HostRoute| Behind { network: prefix(route.to), gateway: route.via };
             let interface = Interface {
                 port: port.name.clone(),
@@ -247,7 +255,7 @@ impl Testbed {
                 neighbours: scenario.neighbours(port).into_iter().map(peer).collect(),
                 behind: scenario.routes(port).into_iter().map(behind).collect(),
             };
-            let Some(host) = self.hosts.iter_mut().find(|host| host.name == port.host) else { continue };
+            let host = &mut self.hosts[place];
             let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
             let laid = self.wire.run(|| lay_cable(&self.wire, host, &interface, &end, &mut laying));
             let cable =

@@ -16,12 +16,16 @@ use narrows_io::clock::clock_monotonic;
 use narrows_io::udp::StampedUdp;
 use serde::{Deserialize, Serialize};
 
-/// Time between probes while a run is prepared, and during the run.
-const BEFORE: Duration = Duration::from_millis(10);
-const DURING: Duration = Duration::from_millis(100);
+/// Time between probes while the way is measured: at least this, and with many peers as many of these as there are peers.
+const MEASURING: Duration = Duration::from_millis(10);
+const MEASURING_EACH: Duration = Duration::from_millis(2);
+/// Time between probes afterwards.
+const WATCHING: Duration = Duration::from_millis(100);
+/// Time between looks at answers to large probes.
+const LOOK: Duration = Duration::from_millis(10);
 /// The maximum number of round trips kept for percentiles: those of the last hours.
 const MOST_KEPT: usize = 100_000;
-/// No answer for this long is an outage.
+/// No answer for this long is an outage, on top of the round trip that is tolerated.
 const OUTAGE_NS: u64 = 1_000_000_000;
 /// Bytes of a probe: kind, number, time of sending, time that it was held.
 const LENGTH: usize = 25;
@@ -58,7 +62,7 @@ pub struct UnderlayFigures {
 impl UnderlayFigures {
     /// Whether the underlay was slower than allowed, or gone.
     pub fn is_excursion(&self) -> bool {
-        self.limit_ns > 0 && (self.excursions > 0 || self.longest_gap_ns > OUTAGE_NS)
+        self.limit_ns > 0 && (self.excursions > 0 || self.longest_gap_ns > OUTAGE_NS + 2 * self.limit_ns)
     }
 }
 
@@ -81,6 +85,8 @@ struct Shared {
     samples: Mutex<Samples>,
     /// One-way, in nanoseconds; 0 before the run.
     limit: AtomicU64,
+    /// Time between probes in nanoseconds.
+    interval: AtomicU64,
     /// The length of large probes; 0: none.
     large: AtomicUsize,
     large_answered: AtomicU64,
@@ -94,14 +100,15 @@ pub struct Underlay {
 }
 
 impl Underlay {
-    /// Sends probes to `peer`, and answers its own, until dropped.
+    /// Sends probes to `peer`, one of `peers`, and answers its own, until dropped.
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn start(socket: StampedUdp, peer: SocketAddr) -> io::Result<Self> {
+    pub fn start(socket: StampedUdp, peer: SocketAddr, peers: usize) -> io::Result<Self> {
         socket.only_from(peer)?;
         socket.never_fragment()?;
-        let shared = Arc::new(Shared::default());
+        let interval = MEASURING.max(MEASURING_EACH * u32::try_from(peers).unwrap_or(u32::MAX));
+        let shared = Arc::new(Shared { interval: nanos(interval).into(), ..Shared::default() });
         let own = shared.clone();
         thread::Builder::new().name("underlay".into()).spawn(move || exchange(&socket, &own))?;
         Ok(Self { shared })
@@ -143,10 +150,15 @@ impl Underlay {
         let until = clock_monotonic().as_nanos() + patience.as_nanos() as u64;
         while self.shared.large_answered.load(Ordering::Relaxed) == 0 && clock_monotonic().as_nanos() < until
         {
-            thread::sleep(BEFORE);
+            thread::sleep(LOOK);
         }
         self.shared.large.store(0, Ordering::Relaxed);
         self.shared.large_answered.load(Ordering::Relaxed) > 0
+    }
+
+    /// The way is measured: fewer probes from here on.
+    pub fn watch(&self) {
+        self.shared.interval.store(nanos(WATCHING), Ordering::Relaxed);
     }
 
     /// The run begins: measures from here on anew, and counts what exceeds this one-way limit.
@@ -185,8 +197,7 @@ fn exchange(socket: &StampedUdp, shared: &Shared) {
             // Refused while the peer is not there yet: a lost probe.
             let _ = socket.send(&probe(ASK, number, clock_monotonic().as_nanos(), 0));
             shared.samples.lock().unwrap_or_else(PoisonError::into_inner).probes += 1;
-            let step = if shared.limit.load(Ordering::Relaxed) > 0 { DURING } else { BEFORE };
-            next = now + step.as_nanos() as u64;
+            next = now + shared.interval.load(Ordering::Relaxed);
         }
         let patience = Duration::from_nanos(next.saturating_sub(clock_monotonic().as_nanos()));
         let Ok(Some(datagram)) = socket.receive(&mut buffer, patience) else { continue };
@@ -228,6 +239,10 @@ impl Shared {
     }
 }
 
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
 fn probe(kind: u8, number: u64, sent: u64, held: u64) -> [u8; LENGTH] {
     let mut bytes = [kind; LENGTH];
     bytes[1..9].copy_from_slice(&number.to_be_bytes());
@@ -257,5 +272,13 @@ mod tests {
         shared.answered(clock_monotonic().as_nanos(), 2_700_000);
         assert_eq!(underlay.figures().excursions, 1);
         assert!(underlay.figures().is_excursion());
+    }
+
+    #[test]
+    fn no_answer_for_long_is_an_excursion() {
+        let figures =
+            |longest_gap_ns| UnderlayFigures { limit_ns: 300_000_000, longest_gap_ns, ..Default::default() };
+        assert!(!figures(1_600_000_000).is_excursion(), "a round trip of 0.6 s is tolerated");
+        assert!(figures(1_600_000_001).is_excursion());
     }
 }

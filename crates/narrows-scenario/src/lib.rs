@@ -67,7 +67,7 @@ pub use generate::{LinkValues, NetworkFormat, NetworkPlan, NetworkShape};
 pub use host::{Address, Host, HostAddress, Place};
 pub use ipfw_script::{Interfaces, Ports};
 pub use link::{Lane, Link, Medium, Way};
-pub use part::tunnel_port;
+pub use part::{tunnel_link, tunnel_port};
 pub use placement::{CutLink, Placement};
 pub use preset::{Preset, PresetFigures, PresetSource, presets_page};
 pub use printable::printable;

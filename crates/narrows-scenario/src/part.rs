@@ -72,8 +72,15 @@ impl Part {
 
 /// The engine's port at the end of a link to another machine.
 pub fn tunnel_port(link: &str) -> String {
-    format!("tunnel:{link}")
+    format!("{TUNNEL}{link}")
 }
+
+/// The link of such a port.
+pub fn tunnel_link(port: &str) -> Option<&str> {
+    port.strip_prefix(TUNNEL)
+}
+
+const TUNNEL: &str = "tunnel:";
 
 /// The delay of a direction that a tunnel's delay can be taken from; otherwise what prevents it.
 pub(crate) fn plain_delay(direction: &Direction) -> Result<Duration, &'static str> {

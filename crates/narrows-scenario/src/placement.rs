@@ -4,6 +4,7 @@
 //! that has the highest total rate to those already there, up to an equal share of the hosts; then groups move as long
 //! as that lowers the total rate of the cut links. The same input always gives the same placement.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::Duration;
@@ -177,9 +178,10 @@ impl<'a> Groups<'a> {
         }
         let roots: Vec<usize> = (0..names.len()).map(|at| root(&first, at)).collect();
         let places: BTreeSet<usize> = roots.iter().copied().collect();
-        let place = |root: usize| places.range(..root).count();
+        let places: BTreeMap<usize, usize> =
+            places.into_iter().enumerate().map(|(place, root)| (root, place)).collect();
         let of_node: BTreeMap<&str, usize> =
-            names.iter().zip(&roots).map(|(&name, &root)| (name, place(root))).collect();
+            names.iter().zip(&roots).map(|(&name, root)| (name, places[root])).collect();
         let mut hosts = vec![0; places.len()];
         scenario.hosts.iter().for_each(|host| hosts[of_node[host.name.as_str()]] += 1);
         let mut links = vec![BTreeMap::new(); places.len()];
@@ -227,29 +229,51 @@ impl<'a> Groups<'a> {
         held
     }
 
-    fn on(&self, at: &[Option<usize>], machine: usize) -> usize {
-        self.hosts.iter().zip(at).filter(|(_, place)| **place == Some(machine)).map(|(hosts, _)| hosts).sum()
+    /// The number of hosts on each machine.
+    fn on(&self, at: &[Option<usize>], machines: usize) -> Vec<usize> {
+        let mut on = vec![0; machines];
+        for (hosts, machine) in self.hosts.iter().zip(at) {
+            machine.iter().for_each(|&machine| on[machine] += hosts);
+        }
+        on
     }
 
-    /// The rate of a group's links to a machine.
-    fn towards(&self, group: usize, at: &[Option<usize>], machine: usize) -> u64 {
-        self.links[group].iter().filter(|(other, _)| at[**other] == Some(machine)).map(|(_, rate)| rate).sum()
+    /// The rate of a group's links to each machine that they lead to.
+    fn towards(&self, group: usize, at: &[Option<usize>]) -> BTreeMap<usize, u64> {
+        let mut rates = BTreeMap::new();
+        for (&other, rate) in &self.links[group] {
+            at[other].iter().for_each(|&machine| *rates.entry(machine).or_insert(0) += rate);
+        }
+        rates
     }
 
     /// Places the groups that have no machine.
     fn fill(&self, at: &mut [Option<usize>], machines: usize) {
+        let mut on = self.on(at, machines);
+        let mut left: usize = self
+            .hosts
+            .iter()
+            .zip(&*at)
+            .filter(|(_, machine)| machine.is_none())
+            .map(|(hosts, _)| hosts)
+            .sum();
         for machine in 0..machines {
-            loop {
-                let left: Vec<usize> = (0..at.len()).filter(|&group| at[group].is_none()).collect();
-                let hosts: usize = left.iter().map(|&group| self.hosts[group]).sum();
-                let others: usize = (machine..machines).map(|other| self.on(at, other)).sum();
-                let share = (hosts + others).div_ceil(machines - machine);
-                let on = self.on(at, machine);
-                // The first of those with the highest rate.
-                let best = left.iter().rev().max_by_key(|&&group| self.towards(group, at, machine));
-                match best {
-                    Some(&group) if machine + 1 == machines || on < share => at[group] = Some(machine),
-                    _ => break,
+            // The highest rate first, then the first group.
+            let rate = |group| self.towards(group, at).get(&machine).copied().unwrap_or_default();
+            let mut rates: Vec<u64> = (0..at.len()).map(rate).collect();
+            let free = (0..at.len()).filter(|&group| at[group].is_none());
+            let mut next: BTreeSet<(Reverse<u64>, usize)> =
+                free.map(|group| (Reverse(rates[group]), group)).collect();
+            let share = (left + on[machine..].iter().sum::<usize>()).div_ceil(machines - machine);
+            while machine + 1 == machines || on[machine] < share {
+                let Some((_, group)) = next.pop_first() else { break };
+                at[group] = Some(machine);
+                on[machine] += self.hosts[group];
+                left -= self.hosts[group];
+                for (&other, &more) in self.links[group].iter().filter(|(other, _)| at[**other].is_none()) {
+                    next.remove(&(Reverse(rates[other]), other));
+                    rates[other] += more;
+                    next.insert((Reverse(rates[other]), other));
                 }
             }
         }
@@ -257,20 +281,24 @@ impl<'a> Groups<'a> {
 
     /// Moves groups while that lowers the rate of the cut links.
     fn improve(&self, at: &mut [Option<usize>], held: &[bool], machines: usize) {
+        let mut on = self.on(at, machines);
         let share = self.hosts.iter().sum::<usize>().div_ceil(machines);
         let most = share + share.div_ceil(4);
         for _ in 0..MOST_PASSES {
             let mut moved = false;
             for group in (0..at.len()).filter(|&group| !held[group]) {
                 let Some(now) = at[group] else { continue };
-                let rate = self.towards(group, at, now);
-                let better = (0..machines).filter(|&to| {
-                    let hosts = self.hosts[group];
-                    let fits = hosts == 0 || (self.on(at, to) + hosts <= most && self.on(at, now) > hosts);
-                    to != now && fits && self.towards(group, at, to) > rate
+                let (hosts, rates) = (self.hosts[group], self.towards(group, at));
+                let rate = rates.get(&now).copied().unwrap_or_default();
+                let better = rates.into_iter().filter(|&(to, more)| {
+                    let fits = hosts == 0 || (on[to] + hosts <= most && on[now] > hosts);
+                    to != now && fits && more > rate
                 });
-                if let Some(to) = better.rev().max_by_key(|&to| self.towards(group, at, to)) {
+                // The first of those with the highest rate.
+                if let Some((to, _)) = better.max_by_key(|&(to, more)| (more, Reverse(to))) {
                     (at[group], moved) = (Some(to), true);
+                    on[now] -= hosts;
+                    on[to] += hosts;
                 }
             }
             if !moved {
@@ -309,6 +337,40 @@ hosts.a = {}\nhosts.b = {}\nhosts.c = {}\nhosts.d = {}\nrouters.r = {}\nrouters.
         assert_eq!((cut[0].delay, cut[0].mtu), (Duration::from_millis(20), 1500));
         let again = Placement::of(&scenario, &machines(&["m", "n"]), true, least).unwrap();
         assert_eq!(placement, again);
+    }
+
+    /// A ring of routers with some hosts each, the first of each ring position first.
+    fn ring(routers: usize, hosts: usize) -> String {
+        let mut text = String::new();
+        for router in 0..routers {
+            let next = (router + 1) % routers;
+            text += &format!(
+                "routers.r{router} = {{}}\nlinks.l{router} = {{ between = [\"r{router}\", \"r{next}\"], rate = \
+                 \"100mbit\", delay = \"20ms\" }}\n"
+            );
+        }
+        for host in 0..routers * hosts {
+            let router = host % routers;
+            text += &format!(
+                "hosts.h{host} = {{}}\nlinks.e{host} = {{ between = [\"h{host}\", \"r{router}\"], rate = \"1gbit\", \
+                 delay = \"1ms\" }}\n"
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn each_site_of_a_ring_is_on_one_machine() {
+        let scenario = Scenario::parse(&ring(8, 12), "t").unwrap();
+        let names: Vec<String> = (0..8).map(|number| format!("m{number}")).collect();
+        let placement = Placement::of(&scenario, &names, true, Duration::from_millis(1)).unwrap();
+        let cut: Vec<String> = placement.cut(&scenario).unwrap().into_iter().map(|cut| cut.link).collect();
+        let expected: Vec<String> = (0..8).map(|number| format!("l{number}")).collect();
+        assert_eq!(cut, expected);
+        for machine in &names {
+            let hosts = scenario.hosts.iter().filter(|host| placement.nodes[&host.name] == *machine);
+            assert_eq!(hosts.count(), 12);
+        }
     }
 
     #[test]

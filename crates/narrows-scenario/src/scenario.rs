@@ -391,6 +391,9 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::assign_all`]; the scenario is then unchanged.
     pub fn set<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<(), ScenarioError> {
+        if texts.is_empty() {
+            return Ok(());
+        }
         self.assign_all(texts)?;
         self.topology.set_default_bounds(&mut self.links);
         self.copy_media();

@@ -6,11 +6,14 @@ use std::io::{self, BufRead, BufReader, Stdin};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use std::{env, thread};
 
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
-use narrows_io::host::Capabilities;
+use narrows_io::host::{self, Capabilities};
 use narrows_io::namespace::Namespace;
 use narrows_io::udp::StampedUdp;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
@@ -31,13 +34,20 @@ use super::words::{Answer, Order, Preparation, tell};
 use crate::args::VERSION;
 use crate::output::Failure;
 
-/// How long the underlay is measured before the run.
+/// How long the first answers of other machines are awaited, whose agents may be later.
+const FIRST_ANSWER: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(10);
+/// How long the underlay is measured then.
 const MEASURED: Duration = Duration::from_secs(2);
 /// How long large probes are awaited.
 const LARGE: Duration = Duration::from_secs(1);
-/// How long a coordinator may take for its next step, and how long it may be silent during the run.
+/// How long a coordinator may be silent while a run is prepared, and during the run.
 const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) const SILENCE: Duration = Duration::from_secs(6);
+/// How often an agent says that it is there while it prepares.
+const BEAT: Duration = Duration::from_secs(1);
+/// How long an agent stays after its run, so that the probes of others are answered until all runs have ended.
+const STAYS: Duration = Duration::from_secs(20);
 
 pub(crate) fn agent() -> Result<u8, Failure> {
     let result = serve();
@@ -51,17 +61,21 @@ pub(crate) fn agent() -> Result<u8, Failure> {
 }
 
 fn serve() -> Result<(), Failure> {
-    // Before any thread exists. Also blocks signals in the threads that measure; the run catches them once more.
-    if !Capabilities::effective().map_err(crate::live::reading)?.all() {
+    let (user, run_folder) = (host::user(), control::run_folder());
+    let is_privileged = Capabilities::effective().map_err(crate::live::reading)?.all();
+    // Before any thread exists.
+    if !is_privileged {
         enter_user_namespace(InnerUser::Root)?;
     }
+    // Also blocks signals in the threads that measure; the run catches them once more.
     let signals = EndSignals::catch().map_err(other("catch signals"))?;
     let mut orders = Orders { input: BufReader::new(io::stdin()), signals };
     let address = env::var("SSH_CONNECTION").ok();
     let address = address.and_then(|words| words.split(' ').nth(2)?.parse().ok());
-    say(&Answer::Hello { version: VERSION.into(), address })?;
+    say(&Answer::Hello { version: VERSION.into(), address, user, is_privileged })?;
+    let heart = heart();
 
-    let Some(Order::Bind { address, peers }) = orders.next(PATIENCE)? else { return Ok(()) };
+    let Some(Order::Bind { address, peers }) = orders.step()? else { return Ok(()) };
     let here = Namespace::current().map_err(|error| Failure::Other(error.to_string()))?;
     let mut sockets = BTreeMap::new();
     for peer in peers {
@@ -71,35 +85,31 @@ fn serve() -> Result<(), Failure> {
     let ports = sockets.iter().map(|(peer, socket)| Ok((peer.clone(), port(socket.address())?)));
     say(&Answer::Bound { ports: ports.collect::<io::Result<_>>().map_err(binding(address))? })?;
 
-    let Some(Order::Measure { peers }) = orders.next(PATIENCE)? else { return Ok(()) };
+    let Some(Order::Measure { peers }) = orders.step()? else { return Ok(()) };
     let mut underlays = BTreeMap::new();
+    let count = peers.len();
     for (name, peer) in peers {
         let Some(socket) = sockets.remove(&name) else { continue };
-        underlays.insert(name, Underlay::start(socket, peer).map_err(other("measure the underlay"))?);
+        let underlay = Underlay::start(socket, peer, count).map_err(other("measure the underlay"))?;
+        underlays.insert(name, underlay);
     }
-    thread::sleep(MEASURED);
-    if let Some((silent, _)) = underlays.iter().find(|(_, underlay)| !underlay.answers()) {
-        return Err(Failure::Other(format!(
-            "no UDP probe from {address} to the machine `{silent}` was answered: is there a firewall between them?"
-        )));
-    }
-    say(&Answer::Measured { figures: figures(&underlays) })?;
-
-    let Some(Order::Prepare(plan)) = orders.next(PATIENCE)? else { return Ok(()) };
-    for cut in &plan.cuts {
-        let carries = underlays.get(&cut.peer).is_none_or(|underlay| underlay.carries(cut.payload, LARGE));
-        if !carries {
-            let all = cut.payload + if address.is_ipv4() { 28 } else { 48 };
+    let until = clock_monotonic().as_nanos() + FIRST_ANSWER.as_nanos() as u64;
+    while let Some((silent, _)) = underlays.iter().find(|(_, underlay)| !underlay.answers()) {
+        if clock_monotonic().as_nanos() > until {
             return Err(Failure::Other(format!(
-                "the link `{}` needs packets of {all} bytes from {address} to the machine `{}`, and none of them \
-                 arrived: raise the MTU between the machines, or set mtu = {} or less for the link",
-                cut.link,
-                cut.peer,
-                // What an Ethernet of 1,500 bytes leaves.
-                1500 - (all - (cut.payload - narrows_io::tunnel::OVERHEAD + 8)),
+                "no UDP probe from {address} to the machine `{silent}` was answered: is there a firewall between them?"
             )));
         }
+        thread::sleep(LOOK);
     }
+    thread::sleep(MEASURED);
+    underlays.values().for_each(Underlay::watch);
+    say(&Answer::Measured { figures: figures(&underlays) })?;
+
+    let Some(Order::Prepare(plan)) = orders.step()? else { return Ok(()) };
+    underlays.retain(|peer, _| plan.limits.contains_key(peer));
+    let underlays = Arc::new(underlays);
+    check_sizes(&plan, &underlays, address)?;
     let scenario = part(&plan)?;
     let mut tunnels = BTreeMap::new();
     for cut in &plan.cuts {
@@ -108,30 +118,30 @@ fn serve() -> Result<(), Failure> {
     let ports = tunnels.iter().map(|(link, socket)| Ok((link.clone(), port(socket.local_addr())?)));
     say(&Answer::Bound { ports: ports.collect::<io::Result<_>>().map_err(binding(address))? })?;
 
-    let Some(Order::Start { name, tunnels: peers }) = orders.next(PATIENCE)? else { return Ok(()) };
+    let Some(Order::Start { name, tunnels: peers }) = orders.step()? else { return Ok(()) };
     let mut plans = Vec::new();
     for cut in &plan.cuts {
         let (Some(socket), Some(&peer)) = (tunnels.remove(&cut.link), peers.get(&cut.link)) else { continue };
         plans.push(TunnelPlan { link: cut.link.clone(), socket, peer, identifier: cut.identifier });
     }
-    for (peer, limit) in &plan.limits {
-        if let Some(underlay) = underlays.get(peer) {
-            underlay.limit(narrows_core::Duration::from_nanos(*limit));
-        }
-    }
     // The coordinator is told by the run itself when it is up; the run is told by this when the coordinator is gone.
     let (until, keeper) = UnixStream::pair().map_err(other("make a pair of sockets"))?;
     let (up, ready) = UnixStream::pair().map_err(other("make a pair of sockets"))?;
-    thread::spawn(move || keep(orders, keeper));
+    let keeping = thread::spawn(move || keep(orders, keeper));
+    let (limited, limits) = (underlays.clone(), plan.limits);
     thread::spawn(move || {
         let mut name = String::new();
         if BufReader::new(up).read_line(&mut name).is_ok_and(|length| length > 0) {
+            for (peer, underlay) in &*limited {
+                underlay.limit(narrows_core::Duration::from_nanos(limits.get(peer).copied().unwrap_or(0)));
+            }
+            drop(heart);
             let _ = say(&Answer::Up { name: name.trim_end().into() });
         }
     });
     let ready = Ready(Some(OwnedFd::from(ready).into()));
     let stay = Stay { ready, until: Some(until.into()), ..Stay::default() };
-    let mut outcome = run::run(scenario.clone(), &options(name, stay, plans)?)?;
+    let mut outcome = run::run(scenario.clone(), &options(name, stay, plans, run_folder)?)?;
     // The others are idle here: their owners report them.
     outcome.report.directions.retain(|direction| {
         let (link, way) = direction.link.rsplit_once('.').unwrap_or((&direction.link, ""));
@@ -139,14 +149,41 @@ fn serve() -> Result<(), Failure> {
         scenario.sends_here(link, way)
     });
     let report = Box::new(outcome.report);
-    say(&Answer::Ended { report, figures: figures(&underlays), broken: outcome.broken })
+    say(&Answer::Ended { report, figures: figures(&underlays), broken: outcome.broken })?;
+    let _ = keeping.join();
+    Ok(())
+}
+
+/// Checks that the largest packet of all links to each machine crosses the path to it.
+fn check_sizes(
+    plan: &Preparation,
+    underlays: &BTreeMap<String, Underlay>,
+    address: IpAddr,
+) -> Result<(), Failure> {
+    for (peer, underlay) in underlays {
+        let cuts = plan.cuts.iter().filter(|cut| cut.peer == *peer);
+        let Some(cut) = cuts.max_by_key(|cut| cut.payload) else { continue };
+        if underlay.carries(cut.payload, LARGE) {
+            continue;
+        }
+        let all = cut.payload + if address.is_ipv4() { 28 } else { 48 };
+        return Err(Failure::Other(format!(
+            "the link `{}` needs packets of {all} bytes from {address} to the machine `{peer}`, and none of them \
+             arrived: raise the MTU between the machines, or set mtu = {} or less for the link",
+            cut.link,
+            // What an Ethernet of 1,500 bytes leaves.
+            1500 - (all - (cut.payload - narrows_io::tunnel::OVERHEAD + 8)),
+        )));
+    }
+    Ok(())
 }
 
 /// The scenario, and of it the part of this machine.
 fn part(plan: &Preparation) -> Result<Scenario, Failure> {
     let files = Files::given(plan.files.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())));
     let mut scenario = Scenario::parse_with(&plan.text, &plan.file, files)?;
-    scenario.assign_all(&plan.set)?;
+    scenario.set(&plan.set)?;
+    scenario.file.clone_from(&plan.file);
     scenario.seed = plan.seed;
     let span = |cut: &super::words::Cut| narrows_core::Duration::from_nanos(cut.subtract_ns);
     let subtract = plan.cuts.iter().map(|cut| (cut.link.clone(), span(cut))).collect();
@@ -154,7 +191,12 @@ fn part(plan: &Preparation) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-fn options(name: Option<String>, stay: Stay, tunnels: Vec<TunnelPlan>) -> Result<RunOptions, Failure> {
+fn options(
+    name: Option<String>,
+    stay: Stay,
+    tunnels: Vec<TunnelPlan>,
+    run_folder: PathBuf,
+) -> Result<RunOptions, Failure> {
     let name =
         name.map(|name| name.parse::<RunName>().map_err(|error| Failure::Other(format!("--name: {error}"))));
     Ok(RunOptions {
@@ -179,7 +221,7 @@ fn options(name: Option<String>, stay: Stay, tunnels: Vec<TunnelPlan>) -> Result
         cabling: Cabling::default(),
         pace: Pace { wait: Wait::Hybrid, ..Pace::default() },
         threads: Threads::default(),
-        run_folder: control::run_folder(),
+        run_folder,
     })
 }
 
@@ -187,15 +229,34 @@ fn figures(underlays: &BTreeMap<String, Underlay>) -> BTreeMap<String, UnderlayF
     underlays.iter().map(|(peer, underlay)| (peer.clone(), underlay.figures())).collect()
 }
 
-/// During the run: answers the coordinator, and ends the run when it asks to, is gone, or is silent.
+/// Says that this agent is there, until what it returns is dropped.
+fn heart() -> Sender<()> {
+    let (stops, stopped) = channel();
+    thread::spawn(move || {
+        while stopped.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+            if say(&Answer::Alive).is_err() {
+                return;
+            }
+        }
+    });
+    stops
+}
+
+/// During the run: answers the coordinator, and ends the run when it asks to, is gone, or is silent. Then waits until the
+/// coordinator is gone.
 fn keep(mut orders: Orders, keeper: UnixStream) {
-    while let Ok(Some(Order::Alive)) = orders.next(SILENCE) {
+    let mut next = orders.next(SILENCE);
+    while let Ok(Some(Order::Alive)) = next {
         if say(&Answer::Alive).is_err() {
             break;
         }
+        next = orders.next(SILENCE);
     }
     // The run ends when its end of this is closed at the other.
     drop(keeper);
+    while let Ok(Some(_)) = next {
+        next = orders.next(STAYS);
+    }
 }
 
 /// The orders of the coordinator.
@@ -205,6 +266,16 @@ struct Orders {
 }
 
 impl Orders {
+    /// The next order while a run is prepared.
+    fn step(&mut self) -> Result<Option<Order>, Failure> {
+        loop {
+            match self.next(PATIENCE)? {
+                Some(Order::Alive) => {}
+                order => return Ok(order),
+            }
+        }
+    }
+
     /// The next order; `None` if there is none within this time, if the coordinator is gone, or if a signal asks this process to end.
     fn next(&mut self, patience: Duration) -> Result<Option<Order>, Failure> {
         if self.input.buffer().is_empty() {

@@ -1,7 +1,7 @@
 //! The agents of a run across machines: starting them, asking them step by step, and ending all when one ends or is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -14,15 +14,21 @@ use narrows_live::underlay::UnderlayFigures;
 use narrows_report::Report;
 
 use super::agent;
+use super::last_words::why_gone;
 use super::words::{Answer, Cut, Order, Preparation, tell};
-use crate::args::{Up, VERSION};
+use crate::args::VERSION;
 use crate::output::{Failure, say};
 
 /// By default: no questions, and the end of a connection is noticed within seconds.
-const SSH: &str = "ssh -T -o BatchMode=yes -o ServerAliveInterval=2 -o ServerAliveCountMax=2";
-/// How long an agent may take for each step of the preparation, and to end.
+pub(super) const SSH: &str =
+    "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=2 -o ServerAliveCountMax=2";
+/// How long an agent may be silent during the preparation, and how long it may take to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 const END: Duration = Duration::from_secs(10);
+/// How long the exit status of ssh and its last lines are awaited.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The maximum number of lines kept of what ssh says before the agent does.
+const MOST_LINES: usize = 20;
 /// How often agents hear that the coordinator is there.
 const ALIVE: Duration = Duration::from_secs(1);
 
@@ -32,7 +38,12 @@ pub(super) struct Agent {
     /// Its address between the machines, if given.
     address: Option<IpAddr>,
     ssh: Child,
+    /// The program that `ssh` runs.
+    program: String,
     orders: Option<ChildStdin>,
+    /// Whether the agent itself has said something; before, what ssh says.
+    greeted: bool,
+    lines: Vec<String>,
     /// When it was last heard.
     heard: Duration,
     pub(super) ended: Option<(Box<Report>, BTreeMap<String, UnderlayFigures>)>,
@@ -42,6 +53,27 @@ impl Agent {
     fn tell(&mut self, order: &Order) {
         // An agent that is gone is noticed by what it says: nothing.
         let _ = self.orders.as_mut().map(|to| tell(to, order));
+    }
+
+    /// A line that is no answer: shown, or kept until it is known whether the agent starts.
+    fn heard_line(&mut self, line: String) {
+        if self.greeted {
+            say(format_args!("narrows: on the machine `{}`: {line}", self.machine));
+        } else if self.lines.len() < MOST_LINES && !line.trim().is_empty() {
+            self.lines.push(line);
+        }
+    }
+
+    /// The exit status of ssh, if it ends soon.
+    fn status(&mut self) -> Option<i32> {
+        let until = now() + LAST_WORDS;
+        loop {
+            match self.ssh.try_wait() {
+                Ok(None) if now() < until => thread::sleep(Duration::from_millis(5)),
+                Ok(Some(status)) => return status.code(),
+                _ => return None,
+            }
+        }
     }
 }
 
@@ -62,11 +94,15 @@ pub(super) enum Event {
     Signal,
 }
 
-/// Starts the agents.
-pub(super) fn start(args: &Up, events: &Sender<Event>) -> Result<Vec<Agent>, Failure> {
+/// Starts the agents, by this command in place of ssh.
+pub(super) fn start(
+    machines: &[String],
+    ssh: Option<&str>,
+    events: &Sender<Event>,
+) -> Result<Vec<Agent>, Failure> {
     let mut agents = Vec::new();
     let mut names = BTreeSet::new();
-    for word in &args.machines {
+    for word in machines {
         let (name, address) = match word.split_once('=') {
             Some((name, address)) => {
                 let parsed = address.parse().map_err(|_| {
@@ -85,36 +121,50 @@ pub(super) fn start(args: &Up, events: &Sender<Event>) -> Result<Vec<Agent>, Fai
             )));
         }
         let number = agents.len();
-        let mut words = args.ssh.as_deref().unwrap_or(SSH).split_whitespace();
-        let program = words.next().unwrap_or("ssh");
-        let mut command = Command::new(program);
+        let mut words = ssh.unwrap_or(SSH).split_whitespace();
+        let program = words.next().unwrap_or("ssh").to_owned();
+        let mut command = Command::new(&program);
         command.args(words).args([name, "narrows", "agent"]);
         // A Ctrl-C is for the coordinator, which ends the agents.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut ssh =
             command.spawn().map_err(|cause| trouble(format!("cannot start `{program}`: {cause}")))?;
-        let (orders, says) = (ssh.stdin.take(), ssh.stdout.take());
-        let events = events.clone();
-        thread::spawn(move || {
-            let lines = says.map(|says| BufReader::new(says).lines().map_while(Result::ok));
-            for line in lines.into_iter().flatten() {
-                let event = match serde_json::from_str(&line) {
-                    Ok(answer) => Event::Said(number, answer),
-                    Err(_) => Event::Noise(number, line),
-                };
-                if events.send(event).is_err() {
-                    return;
-                }
-            }
-            let _ = events.send(Event::Gone(number));
+        let (orders, says, complains) = (ssh.stdin.take(), ssh.stdout.take(), ssh.stderr.take());
+        listen(number, says, events.clone(), true);
+        listen(number, complains, events.clone(), false);
+        agents.push(Agent {
+            machine: name.to_owned(),
+            address,
+            ssh,
+            program,
+            orders,
+            greeted: false,
+            lines: Vec::new(),
+            heard: now(),
+            ended: None,
         });
-        let (machine, heard) = (name.to_owned(), now());
-        agents.push(Agent { machine, address, ssh, orders, heard, ended: None });
-    }
-    if agents.len() < 2 {
-        return Err(trouble("--machines: at least two, as in --machines alpha,beta".into()));
     }
     Ok(agents)
+}
+
+/// Hands on what an agent says: answers, or lines for people; and that it is gone.
+fn listen(number: usize, says: Option<impl Read + Send + 'static>, events: Sender<Event>, has_answers: bool) {
+    thread::spawn(move || {
+        // Whatever ssh or a shell says: not all of it may be text.
+        let lines = says.map(|says| BufReader::new(says).split(b'\n').map_while(Result::ok));
+        for line in lines.into_iter().flatten() {
+            let event = match serde_json::from_slice(&line) {
+                Ok(answer) if has_answers => Event::Said(number, answer),
+                _ => Event::Noise(number, String::from_utf8_lossy(&line).trim_end().to_owned()),
+            };
+            if events.send(event).is_err() {
+                return;
+            }
+        }
+        if has_answers {
+            let _ = events.send(Event::Gone(number));
+        }
+    });
 }
 
 /// The agents, and what they say.
@@ -130,46 +180,74 @@ impl Group<'_> {
         mut take: impl FnMut(&mut Agent, Answer) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
         let mut left: BTreeSet<usize> = (0..self.agents.len()).collect();
-        let until = now() + PATIENCE;
+        self.agents.iter_mut().for_each(|agent| agent.heard = now());
+        let mut beat = now();
         while !left.is_empty() {
-            let patience = until.saturating_sub(now());
-            let silent = || left.iter().next().map_or("", |&number| &self.agents[number].machine);
-            let event = self.heard.recv_timeout(patience).map_err(|_| {
-                trouble(format!(
+            let time = now();
+            if time >= beat {
+                self.agents.iter_mut().for_each(|agent| agent.tell(&Order::Alive));
+                beat = time + ALIVE;
+            }
+            let silent = |number: &&usize| time.saturating_sub(self.agents[**number].heard) > PATIENCE;
+            if let Some(&number) = left.iter().find(silent) {
+                return Err(trouble(format!(
                     "the agent on `{}` does not answer within {} s",
-                    silent(),
+                    self.agents[number].machine,
                     PATIENCE.as_secs()
-                ))
-            })?;
+                )));
+            }
+            let event = match self.heard.recv_timeout(ALIVE) {
+                Ok(event) => event,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(trouble("all agents have ended before the network was up".into()));
+                }
+            };
             match event {
                 Event::Said(number, Answer::Failed { why }) => {
                     return Err(trouble(format!("on the machine `{}`: {why}", self.agents[number].machine)));
                 }
                 Event::Said(number, answer) => {
-                    if take(&mut self.agents[number], answer)? {
+                    let agent = &mut self.agents[number];
+                    (agent.heard, agent.greeted) = (now(), true);
+                    std::mem::take(&mut agent.lines).into_iter().for_each(|line| agent.heard_line(line));
+                    if take(agent, answer)? {
                         left.remove(&number);
                     }
                 }
-                Event::Noise(number, line) => {
-                    say(format_args!("narrows: on the machine `{}`: {line}", self.agents[number].machine));
-                }
-                Event::Gone(number) => {
-                    return Err(trouble(format!(
-                        "the agent on `{0}` did not start or has ended: try `ssh {0} narrows --version`; ssh may not ask \
-                         for anything here",
-                        self.agents[number].machine
-                    )));
-                }
+                Event::Noise(number, line) => self.agents[number].heard_line(line),
+                Event::Gone(number) => return Err(self.gone(number)),
                 Event::Signal => return Err(trouble("ended by a signal before the network was up".into())),
             }
         }
         Ok(())
     }
 
-    /// Compares versions, and has the agents measure the network between them.
-    pub(super) fn measure(&mut self) -> Result<BTreeMap<String, BTreeMap<String, UnderlayFigures>>, Failure> {
+    /// What an agent that is gone leaves as a reason.
+    fn gone(&mut self, number: usize) -> Failure {
+        let status = self.agents[number].status();
+        let until = now() + LAST_WORDS;
+        // Both streams end at about the same time, unless ssh leaves a process that shares the connection.
+        while let Ok(event) = self.heard.recv_timeout(until.saturating_sub(now()).min(LAST_WORDS / 5)) {
+            if let Event::Noise(of, line) = event {
+                self.agents[of].heard_line(line);
+            }
+        }
+        let agent = &self.agents[number];
+        if let Some((_, before)) = agent.lines.split_last() {
+            before.iter().for_each(|line| say(format_args!("{}: {line}", agent.machine)));
+        }
+        if agent.greeted {
+            return trouble(format!("the agent on `{}` has ended before the network was up", agent.machine));
+        }
+        trouble(why_gone(&agent.machine, &agent.program, status, &agent.lines))
+    }
+
+    /// Waits for the greetings, and compares versions. Returns the user of each, and whether that has all privileges.
+    pub(super) fn greet(&mut self) -> Result<Vec<(u32, bool)>, Failure> {
+        let mut users = BTreeMap::new();
         self.each(|agent, answer| {
-            let Answer::Hello { version, address } = answer else { return Ok(false) };
+            let Answer::Hello { version, address, user, is_privileged } = answer else { return Ok(false) };
             if version != VERSION {
                 return Err(trouble(format!(
                     "narrows on the machine `{}` is version {version}, and here it is {VERSION}: install the same",
@@ -177,8 +255,14 @@ impl Group<'_> {
                 )));
             }
             agent.address = agent.address.or(address);
+            users.insert(agent.machine.clone(), (user, is_privileged));
             Ok(true)
         })?;
+        Ok(self.agents.iter().filter_map(|agent| users.get(&agent.machine).copied()).collect())
+    }
+
+    /// Has the agents measure the network between them.
+    pub(super) fn measure(&mut self) -> Result<BTreeMap<String, BTreeMap<String, UnderlayFigures>>, Failure> {
         let mut addresses = BTreeMap::new();
         for agent in &*self.agents {
             let address = agent.address.ok_or_else(|| {
@@ -286,9 +370,7 @@ impl Group<'_> {
                     agent.orders = None;
                     ends = true;
                 }
-                Ok(Event::Noise(number, line)) => {
-                    say(format_args!("narrows: on the machine `{}`: {line}", self.agents[number].machine));
-                }
+                Ok(Event::Noise(number, line)) => self.agents[number].heard_line(line),
                 Ok(Event::Signal) => ends = true,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return lost,

@@ -63,6 +63,11 @@ pub(super) enum Answer {
     Hello {
         version: String,
         address: Option<std::net::IpAddr>,
+        /// Its user, and whether that has all privileges or works in a user namespace.
+        #[serde(default)]
+        user: u32,
+        #[serde(default)]
+        is_privileged: bool,
     },
     /// The ports of its sockets, for each machine or link.
     Bound {

@@ -21,7 +21,8 @@ use crate::common::{NARROWS, Scratch, narrows};
 
 const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 const MACHINES: &str = "alpha=10.77.0.1,beta=10.77.0.2";
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/machines/two-sites.toml");
+pub(crate) const EXAMPLE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/machines/two-sites.toml");
 
 struct Bed {
     scratch: Scratch,
@@ -70,15 +71,15 @@ impl Bed {
 }
 
 /// A coordinator whose network is up.
-struct Up {
+pub(crate) struct Up {
     child: Child,
     lines: Receiver<String>,
     /// The names of the runs, of alpha and beta.
-    runs: [String; 2],
+    pub(crate) runs: [String; 2],
 }
 
 impl Up {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let (say, lines) = channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
@@ -96,14 +97,21 @@ impl Up {
         Self { child, lines, runs }
     }
 
-    fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         kill(signal, &self.child.id().to_string());
     }
 
     /// Waits for the end; the exit status and all that was said.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().unwrap();
         (status.code(), self.lines.iter().collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -111,7 +119,7 @@ fn kill(signal: &str, pid: &str) {
     assert!(Command::new("kill").args([signal, pid]).status().unwrap().success());
 }
 
-fn exec(run: &str, command: &[&str]) -> Output {
+pub(crate) fn exec(run: &str, command: &[&str]) -> Output {
     narrows([]).args(["exec", run]).args(command).output().unwrap()
 }
 

@@ -33,6 +33,8 @@ mod ipfw;
 mod kernel;
 mod leftovers;
 mod machines;
+mod machines_agents;
+mod machines_underlay;
 mod main_job;
 mod malformed;
 mod names;

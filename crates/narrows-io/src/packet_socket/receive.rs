@@ -5,7 +5,7 @@
 //! only jumbo frames and super-packets touch the tails.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::{BATCH, Offloads, PacketSocket, PacketSocketError, TrainStatistics};
 use crate::clock::{MonotonicTime, SteadyOffset, WallClockOffset};
@@ -133,15 +133,15 @@ impl ReceiveBatch {
         &mut self.headers
     }
 
-    /// Fills the slots from the socket; returns how many.
+    /// Fills the slots from a socket; returns how many.
     #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
-    fn fill(&mut self, socket: &mut PacketSocket) -> io::Result<usize> {
+    pub(crate) fn fill(&mut self, socket: BorrowedFd<'_>) -> Result<usize, nix::Error> {
         let slots = self.slots();
         loop {
             // SAFETY: every slot points at live buffers, none of which is borrowed now; a null timeout is allowed.
             let result = unsafe {
                 libc::recvmmsg(
-                    socket.descriptor.as_raw_fd(),
+                    socket.as_raw_fd(),
                     slots.as_mut_ptr(),
                     BATCH as u32,
                     Self::FLAGS as _,
@@ -152,10 +152,22 @@ impl ReceiveBatch {
                 Ok(count) => return Ok(count as usize),
                 Err(nix::Error::EINTR) => {}
                 Err(nix::Error::EAGAIN) => return Ok(0),
-                Err(nix::Error::EINVAL) if socket.offloads != Offloads::None => socket.undescribed += 1,
-                Err(errno) => return Err(errno.into()),
+                Err(errno) => return Err(errno),
             }
         }
+    }
+
+    /// Converts timestamps of what was read before.
+    pub(crate) fn offset(&self) -> WallClockOffset {
+        self.steady.as_ref().map_or_else(WallClockOffset::sample, SteadyOffset::offset)
+    }
+
+    /// The contents of one slot, in two pieces, and its timestamp by the wall clock in nanoseconds.
+    pub(crate) fn contents(&self, slot: usize) -> (&[u8], &[u8], Option<u64>) {
+        let length = self.headers[slot].msg_len as usize;
+        let head = &self.heads[slot * HEAD_STRIDE..][..length.min(HEAD)];
+        let tail = &self.tails[slot * TAIL..][..length.saturating_sub(HEAD).min(TAIL)];
+        (head, tail, self.notes(slot).stamp)
     }
 
     /// Buffers for one frame of another receive method, in two pieces, and the splitter.
@@ -286,15 +298,22 @@ impl PacketSocket {
         pool: &mut FramePool,
         into: &mut Vec<Received>,
     ) -> Result<usize, PacketSocketError> {
-        let count = batch.fill(self).map_err(|cause| match cause.raw_os_error() {
-            Some(libc::ENETDOWN) => PacketSocketError::Down { interface: self.interface.clone() },
-            _ => {
-                PacketSocketError::Refused { step: "receive from", interface: self.interface.clone(), cause }
+        let count = loop {
+            match batch.fill(self.descriptor.as_fd()) {
+                Err(nix::Error::EINVAL) if self.offloads != Offloads::None => self.undescribed += 1,
+                result => break result,
             }
+        };
+        let count = count.map_err(|errno| match errno {
+            nix::Error::ENETDOWN => PacketSocketError::Down { interface: self.interface.clone() },
+            _ => PacketSocketError::Refused {
+                step: "receive from",
+                interface: self.interface.clone(),
+                cause: errno.into(),
+            },
         })?;
         if count > 0 {
-            let offset = batch.steady.as_ref().map_or_else(WallClockOffset::sample, SteadyOffset::offset);
-            self.take(batch, count, offset, pool, into);
+            self.take(batch, count, batch.offset(), pool, into);
         }
         Ok(count)
     }

@@ -55,7 +55,8 @@ impl Topology {
     pub(super) fn longest_round_trips(&self, links: &[Link]) -> RoundTrips {
         let lines = self.wiring.ends.iter().map(|end| Line::of(&end.hops, links)).collect();
         let ports = self.ports.iter().filter(|port| self.is_routed(port)).collect();
-        let mut search = Search { topology: self, links, lines, ports, longest: RoundTrips::new() };
+        let over = vec![BTreeMap::new(); self.wiring.ends.len()];
+        let mut search = Search { topology: self, links, lines, ports, over, longest: RoundTrips::new() };
         // By destination port and source port: the longest path, if any arrives.
         let far: Vec<Vec<Option<Line>>> = search.ports.iter().map(|to| search.far(to)).collect();
         for to in 0..far.len() {
@@ -63,6 +64,9 @@ impl Topology {
             let back = |from: usize| far[from][to].unwrap_or(Line::UNKNOWN);
             let sources = (0..far.len()).filter(|&from| far[to][from].is_some());
             search.note_all(to, sources.map(|from| (from, back(from))).collect());
+        }
+        for (from, all) in std::mem::take(&mut search.over).into_iter().enumerate() {
+            all.into_iter().for_each(|(to, longest)| search.note(&self.wiring.hops(from, to), longest));
         }
         search.longest
     }
@@ -74,6 +78,9 @@ struct Search<'a> {
     /// The delay from each end to its peer.
     lines: Vec<Line>,
     ports: Vec<&'a Port>,
+    /// For each end where packets leave, by the end where they arrive next: the longest round trip. Its links are
+    /// looked up once, and not for every pair of ports.
+    over: Vec<BTreeMap<usize, Option<Duration>>>,
     longest: RoundTrips,
 }
 
@@ -124,7 +131,7 @@ impl Search<'_> {
         let Ok(graph) = Graph::new(self, to) else {
             for (from, back) in sources {
                 for (hops, line) in self.paths(self.ports[from], to) {
-                    self.note(&hops, back.then(line));
+                    self.note(&hops, back.then(line).round_trip());
                 }
             }
             return;
@@ -138,7 +145,9 @@ impl Search<'_> {
                 if let Some(router) = wiring.router(way.1) {
                     come[router] = come[router].max(Some(line));
                 }
-                search.note(&wiring.hops(way.0, way.1), line.then(rest));
+                let round_trip = line.then(rest).round_trip();
+                let known = search.over[way.0].entry(way.1).or_insert(round_trip);
+                *known = (*known).max(round_trip);
             };
         for (from, back) in sources {
             let from = self.ports[from];
@@ -159,8 +168,7 @@ impl Search<'_> {
         }
     }
 
-    fn note(&mut self, hops: &[Hop], line: Line) {
-        let round_trip = line.round_trip();
+    fn note(&mut self, hops: &[Hop], round_trip: Option<Duration>) {
         for hop in hops {
             let known = self.longest.entry((hop.link, hop.way)).or_insert(round_trip);
             *known = (*known).max(round_trip);
