@@ -1,5 +1,6 @@
 //! `narrows doctor`: properties of this host, and which modes of narrows work here for this user.
 
+mod clab;
 mod docker;
 mod remedies;
 
@@ -24,6 +25,7 @@ use crate::output::{Failure, columns};
 Examples:
   narrows doctor
   narrows doctor --for docker
+  narrows doctor --for clab
   narrows doctor --json | jq '.works, .modes'")]
 pub(crate) struct Doctor {
     /// Check what one use needs, instead: privileges, kernel, sockets
@@ -36,6 +38,8 @@ pub(crate) struct Doctor {
 /// `--for`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Purpose {
+    /// `narrows clab`.
+    Clab,
     /// `narrows docker watch` and `narrows compose`.
     Docker,
 }
@@ -45,10 +49,13 @@ const SCHEMA: u32 = 1;
 
 pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     args.json.probe()?;
-    if let Some(Purpose::Docker) = args.purpose {
+    if let Some(purpose) = args.purpose {
         let mut page = Page::default();
-        let works = docker::findings(&mut page);
-        let short = if works { "docker watch and compose work" } else { "something is missing: see above" };
+        let (works, short) = match purpose {
+            Purpose::Clab => (clab::findings(&mut page), "clab works"),
+            Purpose::Docker => (docker::findings(&mut page), "docker watch and compose work"),
+        };
+        let short = if works { short } else { "something is missing: see above" };
         args.json.put(SCHEMA, &page.found(works), || page.text(short))?;
         return Ok(if works { 0 } else { 1 });
     }
@@ -118,7 +125,8 @@ impl Page {
     fn found(&self, works: bool) -> Found<'_> {
         let sections = self.sections.iter().map(|section| {
             let findings = section.findings.iter().map(|(topic, finding)| {
-                let works = [MODES, "docker"].contains(&section.name).then(|| finding.starts_with("yes"));
+                let works =
+                    [MODES, "clab", "docker"].contains(&section.name).then(|| finding.starts_with("yes"));
                 (topic.trim(), Finding { works, finding })
             });
             (section.name, findings.collect())

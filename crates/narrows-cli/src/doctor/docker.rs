@@ -9,26 +9,31 @@ use super::Page;
 /// The section; its findings begin with yes or no, like those of modes. Whether all is there.
 pub(super) fn findings(page: &mut Page) -> bool {
     page.heading("What docker watch and compose need", "docker");
+    let mut all = privileges();
+    all.extend([("TCX links", kernel()), ("engine", engine())]);
+    all.iter().for_each(|(topic, finding)| page.say(topic, finding));
+    page.say("not needed", "privileges in containers, or changes to their images; the kernel's netem");
+    all.iter().all(|(_, finding)| finding.starts_with("yes"))
+}
+
+/// What it takes to attach networks to containers.
+pub(super) fn privileges() -> Vec<(&'static str, String)> {
     let held = Capabilities::effective();
     let capability = |of: fn(&Capabilities) -> bool, why: &str| match &held {
         Ok(held) if of(held) => format!("yes: {why}"),
         Ok(_) => format!("no: {why}; run narrows as root of the host"),
         Err(error) => format!("no: unknown ({error}); run narrows as root of the host"),
     };
-    let all = [
+    vec![
         ("CAP_NET_ADMIN", capability(|held| held.net_admin, "programs and cables at interfaces")),
         ("CAP_NET_RAW", capability(|held| held.net_raw, "packet sockets")),
         ("CAP_SYS_ADMIN", capability(|held| held.sys_admin, "network namespaces of containers, BPF")),
-        ("TCX links", tcx()),
         ("CAP_SYS_PTRACE", processes()),
-        ("engine", engine()),
-    ];
-    all.iter().for_each(|(topic, finding)| page.say(topic, finding));
-    page.say("not needed", "privileges in containers, or changes to their images; the kernel's netem");
-    all.iter().all(|(_, finding)| finding.starts_with("yes"))
+    ]
 }
 
-fn tcx() -> String {
+/// BPF programs at interfaces.
+pub(super) fn kernel() -> String {
     match narrows_io::detour::has_tcx() {
         Ok(()) => "yes: BPF programs at interfaces, since Linux 6.6".into(),
         Err(error) => format!("no: {error}"),
@@ -44,7 +49,8 @@ fn processes() -> String {
     }
 }
 
-fn engine() -> String {
+/// The engine, and whether it answers.
+pub(super) fn engine() -> String {
     match Engine::find(None).and_then(|engine| Ok((engine.running(None)?.len(), engine))) {
         Ok((count, engine)) => {
             let s = if count == 1 { "" } else { "s" };
