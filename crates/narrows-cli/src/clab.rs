@@ -58,15 +58,18 @@ pub(crate) fn clab(args: &Clab) -> Result<u8, Failure> {
         }
         return Ok(0);
     }
-    let named = std::env::var_os("CONTAINERLAB").filter(|named| !named.is_empty()).map(PathBuf::from);
-    if let Some(program) = args.containerlab.clone().or(named) {
-        lab.program = program;
-    }
+    lab.program = program(args.containerlab.clone());
     process::check(&Command::new(&lab.program)).map_err(|error| {
         Failure::Other(format!("{error}; its events tell of the lab: install containerlab, or name it with --containerlab or CONTAINERLAB"))
     })?;
     let what = format!("the lab {}", lab.name);
     containers::run(&args.watch, Asked::Lab(Box::new(lab)), &what)
+}
+
+/// The program whose events are followed: this one, or by the environment, or from PATH.
+pub(crate) fn program(given: Option<PathBuf>) -> PathBuf {
+    let named = || std::env::var_os("CONTAINERLAB").filter(|named| !named.is_empty()).map(PathBuf::from);
+    given.or_else(named).unwrap_or_else(|| "containerlab".into())
 }
 
 /// The topology file of this folder.

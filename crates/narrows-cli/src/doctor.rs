@@ -1,5 +1,6 @@
 //! `narrows doctor`: properties of this host, and which modes of narrows work here for this user.
 
+mod clab;
 mod cni;
 mod docker;
 mod remedies;
@@ -26,6 +27,7 @@ use crate::output::{Failure, columns};
 Examples:
   narrows doctor
   narrows doctor --for docker
+  narrows doctor --for clab
   narrows doctor --for cni
   narrows doctor --for ssh --machines alpha,beta
   narrows doctor --json | jq '.works, .modes'")]
@@ -42,6 +44,8 @@ pub(crate) struct Doctor {
 /// `--for`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Purpose {
+    /// `narrows clab`.
+    Clab,
     /// `narrows docker watch` and `narrows compose`.
     Docker,
     /// `narrows up --machines`.
@@ -58,6 +62,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     if let Some(purpose) = args.purpose {
         let mut page = Page::default();
         let (works, what) = match purpose {
+            Purpose::Clab => (clab::findings(&mut page), "clab works"),
             Purpose::Docker => (docker::findings(&mut page), "docker watch and compose work"),
             Purpose::Ssh => (ssh::findings(&mut page, &args.ssh), "up --machines works"),
             Purpose::Cni => (cni::findings(&mut page), "the CNI plugin works"),
@@ -132,7 +137,7 @@ impl Page {
     fn found(&self, works: bool) -> Found<'_> {
         let sections = self.sections.iter().map(|section| {
             let findings = section.findings.iter().map(|(topic, finding)| {
-                let works = [MODES, "docker", "ssh", "machines", "cni"]
+                let works = [MODES, "docker", "clab", "ssh", "machines", "cni"]
                     .contains(&section.name)
                     .then(|| finding.starts_with("yes"));
                 (topic.trim(), Finding { works, finding })

@@ -135,7 +135,7 @@ impl Namespace {
     }
 
     /// Whether the calling thread is in this namespace.
-    fn is_here(&self) -> Result<bool, NamespaceError> {
+    pub(crate) fn is_here(&self) -> Result<bool, NamespaceError> {
         let identity = |descriptor: BorrowedFd<'_>| {
             fstat(descriptor)
                 .map(|status| (status.st_dev, status.st_ino))

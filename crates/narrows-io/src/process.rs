@@ -177,7 +177,7 @@ pub fn spawn_with(
 ) -> Result<Running, SpawnError> {
     // Failing to enter is detected here, where it can be distinguished from the program's own errors.
     namespace.run(|| ())?;
-    enter_before_exec(&mut command, namespace);
+    enter_before_exec(&mut command, namespace)?;
     if let Some(files) = files {
         see_before_exec(&mut command, files.clone());
     }
@@ -343,14 +343,18 @@ impl Stat {
 }
 
 #[expect(unsafe_code, reason = "code between fork and exec")]
-fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
+fn enter_before_exec(command: &mut Command, namespace: &Namespace) -> Result<(), NamespaceError> {
     let parent = getpid();
+    // The child begins in the namespace of this thread. To enter it again would take CAP_SYS_ADMIN.
+    let is_elsewhere = !namespace.is_here()?;
     let descriptor = namespace.as_fd().as_raw_fd();
     let enter = move || {
         // SAFETY: `spawn` borrows the namespace and consumes the command, so the descriptor is open whenever
         // this runs.
         let namespace = unsafe { BorrowedFd::borrow_raw(descriptor) };
-        setns(namespace, CloneFlags::CLONE_NEWNET)?;
+        if is_elsewhere {
+            setns(namespace, CloneFlags::CLONE_NEWNET)?;
+        }
         prctl::set_pdeathsig(Signal::SIGKILL)?;
         if getppid() != parent {
             // The parent ended before the line above; the signal would never be sent.
@@ -369,6 +373,7 @@ fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
     };
     // SAFETY: the closure makes system calls only, and allocates nothing.
     unsafe { command.pre_exec(enter) };
+    Ok(())
 }
 
 #[expect(unsafe_code, reason = "a system call that no crate wraps")]

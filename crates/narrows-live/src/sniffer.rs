@@ -25,7 +25,7 @@ pub enum SnifferError {
     #[error("a capture of each interface is written by tcpdump: {0}")]
     Start(#[from] SpawnError),
     /// It ended before it listened.
-    #[error("tcpdump does not capture `{interface}`: {said}")]
+    #[error("tcpdump does not capture `{interface}`: {said}{}", remedy(said))]
     Ended {
         /// The interface.
         interface: String,
@@ -40,6 +40,14 @@ pub enum SnifferError {
         /// What happened.
         why: String,
     },
+}
+
+fn remedy(said: &str) -> &'static str {
+    if said.contains("Couldn't change to") {
+        "; as root, tcpdump needs CAP_SETGID, which containers have unless it is dropped"
+    } else {
+        ""
+    }
 }
 
 /// A running tcpdump, which ends with this process.

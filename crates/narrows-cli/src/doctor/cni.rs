@@ -6,14 +6,18 @@ use narrows_containers::cni::{ConfigList, PLUGIN};
 use narrows_scenario::read_text;
 
 use super::Page;
-use super::docker::attaching;
+use super::docker::{attaching, kernel};
 use crate::cni::{CONFIGURATIONS, PLUGINS, configurations};
 
 /// The section; its findings begin with yes or no, like those of modes. Whether all is there.
 pub(super) fn findings(page: &mut Page) -> bool {
     page.heading("What the CNI plugin needs on a node", "cni");
     let mut all = attaching();
-    all.extend([("plugin", plugin()), ("network", network().unwrap_or_else(|why| format!("no: {why}")))]);
+    all.extend([
+        ("TCX links", kernel()),
+        ("plugin", plugin()),
+        ("network", network().unwrap_or_else(|why| format!("no: {why}"))),
+    ]);
     all.iter().for_each(|(topic, finding)| page.say(topic, finding));
     page.say("not needed", "privileges in pods, access to the API server, a daemon; the kernel's netem");
     all.iter().all(|(_, finding)| finding.starts_with("yes"))

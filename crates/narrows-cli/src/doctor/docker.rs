@@ -9,14 +9,21 @@ use super::Page;
 /// The section; its findings begin with yes or no, like those of modes. Whether all is there.
 pub(super) fn findings(page: &mut Page) -> bool {
     page.heading("What docker watch and compose need", "docker");
-    let mut all = attaching();
-    all.extend([("CAP_SYS_PTRACE", processes()), ("engine", engine())]);
+    let mut all = privileges();
+    all.extend([("TCX links", kernel()), ("engine", engine())]);
     all.iter().for_each(|(topic, finding)| page.say(topic, finding));
     page.say("not needed", "privileges in containers, or changes to their images; the kernel's netem");
     all.iter().all(|(_, finding)| finding.starts_with("yes"))
 }
 
-/// What `narrows attach` needs in network namespaces of containers.
+/// What it takes to attach networks to containers that processes stand for.
+pub(super) fn privileges() -> Vec<(&'static str, String)> {
+    let mut all = attaching();
+    all.push(("CAP_SYS_PTRACE", processes()));
+    all
+}
+
+/// What it takes to attach networks in namespaces that have a path.
 pub(super) fn attaching() -> Vec<(&'static str, String)> {
     let held = Capabilities::effective();
     let capability = |of: fn(&Capabilities) -> bool, why: &str| match &held {
@@ -28,11 +35,11 @@ pub(super) fn attaching() -> Vec<(&'static str, String)> {
         ("CAP_NET_ADMIN", capability(|held| held.net_admin, "programs and cables at interfaces")),
         ("CAP_NET_RAW", capability(|held| held.net_raw, "packet sockets")),
         ("CAP_SYS_ADMIN", capability(|held| held.sys_admin, "network namespaces of containers, BPF")),
-        ("TCX links", tcx()),
     ]
 }
 
-fn tcx() -> String {
+/// BPF programs at interfaces.
+pub(super) fn kernel() -> String {
     match narrows_io::detour::has_tcx() {
         Ok(()) => "yes: BPF programs at interfaces, since Linux 6.6".into(),
         Err(error) => format!("no: {error}"),
@@ -48,7 +55,8 @@ fn processes() -> String {
     }
 }
 
-fn engine() -> String {
+/// The engine, and whether it answers.
+pub(super) fn engine() -> String {
     match Engine::find(None).and_then(|engine| Ok((engine.running(None)?.len(), engine))) {
         Ok((count, engine)) => {
             let s = if count == 1 { "" } else { "s" };

@@ -288,6 +288,31 @@ fn a_topology_file_is_checked_without_an_engine() {
 }
 
 #[test]
+fn the_doctor_says_what_a_lab_needs() {
+    let folder = Scratch::new();
+    let program = folder.write("clab", "");
+    let said = |script: &str| {
+        // Replaced, as a file that is open for writing cannot be run.
+        fs::remove_file(&program).unwrap();
+        folder.write("clab", &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = narrows(["doctor", "--for", "clab", "--json"]);
+        let nowhere = format!("unix://{}", folder.file("docker.sock").display());
+        command.env("CONTAINERLAB", &program).env("DOCKER_HOST", nowhere);
+        finish(&mut command).expect(1).json()["clab"].clone()
+    };
+    let found = said("case $1 in version) echo ' version: 0.99.1';; events) echo ' --initial-state ';; esac");
+    assert_eq!(found["containerlab events"]["works"], true, "{found:#}");
+    assert!(found["containerlab"]["finding"].as_str().unwrap().ends_with("clab, 0.99.1"), "{found:#}");
+    assert!(found["engine"]["finding"].as_str().unwrap().starts_with("no: no container engine"), "{found:#}");
+    let found = said("echo 'Usage: containerlab [command]'");
+    assert!(found["containerlab events"]["finding"].as_str().unwrap().contains("newer"), "{found:#}");
+    let mut command = narrows(["doctor", "--for", "clab"]);
+    let said = finish(command.env("CONTAINERLAB", "/nowhere/clab")).expect(1).out;
+    assert!(said.contains("/nowhere/clab") && said.contains("something is missing"), "{said}");
+}
+
+#[test]
 #[ignore = "needs root, ip"]
 fn a_dry_run_says_what_would_be_done() {
     let mut engine = Engine::new();

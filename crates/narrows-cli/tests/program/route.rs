@@ -427,7 +427,7 @@ fn mappings_are_forgotten_when_told_and_flows_go_on_from_elsewhere() {
 }
 
 #[test]
-#[ignore = "needs root, ping, setpriv"]
+#[ignore = "needs root, ping, setpriv, tcpdump"]
 fn two_capabilities_are_enough() {
     let bed = Bed::new([1500, 1500]);
     // The kernel forwards, as in a container of Docker, where `/proc/sys` cannot be written.
@@ -435,27 +435,36 @@ fn two_capabilities_are_enough() {
         write_sysctl(&bed.middle, key, "1").unwrap();
     }
     let scratch = Scratch::new();
-    let [out, err] = ["out", "err"].map(|name| scratch.write(name, ""));
-    let mut command = Command::new("setpriv");
-    command.args(["--bounding-set", "-all,+net_admin,+net_raw", "--inh-caps", "-all", NARROWS]);
-    command.args(["route", "one", "two", "--nat", "--json", "-"]).env_remove("NARROWS_CONTROL");
-    command.env("XDG_STATE_HOME", scratch.path()).stdin(Stdio::null());
-    command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
-    let mut route = spawn(command, &bed.middle).unwrap();
-    let said = || fs::read_to_string(&err).unwrap();
-    eventually("it stands", || {
-        assert!(route.try_wait().unwrap().is_none(), "{}", said());
-        said().contains("a router between one and two")
-    });
-    for to in SERVER {
-        let (came, text) = ping(&bed.client, &format!("-c 2 -i 0.1 -W 20 {to}"));
-        assert!(came && !text.contains("DUP"), "{text}");
+    let [out, err] = ["out", "err"].map(|name| scratch.file(name));
+    let logs = scratch.path().to_str().unwrap();
+    let interop = &["interop", "--left", "one", "--right", "two", "--logs", logs][..];
+    // tcpdump gives up its groups.
+    let held = "-all,+net_admin,+net_raw";
+    let more = format!("{held},+setgid");
+    for (held, words) in [(held, &["route", "one", "two", "--nat"][..]), (more.as_str(), interop)] {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set", held, "--inh-caps", "-all", NARROWS]);
+        command.args(words).args(["--json", "-"]).env_remove("NARROWS_CONTROL");
+        command.env("SCENARIO", "simple-p2p --delay=1ms --bandwidth=100Mbps --queue=1000");
+        command.env("XDG_STATE_HOME", scratch.path()).stdin(Stdio::null());
+        command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
+        let mut route = spawn(command, &bed.middle).unwrap();
+        let said = || fs::read_to_string(&err).unwrap();
+        eventually("it stands", || {
+            assert!(route.try_wait().unwrap().is_none(), "{}", said());
+            said().contains("a router between one and two")
+        });
+        for to in SERVER {
+            let (came, text) = ping(&bed.client, &format!("-c 2 -i 0.1 -W 20 {to}"));
+            assert!(came && !text.contains("DUP"), "{text}");
+        }
+        route.signal(Signal::SIGINT).unwrap();
+        assert!(route.wait().unwrap().success(), "{}", said());
+        let report = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();
+        sound(&report);
+        router(&report);
     }
-    route.signal(Signal::SIGINT).unwrap();
-    assert!(route.wait().unwrap().success(), "{}", said());
-    let report = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();
-    sound(&report);
-    router(&report);
+    assert!(fs::metadata(scratch.file("trace_node_right.pcap")).unwrap().len() > 100, "headers alone");
 }
 
 #[test]
