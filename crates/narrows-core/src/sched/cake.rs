@@ -32,6 +32,7 @@
 //!
 //!   where dual modes count one of the two. An emptied flow stays, *decaying*, until its Cobalt is at rest.
 //! - **Cobalt** (`cobalt.rs`): CoDel for flows that respond, BLUE for those that do not.
+//! - **Acknowledgements** ([`AckFilter`], `acks.rs`): those that a later one makes redundant are dropped as it arrives.
 //!
 //! A quantum is 1514 bytes, below 49.6 Mbit/s a 4096th of the bytes of a second, and 300 at least. Cobalt's target is
 //! a twentieth of `rtt`, and 1.5 packets' time at the tin's threshold at least.
@@ -45,11 +46,11 @@
 //!   IPv4 nor IPv6 are best effort; Linux has ARP in the tin of CS7.
 //! - An interval above 4.29 s is taken in full; Linux uses the lower 32 bits of its nanoseconds in its control law.
 //! - Packets are segments, so there is nothing to split. If the link has a rate of its own, the shaper sends no faster.
-//! - There is no filter of acknowledgements, whose numbers a queue does not see, no estimate of the bandwidth, and no
-//!   choice of a tin by a firewall mark.
+//! - There is no estimate of the bandwidth, and no choice of a tin by a firewall mark.
 //!
-//! Cost: a packet costs constant time if a turn is at least its length, and otherwise L′ divided by the turn. All
-//! queues of a tin exist from the start and take 144 bytes each.
+//! Cost: a packet costs constant time if a turn is at least its length, and otherwise L′ divided by the turn. With the filter
+//! of acknowledgements, each arriving segment of TCP looks at the packets of its flow. All queues of a tin exist from the
+//! start and take 144 bytes each.
 //!
 //! ```
 //! use narrows_core::queue::Queue;
@@ -62,6 +63,7 @@
 //! assert_eq!(link.queue.classes().len(), 3); // bulk, best effort, voice
 //! ```
 
+mod acks;
 mod cobalt;
 mod config;
 mod flow;
@@ -69,7 +71,7 @@ mod shaper;
 mod tin;
 mod ways;
 
-pub use config::{CakeConfig, Cells, Framing, Isolation, TinMode};
+pub use config::{AckFilter, CakeConfig, Cells, Framing, Isolation, TinMode};
 
 use alloc::vec::Vec;
 
@@ -176,9 +178,28 @@ impl Cake {
     /// Removes the first packet of a flow.
     fn pop(&mut self, flow: FlowId) -> Option<Waits> {
         let waits = self.flows.pop(flow)?;
+        self.removed(flow, waits);
+        Some(waits)
+    }
+
+    fn removed(&mut self, flow: FlowId, waits: Waits) {
         self.backlog.remove(waits.length);
         self.tins[Self::tin_of(flow)].packets -= 1;
-        Some(waits)
+    }
+
+    /// Drops the acknowledgement that the packet, the last of its flow, makes redundant.
+    fn filter_acks(&mut self, now: Time, flow: FlowId, packet: PacketRef, context: &mut Context<'_>) {
+        if self.config.ack_filter == AckFilter::Off || self.flows.packets(flow) < 2 {
+            return;
+        }
+        let aggressive = self.config.ack_filter == AckFilter::Aggressive;
+        let waiting = self.flows.waiting_in(flow).map(|waits| waits.packet);
+        let redundant = acks::redundant(waiting, packet, aggressive, context.pool);
+        if let Some(waits) = redundant.and_then(|position| self.flows.remove_at(flow, position)) {
+            self.removed(flow, waits);
+            self.counters[Self::tin_of(flow)].redundant += 1;
+            self.drop(now, flow, waits, DropReason::RedundantAck, context);
+        }
     }
 
     /// Drops a packet that has been removed from its flow. Charged only in `ingress` mode.
@@ -323,6 +344,7 @@ impl Queue for Cake {
                 self.shaper.restart(now);
             }
         }
+        self.filter_acks(now, flow, packet, context);
         while self.is_beyond_bound() && self.relieve(now, context) {}
     }
 
@@ -373,6 +395,10 @@ impl Queue for Cake {
             let tin = &mut self.tins[Self::tin_of(flow)];
             tin.next = tin.next.max(now);
         }
+    }
+
+    fn looks_at_tcp_options(&self) -> bool {
+        self.config.ack_filter != AckFilter::Off
     }
 
     fn classes(&self) -> &[ClassCounters] {

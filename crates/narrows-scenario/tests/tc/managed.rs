@@ -150,7 +150,7 @@ fn cake_is_as_tc_has_it() {
     assert_eq!(of(""), "link.up.scheduler=\"cake\"");
     assert_eq!(
         of("nonat nowash egress no-ack-filter split-gso via-ethernet"),
-        key("wash = false, ingress = false")
+        key("wash = false, ingress = false, ack-filter = \"off\"")
     );
     assert_eq!(
         of("bandwidth 20mbit diffserv4 dual-srchost wash ingress rtt 50ms overhead 18 mpu 64 memlimit 8Mb"),
@@ -169,6 +169,8 @@ fn cake_is_as_tc_has_it() {
         ("ethernet conservative", "overhead = 48, mpu = \"84 bytes\", cells = \"atm\""),
         ("ethernet raw", "overhead = \"raw\", mpu = \"84 bytes\", cells = \"none\""),
         ("rtt 0 mpu 0 satellite", "rtt = \"1s\""),
+        ("ack-filter", "ack-filter = \"on\""),
+        ("ack-filter no-ack-filter ack-filter-aggressive", "ack-filter = \"aggressive\""),
         ("bandwidth 1mbit unlimited diffserv", "bandwidth = \"unlimited\", tins = \"diffserv4\""),
     ] {
         assert_eq!(of(words), key(expected), "{words}");
@@ -179,18 +181,6 @@ fn cake_is_as_tc_has_it() {
             "`autorate-ingress` of `cake` is not supported: the rate of a link here is known, not estimated",
             "autorate-ingress",
             "bandwidth",
-        ),
-        (
-            "ack-filter",
-            "`ack-filter` of `cake` is not supported: a queue here does not see the selective acknowledgements and timestamps of TCP",
-            "ack-filter",
-            "leave it out",
-        ),
-        (
-            "ack-filter-aggressive",
-            "`ack-filter-aggressive` of `cake` is not supported: a queue here does not see the selective acknowledgements and timestamps of TCP",
-            "ack-filter-aggressive",
-            "",
         ),
         (
             "fwmark 0xff",

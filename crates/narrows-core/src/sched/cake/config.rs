@@ -21,6 +21,8 @@ pub struct CakeConfig {
     /// Whether dropped packets are charged to the shaper, because they have used the bottleneck, which is before
     /// this queue. Default: false.
     pub ingress: bool,
+    /// Which acknowledgements are dropped because a later one makes them redundant. Default: none.
+    pub ack_filter: AckFilter,
     /// Whether the code points of all packets are cleared after they have been read. ECN stays. Default: false.
     pub wash: bool,
 }
@@ -34,6 +36,7 @@ impl Default for CakeConfig {
             framing: Framing::default(),
             rtt: Duration::from_millis(100),
             ingress: false,
+            ack_filter: AckFilter::Off,
             wash: false,
         }
     }
@@ -54,6 +57,18 @@ impl CakeConfig {
     pub(super) fn target(&self) -> Duration {
         Duration::from_nanos((self.rtt.nanos() / 20).max(1_000))
     }
+}
+
+/// Which acknowledgements of TCP are dropped because a later one of the same connection makes them redundant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckFilter {
+    /// None.
+    #[default]
+    Off,
+    /// Of several that wait, the first, so that at least one of them stays.
+    On,
+    /// Also a single one, directly before the one that makes it redundant.
+    Aggressive,
 }
 
 /// What the shaper and the flows' turns count as the length of a packet.

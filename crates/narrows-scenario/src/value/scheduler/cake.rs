@@ -1,7 +1,7 @@
 //! Parameters of CAKE: `{ type = "cake", bandwidth = "20mbit", tins = "diffserv4", isolation = "dual-srchost",
 //! rtt = "30ms", overhead = 18, mpu = "64 bytes" }`.
 
-use narrows_core::sched::{CakeConfig, Cells, Isolation, TinMode};
+use narrows_core::sched::{AckFilter, CakeConfig, Cells, Isolation, TinMode};
 use narrows_core::{Bytes, Duration, Rate};
 use serde_json::json;
 
@@ -78,6 +78,11 @@ const CELLS: Choice<Cells> = Choice {
     choices: &[("none", Cells::None), ("atm", Cells::Atm), ("ptm", Cells::Ptm)],
 };
 
+const ACK_FILTER: Choice<AckFilter> = Choice {
+    what: "filter of acknowledgements",
+    choices: &[("off", AckFilter::Off), ("on", AckFilter::On), ("aggressive", AckFilter::Aggressive)],
+};
+
 impl Keyed for CakeConfig {
     const ROWS: &'static [Row<Self>] = &[
         row!(
@@ -117,6 +122,12 @@ impl Keyed for CakeConfig {
             ingress,
             Boolean,
             "Charge dropped packets to the shaper: for a queue behind the bottleneck."
+        ),
+        row!(
+            "ack-filter",
+            ack_filter,
+            ACK_FILTER,
+            "Drop waiting TCP acknowledgements that a later one makes redundant: the first of several, or with `\"aggressive\"` a single one, too."
         ),
         row!("wash", wash, Boolean, "Clear the DSCP of all packets, after choosing their tins by it."),
     ];
