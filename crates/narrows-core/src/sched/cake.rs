@@ -31,6 +31,7 @@
 //!   ```
 //!
 //!   where dual modes count one of the two. An emptied flow stays, *decaying*, until its Cobalt is at rest.
+//! - **Filters** ([`CakeTarget`]) may choose a packet's tin, and give numbers to its hosts and its flow.
 //! - **Cobalt** (`cobalt.rs`): CoDel for flows that respond, BLUE for those that do not.
 //! - **Acknowledgements** ([`AckFilter`], `acks.rs`): those that a later one makes redundant are dropped as it arrives.
 //!
@@ -46,7 +47,7 @@
 //!   IPv4 nor IPv6 are best effort; Linux has ARP in the tin of CS7.
 //! - An interval above 4.29 s is taken in full; Linux uses the lower 32 bits of its nanoseconds in its control law.
 //! - Packets are segments, so there is nothing to split. If the link has a rate of its own, the shaper sends no faster.
-//! - There is no estimate of the bandwidth, and no choice of a tin by a firewall mark.
+//! - There is no estimate of the bandwidth. Filters that drop a packet do so with [`DropReason::NoClass`].
 //!
 //! Cost: a packet costs constant time if a turn is at least its length, and otherwise L′ divided by the turn. With the filter
 //! of acknowledgements, each arriving segment of TCP looks at the packets of its flow. All queues of a tin exist from the
@@ -71,11 +72,11 @@ mod shaper;
 mod tin;
 mod ways;
 
-pub use config::{AckFilter, CakeConfig, Cells, Framing, Isolation, TinMode};
+pub use config::{AckFilter, CakeConfig, CakeTarget, Cells, Framing, Isolation, TinMode};
 
 use alloc::vec::Vec;
 
-use crate::classify::{FlowHash, Identity};
+use crate::classify::{Classifier, FlowHash, Identity};
 use crate::counters::DropReason;
 use crate::packet::FlowKey;
 use crate::pool::{PacketList, PacketRef, PacketState, Pool};
@@ -105,6 +106,8 @@ pub struct Cake {
     turn: usize,
     /// The queues of all tins, [`QUEUES`] each.
     flows: Flows<CakeFlow>,
+    /// Filters, and what the classes are that they choose.
+    filters: Option<(Classifier, Vec<CakeTarget>)>,
     counters: Vec<ClassCounters>,
     backlog: Backlog,
     /// Set from the first overload on.
@@ -125,12 +128,25 @@ impl Cake {
             blue: Stream::new(seed, link, "blue"),
             shaper: Shaper::new(config.bandwidth),
             turn: 0,
+            filters: None,
             counters: tins.iter().map(|_| ClassCounters::default()).collect(),
             tins,
             flows,
             backlog: Backlog::default(),
             longest: None,
         }
+    }
+
+    /// With filters: a packet goes where the target says that has the number of its class, and is dropped if it has no class.
+    pub fn with_filters(self, filters: Classifier, targets: Vec<CakeTarget>) -> Self {
+        Self { filters: Some((filters, targets)), ..self }
+    }
+
+    /// Where the filters send a packet; `None` if they drop it.
+    fn target(&self, packet: PacketRef, pool: &Pool) -> Option<CakeTarget> {
+        let Some((filters, targets)) = &self.filters else { return Some(CakeTarget::default()) };
+        let class = filters.class(packet, pool)?;
+        Some(targets.get(class as usize).copied().unwrap_or_default())
     }
 
     fn is_shaped(&self) -> bool {
@@ -142,28 +158,33 @@ impl Cake {
     }
 
     /// The flow's queue in its tin, reserved for it while it is active.
-    fn queue_of(&mut self, tin: usize, key: &FlowKey) -> FlowId {
+    fn queue_of(&mut self, tin: usize, key: &FlowKey, target: CakeTarget) -> FlowId {
         let isolation = self.config.isolation;
         let [flow, source, destination] = self.hashes.map(|hash| hash.class(key));
+        // Numbers count from 1; as in Linux, they are hashes, and may meet those of others.
+        let number = |number: Option<u16>| number.map(|number| u32::from(number.saturating_sub(1)));
+        let [source, destination] = number(target.host).map_or([source, destination], |host| [host; 2]);
+        let flow_or = |hash| number(target.flow).unwrap_or(hash);
         let hash = match isolation {
             Isolation::None => return FlowId::new((tin * QUEUES) as u32),
-            Isolation::Source => source,
-            Isolation::Destination => destination,
-            Isolation::Hosts => source ^ destination,
-            _ => flow,
+            Isolation::Source => flow_or(0) ^ source,
+            Isolation::Destination => flow_or(0) ^ destination,
+            Isolation::Hosts => flow_or(0) ^ source ^ destination,
+            _ => flow_or(flow),
         };
         self.tins[tin].ways.reserve(tin, hash, [source, destination], isolation, &mut self.flows)
     }
 
     /// Appends a packet to its flow. Returns the flow.
-    fn join(&mut self, packet: PacketRef, context: &mut Context<'_>) -> FlowId {
+    fn join(&mut self, packet: PacketRef, target: CakeTarget, context: &mut Context<'_>) -> FlowId {
         let state = context.pool.get_mut(packet);
-        let tin = self.config.tins.tin(state.key.dscp());
+        let named = target.tin.map(usize::from).filter(|tin| *tin < self.tins.len());
+        let tin = named.unwrap_or_else(|| self.config.tins.tin(state.key.dscp()));
         if self.config.wash {
             state.key.traffic_class &= FlowKey::CONGESTION_EXPERIENCED;
         }
         let (key, length) = (state.key, state.length);
-        let flow = self.queue_of(tin, &key);
+        let flow = self.queue_of(tin, &key, target);
         self.counters[tin].arrived.add(length);
         self.backlog.add(length);
         self.tins[tin].packets += 1;
@@ -335,8 +356,12 @@ impl Cake {
 
 impl Queue for Cake {
     fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
+        let Some(target) = self.target(packet, context.pool) else {
+            context.drop(packet, DropReason::NoClass);
+            return;
+        };
         let was_empty = self.backlog.packets == 0;
-        let flow = self.join(packet, context);
+        let flow = self.join(packet, target, context);
         let tin = &mut self.tins[Self::tin_of(flow)];
         if tin.packets == 1 {
             tin.next = tin.next.max(now);
@@ -391,10 +416,16 @@ impl Queue for Cake {
             self.shaper.restart(now);
         }
         while let Some(packet) = packets.pop_front(context.pool) {
-            let flow = self.join(packet, context);
+            // What waits already is not dropped.
+            let target = self.target(packet, context.pool).unwrap_or_default();
+            let flow = self.join(packet, target, context);
             let tin = &mut self.tins[Self::tin_of(flow)];
             tin.next = tin.next.max(now);
         }
+    }
+
+    fn looks_at_headers(&self) -> bool {
+        self.filters.as_ref().is_some_and(|(filters, _)| filters.looks_at_headers())
     }
 
     fn looks_at_tcp_options(&self) -> bool {

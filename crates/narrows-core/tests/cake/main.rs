@@ -3,6 +3,7 @@
 
 mod acks;
 mod drops;
+mod filters;
 mod flows;
 mod lengths;
 mod link;

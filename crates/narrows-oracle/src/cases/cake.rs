@@ -143,6 +143,30 @@ pub(super) fn cases() -> Vec<Case> {
             acks(),
             &exact,
         ),
+        case(
+            "cake-filters",
+            &[
+                "qdisc add dev near root handle 1: cake bandwidth 10mbit diffserv3 flows memlimit 32Mb",
+                "filter add dev near parent 1: protocol ip prio 1 u32 match ip sport 4002 0xffff action skbedit priority 1:3",
+                "filter add dev near parent 1: protocol ip prio 2 u32 match ip sport 4000 0xfffe classid 0:5",
+                "filter add dev near parent 1: protocol ip prio 3 u32 match ip sport 4003 0xffff action drop",
+            ],
+            merge([
+                three(0),
+                Flow::new(3).varied(71_000, ms(1500), 2_000),
+                Flow::new(4).varied(31_000, ms(1500), 4_000),
+            ]),
+            &exact,
+        ),
+        case(
+            "cake-filter-hosts",
+            &[
+                "qdisc add dev near root handle 1: cake bandwidth 10mbit besteffort rtt 2s",
+                "filter add dev near parent 1: protocol ip prio 1 u32 match ip sport 4000 0xfffe classid 7:0",
+            ],
+            three(0),
+            &exact,
+        ),
         // The kernel's buffers of frames of 1000 bytes take 2304 bytes: 88 of them fit.
         Case {
             ours: Ours::Keys(

@@ -6,6 +6,7 @@ mod assigned;
 mod bucket;
 mod build;
 mod cake;
+mod cake_filter;
 mod cbq;
 mod child;
 mod class;
@@ -50,6 +51,8 @@ pub use station::Station;
 pub use tbf::Tbf;
 
 pub(crate) use bucket::{BURST, below_one_packet};
+pub(crate) use cake::Cake;
+pub(crate) use cake_filter::CakeFilter;
 pub(crate) use class::{MATCHES, all_keys as class_keys};
 pub(crate) use filter::DROP;
 use kind::Serves;

@@ -1,5 +1,6 @@
 //! The parameters of CAKE.
 
+use super::ways::QUEUES;
 use crate::pool::PacketState;
 use crate::queue::Bound;
 use crate::time::Duration;
@@ -69,6 +70,22 @@ pub enum AckFilter {
     On,
     /// Also a single one, directly before the one that makes it redundant.
     Aggressive,
+}
+
+/// Where a filter sends packets. What it does not say follows from their headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CakeTarget {
+    /// The number of a tin.
+    pub tin: Option<u8>,
+    /// The number of a host, from 1 on, that takes the place of the source and of the destination.
+    pub host: Option<u16>,
+    /// The number of a flow, from 1 on.
+    pub flow: Option<u16>,
+}
+
+impl CakeTarget {
+    /// The highest number of a host and of a flow: as many queues has a tin.
+    pub const MOST: u16 = QUEUES as u16;
 }
 
 /// What the shaper and the flows' turns count as the length of a packet.
