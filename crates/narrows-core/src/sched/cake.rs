@@ -86,10 +86,10 @@ use crate::sched::longest::Longest;
 use crate::sched::{FlowId, Flows, Waits};
 use crate::time::Time;
 use crate::units::Rate;
+use config::QUEUES;
 use flow::CakeFlow;
 use shaper::Shaper;
 use tin::Tin;
-use ways::QUEUES;
 
 /// CAKE, as a link's queue. Its classes are the tins, best effort first.
 #[derive(Debug)]

@@ -11,8 +11,8 @@
 //!
 //! A block below its own acknowledgement reports a duplicate (D-SACK, RFC 2883); such a packet stays, and so does one with an
 //! option other than timestamps, SACK and MD5. The one nearest to the head goes, once a second one is found behind it:
-//! so the queue keeps at least one of each run of acknowledgements. If a packet in between has other ECE and CWR flags, the first one stays, because
-//! the change tells the sender something. *Aggressive*: a single one goes, too, if it is the last but one of its queue
+//! so the queue keeps at least one of each run of acknowledgements. If a packet in between has other ECE and CWR flags, the
+//! first one stays, because the change tells the sender something. *Aggressive*: a single one goes, too, if it is the last but one of its queue
 //! and has the flags of the newest.
 //!
 //! Departures: packets in tunnels are not looked at, where Linux looks into IPv6 in IPv4. An option that is there twice

@@ -1,10 +1,12 @@
 //! The parameters of CAKE.
 
-use super::ways::QUEUES;
 use crate::pool::PacketState;
 use crate::queue::Bound;
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
+
+/// Queues of a tin, and places for hosts.
+pub(super) const QUEUES: usize = 1024;
 
 /// The parameters of CAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,14 +11,12 @@ use serde_json::json;
 
 use super::cake_filter::{self, ASSIGN, CakeFilter};
 use super::own::OwnParameters;
-use super::{Class, Scheduler};
 use crate::keys::kind::{Boolean, ByHand, Choice, text};
 use crate::keys::quantity::{ANY_RATE, Time};
 use crate::keys::{Keyed, Parameters, Row, row, schema};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Problem, one_of};
 use crate::units;
-use crate::value::condition::Match;
 
 const BANDWIDTH: ByHand<Rate> = ByHand {
     words: || "rate, or `\"unlimited\"`".into(),
@@ -185,33 +183,8 @@ impl OwnParameters for Cake {
     }
 }
 
-impl Scheduler {
-    /// Whether it is CAKE with a rate of its own.
-    pub(super) fn is_shaping_cake(&self) -> bool {
-        self.own.get::<Cake>().is_some_and(|cake| cake.config.bandwidth != Rate::UNLIMITED)
-    }
-
-    /// The tins of CAKE, in the order of the engine's numbers.
-    pub(super) fn tins(&self) -> Vec<Class> {
-        let Some(Cake { config: CakeConfig { tins, .. }, .. }) = self.own.get::<Cake>() else {
-            return Vec::new();
-        };
-        let class = |tin: usize| {
-            let dscps: Vec<u8> = (0..64).filter(|&dscp| tins.tin(dscp) == tin).collect();
-            // The tin of unknown code points is described as the rest.
-            let usual = tins.tin(UNKNOWN) == tin;
-            let matches = if usual { Vec::new() } else { vec![Match { dscps, ..Match::default() }] };
-            Class { name: tin_name(*tins, tin), matches, ..Class::all() }
-        };
-        (0..tins.tins()).map(class).collect()
-    }
-}
-
-/// A code point that nobody has assigned.
-const UNKNOWN: u8 = 3;
-
 /// As tc prints them.
-fn tin_name(mode: TinMode, tin: usize) -> String {
+pub(super) fn tin_name(mode: TinMode, tin: usize) -> String {
     let names: &[&str] = match mode {
         TinMode::BestEffort => &["best-effort"],
         TinMode::Diffserv3 => &["best-effort", "bulk", "voice"],

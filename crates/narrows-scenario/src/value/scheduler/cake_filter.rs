@@ -6,7 +6,7 @@ use narrows_core::classify::Classifier;
 use narrows_core::sched::CakeTarget;
 use serde_json::json;
 
-use super::class::MATCHES;
+use super::matches::MATCHES;
 use crate::keys::kind::{Boolean, ByHand, Given, Integer, Text};
 use crate::keys::{self, Keyed, Row, Tabled, row, schema};
 use crate::node::{Node, Value};
