@@ -60,6 +60,8 @@ pub enum DropReason {
     Collisions,
     /// It would have waited longer than its class allows.
     TooLate,
+    /// An acknowledgement that a later one of its connection made redundant, dropped by a filter of acknowledgements.
+    RedundantAck,
     /// Denied by a rule.
     Denied,
     /// A rule gave it the number of a pipe or queue that does not exist.
@@ -74,7 +76,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::IngressLoss,
         Self::QueueFull,
         Self::WireLoss,
@@ -90,6 +92,7 @@ impl DropReason {
         Self::RetryLimit,
         Self::Collisions,
         Self::TooLate,
+        Self::RedundantAck,
         Self::Denied,
         Self::NoPipe,
         Self::NoRoute,
@@ -120,6 +123,7 @@ impl DropReason {
             Self::RetryLimit => "retry limit",
             Self::Collisions => "collisions",
             Self::TooLate => "too late",
+            Self::RedundantAck => "redundant ack",
             Self::Policed => "policed",
             Self::Denied => "denied",
             Self::NoPipe => "no pipe",

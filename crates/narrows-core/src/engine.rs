@@ -9,7 +9,7 @@ use crate::network::{
     BuildError, Network, NetworkConfig, Parts, PortCounters, RouterCounters, RulesChange, RulesCounters,
     SwitchCounters, Verdict,
 };
-use crate::packet::{FlowKey, Fragment, Packet, PacketId};
+use crate::packet::{FlowKey, Fragment, Packet, PacketId, TcpOptions};
 use crate::pool::{HeaderEdit, Passed, Pool};
 use crate::rules::{PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
@@ -138,6 +138,17 @@ impl<B> Engine<B> {
         }
         self.bodies[slot] = Some(packet.body);
         id
+    }
+
+    /// Whether a queue compares the options of TCP segments. They are then to be told by [`Engine::set_tcp_options`], and
+    /// change verdicts.
+    pub const fn looks_at_tcp_options(&self) -> bool {
+        self.network.pool.keeps_tcp_options()
+    }
+
+    /// The packet that is handed in next is a TCP segment with these options.
+    pub fn set_tcp_options(&mut self, options: TcpOptions) {
+        self.network.pool.set_next_tcp_options(options);
     }
 
     /// Grows with the pool: by an eighth instead of doubling, to stay within the memory allowed per packet.

@@ -1,5 +1,9 @@
 //! What the engine knows about a packet.
 
+mod options;
+
+pub use options::TcpOptions;
+
 use crate::id::PortId;
 
 /// A packet as it is handed in. The engine uses its length, flow key and headers; it never reads or clones

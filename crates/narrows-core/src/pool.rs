@@ -13,7 +13,7 @@ pub use list::PacketList;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::packet::{FlowKey, Fragment, Packet, PacketId};
+use crate::packet::{FlowKey, Fragment, Packet, PacketId, TcpOptions};
 use crate::random::{Draw, Stream};
 use crate::time::{Duration, Time};
 use crate::units::Bytes;
@@ -190,6 +190,10 @@ pub struct Pool {
     carried: Option<Vec<Carried>>,
     /// Whether headers are kept in `carried`.
     keeps_headers: bool,
+    /// Whether the options of TCP segments are kept in `carried`.
+    keeps_tcp_options: bool,
+    /// Those of the segment that comes next.
+    next_tcp_options: Option<Box<TcpOptions>>,
     /// Whether the links that packets pass are kept in `carried`.
     keeps_passed: bool,
 }
@@ -291,7 +295,7 @@ impl Pool {
         self.free = free;
         self.inside += 1;
         self.bytes += u64::from(packet.length) + u64::from(packet.link_header);
-        self.carry(slot, |all, at| all[at].begin(packet.headers));
+        self.carry(slot, |all, at, options| all[at].begin(packet.headers, options.take()));
         slot
     }
 
@@ -324,7 +328,7 @@ impl Pool {
         let family = maker.lineage(parent.lineage(), visit, nth);
         *self.get_mut(slot) = PacketState { copy, family, flips, next: NONE, ..parent.clone() };
         self.visits.inherit(packet, slot);
-        self.carry(slot, |all, at| all[at] = all[packet.0 as usize].clone());
+        self.carry(slot, |all, at, _| all[at] = all[packet.0 as usize].clone());
         self.inside += 1;
         self.bytes += self.get(slot).frame_length();
         Some(slot)

@@ -137,6 +137,12 @@ pub trait Queue: fmt::Debug + Send {
         false
     }
 
+    /// Whether it looks at the [options](crate::TcpOptions) of TCP segments. The network then keeps them, and headers. A queue
+    /// with nested queues asks these, too.
+    fn looks_at_tcp_options(&self) -> bool {
+        false
+    }
+
     /// Visits the feeds that its delays come from, always in the same order. A queue with nested queues visits theirs.
     /// [`Engine::feed`](crate::Engine::feed) finds them by their names, after those of the link's delay model.
     fn each_feed(&mut self, _visit: &mut dyn FnMut(&mut Feed)) {}
@@ -164,6 +170,8 @@ pub struct ClassCounters {
     pub sent: Tally,
     /// Dropped by the class's bound or by queue management, on arrival or later.
     pub dropped: Tally,
+    /// Acknowledgements among those dropped, because a later one made them redundant.
+    pub redundant: u64,
     /// Marked here with "congestion experienced".
     pub marked: u64,
     /// Sum of the waiting times of all packets sent.

@@ -44,7 +44,7 @@ pub use crate::class::{
 };
 pub use crate::queue::{FlowSetCounts, MaskedFlow};
 pub use abe::{Abe, AbeConfig, AbeFlow};
-pub use cake::{Cake, CakeConfig, Cells, Framing, Isolation, TinMode};
+pub use cake::{AckFilter, Cake, CakeConfig, CakeTarget, Cells, Framing, Isolation, TinMode};
 pub use cbq::{Cbq, CbqClass, CbqFlow};
 pub use csma_cd::{CsmaCd, CsmaCdConfig, CsmaCdCounters, EthernetStation};
 pub use dcf::{Dcf, DcfConfig, DcfCounters, HiddenDcf};

@@ -46,13 +46,13 @@ pub use files::{FileError, LoggedFiles};
 pub use read::LogReader;
 pub use record::{
     Arrived, Changed, Decided, ElementNumber, Ended, Fed, FilePart, Generated, GeneratedHeaders, Header,
-    Keep, LinkNumber, Lost, Outcome, PacketNumber, Port, PortNumber, Record,
+    Keep, LinkNumber, Lost, Outcome, PacketNumber, Port, PortNumber, Record, Segment,
 };
 pub use write::LogWriter;
 
 /// The magic bytes of a log, and the format version.
 const MAGIC: [u8; 4] = *b"narr";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// The oldest supported version: it lacks some kinds of records and is otherwise the same.
 const OLDEST: u32 = 1;
 

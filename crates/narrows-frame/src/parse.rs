@@ -19,8 +19,10 @@
 
 mod found;
 mod options;
+mod segment;
 
 pub(crate) use found::{Found, Network, ether_type, protocol};
+pub use segment::tcp_options;
 
 use narrows_core::{FlowKey, Headers, Packet, Protocol};
 

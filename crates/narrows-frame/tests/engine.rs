@@ -400,7 +400,7 @@ fn a_run_from_its_log_gives_the_same_verdicts() {
                 let parsed = parse_cut(LinkLayer::Ethernet, arrived.frame, arrived.length);
                 engine.hand_in(arrived.at, a, parsed.with(()));
             }
-            Record::Generated(_) => panic!("nobody generated packets"),
+            Record::Generated(_) | Record::Segment(_) => panic!("nobody generated packets"),
             Record::Changed(changed) => {
                 engine.change(changed.at, link, change(changed.text, files.whole()));
             }

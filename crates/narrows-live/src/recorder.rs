@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
-use narrows_core::{Duration, Engine, Event, LinkId, PortId, Seed, Time};
+use narrows_core::{Duration, Engine, Event, LinkId, PortId, Seed, TcpOptions, Time};
 use narrows_frame::log::{
     Arrived, Changed, Decided, Ended, Fed, Generated, Header, Keep, LogReader, LogWriter, Lost, Port,
-    PortNumber, Record,
+    PortNumber, Record, Segment,
 };
 use narrows_frame::{LinkLayer, ReadError, WallTime, WriteError};
 use narrows_io::confinement::{self, Work};
@@ -114,9 +114,17 @@ impl Recorder {
     ///
     /// # Errors
     /// If the log cannot be written.
-    pub fn generated(&mut self, generated: &Generated) -> Result<(), WriteError> {
+    pub fn generated(
+        &mut self,
+        generated: Generated,
+        options: Option<&TcpOptions>,
+    ) -> Result<(), WriteError> {
         self.ended.arrivals += 1;
-        self.log.write(&Record::Generated(*generated))
+        // Only where a queue compares acknowledgements.
+        self.log.write(&match options {
+            Some(options) => Record::Segment(Segment::of(generated, options)),
+            None => Record::Generated(generated),
+        })
     }
 
     /// Values are passed to a feed at `at`.
@@ -255,6 +263,7 @@ fn next_instant<R: io::Read>(log: &mut LogReader<R>, reached: Time) -> Result<Op
         Some(Record::Lost(Lost { at, .. })) => at,
         Some(Record::Fed(Fed { at, .. })) => at,
         Some(Record::Generated(Generated { at, .. })) => at,
+        Some(Record::Segment(Segment { generated, .. })) => generated.at,
         Some(Record::Ended(Ended { at, .. })) => at,
         Some(Record::File(_)) => reached,
     };

@@ -76,6 +76,11 @@ pub enum Bound {
 }
 
 impl Case {
+    /// Whether it sends TCP segments.
+    pub fn is_tcp(&self) -> bool {
+        self.traffic.iter().any(|datagram| datagram.segment.is_some())
+    }
+
     /// The scenario file that does what the commands do.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The cases.
 
+mod acks;
 mod cake;
 mod defaults;
 mod dualpi2;

@@ -140,7 +140,11 @@ pub fn kernel(case: &Case) -> Result<Trace, Failure> {
     for line in &case.tc {
         run(line, "tc", if line.contains("dev ifb0") { own } else { side(line) })?;
     }
-    let hears = if ends(case).is_empty() { Receiver::of_port } else { Receiver::of_every_port };
+    let hears = match ends(case).is_empty() {
+        _ if case.is_tcp() => Receiver::of_segments,
+        true => Receiver::of_port,
+        false => Receiver::of_every_port,
+    };
     let receiver = namespaces[1].run(hears)??;
     let receiver = thread::spawn(move || receive(&receiver));
     let sent = namespaces[0].run(|| send(&case.traffic, ENDS[1]))??;
@@ -158,7 +162,8 @@ fn live(case: &Case, narrows: &Path, folder: &Path) -> Result<Trace, Failure> {
     let own = std::env::current_exe()?;
     let own = own.to_str().ok_or_else(|| Failure("the path of this program is no text".into()))?;
     let (sent, came, log) = (file("sent"), file("came"), file("log"));
-    let receive = format!("exec {own} receive {}", came.display());
+    let what = if case.is_tcp() { "segments" } else { "datagrams" };
+    let receive = format!("exec {own} receive {what} {}", came.display());
     let status = Command::new(narrows)
         .args(["run", "--quiet", "--wait", "timer", "--on", "server", &receive])
         .arg("--record")
@@ -185,12 +190,13 @@ pub fn send_live(case: &Case, output: PathBuf) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives where this process is.
+/// Receives datagrams, or TCP segments, where this process is.
 ///
 /// # Errors
 /// When the system refuses.
-pub fn receive_live(output: PathBuf) -> io::Result<()> {
-    write(&output, &receive(&Receiver::of_port()?)?)
+pub fn receive_live(output: PathBuf, segments: bool) -> io::Result<()> {
+    let receiver = if segments { Receiver::of_segments()? } else { Receiver::of_port()? };
+    write(&output, &receive(&receiver)?)
 }
 
 fn write<T: serde::Serialize>(path: &Path, value: &T) -> io::Result<()> {

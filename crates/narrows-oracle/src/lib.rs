@@ -18,6 +18,7 @@ pub mod folder;
 pub mod guest;
 pub mod model;
 pub mod receiver;
+pub mod segment;
 pub mod sender;
 pub mod statistics;
 pub mod table;

@@ -39,9 +39,9 @@ fn main() -> ExitCode {
         ["send", name, output] => one(name)
             .and_then(|case| send_live(&case, PathBuf::from(output)).map_err(|error| error.to_string()))
             .map(|()| true),
-        ["receive", output] => {
-            receive_live(PathBuf::from(output)).map(|()| true).map_err(|error| error.to_string())
-        }
+        ["receive", what, output] => receive_live(PathBuf::from(output), *what == "segments")
+            .map(|()| true)
+            .map_err(|error| error.to_string()),
         _ => Err(USAGE.into()),
     };
     match done {

@@ -3,15 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use narrows_core::{Engine, Time, Verdict};
-use narrows_frame::craft::Udp;
-use narrows_frame::parse::parse;
+use narrows_frame::craft::{Other, Udp};
+use narrows_frame::parse::{parse, tcp_options};
 use narrows_frame::{LinkLayer, MacAddress};
 use narrows_scenario::{Scenario, ScenarioError};
 
 use crate::case::Case;
-use crate::sender::{FIRST_FLOW, PORT};
 use crate::trace::{Came, Trace};
-use crate::traffic::{Datagram, HEADERS};
+use crate::traffic::Datagram;
 
 /// What the engine makes of the datagrams, when they are handed in at these instants of the wall clock, in nanoseconds, a
 /// second after the beginning of the run.
@@ -50,7 +49,9 @@ pub fn run_from(case: &Case, sent: &[u64], begin: u64) -> Result<Trace, Scenario
         }
     };
     for (number, (datagram, at)) in case.traffic.iter().zip(sent).enumerate() {
-        let frame = frame(datagram);
+        let frame = frame(datagram, number as u32);
+        let options = tcp_options(LinkLayer::Ethernet, &frame, frame.len() as u32);
+        engine.set_tcp_options(options.unwrap_or_default());
         engine.hand_in(Time::from_nanos(at - begin), port, parse(LinkLayer::Ethernet, &frame).with(number));
         poll(&mut engine, at - begin);
     }
@@ -58,17 +59,24 @@ pub fn run_from(case: &Case, sent: &[u64], begin: u64) -> Result<Trace, Scenario
     Ok(Trace { sent: sent.to_vec(), came })
 }
 
-fn frame(datagram: &Datagram) -> Vec<u8> {
-    let ends = datagram.ends;
-    let source = SocketAddr::from((
-        ends.source.unwrap_or(Ipv4Addr::new(10, 213, 0, 1)),
-        ends.source_port.unwrap_or(FIRST_FLOW + datagram.flow),
-    ));
-    let destination = SocketAddr::from((
-        ends.destination.unwrap_or(Ipv4Addr::new(10, 213, 0, 2)),
-        ends.destination_port.unwrap_or(PORT),
-    ));
-    let udp = Udp { traffic_class: datagram.traffic_class, ..Udp::new(source, destination) };
-    let payload = vec![0; (datagram.length - HEADERS) as usize];
-    udp.ethernet(MacAddress([2, 0, 0, 0, 0, 2]), MacAddress([2, 0, 0, 0, 0, 1]), &payload)
+fn frame(datagram: &Datagram, number: u32) -> Vec<u8> {
+    let Datagram { traffic_class, ends, .. } = *datagram;
+    let source = ends.source.unwrap_or(Ipv4Addr::new(10, 213, 0, 1));
+    let destination = ends.destination.unwrap_or(Ipv4Addr::new(10, 213, 0, 2));
+    let [source_port, destination_port] = datagram.ports();
+    let (source, destination) =
+        (SocketAddr::from((source, source_port)), SocketAddr::from((destination, destination_port)));
+    let macs = [MacAddress([2, 0, 0, 0, 0, 2]), MacAddress([2, 0, 0, 0, 0, 1])];
+    let bytes = datagram.bytes(number);
+    if datagram.segment.is_none() {
+        let udp = Udp { traffic_class, ..Udp::new(source, destination) };
+        return udp.ethernet(macs[0], macs[1], &bytes);
+    }
+    let mut frame = [&macs[0].0[..], &macs[1].0, &[8, 0]].concat();
+    let tcp = Other { traffic_class, ..Other::new(source, destination, 6) };
+    let headers = frame.len() + 20;
+    tcp.append(&bytes[20..], &mut frame);
+    // In place of a header without options.
+    frame[headers..].copy_from_slice(&bytes);
+    frame
 }

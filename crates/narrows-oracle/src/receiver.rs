@@ -11,8 +11,8 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeVal;
 
-use crate::sender::PORT;
 use crate::trace::Came;
+use crate::traffic::PORT;
 
 const BUFFER: usize = 256 << 20;
 /// A receiver that has heard nothing for so long has heard all; before the first it has more patience.
@@ -43,6 +43,17 @@ impl Receiver {
         let socket = nix::sys::socket::socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
         // Of IPv4 without options, and of UDP.
         Self { socket, headers: 20 + 8 }.ready()
+    }
+
+    /// One for TCP segments, in the namespace that the thread is in.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn of_segments() -> io::Result<Self> {
+        let (family, protocol) = (AddressFamily::Inet, SockProtocol::Tcp);
+        let socket = nix::sys::socket::socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
+        // Of IPv4 without options, and the ports: the sequence number is that of the datagram.
+        Self { socket, headers: 20 + 4 }.ready()
     }
 
     fn ready(self) -> io::Result<Self> {

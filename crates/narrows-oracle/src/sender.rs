@@ -10,12 +10,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
-use crate::traffic::{Datagram, HEADERS};
-
-/// The port that datagrams are for.
-pub const PORT: u16 = 7000;
-/// The port that those of flow 0 come from; those of the others come from the ports after it.
-pub const FIRST_FLOW: u16 = 4000;
+use crate::traffic::Datagram;
 
 /// From one whole multiple of this to the next, in nanoseconds: runs begin at the same phase of the kernel's ticks.
 const ALIGNMENT: u64 = 1_000_000_000;
@@ -38,12 +33,10 @@ pub fn send(datagrams: &[Datagram], to: Ipv4Addr) -> io::Result<Vec<u64>> {
         sockets.insert(of, socket(datagram, to)?);
     }
     let begin = (clock_realtime() / ALIGNMENT + 2) * ALIGNMENT;
-    let mut bytes = vec![0; 65536];
     let mut sent = Vec::with_capacity(datagrams.len());
     for (number, datagram) in datagrams.iter().enumerate() {
         sleep_until(begin + datagram.at)?;
-        let payload = &mut bytes[..(datagram.length - HEADERS) as usize];
-        payload[..4].copy_from_slice(&(number as u32).to_be_bytes());
+        let payload = &datagram.bytes(number as u32)[..];
         let socket = &sockets[&(datagram.flow, datagram.traffic_class)];
         sent.push(clock_realtime());
         // No program listens at the ports of some: the answer to one is told at the next, which is then not sent.
@@ -57,22 +50,23 @@ pub fn send(datagrams: &[Datagram], to: Ipv4Addr) -> io::Result<Vec<u64>> {
 
 /// Several classes of one flow have sockets of their own with the same port.
 fn socket(datagram: &Datagram, to: Ipv4Addr) -> io::Result<UdpSocket> {
-    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind};
+    use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrIn, bind};
     use std::os::fd::AsRawFd;
-    let socket =
-        nix::sys::socket::socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    let (kind, protocol) = match datagram.segment {
+        None => (SockType::Datagram, None),
+        Some(_) => (SockType::Raw, Some(SockProtocol::Tcp)),
+    };
+    let socket = nix::sys::socket::socket(AddressFamily::Inet, kind, SockFlag::SOCK_CLOEXEC, protocol)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;
     setsockopt(&socket, sockopt::ReusePort, &true)?;
     let ends = datagram.ends;
-    let source = SocketAddrV4::new(
-        ends.source.unwrap_or(Ipv4Addr::UNSPECIFIED),
-        ends.source_port.unwrap_or(FIRST_FLOW + datagram.flow),
-    );
+    let [source_port, destination_port] = datagram.ports();
+    let source = SocketAddrV4::new(ends.source.unwrap_or(Ipv4Addr::UNSPECIFIED), source_port);
     bind(socket.as_raw_fd(), &SockaddrIn::from(source))?;
     let socket = UdpSocket::from(socket);
     setsockopt(&socket, sockopt::SndBufForce, &BUFFER)?;
     setsockopt(&socket, sockopt::Ipv4Tos, &datagram.traffic_class.into())?;
-    socket.connect((ends.destination.unwrap_or(to), ends.destination_port.unwrap_or(PORT)))?;
+    socket.connect((ends.destination.unwrap_or(to), destination_port))?;
     Ok(socket)
 }
 

@@ -4,6 +4,13 @@ use std::net::Ipv4Addr;
 
 use narrows_core::{Seed, Stream};
 
+use crate::segment::Segment;
+
+/// The port that datagrams are for.
+pub const PORT: u16 = 7000;
+/// The port that those of flow 0 come from; those of the others come from the ports after it.
+pub const FIRST_FLOW: u16 = 4000;
+
 /// Bytes of Ethernet, IPv4 and UDP headers in a frame.
 pub const HEADERS: u32 = 14 + 20 + 8;
 /// Bytes of the shortest frame: the datagram has its number and nothing else.
@@ -24,6 +31,31 @@ pub struct Datagram {
     pub length: u32,
     /// Addresses and ports that filters look at.
     pub ends: Ends,
+    /// Its header, if it is a TCP segment. All of a case are, or none.
+    pub segment: Option<Segment>,
+}
+
+impl Datagram {
+    /// What follows its IP header: of a UDP datagram only the payload, which begins with its number.
+    pub fn bytes(&self, number: u32) -> Vec<u8> {
+        match self.segment {
+            None => {
+                let mut payload = number.to_be_bytes().to_vec();
+                payload.resize((self.length - HEADERS) as usize, 0);
+                payload
+            }
+            Some(segment) => {
+                let header = segment.bytes(number, self.ports(), 0).len();
+                segment.bytes(number, self.ports(), (self.length - 14 - 20) as usize - header)
+            }
+        }
+    }
+
+    /// Source and destination.
+    pub fn ports(&self) -> [u16; 2] {
+        let Ends { source_port, destination_port, .. } = self.ends;
+        [source_port.unwrap_or(FIRST_FLOW + self.flow), destination_port.unwrap_or(PORT)]
+    }
 }
 
 /// Addresses and ports of a datagram, where they are not those of the cable and the flow.
@@ -80,7 +112,13 @@ impl Flow {
     }
 
     fn datagram(self, at: u64, length: u32) -> Datagram {
-        Datagram { at, flow: self.number, traffic_class: self.traffic_class, length, ends: self.ends }
+        let (flow, traffic_class, ends) = (self.number, self.traffic_class, self.ends);
+        Datagram { at, flow, traffic_class, length, ends, segment: None }
+    }
+
+    /// One TCP segment.
+    pub fn segment(self, at: u64, segment: Segment) -> Datagram {
+        Datagram { segment: Some(segment), ..self.datagram(at, self.length) }
     }
 
     /// At a constant number of kilobits a second.

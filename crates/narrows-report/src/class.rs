@@ -35,6 +35,9 @@ pub struct ClassReport {
     pub dropped_packets: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
+    /// TCP acknowledgements among them that a later one made redundant.
+    #[serde(default)]
+    pub redundant_acks: u64,
     /// Packets marked with "congestion experienced".
     pub marked_packets: u64,
     /// Packets waiting: the backlog.
@@ -108,6 +111,7 @@ pub(crate) fn classes(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> 
             sent_share: crate::figures::share(class.sent.bytes, sent_by_all),
             dropped_packets: class.dropped.packets,
             dropped_bytes: class.dropped.bytes,
+            redundant_acks: class.redundant,
             marked_packets: class.marked,
             backlog_packets: u64::try_from(waiting(class)).unwrap_or(0),
             backlog_bytes: class.arrived.bytes.saturating_sub(class.sent.bytes + class.dropped.bytes),

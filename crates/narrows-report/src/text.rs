@@ -244,8 +244,9 @@ fn classes(all: &[ClassReport], f: &mut Formatter<'_>) -> fmt::Result {
     };
     let width = shown.iter().map(|class| label(class).chars().count()).max().unwrap_or(0).max(16);
     let weighted = shown.iter().any(|class| class.weight.is_some());
-    let counts: [(&str, Count); 3] = [
+    let counts: [(&str, Count); 4] = [
         ("dropped", |class| class.dropped_packets),
+        ("ack drops", |class| class.redundant_acks),
         ("marked", |class| class.marked_packets),
         ("backlog", |class| class.backlog_packets),
     ];

@@ -17,6 +17,7 @@ mod bands;
 mod before;
 mod both;
 mod bucket;
+mod cake_filters;
 mod class;
 mod class_show;
 mod command;

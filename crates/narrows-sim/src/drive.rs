@@ -97,7 +97,7 @@ impl<'a> Drive<'a> {
         while let Some(at) = self.inputs.peek().filter(|&at| at < last) {
             self.change_until(at)?;
             let Some((at, port, packet)) = self.inputs.take()? else { break };
-            self.network.hand_in(at, port, packet)?;
+            self.network.hand_in(at, port, packet, None)?;
             unpolled += 1;
             if unpolled >= self.poll_every {
                 self.network.poll(at)?;
@@ -147,7 +147,7 @@ impl<'a> Drive<'a> {
                     return Err(SimError::Rush { at: next, most: self.rush });
                 }
                 if let Some((at, port, packet)) = self.inputs.take()? {
-                    self.network.hand_in(at, port, packet)?;
+                    self.network.hand_in(at, port, packet, None)?;
                 }
             }
             if change != Some(next) || event == Some(next) {

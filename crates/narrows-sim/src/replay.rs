@@ -5,12 +5,12 @@ use std::iter;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use narrows_core::{Engine, Packet, PortId, Question, Time};
+use narrows_core::{Engine, Packet, PortId, Question, TcpOptions, Time};
 use narrows_frame::ReadError;
 use narrows_frame::log::{
-    Arrived, Changed, Ended, Fed, FilePart, Generated, Header, LogReader, LoggedFiles, Record,
+    Arrived, Changed, Ended, Fed, FilePart, Generated, Header, LogReader, LoggedFiles, Record, Segment,
 };
-use narrows_frame::parse::parse_cut;
+use narrows_frame::parse::{parse_cut, tcp_options};
 use narrows_report::{Kind, Report, RunInfo, SourceInfo, SourceMeter};
 use narrows_scenario::{Files, Scenario};
 
@@ -260,7 +260,8 @@ impl Replay {
     fn take(&mut self, record: Record<'_>) -> Result<(), SimError> {
         match record {
             Record::Arrived(arrived) => self.arrive(arrived)?,
-            Record::Generated(generated) => self.generate(&generated)?,
+            Record::Generated(generated) => self.generate(&generated, None)?,
+            Record::Segment(segment) => self.generate(&segment.packet(), Some(&segment))?,
             Record::Changed(changed) => self.change(changed)?,
             Record::Fed(fed) => self.feed(&fed)?,
             Record::File(part) => self.take_file(part)?,
@@ -337,21 +338,30 @@ impl Replay {
             Box::new(Frame { bytes: arrived.frame.to_vec(), original: arrived.length, layer: named.layer })
         };
         let body = Body { source: 0, length: parsed.length, number: 0, frame: self.keep.then(frame) };
-        self.hand_in(arrived.at, port, parsed.with(body))
+        let compares = self.network.engine.looks_at_tcp_options();
+        let options =
+            compares.then(|| tcp_options(named.layer, arrived.frame, arrived.length).unwrap_or_default());
+        self.hand_in(arrived.at, port, parsed.with(body), options)
     }
 
-    fn generate(&mut self, generated: &Generated) -> Result<(), SimError> {
+    fn generate(&mut self, generated: &Generated, segment: Option<&Segment>) -> Result<(), SimError> {
         let foreign = |what| SimError::ForeignLog { file: self.scenario.file.clone(), what };
         let Some(&port) = self.ports.get(usize::from(generated.port.0)) else { return Err(foreign("ports")) };
         if generated.source as usize >= self.scenario.traffic.len() {
             return Err(foreign("sources of traffic"));
         }
         let body = Body { source: 1 + generated.source, length: generated.length, number: 0, frame: None };
-        self.hand_in(generated.at, port, generated.with(body))
+        self.hand_in(generated.at, port, generated.with(body), segment.map(Segment::options))
     }
 
-    fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<Body>) -> Result<(), SimError> {
-        self.network.hand_in(at, port, packet)?;
+    fn hand_in(
+        &mut self,
+        at: Time,
+        port: PortId,
+        packet: Packet<Body>,
+        options: Option<TcpOptions>,
+    ) -> Result<(), SimError> {
+        self.network.hand_in(at, port, packet, options)?;
         self.network.poll(at)?;
         self.network.engine.take_questions(&mut self.questions);
         self.questions.clear();

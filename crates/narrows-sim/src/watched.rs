@@ -1,7 +1,7 @@
 //! The engine with all receivers of its events.
 
 use narrows_columns::Packets;
-use narrows_core::{Body as Kept, Change, Engine, Event, LinkId, Packet, PortId, Time};
+use narrows_core::{Body as Kept, Change, Engine, Event, LinkId, Packet, PortId, TcpOptions, Time};
 use narrows_report::{Meter, SourceMeter};
 use narrows_scenario::EngineChange;
 
@@ -49,9 +49,19 @@ impl Watched {
         &self.names
     }
 
-    pub(crate) fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<Body>) -> Result<(), SimError> {
+    /// Of a TCP segment, `options` are those that its body does not have.
+    pub(crate) fn hand_in(
+        &mut self,
+        at: Time,
+        port: PortId,
+        packet: Packet<Body>,
+        options: Option<TcpOptions>,
+    ) -> Result<(), SimError> {
         self.close_intervals_before(at)?;
         self.traffic[packet.body.source as usize].offered(packet.length);
+        if self.engine.looks_at_tcp_options() {
+            self.engine.set_tcp_options(options.unwrap_or_else(|| Body::tcp_options(&packet)));
+        }
         self.engine.hand_in(at, port, packet);
         Ok(())
     }

@@ -53,6 +53,26 @@ fn one_flow_fills_a_clean_link() {
     }
 }
 
+/// A segment of 10 Mbit/s takes 1.2 ms, and an acknowledgement, of every second one, 3.2 ms of the uplink.
+#[test]
+fn filtered_acknowledgements_do_not_wait() {
+    let of = |filter: &str| {
+        let link = format!(
+            "down.rate = \"10mbit\"\ndelay = \"10ms\"\nqueue = \"1000 packets\"\n\
+             up.scheduler = {{ type = \"cake\", bandwidth = \"100kbit\", overhead = 0, ack-filter = \"{filter}\" }}"
+        );
+        let report = run(&link, "file = { size = \"5 MB\", transactions = 1 }");
+        assert_eq!(app(&report).down_bytes, 5_000_000);
+        let up = report.directions.iter().find(|one| one.link == "l.up").expect("it has two");
+        let tin = &up.classes[0];
+        (throughput(&report) / 1e6, tin.redundant_acks, tin.queueing_mean_ns.expect("it sent some"))
+    };
+    let [off, on, aggressive] = ["off", "on", "aggressive"].map(of);
+    assert!(on.0 > 9.0 && aggressive.0 > 9.0, "{off:?} {on:?} {aggressive:?}");
+    assert!(off.1 == 0 && on.1 > 100 && aggressive.1 >= on.1, "{off:?} {on:?} {aggressive:?}");
+    assert!(off.2 > 2 * on.2 && on.2 >= aggressive.2, "{off:?} {on:?} {aggressive:?}");
+}
+
 #[test]
 fn over_ipv6_and_on_a_shared_medium_it_is_the_same_with_their_headers() {
     let link = "rate = \"10mbit\"\ndelay = \"20ms\"\nqueue = \"1000 packets\"";

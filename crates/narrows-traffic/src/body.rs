@@ -1,7 +1,8 @@
 //! The payload of packets in the engine, and what is known of a delivered one.
 
-use narrows_core::{Body as Kept, Event, FlowKey, PortId, Time, Verdict};
+use narrows_core::{Body as Kept, Event, FlowKey, Packet, PortId, TcpOptions, Time, Verdict};
 use narrows_frame::LinkLayer;
+use narrows_frame::parse::tcp_options;
 
 /// What a generated packet carries through the engine.
 #[derive(Debug)]
@@ -25,6 +26,17 @@ pub struct Frame {
     pub original: u32,
     /// Its link layer.
     pub layer: LinkLayer,
+}
+
+impl Body {
+    /// The options of a packet, if it is a TCP segment. If it has some and its frame was not kept, they count as others: a queue
+    /// that compares acknowledgements cannot know what they say.
+    pub fn tcp_options(packet: &Packet<Self>) -> TcpOptions {
+        match &packet.body.frame {
+            Some(frame) => tcp_options(frame.layer, &frame.bytes, frame.original).unwrap_or_default(),
+            None => TcpOptions::new(None, packet.headers.tcp_options != 0),
+        }
+    }
 }
 
 /// A packet that has crossed the network.

@@ -78,6 +78,9 @@ impl Sources {
         options: SourceOptions,
         has: impl Fn(PortId) -> bool,
     ) -> Result<Self, SourceError> {
+        // A queue that compares acknowledgements needs what they say.
+        let keep_frames = options.keep_frames || engine.looks_at_tcp_options();
+        let options = SourceOptions { keep_frames, ..options };
         let port = |name: &str| engine.port(name).expect("the scenario made the ports of its traffic");
         let own = scenario
             .traffic

@@ -7,12 +7,14 @@ use narrows_report::{ClassReport, Report};
 /// A row: its title, and what of a tin it shows.
 type Row = (&'static str, fn(&ClassReport) -> String);
 
-const ROWS: [Row; 5] = [
+const ROWS: [Row; 6] = [
     ("backlog", |tin| format!("{}b", tin.backlog_bytes)),
     ("pkts", |tin| tin.arrived_packets.to_string()),
     ("bytes", |tin| tin.arrived_bytes.to_string()),
-    ("drops", |tin| tin.dropped_packets.to_string()),
+    // tc counts acknowledgements apart.
+    ("drops", |tin| (tin.dropped_packets - tin.redundant_acks).to_string()),
     ("marks", |tin| tin.marked_packets.to_string()),
+    ("ack_drop", |tin| tin.redundant_acks.to_string()),
 ];
 
 /// One column for each tin of a link; nothing if the report has none.

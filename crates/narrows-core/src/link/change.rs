@@ -25,6 +25,9 @@ impl Link {
                 self.vary(now);
             }
             Change::Queue(mut queue) => {
+                if queue.looks_at_tcp_options() {
+                    pool.keep_tcp_options();
+                }
                 self.end_netem(now, pool);
                 let waiting = self.queue.take_all(pool);
                 queue.set_wire(now, self.wire(now));

@@ -52,6 +52,9 @@ impl Network {
         {
             pool.keep_headers();
         }
+        if config.links.iter().any(|link| link.queue.looks_at_tcp_options()) {
+            pool.keep_tcp_options();
+        }
         let mut ports = Vec::with_capacity(config.ports.len());
         for port in &config.ports {
             let (name, entry) = (port.name.clone(), names.hop(&port.name, &port.entry)?);
@@ -142,6 +145,9 @@ impl Network {
         let hops = hops.collect::<Result<Vec<_>, _>>()?;
         if config.needs_headers() {
             self.pool.keep_headers();
+        }
+        if config.queue.looks_at_tcp_options() {
+            self.pool.keep_tcp_options();
         }
         let link = LinkId(self.configured + self.added.len() as u32);
         self.added_names.insert(config.name.clone(), self.added.len() as u32);

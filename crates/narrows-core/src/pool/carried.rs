@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::{CHUNK, Draws, PacketRef, PacketState, Pool};
 use crate::id::LinkId;
 use crate::labels::Labels;
-use crate::packet::{Headers, LinkAddress};
+use crate::packet::{Headers, LinkAddress, TcpOptions};
 use crate::place::Place;
 use crate::time::{Duration, Time};
 
@@ -15,6 +15,8 @@ use crate::time::{Duration, Time};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
     pub(crate) headers: Headers,
+    /// The options of a TCP segment that has any, if they are kept.
+    tcp_options: Option<Box<TcpOptions>>,
     /// Where the packet continues in the rules that sent it to a pipe.
     pub(crate) place: Place,
     pub(crate) labels: Labels,
@@ -80,10 +82,21 @@ const KEPT: usize = 32;
 
 impl Carried {
     /// A packet takes the slot.
-    pub(super) fn begin(&mut self, headers: Headers) {
-        let Self { headers: own, place, labels, hops, growth, is_readdressed, written, is_inside, passed } =
-            self;
+    pub(super) fn begin(&mut self, headers: Headers, options: Option<Box<TcpOptions>>) {
+        let Self {
+            headers: own,
+            tcp_options,
+            place,
+            labels,
+            hops,
+            growth,
+            is_readdressed,
+            written,
+            is_inside,
+            passed,
+        } = self;
         (*own, *place, *labels) = (headers, Place::default(), Labels::default());
+        *tcp_options = options;
         (*hops, *growth, *is_readdressed, *is_inside) = (0, 0, false, false);
         *written = Written::default();
         passed.clear();
@@ -135,6 +148,29 @@ impl Pool {
             // Nothing is known of the packets already inside.
             self.keep_carried().iter_mut().for_each(|carried| carried.headers = Headers::default());
         }
+    }
+
+    /// From now on, keeps the options of arriving TCP segments, too.
+    pub(crate) fn keep_tcp_options(&mut self) {
+        self.keep_headers();
+        self.keeps_tcp_options = true;
+    }
+
+    /// Whether the options of TCP segments are kept.
+    pub(crate) const fn keeps_tcp_options(&self) -> bool {
+        self.keeps_tcp_options
+    }
+
+    /// The segment that comes next has these options.
+    pub(crate) fn set_next_tcp_options(&mut self, options: TcpOptions) {
+        if self.keeps_tcp_options {
+            self.next_tcp_options = Some(Box::new(options));
+        }
+    }
+
+    /// The options of a TCP segment that has any, if they are kept.
+    pub(crate) fn tcp_options(&self, packet: PacketRef) -> Option<&TcpOptions> {
+        self.carried.as_ref()?[packet.0 as usize].tcp_options.as_deref()
     }
 
     /// From now on, keeps the links that packets pass, or not.
@@ -191,12 +227,16 @@ impl Pool {
 
     /// Fills in the extra state of a newly taken slot.
     #[inline]
-    pub(super) fn carry(&mut self, packet: PacketRef, from: impl FnOnce(&mut [Carried], usize)) {
+    pub(super) fn carry(
+        &mut self,
+        packet: PacketRef,
+        from: impl FnOnce(&mut [Carried], usize, &mut Option<Box<TcpOptions>>),
+    ) {
         if let Some(all) = &mut self.carried {
             if all.len() <= packet.0 as usize {
                 all.resize_with(self.chunks.len() * CHUNK, Carried::default);
             }
-            from(all, packet.0 as usize);
+            from(all, packet.0 as usize, &mut self.next_tcp_options);
         }
     }
 

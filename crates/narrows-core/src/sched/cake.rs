@@ -31,7 +31,9 @@
 //!   ```
 //!
 //!   where dual modes count one of the two. An emptied flow stays, *decaying*, until its Cobalt is at rest.
+//! - **Filters** ([`CakeTarget`]) may choose a packet's tin, and give numbers to its hosts and its flow.
 //! - **Cobalt** (`cobalt.rs`): CoDel for flows that respond, BLUE for those that do not.
+//! - **Acknowledgements** ([`AckFilter`], `acks.rs`): those that a later one makes redundant are dropped as it arrives.
 //!
 //! A quantum is 1514 bytes, below 49.6 Mbit/s a 4096th of the bytes of a second, and 300 at least. Cobalt's target is
 //! a twentieth of `rtt`, and 1.5 packets' time at the tin's threshold at least.
@@ -45,11 +47,11 @@
 //!   IPv4 nor IPv6 are best effort; Linux has ARP in the tin of CS7.
 //! - An interval above 4.29 s is taken in full; Linux uses the lower 32 bits of its nanoseconds in its control law.
 //! - Packets are segments, so there is nothing to split. If the link has a rate of its own, the shaper sends no faster.
-//! - There is no filter of acknowledgements, whose numbers a queue does not see, no estimate of the bandwidth, and no
-//!   choice of a tin by a firewall mark.
+//! - There is no estimate of the bandwidth. Filters that drop a packet do so with [`DropReason::NoClass`].
 //!
-//! Cost: a packet costs constant time if a turn is at least its length, and otherwise L′ divided by the turn. All
-//! queues of a tin exist from the start and take 144 bytes each.
+//! Cost: a packet costs constant time if a turn is at least its length, and otherwise L′ divided by the turn. With the filter
+//! of acknowledgements, each arriving segment of TCP looks at the packets of its flow. All queues of a tin exist from the
+//! start and take 144 bytes each.
 //!
 //! ```
 //! use narrows_core::queue::Queue;
@@ -62,6 +64,7 @@
 //! assert_eq!(link.queue.classes().len(), 3); // bulk, best effort, voice
 //! ```
 
+mod acks;
 mod cobalt;
 mod config;
 mod flow;
@@ -69,11 +72,11 @@ mod shaper;
 mod tin;
 mod ways;
 
-pub use config::{CakeConfig, Cells, Framing, Isolation, TinMode};
+pub use config::{AckFilter, CakeConfig, CakeTarget, Cells, Framing, Isolation, TinMode};
 
 use alloc::vec::Vec;
 
-use crate::classify::{FlowHash, Identity};
+use crate::classify::{Classifier, FlowHash, Identity};
 use crate::counters::DropReason;
 use crate::packet::FlowKey;
 use crate::pool::{PacketList, PacketRef, PacketState, Pool};
@@ -83,10 +86,10 @@ use crate::sched::longest::Longest;
 use crate::sched::{FlowId, Flows, Waits};
 use crate::time::Time;
 use crate::units::Rate;
+use config::QUEUES;
 use flow::CakeFlow;
 use shaper::Shaper;
 use tin::Tin;
-use ways::QUEUES;
 
 /// CAKE, as a link's queue. Its classes are the tins, best effort first.
 #[derive(Debug)]
@@ -103,6 +106,8 @@ pub struct Cake {
     turn: usize,
     /// The queues of all tins, [`QUEUES`] each.
     flows: Flows<CakeFlow>,
+    /// Filters, and what the classes are that they choose.
+    filters: Option<(Classifier, Vec<CakeTarget>)>,
     counters: Vec<ClassCounters>,
     backlog: Backlog,
     /// Set from the first overload on.
@@ -123,12 +128,25 @@ impl Cake {
             blue: Stream::new(seed, link, "blue"),
             shaper: Shaper::new(config.bandwidth),
             turn: 0,
+            filters: None,
             counters: tins.iter().map(|_| ClassCounters::default()).collect(),
             tins,
             flows,
             backlog: Backlog::default(),
             longest: None,
         }
+    }
+
+    /// With filters: a packet goes where the target says that has the number of its class, and is dropped if it has no class.
+    pub fn with_filters(self, filters: Classifier, targets: Vec<CakeTarget>) -> Self {
+        Self { filters: Some((filters, targets)), ..self }
+    }
+
+    /// Where the filters send a packet; `None` if they drop it.
+    fn target(&self, packet: PacketRef, pool: &Pool) -> Option<CakeTarget> {
+        let Some((filters, targets)) = &self.filters else { return Some(CakeTarget::default()) };
+        let class = filters.class(packet, pool)?;
+        Some(targets.get(class as usize).copied().unwrap_or_default())
     }
 
     fn is_shaped(&self) -> bool {
@@ -140,28 +158,33 @@ impl Cake {
     }
 
     /// The flow's queue in its tin, reserved for it while it is active.
-    fn queue_of(&mut self, tin: usize, key: &FlowKey) -> FlowId {
+    fn queue_of(&mut self, tin: usize, key: &FlowKey, target: CakeTarget) -> FlowId {
         let isolation = self.config.isolation;
         let [flow, source, destination] = self.hashes.map(|hash| hash.class(key));
+        // Numbers count from 1; as in Linux, they are hashes, and may meet those of others.
+        let number = |number: Option<u16>| number.map(|number| u32::from(number.saturating_sub(1)));
+        let [source, destination] = number(target.host).map_or([source, destination], |host| [host; 2]);
+        let flow_or = |hash| number(target.flow).unwrap_or(hash);
         let hash = match isolation {
             Isolation::None => return FlowId::new((tin * QUEUES) as u32),
-            Isolation::Source => source,
-            Isolation::Destination => destination,
-            Isolation::Hosts => source ^ destination,
-            _ => flow,
+            Isolation::Source => flow_or(0) ^ source,
+            Isolation::Destination => flow_or(0) ^ destination,
+            Isolation::Hosts => flow_or(0) ^ source ^ destination,
+            _ => flow_or(flow),
         };
         self.tins[tin].ways.reserve(tin, hash, [source, destination], isolation, &mut self.flows)
     }
 
     /// Appends a packet to its flow. Returns the flow.
-    fn join(&mut self, packet: PacketRef, context: &mut Context<'_>) -> FlowId {
+    fn join(&mut self, packet: PacketRef, target: CakeTarget, context: &mut Context<'_>) -> FlowId {
         let state = context.pool.get_mut(packet);
-        let tin = self.config.tins.tin(state.key.dscp());
+        let named = target.tin.map(usize::from).filter(|tin| *tin < self.tins.len());
+        let tin = named.unwrap_or_else(|| self.config.tins.tin(state.key.dscp()));
         if self.config.wash {
             state.key.traffic_class &= FlowKey::CONGESTION_EXPERIENCED;
         }
         let (key, length) = (state.key, state.length);
-        let flow = self.queue_of(tin, &key);
+        let flow = self.queue_of(tin, &key, target);
         self.counters[tin].arrived.add(length);
         self.backlog.add(length);
         self.tins[tin].packets += 1;
@@ -176,9 +199,28 @@ impl Cake {
     /// Removes the first packet of a flow.
     fn pop(&mut self, flow: FlowId) -> Option<Waits> {
         let waits = self.flows.pop(flow)?;
+        self.removed(flow, waits);
+        Some(waits)
+    }
+
+    fn removed(&mut self, flow: FlowId, waits: Waits) {
         self.backlog.remove(waits.length);
         self.tins[Self::tin_of(flow)].packets -= 1;
-        Some(waits)
+    }
+
+    /// Drops the acknowledgement that the packet, the last of its flow, makes redundant.
+    fn filter_acks(&mut self, now: Time, flow: FlowId, packet: PacketRef, context: &mut Context<'_>) {
+        if self.config.ack_filter == AckFilter::Off || self.flows.packets(flow) < 2 {
+            return;
+        }
+        let aggressive = self.config.ack_filter == AckFilter::Aggressive;
+        let waiting = self.flows.waiting_in(flow).map(|waits| waits.packet);
+        let redundant = acks::redundant(waiting, packet, aggressive, context.pool);
+        if let Some(waits) = redundant.and_then(|position| self.flows.remove_at(flow, position)) {
+            self.removed(flow, waits);
+            self.counters[Self::tin_of(flow)].redundant += 1;
+            self.drop(now, flow, waits, DropReason::RedundantAck, context);
+        }
     }
 
     /// Drops a packet that has been removed from its flow. Charged only in `ingress` mode.
@@ -314,8 +356,12 @@ impl Cake {
 
 impl Queue for Cake {
     fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
+        let Some(target) = self.target(packet, context.pool) else {
+            context.drop(packet, DropReason::NoClass);
+            return;
+        };
         let was_empty = self.backlog.packets == 0;
-        let flow = self.join(packet, context);
+        let flow = self.join(packet, target, context);
         let tin = &mut self.tins[Self::tin_of(flow)];
         if tin.packets == 1 {
             tin.next = tin.next.max(now);
@@ -323,6 +369,7 @@ impl Queue for Cake {
                 self.shaper.restart(now);
             }
         }
+        self.filter_acks(now, flow, packet, context);
         while self.is_beyond_bound() && self.relieve(now, context) {}
     }
 
@@ -369,10 +416,20 @@ impl Queue for Cake {
             self.shaper.restart(now);
         }
         while let Some(packet) = packets.pop_front(context.pool) {
-            let flow = self.join(packet, context);
+            // What waits already is not dropped.
+            let target = self.target(packet, context.pool).unwrap_or_default();
+            let flow = self.join(packet, target, context);
             let tin = &mut self.tins[Self::tin_of(flow)];
             tin.next = tin.next.max(now);
         }
+    }
+
+    fn looks_at_headers(&self) -> bool {
+        self.filters.as_ref().is_some_and(|(filters, _)| filters.looks_at_headers())
+    }
+
+    fn looks_at_tcp_options(&self) -> bool {
+        self.config.ack_filter != AckFilter::Off
     }
 
     fn classes(&self) -> &[ClassCounters] {

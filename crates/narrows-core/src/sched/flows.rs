@@ -260,6 +260,38 @@ impl<F> Flows<F> {
         Some(waits)
     }
 
+    /// The packets of a flow, from its head on.
+    pub(crate) fn waiting_in(&self, flow: FlowId) -> impl Iterator<Item = Waits> + '_ {
+        let entry = &self.entries[flow.index()];
+        let (mut chunk, mut place) = (entry.head, entry.first);
+        (0..entry.packets).map(move |_| {
+            if usize::from(place) == PLACES {
+                (chunk, place) = (self.chunks[chunk as usize].next(), 0);
+            }
+            place += 1;
+            self.chunks[chunk as usize].place(place - 1)
+        })
+    }
+
+    /// Removes the packet at this position of a flow, counted from its head; there must be one. Those before it move up.
+    pub(crate) fn remove_at(&mut self, flow: FlowId, position: usize) -> Option<Waits> {
+        let entry = &self.entries[flow.index()];
+        let (mut chunk, mut place) = (entry.head, entry.first);
+        let mut moved = entry.oldest(&self.chunks)?;
+        for _ in 0..position {
+            place += 1;
+            if usize::from(place) == PLACES {
+                (chunk, place) = (self.chunks[chunk as usize].next(), 0);
+            }
+            core::mem::swap(&mut moved, self.chunks[chunk as usize].place_mut(place));
+        }
+        // What is at the head has moved to the next place, or is what is removed.
+        self.entries[flow.index()].take(&mut self.chunks, &mut self.free_chunk);
+        self.entries[flow.index()].bytes -= u64::from(moved.length);
+        self.packets -= 1;
+        Some(moved)
+    }
+
     /// Removes entries from a flow that represents a nested queue. `gone` is what left that queue.
     pub(crate) fn discard(&mut self, flow: FlowId, gone: Backlog) {
         let entry = &mut self.entries[flow.index()];

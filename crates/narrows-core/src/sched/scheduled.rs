@@ -525,6 +525,10 @@ impl<S: Scheduler> Queue for Scheduled<S> {
         self.classifier.looks_at_headers() || self.stores.iter().any(nested)
     }
 
+    fn looks_at_tcp_options(&self) -> bool {
+        self.stores.iter().any(|store| matches!(store, Store::Queue(queue) if queue.looks_at_tcp_options()))
+    }
+
     fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {
         for store in &mut self.stores {
             if let Store::Queue(queue) = store {

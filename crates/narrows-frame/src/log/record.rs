@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use narrows_core::{
     DropReason, Duration, Element, Event, FlowKey, Headers, LinkId, Packet, PacketId, PortId, Protocol, Seed,
-    Time,
+    TcpOptions, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +102,8 @@ pub enum Record<'a> {
     File(FilePart<'a>),
     /// A packet of the scenario's own traffic arrived. Since version 4.
     Generated(Generated),
+    /// A TCP segment of the scenario's own traffic arrived, where a queue compares acknowledgements. Since version 5.
+    Segment(Segment),
 }
 
 /// A packet arrived.
@@ -161,6 +163,47 @@ impl Generated {
     pub fn with<B>(&self, body: B) -> Packet<B> {
         let &Self { length, link_header, network_header, key, headers, .. } = self;
         Packet { length, link_header, network_header, key, headers: headers.0, body }
+    }
+}
+
+/// A TCP segment of the scenario's own traffic arrived, with what a queue compares of its acknowledgement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// The packet.
+    pub generated: Generated,
+    /// The acknowledgement number.
+    pub acknowledgement: u32,
+    /// The timestamps, as in [`TcpOptions`].
+    pub timestamps: Option<[u32; 2]>,
+    /// What is selectively acknowledged, as in [`TcpOptions`].
+    pub blocks: Vec<[u32; 2]>,
+    /// As in [`TcpOptions`].
+    pub has_others: bool,
+}
+
+impl Segment {
+    /// The record of a packet that has these options.
+    pub fn of(generated: Generated, options: &TcpOptions) -> Self {
+        let acknowledgement = generated.headers.0.tcp_acknowledgement;
+        let (timestamps, blocks) = (options.timestamps, options.blocks().to_vec());
+        Self { generated, acknowledgement, timestamps, blocks, has_others: options.has_others }
+    }
+
+    /// The packet.
+    pub fn packet(&self) -> Generated {
+        let mut generated = self.generated;
+        generated.headers.0.tcp_acknowledgement = self.acknowledgement;
+        generated
+    }
+
+    /// Its options.
+    pub fn options(&self) -> TcpOptions {
+        let mut options = TcpOptions::new(self.timestamps, self.has_others);
+        for block in &self.blocks {
+            // No header has more, but a file may say so.
+            options.has_others |= !options.add_block(*block);
+        }
+        options
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::file::ReadError;
 use crate::parse::{parse, parse_cut};
 use crate::{LinkLayer, WallTime, samples};
-use narrows_core::{DropReason, Duration, FlowKey, Headers, Protocol, Seed, Time};
+use narrows_core::{DropReason, Duration, FlowKey, Headers, Protocol, Seed, TcpOptions, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -68,6 +68,9 @@ fn records() -> Vec<Record<'static>> {
     records.push(Record::File(FilePart { name: "x.csv", length: 1 << 40, offset: 7, bytes: b"0,1\n" }));
     records.push(Record::Generated(generated(Protocol::Ipv4, 6)));
     records.push(Record::Generated(generated(Protocol::Ipv6, 17)));
+    let mut options = TcpOptions::new(Some([1 << 31, 9]), false);
+    assert!(options.add_block([u32::MAX, 1460]));
+    records.push(Record::Segment(Segment::of(generated(Protocol::Ipv4, 6), &options)));
     records.push(Record::Ended(Ended { at: at(500), arrivals: 2, verdicts: 10, stragglers: 1, inside: 0 }));
     records
 }
@@ -128,7 +131,7 @@ fn the_format_stays_as_it_is() {
     three.push(Record::Fed(fed));
     three.push(Record::File(FilePart { name: "t", length: 200, offset: 198, bytes: &[7, 8] }));
     let file = written(&header, &three);
-    let mut expected = b"narr\x04\0\0\0".to_vec();
+    let mut expected = b"narr\x05\0\0\0".to_vec();
     expected.extend_from_slice(b"\x15\0\0\0\x01n\xac\x02\x07\x01\x40\x01s\x01\x03c.a\0\x01\x04a.up");
     expected.extend_from_slice(b"\x0b\0\0\0\0\x64\0\0\xea\x0b\x04\x01\x02\x03\xff");
     expected.extend_from_slice(b"\x1a\0\0\0\x01\xc8\x01\x16access.down.rate=2mbit");
@@ -142,14 +145,16 @@ fn the_format_stays_as_it_is() {
 #[test]
 fn a_log_of_version_1_is_read() {
     let mut records = records();
-    records.retain(|record| !matches!(record, Record::Fed(_) | Record::File(_) | Record::Generated(_)));
+    records.retain(|record| {
+        !matches!(record, Record::Fed(_) | Record::File(_) | Record::Generated(_) | Record::Segment(_))
+    });
     let mut file = written(&header(Keep::Whole), &records);
     file[4] = 1;
     assert!(matches!(compare(&file, &records), (count, None) if count == records.len()));
-    for version in [0, 5] {
+    for version in [0, 6] {
         file[4] = version;
         let error = LogReader::new("f", &file[..]).expect_err("no such version");
-        let expected = format!("it is one of version {version}, and this program reads versions 1 to 4");
+        let expected = format!("it is one of version {version}, and this program reads versions 1 to 5");
         assert!(error.to_string().contains(&expected), "{error}");
     }
 }

@@ -109,6 +109,15 @@ impl Found {
         tag.unwrap_or_default() & 0xfff
     }
 
+    /// Whether the transport is this protocol.
+    pub(super) const fn is_of(&self, protocol: u8) -> bool {
+        match &self.network {
+            Network::Other => false,
+            Network::Ipv4(ip) => ip.protocol == protocol,
+            Network::Ipv6(ip) => ip.protocol == protocol,
+        }
+    }
+
     /// The transport header and payload, as far as present.
     pub(crate) fn transport<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
         let from = match &self.network {

@@ -2,7 +2,7 @@
 
 use narrows_core::{Duration, Time};
 use narrows_frame::LinkLayer;
-use narrows_frame::parse::parse_cut;
+use narrows_frame::parse::{parse_cut, tcp_options};
 use narrows_io::packet_socket::ReceiveBatch;
 
 use super::{DataLoop, Input, LoopError, Outgoing};
@@ -141,6 +141,10 @@ impl DataLoop {
                 self.meter.straggled(self.engine.now().since(at));
             }
             self.frames_inside += 1;
+            if self.engine.looks_at_tcp_options() {
+                let options = tcp_options(LinkLayer::Ethernet, &frame, length);
+                self.engine.set_tcp_options(options.unwrap_or_default());
+            }
             self.engine.hand_in(at, port, packet.with(Load::Frame(frame)));
         }
         inputs.drain(..done);

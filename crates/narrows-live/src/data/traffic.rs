@@ -158,9 +158,13 @@ impl DataLoop {
                 continue;
             }
             meter.offered(packet.length);
+            let options = self.engine.looks_at_tcp_options().then(|| Body::tcp_options(&packet));
             if let Some(recorder) = &mut self.recorder {
                 let place = traffic.sources.place(packet.body.source);
-                recorder.generated(&Generated::of(at, place, port, &packet))?;
+                recorder.generated(Generated::of(at, place, port, &packet), options.as_ref())?;
+            }
+            if let Some(options) = options {
+                self.engine.set_tcp_options(options);
             }
             let Packet { length, link_header, network_header, key, headers, body } = packet;
             let body = Load::Generated(body);

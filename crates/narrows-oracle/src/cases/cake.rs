@@ -1,5 +1,6 @@
 //! CAKE at the root, where it shapes, and below a bottleneck that HTB makes.
 
+use super::acks::acknowledgements;
 use super::parts::{case, overload};
 use crate::case::{Bound, Case, Ours, ROUNDING};
 use crate::traffic::{Datagram, Flow, merge, ms};
@@ -24,6 +25,11 @@ fn points(points: &[(u8, u64)]) -> Vec<Datagram> {
         Flow::new(number).class(dscp << 2).varied(53_000 + u64::from(number) * 41_000, ms(1500), kilobits)
     };
     merge(points.iter().zip(0..).map(flow))
+}
+
+/// Acknowledgements of two connections, about three times what the link takes.
+fn acks() -> Vec<Datagram> {
+    merge([acknowledgements(0, 137_000, ms(1500)), acknowledgements(1, 91_000, ms(1500))])
 }
 
 /// The cases of CAKE.
@@ -108,6 +114,57 @@ pub(super) fn cases() -> Vec<Case> {
             "cake-diffserv8",
             &["qdisc add dev near root cake bandwidth 10mbit diffserv8 memlimit 32Mb"],
             points(&[(1, 3_000), (10, 4_000), (0, 5_000), (20, 4_000), (48, 2_000)]),
+            &exact,
+        ),
+        case(
+            "cake-acks",
+            &["qdisc add dev near root cake bandwidth 600kbit besteffort flows ack-filter"],
+            acks(),
+            &exact,
+        ),
+        case(
+            "cake-acks-aggressive",
+            &["qdisc add dev near root cake bandwidth 600kbit besteffort flows ack-filter-aggressive rtt 2s"],
+            acks(),
+            &exact,
+        ),
+        case(
+            "cake-acks-ingress",
+            &["qdisc add dev near root cake bandwidth 600kbit besteffort flows ack-filter ingress rtt 2s"],
+            acks(),
+            &exact,
+        ),
+        // Two connections share a queue.
+        case(
+            "cake-acks-flowblind",
+            &[
+                "qdisc add dev near root cake bandwidth 600kbit besteffort flowblind ack-filter-aggressive rtt 2s",
+            ],
+            acks(),
+            &exact,
+        ),
+        case(
+            "cake-filters",
+            &[
+                "qdisc add dev near root handle 1: cake bandwidth 10mbit diffserv3 flows memlimit 32Mb",
+                "filter add dev near parent 1: protocol ip prio 1 u32 match ip sport 4002 0xffff action skbedit priority 1:3",
+                "filter add dev near parent 1: protocol ip prio 2 u32 match ip sport 4000 0xfffe classid 0:5",
+                "filter add dev near parent 1: protocol ip prio 3 u32 match ip sport 4003 0xffff action drop",
+            ],
+            merge([
+                three(0),
+                Flow::new(3).varied(71_000, ms(1500), 2_000),
+                Flow::new(4).varied(31_000, ms(1500), 4_000),
+            ]),
+            &exact,
+        ),
+        case(
+            "cake-filter-hosts",
+            &[
+                "qdisc add dev near root handle 1: cake bandwidth 10mbit besteffort rtt 2s",
+                "filter add dev near parent 1: protocol ip prio 1 u32 match ip sport 4000 0xfffe classid 7:0",
+            ],
+            three(0),
             &exact,
         ),
         // The kernel's buffers of frames of 1000 bytes take 2304 bytes: 88 of them fit.

@@ -47,9 +47,11 @@ fn candidates(reason: DropReason) -> &'static [&'static str] {
         DropReason::TooLong => &["mtu"],
         DropReason::BlackHole => &["mtu", "scheduler"],
         DropReason::Policed => &["policer", "ingress"],
-        DropReason::NoClass | DropReason::RetryLimit | DropReason::Collisions | DropReason::TooLate => {
-            &["scheduler"]
-        }
+        DropReason::NoClass
+        | DropReason::RetryLimit
+        | DropReason::Collisions
+        | DropReason::TooLate
+        | DropReason::RedundantAck => &["scheduler"],
         DropReason::Loop
         | DropReason::Memory
         | DropReason::Denied

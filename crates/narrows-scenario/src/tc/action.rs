@@ -112,6 +112,9 @@ fn is_action(word: &str) -> bool {
     WITHOUT_ACTION.contains(&word) || OTHERS.iter().any(|(name, _)| *name == word)
 }
 
+/// What is surprising about `skbedit priority` at a discipline other than CAKE.
+pub(super) const PRIORITY_COMES_LATE: &str = "A discipline looks at the priority of a packet before its filters: at one of them, `skbedit priority` chooses none of its classes, in the kernel and here. `flowid` does; and so does `skbedit priority` at the egress of clsact.";
+
 impl Actions {
     /// A policer of a filter without the word `action`.
     pub(super) fn police(&mut self, word: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
@@ -237,10 +240,7 @@ impl Actions {
                     if word.text == "priority" {
                         let Handle { major, minor } = Handle::read(value)?;
                         self.priority = Some(u32::from(major) << 16 | u32::from(minor));
-                        self.notices.push(
-                            "A discipline looks at the priority of a packet before its filters: at one of them, `skbedit priority` chooses none of its classes, in the kernel and here. `flowid` does; and so does `skbedit priority` at the egress of clsact."
-                                .into(),
-                        );
+                        self.notices.push(PRIORITY_COMES_LATE.into());
                     }
                 }
                 "mark" => {

@@ -87,7 +87,11 @@ impl Tree {
             qdisc.parent.is_some() && (qdisc.kind.has_classes() || qdisc.kind.bands().is_some())
         });
         let is_arriving = |placed: &Placed| placed.parent.major == 0xffff;
-        match all.find(|placed| placed.filter.prioritizes.is_some() && (inside || is_arriving(placed))) {
+        let is_late = |placed: &&Placed| {
+            let matters = is_arriving(placed) || inside && !self.is_cake(placed.parent);
+            placed.filter.prioritizes.is_some() && matters
+        };
+        match all.find(is_late) {
             Some(placed) => {
                 Err(Problem::new("`skbedit priority` before disciplines that look at the priority")
                     .put_at(&placed.span)
@@ -104,6 +108,7 @@ impl Tree {
         self.filters.iter().filter_map(|placed| {
             let class = placed.filter.class.filter(|_| placed.filter.verdict == Verdict::Class)?;
             let goes = match self.target(placed.parent.qdisc(), class) {
+                To::Flow(_) | To::Tin(_) => return None,
                 To::Class(other) if other == class => return None,
                 To::Class(other) => format!("go to {other}"),
                 To::Drop => "are dropped".into(),

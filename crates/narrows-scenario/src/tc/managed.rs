@@ -275,8 +275,8 @@ impl Managed {
         rate("max-rate") || rate("bandwidth")
     }
 
-    /// Whether filters, with which the kernel can choose tins and flows, are refused.
-    pub(super) fn sorts_itself(&self) -> bool {
+    /// Whether it is CAKE, the filters of which choose tins, hosts and flows.
+    pub(super) fn is_cake(&self) -> bool {
         self.of.name == "cake"
     }
 

@@ -67,11 +67,26 @@ impl Rules {
         turned.reverse();
         let mut collected = Collected::new(tree);
         collected.at(root.handle, None, 0, &mut turned)?;
+        let is_cake = tree.is_cake(root.handle);
         let classified = tree.classified.iter().map(|classified| {
             let class = Handle { major: (classified.value >> 16) as u16, minor: classified.value as u16 };
-            let to = (class.qdisc() == root.handle && tree.is_class(class)).then_some(To::Class(class));
+            let is_own = class.qdisc() == root.handle;
+            let to = match is_cake {
+                true => (is_own && class.minor > 0).then_some(To::Tin(class.minor)),
+                false => (is_own && tree.is_class(class)).then_some(To::Class(class)),
+            };
             (Some(classified.matches.clone()), to)
         });
+        if let (true, Some(placed)) =
+            (is_cake, tree.filters.iter().find(|placed| placed.parent == root.handle))
+            && classified.clone().any(|(_, to)| to.is_some())
+        {
+            return Err(Problem::new("filters of `cake`, and priorities that choose its tins before them")
+                .put_at(&placed.span)
+                .help(
+                    "a packet gets both in the kernel: let filters choose tins, too, by `skbedit priority`",
+                ));
+        }
         collected.first_of(classified.collect(), (root.handle, &root.span), 0, &mut turned)?;
         rules.rules = first;
         rules.rules.extend(turned.into_iter().rev());
@@ -90,9 +105,10 @@ impl Rules {
             match rules.rules[all].to {
                 To::Class(class) => rules.default = Some(class),
                 To::Drop => (rules.default, rules.drops) = (None, true),
-                To::Rest => {}
+                To::Rest | To::Flow(_) | To::Tin(_) => {}
             }
-            rules.rules.truncate(all);
+            let stays = matches!(rules.rules[all].to, To::Flow(_) | To::Tin(_));
+            rules.rules.truncate(all + usize::from(stays));
         }
         Ok(rules.joined())
     }
@@ -284,6 +300,11 @@ impl<'a> Collected<'a> {
 
 /// Where a filter sends the packets that it matches; `None` if later filters are tried.
 fn target(tree: &Tree, placed: &Placed) -> Option<To> {
+    let priority = placed.filter.prioritizes.filter(|_| tree.is_cake(placed.parent));
+    if let (Some(priority), Verdict::Class) = (priority, placed.filter.verdict) {
+        let is_own = priority >> 16 == u32::from(placed.parent.major);
+        return Some(if is_own { To::Tin(priority as u16) } else { To::Rest });
+    }
     match (placed.filter.verdict, placed.filter.class) {
         (Verdict::Next, _) => None,
         (Verdict::Drop, _) => Some(To::Drop),
@@ -298,6 +319,10 @@ fn of_mark(tree: &Tree, placed: &Placed, mark: u32) -> Option<To> {
     match placed.filter.which {
         Which::Mark { mask, value } if mark & mask == value => target(tree, placed),
         // The mark is the handle of the class.
+        Which::AnyMark if tree.is_cake(placed.parent) && mark != 0 => {
+            let (major, minor) = ((mark >> 16) as u16, mark as u16);
+            [0, placed.parent.major].contains(&major).then_some(To::Flow(Handle { major, minor }))
+        }
         Which::AnyMark if mark != 0 && mark >> 16 == u32::from(placed.parent.major) => {
             Some(To::Class(Handle { minor: mark as u16, ..placed.parent }))
         }

@@ -7,6 +7,7 @@ use narrows_core::queue::Bound;
 
 use self::matching::{by_classes, filters};
 use super::filters::Filters;
+use super::managed::Managed;
 use super::qdisc::USUAL_LIMIT;
 use super::rules::{Rule, Rules};
 use super::tree::{Class, Qdisc, Tree};
@@ -150,7 +151,7 @@ impl Tree {
                 if managed.has_bands() {
                     keys.put("queue", text(self.usual_limit()));
                 }
-                if let Some(value) = managed.value() {
+                if let Some(value) = self.managed(qdisc, managed)? {
                     keys.put(managed.key(), value);
                 }
                 if managed.counts_frames() {
@@ -189,6 +190,22 @@ impl Tree {
     /// The packets that a queue of the device holds unless a discipline says another number: its `txqueuelen`.
     fn usual_limit(&self) -> Bound {
         if self.is_intermediate { Bound::Packets(32) } else { USUAL_LIMIT }
+    }
+
+    /// A queue or a scheduler as a value.
+    fn managed(&self, qdisc: &Qdisc, managed: &Managed) -> Result<Option<Value>, Problem> {
+        let value = managed.value();
+        match value {
+            Some(value) if managed.is_cake() && self.has_rules(qdisc) => {
+                self.with_cake_filters(qdisc, value).map(Some)
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// Whether anything may choose among its classes.
+    fn has_rules(&self, qdisc: &Qdisc) -> bool {
+        !self.classified.is_empty() || self.filters.iter().any(|placed| placed.parent == qdisc.handle)
     }
 
     /// A qdisc as the value of `scheduler`.
@@ -233,14 +250,16 @@ impl Tree {
     fn body(&self, child: &Qdisc, class: &mut Table, notes: &mut Vec<String>) -> Result<(), Problem> {
         match &child.kind {
             qdisc::Kind::Managed(managed) => {
-                managed.value().into_iter().for_each(|value| class.put(managed.key(), value));
+                self.managed(child, managed)?.into_iter().for_each(|value| class.put(managed.key(), value));
             }
             qdisc::Kind::Netem(netem) => match &netem.kind {
                 netem::Kind::Netem(options) => {
                     class.put("netem", text(options.text()));
                     let Some(inside) = self.only_child(child.handle) else { return Ok(()) };
                     let inner = match &inside.kind {
-                        qdisc::Kind::Managed(managed) if managed.key() == "scheduler" => managed.value(),
+                        qdisc::Kind::Managed(managed) if managed.key() == "scheduler" => {
+                            self.managed(inside, managed)?
+                        }
                         qdisc::Kind::Managed(_) | qdisc::Kind::Netem(_) => None,
                         _ => Some(self.scheduler(inside, notes).map_err(|problem| problem.at(&inside.span))?),
                     };
@@ -406,7 +425,7 @@ impl Tree {
             let is_default = |rule: &Rule| match rule.to {
                 To::Class(class) => self.called(class) == *default,
                 To::Rest => true,
-                To::Drop => false,
+                To::Drop | To::Flow(_) | To::Tin(_) => false,
             };
             while rules.rules.last().is_some_and(is_default) {
                 rules.rules.pop();
@@ -416,7 +435,8 @@ impl Tree {
         let called = |to: To| match to {
             To::Class(class) => self.called(class),
             To::Rest => default.clone().unwrap_or_else(|| DROP.into()),
-            To::Drop => DROP.into(),
+            // The last two are CAKE's, which has no classes.
+            To::Drop | To::Flow(_) | To::Tin(_) => DROP.into(),
         };
         let matches = by_classes(&rules, &called, &names, default.as_deref());
         for (name, value) in matches.iter().flatten() {

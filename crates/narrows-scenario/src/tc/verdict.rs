@@ -6,6 +6,10 @@ use super::Handle;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum To {
     Class(Handle),
+    /// To the host and the flow of CAKE that this class means.
+    Flow(Handle),
+    /// To a tin of CAKE, by its number from 1 on.
+    Tin(u16),
     Drop,
     /// As packets that no rule matches.
     Rest,

@@ -150,7 +150,7 @@ fn cake_is_as_tc_has_it() {
     assert_eq!(of(""), "link.up.scheduler=\"cake\"");
     assert_eq!(
         of("nonat nowash egress no-ack-filter split-gso via-ethernet"),
-        key("wash = false, ingress = false")
+        key("wash = false, ingress = false, ack-filter = \"off\"")
     );
     assert_eq!(
         of("bandwidth 20mbit diffserv4 dual-srchost wash ingress rtt 50ms overhead 18 mpu 64 memlimit 8Mb"),
@@ -169,6 +169,8 @@ fn cake_is_as_tc_has_it() {
         ("ethernet conservative", "overhead = 48, mpu = \"84 bytes\", cells = \"atm\""),
         ("ethernet raw", "overhead = \"raw\", mpu = \"84 bytes\", cells = \"none\""),
         ("rtt 0 mpu 0 satellite", "rtt = \"1s\""),
+        ("ack-filter", "ack-filter = \"on\""),
+        ("ack-filter no-ack-filter ack-filter-aggressive", "ack-filter = \"aggressive\""),
         ("bandwidth 1mbit unlimited diffserv", "bandwidth = \"unlimited\", tins = \"diffserv4\""),
     ] {
         assert_eq!(of(words), key(expected), "{words}");
@@ -179,18 +181,6 @@ fn cake_is_as_tc_has_it() {
             "`autorate-ingress` of `cake` is not supported: the rate of a link here is known, not estimated",
             "autorate-ingress",
             "bandwidth",
-        ),
-        (
-            "ack-filter",
-            "`ack-filter` of `cake` is not supported: a queue here does not see the selective acknowledgements and timestamps of TCP",
-            "ack-filter",
-            "leave it out",
-        ),
-        (
-            "ack-filter-aggressive",
-            "`ack-filter-aggressive` of `cake` is not supported: a queue here does not see the selective acknowledgements and timestamps of TCP",
-            "ack-filter-aggressive",
-            "",
         ),
         (
             "fwmark 0xff",
@@ -205,12 +195,73 @@ fn cake_is_as_tc_has_it() {
     ] {
         fails(&format!("tc qdisc add dev eth0 root cake {words}\n"), title, at, &[says]);
     }
+}
+
+/// As `cake_classify` of the kernel: a class is a host and a flow, a priority of the discipline's own a tin.
+#[test]
+fn filters_of_cake_choose_tins_hosts_and_flows() {
+    let of = |kind: &str, filters: &[&str]| {
+        let mut script = format!("tc qdisc add dev eth0 root handle 1: {kind}\n");
+        for (number, filter) in filters.iter().enumerate() {
+            script += &format!("tc filter add dev eth0 parent 1: protocol ip prio {} {filter}\n", number + 1);
+        }
+        keys(&script).remove(0).replace("[ {", "[{").replace("} ]", "}]")
+    };
+    let assign = |list: &str| format!("link.up.scheduler={{ type = \"cake\", assign = [{list}] }}");
+    let ssh = "u32 match ip dport 22 0xffff";
+    let match_ssh = "match = { destination-port = 22, family = \"ipv4\" }";
+    for (kind, filter, says) in [
+        ("cake", "classid 0:5", "flow = 5"),
+        ("cake", "flowid 3:0", "host = 3"),
+        ("cake", "flowid 1:400", "host = 1, flow = 1024"),
+        ("cake", "action skbedit priority 1:1", "tin = \"bulk\""),
+        ("cake", "action skbedit priority 1:2", "tin = \"best-effort\""),
+        ("cake", "action skbedit priority 1:3", "tin = \"voice\""),
+        ("cake", "action drop", "drop = true"),
+    ] {
+        assert_eq!(
+            of(kind, &[&format!("{ssh} {filter}")]),
+            assign(&format!("{{ {match_ssh}, {says} }}")),
+            "{filter}"
+        );
+    }
+    // Numbers beyond the queues, and priorities of others or of no tin, say nothing.
+    for filter in ["flowid 1025:1025", "action skbedit priority 2:1", "action skbedit priority 1:4"] {
+        assert_eq!(of("cake", &[&format!("{ssh} {filter}")]), "link.up.scheduler=\"cake\"", "{filter}");
+    }
+    let four = of("cake diffserv4", &[&format!("{ssh} action skbedit priority 1:4")]);
+    assert!(four.contains("tin = \"voice\"") && four.contains("diffserv4"), "{four}");
+    // The first that matches decides; one without a class keeps packets from those behind.
+    let all = of("cake", &[&format!("{ssh} action pass"), "matchall classid 0:7"]);
+    assert_eq!(all, assign(&format!("{{ {match_ssh} }}, {{ match = {{ family = \"ipv4\" }}, flow = 7 }}")));
     fails(
-        "tc qdisc add dev eth0 root handle 1: cake\ntc filter add dev eth0 parent 1: matchall flowid 1:1\n",
-        "a filter of `cake`",
+        "tc qdisc add dev eth0 root handle 1: cake\n\
+         tc filter add dev eth0 parent 1: matchall flowid 0:1 action skbedit priority 1:1\n",
+        "a class and a priority in one filter of `cake`",
         "tc filter",
-        &["code points"],
+        &["leave one of them out"],
     );
+    // Lines of iptables give priorities, too.
+    let marked = "iptables -t mangle -A POSTROUTING -o eth0 -p udp -j CLASSIFY --set-class 1:3\n";
+    let keys = keys(&format!("tc qdisc add dev eth0 root handle 1: cake\n{marked}"));
+    assert!(keys[0].contains("tin = \"voice\"") && keys[0].contains("udp"), "{keys:?}");
+    fails(
+        &format!(
+            "tc qdisc add dev eth0 root handle 1: cake\n{marked}tc filter add dev eth0 parent 1: matchall flowid 0:1\n"
+        ),
+        "filters of `cake`, and priorities that choose its tins before them",
+        "tc filter",
+        &["skbedit priority"],
+    );
+    // A filter of a discipline around it is not affected.
+    let inside = super::keys(
+        "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+         tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+         tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+         tc qdisc add dev eth0 parent 1:10 handle 10: cake\n\
+         tc filter add dev eth0 parent 10: matchall flowid 1:20\n",
+    );
+    assert!(inside.iter().any(|key| key.contains("host = 1, flow = 32")), "{inside:?}");
 }
 
 #[test]

@@ -90,6 +90,10 @@ impl Queue for NetemAround {
         self.child.looks_at_headers()
     }
 
+    fn looks_at_tcp_options(&self) -> bool {
+        self.child.looks_at_tcp_options()
+    }
+
     fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {
         self.child.each_feed(visit);
     }

@@ -5,6 +5,9 @@ use crate::queue::Bound;
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
 
+/// Queues of a tin, and places for hosts.
+pub(super) const QUEUES: usize = 1024;
+
 /// The parameters of CAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CakeConfig {
@@ -21,6 +24,8 @@ pub struct CakeConfig {
     /// Whether dropped packets are charged to the shaper, because they have used the bottleneck, which is before
     /// this queue. Default: false.
     pub ingress: bool,
+    /// Which acknowledgements are dropped because a later one makes them redundant. Default: none.
+    pub ack_filter: AckFilter,
     /// Whether the code points of all packets are cleared after they have been read. ECN stays. Default: false.
     pub wash: bool,
 }
@@ -34,6 +39,7 @@ impl Default for CakeConfig {
             framing: Framing::default(),
             rtt: Duration::from_millis(100),
             ingress: false,
+            ack_filter: AckFilter::Off,
             wash: false,
         }
     }
@@ -54,6 +60,34 @@ impl CakeConfig {
     pub(super) fn target(&self) -> Duration {
         Duration::from_nanos((self.rtt.nanos() / 20).max(1_000))
     }
+}
+
+/// Which acknowledgements of TCP are dropped because a later one of the same connection makes them redundant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckFilter {
+    /// None.
+    #[default]
+    Off,
+    /// Of several that wait, the first, so that at least one of them stays.
+    On,
+    /// Also a single one, directly before the one that makes it redundant.
+    Aggressive,
+}
+
+/// Where a filter sends packets. What it does not say follows from their headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CakeTarget {
+    /// The number of a tin.
+    pub tin: Option<u8>,
+    /// The number of a host, from 1 on, that takes the place of the source and of the destination.
+    pub host: Option<u16>,
+    /// The number of a flow, from 1 on.
+    pub flow: Option<u16>,
+}
+
+impl CakeTarget {
+    /// The highest number of a host and of a flow: as many queues has a tin.
+    pub const MOST: u16 = QUEUES as u16;
 }
 
 /// What the shaper and the flows' turns count as the length of a packet.

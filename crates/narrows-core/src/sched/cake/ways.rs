@@ -8,12 +8,10 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::config::Isolation;
+use super::config::{Isolation, QUEUES};
 use super::flow::{CakeFlow, Set};
 use crate::sched::{FlowId, Flows};
 
-/// Queues of a tin, and places for hosts.
-pub(super) const QUEUES: usize = 1024;
 const WAYS: usize = 8;
 
 /// The hash of one tin.

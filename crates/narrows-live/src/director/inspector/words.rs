@@ -54,6 +54,7 @@ fn why(reason: DropReason) -> &'static str {
         DropReason::RetryLimit => "the retry limit of medium access was reached",
         DropReason::Collisions => "the limit on attempts after collisions was reached",
         DropReason::TooLate => "it would have waited longer than its class allows",
+        DropReason::RedundantAck => "a later acknowledgement of its connection made it redundant",
         DropReason::Denied => "a rule denies it",
         DropReason::NoPipe => "a rule names a pipe or queue that does not exist",
         DropReason::NoRoute => "no route to its destination",

@@ -38,12 +38,9 @@ const OWN: &[Opt] = &[
     Opt::nothing(&["nonat"], Follows::Nothing),
     Opt::switch(&["wash"], &["nowash"], "wash"),
     Opt::switch(&["ingress"], &["egress"], "ingress"),
-    Opt::nothing(&["no-ack-filter"], Follows::Nothing),
-    Opt::refused(
-        &["ack-filter", "ack-filter-aggressive"],
-        "of `cake` is not supported: a queue here does not see the selective acknowledgements and timestamps of TCP",
-        "leave it out",
-    ),
+    Opt::word(&["no-ack-filter"], "ack-filter", "off"),
+    Opt::word(&["ack-filter"], "ack-filter", "on"),
+    Opt::word(&["ack-filter-aggressive"], "ack-filter", "aggressive"),
     Opt::nothing(&["split-gso"], Follows::Nothing),
     Opt::nothing(&["no-split-gso"], Follows::Nothing)
         .remark("`no-split-gso` has no effect: packets here are segments already."),

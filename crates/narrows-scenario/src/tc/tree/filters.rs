@@ -3,6 +3,7 @@
 use super::{Tree, no_band};
 use crate::netem::Verb;
 use crate::problem::Problem;
+use crate::tc::action::PRIORITY_COMES_LATE;
 use crate::tc::command::{Command, Parent};
 use crate::tc::filter::{Filter, Head};
 use crate::tc::filters::{Filters, Placed};
@@ -49,22 +50,26 @@ impl Tree {
         let Some(filter) = filter else { return Ok(()) };
         if let Some(qdisc) = self.qdisc(parent).filter(|_| !arrives)
             && let qdisc::Kind::Managed(managed) = &qdisc.kind
+            && !managed.is_cake()
         {
             return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
                 .also(&qdisc.span, "put there")
-                .help(match managed.sorts_itself() {
-                    true => "it chooses tins by code points and flows by addresses and ports",
-                    false => {
-                        "it has no classes: put it into a class of `prio` or `htb`, and the filter there"
-                    }
-                }));
+                .help("it has no classes: put it into a class of `prio` or `htb`, and the filter there"));
         }
         if !arrives && let Some(device) = &filter.redirect {
             return Err(Problem::new(format!("outgoing packets are redirected to {device}"))
                 .help("put the disciplines at the device itself"));
         }
         let mut filter = filter.clone();
-        if let Some(class) = filter.class.as_mut().filter(|_| !arrives) {
+        let is_of_cake = !arrives && self.is_cake(parent);
+        if is_of_cake && filter.prioritizes.is_some() {
+            if filter.class.is_some() {
+                return Err(Problem::new("a class and a priority in one filter of `cake`")
+                    .help("the class chooses host and flow, the priority the tin: leave one of them out"));
+            }
+            filter.notices.retain(|notice| notice != PRIORITY_COMES_LATE);
+        }
+        if let Some(class) = filter.class.as_mut().filter(|_| !arrives && !is_of_cake) {
             if class.major == 0 {
                 class.major = parent.major;
             }
@@ -116,6 +121,9 @@ impl Tree {
     /// at the minor number alone, and use the band of priority 0 where there is no such band.
     pub(in crate::tc) fn target(&self, parent: Handle, class: Handle) -> To {
         let Some(qdisc) = self.qdisc(parent) else { return To::Class(class) };
+        if self.is_cake(parent) {
+            return To::Flow(class);
+        }
         match (qdisc.kind.bands(), &qdisc.kind) {
             (Some(bands), _) => {
                 let own = Handle { minor: class.minor, ..qdisc.handle };
@@ -127,6 +135,12 @@ impl Tree {
             (_, qdisc::Kind::Htb(_) | qdisc::Kind::Hfsc(_) | qdisc::Kind::Cbq(_)) => To::Rest,
             _ => To::Class(class),
         }
+    }
+
+    /// Whether the discipline with this handle is CAKE.
+    pub(in crate::tc) fn is_cake(&self, of: Handle) -> bool {
+        let kind = self.qdisc(of).map(|qdisc| &qdisc.kind);
+        matches!(kind, Some(qdisc::Kind::Managed(managed)) if managed.is_cake())
     }
 
     /// Whether filters can send packets there.

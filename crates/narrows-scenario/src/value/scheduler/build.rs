@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Abe, Cake, CakeConfig, Cbq, CbqClass, ClassSettings, CsmaCd, Dcf, Ets, FlowConfig, HfscClass,
-    HiddenDcf, Hpd, HtbClass, Overload, PacedFq, Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
+    self, Abe, Cake, Cbq, CbqClass, ClassSettings, CsmaCd, Dcf, Ets, FlowConfig, HfscClass, HiddenDcf, Hpd,
+    HtbClass, Overload, PacedFq, Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
 };
 use narrows_core::{NetemAround, NetemQueue, Seed, Stream, Time};
 
@@ -250,9 +250,13 @@ impl Scheduler {
     }
 
     pub(super) fn cake(&self, plan: Plan<'_>) -> Box<dyn queue::Queue> {
-        let config = self.own::<CakeConfig>();
-        let bound = self.whole_bound(plan.queue, plan.default).unwrap_or(config.limit());
-        Box::new(Cake::new(*config, bound, plan.seed, plan.link))
+        let own = self.own::<super::Cake>();
+        let bound = self.whole_bound(plan.queue, plan.default).unwrap_or(own.config.limit());
+        let cake = Cake::new(own.config, bound, plan.seed, plan.link);
+        Box::new(match own.filters(plan.addresses) {
+            Some((filters, targets)) => cake.with_filters(filters, targets),
+            None => cake,
+        })
     }
 
     pub(super) fn cbq(&self) -> Result<Cbq, ShapingError> {
@@ -379,7 +383,7 @@ impl Scheduler {
             Kind::FqCodel => Some(sched::FqCodelConfig::default().bound),
             Kind::FqPie => Some(sched::FqPieConfig::default().bound),
             Kind::Fq => Some(sched::PacedFqConfig::default().bound),
-            Kind::Cake => Some(self.own::<CakeConfig>().limit()),
+            Kind::Cake => Some(self.own::<super::Cake>().config.limit()),
             _ => None,
         }
     }

@@ -1,18 +1,22 @@
 //! Parameters of CAKE: `{ type = "cake", bandwidth = "20mbit", tins = "diffserv4", isolation = "dual-srchost",
 //! rtt = "30ms", overhead = 18, mpu = "64 bytes" }`.
 
-use narrows_core::sched::{CakeConfig, Cells, Isolation, TinMode};
+use std::net::IpAddr;
+use std::ops::Range;
+
+use narrows_core::classify::Classifier;
+use narrows_core::sched::{AckFilter, CakeConfig, CakeTarget, Cells, Isolation, TinMode};
 use narrows_core::{Bytes, Duration, Rate};
 use serde_json::json;
 
+use super::cake_filter::{self, ASSIGN, CakeFilter};
 use super::own::OwnParameters;
-use super::{Class, Scheduler};
 use crate::keys::kind::{Boolean, ByHand, Choice, text};
 use crate::keys::quantity::{ANY_RATE, Time};
 use crate::keys::{Keyed, Parameters, Row, row, schema};
-use crate::node::{Node, Value};
+use crate::node::{Node, Table, Value};
+use crate::problem::{Problem, one_of};
 use crate::units;
-use crate::value::condition::Match;
 
 const BANDWIDTH: ByHand<Rate> = ByHand {
     words: || "rate, or `\"unlimited\"`".into(),
@@ -78,81 +82,109 @@ const CELLS: Choice<Cells> = Choice {
     choices: &[("none", Cells::None), ("atm", Cells::Atm), ("ptm", Cells::Ptm)],
 };
 
-impl Keyed for CakeConfig {
+const ACK_FILTER: Choice<AckFilter> = Choice {
+    what: "filter of acknowledgements",
+    choices: &[("off", AckFilter::Off), ("on", AckFilter::On), ("aggressive", AckFilter::Aggressive)],
+};
+
+/// The parameters of CAKE, and its filters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Cake {
+    pub(super) config: CakeConfig,
+    assign: Vec<CakeFilter>,
+}
+
+impl Cake {
+    /// The engine's filters; `None` without any.
+    pub(super) fn filters(
+        &self,
+        addresses: &dyn Fn(&str) -> Vec<IpAddr>,
+    ) -> Option<(Classifier, Vec<CakeTarget>)> {
+        let tins = self.config.tins;
+        // At most eight.
+        let tin = |name: &str| (0..tins.tins() as u8).find(|tin| tin_name(tins, usize::from(*tin)) == name);
+        (!self.assign.is_empty()).then(|| cake_filter::filters(&self.assign, tin, addresses))
+    }
+}
+
+impl Keyed for Cake {
     const ROWS: &'static [Row<Self>] = &[
         row!(
             "bandwidth",
-            bandwidth,
+            config.bandwidth,
             BANDWIDTH,
             "Rate of the shaper, which allows no bursts. Without it, the link's rate is the bottleneck."
         ),
-        row!("tins", tins, TINS, "Priority tins, and which [code points](#cake) are in each."),
+        row!("tins", config.tins, TINS, "Priority tins, and which [code points](#cake) are in each."),
         row!(
             "isolation",
-            isolation,
+            config.isolation,
             ISOLATION,
             "What gets equal shares: flows, hosts, or hosts and then their flows."
         ),
         row!(
             "rtt",
-            rtt,
+            config.rtt,
             Time::at_least(Duration::from_micros(1)),
             "Typical maximum round-trip time: CoDel's interval; the target is a twentieth."
         ),
         row!(
             "overhead",
-            framing.overhead,
+            config.framing.overhead,
             OVERHEAD,
             "Bytes of each packet besides the IP packet. `\"raw\"`: those of its link header."
         ),
-        row!("mpu", framing.mpu, MPU, "Minimum length that a packet counts as, `overhead` included."),
+        row!("mpu", config.framing.mpu, MPU, "Minimum length that a packet counts as, `overhead` included."),
         row!(
             "cells",
-            framing.cells,
+            config.framing.cells,
             CELLS,
             "Link layer: `\"atm\"` counts cells of 53 bytes for each 48, `\"ptm\"` 65 bytes for each 64."
         ),
         row!(
             "ingress",
-            ingress,
+            config.ingress,
             Boolean,
             "Charge dropped packets to the shaper: for a queue behind the bottleneck."
         ),
-        row!("wash", wash, Boolean, "Clear the DSCP of all packets, after choosing their tins by it."),
+        row!(
+            "ack-filter",
+            config.ack_filter,
+            ACK_FILTER,
+            "Drop waiting TCP acknowledgements that a later one makes redundant: the first of several, or with `\"aggressive\"` a single one, too."
+        ),
+        row!("wash", config.wash, Boolean, "Clear the DSCP of all packets, after choosing their tins by it."),
+        row!(
+            "assign",
+            assign,
+            ASSIGN,
+            "Filters that choose tins, hosts and flows. The first one that matches counts."
+        )
+        .default("none"),
     ];
+
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+        let (Some(list), tins) = (table.get("assign"), self.config.tins) else { return Ok(()) };
+        let names: Vec<String> = (0..tins.tins()).map(|tin| tin_name(tins, tin)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for filter in list.list("a list of filters")? {
+            let tin = filter.table("a filter")?.get("tin");
+            if let Some(tin) = tin.filter(|tin| tin.text("").is_ok_and(|name| !names.contains(&name))) {
+                return Err(tin.expected(&format!("a tin of these `tins`: {}", one_of(&names))));
+            }
+        }
+        Ok(())
+    }
 }
 
-impl OwnParameters for CakeConfig {
+impl OwnParameters for Cake {
     fn effective(&self) -> String {
         format!(", {}", Parameters::words(self))
     }
 }
 
-impl Scheduler {
-    /// Whether it is CAKE with a rate of its own.
-    pub(super) fn is_shaping_cake(&self) -> bool {
-        self.own.get::<CakeConfig>().is_some_and(|cake| cake.bandwidth != Rate::UNLIMITED)
-    }
-
-    /// The tins of CAKE, in the order of the engine's numbers.
-    pub(super) fn tins(&self) -> Vec<Class> {
-        let Some(CakeConfig { tins, .. }) = self.own.get::<CakeConfig>() else { return Vec::new() };
-        let class = |tin: usize| {
-            let dscps: Vec<u8> = (0..64).filter(|&dscp| tins.tin(dscp) == tin).collect();
-            // The tin of unknown code points is described as the rest.
-            let usual = tins.tin(UNKNOWN) == tin;
-            let matches = if usual { Vec::new() } else { vec![Match { dscps, ..Match::default() }] };
-            Class { name: tin_name(*tins, tin), matches, ..Class::all() }
-        };
-        (0..tins.tins()).map(class).collect()
-    }
-}
-
-/// A code point that nobody has assigned.
-const UNKNOWN: u8 = 3;
-
 /// As tc prints them.
-fn tin_name(mode: TinMode, tin: usize) -> String {
+pub(super) fn tin_name(mode: TinMode, tin: usize) -> String {
     let names: &[&str] = match mode {
         TinMode::BestEffort => &["best-effort"],
         TinMode::Diffserv3 => &["best-effort", "bulk", "voice"],

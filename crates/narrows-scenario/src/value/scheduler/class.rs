@@ -8,11 +8,12 @@ use serde_json::json;
 
 use super::delayed::{DELAYED, Delayed};
 use super::kind::Kind;
+use super::matches::{MATCHES, read_matches};
 use super::shape::ShapedBy;
 use super::{Around, Child, Scheduler, Station};
 use crate::keys::kind::{ByHand, Given, Text, text};
 use crate::keys::quantity::{PACKET_SIZE, PACKETS, Size};
-use crate::keys::{self, Form, Keyed, Kind as _, Parameters, Row, row};
+use crate::keys::{self, Form, Keyed, Parameters, Row, row};
 use crate::node::{Key, Node, Table, Value, check_class_name};
 use crate::problem::{Problem, one_of};
 use crate::value::condition::{Match, Surroundings};
@@ -66,20 +67,6 @@ const NAME: ByHand<String> = ByHand {
         Ok(name)
     },
     write: |name| Some(text(name)),
-};
-/// A condition, or a list of conditions of which one must match.
-pub(crate) const MATCHES: ByHand<Vec<Match>> = ByHand {
-    words: || "condition, or a list of them".into(),
-    schema: |definitions| {
-        let one = Match::FORM.schema(definitions);
-        json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
-    },
-    read: |node, around| read_matches(node, "the class", around),
-    write: |matches| match &matches[..] {
-        [] => None,
-        [one] => Some(one.value()),
-        all => Some(Value::Array(all.iter().map(Match::value).map(Node::new).collect())),
-    },
 };
 const SCHEDULER: ByHand<Option<Scheduler>> = ByHand {
     words: || "as [`scheduler`](#scheduler)".into(),
@@ -331,22 +318,6 @@ impl Class {
             [] => "every other packet".into(),
             matches => matches.iter().map(Match::to_string).collect::<Vec<_>>().join("; or "),
         }
-    }
-}
-
-/// Reads a condition, or a list of conditions of which one must match. `whose` names the owner, such as
-/// "the class `x`".
-pub(super) fn read_matches(
-    node: &Node,
-    whose: &str,
-    surroundings: Surroundings<'_>,
-) -> Result<Vec<Match>, Problem> {
-    match &node.value {
-        Value::Array(items) if items.is_empty() => Err(Problem::new(format!("no packet can be in {whose}"))
-            .at(&node.span)
-            .help("a list of conditions matches if one of them does; this one is empty")),
-        Value::Array(items) => items.iter().map(|item| Match::FORM.read(item, surroundings)).collect(),
-        _ => Ok(vec![Match::FORM.read(node, surroundings)?]),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Filters that assign packets to classes, separate from the classes and in their own order: `filters = [{
 //! match = { destination-port = 22 }, class = "low" }, …], default = "rest"`.
 
-use super::class::MATCHES;
+use super::matches::MATCHES;
 use super::{Class, tree};
 use crate::keys::kind::Text;
 use crate::keys::{self, Keyed, Parameters, Row, row};

@@ -4,8 +4,8 @@
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::queue;
 use narrows_core::sched::{
-    CakeConfig, CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, PacedFqConfig, Priority, Qfq,
-    Tbf as Bucket, Wf2q,
+    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, PacedFqConfig, Priority, Qfq, Tbf as Bucket,
+    Wf2q,
 };
 use narrows_core::{Bytes, sched};
 
@@ -15,7 +15,7 @@ use super::htb::HtbClass;
 use super::own::{OwnParameters, SchedulerParameters};
 use super::plan::{Plan, Refusal};
 use super::sfq::Sfq;
-use super::{Hpd, Scheduler, Tbf};
+use super::{Cake, Hpd, Scheduler, Tbf};
 use crate::keys::{self, Key, Keyed};
 use crate::value::queue::Policy;
 
@@ -155,7 +155,7 @@ schedulers! {
     Hpd "hpd" "proportional delays, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), own::<Hpd>(), class_keys::<HpdClass>();
     Abe "abe" "alternative best effort: low delay for green packets at no cost to blue ones" Colours, |it, plan| it.assemble(it.abe(), plan), own::<super::Abe>();
     Plugin "plugin" "a scheduler loaded from a WebAssembly module" ClassesOrFlows, |it, plan| it.assemble(it.plugin().scheduler()?, plan), weights(), longest(), own::<super::Plugin>();
-    Cake "cake" "shaping, priority tins, and fairness among hosts and flows with Cobalt" Tins, |it, plan| Ok(it.cake(plan)), own::<CakeConfig>();
+    Cake "cake" "shaping, priority tins, and fairness among hosts and flows with Cobalt" Tins, |it, plan| Ok(it.cake(plan)), own::<Cake>();
     Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), own::<Tbf>();
     Htb "htb" "a tree of token buckets that borrow from their parents" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
     Hfsc "hfsc" "a tree of service curves: guarantees, shares and limits" Classes, |it, plan| it.assemble(sched::Hfsc::new(it.hfsc_classes())?, plan), class_keys::<HfscClass>();

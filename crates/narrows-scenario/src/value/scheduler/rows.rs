@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::hfsc::CurveParts;
 use super::kind::{Kind, Serves};
-use super::{Class, Division, Filter, IDENTITIES, MOST_FLOWS, Scheduler, class, hpd};
+use super::{CakeFilter, Class, Division, Filter, IDENTITIES, MOST_FLOWS, Scheduler, class, hpd};
 use crate::keys::kind::{ByHand, Choice, Given, Integer, Text, text};
 use crate::keys::quantity::Size;
 use crate::keys::schema::{self, Definitions};
@@ -230,6 +230,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("scheduler", keys::keys::<Scheduler>()),
         ("class", class::keys_of(Kind::Fifo)),
         ("filter", keys::keys::<Filter>()),
+        ("cake-filter", keys::keys::<CakeFilter>()),
         ("match", keys::keys::<Match>()),
     ];
     for about in Kind::ALL.map(Kind::about) {
