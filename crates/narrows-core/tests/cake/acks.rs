@@ -71,8 +71,8 @@ fn run(config: CakeConfig, segments: &[Segment]) -> (Vec<usize>, ClassCounters) 
         PortConfig { name: "a".into(), entry: Target::Link { name: "wire".into(), lane: 0 } },
         PortConfig { name: "b".into(), entry: Target::Port("b".into()) },
     ];
-    let mut engine: Engine<usize> = Engine::new(network).unwrap();
-    let entry = engine.port("a").unwrap();
+    let mut engine: Engine<usize> = Engine::new(network).expect("the network is complete");
+    let entry = engine.port("a").expect("it has this port");
     assert_eq!(engine.looks_at_tcp_options(), config.ack_filter != AckFilter::Off);
     // The first one occupies the shaper: 40 bytes take 32 ms.
     let all: Vec<Segment> = [ack(0).port(9)].iter().chain(segments).copied().collect();
@@ -95,7 +95,7 @@ fn run(config: CakeConfig, segments: &[Segment]) -> (Vec<usize>, ClassCounters) 
     assert_eq!(came.len() + dropped.len(), all.len());
     assert!(came.is_sorted(), "{came:?}");
     assert_eq!(engine.inside(), 0);
-    let view = engine.view(engine.links().next().unwrap());
+    let view = engine.view(engine.links().next().expect("it has a link"));
     let counters = view.classes()[0];
     assert_eq!(counters.arrived.packets, counters.sent.packets + counters.dropped.packets);
     assert_eq!((counters.redundant, counters.dropped.packets), (dropped.len() as u64, dropped.len() as u64));
