@@ -250,8 +250,8 @@ fn damage_and_foreign_files_are_named_with_their_place() {
     let error = |file: &[u8]| compare(file, &records()).1.expect("it is not a good log").to_string();
     assert_eq!(error(b""), "f is not an input log of narrows: it is empty");
     assert_eq!(error(&[0x0a, 0x0d, 0x0d, 0x0a]), "f is not an input log of narrows: it is a pcapng capture");
-    let later = "f is not an input log that can be read here: it is one of version 5, and this program reads versions 1 to 4";
-    assert_eq!(error(b"narr\x05\0\0\0"), later);
+    let later = "f is not an input log that can be read here: it is one of version 6, and this program reads versions 1 to 5";
+    assert_eq!(error(b"narr\x06\0\0\0"), later);
 
     let file = written(&header(Keep::Whole), &[]);
     let at = format!("f is damaged: at byte {}, ", file.len());
