@@ -1,5 +1,6 @@
 //! The command line.
 
+mod doctor;
 mod inline;
 mod interop;
 mod itself;
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::json::Json;
 use crate::report::ReportArgs;
+pub(crate) use doctor::{AskedMachines, Doctor, Purpose};
 pub(crate) use inline::{Attach, Bridge, DirectionName, Inline, Route};
 pub(crate) use interop::Interop;
 pub(crate) use itself::{Completions, Man, ShellName};
@@ -145,7 +147,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Kernel(crate::kernel::KernelCommand),
     /// Check what this host supports, and how to fix what it lacks
-    Doctor(crate::doctor::Doctor),
+    Doctor(Doctor),
     /// Clean up after killed runs
     #[command(after_help = "Examples:\n  narrows clean")]
     Clean,

@@ -9,7 +9,6 @@ mod ssh;
 use std::collections::BTreeMap;
 use std::{io, thread};
 
-use clap::{Args, ValueEnum};
 use narrows_guest::kernel::GuestKernel;
 use narrows_io::host::{self, Capabilities};
 use narrows_io::scheduling::{Priority, RealTimeShare, groups_by_session, set_priority};
@@ -18,41 +17,8 @@ use narrows_io::ways;
 use serde::Serialize;
 
 use self::remedies::Facts;
-use crate::json::Json;
+use crate::args::{Doctor, Purpose};
 use crate::output::{Failure, columns};
-
-/// Its arguments.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  narrows doctor
-  narrows doctor --for docker
-  narrows doctor --for clab
-  narrows doctor --for cni
-  narrows doctor --for ssh --machines alpha,beta
-  narrows doctor --json | jq '.works, .modes'")]
-pub(crate) struct Doctor {
-    /// Check what one use needs, instead: privileges, kernel, sockets
-    #[arg(long = "for", value_enum, value_name = "USE")]
-    purpose: Option<Purpose>,
-    #[command(flatten)]
-    ssh: ssh::Asked,
-    #[command(flatten)]
-    json: Json,
-}
-
-/// `--for`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Purpose {
-    /// `narrows clab`.
-    Clab,
-    /// `narrows docker watch` and `narrows compose`.
-    Docker,
-    /// `narrows up --machines`.
-    Ssh,
-    /// The CNI plugin on a Kubernetes node.
-    Cni,
-}
 
 /// Version of the JSON output.
 const SCHEMA: u32 = 1;

@@ -5,26 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
 
-use clap::Args;
 use narrows_io::host::{self, Capabilities};
 
 use super::Page;
-use crate::args::VERSION;
+use crate::args::{AskedMachines, VERSION};
 use crate::machines::ask;
 
-/// The machines to ask.
-#[derive(Debug, Args)]
-pub(super) struct Asked {
-    /// With --for ssh: also ask these machines for their narrows and its user, as in alpha,beta
-    #[arg(long, value_delimiter = ',', value_name = "MACHINES", requires = "purpose")]
-    machines: Vec<String>,
-    /// Command that starts an agent there, with the machine's name after it [default: ssh, as `narrows up` does]
-    #[arg(long = "ssh", value_name = "COMMAND", requires = "machines")]
-    command: Option<String>,
-}
-
 /// The sections; their findings begin with yes or no, like those of modes. Whether all is there.
-pub(super) fn findings(page: &mut Page, asked: &Asked) -> bool {
+pub(super) fn findings(page: &mut Page, asked: &AskedMachines) -> bool {
     page.heading("What up --machines needs here", "ssh");
     let mut all = vec![("UDP", udp())];
     if asked.command.is_none() {
