@@ -163,15 +163,23 @@ fn notes(
         let there = figures(one, other);
         notes.push(format!(
             "  link {} from {one} to {other}: of its {}, {} are the network between them (p99 {}; ±{} if its two \
-             directions differ)",
+             directions differ); the clock of {other} is {}",
             cut.link,
             cut.delay,
             span(there.p50_ns),
             span(there.p99_ns),
-            span(there.min_ns)
+            span(there.min_ns),
+            apart(&there)
         ));
     }
     notes
+}
+
+/// How far a machine's wall clock is from that of the other one.
+fn apart(figures: &UnderlayFigures) -> String {
+    let (offset, bound) = (figures.clock_offset_ns, span(figures.min_ns));
+    let side = if offset < 0 { "behind" } else { "ahead" };
+    format!("{} {side} (±{bound})", span(offset.unsigned_abs()))
 }
 
 /// The reports of all machines.

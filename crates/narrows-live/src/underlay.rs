@@ -4,6 +4,9 @@
 //! round trips are measured, each without the time that the other machine held the probe, by the kernel's receive
 //! timestamps. Half of a round trip is the estimate of the one-way delay; its error is at most half of the smallest
 //! round trip, which is reached if the path takes all of it in one direction.
+//!
+//! How far the wall clocks are apart is estimated for whoever compares captures of two machines, with the same bound:
+//! by the fastest probe, as the difference of what both showed halfway (as in NTP, RFC 5905, section 8).
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 use std::{io, mem};
 
-use narrows_io::clock::clock_monotonic;
+use narrows_io::clock::{clock_monotonic, clock_realtime};
 use narrows_io::udp::StampedUdp;
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +30,8 @@ const LOOK: Duration = Duration::from_millis(10);
 const MOST_KEPT: usize = 100_000;
 /// No answer for this long is an outage, on top of the round trip that is tolerated.
 const OUTAGE_NS: u64 = 1_000_000_000;
-/// Bytes of a probe: kind, number, time of sending, time that it was held.
-const LENGTH: usize = 25;
+/// Bytes of a probe: kind, number, time of sending, time that it was held, wall clock when it came.
+const LENGTH: usize = 33;
 /// The largest probe.
 const LONGEST: usize = 65_535;
 const ASK: u8 = 1;
@@ -57,6 +60,8 @@ pub struct UnderlayFigures {
     pub limit_ns: u64,
     /// The longest time without an answer.
     pub longest_gap_ns: u64,
+    /// How far the other machine's wall clock is ahead of this one's, within `min_ns`.
+    pub clock_offset_ns: i64,
 }
 
 impl UnderlayFigures {
@@ -74,6 +79,8 @@ struct Samples {
     trips: Vec<u64>,
     next: usize,
     smallest: Option<u64>,
+    /// By the smallest round trip.
+    clock_offset: i64,
     largest: u64,
     excursions: u64,
     last_answer: Option<u64>,
@@ -134,6 +141,7 @@ impl Underlay {
             excursions: samples.excursions,
             limit_ns,
             longest_gap_ns: samples.longest_gap.max(silent),
+            clock_offset_ns: samples.clock_offset,
         }
     }
 
@@ -189,13 +197,13 @@ fn exchange(socket: &StampedUdp, shared: &Shared) {
             number += 1;
             let large = shared.large.load(Ordering::Relaxed);
             if large > 0 {
-                let mut probe = probe(ASK_LARGE, number, now, 0).to_vec();
+                let mut probe = probe(ASK_LARGE, [number, now, 0, 0]).to_vec();
                 probe.resize(large, 0);
                 // Too large for the path as far as this host knows: then there is no answer.
                 let _ = socket.send(&probe);
             }
             // Refused while the peer is not there yet: a lost probe.
-            let _ = socket.send(&probe(ASK, number, clock_monotonic().as_nanos(), 0));
+            let _ = socket.send(&probe(ASK, [number, clock_monotonic().as_nanos(), 0, 0]));
             shared.samples.lock().unwrap_or_else(PoisonError::into_inner).probes += 1;
             next = now + shared.interval.load(Ordering::Relaxed);
         }
@@ -206,10 +214,18 @@ fn exchange(socket: &StampedUdp, shared: &Shared) {
         let came = datagram.stamp.unwrap_or_else(clock_monotonic).as_nanos();
         match bytes[0] {
             kind @ (ASK | ASK_LARGE) => {
-                let held = clock_monotonic().as_nanos().saturating_sub(came);
-                let _ = socket.send(&probe(kind + 1, word(1), word(9), held));
+                let (wall, now) = (clock_realtime(), clock_monotonic().as_nanos());
+                let held = now.saturating_sub(came);
+                let _ = socket.send(&probe(kind + 1, [word(1), word(9), held, wall.saturating_sub(held)]));
             }
-            ANSWER => shared.answered(came, came.saturating_sub(word(9)).saturating_sub(word(17))),
+            ANSWER => {
+                let (sent, held, there) = (word(9), word(17), word(25));
+                let trip = came.saturating_sub(sent).saturating_sub(held);
+                let (wall, now) = (clock_realtime(), clock_monotonic().as_nanos());
+                // What the wall clock here showed when the probe came there, if both directions take as long.
+                let here = wall.saturating_sub(now.saturating_sub(sent + trip / 2));
+                shared.answered(came, trip, there.wrapping_sub(here) as i64);
+            }
             ANSWER_LARGE => {
                 shared.large_answered.fetch_add(1, Ordering::Relaxed);
             }
@@ -219,14 +235,16 @@ fn exchange(socket: &StampedUdp, shared: &Shared) {
 }
 
 impl Shared {
-    fn answered(&self, came: u64, trip: u64) {
+    fn answered(&self, came: u64, trip: u64, clock_offset: i64) {
         let limit = self.limit.load(Ordering::Relaxed);
         let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         samples.answered += 1;
         if let Some(last) = samples.last_answer.replace(came) {
             samples.longest_gap = samples.longest_gap.max(came.saturating_sub(last));
         }
-        samples.smallest = Some(samples.smallest.map_or(trip, |smallest| smallest.min(trip)));
+        if samples.smallest.is_none_or(|smallest| trip < smallest) {
+            (samples.smallest, samples.clock_offset) = (Some(trip), clock_offset);
+        }
         samples.largest = samples.largest.max(trip);
         samples.excursions += u64::from(limit > 0 && trip / 2 > limit);
         if samples.trips.len() < MOST_KEPT {
@@ -243,11 +261,11 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn probe(kind: u8, number: u64, sent: u64, held: u64) -> [u8; LENGTH] {
+fn probe(kind: u8, words: [u64; 4]) -> [u8; LENGTH] {
     let mut bytes = [kind; LENGTH];
-    bytes[1..9].copy_from_slice(&number.to_be_bytes());
-    bytes[9..17].copy_from_slice(&sent.to_be_bytes());
-    bytes[17..].copy_from_slice(&held.to_be_bytes());
+    for (room, word) in bytes[1..].chunks_exact_mut(8).zip(words) {
+        room.copy_from_slice(&word.to_be_bytes());
+    }
     bytes
 }
 
@@ -260,16 +278,17 @@ mod tests {
         let shared = Arc::new(Shared::default());
         let underlay = Underlay { shared: shared.clone() };
         for (at, trip) in [(0, 600_000), (10, 620_000), (20, 580_000), (30, 900_000)] {
-            shared.answered(at * 1_000_000, trip);
+            shared.answered(at * 1_000_000, trip, at as i64 - 25);
         }
         let figures = underlay.figures();
         assert_eq!((figures.min_ns, figures.p50_ns, figures.max_ns), (290_000, 300_000, 450_000));
+        assert_eq!(figures.clock_offset_ns, -5, "that of the fastest");
         assert!(!figures.is_excursion(), "there is no limit yet");
         underlay.limit(narrows_core::Duration::from_micros(1300));
-        shared.answered(clock_monotonic().as_nanos(), 2_000_000);
+        shared.answered(clock_monotonic().as_nanos(), 2_000_000, 0);
         shared.samples.lock().unwrap().longest_gap = 0;
         assert!(!underlay.figures().is_excursion());
-        shared.answered(clock_monotonic().as_nanos(), 2_700_000);
+        shared.answered(clock_monotonic().as_nanos(), 2_700_000, 0);
         assert_eq!(underlay.figures().excursions, 1);
         assert!(underlay.figures().is_excursion());
     }
