@@ -232,7 +232,7 @@ fn a_log_has_the_default_bound_of_its_time() {
     // One is on the wire, and 20 wait.
     assert_eq!(dropped(), 19);
     let mut bytes = std::fs::read(&path).unwrap();
-    assert_eq!(bytes[4], 4);
+    assert_eq!(bytes[4], 5);
     bytes[4] = 2;
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(dropped(), 35);
