@@ -310,7 +310,7 @@ fn refused(error: ConfigError) -> CniError {
     let code = match error {
         ConfigError::Json { .. } => Code::Decode,
         ConfigError::Version { .. } => Code::Version,
-        ConfigError::Name { .. } | ConfigError::Link(_) => Code::Config,
+        _ => Code::Config,
     };
     CniError::new(code, error)
 }

@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::fmt;
 
 pub use config::{Config, ConfigError};
-pub use list::{ConfigList, ListError};
+pub use list::ConfigList;
 use serde_json::json;
 
 use crate::labels::Wish;

@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use narrows_io::namespace::Namespace;
 use narrows_io::process::spawn;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::common::{NARROWS, Scratch, eventually, finish, kill, narrows, python, quoted};
 use crate::engine::{inside, path, round_trip, shell};
 
 const POD: &str = "10.78.0.1";
 const NODE: &str = "10.78.0.2";
+const POD_EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/kubernetes/pod.yaml");
 
 /// A node with a pod, and a runtime with a chain of plugins.
 struct Node {
@@ -120,9 +121,15 @@ impl Node {
 #[test]
 #[ignore = "needs root, bpf, ip"]
 fn a_pod_gets_the_network_of_its_annotations_and_loses_it_again() {
+    let pod = std::fs::read_to_string(POD_EXAMPLE).unwrap();
+    let pairs = pod.lines().filter_map(|line| line.trim().split_once(": "));
+    let ours = pairs.filter(|(key, _)| key.starts_with("narrows."));
+    let mut annotations: Map<_, _> = ours.map(|(key, value)| (key.to_owned(), json!(value))).collect();
+    assert_eq!(annotations["narrows.delay"], "25ms");
+    annotations.insert("x/y".into(), json!("z"));
     let node = Node::new(json!({
         "link": { "delay": "1ms" },
-        "runtimeConfig": { "io.kubernetes.cri.pod-annotations": { "narrows.delay": "10ms", "x/y": "z" } },
+        "runtimeConfig": { "io.kubernetes.cri.pod-annotations": annotations },
     }));
     assert_eq!(node.call("STATUS"), Ok(Value::Null));
     assert_eq!(node.call("ADD"), Ok(node.config["prevResult"].clone()));
@@ -301,9 +308,9 @@ fn install_and_uninstall_change_the_chain_alone() {
 
 #[test]
 #[ignore = "needs kubernetes_validate"]
-fn the_manifest_is_valid_and_starts_what_exists() {
+fn the_manifests_are_valid_and_name_what_exists() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/kubernetes/narrows-cni.yaml");
-    assert_eq!(python("kubernetes_schema.py", &[file]).as_deref(), Some("DaemonSet\n"));
+    assert_eq!(python("kubernetes_schema.py", &[file, POD_EXAMPLE]).as_deref(), Some("DaemonSet\nPod\n"));
     let text = std::fs::read_to_string(file).unwrap();
     let arguments = text.lines().filter_map(|line| line.trim().strip_prefix("args: [")?.strip_suffix(']'));
     let commands: Vec<Vec<String>> = arguments

@@ -14,7 +14,7 @@ use narrows_scenario::{Fault, Files, ScenarioError, nearest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Attachment, Task, VERSIONS};
+use super::{Attachment, PLUGIN, Task, VERSIONS};
 use crate::labels::Wish;
 use crate::link_block;
 use crate::yaml::{Node, fault};
@@ -120,6 +120,14 @@ pub enum ConfigError {
         /// The version.
         found: String,
     },
+    /// It is no list of plugins, where one is expected.
+    #[error(
+        "{file}: no list of `plugins`: {PLUGIN} is one of a chain (*.conflist), behind the plugin that makes the interface"
+    )]
+    NoList {
+        /// The file.
+        file: String,
+    },
     /// A name that is missing, or that could not be one.
     #[error(
         "{file}: `name` is `{found}`: expected letters, digits, `_`, `.` and `-`, a letter or digit first"
@@ -130,9 +138,6 @@ pub enum ConfigError {
         /// The name.
         found: String,
     },
-    /// Our keys have errors.
-    #[error(transparent)]
-    Link(#[from] ScenarioError),
 }
 
 impl<'a> Config<'a> {
@@ -165,7 +170,7 @@ impl<'a> Config<'a> {
     /// # Errors
     /// All faults of them.
     pub fn own_keys(&self) -> Result<Task, ScenarioError> {
-        own_keys(&self.file, self.text).map(|(wish, fails_closed)| Task { wish, fails_closed })
+        own_keys(&self.file, self.text)
     }
 
     /// What is to be at an attachment: pod annotations `narrows.KEY` before the capability `bandwidth`, and both before
@@ -174,7 +179,7 @@ impl<'a> Config<'a> {
     /// # Errors
     /// All faults of `link` and `fail`, or of the annotations.
     pub fn task(&self, attachment: &Attachment) -> Result<Task, ScenarioError> {
-        let (own, fails_closed) = own_keys(&self.file, self.text)?;
+        let Task { wish: own, fails_closed } = self.own_keys()?;
         let files = Files::given::<&str>([]);
         let is_here = |wish: &Wish| {
             wish.at.interface.as_ref().is_none_or(|name| *name == attachment.interface)
@@ -204,18 +209,14 @@ impl<'a> Config<'a> {
     }
 }
 
-/// The wish in `link`, and whether `fail` is `closed`.
-pub(super) fn own_keys(file: &str, text: &str) -> Result<(Option<Wish>, bool), ScenarioError> {
+/// The keys of ours.
+pub(super) fn own_keys(file: &str, text: &str) -> Result<Task, ScenarioError> {
     // Indentation by tabs is JSON, and no YAML.
     own_keys_of(file, text, &Node::document(&text.replace('\t', " "), file)?)
 }
 
 /// The same for a configuration inside of a text.
-pub(super) fn own_keys_of(
-    file: &str,
-    text: &str,
-    node: &Node,
-) -> Result<(Option<Wish>, bool), ScenarioError> {
+pub(super) fn own_keys_of(file: &str, text: &str, node: &Node) -> Result<Task, ScenarioError> {
     let files = Files::given::<&str>([]);
     let mut faults = Vec::new();
     for (key, _) in node.map().unwrap_or_default() {
@@ -223,8 +224,7 @@ pub(super) fn own_keys_of(
         if !OWN.contains(&name) && !COMMON.contains(&name) && !name.starts_with(RESERVED) {
             let near = nearest(name, OWN.iter().chain(&COMMON).copied())
                 .map(|near| format!("did you mean `{near}`?"));
-            let help =
-                near.into_iter().chain([format!("keys of {}: {}", super::PLUGIN, OWN.join(", "))]).collect();
+            let help = near.into_iter().chain([format!("keys of {}: {}", PLUGIN, OWN.join(", "))]).collect();
             faults.push(Fault { help, ..fault(format!("unknown key `{name}`"), &key.span, &[]) });
         }
     }
@@ -240,7 +240,7 @@ pub(super) fn own_keys_of(
         }
     };
     match faults.is_empty() {
-        true => Ok((wish, fails_closed)),
+        true => Ok(Task { wish, fails_closed }),
         false => Err(ScenarioError::of_faults(file, text, faults)),
     }
 }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::config::{ConfigError, own_keys, own_keys_of};
 use super::{PLUGIN, Task, VERSIONS};
-use crate::cni::config::own_keys;
 use crate::yaml::Node;
 
 /// The plugin of the CNI project that shapes by the same annotations as our capability `bandwidth`.
@@ -45,49 +45,20 @@ struct Plugin<'a> {
     kind: Cow<'a, str>,
 }
 
-/// A chain that cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ListError {
-    /// It is no JSON.
-    #[error("{file}: {cause}")]
-    Json {
-        /// The file.
-        file: String,
-        /// The parser's words, with line and column.
-        cause: serde_json::Error,
-    },
-    /// It is something else.
-    #[error(
-        "{file}: no list of `plugins`: {PLUGIN} is one of a chain (*.conflist), behind the plugin that makes the interface"
-    )]
-    NoList {
-        /// The file.
-        file: String,
-    },
-    /// Its version is none that has chains.
-    #[error("{file}: cniVersion is `{found}`; supported: {}", VERSIONS.join(", "))]
-    Version {
-        /// The file.
-        file: String,
-        /// The version.
-        found: String,
-    },
-}
-
 impl<'a> ConfigList<'a> {
     /// Reads a chain.
     ///
     /// # Errors
     /// If it is none.
-    pub fn read(text: &'a str, file: &str) -> Result<Self, ListError> {
+    pub fn read(text: &'a str, file: &str) -> Result<Self, ConfigError> {
         let file = file.to_owned();
-        let json = |cause| ListError::Json { file: file.clone(), cause };
+        let json = |cause| ConfigError::Json { file: file.clone(), cause };
         let raw: Raw<'a> = serde_json::from_str(text).map_err(json)?;
         let Some(all) = raw.plugins.filter(|all| !all.is_empty()) else {
-            return Err(ListError::NoList { file });
+            return Err(ConfigError::NoList { file });
         };
         if !VERSIONS.contains(&&*raw.cni_version) {
-            return Err(ListError::Version { file, found: raw.cni_version.into() });
+            return Err(ConfigError::Version { file, found: raw.cni_version.into() });
         }
         let mut plugins = Vec::new();
         for one in all {
@@ -108,11 +79,7 @@ impl<'a> ConfigList<'a> {
         let whole = self.text.replace('\t', " ");
         let root = Node::document(&whole, &self.file)?;
         let node = root.get("plugins").and_then(Node::list).and_then(|all| all.get(position));
-        let (wish, fails_closed) = match node {
-            Some(node) => super::config::own_keys_of(&self.file, self.text, node)?,
-            None => own_keys(&self.file, &self.text[self.plugins[position].1.clone()])?,
-        };
-        Ok(Some(Task { wish, fails_closed }))
+        node.map(|node| own_keys_of(&self.file, self.text, node)).transpose()
     }
 
     /// Our place in the chain.
