@@ -2,12 +2,21 @@
 //!
 //! `cargo bench -p narrows-sim --bench packets` prints, for a few links, packets a second of wall-clock time for a whole
 //! run: generated traffic, the engine, the meter and the report; and the same with a record written for each packet.
-//! The best of three, because other work on the machine only ever makes a run slower.
+//! Then the links that packets cross a second in a leaf and spine of 64 hosts, each of which sends to another by TCP.
+//! The best of three, because other work on the machine only ever makes a run slower. With `fabric MILLISECONDS` as
+//! arguments that network runs once for so long, for a profile.
 
-use narrows_scenario::Scenario;
+use narrows_scenario::{NetworkPlan, NetworkShape, Scenario};
 use narrows_sim::{Destination, SimOptions, simulate};
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    if let [case, milliseconds] = arguments.as_slice()
+        && case == "fabric"
+    {
+        println!("{} links crossed", crossed(&fabric(milliseconds.parse().expect("a number"))));
+        return;
+    }
     // Without this argument it is a test that the bench still works.
     let packets = if std::env::args().any(|argument| argument == "--bench") { 2_000_000 } else { 2_000 };
     let cases = [
@@ -36,6 +45,34 @@ fn main() {
             SimOptions { packets: Some(Destination::File("/dev/null".into())), ..SimOptions::default() };
         println!("{name:<42} {plain:>14.0} {:>14.0}", best(&scenario, &records, packets));
     }
+    let (fabric, name) = (fabric(packets / 4_000), "64 hosts by TCP: links crossed a second");
+    println!("{name:<42} {:>14.0}", best_of_three(|| crossed(&fabric)));
+}
+
+/// 8 leaves and 4 spines, 1 Gbit/s and 5 µs each; every host sends to another all the time.
+fn fabric(milliseconds: u64) -> Scenario {
+    let mut plan = NetworkPlan {
+        size: Some((8, Some(4))),
+        hosts: Some(64),
+        ..NetworkPlan::new(NetworkShape::LeafSpine)
+    };
+    (plan.values.rate, plan.values.delay) = (Some("1gbit".into()), Some("5us".into()));
+    let mut text = plan.scenario().expect("the plan is right");
+    text = format!("duration = \"{milliseconds} ms\"\n{text}");
+    for host in 0..64 {
+        let (from, to) = (host + 1, (host * 7 + 9) % 64 + 1);
+        text += &format!(
+            "[[traffic]]\nname = \"t{host}\"\nfrom = \"h{from}\"\nto = \"h{to}\"\n\
+             file = {{ size = \"10 GB\", transactions = 1 }}\n"
+        );
+    }
+    Scenario::parse(&text, "fabric").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// How many links packets have reached.
+fn crossed(scenario: &Scenario) -> u64 {
+    let report = simulate(scenario, &SimOptions::default()).expect("the scenario is right").report;
+    report.directions.iter().map(|direction| direction.offered.packets).sum()
 }
 
 fn scenario(link: &str, pace: &str, packets: u64) -> Scenario {
@@ -47,13 +84,20 @@ fn scenario(link: &str, pace: &str, packets: u64) -> Scenario {
     Scenario::parse(&text, "bench").unwrap_or_else(|error| panic!("{error}"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a bench measures wall-clock time")]
 fn best(scenario: &Scenario, options: &SimOptions, packets: u64) -> f64 {
-    let once = || {
-        let start = std::time::Instant::now();
+    best_of_three(|| {
         let report = simulate(scenario, options).expect("the scenario is right").report;
         assert_eq!(report.conservation.in_packets, packets);
-        packets as f64 / start.elapsed().as_secs_f64()
+        packets
+    })
+}
+
+/// What a run returns, a second of its time.
+#[expect(clippy::disallowed_methods, reason = "a bench measures wall-clock time")]
+fn best_of_three(run: impl Fn() -> u64) -> f64 {
+    let once = || {
+        let start = std::time::Instant::now();
+        run() as f64 / start.elapsed().as_secs_f64()
     };
     (0..3).map(|_| once()).fold(0.0, f64::max)
 }

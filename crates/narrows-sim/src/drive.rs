@@ -126,17 +126,23 @@ impl<'a> Drive<'a> {
         let mut patience = Time::ZERO + PATIENCE;
         let (mut moment, mut inputs) = (Time::ZERO, 0);
         loop {
-            let event = self.network.engine.next_event().filter(|&at| at <= last);
-            let input = self.inputs.peek().filter(|&at| at < last);
-            let open = self.network.engine.inside() > 0 || input.is_some();
-            let change = self.changes.peek().filter(|&at| open && at <= patience.min(last));
-            let Some(next) = [event, change, input].into_iter().flatten().min() else { break };
+            let event = self.network.engine.next_event().filter(|&at| at <= last).unwrap_or(Time::NEVER);
+            let input = self.inputs.peek().filter(|&at| at < last).unwrap_or(Time::NEVER);
+            let open = self.network.engine.inside() > 0 || input < Time::NEVER;
+            let change = match self.changes.peek() {
+                Some(at) if open && at <= patience.min(last) => at,
+                _ => Time::NEVER,
+            };
+            let next = event.min(change).min(input);
+            if next == Time::NEVER {
+                break;
+            }
             if self.is_over(next) {
                 return self.break_off(self.network.engine.now());
             }
-            if event == Some(next) {
+            if event == next {
                 self.network.poll(next)?;
-            } else if change == Some(next) {
+            } else if change == next {
                 self.change_until(next)?;
             } else {
                 if next.since(moment) >= MOMENT {
@@ -150,11 +156,13 @@ impl<'a> Drive<'a> {
                     self.network.hand_in(at, port, packet, None)?;
                 }
             }
-            if change != Some(next) || event == Some(next) {
+            if change != next || event == next {
                 patience = next + PATIENCE;
             }
-            for arrived in self.network.arrived.iter_mut().flat_map(|arrived| arrived.drain(..)) {
-                self.inputs.arrive(arrived);
+            if let Some(arrived) = &mut self.network.arrived
+                && !arrived.is_empty()
+            {
+                arrived.drain(..).for_each(|arrived| self.inputs.arrive(arrived));
             }
         }
         let at = until.unwrap_or(self.network.engine.now());

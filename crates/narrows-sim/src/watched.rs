@@ -125,8 +125,10 @@ impl Watched {
             let is_last = matches!(event.body, Kept::Last(_));
             self.traffic[event.body.get().source as usize].verdict(&event, is_last);
             self.watchers.event(&self.names, &event)?;
-            if let Some(arrived) = &mut self.arrived {
-                arrived.extend(Arrived::of(event));
+            if let Some(all) = &mut self.arrived
+                && let Some(arrived) = Arrived::of(event)
+            {
+                all.push(arrived);
             }
         }
         Ok(())

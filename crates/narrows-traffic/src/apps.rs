@@ -68,21 +68,23 @@ pub(crate) struct Departure {
 }
 
 impl App {
-    /// Clients at one port and servers at another. `key` is the flow key of the first client's packets.
+    /// Clients at one port and servers at another. `key` is the flow key of the first client's packets. With
+    /// `keeps_payload`, frames of TCP segments are whole.
     pub(crate) fn new(
         config: AppConfig,
         key: FlowKey,
         (from, to): (PortId, PortId),
         seed: Seed,
         name: &str,
+        keeps_payload: bool,
     ) -> Self {
         let draws = Draws::new(seed, name);
         let hosts = config.tcp.map(|tcp| {
             let numbers = Stream::new(seed, name, "sequence");
             let back = reversed(&key);
             Box::new([
-                Host::new(tcp, &key, (from, to), numbers.nth(0).bits()),
-                Host::new(tcp, &back, (to, from), numbers.nth(1).bits()),
+                Host::new(tcp, &key, (from, to), numbers.nth(0).bits(), keeps_payload),
+                Host::new(tcp, &back, (to, from), numbers.nth(1).bits(), keeps_payload),
             ])
         });
         let clients = Clients::new(&config, seed, name);
@@ -96,8 +98,9 @@ impl App {
         if let Some(departure) = self.out.front() {
             return Some(departure.at);
         }
-        let wakes = self.wakes.peek().map(|Reverse((at, _))| *at);
-        [wakes, self.clients.peek()].into_iter().flatten().min()
+        let wakes = self.wakes.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
+        let next = wakes.min(self.clients.peek().unwrap_or(Time::NEVER));
+        (next < Time::NEVER).then_some(next)
     }
 
     /// Does what [`App::peek`] announced. A session whose timer expired may send only now, or nothing.
@@ -123,7 +126,7 @@ impl App {
         }
         let Some(mut entry) = self.sessions.remove(&serial) else { return };
         let mut scene = self.scene(at, serial);
-        entry.session.arrive(&mut scene, side, message, frame);
+        entry.session.arrive(&mut scene, side, message, frame.as_deref());
         self.keep(at, serial, entry);
     }
 

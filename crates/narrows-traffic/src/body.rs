@@ -18,7 +18,7 @@ pub struct Body {
 }
 
 /// A frame, or what a capture kept of it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -45,8 +45,8 @@ pub struct Arrived {
     pub(crate) delivery: Delivery,
     pub(crate) source: u32,
     pub(crate) number: u64,
-    /// The frame's bytes on entry, if it has any.
-    pub(crate) frame: Option<Vec<u8>>,
+    /// The frame on entry, if it has one.
+    pub(crate) frame: Option<Box<Frame>>,
 }
 
 /// The delivery of a complete packet without bit errors, apart from its body.
@@ -74,14 +74,13 @@ impl Delivery {
     /// The packet, with its body.
     pub fn with(self, body: Body) -> Arrived {
         let Body { source, number, frame, .. } = body;
-        Arrived { delivery: self, source, number, frame: frame.map(|frame| frame.bytes) }
+        Arrived { delivery: self, source, number, frame }
     }
 
     /// The packet, with a copy of its body.
     pub fn with_shared(self, body: &Body) -> Arrived {
         let Body { source, number, ref frame, .. } = *body;
-        let frame = frame.as_ref().map(|frame| frame.bytes.clone());
-        Arrived { delivery: self, source, number, frame }
+        Arrived { delivery: self, source, number, frame: frame.clone() }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::stations::Stations;
 /// How sources send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceOptions {
-    /// Packets of captures keep their bytes.
+    /// Packets of captures keep their bytes, and TCP segments their payload.
     pub keep_frames: bool,
     /// Threads read captures ahead, so that taking a packet never waits for the disk. A packet that is not ready in
     /// time is late.
@@ -79,8 +79,7 @@ impl Sources {
         has: impl Fn(PortId) -> bool,
     ) -> Result<Self, SourceError> {
         // A queue that compares acknowledgements needs what they say.
-        let keep_frames = options.keep_frames || engine.looks_at_tcp_options();
-        let options = SourceOptions { keep_frames, ..options };
+        let keep_captured = options.keep_frames || engine.looks_at_tcp_options();
         let port = |name: &str| engine.port(name).expect("the scenario made the ports of its traffic");
         let own = scenario
             .traffic
@@ -90,7 +89,7 @@ impl Sources {
         let seed = Seed(scenario.seed);
         let origins = own.map(|(traffic, place)| {
             let ports = (port(&traffic.from), port(&traffic.to));
-            let origin = Origin::of(traffic, seed, ports, options)?;
+            let origin = Origin::of(traffic, seed, ports, options, keep_captured)?;
             let stations = stations(scenario, traffic, ports);
             Ok::<_, SourceError>(Origin { place, stations, ..origin })
         });
@@ -237,6 +236,7 @@ impl Origin {
         seed: Seed,
         (from, to): (PortId, PortId),
         options: SourceOptions,
+        keep_captured: bool,
     ) -> Result<Self, SourceError> {
         let name = &traffic.name;
         let kind = match &traffic.source {
@@ -245,10 +245,11 @@ impl Origin {
             }
             TrafficSource::Aimd { config, key } => return Ok(Self::aimd(name, config, *key, (from, to))),
             TrafficSource::App { config, key } => {
-                Kind::App(Box::new(App::new((**config).clone(), *key, (from, to), seed, name)))
+                let config = (**config).clone();
+                Kind::App(Box::new(App::new(config, *key, (from, to), seed, name, options.keep_frames)))
             }
             TrafficSource::Capture { file, start } => {
-                Kind::Capture(CaptureFeed::open(file, *start, options.keep_frames, options.read_ahead)?)
+                Kind::Capture(CaptureFeed::open(file, *start, keep_captured, options.read_ahead)?)
             }
             _ => return Err(SourceError::Unknown(name.clone())),
         };

@@ -16,6 +16,7 @@ use smoltcp::socket::tcp::State;
 use super::call::StreamCall;
 use super::exchange::{Exchange, Writer};
 use super::scene::{Outcome, Scene, Side};
+use crate::body::Frame;
 use crate::tcp::{End, Segment};
 
 /// How long an end keeps a connection after the end of the transaction.
@@ -62,7 +63,7 @@ impl Connection {
     }
 
     /// A segment has arrived.
-    pub(super) fn arrive(&mut self, scene: &mut Scene<'_>, side: Side, frame: Vec<u8>) {
+    pub(super) fn arrive(&mut self, scene: &mut Scene<'_>, side: Side, frame: &Frame) {
         let mut sent = Vec::new();
         let now = scene.now;
         scene.hosts()[side as usize].receive(now, &mut self.ends[side as usize], frame, &mut sent);

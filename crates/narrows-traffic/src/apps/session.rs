@@ -6,6 +6,7 @@ use super::call::DatagramCall;
 use super::connection::Connection;
 use super::query::QuerySession;
 use super::scene::{Kind, Outcome, Scene, Side};
+use crate::body::Frame;
 
 /// A transaction in progress, or the rest of its connection.
 pub(super) enum Session {
@@ -15,7 +16,7 @@ pub(super) enum Session {
 }
 
 impl Session {
-    pub(super) fn arrive(&mut self, scene: &mut Scene<'_>, side: Side, message: u32, frame: Option<Vec<u8>>) {
+    pub(super) fn arrive(&mut self, scene: &mut Scene<'_>, side: Side, message: u32, frame: Option<&Frame>) {
         match (self, frame) {
             (Self::Tcp(connection), Some(frame)) => connection.arrive(scene, side, frame),
             (Self::Tcp(_), None) => {}

@@ -11,6 +11,7 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
 use super::segment::{self, Segment};
 use super::wire::Wire;
+use crate::body::Frame;
 
 /// A connection without arrivals for this long is dead: about what Linux waits, with its 15 retransmissions
 /// (tcp_retries2).
@@ -46,8 +47,15 @@ pub(crate) struct End {
 
 impl Host {
     /// The host that sends packets with flow keys like `key`, which enter at `port` and go to `peer`.
-    pub(crate) fn new(tcp: TcpConfig, key: &FlowKey, (port, peer): (PortId, PortId), seed: u64) -> Self {
-        let mut wire = Wire::new(tcp.mtu);
+    /// With `keeps_payload`, its packets are whole in the network, too.
+    pub(crate) fn new(
+        tcp: TcpConfig,
+        key: &FlowKey,
+        (port, peer): (PortId, PortId),
+        seed: u64,
+        keeps_payload: bool,
+    ) -> Self {
+        let mut wire = Wire::new(tcp.mtu, keeps_payload);
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = seed;
         let mut interface = Interface::new(config, &mut wire, Instant::ZERO);
@@ -95,9 +103,9 @@ impl Host {
     }
 
     /// A packet for `end` has arrived. Segments that the end sends in response go to `out`.
-    pub(crate) fn receive(&mut self, now: Time, end: &mut End, packet: Vec<u8>, out: &mut Vec<Segment>) {
-        let resets = segment::resets(&packet);
-        self.wire.arrive(packet);
+    pub(crate) fn receive(&mut self, now: Time, end: &mut End, frame: &Frame, out: &mut Vec<Segment>) {
+        let resets = segment::resets(&frame.bytes);
+        self.wire.arrive(frame);
         let was_open = end.socket().is_active();
         self.interface.poll_ingress_single(instant(now), &mut self.wire, &mut end.sockets);
         end.was_reset |= was_open && resets && end.state() == State::Closed;
@@ -117,8 +125,8 @@ impl Host {
     }
 
     fn take(&mut self, end: &mut End, out: &mut Vec<Segment>) {
-        for bytes in self.wire.sent.drain(..) {
-            let mut segment = Segment::new(bytes, self.traffic_class, self.port, self.peer);
+        for sent in self.wire.sent.drain(..) {
+            let mut segment = Segment::new(sent, self.traffic_class, self.port, self.peer);
             if let Some(until) = segment.until {
                 // Sequence numbers wrap around: half of the range counts as earlier.
                 segment.again = end.sent_until.is_some_and(|sent| until.wrapping_sub(sent) as i32 <= 0);
@@ -156,7 +164,7 @@ impl End {
         let mut written = 0;
         while written < bytes {
             let left = usize::try_from(bytes - written).unwrap_or(usize::MAX);
-            // The content is irrelevant: whatever the buffer has.
+            // What the buffer has: zeros.
             match socket.send(|room| (room.len().min(left), room.len().min(left))) {
                 Ok(some @ 1..) => written += some as u64,
                 _ => break,

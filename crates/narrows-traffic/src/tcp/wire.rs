@@ -3,39 +3,55 @@
 use smoltcp::phy::{self, Checksum, DeviceCapabilities, Medium};
 use smoltcp::time::Instant;
 
+use crate::body::Frame;
+
 /// Bytes reserved before a packet for the link header.
 pub(super) const LINK_HEADER: usize = 14;
 
-/// Packets with room for a link header before them.
+/// Bytes of the longest headers: of IPv4 with all options or IPv6, and of TCP.
+const MOST_HEADERS: usize = 60 + 60;
+
+/// Payloads are zeros, as nobody reads them. Packets in the network are without, unless somebody looks at their frames.
 #[derive(Debug)]
 pub(super) struct Wire {
     pub(super) mtu: usize,
+    keeps_payload: bool,
     /// The packet that arrived, and whether smoltcp has not read it yet.
     inbound: Vec<u8>,
     is_new: bool,
     /// Packets to be sent.
-    pub(super) sent: Vec<Vec<u8>>,
-    /// Buffers for reuse.
-    spare: Vec<Vec<u8>>,
+    pub(super) sent: Vec<Sent>,
+    /// Where smoltcp writes a packet.
+    room: Vec<u8>,
 }
 
-/// The maximum number of buffers kept.
-const SPARE: usize = 64;
+/// A packet to be sent.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// Room for a link header, then the packet, perhaps without its payload.
+    pub(super) bytes: Vec<u8>,
+    /// The length with payload and link header.
+    pub(super) original: usize,
+}
 
 impl Wire {
-    pub(super) fn new(mtu: u16) -> Self {
-        let (inbound, sent, spare) = Default::default();
-        Self { mtu: mtu.into(), inbound, is_new: false, sent, spare }
+    pub(super) fn new(mtu: u16, keeps_payload: bool) -> Self {
+        let (inbound, sent, room) = Default::default();
+        Self { mtu: mtu.into(), keeps_payload, inbound, is_new: false, sent, room }
     }
 
-    /// A packet has arrived.
-    pub(super) fn arrive(&mut self, bytes: Vec<u8>) {
-        let room = std::mem::replace(&mut self.inbound, bytes);
+    /// The frame of a packet has arrived.
+    pub(super) fn arrive(&mut self, frame: &Frame) {
+        self.inbound.clear();
+        self.inbound.extend_from_slice(&frame.bytes[LINK_HEADER..]);
+        self.inbound.resize(frame.original as usize - LINK_HEADER, 0);
         self.is_new = true;
-        if self.spare.len() < SPARE && room.capacity() > 0 {
-            self.spare.push(room);
-        }
     }
+}
+
+/// Where the TCP header of an IP packet is.
+pub(super) fn transport(ip: &[u8]) -> usize {
+    if ip[0] >> 4 == 6 { 40 } else { usize::from(ip[0] & 0xf) * 4 }
 }
 
 impl phy::Device for Wire {
@@ -43,22 +59,22 @@ impl phy::Device for Wire {
     type TxToken<'a> = Sending<'a>;
 
     fn receive(&mut self, _: Instant) -> Option<(Received<'_>, Sending<'_>)> {
-        let received = Received(self.inbound.get(LINK_HEADER..)?);
+        let Self { sent, room, keeps_payload, .. } = self;
         let is_new = std::mem::take(&mut self.is_new);
-        is_new.then_some((received, Sending { sent: &mut self.sent, spare: &mut self.spare }))
+        is_new.then_some((Received(&self.inbound), Sending { sent, room, keeps_payload: *keeps_payload }))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Sending<'_>> {
-        Some(Sending { sent: &mut self.sent, spare: &mut self.spare })
+        Some(Sending { sent: &mut self.sent, room: &mut self.room, keeps_payload: self.keeps_payload })
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
         let mut all = DeviceCapabilities::default();
         all.medium = Medium::Ip;
         all.max_transmission_unit = self.mtu;
-        // The IPv4 checksum is added later; packets with bit errors do not get here.
+        // Checksums are added later; packets with bit errors do not get here.
         all.checksum.ipv4 = Checksum::None;
-        all.checksum.tcp = Checksum::Tx;
+        all.checksum.tcp = Checksum::None;
         all
     }
 }
@@ -74,17 +90,25 @@ impl phy::RxToken for Received<'_> {
 
 #[derive(Debug)]
 pub(super) struct Sending<'a> {
-    sent: &'a mut Vec<Vec<u8>>,
-    spare: &'a mut Vec<Vec<u8>>,
+    sent: &'a mut Vec<Sent>,
+    room: &'a mut Vec<u8>,
+    keeps_payload: bool,
 }
 
 impl phy::TxToken for Sending<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
-        let mut room = self.spare.pop().unwrap_or_default();
-        room.clear();
-        room.resize(LINK_HEADER + length, 0);
-        let result = write(&mut room[LINK_HEADER..]);
-        self.sent.push(room);
+        if self.room.len() < length {
+            self.room.resize(length, 0);
+        }
+        let ip = &mut self.room[..length];
+        ip[..MOST_HEADERS.min(length)].fill(0);
+        let result = write(ip);
+        let tcp = transport(ip);
+        let kept = if self.keeps_payload { length } else { tcp + usize::from(ip[tcp + 12] >> 4) * 4 };
+        let mut bytes = Vec::with_capacity(LINK_HEADER + kept);
+        bytes.resize(LINK_HEADER, 0);
+        bytes.extend_from_slice(&ip[..kept]);
+        self.sent.push(Sent { bytes, original: LINK_HEADER + length });
         result
     }
 }
