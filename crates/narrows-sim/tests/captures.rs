@@ -278,3 +278,40 @@ fn generated_segments_are_tcp() {
     assert_eq!((data, acknowledgements), (1334, 1334));
     assert!(marks > 0 && marks == marked, "{marks} {marked:?}");
 }
+
+/// Segments of applications are whole in a capture, with right checksums; without a capture the run is the same.
+#[test]
+fn segments_of_applications_are_whole() {
+    let folder = common::folder("applications");
+    let link = "rate = \"10mbit\"\ndelay = \"10ms\"\nqueue = \"20 packets\"";
+    let six = "source = \"2001:db8::1\"\ndestination = \"2001:db8::2\"";
+    for (ends, header) in [("", 20), (six, 40)] {
+        let out = folder.join(format!("{header}.pcapng"));
+        let traffic = format!("file = {{ size = \"200 kB\", transactions = 2 }}\n{ends}");
+        let download = scenario(link, &traffic, &folder);
+        let report = simulate(&download, &capture_to(&out)).unwrap().report;
+        assert_eq!(simulate(&download, &SimOptions::default()).unwrap().report, report);
+        let all = read(&out);
+        assert!(all.iter().any(|(_, _, bytes, _)| bytes.len() > 1400));
+        for (_, _, bytes, _) in &all {
+            let (ip, tcp) = bytes[14..].split_at(header);
+            let (addresses, length) = match header {
+                20 => (&ip[12..], u16::from_be_bytes([ip[2], ip[3]]) - 20),
+                _ => (&ip[8..], u16::from_be_bytes([ip[4], ip[5]])),
+            };
+            assert_eq!(tcp.len(), usize::from(length));
+            if header == 20 {
+                assert_eq!(folded(ip, 0), 0xffff);
+            }
+            assert_eq!(folded(&[addresses, tcp].concat(), 6 + u64::from(length)), 0xffff);
+        }
+    }
+}
+
+/// The sum of RFC 1071.
+fn folded(bytes: &[u8], more: u64) -> u64 {
+    let word = |pair: &[u8]| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u64::from(low));
+    let sum = bytes.chunks(2).map(word).sum::<u64>() + more;
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16)
+}
