@@ -29,6 +29,7 @@ use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
+use crate::bridge;
 use crate::cabling::FarEnd;
 use crate::container;
 use crate::inline::{
@@ -120,8 +121,11 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     attached.divert(options.diverted)?;
     network.greet(&format!("on {} in {namespace}, {}", interface.name, words(options.diverted)), inline)?;
     network.run(inline.duration, |change| attached.heed(change))?;
-    if network.ended_well() {
-        attached.open()?;
+    // An interface that was away for a while has lost its barrier.
+    let settled = if network.ended_well() { attached.open() } else { attached.close() };
+    // Nothing can be opened or closed at one that is gone.
+    if !attached.claimed.is_gone().map_err(InlineError::from)? {
+        settled?;
     }
     attached.detour.straighten();
     network.drain(DRAIN)?;
@@ -131,7 +135,7 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     drop(detour);
     // Otherwise a barrier stays, if the interface still exists.
     if ended_well || claimed.is_gone().map_err(InlineError::from)? {
-        outcome.put_back(claimed).map_err(InlineError::from)?;
+        outcome.put_back(claimed);
     }
     Ok(outcome)
 }
@@ -217,7 +221,7 @@ impl Attached {
             Change::Down { interface } => {
                 Heed::GoOn(format!("{interface} went down; nothing crosses until it is up again"))
             }
-            Change::Up { interface } => Heed::GoOn(format!("{interface} is up")),
+            Change::Up { .. } | Change::Renamed { .. } | Change::LinkAddress { .. } => bridge::heed(change),
             Change::Mtu { interface, before, now } => {
                 let note = format!("the MTU of {interface} changed from {before} to {now}");
                 match self.detour.widen(now).err().filter(|_| now > before) {

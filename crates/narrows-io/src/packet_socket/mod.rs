@@ -55,8 +55,8 @@ pub enum PacketSocketError {
         /// The kernel's error.
         cause: io::Error,
     },
-    /// The interface is down or was removed.
-    #[error("the interface `{interface}` was switched off or removed")]
+    /// The interface is down, or is no longer in its namespace.
+    #[error("the interface `{interface}` was switched off, removed, or moved to another namespace")]
     Down {
         /// The interface's name.
         interface: String,
