@@ -107,8 +107,7 @@ impl DataLoop {
             let socket = cable.end.packet_socket_mut();
             let unread = socket.map_or(Ok(0), PacketSocket::unread).map_err(CableEndError::from)?;
             let mut counted = 0;
-            loop {
-                let Some(cable) = &mut self.ports[at].cable else { break };
+            while let Some(cable) = &mut self.ports[at].cable {
                 if counted >= MOST_COUNTED || self.clock.now() >= give_up {
                     // There is no time to look when the others came.
                     let lost = unread.saturating_sub(counted as u64);
