@@ -29,6 +29,7 @@ use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
+use crate::block::shut;
 use crate::bridge;
 use crate::cabling::FarEnd;
 use crate::container;
@@ -131,11 +132,14 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     network.drain(DRAIN)?;
     let ended_well = network.ended_well();
     let mut outcome = network.finish()?;
-    let Attached { claimed, detour, .. } = attached;
+    let Attached { mut claimed, detour, closed } = attached;
     drop(detour);
-    // Otherwise a barrier stays, if the interface still exists.
+    // Otherwise a barrier stays, if the interface is there; it may have come back only now.
+    let shut = if ended_well { Ok(()) } else { shut(&mut claimed, closed) };
     if ended_well || claimed.is_gone().map_err(InlineError::from)? {
         outcome.put_back(claimed);
+    } else {
+        shut?;
     }
     Ok(outcome)
 }
