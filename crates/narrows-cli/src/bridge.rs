@@ -25,5 +25,5 @@ pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
     let interfaces = [args.first.clone(), args.second.clone()];
     let options = BridgeOptions { interfaces, namespace: args.netns.clone(), inline };
     let outcome = bridge::bridge(scenario, &options)?;
-    conclude(&outcome, &args.inline, "bridge", "bring it up and restart the bridge")
+    conclude(&outcome, &args.inline, "bridge", "restart the bridge when it is back")
 }

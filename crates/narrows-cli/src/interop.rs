@@ -53,7 +53,7 @@ pub(crate) fn interop(args: &InteropArgs) -> Result<u8, Failure> {
         inline: options(RunKind::Route, &inline)?,
     };
     let outcome = route::route(scenario, &options)?;
-    let status = conclude(&outcome, &inline, "router", "bring it up and restart the router")?;
+    let status = conclude(&outcome, &inline, "router", "restart the router when it is back")?;
     // SIGTERM is how containers are stopped.
     Ok(if status == 128 + 15 { 0 } else { status })
 }

@@ -37,7 +37,7 @@ pub(crate) fn route(args: &args::Route) -> Result<u8, Failure> {
         inline,
     };
     let outcome = route::route(scenario, &options)?;
-    conclude(&outcome, &args.inline, "router", "bring it up and restart the router")
+    conclude(&outcome, &args.inline, "router", "restart the router when it is back")
 }
 
 fn translation(args: &args::Route) -> Result<Option<TranslationOptions>, Failure> {

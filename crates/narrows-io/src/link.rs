@@ -273,12 +273,13 @@ fn header(index: u32, flags: u32, change: u32) -> [u8; 16] {
     bytes
 }
 
-/// Whether a message is about an interface for which `is_meant` holds, and not about its role as a bridge port.
-pub(crate) fn is_about(message: &Message, is_meant: impl Fn(InterfaceIndex) -> bool) -> bool {
-    let tells = matches!(message.kind, libc::RTM_NEWLINK | libc::RTM_DELLINK) && message.payload.len() >= 16;
-    tells
-        && i32::from(message.payload[0]) == libc::AF_UNSPEC
-        && is_meant(InterfaceIndex(u32_at(&message.payload, 4)))
+/// The interface that a message is about, unless that is about its role as a bridge port; and whether it left the
+/// namespace.
+pub(crate) fn told(message: &Message) -> Option<(InterfaceIndex, bool)> {
+    let tells = matches!(message.kind, libc::RTM_NEWLINK | libc::RTM_DELLINK)
+        && message.payload.len() >= 16
+        && i32::from(message.payload[0]) == libc::AF_UNSPEC;
+    tells.then(|| (InterfaceIndex(u32_at(&message.payload, 4)), message.kind == libc::RTM_DELLINK))
 }
 
 fn parse(message: &Message) -> Option<Interface> {

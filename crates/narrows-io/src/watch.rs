@@ -12,7 +12,7 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
 };
 
-use crate::link::{self, Interface};
+use crate::link::{self, Interface, InterfaceIndex};
 use crate::namespace::Namespace;
 use crate::netlink::messages;
 use crate::process::open_pidfd;
@@ -22,7 +22,8 @@ use crate::wait::{Waiting, wait};
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The interface was removed, or moved to another namespace.
+    /// The interface was removed, or moved to another namespace, also if it has come back since: what was attached to
+    /// it is gone.
     Vanished {
         /// Its name.
         interface: String,
@@ -45,6 +46,18 @@ pub enum Change {
         before: u32,
         /// The new MTU, in bytes without the Ethernet header.
         now: u32,
+    },
+    /// It has another name.
+    Renamed {
+        /// Its old name.
+        interface: String,
+        /// Its new name, by which later changes call it.
+        now: String,
+    },
+    /// Its link address has changed.
+    LinkAddress {
+        /// Its name.
+        interface: String,
     },
     /// The process has ended.
     Ended {
@@ -123,8 +136,10 @@ impl Watch {
     /// If the kernel refuses.
     pub fn changes(&mut self) -> Result<Vec<Change>, WatchError> {
         let mut changes = Vec::new();
-        if self.drain()? {
-            let now = RouteSocket::open(&self.namespace)?.interfaces()?;
+        let mut left = Vec::new();
+        if self.drain(&mut left)? {
+            let mut now = RouteSocket::open(&self.namespace)?.interfaces()?;
+            now.retain(|interface| !left.contains(&interface.index));
             self.interfaces.retain_mut(|interface| compare(interface, &now, &mut changes));
         }
         if let Some((process, descriptor)) = &self.process {
@@ -142,16 +157,17 @@ impl Watch {
     }
 
     /// Reads the kernel's messages; returns whether any of them is about a monitored interface, or messages were lost
-    /// for lack of room.
-    fn drain(&self) -> Result<bool, WatchError> {
+    /// for lack of room. Appends the interfaces that left the namespace.
+    fn drain(&self, left: &mut Vec<InterfaceIndex>) -> Result<bool, WatchError> {
         let mut buffer = vec![0; 1 << 16];
         let mut is_ours = false;
         loop {
             match recv(self.news.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
                 Ok(length) => {
-                    let news = messages(&buffer[..length]);
-                    let about = |message| link::is_about(message, |index| self.watches(index));
-                    is_ours |= news.iter().any(about);
+                    for (index, has_left) in messages(&buffer[..length]).iter().filter_map(link::told) {
+                        is_ours |= self.watches(index);
+                        left.extend(has_left.then_some(index));
+                    }
                 }
                 Err(nix::Error::EAGAIN) => return Ok(is_ours),
                 Err(nix::Error::EINTR) => {}
@@ -164,7 +180,7 @@ impl Watch {
         }
     }
 
-    fn watches(&self, index: link::InterfaceIndex) -> bool {
+    fn watches(&self, index: InterfaceIndex) -> bool {
         self.interfaces.iter().any(|interface| interface.index == index)
     }
 }
@@ -178,11 +194,18 @@ impl AsFd for Watch {
 
 /// Compares an interface with its present state and updates it; returns whether it still exists.
 fn compare(before: &mut Interface, all: &[Interface], changes: &mut Vec<Change>) -> bool {
-    let interface = before.name.clone();
+    let mut interface = before.name.clone();
     let Some(now) = all.iter().find(|now| now.index == before.index) else {
         changes.push(Change::Vanished { interface });
         return false;
     };
+    if now.name != interface {
+        changes.push(Change::Renamed { interface, now: now.name.clone() });
+        interface = now.name.clone();
+    }
+    if now.mac != before.mac {
+        changes.push(Change::LinkAddress { interface: interface.clone() });
+    }
     if now.mtu != before.mtu {
         changes.push(Change::Mtu { interface: interface.clone(), before: before.mtu, now: now.mtu });
     }
@@ -191,7 +214,7 @@ fn compare(before: &mut Interface, all: &[Interface], changes: &mut Vec<Change>)
         (false, true) => changes.push(Change::Up { interface }),
         _ => {}
     }
-    *before = Interface { name: before.name.clone(), ..now.clone() };
+    *before = now.clone();
     true
 }
 
@@ -206,7 +229,7 @@ fn open_news() -> nix::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::InterfaceIndex;
+    use crate::link::MacAddress;
 
     fn interface(index: u32, mtu: u32, up: bool) -> Interface {
         Interface {
@@ -239,9 +262,15 @@ mod tests {
             Change::Down { interface: name() },
         ];
         assert_eq!(tell(&mut known, &[interface(3, 9000, false)]), (true, both));
-        let renamed = Interface { name: "wan".into(), ..interface(3, 9000, true) };
-        assert_eq!(tell(&mut known, &[renamed]), (true, vec![Change::Up { interface: name() }]));
-        let gone = vec![Change::Vanished { interface: name() }];
+        let wan = || "wan".to_owned();
+        let renamed = Interface { name: wan(), mac: Some(MacAddress([2; 6])), ..interface(3, 9000, true) };
+        let all = vec![
+            Change::Renamed { interface: name(), now: wan() },
+            Change::LinkAddress { interface: wan() },
+            Change::Up { interface: wan() },
+        ];
+        assert_eq!(tell(&mut known, &[renamed]), (true, all));
+        let gone = vec![Change::Vanished { interface: wan() }];
         assert_eq!(tell(&mut known, &[interface(4, 9000, true)]), (false, gone));
     }
 }

@@ -29,6 +29,8 @@ use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
+use crate::block::shut;
+use crate::bridge;
 use crate::cabling::FarEnd;
 use crate::container;
 use crate::inline::{
@@ -120,18 +122,24 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     attached.divert(options.diverted)?;
     network.greet(&format!("on {} in {namespace}, {}", interface.name, words(options.diverted)), inline)?;
     network.run(inline.duration, |change| attached.heed(change))?;
-    if network.ended_well() {
-        attached.open()?;
+    // An interface that was away for a while has lost its barrier.
+    let settled = if network.ended_well() { attached.open() } else { attached.close() };
+    // Nothing can be opened or closed at one that is gone.
+    if !attached.claimed.is_gone().map_err(InlineError::from)? {
+        settled?;
     }
     attached.detour.straighten();
     network.drain(DRAIN)?;
     let ended_well = network.ended_well();
     let mut outcome = network.finish()?;
-    let Attached { claimed, detour, .. } = attached;
+    let Attached { mut claimed, detour, closed } = attached;
     drop(detour);
-    // Otherwise a barrier stays, if the interface still exists.
+    // Otherwise a barrier stays, if the interface is there; it may have come back only now.
+    let shut = if ended_well { Ok(()) } else { shut(&mut claimed, closed) };
     if ended_well || claimed.is_gone().map_err(InlineError::from)? {
-        outcome.put_back(claimed).map_err(InlineError::from)?;
+        outcome.put_back(claimed);
+    } else {
+        shut?;
     }
     Ok(outcome)
 }
@@ -217,7 +225,7 @@ impl Attached {
             Change::Down { interface } => {
                 Heed::GoOn(format!("{interface} went down; nothing crosses until it is up again"))
             }
-            Change::Up { interface } => Heed::GoOn(format!("{interface} is up")),
+            Change::Up { .. } | Change::Renamed { .. } | Change::LinkAddress { .. } => bridge::heed(change),
             Change::Mtu { interface, before, now } => {
                 let note = format!("the MTU of {interface} changed from {before} to {now}");
                 match self.detour.widen(now).err().filter(|_| now > before) {

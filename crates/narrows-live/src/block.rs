@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use narrows_io::bpf::Direction;
 use narrows_io::detour::{DetourError, Diverted, full_barrier};
 use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
@@ -25,13 +26,16 @@ pub fn block(
     run_folder: &Path,
 ) -> Result<(), InlineError> {
     let mut claimed = SavedInterface::claim(namespace, reference, interface, &run_folder.join(INTERFACES))?;
-    let program = full_barrier().map_err(DetourError::from)?;
-    for &direction in diverted.hooks() {
-        claimed.close(direction, &program)?;
-    }
+    shut(&mut claimed, diverted.hooks())?;
     // The barriers and their record stay; the claim ends.
     drop(claimed);
     Ok(())
+}
+
+/// Lets nothing pass in these directions any more.
+pub(crate) fn shut(claimed: &mut SavedInterface, directions: &[Direction]) -> Result<(), InlineError> {
+    let program = full_barrier().map_err(DetourError::from)?;
+    directions.iter().try_for_each(|&direction| Ok(claimed.close(direction, &program)?))
 }
 
 /// Removes the barriers of [`block`], if no run has taken them over.

@@ -87,21 +87,21 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineO
     network.greet(&format!("a bridge between {first} and {second}"), inline)?;
     network.run(inline.duration, heed)?;
     let mut outcome = network.finish()?;
-    for changed in saved {
-        outcome.put_back(changed).map_err(InlineError::from)?;
-    }
+    saved.into_iter().for_each(|changed| outcome.put_back(changed));
     Ok(outcome)
 }
 
 /// How to react to a change of the interfaces.
 pub(crate) fn heed(change: Change) -> Heed {
     match change {
-        Change::Vanished { interface } | Change::Down { interface } => {
-            Heed::End(format!("the interface `{interface}` was switched off or removed"))
-        }
+        Change::Vanished { interface } | Change::Down { interface } => Heed::End(format!(
+            "the interface `{interface}` was switched off, removed, or moved to another namespace"
+        )),
         Change::Mtu { interface, before, now } => Heed::GoOn(format!(
             "the MTU of {interface} changed from {before} to {now}: longer packets than that cannot leave there"
         )),
+        Change::Renamed { interface, now } => Heed::GoOn(format!("{interface} is called {now} now")),
+        Change::LinkAddress { interface } => Heed::GoOn(format!("the link address of {interface} changed")),
         Change::Up { interface } => Heed::GoOn(format!("{interface} is up")),
         Change::Ended { process } => Heed::GoOn(format!("process {process} has ended")),
     }

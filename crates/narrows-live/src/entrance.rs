@@ -14,6 +14,7 @@ use narrows_io::etc_files::EtcFiles;
 use crate::control::{self, ControlSocket, Entrance, HostOfRun, InterfaceOfRun};
 use crate::feeds::capitals;
 use crate::names::Names;
+use crate::renumber::{NETWORKS_ENVIRONMENT, networks_around};
 use crate::run_record::{self, NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use crate::testbed::{Host, Testbed, one_of_each};
 
@@ -107,6 +108,10 @@ fn common_environment(testbed: &Testbed, control: &ControlSocket) -> Vec<(String
     if let Some(outer) = std::env::var_os("NARROWS_SERVER") {
         all.push(("NARROWS_OUTER_SERVER".to_owned(), outer));
     }
+    let mut networks = networks_around();
+    networks.extend(testbed.networks());
+    let networks: Vec<_> = networks.iter().map(IpPrefix::to_string).collect();
+    all.push((NETWORKS_ENVIRONMENT.to_owned(), networks.join(",").into()));
     for host in &testbed.hosts {
         if let Some(interface) = host.interfaces.first() {
             add(&mut all, &format!("HOST_{}", capitals(&host.name)), &interface.addresses);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use narrows_core::Engine;
-use narrows_io::ledger::{LedgerError, PutBack};
+use narrows_io::ledger::PutBack;
 use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
 use narrows_io::privileges::Capability;
@@ -83,18 +83,21 @@ pub struct InlineOutcome {
     pub status: u8,
     /// What ended it early, and what to do about that.
     pub broken: Option<String>,
-    /// What could not be restored, because the interface is no longer there.
+    /// What could not be restored, and why: usually because the interface is no longer there.
     pub gone: Vec<String>,
 }
 
 impl InlineOutcome {
-    /// Restores an interface.
-    pub(crate) fn put_back(&mut self, changed: SavedInterface) -> Result<(), LedgerError> {
-        match changed.restore()? {
-            PutBack::Done => {}
-            PutBack::Moot(why) => self.gone.push(why),
+    /// Restores an interface. If that fails, the report is still worth having.
+    pub(crate) fn put_back(&mut self, changed: SavedInterface) {
+        match changed.restore() {
+            Ok(PutBack::Done) => {}
+            Ok(PutBack::Moot(why)) => self.gone.push(why),
+            Err(error) => {
+                self.status = 2;
+                self.gone.push(error.to_string());
+            }
         }
-        Ok(())
     }
 }
 

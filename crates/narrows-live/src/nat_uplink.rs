@@ -74,11 +74,12 @@ pub struct NatUplink {
 
 impl NatUplink {
     /// Opens an uplink through `far`, whose interface on the link is `link`. `ledger` is the folder where changed
-    /// settings are recorded.
+    /// settings are recorded. With `to_networks`, the networks of the enclosing namespace will do, if that has no
+    /// uplink itself.
     ///
     /// # Errors
-    /// If the enclosing namespace has no uplink itself, or does not allow this.
-    pub fn open(far: &Host, link: &Interface, ledger: &Path) -> Result<Self, UplinkError> {
+    /// If the enclosing namespace has no way out, or does not allow this.
+    pub fn open(far: &Host, link: &Interface, ledger: &Path, to_networks: bool) -> Result<Self, UplinkError> {
         if !far.is_ours {
             return Err(UplinkError::NotOurs(far.name.clone()));
         }
@@ -92,6 +93,7 @@ impl NatUplink {
             ipv4: ipv4(number),
             ipv6: Some(ipv6(number)),
             table: &table,
+            to_networks,
             ledger,
         };
         let outer = way.open()?;
@@ -125,6 +127,11 @@ impl NatUplink {
     /// The host that is the uplink.
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// Ends it; notes for the report on what went wrong.
+    pub(crate) fn close(self) -> Vec<String> {
+        self.outer.close()
     }
 
     /// Notes for the report.

@@ -1,5 +1,7 @@
 //! Chooses addresses that do not collide with those in use around a run.
 
+use std::net::IpAddr;
+
 use narrows_io::address::IpPrefix;
 use narrows_io::namespace::Namespace;
 use narrows_io::route_socket::RouteSocket;
@@ -7,10 +9,24 @@ use narrows_scenario::{Address, HostAddress, Scenario};
 
 use crate::testbed::{self, TestbedError};
 
-/// Avoids networks in use where narrows was started, which may be a host of another run, and in existing namespaces
+/// The environment variable with the networks of a run and of those around it, separated by commas.
+pub(crate) const NETWORKS_ENVIRONMENT: &str = "NARROWS_NETWORKS";
+
+/// The networks of the runs around this one.
+pub(crate) fn networks_around() -> Vec<IpPrefix> {
+    let text = std::env::var(NETWORKS_ENVIRONMENT).unwrap_or_default();
+    let prefix = |text: &str| {
+        let (address, length) = text.split_once('/')?;
+        Some(IpPrefix::new(address.parse::<IpAddr>().ok()?, length.parse().ok()?))
+    };
+    text.split(',').filter_map(prefix).collect()
+}
+
+/// Avoids networks of the runs around this one, those in use where narrows was started, which may be a host of another run, and in existing namespaces
 /// that become hosts.
 pub(crate) fn step_aside(scenario: &mut Scenario) -> Result<(), TestbedError> {
-    let mut taken = in_use(&Namespace::current()?)?;
+    let mut taken = networks_around();
+    taken.extend(in_use(&Namespace::current()?)?);
     for host in &scenario.hosts {
         if let Some(existing) = testbed::existing(host)? {
             taken.extend(in_use(&existing).map_err(|cause| testbed::of_host(&host.name, cause))?);

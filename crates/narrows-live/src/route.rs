@@ -29,7 +29,7 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_io::saved_interface::SavedInterface;
 use narrows_io::sysctl::read_sysctl;
 use narrows_io::wait::{EndSignals, wake_on_time};
-use narrows_io::watch::Watch;
+use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::{Scenario, Way as Direction};
 
@@ -38,7 +38,7 @@ use crate::gateway::table::{Route, Side, Table};
 use crate::gateway::translation::Translation;
 use crate::gateway::{Gateway, Leg, OUTSIDE, PortIndex};
 use crate::inline::{
-    Ground, INTERFACES, Inline, InlineError, InlineOptions, InlineOutcome, check_scenario, control,
+    Ground, Heed, INTERFACES, Inline, InlineError, InlineOptions, InlineOutcome, check_scenario, control,
     namespace, settle_me,
 };
 use crate::load::Load;
@@ -121,17 +121,23 @@ pub fn route(mut scenario: Scenario, options: &RouteOptions) -> Result<InlineOut
     }
     let listener = options.ready.map(|port| listen(&namespace, port)).transpose()?;
     network.greet(&format!("a router between {first} and {second}"), inline)?;
-    network.run(inline.duration, heed)?;
+    network.run(inline.duration, heed_as_router)?;
     drop(listener);
     let mut outcome = network.finish()?;
+    drop(barrier);
+    saved.into_iter().for_each(|changed| outcome.put_back(changed));
     for sniffer in sniffers {
         sniffer.end().map_err(InlineError::from)?;
     }
-    drop(barrier);
-    for changed in saved {
-        outcome.put_back(changed).map_err(InlineError::from)?;
-    }
     Ok(outcome)
+}
+
+/// As a bridge does; but a router is found by its link address.
+fn heed_as_router(change: Change) -> Heed {
+    match change {
+        Change::LinkAddress { interface } => Heed::End(format!("the link address of `{interface}` changed")),
+        change => heed(change),
+    }
 }
 
 /// Listens on all addresses, of both versions where the kernel has IPv6.

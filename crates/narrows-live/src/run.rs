@@ -240,6 +240,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         Err(error) => return Err(error),
     };
     info.notes.extend(notes.into_iter().chain(logs));
+    info.notes.extend(uplink.into_iter().flat_map(NatUplink::close));
     if broken.is_none() {
         halted?;
     }
@@ -473,7 +474,11 @@ fn open_uplink(
     let far = first.neighbours.iter().find(|peer| !peer.is_router).map(|peer| &peer.name);
     let far = far.and_then(|far| testbed.host(far)).and_then(|far| Some((far, far.interfaces.first()?)));
     let opened = match far {
-        Some((far, link)) => NatUplink::open(far, link, &options.run_folder.join(SETTINGS)),
+        Some((far, link)) => {
+            // Inside another run, at least that one's hosts are reached.
+            let to_networks = options.uplink == Uplink::Optional;
+            NatUplink::open(far, link, &options.run_folder.join(SETTINGS), to_networks)
+        }
         None => Err(UplinkError::Router { host: host.name.clone(), router: first.joined_to.clone() }),
     };
     match opened {

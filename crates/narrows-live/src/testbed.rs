@@ -296,6 +296,11 @@ impl Testbed {
         Ok(())
     }
 
+    /// The networks of the scenario that hosts are connected to; none if there are very many.
+    pub(crate) fn networks(&self) -> impl Iterator<Item = &IpPrefix> {
+        self.networks.iter().filter(|_| self.networks.len() <= MOST_NETWORKS)
+    }
+
     /// Why the best packet I/O backend is not used, if none was requested.
     pub fn cabling_note(&self) -> Option<&str> {
         self.cabling_note.as_deref()

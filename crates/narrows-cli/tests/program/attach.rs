@@ -643,6 +643,57 @@ fn open_there_is_nothing_to_put_back_of_an_interface_that_moved() {
     assert!(!ended.err.contains("not put back"), "{ended}");
 }
 
+/// A network that does not look while its interface changes.
+fn unseen(bed: &Bed, network: &Started, line: &str) {
+    network.signal("STOP");
+    let stat = format!("/proc/{}/stat", network.id());
+    eventually("it has stopped", || fs::read_to_string(&stat).unwrap().contains(") T "));
+    let mut command = Command::new("sh");
+    command.args(["-c", line]);
+    assert!(spawn(command, &bed.inner).unwrap().wait().unwrap().success(), "{line}");
+}
+
+#[test]
+#[ignore = "needs root, ip"]
+fn closed_it_is_shut_again_at_an_interface_that_was_away_for_a_while() {
+    let bed = Bed::new(1500);
+    let network = bed.attach(&["--fail", "closed"]);
+    bed.passes();
+    let [inner, outer] = [&bed.inner, &bed.outer]
+        .map(|namespace| format!("/proc/{}/fd/{}", std::process::id(), namespace.as_fd().as_raw_fd()));
+    let there_and_back = format!(
+        "ip link set eth0 netns {outer} && nsenter --net={outer} ip link set eth0 netns {inner} &&
+         ip address add {INNER}/24 dev eth0 && ip link set eth0 up"
+    );
+    unseen(&bed, &network, &there_and_back);
+    network.signal("CONT");
+    let ended = network.wait().expect(2);
+    assert!(ended.err.contains("nothing passes there now"), "{ended}");
+    assert!(!ended.err.contains("not put back"), "{ended}");
+    // What is said to be so is so.
+    assert_eq!(bed.state().matches("narrows-closed").count(), 2, "{}", bed.state());
+    assert!(!bed.echo(Duration::from_millis(200)));
+    assert!(bed.clean().out.contains("restored eth0"));
+    bed.passes();
+}
+
+#[test]
+#[ignore = "needs root, ip"]
+fn a_ctrl_c_with_an_interface_that_is_gone_gives_the_report() {
+    for fail in ["open", "closed"] {
+        let bed = Bed::new(1500);
+        let network = bed.attach(&["--fail", fail, "--json", "-"]);
+        bed.passes();
+        unseen(&bed, &network, "ip link del eth0");
+        network.signal("INT");
+        network.signal("CONT");
+        let ended = network.wait().expect(0);
+        assert!(packets(&ended.json(), "link.up") > 0, "{ended}");
+        assert_eq!(ended.err.contains("its barrier is gone too"), fail == "closed", "{ended}");
+        assert!(bed.clean().out.contains("nothing to clean up"));
+    }
+}
+
 /// What a line for the shell prints in the outer namespace.
 fn spawn_out(line: &str, bed: &Bed) -> String {
     let said = bed.folder.file("said");

@@ -363,7 +363,9 @@ fn an_interface_that_goes_away_ends_it_in_order() {
         if vanishes { sockets.delete_interface("two") } else { sockets.set_down("two") }.unwrap();
         let ended = bridge.wait().expect(2);
         assert!(
-            ended.err.contains("the bridge ended early: the interface `two` was switched off or removed"),
+            ended.err.contains(
+                "ended early: the interface `two` was switched off, removed, or moved to another namespace"
+            ),
             "{ended}"
         );
         ended.json();
@@ -387,6 +389,10 @@ fn what_was_not_put_back_is_not_said_to_be() {
         let before = bed.features();
         let bridge = bed.bridge(&[]);
         ip(&bed.middle, "link set one name uno");
+        eventually("its new name is told", || {
+            let stats = finish(&mut narrows(["stats", "--run", &bridge.id().to_string()]));
+            stats.out.contains("one is called uno now")
+        });
         let bridge = if killed {
             bridge.signal("KILL");
             bridge.wait();

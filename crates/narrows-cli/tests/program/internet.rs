@@ -6,6 +6,7 @@
 //!
 //! Host and internet are namespaces of the test's own, which end with it.
 
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::Command;
 use std::time::Duration;
 
@@ -75,6 +76,22 @@ fn the_internet_is_reached_whatever_the_host_is_set_to() {
         assert!(ended.err.contains("round trip"), "{ended}");
         assert_eq!(read_sysctl(&world.host, FORWARDING).unwrap(), forwarding, "it is as it was");
     }
+}
+
+#[test]
+#[ignore = "needs root, ip, ping"]
+fn an_uplink_that_is_renamed_or_gone_is_handled() {
+    let world = World::new();
+    write_sysctl(&world.host, "net/ipv4/ip_forward", "0").unwrap();
+    // As another program of the host does.
+    let host = format!("/proc/{}/fd/{}", std::process::id(), world.host.as_fd().as_raw_fd());
+    let link = |what: &str| format!("nsenter --net={host} ip link {what}");
+    let ended = world.run(&link("set uplink name wan")).expect(0);
+    assert!(!ended.err.contains("was removed, or moved"), "{ended}");
+    assert_eq!(read_sysctl(&world.host, "net/ipv4/conf/wan/forwarding").unwrap(), "0", "it is as it was");
+    let ended = world.run(&link("del wan")).expect(0);
+    let said = "the uplink wan was removed, or moved to another namespace, during the run";
+    assert!(ended.err.contains(said), "{ended}");
 }
 
 #[test]

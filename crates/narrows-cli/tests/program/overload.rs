@@ -92,3 +92,63 @@ fn a_run_that_is_overloaded_hears_signals() {
         assert!(ended.err.contains("one-way delay"), "there is a report: {ended}");
     }
 }
+
+/// Sends datagrams as fast as it can until it is told to end; then it says how many.
+const FLOOD: &str = r#"
+import os, signal, socket
+sent = 0
+def end(*_):
+    os.write(2, b"sent %d\n" % sent)
+    os._exit(0)
+signal.signal(signal.SIGTERM, end)
+out, to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), (os.environ["NARROWS_SERVER"], 9)
+os.write(2, b"ready\n")
+while True:
+    try:
+        out.sendto(b"x" * 64, to)
+        sent += 1
+    except OSError:
+        pass
+"#;
+
+/// Far more than a twentieth of a processor carries: memory is bounded, a signal is obeyed, and each packet is accounted for.
+#[test]
+#[ignore = "needs namespaces, python3"]
+fn of_a_flood_every_packet_is_delivered_or_counted_as_lost() {
+    let scratch = Scratch::new();
+    let flood = scratch.write("flood.py", FLOOD);
+    for backend in ["af_packet", "af_xdp"] {
+        let report = scratch.file("report.json");
+        let mut command =
+            narrows(["run", "--rate", "10gbit", "--delay", "1ms", "--max-cpu", "5%", "--backend", backend]);
+        command.arg("--json").arg(&report).args(["--", "python3"]).arg(&flood);
+        let mut run = start(&mut command);
+        run.until_it_complains("ready");
+        let number = run.id().to_string();
+        eventually("packets are lost", || {
+            let report = stats(&number);
+            report.is_some_and(|report| {
+                report["losses"]["receive_ring_dropped_packets"].as_u64() > Some(10_000)
+            })
+        });
+        let status = std::fs::read_to_string(format!("/proc/{number}/status")).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(peak < 512 << 10, "{peak} KiB");
+        run.signal("TERM");
+        let ended = run.wait().expect(0);
+        let sent = ended.err.split("sent ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
+        let sent: u64 = sent.parse().unwrap();
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
+        assert_eq!(report["conservation"]["violations"], Value::Array(Vec::new()), "{report:#}");
+        let lost = report["losses"]["receive_ring_dropped_packets"].as_u64().unwrap();
+        let carried = report["conservation"]["in_packets"].as_u64().unwrap();
+        assert!(ended.err.contains(&format!("; {lost} lost before they could be read: ")), "{ended}");
+        // Replies of the server and address resolution come on top.
+        let all = lost + carried;
+        assert!(
+            (sent..sent + 10_000).contains(&all),
+            "{backend}: sent {sent}, lost {lost}, carried {carried}"
+        );
+    }
+}

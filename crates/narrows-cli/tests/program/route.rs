@@ -504,6 +504,21 @@ fn what_leaves_by_a_third_interface_is_the_kernels_and_a_killed_run_leaves_nothi
 }
 
 #[test]
+#[ignore = "needs root, ip"]
+fn a_link_address_that_changes_ends_it() {
+    let bed = Bed::new([1500, 1500]);
+    let before = bed.settings();
+    let route = bed.route(&["--json", "-"]);
+    let mut command = Command::new("ip");
+    command.args(["link", "set", "one", "address", "02:00:00:00:00:77"]);
+    assert!(spawn(command, &bed.middle).unwrap().wait().unwrap().success());
+    let ended = route.wait().expect(2);
+    assert!(ended.err.contains("the link address of `one` changed"), "{ended}");
+    router(&ended.json());
+    assert_eq!(bed.settings(), before);
+}
+
+#[test]
 #[ignore = "needs root, ping, unshare"]
 fn the_example_runs() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/route/two-subnets");

@@ -98,3 +98,30 @@ fn a_run_inside_a_run_adds_its_delay() {
     assert_eq!(pair(&report, "client.link", "server.link")["delay"]["min_ns"], 11_000_000);
     assert!(ended.err.contains("2 received") && ended.err.contains("1 received"), "{ended}");
 }
+
+/// The line of a run that is this deep in others, each with a link of 3 ms: pings all servers, the outermost first.
+fn nested(depth: u32) -> String {
+    let servers = "export servers=\"$servers $NARROWS_SERVER\"";
+    if depth == 0 {
+        return format!("{servers}; for server in $servers; do ping -q -c 2 -i 0.1 $server; done");
+    }
+    let (inner, line) =
+        (crate::common::quoted(crate::common::NARROWS), crate::common::quoted(&nested(depth - 1)));
+    format!("{servers}; exec {inner} run --delay 3ms --quiet -- sh -c {line}")
+}
+
+#[test]
+#[ignore = "needs namespaces, nf_tables, ping"]
+fn five_runs_one_inside_the_other_reach_the_servers_of_all() {
+    let line = nested(4);
+    let ended = finish(&mut run(["--delay", "3ms", "--quiet"], &line)).expect(0);
+    assert_eq!(ended.out.matches(" 2 received").count(), 5, "{ended}");
+    let rtts = ended
+        .out
+        .lines()
+        .filter_map(|line| line.strip_prefix("rtt ")?.split(" = ").nth(1)?.split('/').next());
+    let rtts: Vec<f64> = rtts.map(|least| least.parse().unwrap()).collect();
+    // The outermost server is behind all links.
+    let links = [5, 4, 3, 2, 1].map(f64::from);
+    assert!(rtts.iter().zip(links).all(|(rtt, links)| *rtt >= 6.0 * links), "{rtts:?}");
+}

@@ -20,8 +20,8 @@ use std::path::Path;
 
 use crate::address::IpPrefix;
 use crate::ledger::{LedgerError, RaisedSetting};
-use crate::link::{VethEnd, create_veth};
-use crate::namespace::Namespace;
+use crate::link::{InterfaceIndex, VethEnd, create_veth};
+use crate::namespace::{Namespace, NamespaceError};
 use crate::route_socket::{NetlinkError, RouteSocket};
 use crate::stack::{self, StackError};
 use crate::sysctl::{SysctlError, read_sysctl, write_sysctl};
@@ -47,6 +47,9 @@ pub enum NatError {
     /// Forwarding could not be enabled.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The enclosing namespace cannot be kept open.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
     /// A setting of the cable was refused.
     #[error(transparent)]
     Stack(#[from] StackError),
@@ -60,7 +63,7 @@ pub enum NatError {
 pub struct WayOut<'a> {
     /// The end in the inner namespace, which must not have a default route yet.
     pub inner: VethEnd<'a>,
-    /// The end in the enclosing namespace, which has a default route.
+    /// The end in the enclosing namespace.
     pub outer: VethEnd<'a>,
     /// The addresses of the two ends in a free network: inner, outer.
     pub ipv4: (IpPrefix, IpPrefix),
@@ -68,6 +71,8 @@ pub struct WayOut<'a> {
     pub ipv6: Option<(IpPrefix, IpPrefix)>,
     /// The name of the rule's tables; must be unique among runs.
     pub table: &'a str,
+    /// Whether the networks that the enclosing namespace has routes to will do, if it has no default route.
+    pub to_networks: bool,
     /// Where settings to be reverted are recorded, such as `/run/narrows/settings`.
     pub ledger: &'a Path,
 }
@@ -80,6 +85,8 @@ pub struct Outside {
     raised: Vec<RaisedSetting>,
     ipv6: bool,
     firewalls: Vec<String>,
+    namespace: Namespace,
+    uplinks: Vec<(InterfaceIndex, String)>,
 }
 
 impl Outside {
@@ -92,6 +99,25 @@ impl Outside {
     /// them.
     pub fn firewalls(&self) -> &[String] {
         &self.firewalls
+    }
+
+    /// Ends it and reverts what was changed. Returns what went wrong: settings that could not be reverted, and interfaces
+    /// with a default route that are gone by now.
+    pub fn close(self) -> Vec<String> {
+        let released =
+            self.raised.into_iter().map(|setting| setting.release().map_err(|error| error.to_string()));
+        let mut trouble: Vec<String> = released.filter_map(Result::err).collect();
+        match RouteSocket::open(&self.namespace).and_then(|mut sockets| sockets.interfaces()) {
+            Ok(now) => {
+                let is_gone =
+                    |(index, _): &&(InterfaceIndex, String)| now.iter().all(|there| there.index != *index);
+                trouble.extend(self.uplinks.iter().filter(is_gone).map(|(_, name)| {
+                    format!("the uplink {name} was removed, or moved to another namespace, during the run")
+                }));
+            }
+            Err(error) => trouble.push(error.to_string()),
+        }
+        trouble
     }
 }
 
@@ -125,7 +151,15 @@ impl WayOut<'_> {
         let networks = [Some(self.ipv4.0), self.ipv6.map(|ends| ends.0)].into_iter().flatten();
         let tables = nftables::masquerade(self.outer.namespace, self.table, networks)?;
         let firewalls = nftables::dropping_chains(self.outer.namespace)?;
-        let mut outside = Outside { _tables: tables, raised: Vec::new(), ipv6: false, firewalls };
+        let namespace = self.outer.namespace.try_clone()?;
+        let mut outside = Outside {
+            _tables: tables,
+            raised: Vec::new(),
+            ipv6: false,
+            firewalls,
+            namespace,
+            uplinks: uplinks.numbers,
+        };
         self.lay_cable()?;
         for uplink in &uplinks.ipv4 {
             self.raise(&mut outside, &format!("net/ipv4/conf/{uplink}/forwarding"))?;
@@ -137,12 +171,16 @@ impl WayOut<'_> {
         Ok(outside)
     }
 
-    /// The interfaces of the enclosing namespace that have a default route.
+    /// The interfaces of the enclosing namespace that have a default route; or any route, if none has and that will do.
     fn uplinks(&self) -> Result<Uplinks, NatError> {
         let mut sockets = RouteSocket::open(self.outer.namespace)?;
         let interfaces = sockets.interfaces()?;
         let mut uplinks = Uplinks::default();
-        for route in sockets.routes()?.into_iter().filter(|route| route.destination.length == 0) {
+        let mut routes = sockets.routes()?;
+        if !self.to_networks || routes.iter().any(|route| route.destination.length == 0) {
+            routes.retain(|route| route.destination.length == 0);
+        }
+        for route in routes {
             let Some(interface) = interfaces.iter().find(|found| Some(found.index) == route.interface) else {
                 continue;
             };
@@ -152,6 +190,10 @@ impl WayOut<'_> {
             };
             if !list.contains(&interface.name) {
                 list.push(interface.name.clone());
+            }
+            let numbered = (interface.index, interface.name.clone());
+            if !uplinks.numbers.contains(&numbered) {
+                uplinks.numbers.push(numbered);
             }
         }
         Ok(uplinks)
@@ -209,9 +251,10 @@ impl WayOut<'_> {
 /// How long a cable between two namespaces may take to have carrier; normally milliseconds.
 const CARRIER: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Names of the interfaces with a default route.
+/// The interfaces with a default route: names by IP version, and all with their numbers.
 #[derive(Default)]
 struct Uplinks {
+    numbers: Vec<(InterfaceIndex, String)>,
     ipv4: Vec<String>,
     ipv6: Vec<String>,
 }

@@ -55,8 +55,8 @@ pub enum PacketSocketError {
         /// The kernel's error.
         cause: io::Error,
     },
-    /// The interface is down or was removed.
-    #[error("the interface `{interface}` was switched off or removed")]
+    /// The interface is down, or is no longer in its namespace.
+    #[error("the interface `{interface}` was switched off, removed, or moved to another namespace")]
     Down {
         /// The interface's name.
         interface: String,
@@ -145,6 +145,8 @@ pub struct PacketSocket {
     offloads: Offloads,
     /// Frames that the header could not describe, such as trains in tunnels.
     undescribed: u64,
+    /// Frames read so far.
+    taken: u64,
     /// Buffers for the headers before the frames of one call, if trains are carried.
     headers: Vec<Headers>,
 }
@@ -178,6 +180,7 @@ impl PacketSocket {
             trains: TrainStatistics::default(),
             offloads: options.offloads,
             undescribed: 0,
+            taken: 0,
             headers: if carries { vec![Headers::EMPTY; BATCH] } else { Vec::new() },
         })
     }
@@ -209,6 +212,15 @@ impl PacketSocket {
         self.statistics.arrived += u64::from(new.tp_packets);
         self.statistics.dropped += u64::from(new.tp_drops) + std::mem::take(&mut self.undescribed);
         Ok(self.statistics)
+    }
+
+    /// How many frames wait to be read.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn unread(&mut self) -> Result<u64, PacketSocketError> {
+        let PacketStatistics { arrived, dropped, .. } = self.statistics()?;
+        Ok(arrived.saturating_sub(dropped + self.taken))
     }
 }
 

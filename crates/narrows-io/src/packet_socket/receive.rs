@@ -327,6 +327,7 @@ impl PacketSocket {
         pool: &mut FramePool,
         into: &mut Vec<Received>,
     ) {
+        self.taken += count as u64;
         match self.offloads {
             Offloads::None => into.extend((0..count).map(|slot| batch.take(slot, offset, pool))),
             offloads => (0..count).for_each(|slot| {

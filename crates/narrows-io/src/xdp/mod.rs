@@ -125,8 +125,8 @@ pub enum XdpError {
         /// The maximum.
         most: usize,
     },
-    /// The interface is down or was removed.
-    #[error("the interface `{interface}` was switched off or removed")]
+    /// The interface is down, or is no longer in its namespace.
+    #[error("the interface `{interface}` was switched off, removed, or moved to another namespace")]
     Down {
         /// The interface's name.
         interface: String,

@@ -85,6 +85,7 @@ fn open(host: &Namespace, inner: &Namespace, number: u8, ledger: &Path) -> Resul
         outer: VethEnd { namespace: host, name: &outer_name, mac: None },
         ipv4: pair(&format!("10.90.{number}."), 30),
         ipv6: Some(pair(&format!("fd90:{number}::"), 64)),
+        to_networks: false,
         table: &table,
         ledger,
     }

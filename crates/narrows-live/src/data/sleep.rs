@@ -1,7 +1,8 @@
 //! Sleeping, and the kernel's counters of lost packets.
 
-use narrows_core::{Duration, Time};
-use narrows_io::packet_socket::{ReceiveBatch, Received};
+use narrows_core::{Duration, PortId, Time};
+use narrows_io::cable_end::CableEndError;
+use narrows_io::packet_socket::{PacketSocket, ReceiveBatch, Received};
 use narrows_io::wait::{Waiting, wait_from};
 
 use super::{DataLoop, LoopError, WAKE_EARLY, exchange};
@@ -102,19 +103,24 @@ impl DataLoop {
         let give_up = self.clock.now() + COUNTING_TAKES;
         for at in 0..self.ports.len() {
             let id = self.ports[at].id;
+            let Some(cable) = &mut self.ports[at].cable else { continue };
+            let socket = cable.end.packet_socket_mut();
+            let unread = socket.map_or(Ok(0), PacketSocket::unread).map_err(CableEndError::from)?;
             let mut counted = 0;
-            while counted < MOST_COUNTED && self.clock.now() < give_up {
-                let Some(cable) = &mut self.ports[at].cable else { break };
+            while let Some(cable) = &mut self.ports[at].cable {
+                if counted >= MOST_COUNTED || self.clock.now() >= give_up {
+                    // There is no time to look when the others came.
+                    let lost = unread.saturating_sub(counted as u64);
+                    self.lose(id, end, lost)?;
+                    break;
+                }
                 let count = cable.end.receive(&mut self.batch, &mut self.frames, &mut self.received)?;
                 counted += count;
                 let clock = self.clock;
                 let came =
                     |received: &&Received| received.stamp.is_none_or(|stamp| clock.instant(stamp) <= end);
                 let lost = self.received.iter().filter(came).count() as u64;
-                self.meter.receive_ring_dropped(id, lost);
-                if let Some(recorder) = self.recorder.as_mut().filter(|_| lost > 0) {
-                    recorder.lost(end, id, lost)?;
-                }
+                self.lose(id, end, lost)?;
                 self.received.drain(..).for_each(|received| self.frames.recycle(received.frame));
                 if count < ReceiveBatch::FRAMES {
                     break;
@@ -122,5 +128,13 @@ impl DataLoop {
             }
         }
         Ok(())
+    }
+
+    fn lose(&mut self, port: PortId, at: Time, lost: u64) -> Result<(), LoopError> {
+        self.meter.receive_ring_dropped(port, lost);
+        match self.recorder.as_mut().filter(|_| lost > 0) {
+            Some(recorder) => Ok(recorder.lost(at, port, lost)?),
+            None => Ok(()),
+        }
     }
 }
