@@ -22,8 +22,8 @@ pub(crate) fn networks_around() -> Vec<IpPrefix> {
     text.split(',').filter_map(prefix).collect()
 }
 
-/// Avoids networks of the runs around this one, those in use where narrows was started, which may be a host of another run, and in existing namespaces
-/// that become hosts.
+/// Avoids networks of the runs around this one, and those in use where narrows was started, which may be a host of
+/// another run, and in existing namespaces that become hosts.
 pub(crate) fn step_aside(scenario: &mut Scenario) -> Result<(), TestbedError> {
     let mut taken = networks_around();
     taken.extend(in_use(&Namespace::current()?)?);
