@@ -10,7 +10,7 @@
 //!
 //! Docker reports that a container joins a network before it starts the container's first process. From then on the
 //! watch looks for the container's namespace and attaches as soon as its interface is up. Podman reports the start
-//! only.
+//! only, and late: the watch looks at the folder of its namespaces as well.
 //!
 //! The events of a lab come from `containerlab events`. A node gets its interfaces after its start, so each of them is
 //! an event, too. A node that stops has its interfaces taken away first, to wait in another namespace.
@@ -19,6 +19,7 @@ mod attachment;
 mod follow;
 mod look;
 mod member;
+mod namespaces;
 mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,7 @@ use narrows_scenario::Files;
 use self::attachment::Attachment;
 use self::follow::{News, Source, follow, listed};
 use self::member::Member;
+use self::namespaces::follow_namespaces;
 use self::place::Place;
 use crate::container::{Container, PROJECT};
 use crate::engine::{Engine, EngineError};
@@ -154,7 +156,9 @@ pub fn watch(
     // So that a mistake is an error, not a wait.
     options.engine.running(options.asked.label())?;
     relay(signals, to.clone());
-    follow(options.asked.source(&options.engine), to.clone());
+    let source = options.asked.source(&options.engine);
+    follow_namespaces(source.clone(), to.clone());
+    follow(source, to.clone());
     let mut state = Watched::new(options, to, say);
     let signal = state.run(&messages)?;
     state.end(&messages)?;
@@ -330,6 +334,8 @@ impl<'a> Watched<'a> {
             News::Event(event, at, container) => match (event.happening, container) {
                 // A network ends by itself with its interface.
                 (Happening::Disconnected, _) => {}
+                // It has started again before the event of its earlier end came.
+                (Happening::Ended, _) if self.members.get(&event.container).is_some_and(Member::is_running) => {}
                 (Happening::Ended, _) | (_, None) => self.forget(&event.container),
                 (Happening::Connected | Happening::Started, Some(container)) => self.meet(container, at),
             },

@@ -47,6 +47,7 @@ pub mod descriptors;
 pub mod detour;
 pub mod etc_files;
 pub mod exchange;
+pub mod folder_watch;
 pub mod frame;
 pub mod fuse_file;
 pub mod host;

@@ -89,6 +89,33 @@ fn labels_are_followed_through_restarts_of_containers_and_of_the_engine() {
 
 #[test]
 #[ignore = "needs root, ip"]
+fn starts_of_podman_are_seen_before_its_events() {
+    let mut engine = Engine::podman();
+    // Where the engine keeps namespaces is learnt from it.
+    engine.run("first", DELAY);
+    let mut watch = engine.watch(&["docker", "watch"]);
+    watch.until_it_complains("first eth0: attached after");
+    engine.quietly(|engine| engine.run("web", DELAY));
+    watch.until_it_complains("web eth0: attached after");
+    is_shaped(&engine, "web");
+
+    // A restart, whose events come when the container runs again: it stays attached.
+    engine.quietly(|engine| engine.end("web"));
+    watch.until_it_complains("web eth0: detached");
+    engine.quietly(|engine| engine.run("web", DELAY));
+    eventually("it is attached again", || engine.echo("web", "bridge").is_some_and(|took| took >= SHAPED));
+    for action in ["restart", "die", "init", "start"] {
+        engine.tell("container", action, "web");
+    }
+    engine.run("last", DELAY);
+    watch.until_it_complains("last eth0: attached after");
+    is_shaped(&engine, "web");
+    let said = end(watch);
+    assert_eq!(said.matches("web eth0: attached").count(), 2, "{said}");
+}
+
+#[test]
+#[ignore = "needs root, ip"]
 fn with_fail_closed_nothing_passes_that_is_not_shaped() {
     let mut engine = Engine::new();
     // Where the engine keeps namespaces is learnt from it.

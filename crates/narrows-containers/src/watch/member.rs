@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use narrows_io::clock::MonotonicTime;
+use narrows_io::namespace::Namespace;
 
 use super::LOOK;
 use crate::container::Container;
@@ -68,6 +69,11 @@ impl Member {
 
     pub(super) fn container(&self) -> &Container {
         &self.container
+    }
+
+    /// Whether its process runs, whatever late events say.
+    pub(super) fn is_running(&self) -> bool {
+        self.container.process.is_some_and(|process| Namespace::open(&format!("pid:{process}")).is_ok())
     }
 
     pub(super) fn demands(&self) -> Result<Vec<Demand>, String> {
