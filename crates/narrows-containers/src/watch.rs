@@ -37,7 +37,7 @@ use narrows_scenario::Files;
 
 use self::attachment::Attachment;
 use self::follow::{News, Source, follow, listed};
-use self::member::Member;
+use self::member::{Member, after};
 use self::namespaces::follow_namespaces;
 use self::place::Place;
 use crate::container::{Container, PROJECT};
@@ -49,6 +49,8 @@ use crate::project::Project;
 
 /// How often a container is looked at that is about to have an interface.
 const LOOK: Duration = Duration::from_millis(2);
+/// When a network is told addresses again that it did not take: asking it may take seconds.
+const TELL_AGAIN: Duration = Duration::from_secs(5);
 /// How long orderly ends may take: a second to drain, and a report to write.
 const GRACE: Duration = Duration::from_secs(10);
 /// Where Docker keeps network namespaces, until a container shows another folder.
@@ -245,7 +247,9 @@ impl<'a> Watched<'a> {
     fn run(&mut self, messages: &Receiver<Message>) -> Result<EndSignal, WatchError> {
         loop {
             let now = clock_monotonic();
-            let next = self.members.values().filter_map(Member::next_look).min();
+            let is_out_of_date = self.attachments.values().any(Attachment::is_out_of_date);
+            let again = is_out_of_date.then(|| after(now, TELL_AGAIN));
+            let next = self.members.values().filter_map(Member::next_look).chain(again).min();
             let message = match next {
                 None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Some(at) => {

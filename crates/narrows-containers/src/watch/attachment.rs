@@ -148,17 +148,13 @@ impl Attachment {
             .map(|why| format!("run {}: addresses of services are out of date: {why}", self.run))
     }
 
+    /// Whether it could not be told addresses.
+    pub(super) fn is_out_of_date(&self) -> bool {
+        self.last_refusal.is_some()
+    }
+
     fn try_tell(&mut self, addresses: &Addresses, folder: &Path) -> Result<(), ControlError> {
-        let mut commands = String::new();
-        let mut now = Addresses::new();
-        for (service, before) in &self.tables {
-            let after = addresses.get(service).cloned().unwrap_or_default();
-            before
-                .difference(&after)
-                .for_each(|gone| commands += &format!("table {service} delete {gone}\n"));
-            after.difference(before).for_each(|new| commands += &format!("table {service} add {new}\n"));
-            now.insert(service.clone(), after);
-        }
+        let (commands, now) = updates(&self.tables, addresses, self.is_out_of_date());
         if commands.is_empty() {
             return Ok(());
         }
@@ -166,6 +162,22 @@ impl Attachment {
         self.tables = now;
         Ok(())
     }
+}
+
+/// The commands that bring tables up to date, and what they hold then. All of them take effect at one instant.
+/// `whole` also fills tables that should be right: the answer to an earlier update may have been lost.
+fn updates(tables: &Addresses, addresses: &Addresses, whole: bool) -> (String, Addresses) {
+    let mut commands = String::new();
+    let mut now = Addresses::new();
+    for (service, before) in tables {
+        let after = addresses.get(service).cloned().unwrap_or_default();
+        if *before != after || whole {
+            commands += &format!("table {service} flush\n");
+            after.iter().for_each(|address| commands += &format!("table {service} add {address}\n"));
+        }
+        now.insert(service.clone(), after);
+    }
+    (commands, now)
 }
 
 /// What is wrong now, unless that was so before.
@@ -208,6 +220,21 @@ mod tests {
         assert_eq!(told(Some("refused")), Some("refused".into()));
         assert_eq!(told(None), None);
         assert_eq!(told(Some("refused")), Some("refused".into()));
+    }
+
+    #[test]
+    fn tables_are_filled_anew_where_addresses_have_changed_or_are_uncertain() {
+        let of = |service: &str, address: &str| (service.to_owned(), [address.parse().unwrap()].into());
+        let before: Addresses = [of("db", "10.0.0.2"), of("web", "10.0.0.3")].into();
+        let after: Addresses = [of("db", "10.0.0.4"), of("web", "10.0.0.3"), of("other", "10.0.0.5")].into();
+        let told: Addresses = [of("db", "10.0.0.4"), of("web", "10.0.0.3")].into();
+        assert_eq!(updates(&before, &before, false), (String::new(), before.clone()));
+        let db = "table db flush\ntable db add 10.0.0.4\n";
+        assert_eq!(updates(&before, &after, false), (db.into(), told.clone()));
+        let web = "table web flush\ntable web add 10.0.0.3\n";
+        assert_eq!(updates(&told, &after, true), (format!("{db}{web}"), told.clone()));
+        let gone = "table db flush\ntable web flush\n";
+        assert_eq!(updates(&told, &Addresses::new(), false).0, gone);
     }
 
     #[test]

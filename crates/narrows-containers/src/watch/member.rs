@@ -124,7 +124,7 @@ impl Member {
     }
 }
 
-fn after(now: MonotonicTime, wait: Duration) -> MonotonicTime {
+pub(super) fn after(now: MonotonicTime, wait: Duration) -> MonotonicTime {
     MonotonicTime::from_nanos(now.as_nanos().saturating_add(wait.as_nanos() as u64))
 }
 
