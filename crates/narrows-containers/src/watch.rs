@@ -31,8 +31,10 @@ use std::{io, thread};
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
+use narrows_io::own_folder::OwnFolderError;
 use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
 use narrows_live::block::unblock;
+use narrows_live::group::HeldShape;
 use narrows_scenario::Files;
 
 use self::attachment::Attachment;
@@ -99,6 +101,9 @@ pub enum WatchError {
     /// The kernel refuses to wait.
     #[error("cannot wait for signals: {0}")]
     Wait(#[from] io::Error),
+    /// The run folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] OwnFolderError),
     /// Some networks did not end in an orderly way.
     #[error("{0} of the networks did not end within {seconds} s and were killed; narrows clean removes what they left",
         seconds = GRACE.as_secs())]
@@ -157,6 +162,10 @@ pub fn watch(
     let (to, messages) = channel();
     // So that a mistake is an error, not a wait.
     options.engine.running(options.asked.label())?;
+    let _shape = match &options.asked {
+        Asked::Lab(lab) => Some(HeldShape::write(&options.run_folder, &lab.shape)?),
+        Asked::Labels(_) | Asked::Project(_) => None,
+    };
     relay(signals, to.clone());
     let source = options.asked.source(&options.engine);
     follow_namespaces(source.clone(), to.clone());
@@ -339,7 +348,8 @@ impl<'a> Watched<'a> {
                 // A network ends by itself with its interface.
                 (Happening::Disconnected, _) => {}
                 // It has started again before the event of its earlier end came.
-                (Happening::Ended, _) if self.members.get(&event.container).is_some_and(Member::is_running) => {}
+                (Happening::Ended, _)
+                    if self.members.get(&event.container).is_some_and(Member::is_running) => {}
                 (Happening::Ended, _) | (_, None) => self.forget(&event.container),
                 (Happening::Connected | Happening::Started, Some(container)) => self.meet(container, at),
             },

@@ -11,6 +11,7 @@ use narrows_io::child_lifetime::end_with_us;
 use narrows_io::clock::MonotonicTime;
 use narrows_io::process::Signal;
 use narrows_live::control::{Client, ControlError, socket_name};
+use narrows_live::run_record::Membership;
 
 use super::Message;
 use super::place::Place;
@@ -31,6 +32,8 @@ pub(super) struct Start<'a> {
     /// What it is shown as.
     pub(super) title: String,
     pub(super) interface: String,
+    /// Its place in the graph of a lab or project.
+    pub(super) membership: Option<Membership>,
     /// The flag that says where the interface is, and its value.
     pub(super) at: (&'static str, String),
     pub(super) direction: Direction,
@@ -48,9 +51,12 @@ impl Start<'_> {
         if self.fails_closed {
             all.extend(["--fail", "closed"]);
         }
-        // In one word, so that no title is taken for a flag.
+        // In one word each, so that no title is taken for a flag.
         let title = format!("--title={}", self.title);
-        all.into_iter().map(str::to_owned).chain([title]).collect()
+        let place = self.membership.as_ref().map(|Membership { group, ends: [from, to] }| {
+            [format!("--group={group}"), format!("--ends={from},{to}")]
+        });
+        all.into_iter().map(str::to_owned).chain([title]).chain(place.into_iter().flatten()).collect()
     }
 }
 
@@ -245,11 +251,15 @@ mod tests {
             run: "web".into(),
             title: "-web".into(),
             interface: "eth0".into(),
+            membership: Some(Membership { group: "shop".into(), ends: ["web:eth0".into(), "net".into()] }),
             at: ("--pid", "7".into()),
             direction: Direction::Both,
             fails_closed: false,
         };
         let arguments = start.arguments().join(" ");
-        assert_eq!(arguments, "attach eth0 - --pid 7 --name web --title=-web");
+        assert_eq!(
+            arguments,
+            "attach eth0 - --pid 7 --name web --title=-web --group=shop --ends=web:eth0,net"
+        );
     }
 }

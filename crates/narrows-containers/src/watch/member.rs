@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use narrows_io::clock::MonotonicTime;
 use narrows_io::namespace::Namespace;
+use narrows_live::run_record::Membership;
 
 use super::LOOK;
 use crate::container::Container;
@@ -21,6 +22,8 @@ pub(super) struct Demand {
     pub(super) wish: Wish,
     /// What its runs are shown as.
     pub(super) title: String,
+    /// Their place in the graph of a lab.
+    pub(super) membership: Option<Membership>,
 }
 
 /// A container, and when to look at it again.
