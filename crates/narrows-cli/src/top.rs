@@ -69,7 +69,7 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
     let start = |work: Box<dyn FnOnce() + Send>| drop(thread::spawn(work));
     let (to, of) = (events.clone(), target.clone());
     start(Box::new(move || match of {
-        Target::Run(run) => source::ask(run, &hurried, &to),
+        Target::Run(run) => source::ask(*run, &hurried, &to),
         Target::Group(name) => source::ask_group(&name, &hurried, &to),
     }));
     let (to, of) = (events.clone(), target.clone());

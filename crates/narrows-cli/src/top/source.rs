@@ -192,7 +192,7 @@ pub(super) fn ask_group(name: &str, hurry: &Receiver<()>, events: &Sender<Event>
 /// What is watched: a run, or a group of runs.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
-    Run(Run),
+    Run(Box<Run>),
     Group(String),
 }
 
@@ -201,7 +201,7 @@ impl Target {
     pub(super) fn find(which: Option<&str>) -> Result<Self, ControlError> {
         let folder = control::run_folder();
         let error = match Run::find(which) {
-            Ok(run) => return Ok(Self::Run(run)),
+            Ok(run) => return Ok(Self::Run(Box::new(run))),
             Err(error) => error,
         };
         let group = match (&error, which) {
