@@ -22,6 +22,7 @@ use narrows_io::saved_interface;
 use narrows_io::unix_socket::{Listener, listener};
 use narrows_live::control;
 use narrows_live::feeds;
+use narrows_live::group;
 use narrows_live::inline::INTERFACES;
 use narrows_live::run::SETTINGS;
 use narrows_live::run_record::{self, RecordName, RunState, look, records};
@@ -103,9 +104,10 @@ impl Cleaning {
         self.runs()?;
         self.control_sockets()?;
         self.feeds()?;
-        let unfinished = run_record::remove_unfinished(&self.folder);
-        for name in self.said.note(unfinished).unwrap_or_default() {
-            self.said.say(&format!("removed {}", self.folder.path().join(name).display()))?;
+        for left in [run_record::remove_unfinished(&self.folder), group::remove_left(&self.folder)] {
+            for name in self.said.note(left).unwrap_or_default() {
+                self.said.say(&format!("removed {}", self.folder.path().join(name).display()))?;
+            }
         }
         let here = Namespace::current();
         let Some(here) = self.said.note(here) else { return Ok(()) };

@@ -44,6 +44,7 @@ pub(crate) fn options(kind: RunKind, args: &args::Inline) -> Result<InlineOption
             output: args.background.output.clone(),
             reports: Kept::find().folder().map(Into::into),
             owner: args.owner.clone(),
+            membership: args.membership(),
         },
         duration: duration.map(|span| Duration::from_nanos(span.nanos())),
         greeting: !args.report.quiet,

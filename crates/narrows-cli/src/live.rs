@@ -127,6 +127,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
             output: job.output,
             reports: kept.folder().map(Into::into),
             owner: None,
+            membership: None,
         },
         command: job.command,
         host: live.host.clone(),

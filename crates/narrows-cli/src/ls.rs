@@ -4,6 +4,7 @@ use clap::Args;
 use narrows_live::control::{
     self, Client, ControlError, HostOfRun, InterfaceOfRun, KnownRun, Liveness, Status, known_runs,
 };
+use narrows_live::run_record::Membership;
 use narrows_report::RecentRates;
 use serde::Serialize;
 
@@ -52,6 +53,8 @@ struct Listed {
     output: Option<String>,
     /// What it was started for, such as an attachment of CNI.
     owner: Option<String>,
+    /// The group that it belongs to, such as a lab.
+    membership: Option<Membership>,
 }
 
 /// State of a run.
@@ -156,6 +159,7 @@ fn listed(run: &KnownRun) -> Listed {
         control: run.socket.display().to_string(),
         output: about.output.as_ref().map(|path| path.display().to_string()),
         owner: about.owner.clone(),
+        membership: about.membership.clone(),
     }
 }
 

@@ -5,6 +5,8 @@
 
 mod app;
 mod editor;
+mod graph;
+mod group;
 mod keys;
 mod lateness;
 mod model;
@@ -25,7 +27,7 @@ use ratatui::DefaultTerminal;
 
 use crate::output::Failure;
 use app::{App, Effect};
-use source::{Event, Run};
+use source::{Event, Target};
 use view::Theme;
 
 /// The arguments of `narrows top`.
@@ -36,7 +38,7 @@ Examples:
   narrows top dsl
   NO_COLOR=1 narrows top --run 4711")]
 pub(crate) struct Top {
-    /// Run, by name or number [default: the only one, or the one around this shell]
+    /// Run, by name or number, or a group of runs such as a lab [default: the only one, or the one around this shell]
     #[arg(value_name = "RUN", conflicts_with = "run")]
     which: Option<String>,
     /// Same as RUN
@@ -54,7 +56,7 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
              for programs"
         )));
     }
-    let run = Run::find(which)?;
+    let target = Target::find(which)?;
     let (events, happens) = channel();
     let failed = |what: &'static str| move |cause| Failure::Other(format!("cannot {what}: {cause}"));
     // Set up before other threads exist, which would get the signals.
@@ -65,16 +67,19 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
     let (hurry, hurried) = sync_channel(1);
     let (wants, wanted) = channel();
     let start = |work: Box<dyn FnOnce() + Send>| drop(thread::spawn(work));
-    let (to, of) = (events.clone(), run.clone());
-    start(Box::new(move || source::ask(of, &hurried, &to)));
-    let (to, of) = (events.clone(), run.clone());
+    let (to, of) = (events.clone(), target.clone());
+    start(Box::new(move || match of {
+        Target::Run(run) => source::ask(*run, &hurried, &to),
+        Target::Group(name) => source::ask_group(&name, &hurried, &to),
+    }));
+    let (to, of) = (events.clone(), target.clone());
     start(Box::new(move || source::change(&of, &wanted, &to)));
     let to = events.clone();
     start(Box::new(move || drop(source::signals(signals, &to))));
     start(Box::new(move || source::keys(&events)));
 
     let colours = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let mut app = App::new(run.about);
+    let mut app = App::new(target.about());
     loop {
         let terminal = &mut screen.0;
         terminal

@@ -124,6 +124,17 @@ impl Engine {
         &self.socket
     }
 
+    /// Whether it is Podman.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn is_podman(&self) -> Result<bool, EngineError> {
+        let text = self.get("/version")?.unwrap_or_default();
+        // Another engine may describe itself in another way.
+        let version: Version = serde_json::from_slice(&text).unwrap_or_default();
+        Ok(version.components.iter().any(|component| component.name == "Podman Engine"))
+    }
+
     /// The IDs of all containers that run, or of those with this label.
     ///
     /// # Errors
@@ -229,6 +240,19 @@ fn escaped(text: &str) -> String {
         _ => format!("%{byte:02X}"),
     };
     text.bytes().map(one).collect()
+}
+
+/// What the engine consists of.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Version {
+    components: Vec<Component>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Component {
+    name: String,
 }
 
 #[derive(Deserialize)]

@@ -18,7 +18,7 @@ pub struct Event {
 pub enum Happening {
     /// Its first process has started.
     Started,
-    /// It has joined a network; Docker also says so before it starts the first process.
+    /// It has joined a network; engines also say so before they start the first process.
     Connected,
     /// It has left a network.
     Disconnected,
@@ -34,7 +34,10 @@ impl Event {
     pub fn parse(line: &[u8]) -> Result<Option<Self>, serde_json::Error> {
         let Line { kind, action, actor } = serde_json::from_slice(line)?;
         let happening = match (kind.as_str(), action.as_str()) {
-            ("container", "start" | "restart") => Happening::Started,
+            // Podman says `restart` before the container ends, and Docker after `start`.
+            ("container", "start") => Happening::Started,
+            // As Podman calls it: it is in its networks, and its process has not started.
+            ("container", "init") => Happening::Connected,
             ("container", "die" | "died" | "destroy" | "remove") => Happening::Ended,
             ("network", "connect") => Happening::Connected,
             ("network", "disconnect") => Happening::Disconnected,
@@ -96,7 +99,8 @@ mod tests {
         };
         assert_eq!(read(&container("die")), Some((Happening::Ended, "7d".into())));
         assert_eq!(read(&container("start")), Some((Happening::Started, "7d".into())));
-        for other in ["create", "kill", "stop", "exec_start: sh", "health_status: healthy"] {
+        assert_eq!(read(&container("init")), Some((Happening::Connected, "7d".into())));
+        for other in ["create", "kill", "stop", "restart", "exec_start: sh", "health_status: healthy"] {
             assert_eq!(read(&container(other)), None);
         }
         let joins = r#"{"Type":"network","Action":"connect","Actor":{"ID":"46","Attributes":{"container":"7d","name":"net1"}}}"#;

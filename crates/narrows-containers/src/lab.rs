@@ -19,6 +19,8 @@ mod read;
 
 use std::path::{Path, PathBuf};
 
+use narrows_live::group::Shape;
+use narrows_live::run_record::Membership;
 use narrows_scenario::{Files, ScenarioError, read_text};
 
 use crate::container::Container;
@@ -42,6 +44,8 @@ pub struct Lab {
     pub files: Files,
     /// The links with settings.
     pub links: Vec<LabLink>,
+    /// All nodes and links, for the graph of the lab.
+    pub shape: Shape,
     /// The program `containerlab`.
     pub program: PathBuf,
 }
@@ -100,6 +104,11 @@ impl Lab {
     /// What the run of a link is shown as.
     pub fn title(&self, link: &LabLink) -> String {
         format!("{} {}", self.name, link.name())
+    }
+
+    /// The place of a link in the graph of the lab.
+    pub fn membership(&self, link: &LabLink) -> Membership {
+        Membership { group: self.name.clone(), ends: link.ends.each_ref().map(LabEnd::name) }
     }
 
     /// The scenario of each link, by its name.

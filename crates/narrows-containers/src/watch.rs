@@ -10,7 +10,7 @@
 //!
 //! Docker reports that a container joins a network before it starts the container's first process. From then on the
 //! watch looks for the container's namespace and attaches as soon as its interface is up. Podman reports the start
-//! only.
+//! only, and late: the watch looks at the folder of its namespaces as well.
 //!
 //! The events of a lab come from `containerlab events`. A node gets its interfaces after its start, so each of them is
 //! an event, too. A node that stops has its interfaces taken away first, to wait in another namespace.
@@ -19,6 +19,7 @@ mod attachment;
 mod follow;
 mod look;
 mod member;
+mod namespaces;
 mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,13 +31,16 @@ use std::{io, thread};
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
+use narrows_io::own_folder::OwnFolderError;
 use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
 use narrows_live::block::unblock;
+use narrows_live::group::HeldShape;
 use narrows_scenario::Files;
 
 use self::attachment::Attachment;
 use self::follow::{News, Source, follow, listed};
-use self::member::Member;
+use self::member::{Member, after};
+use self::namespaces::follow_namespaces;
 use self::place::Place;
 use crate::container::{Container, PROJECT};
 use crate::engine::{Engine, EngineError};
@@ -47,6 +51,8 @@ use crate::project::Project;
 
 /// How often a container is looked at that is about to have an interface.
 const LOOK: Duration = Duration::from_millis(2);
+/// When a network is told addresses again that it did not take: asking it may take seconds.
+const TELL_AGAIN: Duration = Duration::from_secs(5);
 /// How long orderly ends may take: a second to drain, and a report to write.
 const GRACE: Duration = Duration::from_secs(10);
 /// Where Docker keeps network namespaces, until a container shows another folder.
@@ -95,6 +101,9 @@ pub enum WatchError {
     /// The kernel refuses to wait.
     #[error("cannot wait for signals: {0}")]
     Wait(#[from] io::Error),
+    /// The run folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] OwnFolderError),
     /// Some networks did not end in an orderly way.
     #[error("{0} of the networks did not end within {seconds} s and were killed; narrows clean removes what they left",
         seconds = GRACE.as_secs())]
@@ -153,8 +162,14 @@ pub fn watch(
     let (to, messages) = channel();
     // So that a mistake is an error, not a wait.
     options.engine.running(options.asked.label())?;
+    let _shape = match &options.asked {
+        Asked::Lab(lab) => Some(HeldShape::write(&options.run_folder, &lab.shape)?),
+        Asked::Labels(_) | Asked::Project(_) => None,
+    };
     relay(signals, to.clone());
-    follow(options.asked.source(&options.engine), to.clone());
+    let source = options.asked.source(&options.engine);
+    follow_namespaces(source.clone(), to.clone());
+    follow(source, to.clone());
     let mut state = Watched::new(options, to, say);
     let signal = state.run(&messages)?;
     state.end(&messages)?;
@@ -241,7 +256,9 @@ impl<'a> Watched<'a> {
     fn run(&mut self, messages: &Receiver<Message>) -> Result<EndSignal, WatchError> {
         loop {
             let now = clock_monotonic();
-            let next = self.members.values().filter_map(Member::next_look).min();
+            let is_out_of_date = self.attachments.values().any(Attachment::is_out_of_date);
+            let again = is_out_of_date.then(|| after(now, TELL_AGAIN));
+            let next = self.members.values().filter_map(Member::next_look).chain(again).min();
             let message = match next {
                 None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Some(at) => {
@@ -330,6 +347,9 @@ impl<'a> Watched<'a> {
             News::Event(event, at, container) => match (event.happening, container) {
                 // A network ends by itself with its interface.
                 (Happening::Disconnected, _) => {}
+                // It has started again before the event of its earlier end came.
+                (Happening::Ended, _)
+                    if self.members.get(&event.container).is_some_and(Member::is_running) => {}
                 (Happening::Ended, _) | (_, None) => self.forget(&event.container),
                 (Happening::Connected | Happening::Started, Some(container)) => self.meet(container, at),
             },

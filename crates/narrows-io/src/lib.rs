@@ -29,7 +29,7 @@
 //! | [`interrupt`] | Ctrl-C for long computations |
 //! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant is reached |
 //! | [`ready_set`], [`descriptors`] | many descriptors: which of them are ready, and the limit on their number |
-//! | [`watch`] | monitoring interfaces and a process |
+//! | [`watch`], [`folder_watch`] | monitoring interfaces, a process, and a folder |
 //! | [`scheduling`] | processor and priority of a thread |
 //! | [`user_namespace`], [`host`] | working without root; capabilities of this host |
 //!
@@ -47,6 +47,7 @@ pub mod descriptors;
 pub mod detour;
 pub mod etc_files;
 pub mod exchange;
+pub mod folder_watch;
 pub mod frame;
 pub mod fuse_file;
 pub mod host;

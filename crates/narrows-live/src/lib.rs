@@ -21,6 +21,7 @@ mod entrance;
 pub mod exec;
 pub mod feeds;
 mod gateway;
+pub mod group;
 pub mod inline;
 mod inline_error;
 pub mod load;

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run_name::RunName;
 
-pub use about::{About, Identity, RunKind, ago};
+pub use about::{About, Identity, Membership, RunKind, ago};
 
 /// The environment variable that marks every process of a run with the run's identifier.
 pub const ENVIRONMENT: &str = "NARROWS_RUN_ID";

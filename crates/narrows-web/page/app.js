@@ -2,6 +2,7 @@
 
 import { draw } from "/topology.js";
 import { Charts, Series } from "/charts.js";
+import { Group } from "/group.js";
 import { Packets } from "/packets.js";
 
 const by = (id) => document.getElementById(id);
@@ -30,6 +31,7 @@ function element(name, text, attributes = {}) {
   return made;
 }
 const packets = new Packets(by, element, { span, number });
+const group = new Group(by, element, { rate, bytes, number, percent }, (run) => location.assign(`/?run=${encodeURIComponent(run)}`));
 const keyOf = (one) => `${one.link}#${one.lane}`;
 const nameOf = (one) => (one.lane ? `${one.link} (${one.from} → ${one.to})` : one.link);
 const settingsOf = (one) => state.settings?.directions.find((other) => keyOf(other) === keyOf(one));
@@ -161,11 +163,15 @@ function totals(tick) {
     box.append(element("span", name), element("b", value));
     return box;
   }));
-  const light = { accurate: "good", exact: "good", "mostly accurate": "fair", "not accurate": "bad" }[tick.trust];
+  accuracy(tick.trust);
+  by("trust").title = tick.trust_line;
+}
+
+function accuracy(trust) {
+  const light = { accurate: "good", exact: "good", "mostly accurate": "fair", "not accurate": "bad" }[trust] ?? "";
   by("trust").firstElementChild.className = `light ${light}`;
   // Said anew only where it changes: it is read aloud.
-  if (by("trust-text").textContent !== tick.trust) by("trust-text").textContent = tick.trust;
-  by("trust").title = tick.trust_line;
+  if (by("trust-text").textContent !== trust) by("trust-text").textContent = trust;
 }
 
 // The rows stay, so that who walks over them with the keyboard keeps the place.
@@ -344,6 +350,10 @@ function follow(run) {
     state.settings = settings;
     by("title").textContent = `${about.name ?? run} — ${about.title}`;
     document.title = `${about.name ?? run} – narrows`;
+    const of = about.membership?.group;
+    by("group-link").hidden = !of || by("runs").dataset.only === "true";
+    by("group-link").textContent = of ?? "";
+    by("group-link").href = groupAt(of);
     by("keys").replaceChildren(...settings.links.flatMap(({ link }) => state.keys.map((key) => element("option", null, { value: `${link}.${key}` }))));
   });
   stream.addEventListener("events", (event) => {
@@ -382,15 +392,34 @@ async function runs() {
   for (const id of ["key", "value", "outage", "preset", "use-preset"]) by(id).disabled = !answer.may_change;
   const names = answer.runs.map((run) => run.key);
   by("runs").replaceChildren(...names.map((name) => element("option", name, { value: name })));
+  by("runs").dataset.only = String(answer.only !== null);
   by("runs").hidden = answer.only !== null || names.length < 2;
   return { names, all: answer.runs, only: answer.only };
+}
+
+const groupAt = (name) => `/?group=${encodeURIComponent(name ?? "")}`;
+
+function followGroup(name) {
+  by("list").hidden = true;
+  by("runs").hidden = true;
+  by("title").textContent = name;
+  document.title = `${name} – narrows`;
+  history.replaceState(null, "", groupAt(name));
+  group.follow(name, ask, (trust, wrong) => { accuracy(trust ?? "no run"); banner(wrong); });
 }
 
 function list(all) {
   by("list").hidden = false;
   by("trust-text").textContent = "no run chosen";
   if (!all.length) { by("list-runs").replaceChildren(element("li", "No run is active. This list goes on.")); return; }
-  by("list-runs").replaceChildren(...all.map((run) => {
+  const groups = new Set(all.flatMap((run) => run.about.membership?.group ?? []));
+  const items = [...groups].map((name) => {
+    const item = element("li");
+    const count = all.filter((run) => run.about.membership?.group === name).length;
+    item.append(element("a", name, { href: groupAt(name) }), ` — a network of ${count} runs`);
+    return item;
+  });
+  by("list-runs").replaceChildren(...items, ...all.map((run) => {
     const item = element("li");
     const link = element("a", run.key, { href: `/?run=${encodeURIComponent(run.key)}` });
     item.append(link, ` — ${run.about.kind}, ${run.about.title}, ${run.about.links} links`);
@@ -405,10 +434,16 @@ async function begin() {
   by("preset").replaceChildren(...presets.map((preset) => element("option", preset.name, { value: preset.name })));
   by("runs").addEventListener("change", () => follow(by("runs").value));
   const asked = new URLSearchParams(location.search).get("run");
+  const askedGroup = new URLSearchParams(location.search).get("group");
+  if (askedGroup) { followGroup(askedGroup); return; }
   const look = async () => {
     const found = await runs();
     if (!found) return;
-    const run = found.only ?? asked ?? (found.names.length === 1 ? found.names[0] : null);
+    const groups = new Set(found.all.map((one) => one.about.membership?.group));
+    const meant = found.only ?? asked;
+    // A lab alone is what is meant.
+    if (meant === null && groups.size === 1 && !groups.has(undefined)) { followGroup([...groups][0]); return; }
+    const run = meant ?? (found.names.length === 1 ? found.names[0] : null);
     if (run === null) { list(found.all); setTimeout(look, 2000); return; }
     by("runs").value = run;
     follow(run);

@@ -76,9 +76,10 @@ export function layout(nodes, pairs) {
   return places;
 }
 
-// Draws the network once; gives a function that colours it by what directions do.
-export function draw(into, directions, hosts, choose) {
-  const nodes = new Set(directions.flatMap((one) => [one.from, one.to]));
+// Draws the network once; gives a function that colours it by what directions do. A way that is `plain` has no figures: a line for
+// both directions. `others` are nodes that may have no links.
+export function draw(into, directions, hosts, choose, others = []) {
+  const nodes = new Set([...directions.flatMap((one) => [one.from, one.to]), ...others]);
   const places = layout(nodes, directions.map((one) => [one.from, one.to]));
   const all = [...places.values()];
   const [width, height] = [0, 1].map((axis) => Math.max(...all.map((place) => place[axis]), 0));
@@ -92,18 +93,18 @@ export function draw(into, directions, hosts, choose) {
   for (const one of directions) {
     const pair = [one.from, one.to].sort().join("\n");
     const number = between.get(pair) ?? 0;
-    between.set(pair, number + 1);
+    between.set(pair, number + (one.plain ? 2 : 1));
     const [[x1, y1], [x2, y2]] = [places.get(one.from), places.get(one.to)];
     const [dx, dy] = [x2 - x1, y2 - y1];
     const long = Math.hypot(dx, dy) || 1;
     // To the right of its own way, so that the two directions lie side by side.
-    const aside = 14 + 16 * Math.floor(number / 2);
+    const aside = one.plain && !number ? 0 : 14 + 16 * Math.floor(number / 2);
     const [nx, ny] = [(-dy / long) * aside, (dx / long) * aside];
     const [mx, my] = [(x1 + x2) / 2 + nx * 1.6, (y1 + y2) / 2 + ny * 1.6];
     const path = one.from === one.to
       ? `M${x1 - 20},${y1} c-40,-70 80,-70 40,0`
       : `M${x1 + nx / 2},${y1 + ny / 2} Q${mx},${my} ${x2 + nx / 2},${y2 + ny / 2}`;
-    const way = svg("g", { class: "way", tabindex: "0", role: "button" });
+    const way = svg("g", one.plain ? { class: "way plain", role: "img" } : { class: "way", tabindex: "0", role: "button" });
     const seen = svg("path", { class: "seen", d: path });
     const title = svg("title");
     way.append(title, svg("path", { class: "hit", d: path }), seen);
@@ -111,8 +112,8 @@ export function draw(into, directions, hosts, choose) {
     const anchor = Math.abs(nx) < aside / 5 ? "middle" : nx > 0 ? "start" : "end";
     const words = svg("text", { x: (x1 + x2) / 2 + nx * 1.5, y: (y1 + y2) / 2 + ny * 1.9 + 4, "text-anchor": anchor, class: "small" });
     if (few) way.append(words);
-    way.addEventListener("click", () => choose(one));
-    way.addEventListener("keydown", (event) => {
+    if (!one.plain) way.addEventListener("click", () => choose(one));
+    if (!one.plain) way.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
       choose(one);

@@ -11,6 +11,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use narrows_live::control::{Client, ControlError};
+use narrows_live::group::node;
 use narrows_scenario::{LinkFlags, Preset, Way};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use crate::access::{Access, Role};
 use crate::guard::Counts;
 use crate::metrics::{CONTENT_TYPE, exposition};
 use crate::packets::Inspected;
-use crate::runs::Runs;
+use crate::runs::{LinkOfGroup, Runs};
 use crate::stream::stream;
 
 /// The maximum length of a request body.
@@ -33,6 +34,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The files of the page.
 const FILES: &[(&str, &str, &str)] = &[
     ("/app.js", "text/javascript; charset=utf-8", include_str!("../page/app.js")),
+    ("/group.js", "text/javascript; charset=utf-8", include_str!("../page/group.js")),
     ("/packets.js", "text/javascript; charset=utf-8", include_str!("../page/packets.js")),
     ("/charts.js", "text/javascript; charset=utf-8", include_str!("../page/charts.js")),
     ("/topology.js", "text/javascript; charset=utf-8", include_str!("../page/topology.js")),
@@ -57,6 +59,12 @@ type Shared = State<Arc<Site>>;
 #[derive(Debug, Deserialize)]
 struct Which {
     run: String,
+}
+
+/// The group that is requested.
+#[derive(Debug, Deserialize)]
+struct WhichGroup {
+    group: String,
 }
 
 /// A requested change.
@@ -84,6 +92,7 @@ pub(crate) fn router(site: Arc<Site>, metrics_only: bool) -> Router {
         router = router
             .route("/", get(page))
             .route("/api/runs", get(runs))
+            .route("/api/group", get(group))
             .route("/api/stream", get(follow))
             .route("/api/packets", get(packets))
             .route("/api/keys", get(keys))
@@ -173,6 +182,26 @@ async fn runs(State(site): Shared, axum::Extension(role): axum::Extension<Role>)
         Ok(runs) => json_answer(&json!({ "runs": runs, "only": only, "may_change": role == Role::Editor })),
         Err(why) => (StatusCode::INTERNAL_SERVER_ERROR, why).into_response(),
     }
+}
+
+/// A group: its links, each with the figures of its run.
+async fn group(State(site): Shared, Query(which): Query<WhichGroup>) -> Response {
+    let group = match site.runs.group(which.group).await {
+        Ok(Some(group)) => group,
+        Ok(None) => return (StatusCode::NOT_FOUND, "no run of this group is shown here").into_response(),
+        Err(why) => return (StatusCode::INTERNAL_SERVER_ERROR, why).into_response(),
+    };
+    let link = |LinkOfGroup { ends, run, answer }: &LinkOfGroup| {
+        let nodes = ends.each_ref().map(|end| node(end));
+        let figures = answer.as_deref().map(|answer| {
+            let report = &answer.stats.report;
+            json!({ "end_ns": report.end_ns, "directions": report.directions, "settings": answer.settings.directions,
+                "ports": answer.settings.ports, "trust": report.trust_word() })
+        });
+        json!({ "ends": ends, "nodes": nodes, "run": run, "figures": figures })
+    };
+    let links: Vec<_> = group.links.iter().map(link).collect();
+    json_answer(&json!({ "nodes": group.nodes, "links": links }))
 }
 
 async fn follow(State(site): Shared, Query(which): Query<Which>) -> Response {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use narrows_live::control::{
     Client, ControlError, CurrentScenario, Event, Liveness, Stats, known_runs, run_folder,
 };
+use narrows_live::group::{GroupLink, KnownGroup, known_group};
 use narrows_live::run_record::About;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -27,7 +28,7 @@ const SELDOM: Duration = Duration::from_secs(10);
 const SMALL: usize = 64;
 /// Events kept for later viewers.
 const MOST_EVENTS: usize = 500;
-/// The maximum number of runs queried for a scrape. A run accepts 32 connections, and hardly anyone has this many
+/// The maximum number of runs queried for a scrape or a group. A run accepts 32 connections, and hardly anyone has this many
 /// runs.
 const MOST_RUNS: usize = 64;
 
@@ -64,6 +65,20 @@ pub(crate) struct Answer {
     pub(crate) missed: u64,
     /// Distinguishes a run from a later one with the same name.
     socket: std::path::PathBuf,
+}
+
+/// A group of runs that are one network.
+pub(crate) struct Group {
+    pub(crate) nodes: Vec<String>,
+    pub(crate) links: Vec<LinkOfGroup>,
+}
+
+/// A link of a group.
+pub(crate) struct LinkOfGroup {
+    pub(crate) ends: [String; 2],
+    /// The key of the run that is the link, and its latest answer.
+    pub(crate) run: Option<String>,
+    pub(crate) answer: Option<Arc<Answer>>,
 }
 
 /// The runs that may be viewed.
@@ -114,6 +129,38 @@ impl Runs {
         receiver
     }
 
+    /// The latest answer of a run; `None` if there is none now.
+    async fn answer(self: &Arc<Self>, key: &str) -> Option<Arc<Answer>> {
+        let mut looks = self.watch(key);
+        let known = looks.wait_for(|view| view.number > 0).await.map(|view| view.clone()).unwrap_or_default();
+        known.answer.filter(|_| known.gone.is_none())
+    }
+
+    /// A group, with the answers of its runs by their keys. `None` if there is none of that name, or only one run is
+    /// shown.
+    pub(crate) async fn group(self: &Arc<Self>, name: String) -> Result<Option<Group>, String> {
+        if self.only.is_some() {
+            return Ok(None);
+        }
+        let known = spawn_blocking(move || known_group(&run_folder(), &name)).await;
+        let known = known.map_err(|failure| failure.to_string())?.map_err(|error| error.to_string())?;
+        let Some(KnownGroup { nodes, links }) = known else { return Ok(None) };
+        let mut shown = Vec::new();
+        let mut asked = 0;
+        for GroupLink { ends, run } in links {
+            let run = run.map(|run| called(&run.about, run.number));
+            let answer = match &run {
+                Some(key) if asked < MOST_RUNS => {
+                    asked += 1;
+                    self.answer(key).await
+                }
+                _ => None,
+            };
+            shown.push(LinkOfGroup { ends, run, answer });
+        }
+        Ok(Some(Group { nodes, links: shown }))
+    }
+
     /// The answers of all runs, for a scrape.
     pub(crate) async fn observe(self: &Arc<Self>) -> Vec<Observed> {
         let runs = self.clone();
@@ -124,10 +171,7 @@ impl Runs {
         }
         let mut all = Vec::new();
         for key in keys {
-            let mut looks = self.watch(&key);
-            let known =
-                looks.wait_for(|view| view.number > 0).await.map(|view| view.clone()).unwrap_or_default();
-            let answer = known.answer.filter(|_| known.gone.is_none());
+            let answer = self.answer(&key).await;
             let late_ns = answer.as_ref().map_or(0, |answer| answer.late_ns);
             let answer =
                 answer.map(|answer| (answer.stats.clone(), CurrentScenario::clone(&answer.settings)));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use narrows_live::run_name::RunName;
+use narrows_live::run_record::Membership;
 
 use super::LinkFlags;
 use super::means::{Cabling, Capture, Pace, Series};
@@ -122,6 +123,22 @@ pub(crate) struct Attach {
     pub(crate) inline: Inline,
 }
 
+impl Inline {
+    /// The group of the run.
+    pub(crate) fn membership(&self) -> Option<Membership> {
+        Some(Membership { group: self.group.clone()?, ends: self.ends.clone()? })
+    }
+}
+
+/// The two ends of a link.
+fn ends(text: &str) -> Result<[String; 2], String> {
+    let is_end = |end: &&str| !end.is_empty() && !end.starts_with(':');
+    match text.split(',').collect::<Vec<_>>()[..] {
+        [from, to] if [from, to].iter().all(is_end) => Ok([from.into(), to.into()]),
+        _ => Err("two ends with a comma in between, as in a:eth1,b:eth1".into()),
+    }
+}
+
 /// `--direction`.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum DirectionName {
@@ -142,6 +159,12 @@ pub(crate) struct Inline {
     /// What started it finds it by this again
     #[arg(long, hide = true)]
     pub(crate) owner: Option<String>,
+    /// Group of runs that `narrows top` and `narrows web` show as one network, such as a lab
+    #[arg(long, value_name = "GROUP", requires = "ends")]
+    pub(crate) group: Option<String>,
+    /// The ends of this link in the group, as in a:eth1,b:eth1; up is from the first to the second
+    #[arg(long, value_name = "NODE[:IF],NODE[:IF]", requires = "group", value_parser = ends)]
+    pub(crate) ends: Option<[String; 2]>,
     /// Stop after this time, as in 30s [default: on Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,

@@ -1,6 +1,6 @@
 //! The state of `top`, and how keys and answers change it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use narrows_core::queue::Bound;
@@ -57,6 +57,9 @@ pub(super) enum Effect {
     Change(Wanted),
 }
 
+/// Assignments to a run, empty for the only one; and whether they undo others.
+type Assignments = (String, Vec<String>, bool);
+
 /// The state.
 #[derive(Debug, Default)]
 pub(super) struct App {
@@ -65,7 +68,8 @@ pub(super) struct App {
     model: Model,
     /// The model shown while the display is frozen.
     frozen: Option<Box<Model>>,
-    settings: Option<Arc<CurrentScenario>>,
+    /// The settings of the run; in a group, by the names of its runs.
+    settings: BTreeMap<String, Arc<CurrentScenario>>,
     pub(super) order: Order,
     pub(super) page: Page,
     pub(super) prompt: Option<Prompt>,
@@ -84,9 +88,9 @@ pub(super) struct App {
     pub(super) is_changing: bool,
     /// A change deferred until settings of this generation or later arrive, because the current ones are
     /// known to be outdated.
-    deferred: Option<(Vec<String>, bool)>,
-    known_generation: u64,
-    undo: VecDeque<Vec<String>>,
+    deferred: Option<Assignments>,
+    known_generation: BTreeMap<String, u64>,
+    undo: VecDeque<(String, Vec<String>)>,
 }
 
 impl App {
@@ -155,16 +159,20 @@ impl App {
         match event {
             Event::Answer(stats, settings) => {
                 self.model.take(&stats, &settings);
-                (self.contact, self.settings) = (Contact::Answers, Some(settings));
-                if let Some((assignments, is_undo)) = self.deferred.take() {
-                    return self.want(assignments, is_undo);
-                }
+                return self.answered([(String::new(), settings)].into());
+            }
+            Event::Group(answer) => {
+                self.model.take_group(&answer);
+                let settings = answer.answers.into_iter().map(|(run, (_, settings))| (run, settings));
+                return self.answered(settings.collect());
             }
             Event::Silent(why) => self.contact = Contact::Silent(why),
             Event::Gone => self.contact = Contact::Ended,
             Event::Back(about) => {
                 (self.about, self.contact, self.model) = (*about, Contact::Awaited, Model::default());
-                (self.settings, self.known_generation, self.deferred) = (None, 0, None);
+                self.settings.clear();
+                self.known_generation.clear();
+                self.deferred = None;
                 self.undo.clear();
                 self.message = "a run of this name has started".into();
             }
@@ -175,21 +183,27 @@ impl App {
         None
     }
 
+    fn answered(&mut self, settings: BTreeMap<String, Arc<CurrentScenario>>) -> Option<Effect> {
+        (self.contact, self.settings) = (Contact::Answers, settings);
+        let (run, assignments, is_undo) = self.deferred.take()?;
+        self.want(run, assignments, is_undo)
+    }
+
     fn changed(&mut self, wanted: Wanted, result: Result<super::source::Made, Refused>) -> Option<Effect> {
         self.is_changing = false;
         let text = wanted.assignments.join(" ");
         match result {
             Ok(made) => {
-                self.known_generation = made.generation;
+                self.known_generation.insert(wanted.run.clone(), made.generation);
                 self.prompt = None;
                 if wanted.is_undo {
                     self.undo.pop_back();
-                    self.message = format!("taken back: {}", self.set_line(&wanted.assignments));
+                    self.message = format!("taken back: {}", self.set_line(&wanted.run, &wanted.assignments));
                 } else {
                     let can = if made.undo.is_empty() { "" } else { " (u: undo)" };
-                    self.message = format!("done: {}{can}", self.set_line(&wanted.assignments));
+                    self.message = format!("done: {}{can}", self.set_line(&wanted.run, &wanted.assignments));
                     if !made.undo.is_empty() {
-                        self.undo.push_back(made.undo);
+                        self.undo.push_back((wanted.run.clone(), made.undo));
                     }
                     if self.undo.len() > MOST_UNDO {
                         self.undo.pop_front();
@@ -197,7 +211,7 @@ impl App {
                 }
             }
             Err(Refused::Stale(stale)) => {
-                self.known_generation = stale.generation;
+                self.known_generation.insert(wanted.run.clone(), stale.generation);
                 let again = if wanted.is_undo { "u" } else { "Enter" };
                 self.refusal = Some(format!(
                     "{text} was not set: the run has changed since its settings were read.\n\n{}\n\nThe settings were reloaded; {again} sets it anyway.",
@@ -211,19 +225,20 @@ impl App {
 
     /// Applies an assignment that was typed.
     pub(super) fn change(&mut self, assignment: &str) -> Option<Effect> {
-        self.want(vec![assignment.trim().to_owned()], false)
+        let run = self.line().map(|line| line.run.clone()).unwrap_or_default();
+        self.want(run, vec![assignment.trim().to_owned()], false)
     }
 
     /// Undoes the last change.
     pub(super) fn take_back(&mut self) -> Option<Effect> {
-        let Some(assignments) = self.undo.back().cloned() else {
+        let Some((run, assignments)) = self.undo.back().cloned() else {
             self.message = "nothing to undo".into();
             return None;
         };
-        self.want(assignments, true)
+        self.want(run, assignments, true)
     }
 
-    fn want(&mut self, assignments: Vec<String>, is_undo: bool) -> Option<Effect> {
+    fn want(&mut self, run: String, assignments: Vec<String>, is_undo: bool) -> Option<Effect> {
         if self.contact == Contact::Ended {
             self.message = "the run has ended".into();
             return None;
@@ -232,34 +247,36 @@ impl App {
             self.message = "the last change is still in progress".into();
             return None;
         }
-        let Some(settings) = self.settings.clone() else {
+        let Some(settings) = self.settings.get(&run).cloned() else {
             self.message = "the run has not answered yet".into();
             return None;
         };
-        self.message = format!("asked: {}", self.set_line(&assignments));
-        if settings.generation < self.known_generation {
-            self.deferred = Some((assignments, is_undo));
+        self.message = format!("asked: {}", self.set_line(&run, &assignments));
+        if settings.generation < self.known_generation.get(&run).copied().unwrap_or(0) {
+            self.deferred = Some((run, assignments, is_undo));
             return Some(Effect::Look);
         }
         self.is_changing = true;
-        Some(Effect::Change(Wanted { assignments, settings, is_undo }))
+        Some(Effect::Change(Wanted { run, assignments, settings, is_undo }))
     }
 
-    /// The equivalent `narrows set` command.
-    pub(super) fn set_line(&self, assignments: &[String]) -> String {
+    /// The equivalent `narrows set` command. `run` is empty for the only run.
+    pub(super) fn set_line(&self, run: &str, assignments: &[String]) -> String {
         let quoted = assignments.iter().map(|text| {
             match text.contains([' ', '"', '{', '\'', '*', '$', '&', '|', ';', '<', '>', '(']) {
                 true => format!("'{}'", text.replace('\'', r"'\''")),
                 false => text.clone(),
             }
         });
-        let run = self.about.name.as_ref().map_or(String::new(), |name| format!(" --run {name}"));
+        let own = self.about.name.as_ref().map(ToString::to_string);
+        let run = own.or_else(|| Some(run.to_owned()).filter(|run| !run.is_empty()));
+        let run = run.map_or(String::new(), |run| format!(" --run {run}"));
         format!("narrows set{run} {}", quoted.collect::<Vec<_>>().join(" "))
     }
 
     /// The assignment that takes the link down or up: this direction, or both.
     pub(super) fn outage(&self, both: bool) -> Option<String> {
-        let settings = &self.line()?.settings;
+        let settings = &self.line().filter(|line| !line.is_unshaped)?.settings;
         let link = settings.link.as_str();
         let whole = link.strip_suffix(".up").or(link.strip_suffix(".down")).unwrap_or(link);
         Some(format!("{}.outage={}", if both { whole } else { link }, !settings.outage))

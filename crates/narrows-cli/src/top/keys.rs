@@ -97,7 +97,7 @@ fn command(app: &mut App, key: KeyEvent) -> Option<Effect> {
         KeyCode::PageDown => app.go(page),
         KeyCode::Home | KeyCode::Char('g') => app.go(isize::MIN),
         KeyCode::End | KeyCode::Char('G') => app.go(isize::MAX),
-        KeyCode::Enter if app.page == Page::Table && app.line().is_some() => {
+        KeyCode::Enter if app.page == Page::Table && app.line().is_some_and(|line| !line.is_unshaped) => {
             app.go(0);
             app.page = Page::Link;
         }
@@ -118,7 +118,8 @@ fn command(app: &mut App, key: KeyEvent) -> Option<Effect> {
         KeyCode::Char(' ') => app.pause(),
         KeyCode::Char('e') => {
             let present = app.keys().into_iter().next().and_then(|(_, value)| value).unwrap_or_default();
-            let text = app.line().map(|line| format!("{}.rate={present}", line.settings.link));
+            let line = app.line().filter(|line| !line.is_unshaped);
+            let text = line.map(|line| format!("{}.rate={present}", line.settings.link));
             app.prompt = text.map(|text| Prompt::Change(Editor::new(&text)));
         }
         KeyCode::Char(key @ ('o' | 'O')) => {

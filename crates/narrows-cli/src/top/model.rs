@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use narrows_live::control::{CurrentDirection, CurrentScenario, Stats};
 use narrows_report::{ClassReport, Direction, Kind, Trust};
 
+use super::graph::Graph;
 use super::lateness::{Late, Ports, Released};
 
 /// Maximum number of samples per direction: ten minutes at one per second.
@@ -64,6 +65,10 @@ pub(super) struct Line {
     pub(super) classes: Vec<Class>,
     /// The current settings.
     pub(super) settings: CurrentDirection,
+    /// In a group, the run that it belongs to; empty otherwise.
+    pub(super) run: String,
+    /// Whether it is a link of a group that has no run, and so no figures.
+    pub(super) is_unshaped: bool,
 }
 
 /// The current figures of a class of a direction's scheduler.
@@ -99,6 +104,9 @@ pub(super) struct Model {
     pub(super) inside_packets: u64,
     /// Recent lateness at all ports.
     pub(super) late: Option<Late>,
+    /// The graph of a group, and the models of its runs by their names.
+    pub(super) graph: Option<Graph>,
+    pub(super) parts: BTreeMap<String, Self>,
     history: BTreeMap<Key, VecDeque<Sample>>,
     /// Number of answers, and the time between the last two.
     seen: u64,
@@ -303,6 +311,8 @@ fn line(
         late,
         classes: classes(&direction.classes, then, span),
         settings,
+        run: String::new(),
+        is_unshaped: false,
     }
 }
 

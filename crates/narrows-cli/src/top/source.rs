@@ -1,6 +1,7 @@
 //! Event sources. Each has its own thread, so that keys never wait for the run: one queries the run, one
 //! makes changes, one reads keys, one waits for signals.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,12 +9,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use narrows_io::clock::clock_monotonic;
+use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::wait::{EndSignals, Waiting, wait};
-use narrows_live::control::{self, Client, ControlError, CurrentScenario, Stale, Stats, known_runs};
+use narrows_live::control::{
+    self, Client, ControlError, CurrentScenario, Liveness, Stale, Stats, known_runs,
+};
+use narrows_live::group::known_group;
 use narrows_live::run_record::About;
 use narrows_scenario::Scenario;
 use ratatui::crossterm::event::{self, KeyEvent, KeyEventKind};
+
+use super::group::{self, GroupAnswer};
 
 /// Query interval.
 const EACH: Duration = Duration::from_secs(1);
@@ -35,6 +41,8 @@ pub(super) enum Event {
     End,
     /// The run answered, with its current settings.
     Answer(Box<Stats>, Arc<CurrentScenario>),
+    /// The runs of a group answered.
+    Group(Box<GroupAnswer>),
     /// The run does not answer, and why.
     Silent(String),
     /// The run has ended.
@@ -48,6 +56,8 @@ pub(super) enum Event {
 /// A requested change.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
+    /// The run, in a group; empty for the only one.
+    pub(super) run: String,
     pub(super) assignments: Vec<String>,
     /// The settings on which it is based.
     pub(super) settings: Arc<CurrentScenario>,
@@ -136,13 +146,87 @@ pub(super) fn ask(mut run: Run, hurry: &Receiver<()>, events: &Sender<Event>) {
             }
             continue;
         }
-        let took = Duration::from_nanos(clock_monotonic().as_nanos().saturating_sub(begun.as_nanos()));
-        let apart = if is_silent { EACH } else { EACH.max(took * PART).min(SELDOM).saturating_sub(took) };
-        match hurry.recv_timeout(apart) {
-            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
+        if !pause(begun, is_silent, hurry) {
+            return;
         }
-        while hurry.try_recv().is_ok() {}
+    }
+}
+
+/// Waits for the next query; false if there is to be none.
+fn pause(begun: MonotonicTime, is_silent: bool, hurry: &Receiver<()>) -> bool {
+    let took = Duration::from_nanos(clock_monotonic().as_nanos().saturating_sub(begun.as_nanos()));
+    let apart = if is_silent { EACH } else { EACH.max(took * PART).min(SELDOM).saturating_sub(took) };
+    let waited = hurry.recv_timeout(apart);
+    while hurry.try_recv().is_ok() {}
+    waited != Err(RecvTimeoutError::Disconnected)
+}
+
+/// Queries the runs of a group repeatedly, also when there are none for a while.
+pub(super) fn ask_group(name: &str, hurry: &Receiver<()>, events: &Sender<Event>) {
+    let mut settings: BTreeMap<String, Option<Arc<CurrentScenario>>> = BTreeMap::new();
+    loop {
+        let begun = clock_monotonic();
+        let event = match known_group(&control::run_folder(), name) {
+            Ok(Some(group)) => {
+                let mut answers = BTreeMap::new();
+                for run in group.links.iter().filter_map(|link| link.run.as_ref()) {
+                    let called = group::name(run);
+                    let settings = settings.entry(called.clone()).or_default();
+                    // One that does not answer is shown without figures.
+                    if let Ok((stats, settings)) = look(&Client::at(&run.socket), settings) {
+                        answers.insert(called, (Box::new(stats), settings));
+                    }
+                }
+                Event::Group(Box::new(GroupAnswer { name: name.to_owned(), group, answers }))
+            }
+            Ok(None) => Event::Gone,
+            Err(error) => Event::Silent(error.to_string()),
+        };
+        let has_answer = matches!(event, Event::Group(_));
+        if events.send(event).is_err() || !pause(begun, !has_answer, hurry) {
+            return;
+        }
+    }
+}
+
+/// What is watched: a run, or a group of runs.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    Run(Box<Run>),
+    Group(String),
+}
+
+impl Target {
+    /// The run of this name or else the group; by default the only run, or else the only group.
+    pub(super) fn find(which: Option<&str>) -> Result<Self, ControlError> {
+        let folder = control::run_folder();
+        let error = match Run::find(which) {
+            Ok(run) => return Ok(Self::Run(Box::new(run))),
+            Err(error) => error,
+        };
+        let group = match (&error, which) {
+            (ControlError::NoSuchRun { .. } | ControlError::NoRun(_), Some(name)) => {
+                let known = known_group(&folder, name).ok().flatten();
+                known.map(|_| name.to_owned())
+            }
+            (ControlError::SeveralRuns(_), None) => {
+                let (known, _) = known_runs(&folder).unwrap_or_default();
+                let alive = known.into_iter().filter(|run| run.liveness == Liveness::GoingOn);
+                let groups: BTreeSet<_> =
+                    alive.map(|run| run.about.membership.map(|membership| membership.group)).collect();
+                groups.into_iter().reduce(|_, _| None).flatten()
+            }
+            _ => None,
+        };
+        group.map(Self::Group).ok_or(error)
+    }
+
+    /// The description of the run.
+    pub(super) fn about(&self) -> About {
+        match self {
+            Self::Run(run) => run.about.clone(),
+            Self::Group(_) => About::default(),
+        }
     }
 }
 
@@ -161,9 +245,14 @@ fn look(
 }
 
 /// Applies changes one after the other.
-pub(super) fn change(run: &Run, wanted: &Receiver<Wanted>, events: &Sender<Event>) {
+pub(super) fn change(target: &Target, wanted: &Receiver<Wanted>, events: &Sender<Event>) {
     while let Ok(wanted) = wanted.recv() {
-        let result = make(run, &wanted);
+        let result = match target {
+            Target::Run(run) => make(run, &wanted),
+            Target::Group(_) => Run::find(Some(&wanted.run))
+                .map_err(|error| Refused::Other(error.to_string()))
+                .and_then(|run| make(&run, &wanted)),
+        };
         if events.send(Event::Changed(Box::new(wanted), result)).is_err() {
             return;
         }
@@ -240,7 +329,7 @@ up = { rate = \"10mbit\", scheduler = { type = \"drr\", classes = [{ name = \"x\
             directions: Vec::new(),
         };
         let assignments = vec![assignment.to_owned()];
-        let wanted = Wanted { assignments, settings: Arc::new(settings), is_undo: false };
+        let wanted = Wanted { run: String::new(), assignments, settings: Arc::new(settings), is_undo: false };
         undo(Path::new("net.toml"), &wanted)
     }
 

@@ -17,7 +17,7 @@ use super::app::{App, Contact, Effect};
 use super::source::{Event, Made, Refused, Wanted};
 use super::view::{Theme, draw};
 use super::{keys, order::Column};
-use fixture::{NOW, app, many, settings, stats};
+use fixture::{NOW, app, lab, many, settings, stats};
 
 fn drawn(app: &mut App, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -97,12 +97,44 @@ fn a_link_shows_its_last_minutes_classes_drops_and_settings() {
 }
 
 #[test]
+fn a_lab_is_a_graph_and_the_table_of_its_links() {
+    let mut app = lab(12);
+    golden(&own("lab-80x24.txt"), &shown(&mut app, 80, 24));
+    // Without room there is only the table.
+    let low = shown(&mut app, 80, 12);
+    assert!(low.contains("b:eth2 – c:eth1") && !low.contains("[a]"), "{low}");
+    for (width, height) in [(1, 1), (10, 2), (19, 30), (400, 120)] {
+        shown(&mut app, width, height);
+    }
+    // A link without a run has nothing to show or set.
+    press(&mut app, "↓↓");
+    assert_eq!(app.line().unwrap().name, "b:eth2 – c:eth1");
+    assert!(press(&mut app, "\n").is_none() && app.page == super::app::Page::Table);
+    press(&mut app, "e");
+    assert_eq!(app.prompt, None);
+    // Changes are of the run that is the link.
+    press(&mut app, "↓e");
+    let prompt = shown(&mut app, 120, 24);
+    assert!(prompt.contains("narrows set --run clab-ring-c-eth2 access.down.rate=10mbit"), "{prompt}");
+    let wanted = change(press(&mut app, "\n"));
+    assert_eq!(
+        (wanted.run.as_str(), wanted.assignments[0].as_str()),
+        ("clab-ring-c-eth2", "access.down.rate=10mbit")
+    );
+    press(&mut app, "\x1b\n");
+    let details = shown(&mut app, 100, 30);
+    assert!(details.contains("d:eth1 → c:eth2") && details.contains("voip"), "{details}");
+    assert_eq!(app.model().origin(app.line().unwrap()).0.history(&("access.down".into(), 0)).len(), 12);
+}
+
+#[test]
 fn the_pictures_of_the_documentation_are_these() {
     let pictures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
     let mut app = app(90);
     press(&mut app, "2");
     golden(&pictures.join("top.svg"), &picture::svg(&drawn(&mut app, 112, 14)));
     press(&mut app, "\n");
+    golden(&pictures.join("top-lab.svg"), &picture::svg(&drawn(&mut lab(90), 100, 24)));
     golden(&pictures.join("top-link.svg"), &picture::svg(&drawn(&mut app, 100, 26)));
 }
 

@@ -1,5 +1,6 @@
 //! Draws `top`.
 
+mod graph;
 mod link;
 mod table;
 mod theme;
@@ -22,11 +23,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, theme: Theme, now_ns: u
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(3), Constraint::Min(1), Constraint::Length(1)])
             .areas(frame.area());
+    let [picture, rows] = graph::split(body, app);
     // One line of the table is its header.
-    app.scroll(usize::from(body.height).saturating_sub(1).max(1));
+    app.scroll(usize::from(rows.height).saturating_sub(1).max(1));
     frame.render_widget(Paragraph::new(header(app, theme, now_ns, head.width.into())), head);
     match app.page {
-        Page::Table => table::draw(frame, body, app, theme),
+        Page::Table => {
+            graph::draw(frame, picture, app, theme);
+            table::draw(frame, rows, app, theme);
+        }
         Page::Link => link::draw(frame, body, app, theme),
         Page::Help => help(frame, body, theme),
     }
@@ -44,7 +49,8 @@ pub(super) fn now() -> u64 {
 /// The run, its trustworthiness, and its totals.
 fn header(app: &App, theme: Theme, now_ns: u64, width: usize) -> Vec<Text<'static>> {
     let (about, model) = (&app.about, app.model());
-    let name = about.name.as_ref().map_or_else(|| "a run".to_owned(), ToString::to_string);
+    let of_group = model.graph.as_ref().map(|graph| graph.name.clone());
+    let name = about.name.as_ref().map(ToString::to_string).or(of_group).unwrap_or_else(|| "a run".into());
     // A run of an older version has no record.
     let mut facts = if about.hosts > 0 { vec![about.kind.to_string()] } else { Vec::new() };
     if about.since_ns > 0 {
@@ -52,6 +58,11 @@ fn header(app: &App, theme: Theme, now_ns: u64, width: usize) -> Vec<Text<'stati
     }
     if about.hosts > 0 {
         facts.push(format!("{}, {}", counted(about.hosts, "host"), counted(about.links, "link")));
+    }
+    if let Some(graph) = &model.graph {
+        let shaped = graph.edges.iter().filter(|edge| edge.run.is_some()).count();
+        let links = counted(graph.edges.len(), "link");
+        facts.push(format!("{}, {links}, {shaped} of them shaped", counted(graph.nodes.len(), "node")));
     }
     if model.generation > 0 {
         facts.push(format!("generation {}", model.generation));
@@ -62,6 +73,9 @@ fn header(app: &App, theme: Theme, now_ns: u64, width: usize) -> Vec<Text<'stati
         Span::raw("  "),
     ];
     match &app.contact {
+        Contact::Ended if model.graph.is_some() => {
+            first.push(Span::styled("ALL RUNS HAVE ENDED  ", theme.bad().patch(theme.bold())));
+        }
         Contact::Ended => first.push(Span::styled("THE RUN HAS ENDED  ", theme.bad().patch(theme.bold()))),
         Contact::Silent(_) => first.push(Span::styled("NO ANSWER  ", theme.bad().patch(theme.bold()))),
         Contact::Awaited => first.push(Span::styled("waiting for the first answer  ", theme.dim())),
@@ -127,7 +141,7 @@ fn footer(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
     match &app.prompt {
         Some(Prompt::Filter(editor)) => prompt(frame, "/", editor, "   Enter: keep, Esc: end"),
         Some(Prompt::Change(editor)) => {
-            let head = app.set_line(&[]);
+            let head = app.set_line(app.line().map_or("", |line| &line.run), &[]);
             let tail = if app.is_changing { "   …" } else { "   Enter: set, Esc: cancel, Tab: keys" };
             prompt(frame, &head, editor, tail);
         }

@@ -5,8 +5,10 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use crate::common::{Scratch, Started, eventually, finish, kill, narrows, start};
+use crate::common::{Scratch, Started, eventually, finish, kill, narrows, python, start};
 use crate::engine::Engine;
+use crate::top::on_a_terminal;
+use crate::web::Web;
 
 /// Round trips through 10 ms each way; what is not shaped takes much less.
 const SHAPED: Duration = Duration::from_millis(20);
@@ -85,6 +87,33 @@ fn labels_are_followed_through_restarts_of_containers_and_of_the_engine() {
         assert!(said.contains(&format!("{name} eth0: detached")), "{said}");
         is_direct(&engine, name);
     }
+}
+
+#[test]
+#[ignore = "needs root, ip"]
+fn starts_of_podman_are_seen_before_its_events() {
+    let mut engine = Engine::podman();
+    // Where the engine keeps namespaces is learnt from it.
+    engine.run("first", DELAY);
+    let mut watch = engine.watch(&["docker", "watch"]);
+    watch.until_it_complains("first eth0: attached after");
+    engine.quietly(|engine| engine.run("web", DELAY));
+    watch.until_it_complains("web eth0: attached after");
+    is_shaped(&engine, "web");
+
+    // A restart, whose events come when the container runs again: it stays attached.
+    engine.quietly(|engine| engine.end("web"));
+    watch.until_it_complains("web eth0: detached");
+    engine.quietly(|engine| engine.run("web", DELAY));
+    eventually("it is attached again", || engine.echo("web", "bridge").is_some_and(|took| took >= SHAPED));
+    for action in ["restart", "die", "init", "start"] {
+        engine.tell("container", action, "web");
+    }
+    engine.run("last", DELAY);
+    watch.until_it_complains("last eth0: attached after");
+    is_shaped(&engine, "web");
+    let said = end(watch);
+    assert_eq!(said.matches("web eth0: attached").count(), 2, "{said}");
 }
 
 #[test]
@@ -216,10 +245,11 @@ fn services_of_a_project_have_links_between_them() {
 
 const LAB: &str = r#"name: pair
 topology:
-  nodes: { a: { kind: linux }, b: { kind: linux } }
+  nodes: { a: { kind: linux }, b: { kind: linux }, c: { kind: linux } }
   links:
     - endpoints: ["a:eth0", "b:eth0"]
       vars: { narrows: { delay: 10ms } }
+    - endpoints: ["b:eth1", "c:eth0"]
 "#;
 
 /// An event as containerlab prints it, in the file that the tests' own containerlab follows.
@@ -257,6 +287,26 @@ fn links_of_a_lab_are_followed_through_restarts_of_nodes() {
     let took = comes_back(&engine, "clab-pair-a", "clab-pair-b");
     assert!(took >= SHAPED, "{took:?}");
     is_direct(&engine, "clab-other-a");
+
+    // It is one network to `ls`, the page and `top`, with the link that is not shaped.
+    let ls = finish(&mut engine.narrows(["ls", "--json"])).expect(0).json();
+    let membership = &ls["runs"][0]["membership"];
+    assert_eq!(*membership, serde_json::json!({ "group": "pair", "ends": ["a:eth0", "b:eth0"] }));
+    let web = Web::start(&mut engine.narrows([]), &[]);
+    let group = web.read("/api/group?group=pair");
+    assert_eq!(group["nodes"], serde_json::json!(["a", "b", "c"]));
+    let [shaped, plain] = &group["links"].as_array().unwrap()[..] else { panic!("{group}") };
+    assert_eq!((&shaped["run"], &shaped["nodes"][1]), (&"clab-pair-a".into(), &"b".into()));
+    assert_eq!(shaped["figures"]["directions"].as_array().unwrap().len(), 2);
+    assert!(plain["run"].is_null() && plain["figures"].is_null() && plain["ends"][0] == "b:eth1", "{plain}");
+    python("web_group.py", &[web.page()]);
+    let steps = [
+        ("[c]", ""),
+        ("a:eth0 → b:eth0", "e"),
+        ("narrows set --run clab-pair-a link.", "\u{1b}"),
+        ("nothing was set", "q"),
+    ];
+    on_a_terminal(&engine.narrows([]), &["pair"], &steps);
 
     engine.end("clab-pair-a");
     lab_event(&engine, "die", "clab-pair-a", "pair");

@@ -32,6 +32,8 @@ struct Known {
     listeners: Vec<UnixStream>,
     /// Connections are refused, as while the engine restarts.
     is_down: bool,
+    /// It calls itself Podman.
+    is_podman: bool,
 }
 
 /// The engine, its containers and the network between them.
@@ -41,6 +43,8 @@ pub(crate) struct Engine {
     known: Arc<Mutex<Known>>,
     running: BTreeMap<String, InContainer>,
     count: u32,
+    /// Events are not sent, or later.
+    is_quiet: bool,
 }
 
 /// What a container consists of.
@@ -48,6 +52,8 @@ struct InContainer {
     namespace: Namespace,
     process: Option<Running>,
     address: String,
+    /// The file of its namespace.
+    file: PathBuf,
 }
 
 impl Engine {
@@ -59,9 +65,24 @@ impl Engine {
         );
         let folder = Scratch::new();
         fs::create_dir(folder.file("netns")).unwrap();
-        let engine = Self { folder, bridge, known: Arc::default(), running: BTreeMap::new(), count: 0 };
+        let (known, running) = (Arc::default(), BTreeMap::new());
+        let engine = Self { folder, bridge, known, running, count: 0, is_quiet: false };
         engine.serve();
         engine
+    }
+
+    /// One that calls itself Podman.
+    pub(crate) fn podman() -> Self {
+        let engine = Self::new();
+        engine.known.lock().unwrap().is_podman = true;
+        engine
+    }
+
+    /// Does something that events do not tell.
+    pub(crate) fn quietly(&mut self, what: impl FnOnce(&mut Self)) {
+        self.is_quiet = true;
+        what(self);
+        self.is_quiet = false;
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -103,6 +124,9 @@ impl Engine {
 
     /// Sends an event to everybody who listens.
     pub(crate) fn tell(&self, kind: &str, action: &str, id: &str) {
+        if self.is_quiet {
+            return;
+        }
         let actor = match kind {
             "network" => {
                 json!({ "ID": "net0", "Attributes": { "container": id, "name": "net0", "type": "bridge" } })
@@ -129,8 +153,7 @@ impl Engine {
         self.count += 1;
         let (number, address) = (self.count, format!("10.77.0.{}", self.count));
         let namespace = Namespace::create().unwrap();
-        let path = self.folder.file("netns").join(name);
-        let _ = fs::remove_file(&path);
+        let path = self.folder.file("netns").join(format!("{name}-{number}"));
         symlink(self::path(&namespace), &path).unwrap();
         shell(
             &self.bridge,
@@ -156,11 +179,11 @@ impl Engine {
             "Id": name, "Name": format!("/{name}"),
             "State": { "Status": "created", "Running": false, "Pid": 0 },
             "Config": { "Labels": labels }, "HostConfig": { "NetworkMode": "net0" },
-            "NetworkSettings": { "SandboxKey": path,
+            "NetworkSettings": { "SandboxKey": &path,
                 "Networks": { "net0": { "IPAddress": address, "GlobalIPv6Address": "", "MacAddress": mac.trim() } } },
         });
         self.known.lock().unwrap().containers.insert(name.into(), container);
-        self.running.insert(name.into(), InContainer { namespace, process: None, address });
+        self.running.insert(name.into(), InContainer { namespace, process: None, address, file: path });
         self.tell("network", "connect", name);
     }
 
@@ -182,6 +205,9 @@ impl Engine {
         known.containers.get_mut(name).unwrap()["State"] =
             json!({ "Status": "running", "Running": true, "Pid": id });
         drop(known);
+        // Podman makes the file first, and answers nothing until here: for who asks then, that is the same.
+        fs::remove_file(&container.file).unwrap();
+        symlink(path(&container.namespace), &container.file).unwrap();
         self.tell("container", "start", name);
     }
 
@@ -196,6 +222,7 @@ impl Engine {
         let container = self.running.remove(name).unwrap();
         self.known.lock().unwrap().containers.remove(name);
         shell(&container.namespace, "ip link del eth0");
+        fs::remove_file(&container.file).unwrap();
         drop(container);
         self.tell("container", "die", name);
         self.tell("network", "disconnect", name);
@@ -291,6 +318,12 @@ fn answer(mut stream: UnixStream, known: &Mutex<Known>) {
     if path.starts_with("/events") {
         stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
         known.listeners.push(stream);
+        return;
+    }
+    if path.starts_with("/version") {
+        let name = if known.is_podman { "Podman Engine" } else { "Engine" };
+        let version = json!({ "Components": [{ "Name": name, "Version": "4.3.1" }] });
+        let _ = stream.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{version}\n").as_bytes());
         return;
     }
     if path.starts_with("/networks/net0") {

@@ -45,15 +45,8 @@ impl Place {
         format!("{} {} {arguments}", environment.collect::<Vec<_>>().join(" "), quoted(NARROWS))
     }
 
-    /// `narrows top` with these arguments: each step is what has to be shown, and what is then typed or done.
     fn top(&self, arguments: &[&str], steps: &[(&str, &str)]) -> Finished {
-        let helper = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/top_terminal.py");
-        let with_folder = self.command([]);
-        let environment = with_folder.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        let mut command = Command::new("python3");
-        command.envs(environment).env("TERM", "xterm-256color").arg(helper);
-        command.args(["24", "80", &json!(steps).to_string(), "--", NARROWS, "top"]).args(arguments);
-        finish(&mut command).expect(0)
+        on_a_terminal(&self.command([]), arguments, steps)
     }
 
     /// What is configured of a direction now.
@@ -69,6 +62,16 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _ = self.command(["down", "--all", "--quiet"]).status();
     }
+}
+
+/// `narrows top` in the environment of a command: each step is what has to be shown, and what is then typed or done.
+pub(crate) fn on_a_terminal(within: &Command, arguments: &[&str], steps: &[(&str, &str)]) -> Finished {
+    let helper = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/top_terminal.py");
+    let environment = within.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let mut command = Command::new("python3");
+    command.envs(environment).env("TERM", "xterm-256color").arg(helper);
+    command.args(["24", "80", &json!(steps).to_string(), "--", NARROWS, "top"]).args(arguments);
+    finish(&mut command).expect(0)
 }
 
 /// That the terminal is as it was.

@@ -46,12 +46,7 @@ impl Place {
     }
 
     fn web(&self, arguments: &[&str]) -> Web {
-        let mut started = start(self.command(["web", "--listen", "127.0.0.1:0"]).args(arguments));
-        let said = started.until_it_says("/metrics");
-        let url = |head: &str| said.lines().find_map(|line| Some(line.strip_prefix(head)?.trim().to_owned()));
-        let metrics = url("metrics:").unwrap();
-        let address = metrics.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
-        Web { started, address, editor: url("page:"), reader: url("read-only:") }
+        Web::start(&mut self.command([]), arguments)
     }
 
     fn rate(&self) -> Value {
@@ -68,7 +63,7 @@ impl Drop for Place {
 }
 
 /// A server that goes on until this is dropped.
-struct Web {
+pub(crate) struct Web {
     started: Started,
     address: String,
     editor: Option<String>,
@@ -82,6 +77,29 @@ impl Drop for Web {
 }
 
 impl Web {
+    /// Starts it in the environment of a command.
+    pub(crate) fn start(command: &mut Command, arguments: &[&str]) -> Self {
+        let mut started = start(command.args(["web", "--listen", "127.0.0.1:0"]).args(arguments));
+        let said = started.until_it_says("/metrics");
+        let url = |head: &str| said.lines().find_map(|line| Some(line.strip_prefix(head)?.trim().to_owned()));
+        let metrics = url("metrics:").unwrap();
+        let address = metrics.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+        Self { started, address, editor: url("page:"), reader: url("read-only:") }
+    }
+
+    /// The address of the page for readers.
+    pub(crate) fn page(&self) -> &str {
+        self.reader.as_ref().unwrap()
+    }
+
+    /// What a reader of the page gets there.
+    pub(crate) fn read(&self, path: &str) -> Value {
+        let answer = self.get(path, token(self.reader.as_ref()));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+        serde_json::from_str(body).unwrap()
+    }
+
     /// Sends a request as it stands here, and reads the answer, or what comes of it.
     fn ask(&self, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();

@@ -72,6 +72,23 @@ mod tests {
     }
 
     #[test]
+    fn the_recorded_restart_of_a_node_is_read() {
+        // Of containerlab 0.79: its interfaces wait elsewhere, it ends, starts, and gets them back.
+        let recorded = include_str!("restart.jsonl").lines();
+        let read = recorded.filter_map(|line| parse(line.as_bytes(), "tri").unwrap());
+        let mut seen = Vec::new();
+        for event in read {
+            assert_eq!(event.container, "bf1e22707b81bc69");
+            seen.push(event.happening);
+        }
+        let (connected, ended, started) = (Happening::Connected, Happening::Ended, Happening::Started);
+        let mut expected = vec![connected; 2];
+        expected.extend([ended, ended, started]);
+        expected.extend([connected; 5]);
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
     fn other_labs_are_not_meant_and_odd_lines_are_errors() {
         assert_eq!(read("container", "start", r#""containerlab":"other""#), None);
         assert_eq!(read("interface", "create", r#""containerlab":"frr","lab":"other""#), None);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use narrows_live::group::Shape;
 use narrows_scenario::{Fault, Files, ScenarioError, nearest};
 
 use super::{Lab, LabEnd, LabLink};
@@ -43,7 +44,9 @@ pub(super) fn read(text: &str, file: &str, name: Option<&str>, files: Files) -> 
         prefix => format!("{}-{name}-", prefix.unwrap_or(PREFIX)),
     };
     let reader = Reader { topology, nodes, files: &files };
-    let links = reader.links(&mut faults);
+    let mut shape = Shape { group: name.into(), ..Shape::default() };
+    shape.nodes.extend(nodes.map().unwrap_or_default().iter().map(|(key, _)| key.name.clone()));
+    let links = reader.links(&mut shape.links, &mut faults);
     if links.is_empty() && faults.is_empty() {
         let span =
             topology.and_then(|topology| topology.get("links")).map_or(0..0, |links| links.span.clone());
@@ -54,7 +57,7 @@ pub(super) fn read(text: &str, file: &str, name: Option<&str>, files: Files) -> 
         return Err(error(faults));
     }
     let (folder, program) = (PathBuf::from("."), PathBuf::from("containerlab"));
-    Ok(Lab { name: name.into(), prefix, folder, links, program, files })
+    Ok(Lab { name: name.into(), prefix, folder, links, shape, program, files })
 }
 
 struct Reader<'a> {
@@ -64,7 +67,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn links(&self, faults: &mut Vec<Fault>) -> Vec<LabLink> {
+    /// The links with settings; the ends of all links are noted in `shape`.
+    fn links(&self, shape: &mut Vec<[String; 2]>, faults: &mut Vec<Fault>) -> Vec<LabLink> {
         let Some(links) = self.topology.and_then(|topology| topology.get("links")) else { return Vec::new() };
         let Some(all) = links.list() else {
             let what = format!("{} instead of a list", links.kind());
@@ -73,7 +77,12 @@ impl Reader<'_> {
         };
         let mut seen = BTreeSet::new();
         let numbered = (1..).zip(all);
-        numbered.filter_map(|(number, link)| self.link(number, link, &mut seen, faults)).collect()
+        let read = |(number, link)| {
+            let ends = ends(link);
+            shape.extend(ends.iter().map(|ends| ends.each_ref().map(|(end, _)| end.name())));
+            self.link(number, link, ends, &mut seen, faults)
+        };
+        numbered.filter_map(read).collect()
     }
 
     /// A link with settings. Interfaces of all links are noted in `seen`.
@@ -81,12 +90,12 @@ impl Reader<'_> {
         &self,
         number: usize,
         link: &Node,
+        ends: Result<[(LabEnd, &Node); 2], Fault>,
         seen: &mut BTreeSet<LabEnd>,
         faults: &mut Vec<Fault>,
     ) -> Option<LabLink> {
         let path = format!("topology.links.{number}");
         let settings = link.get("vars").and_then(|vars| vars.get(VARS));
-        let ends = ends(link);
         for (end, node) in ends.iter().flatten() {
             let is_node = !OUTSIDE.contains(&end.node.as_str());
             if is_node && !seen.insert(end.clone()) {

@@ -39,6 +39,9 @@ fn links_in_every_notation_are_read() {
     let lab = read(FILE).unwrap();
     let titles: Vec<_> = lab.links.iter().map(|link| lab.title(link)).collect();
     assert_eq!(titles, ["pair a:eth1–b:eth1", "pair a:eth2–b:eth2", "pair b:eth4–mgmt-net"]);
+    assert_eq!(lab.shape.nodes, ["a", "b", "br"]);
+    let links: Vec<_> = lab.shape.links.iter().map(|ends| ends.join(" ")).collect();
+    assert_eq!(links, ["a:eth1 b:eth1", "a:eth2 b:eth2", "b:eth3 br:eth9", "b:eth4 mgmt-net"]);
     let first = &lab.links[0].wish;
     assert_eq!((first.seed.as_deref(), first.at.interface.as_deref()), (Some("7"), Some("eth1")));
     let [up, down] = first.keys.pipes(&lab.files).unwrap().map(|pipe| pipe.to_string());

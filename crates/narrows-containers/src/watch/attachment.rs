@@ -11,6 +11,7 @@ use narrows_io::child_lifetime::end_with_us;
 use narrows_io::clock::MonotonicTime;
 use narrows_io::process::Signal;
 use narrows_live::control::{Client, ControlError, socket_name};
+use narrows_live::run_record::Membership;
 
 use super::Message;
 use super::place::Place;
@@ -31,6 +32,8 @@ pub(super) struct Start<'a> {
     /// What it is shown as.
     pub(super) title: String,
     pub(super) interface: String,
+    /// Its place in the graph of a lab or project.
+    pub(super) membership: Option<Membership>,
     /// The flag that says where the interface is, and its value.
     pub(super) at: (&'static str, String),
     pub(super) direction: Direction,
@@ -48,9 +51,12 @@ impl Start<'_> {
         if self.fails_closed {
             all.extend(["--fail", "closed"]);
         }
-        // In one word, so that no title is taken for a flag.
+        // In one word each, so that no title is taken for a flag.
         let title = format!("--title={}", self.title);
-        all.into_iter().map(str::to_owned).chain([title]).collect()
+        let place = self.membership.as_ref().map(|Membership { group, ends: [from, to] }| {
+            [format!("--group={group}"), format!("--ends={from},{to}")]
+        });
+        all.into_iter().map(str::to_owned).chain([title]).chain(place.into_iter().flatten()).collect()
     }
 }
 
@@ -148,17 +154,13 @@ impl Attachment {
             .map(|why| format!("run {}: addresses of services are out of date: {why}", self.run))
     }
 
+    /// Whether it could not be told addresses.
+    pub(super) fn is_out_of_date(&self) -> bool {
+        self.last_refusal.is_some()
+    }
+
     fn try_tell(&mut self, addresses: &Addresses, folder: &Path) -> Result<(), ControlError> {
-        let mut commands = String::new();
-        let mut now = Addresses::new();
-        for (service, before) in &self.tables {
-            let after = addresses.get(service).cloned().unwrap_or_default();
-            before
-                .difference(&after)
-                .for_each(|gone| commands += &format!("table {service} delete {gone}\n"));
-            after.difference(before).for_each(|new| commands += &format!("table {service} add {new}\n"));
-            now.insert(service.clone(), after);
-        }
+        let (commands, now) = updates(&self.tables, addresses, self.is_out_of_date());
         if commands.is_empty() {
             return Ok(());
         }
@@ -166,6 +168,22 @@ impl Attachment {
         self.tables = now;
         Ok(())
     }
+}
+
+/// The commands that bring tables up to date, and what they hold then. All of them take effect at one instant.
+/// `whole` also fills tables that should be right: the answer to an earlier update may have been lost.
+fn updates(tables: &Addresses, addresses: &Addresses, whole: bool) -> (String, Addresses) {
+    let mut commands = String::new();
+    let mut now = Addresses::new();
+    for (service, before) in tables {
+        let after = addresses.get(service).cloned().unwrap_or_default();
+        if *before != after || whole {
+            commands += &format!("table {service} flush\n");
+            after.iter().for_each(|address| commands += &format!("table {service} add {address}\n"));
+        }
+        now.insert(service.clone(), after);
+    }
+    (commands, now)
 }
 
 /// What is wrong now, unless that was so before.
@@ -211,6 +229,21 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_filled_anew_where_addresses_have_changed_or_are_uncertain() {
+        let of = |service: &str, address: &str| (service.to_owned(), [address.parse().unwrap()].into());
+        let before: Addresses = [of("db", "10.0.0.2"), of("web", "10.0.0.3")].into();
+        let after: Addresses = [of("db", "10.0.0.4"), of("web", "10.0.0.3"), of("other", "10.0.0.5")].into();
+        let told: Addresses = [of("db", "10.0.0.4"), of("web", "10.0.0.3")].into();
+        assert_eq!(updates(&before, &before, false), (String::new(), before.clone()));
+        let db = "table db flush\ntable db add 10.0.0.4\n";
+        assert_eq!(updates(&before, &after, false), (db.into(), told.clone()));
+        let web = "table web flush\ntable web add 10.0.0.3\n";
+        assert_eq!(updates(&told, &after, true), (format!("{db}{web}"), told.clone()));
+        let gone = "table db flush\ntable web flush\n";
+        assert_eq!(updates(&told, &Addresses::new(), false).0, gone);
+    }
+
+    #[test]
     fn a_run_is_shown_as_its_container() {
         let start = Start {
             program: Path::new("narrows"),
@@ -218,11 +251,15 @@ mod tests {
             run: "web".into(),
             title: "-web".into(),
             interface: "eth0".into(),
+            membership: Some(Membership { group: "shop".into(), ends: ["web:eth0".into(), "net".into()] }),
             at: ("--pid", "7".into()),
             direction: Direction::Both,
             fails_closed: false,
         };
         let arguments = start.arguments().join(" ");
-        assert_eq!(arguments, "attach eth0 - --pid 7 --name web --title=-web");
+        assert_eq!(
+            arguments,
+            "attach eth0 - --pid 7 --name web --title=-web --group=shop --ends=web:eth0,net"
+        );
     }
 }

@@ -18,7 +18,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Where events come from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) engine: Engine,
     /// The name and value of the label of all containers that are meant.
@@ -34,7 +34,7 @@ enum Following {
 }
 
 impl Source {
-    fn label(&self) -> Option<(&'static str, &str)> {
+    pub(super) fn label(&self) -> Option<(&'static str, &str)> {
         self.label.as_ref().map(|(name, value)| (*name, value.as_str()))
     }
 
@@ -77,7 +77,7 @@ pub(super) enum News {
 }
 
 /// Nobody listens any more.
-struct Unheard;
+pub(super) struct Unheard;
 
 impl<T> From<SendError<T>> for Unheard {
     fn from(_: SendError<T>) -> Self {

@@ -10,6 +10,7 @@ use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::namespace_identity::NamespaceIdentity;
 use narrows_io::route_socket::RouteSocket;
 use narrows_live::block::block;
+use narrows_live::run_record::Membership;
 
 use super::attachment::{Attachment, Start};
 use super::member::{Demand, Member};
@@ -141,7 +142,11 @@ impl Watched<'_> {
             Asked::Labels(files) => files,
             Asked::Project(project) => &project.files,
             Asked::Lab(lab) => {
-                let demand = |link: &LabLink| Demand { wish: link.wish.clone(), title: lab.title(link) };
+                let demand = |link: &LabLink| Demand {
+                    wish: link.wish.clone(),
+                    title: lab.title(link),
+                    membership: Some(lab.membership(link)),
+                };
                 return Ok(lab.at(container).map(demand).collect());
             }
         };
@@ -155,7 +160,8 @@ impl Watched<'_> {
                 Plan::is_needed(project, service, &wish).then_some(wish)
             }
         };
-        Ok(wish.map(|wish| Demand { wish, title: container.name.clone() }).into_iter().collect())
+        let demand = |wish| Demand { wish, title: container.name.clone(), membership: None };
+        Ok(wish.map(demand).into_iter().collect())
     }
 
     /// The plan for a container that gets something, as it is now.
@@ -207,7 +213,7 @@ impl Watched<'_> {
         let since = self.members.get(&container.id).map_or_else(clock_monotonic, |member| member.since());
         let run = self.run_name(&container.name, &interface.name);
         let number = self.next_number;
-        let start = self.command(run, interface, ground, demand);
+        let start = self.command(run, container, interface, ground, demand);
         let about = ((container.id.clone(), container.name.clone()), place, since);
         let started = Attachment::start(&start, &plan, &addresses, about, number, self.to.clone());
         let program = self.options.program.display();
@@ -220,6 +226,7 @@ impl Watched<'_> {
     fn command<'a>(
         &'a self,
         run: String,
+        container: &Container,
         interface: &Interface,
         ground: &Ground,
         demand: &Demand,
@@ -235,6 +242,7 @@ impl Watched<'_> {
             run,
             title: demand.title.clone(),
             interface: interface.name.clone(),
+            membership: demand.membership.clone().or_else(|| in_project(container, interface)),
             at: ground.at.clone(),
             direction: demand.wish.direction,
             fails_closed: self.options.fails_closed,
@@ -288,13 +296,22 @@ impl Watched<'_> {
             }
             for interface in all {
                 let run = self.run_name(&container.name, &interface.name);
-                let start = self.command(run, &interface, &ground, demand);
+                let start = self.command(run, container, &interface, &ground, demand);
                 let words = start.arguments().into_iter().map(quoted).collect::<Vec<_>>().join(" ");
                 lines.push(format!("narrows {words} <<END\n{}END", plan.scenario));
             }
         }
         if lines.is_empty() { Err("it has no Ethernet interface".into()) } else { Ok(lines.join("\n")) }
     }
+}
+
+/// The place of an interface in the graph of its project: the container's link to a network.
+fn in_project(container: &Container, interface: &Interface) -> Option<Membership> {
+    let group = container.project()?.to_owned();
+    let mac = interface.mac?.to_string();
+    let mut networks = container.networks.iter();
+    let (network, _) = networks.find(|(_, joined)| joined.mac.as_deref() == Some(mac.as_str()))?;
+    Some(Membership { group, ends: [format!("{}:{}", container.name, interface.name), network.clone()] })
 }
 
 /// A word as a shell reads it.

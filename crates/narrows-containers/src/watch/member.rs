@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use narrows_io::clock::MonotonicTime;
+use narrows_io::namespace::Namespace;
+use narrows_live::run_record::Membership;
 
 use super::LOOK;
 use crate::container::Container;
@@ -20,6 +22,8 @@ pub(super) struct Demand {
     pub(super) wish: Wish,
     /// What its runs are shown as.
     pub(super) title: String,
+    /// Their place in the graph of a lab.
+    pub(super) membership: Option<Membership>,
 }
 
 /// A container, and when to look at it again.
@@ -70,6 +74,11 @@ impl Member {
         &self.container
     }
 
+    /// Whether its process runs, whatever late events say.
+    pub(super) fn is_running(&self) -> bool {
+        self.container.process.is_some_and(|process| Namespace::open(&format!("pid:{process}")).is_ok())
+    }
+
     pub(super) fn demands(&self) -> Result<Vec<Demand>, String> {
         self.demands.clone()
     }
@@ -118,7 +127,7 @@ impl Member {
     }
 }
 
-fn after(now: MonotonicTime, wait: Duration) -> MonotonicTime {
+pub(super) fn after(now: MonotonicTime, wait: Duration) -> MonotonicTime {
     MonotonicTime::from_nanos(now.as_nanos().saturating_add(wait.as_nanos() as u64))
 }
 

@@ -44,6 +44,16 @@ impl fmt::Display for RunKind {
     }
 }
 
+/// A group that a run belongs to, such as a lab, and the ends of its link there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Membership {
+    /// The name of the group.
+    pub group: String,
+    /// The ends, `NODE` or `NODE:INTERFACE`. What the first sends is the first direction of the run.
+    pub ends: [String; 2],
+}
+
 /// The identity of a new run.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
@@ -57,6 +67,8 @@ pub struct Identity {
     pub reports: Option<PathBuf>,
     /// What it was started for, if by a program that finds it by this again.
     pub owner: Option<String>,
+    /// The group that it belongs to.
+    pub membership: Option<Membership>,
 }
 
 /// The description of a run in its record, apart from its process. Runs of older versions have fewer fields.
@@ -81,6 +93,8 @@ pub struct About {
     pub reports: Option<PathBuf>,
     /// What it was started for, if by a program that finds it by this again.
     pub owner: Option<String>,
+    /// The group that it belongs to.
+    pub membership: Option<Membership>,
 }
 
 impl About {
@@ -96,6 +110,7 @@ impl About {
             output: identity.output.clone(),
             reports: identity.reports.clone(),
             owner: identity.owner.clone(),
+            membership: identity.membership.clone(),
         }
     }
 

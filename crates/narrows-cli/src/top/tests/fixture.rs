@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use narrows_live::control::{CurrentDirection, CurrentPort, CurrentScenario, Stats};
+use narrows_live::control::{CurrentDirection, CurrentPort, CurrentScenario, KnownRun, Liveness, Stats};
+use narrows_live::group::{GroupLink, KnownGroup};
 use narrows_live::run_record::{About, RunKind};
 use narrows_report::{LinkNow, Now, RecentRates, Report};
 use serde_json::{Value, json};
 
 use super::super::app::App;
+use super::super::group::GroupAnswer;
 use super::super::source::Event;
 
 /// The wall clock of the pictures: 754 seconds after the run began.
@@ -185,6 +187,44 @@ pub(super) fn settings() -> CurrentScenario {
         ports: vec![port("client", "access.up"), port("server", "access.down"), port("phone", "air")],
         directions: directions.into(),
     }
+}
+
+/// `top` of a lab: a ring of four nodes, two of whose links are runs, after so many answers of each.
+pub(super) fn lab(answers: u64) -> App {
+    let mut app = App::new(About::default());
+    for at in 1..=answers {
+        app.take(Event::Group(Box::new(lab_answer(at))));
+    }
+    app
+}
+
+pub(super) fn lab_answer(at: u64) -> GroupAnswer {
+    let run = |name: &str| KnownRun {
+        number: 7,
+        about: About { name: Some(name.parse().unwrap()), ..About::default() },
+        liveness: Liveness::GoingOn,
+        socket: "7.sock".into(),
+    };
+    let link = |from: &str, to: &str, name: Option<&str>| GroupLink {
+        ends: [from.into(), to.into()],
+        run: name.map(run),
+    };
+    let links = vec![
+        link("a:eth1", "b:eth1", Some("clab-ring-a-eth1")),
+        link("b:eth2", "c:eth1", None),
+        link("c:eth2", "d:eth1", Some("clab-ring-c-eth2")),
+        link("d:eth2", "a:eth2", None),
+    ];
+    let nodes = ["a", "b", "c", "d"].map(str::to_owned).into();
+    let answer = |at: u64| {
+        let (mut stats, mut settings) = (stats(at), settings());
+        stats.report.directions.truncate(2);
+        settings.directions.truncate(2);
+        (Box::new(stats), Arc::new(settings))
+    };
+    let runs = [("clab-ring-a-eth1", at), ("clab-ring-c-eth2", 2 * at)];
+    let answers = runs.map(|(run, at)| (run.to_owned(), answer(at))).into();
+    GroupAnswer { name: "ring".into(), group: KnownGroup { nodes, links }, answers }
 }
 
 /// `top` of a run of so many links, the last of which is the fastest.

@@ -40,15 +40,16 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
     let [upper, lower] = Layout::vertical([Constraint::Fill(1); 2]).areas(charts);
     let [a, b] = Layout::horizontal([Constraint::Fill(1); 2]).spacing(1).areas(upper);
     let [c, d] = Layout::horizontal([Constraint::Fill(1); 2]).spacing(1).areas(lower);
-    let samples: Vec<Sample> = app.model().history(&line.key).collect();
-    let seen = app.model().seen();
+    let (model, key) = app.model().origin(line);
+    let samples: Vec<Sample> = model.history(&key).collect();
+    let seen = model.seen();
     let window = |area: Rect, of: fn(&Sample) -> f64, joined: fn(&[f64]) -> f64| {
         let width = usize::from(area.width.max(1));
         grouped(&samples, seen, width, of, joined)
     };
     let rate = line.settings.rate_bps.unwrap_or(0);
     let utilisation = line.utilisation.map_or(String::new(), |share| format!(" ({:.0}%)", share * 100.0));
-    let apart = app.model().apart_ns();
+    let apart = model.apart_ns();
     let chart =
         |title: String, (values, each): (Vec<u64>, usize), most: u64, words: fn(u64) -> String, style| {
             let greatest = values.iter().copied().max().unwrap_or(0).max(most);

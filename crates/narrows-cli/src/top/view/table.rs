@@ -162,6 +162,10 @@ fn cell(line: &Line, shows: Shows, width: u16, theme: Theme) -> (String, Style) 
     let settings = &line.settings;
     let (text, style) = match shows {
         Shows::Name => (clean(&line.name), Style::new()),
+        Shows::Bar if line.is_unshaped => (String::new(), Style::new()),
+        Shows::Settings | Shows::Drops if line.is_unshaped => ("not shaped".into(), theme.dim()),
+        Shows::Ends => (clean(&format!("{} → {}", line.from, line.to)), Style::new()),
+        _ if line.is_unshaped => ("-".into(), theme.dim()),
         Shows::Bar => (bar(line.utilisation, width), theme.bar()),
         Shows::Percent if settings.outage => ("DOWN".into(), theme.bad().patch(theme.bold())),
         Shows::Percent => (
@@ -186,7 +190,6 @@ fn cell(line: &Line, shows: Shows, width: u16, theme: Theme) -> (String, Style) 
             None => ("-".into(), Style::new()),
             Some(late) => (late_text(late.p99_ns), lateness(late.p99_ns, theme)),
         },
-        Shows::Ends => (clean(&format!("{} → {}", line.from, line.to)), Style::new()),
         Shows::Settings => (clean(&settings.configured), theme.dim()),
     };
     (shortened(&text, width.into()), style)
