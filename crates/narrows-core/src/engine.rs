@@ -11,7 +11,7 @@ use crate::network::{
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId, TcpOptions};
 use crate::pool::{HeaderEdit, Passed, Pool};
-use crate::rules::{PreparedRules, RuleSet};
+use crate::rules::{Answer, PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
 
 /// The engine of an emulated network.
@@ -79,6 +79,8 @@ pub struct Event<'a, B> {
     pub hops: u8,
     /// Bytes of link header before the network header.
     pub link_header: u8,
+    /// What the sender is told, if a rule rejected the packet: the caller may make that answer.
+    pub answer: Option<Answer>,
     /// How the link header differs from that in the body; the caller must rewrite it. Boxed because few packets
     /// have it, and events are moved often.
     pub header_edit: Option<Box<HeaderEdit>>,
@@ -243,6 +245,7 @@ impl<B> Engine<B> {
         Some(Event {
             at: decided.at,
             verdict: decided.verdict(),
+            answer: decided.answer(),
             id: state.id,
             copy: state.copy,
             hops: removed.hops,

@@ -395,7 +395,7 @@ impl Network {
                         let (set, length) = (&mut self.rules[rules as usize], self.pool.get(packet).length);
                         set.counters.arrived[usize::from(incoming)].add(length);
                         set.counters.looped.add(length);
-                        (at, Err(DropReason::Loop))
+                        (at, Err((DropReason::Loop, None)))
                     } else {
                         let visit = self.visit_of(packet, at, self.rules[rules as usize].revisited, true);
                         let set = &mut self.rules[rules as usize];
@@ -412,13 +412,16 @@ impl Network {
                     let at = Element::Router(RouterId(router));
                     let visit = self.visit_of(packet, at, self.routers[router as usize].revisited, true);
                     let is_own = matches!(hop, Hop::OfRouter(_));
-                    (at, self.routers[router as usize].route(packet, is_own, &mut self.pool, visit))
+                    let next = self.routers[router as usize].route(packet, is_own, &mut self.pool, visit);
+                    (at, next.map_err(|reason| (reason, None)))
                 }
             };
             match next {
                 Ok(next) => hop = next,
-                Err(reason) => {
-                    self.decide(packet, Verdict::Dropped { at: Some(at), reason });
+                Err((reason, answer)) => {
+                    let decided = Decided::new(self.now, packet, Verdict::Dropped { at: Some(at), reason });
+                    self.decided.push_back(decided.answered(answer));
+                    self.pool.leave(packet);
                     return;
                 }
             }

@@ -50,8 +50,8 @@ pub use error::RuleError;
 pub use passing::Passing;
 pub use program::PreparedRules;
 pub use rule::{
-    Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, NextHop, Ranges, Rule, TableTest,
-    Tag, Term, Test, Tos,
+    Action, Addresses, Answer, Argument, By, Field, Flags, Keep, Literal, Masked, NextHop, Ranges, Rule,
+    TableTest, Tag, Term, Test, Tos,
 };
 pub use ruleset::{Exceeded, RuleCounters, RuleSet, RuleView};
 pub use state::{Parent, Refused, RefusedCounts, StateConfig, StateKind, StateView, States};

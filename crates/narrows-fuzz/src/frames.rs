@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use narrows_core::{Body, Bytes, Duration, Engine, Event, FlowKey, Fragment, Time};
-use narrows_frame::answer::{self, IcmpError, Neighbour};
+use narrows_frame::answer::{self, IcmpError, Neighbour, Notice};
 use narrows_frame::edit::{Edits, Tag};
 use narrows_frame::forward::IpHeader;
 use narrows_frame::nat::{Nat, Outcome};
@@ -46,7 +46,7 @@ pub fn frame(bytes: &[u8]) {
     neighbours.add("2001:2::2".parse().expect("an address"), MacAddress(odd::STATIONS[0]));
     neighbours.judge(bytes, &mut out);
     for neighbours in [neighbours, NeighborProxy::transparent()] {
-        if neighbours.too_big(bytes, Bytes::new(1400), &mut out) {
+        if neighbours.tell(bytes, Notice::Error(IcmpError::TooBig(Bytes::new(1400))), &mut out) {
             parse(LinkLayer::Ethernet, &out);
         }
     }
@@ -141,6 +141,7 @@ fn answers(layer: LinkLayer, bytes: &[u8], out: &mut Vec<u8>) {
         IcmpError::NoHost,
         IcmpError::NoPort,
         IcmpError::NoProtocol,
+        IcmpError::Unreachable(13),
     ] {
         for source in sources {
             if answer::icmp_error(layer, bytes, error, source, out) {

@@ -160,6 +160,8 @@ pub(crate) struct DataLoop {
     pub(crate) engine: Engine<Load>,
     /// Frames inside the engine.
     frames_inside: u64,
+    /// Answers to senders whose packets rules rejected.
+    rejections: u64,
     ports: Vec<Port>,
     /// Ports with frames to send, by index.
     sending: Vec<u16>,
@@ -252,6 +254,7 @@ impl DataLoop {
             gateway: None,
             engine,
             frames_inside: 0,
+            rejections: 0,
             traffic: Traffic::of(sources),
             recorder: None,
             capture: None,

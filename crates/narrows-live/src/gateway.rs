@@ -18,9 +18,9 @@ pub(crate) mod translation;
 
 use std::net::IpAddr;
 
-use narrows_core::{Bytes, Time};
+use narrows_core::Time;
 use narrows_frame::answer::{
-    IcmpError, Neighbour, answer_resolution, ask_neighbour, asked_address, heard_neighbour, icmp_error,
+    IcmpError, Neighbour, Notice, answer_resolution, ask_neighbour, asked_address, heard_neighbour,
     is_address_resolution,
 };
 use narrows_frame::forward::{IpHeader, Unroutable};
@@ -155,7 +155,7 @@ impl Gateway {
             Way::Nowhere if !self.legs[side].kernel_forwards => {
                 self.counts.arrived_packets += 1;
                 self.counts.no_route_packets += 1;
-                self.report(side, at, frame, IcmpError::NoRoute);
+                self.report(side, at, frame, Notice::Error(IcmpError::NoRoute));
             }
             Way::By(..) | Way::Elsewhere | Way::Nowhere => {}
         }
@@ -182,7 +182,7 @@ impl Gateway {
         self.counts.arrived_packets += 1;
         if header.hop_limit <= 1 {
             self.counts.hop_limit_packets += 1;
-            self.report(side, at, frame, IcmpError::HopLimit);
+            self.report(side, at, frame, Notice::Error(IcmpError::HopLimit));
             return Arrival::Stays;
         }
         let out = 1 - side;
@@ -247,7 +247,7 @@ impl Gateway {
                     Due::GivenUp(packets) => {
                         self.counts.unresolved_packets += packets.len() as u64;
                         for Waiting { received, .. } in packets {
-                            self.report(1 - out, at, &received.frame, IcmpError::NoHost);
+                            self.report(1 - out, at, &received.frame, Notice::Error(IcmpError::NoHost));
                         }
                     }
                 }
@@ -298,11 +298,9 @@ impl Gateway {
         }
     }
 
-    /// Tells the sender of a packet that arrived at a port that it exceeds the MTU.
-    pub(crate) fn too_big(&mut self, port: PortIndex, at: Time, frame: &[u8], mtu: Bytes) {
-        if let Some(side) = self.side(port) {
-            self.report(side, at, frame, IcmpError::TooBig(mtu));
-        }
+    /// Tells the sender of a packet that arrived at a port about it; returns whether there is an answer.
+    pub(crate) fn tell(&mut self, port: PortIndex, at: Time, frame: &[u8], notice: Notice) -> bool {
+        self.side(port).is_some_and(|side| self.report(side, at, frame, notice))
     }
 
     /// Its own frames to send.
@@ -341,11 +339,12 @@ impl Gateway {
         }
     }
 
-    /// Reports an error to the sender of a frame that arrived on this side, from the address there.
-    fn report(&mut self, side: Side, at: Time, frame: &[u8], error: IcmpError) {
+    /// Tells the sender of a frame that arrived on this side about it, from the address there. Returns whether there is an
+    /// answer.
+    fn report(&mut self, side: Side, at: Time, frame: &[u8], notice: Notice) -> bool {
         let leg = &self.legs[side];
-        let Ok(header) = IpHeader::read(frame) else { return };
-        let Some(source) = leg.address_towards(header.source) else { return };
+        let Ok(header) = IpHeader::read(frame) else { return false };
+        let source = leg.address_towards(header.source);
         let mut answer = Vec::new();
         let mut quoted = Vec::new();
         let frame = match &self.translation {
@@ -356,14 +355,16 @@ impl Gateway {
             }
             _ => frame,
         };
-        if !icmp_error(LinkLayer::Ethernet, frame, error, source, &mut answer) {
-            return;
+        if !notice.write(LinkLayer::Ethernet, frame, source, &mut answer) {
+            return false;
         }
-        if self.budgets[side].take(at) {
+        let is_allowed = notice == Notice::Reset || self.budgets[side].take(at);
+        if is_allowed {
             self.outbox.push((leg.port, answer));
         } else {
             self.withheld += 1;
         }
+        is_allowed
     }
 }
 

@@ -8,8 +8,7 @@
 
 use std::net::IpAddr;
 
-use narrows_core::Bytes;
-use narrows_frame::answer::{self, IcmpError};
+use narrows_frame::answer::{self, Notice};
 use narrows_frame::parse::parse;
 use narrows_frame::{LinkLayer, MacAddress};
 
@@ -72,17 +71,16 @@ impl NeighborProxy {
         }
     }
 
-    /// Writes to `answer` the frame that tells a sender that its packet exceeds the MTU; returns whether there is
-    /// one. It comes from the host behind the link, as from a router there.
-    pub fn too_big(&self, frame: &[u8], mtu: Bytes, answer: &mut Vec<u8>) -> bool {
+    /// Writes to `answer` the frame that tells a sender about its packet; returns whether there is one. An ICMP error
+    /// comes from the host behind the link, as from a router there.
+    pub fn tell(&self, frame: &[u8], notice: Notice, answer: &mut Vec<u8>) -> bool {
         let mut sources = self.known.iter().map(|&(address, _)| address);
-        let error = IcmpError::TooBig(mtu);
+        let mut tell = |source| notice.write(LinkLayer::Ethernet, frame, Some(source), answer);
         if self.is_transparent {
             // On behalf of the destination host: nothing on the path has an address.
-            let to = IpAddr::from(parse(LinkLayer::Ethernet, frame).key.destination).to_canonical();
-            return answer::icmp_error(LinkLayer::Ethernet, frame, error, to, answer);
+            return tell(IpAddr::from(parse(LinkLayer::Ethernet, frame).key.destination).to_canonical());
         }
-        sources.any(|source| answer::icmp_error(LinkLayer::Ethernet, frame, error, source, answer))
+        sources.any(tell)
     }
 }
 
@@ -108,7 +106,12 @@ fn is_link_control(frame: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_core::Bytes;
+    use narrows_frame::answer::IcmpError;
     use narrows_frame::craft::Udp;
+
+    /// What fits is a thousand bytes.
+    const TOO_BIG: Notice = Notice::Error(IcmpError::TooBig(Bytes::new(1000)));
 
     /// "Who has 198.18.0.2? Tell 198.18.0.1."
     fn question() -> Vec<u8> {
@@ -154,12 +157,12 @@ mod tests {
         let mut answer = Vec::new();
         for frame in [question(), listener_report(), vec![0; 14], vec![0xff; 60], Vec::new()] {
             assert_eq!(neighbours.judge(&frame, &mut answer), Fate::Crosses);
-            assert!(!neighbours.too_big(&frame, Bytes::new(1000), &mut answer) || frame == listener_report());
+            assert!(!neighbours.tell(&frame, TOO_BIG, &mut answer) || frame == listener_report());
         }
         let udp = Udp::new("198.18.0.1:1".parse().unwrap(), "198.18.0.2:2".parse().unwrap());
         let udp = Udp { dont_fragment: true, ..udp };
         let frame = udp.ethernet(MacAddress([2, 0, 0, 0, 0, 9]), MacAddress([2, 0, 0, 0, 0, 1]), &[0; 1400]);
-        assert!(neighbours.too_big(&frame, Bytes::new(1000), &mut answer));
+        assert!(neighbours.tell(&frame, TOO_BIG, &mut answer));
         let parsed = parse(LinkLayer::Ethernet, &answer);
         assert_eq!(parsed.key.source[12..], [198, 18, 0, 2], "in the name of the host that it was for");
         assert_eq!(parsed.key.destination[12..], [198, 18, 0, 1]);
@@ -188,7 +191,7 @@ mod tests {
         let udp = Udp { dont_fragment: true, ..udp };
         let frame = udp.ethernet(MacAddress([2, 0, 0, 0, 0, 9]), MacAddress([2, 0, 0, 0, 0, 1]), &[0; 1400]);
         let mut answer = Vec::new();
-        assert!(neighbours.too_big(&frame, Bytes::new(1000), &mut answer));
+        assert!(neighbours.tell(&frame, TOO_BIG, &mut answer));
         let parsed = parse(LinkLayer::Ethernet, &answer);
         assert_eq!(parsed.key.source_port.to_be_bytes(), [3, 4]);
         assert_eq!(parsed.key.source[12..], [198, 18, 0, 2]);

@@ -5,9 +5,10 @@
 //! - for a packet whose hop limit is exceeded: "time exceeded", which makes routers visible to `traceroute`;
 //! - for a packet without a route: "destination unreachable";
 //! - for a packet that exceeds the MTU of the router's next link: "fragmentation needed" or "packet too big";
-//! - for a packet to the router itself: an echo reply or a TCP reset; anything else is unreachable.
+//! - for a packet to the router itself: an echo reply or a TCP reset; anything else is unreachable;
+//! - for a packet that a rule of its next link rejects: what the rule says.
 //!
-//! Packets denied by rules are dropped silently. A router has one address per link; it replies from the address of
+//! A router has one address per link; it replies from the address of
 //! the link by which the reply leaves, as Linux does.
 
 use std::net::{IpAddr, Ipv6Addr};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use narrows_core::{Duration, PortId, Target, Time};
 use narrows_frame::LinkLayer;
-use narrows_frame::answer::{IcmpError, echo_reply, icmp_error, tcp_reset};
+use narrows_frame::answer::{IcmpError, Notice, echo_reply, tcp_reset};
 use narrows_frame::parse::parse;
 use narrows_scenario::{Interface, Scenario};
 
@@ -45,7 +46,7 @@ struct Router {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Occasion {
     /// It drops a packet.
-    Dropped(IcmpError),
+    Dropped(Notice),
     /// A packet is addressed to the router itself.
     Own,
 }
@@ -82,22 +83,21 @@ impl Routers {
         let Some(router) = self.all.iter_mut().find(|router| router.port == port) else { return false };
         let parsed = parse(LinkLayer::Ethernet, frame);
         let [sender, own] = [parsed.key.source, parsed.key.destination].map(canonical);
-        let (error, source) = match occasion {
-            Occasion::Dropped(error) => (error, self.scenario.router_address(&router.name, sender)),
+        let (notice, source) = match occasion {
+            Occasion::Dropped(notice) => (notice, self.scenario.router_address(&router.name, sender)),
             Occasion::Own if echo_reply(LinkLayer::Ethernet, frame, answer) => return true,
             Occasion::Own if tcp_reset(LinkLayer::Ethernet, frame, answer) => return true,
             Occasion::Own => match parsed.key.transport {
-                UDP => (IcmpError::NoPort, Some(own)),
+                UDP => (Notice::Error(IcmpError::NoPort), Some(own)),
                 // Other ICMP messages, resets, damaged packets.
                 ICMP | ICMPV6 | TCP => return false,
-                _ => (IcmpError::NoProtocol, Some(own)),
+                _ => (Notice::Error(IcmpError::NoProtocol), Some(own)),
             },
         };
-        let Some(source) = source else { return false };
-        if !icmp_error(LinkLayer::Ethernet, frame, error, source, answer) {
+        if !notice.write(LinkLayer::Ethernet, frame, source, answer) {
             return false;
         }
-        let is_allowed = router.budget.take(at);
+        let is_allowed = notice == Notice::Reset || router.budget.take(at);
         router.withheld += u64::from(!is_allowed);
         is_allowed
     }
@@ -108,7 +108,7 @@ impl Routers {
         silenced.map(|router| (router.name.clone(), router.withheld)).collect()
     }
 
-    /// The port of the router that sends into this link, if there is one.
+    /// The port of the router that sends into this link or its rules, if there is one.
     pub(crate) fn sender_into(&self, link: &str, destination: [u8; 16]) -> Option<PortId> {
         self.port(sender_into(&self.scenario, link, destination)?)
     }
@@ -121,11 +121,12 @@ pub(crate) fn silenced_note((router, withheld): &(String, u64)) -> String {
     )
 }
 
-/// The router that sends into this link, if there is one; if the link is a medium with routers at both ends, the one
-/// on the path to this destination.
+/// The router that sends into this link or its rules, if there is one; of the routers at both ends of a medium or of
+/// rules, the one on the path to this destination.
 fn sender_into<'a>(scenario: &'a Scenario, link: &str, destination: [u8; 16]) -> Option<&'a str> {
     let sends = |interface: &&Interface| {
-        interface.path.iter().any(|target| matches!(target, Target::Link { name, .. } if name == link))
+        let leads = |target: &Target| matches!(target, Target::Link { name, .. } | Target::Rules { name, .. } if name == link);
+        interface.path.iter().any(leads)
     };
     let is_shared = scenario.links.iter().any(|other| other.name == link);
     let leads_there = |interface: &&Interface| {

@@ -219,8 +219,8 @@ fn asked(direction: &Direction, waits: Vec<String>) -> String {
         1 => parts.push("a filter of arriving packets".into()),
         count => parts.push(format!("{count} filters of arriving packets")),
     }
-    if let Some(policer) = &direction.policer {
-        parts.push(format!("policed to {}", policer.rate));
+    if let Some(rate) = direction.policer.as_ref().and_then(|policer| policer.bucket.rate) {
+        parts.push(format!("policed to {rate}"));
     }
     parts.extend(direction.plain_words());
     parts.join(", ")

@@ -92,6 +92,6 @@ pub use value::{
     IngressAction, IngressConform, IngressExceed, IngressUse, LogNormal, Loss, LossModel, Losses, Markov,
     Match, MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Plugin, Points, PolicerExceed,
     PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind,
-    SchedulerParameters, Sender, ServiceCurve, Shape, ShapedBy, Slots, Station, Tbf, TraceColumns, TraceUse,
-    Uniform, Weibull, mask_words,
+    SchedulerParameters, Sender, ServiceCurve, Shape, ShapedBy, Slots, Station, Tbf, TokenBucket,
+    TraceColumns, TraceUse, Uniform, Weibull, mask_words,
 };

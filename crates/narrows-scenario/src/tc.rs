@@ -31,6 +31,8 @@ mod explain;
 mod filter;
 mod filter_show;
 mod filters;
+mod flow;
+mod flow_filters;
 mod flower;
 mod gate;
 mod handle;

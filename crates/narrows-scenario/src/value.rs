@@ -41,7 +41,7 @@ pub use exact_netem::ExactNetem;
 pub use ingress::{GateUse, IngressAction, IngressConform, IngressExceed, IngressUse};
 pub use loss::{After, GilbertElliott, Loss, LossModel, Losses, Markov};
 pub use pattern::PatternUse;
-pub use policer::{PolicerExceed, PolicerUse};
+pub use policer::{PolicerExceed, PolicerUse, TokenBucket};
 pub use profile::ProfileUse;
 pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use narrows_core::Probability;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Field, Flags, Keep, Literal, Masked, NextHop, Rule, TableTest, Tag,
-    Term, Test, Tos,
+    Action, Addresses, Answer, Argument, By, Field, Flags, Keep, Literal, Masked, NextHop, Rule, TableTest,
+    Tag, Term, Test, Tos,
 };
 use narrows_scenario::ipfw::{self, Command, Context, ListedRule, Listing, Script};
 use proptest::collection::vec;
@@ -231,6 +231,17 @@ fn tag() -> impl Strategy<Value = Tag> {
     prop_oneof![(1..65_535_u16).prop_map(Tag::Add), (1..65_535_u16).prop_map(Tag::Remove)]
 }
 
+fn answer() -> impl Strategy<Value = Answer> {
+    prop_oneof![
+        Just(Answer::Reset),
+        Just(Answer::Reset6),
+        // Code 4 has an MTU.
+        any::<u8>().prop_map(|code| Answer::Unreachable(if code == 4 { 1 } else { code })),
+        any::<u8>().prop_map(Answer::Unreachable6),
+        any::<u16>().prop_map(Answer::FragmentationNeeded),
+    ]
+}
+
 fn action() -> impl Strategy<Value = Action> {
     let number =
         || prop_oneof![3 => (1..65_535_u32).prop_map(Argument::Number), 1 => Just(Argument::TableArgument)];
@@ -238,6 +249,7 @@ fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
         Just(Action::Allow),
         Just(Action::Deny),
+        answer().prop_map(Action::Reject),
         Just(Action::Count),
         Just(Action::Return),
         number().prop_map(Action::SkipTo),

@@ -175,16 +175,19 @@ fn conditions_that_a_host_with_one_interface_decides() {
     for (text, expected) in [
         ("add deny ip from any to any not verrevpath in", "100 deny ip from any to any not out src-ip me in"),
         ("add allow ip from any to any antispoof", "100 allow ip from any to any { out or not src-ip me }"),
-        ("add reset tcp from any to any 23", "100 deny tcp from any to any dst-port 23"),
-        ("add unreach needfrag 1400 ip from any to any", "100 deny ip from any to any"),
-        ("add unreach 13 log ip from any to any", "100 deny log ip from any to any"),
-        ("add unreach6 admin-prohib ip6 from any to any", "100 deny ip6 from any to any"),
+        ("add reset tcp from any to any 23", "100 reset tcp from any to any dst-port 23"),
+        ("add unreach needfrag 1400 ip from any to any", "100 unreach needfrag 1400 ip from any to any"),
+        ("add unreach 13 log ip from any to any", "100 unreach filter-prohib log ip from any to any"),
+        ("add reject ip from any to any", "100 unreach host ip from any to any"),
+        ("add unreach 200 ip from any to any", "100 unreach 200 ip from any to any"),
+        ("add reset6 ip6 from any to any", "100 reset6 ip6 from any to any"),
+        ("add unreach6 admin-prohib ip6 from any to any", "100 unreach6 admin-prohib ip6 from any to any"),
     ] {
         assert_eq!(rules(text), [expected], "{text}");
     }
     assert!(
-        remarks("add reset tcp from any to any")
-            .contains("a drop without an answer: ipfw also sends a TCP reset")
+        remarks("add abort sctp from any to any")
+            .contains("a drop without an answer: ipfw also sends an SCTP abort")
     );
     assert!(error("add unreach nowhere ip from any to any").contains("a code from 0 to 255"));
 }

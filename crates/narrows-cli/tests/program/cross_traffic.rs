@@ -266,3 +266,41 @@ fn what_is_no_traffic_is_refused() {
         assert!(ended.err.contains("--traffic"), "{ended}");
     }
 }
+
+/// A download whose acknowledgements wait for a slow uplink, with a filter of them: the segments in the log say enough for a
+/// replay to drop the same ones.
+#[test]
+#[ignore = "needs namespaces, ping"]
+fn acknowledgements_of_generated_tcp_are_filtered_live_and_in_the_replay() {
+    const SCENARIO: &str = r#"
+seed = 7
+[hosts.client]
+[hosts.server]
+[links.dsl]
+between = ["client", "server"]
+down.rate = "10mbit"
+delay = "10ms"
+up.scheduler = { type = "cake", bandwidth = "100kbit", overhead = 0, ack-filter = "on" }
+[[traffic]]
+name = "download"
+from = "client"
+to = "server"
+file = { size = "500 kB", users = 1, patience = "1000s" }
+"#;
+    let scratch = Scratch::new();
+    let (file, log) = (scratch.write("dsl.toml", SCENARIO), scratch.file("run.log"));
+    let (file, log_path) = (file.to_str().unwrap(), log.to_str().unwrap());
+    let line = "ping -q -c 10 -i 0.2 $NARROWS_SERVER >&2";
+    let live = ["run", file, "--record", log_path, "--json", "-", "--", "sh", "-c", line];
+    let report = finish(&mut narrows(live)).expect(0).json();
+    sound(&report);
+    let redundant = |report: &Value| {
+        let tin = &direction(report, "dsl.up")["classes"][0];
+        (tin["name"].clone(), tin["redundant_acks"].as_u64().unwrap())
+    };
+    assert!(redundant(&report).1 > 10, "{report:#}");
+    replays(&log);
+    let again = finish(&mut narrows(["sim", "--json", "-", "--replay", log_path])).expect(0).json();
+    assert_eq!(redundant(&again), redundant(&report));
+    assert_eq!(direction(&again, "dsl.up")["drops"], direction(&report, "dsl.up")["drops"]);
+}

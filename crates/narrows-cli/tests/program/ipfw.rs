@@ -233,3 +233,67 @@ fn tables_of_interfaces_and_header_fields_meet_real_packets() {
     let replayed = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()]));
     assert!(replayed.out.contains("all identical, to the nanosecond"), "{replayed}");
 }
+
+/// Rules of one link mark packets, those of the next one look at the marks; a table of flows that comes during the run sets
+/// others.
+#[test]
+#[ignore = "needs namespaces, ping"]
+fn marks_choose_the_pipes_of_the_next_link_and_the_log_replays() {
+    const SCENARIO: &str = r#"
+[hosts.client]
+[hosts.server]
+[routers.middle]
+[links.first]
+between = ["client", "middle"]
+rules = ["100 setmark 0x11 ip from any to any dscp ef out", "200 setmark 0xf2 ip from any to any dscp af11 out"]
+[links.second]
+between = ["middle", "server"]
+rules = [
+    "100 pipe 1 ip from any to any mark 1:0xf out",
+    "200 pipe 2 ip from any to any mark 0xf2 out",
+    "300 deny ip from any to any not mark 0 out",
+]
+pipes.1 = { delay = "40ms" }
+pipes.2 = { delay = "80ms" }
+"#;
+    let scratch = Scratch::new();
+    let (file, log) = (scratch.write("marks.toml", SCENARIO), scratch.file("run.log"));
+    let (file, log) = (file.to_str().unwrap(), log.to_str().unwrap());
+    let ping = |tos: &str| format!("ping -n -q -c 3 -i 0.05 -W 5 -Q {tos} $NARROWS_SERVER >&2");
+    let ipfw = format!("{NARROWS} ipfw --link first");
+    let lines = [
+        // EF, AF11, and neither.
+        ping("0xb8"),
+        ping("0x28"),
+        ping("0"),
+        // From now on, all of this flow are marked; and then by a table, before the code point counts.
+        format!("{ipfw} add 300 setmark 0x21 icmp from any to any out"),
+        ping("0"),
+        format!("{ipfw} table 1 create type flow:proto,dst-ip"),
+        format!("{ipfw} table 1 add icmp,$NARROWS_SERVER 0xf2"),
+        format!("{ipfw} delete 300"),
+        format!("{ipfw} add 300 setmark tablearg ip from any to any flow table\\(1\\) out"),
+        ping("0xb8"),
+        // A mark that nothing is said about.
+        format!("{ipfw} add 400 setmark 0x30 icmp from any to any out"),
+        format!("! {}", ping("0").replace("-W 5", "-W 1")),
+        format!("{ipfw} list >&2"),
+    ];
+    let line = lines.join(" && ");
+    let arguments = ["run", file, "--record", log, "--json", "-", "--", "sh", "-c", &line];
+    let done = finish(&mut narrows(arguments)).expect(0);
+    let least: Vec<f64> = done
+        .err
+        .lines()
+        .filter_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")?.split('/').next()?.parse().ok())
+        .collect();
+    let [urgent, bulk, _, marked, table] = least[..] else { panic!("{done}") };
+    assert!(urgent.min(marked) >= 40.0 && bulk.min(table) >= 80.0, "{least:?}");
+    let report = done.json();
+    let rules = report["rules"].as_array().unwrap();
+    let second = rules.iter().find(|rules| rules["name"] == "second").unwrap();
+    let matched: Vec<_> = second["rules"].as_array().unwrap().iter().map(|rule| &rule["packets"]).collect();
+    assert_eq!(matched[..3], [6, 6, 3], "{second:#}");
+    let replayed = finish(&mut narrows(["sim", "--replay", log])).expect(0);
+    assert!(replayed.out.contains("all identical, to the nanosecond"), "{replayed}");
+}

@@ -50,6 +50,7 @@ mod privileges;
 mod probes;
 mod profile;
 mod record;
+mod rejected;
 mod reports;
 mod roles;
 mod route;

@@ -8,7 +8,7 @@ use super::Hop;
 use super::names::Named;
 use crate::counters::{DropReason, Tally};
 use crate::pool::{PacketRef, Pool};
-use crate::rules::{Decision, Passing, Place, RuleSet};
+use crate::rules::{Answer, Decision, Passing, Place, RuleSet};
 use crate::time::Time;
 
 /// The counters of a rule set: `arrived + returned = passed + piped + dropped`.
@@ -29,6 +29,9 @@ pub struct RulesCounters {
     /// Dropped because they reached the limit on visited links and rule sets.
     pub looped: Tally,
 }
+
+/// Why a packet is dropped, and what its sender is told.
+pub(super) type Refusal = (DropReason, Option<Answer>);
 
 /// Where packets for a pipe or queue number go.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +62,7 @@ impl Classified {
         incoming: bool,
         pool: &mut Pool,
         visit: u8,
-    ) -> Result<Hop, DropReason> {
+    ) -> Result<Hop, Refusal> {
         self.counters.arrived[usize::from(incoming)].add(pool.get(packet).length);
         self.walk(now, packet, incoming, Place::default(), pool, visit)
     }
@@ -83,7 +86,7 @@ impl Classified {
         incoming: bool,
         pool: &mut Pool,
         visit: u8,
-    ) -> Result<Hop, DropReason> {
+    ) -> Result<Hop, Refusal> {
         let length = pool.get(packet).length;
         if let Some(exit) = self.past_rules(length, incoming) {
             return Ok(exit);
@@ -101,7 +104,7 @@ impl Classified {
         from: Place,
         pool: &mut Pool,
         visit: u8,
-    ) -> Result<Hop, DropReason> {
+    ) -> Result<Hop, Refusal> {
         let (state, carried, draws) = pool.for_rules(packet, visit);
         let length = state.length;
         // For a fragment, rules see fewer fields than the packet has.
@@ -129,14 +132,18 @@ impl Classified {
             }
             Decision::Deny => {
                 self.counters.denied.add(length);
-                return Err(DropReason::Denied);
+                return Err((DropReason::Denied, None));
+            }
+            Decision::Reject(answer) => {
+                self.counters.denied.add(length);
+                return Err((DropReason::Denied, Some(answer).filter(|one| one.fits(state.key.network))));
             }
             Decision::Pipe { number, resume } => (self.pipes.get(&number), resume),
             Decision::Queue { number, resume } => (self.queues.get(&number), resume),
         };
         let Some(pipe) = pipe else {
             self.counters.no_pipe.add(length);
-            return Err(DropReason::NoPipe);
+            return Err((DropReason::NoPipe, None));
         };
         self.counters.piped.add(length);
         state.key.mark = pipe.mark;

@@ -4,6 +4,7 @@ use super::config::Verdict;
 use crate::counters::DropReason;
 use crate::id::{Element, PortId};
 use crate::pool::PacketRef;
+use crate::rules::Answer;
 use crate::time::Time;
 
 /// A packet with its verdict, waiting to be polled.
@@ -17,8 +18,10 @@ pub(crate) struct Decided {
     pub(crate) packet: PacketRef,
 }
 
-/// Above the port or the element, and the reason.
+/// Above the port or the element, the reason, and the answer.
 const DROPPED: u64 = 1 << 63;
+/// Where the answer begins: sixteen bits of its value, and its kind.
+const ANSWER: u32 = 40;
 /// No element has this number.
 const NOWHERE: u32 = u32::MAX;
 
@@ -32,6 +35,37 @@ impl Decided {
             }
         };
         Self { at, verdict, packet }
+    }
+
+    /// With what the sender of the dropped packet is told.
+    pub(super) fn answered(mut self, answer: Option<Answer>) -> Self {
+        let (kind, value) = match answer {
+            None => return self,
+            Some(Answer::Reset) => (1, 0),
+            Some(Answer::Reset6) => (2, 0),
+            Some(Answer::Unreachable(code)) => (3, code.into()),
+            Some(Answer::Unreachable6(code)) => (4, code.into()),
+            Some(Answer::FragmentationNeeded(mtu)) => (5, mtu),
+        };
+        self.verdict |= (kind << 16 | u64::from(value)) << ANSWER;
+        self
+    }
+
+    /// What the sender of a dropped packet is told.
+    #[inline]
+    pub(crate) fn answer(&self) -> Option<Answer> {
+        let answer = self.verdict >> ANSWER;
+        if self.verdict & DROPPED == 0 || answer & 0x7_0000 == 0 {
+            return None;
+        }
+        let value = answer as u16;
+        Some(match answer >> 16 & 7 {
+            1 => Answer::Reset,
+            2 => Answer::Reset6,
+            3 => Answer::Unreachable(value as u8),
+            4 => Answer::Unreachable6(value as u8),
+            _ => Answer::FragmentationNeeded(value),
+        })
     }
 
     #[inline]
@@ -72,7 +106,22 @@ mod tests {
             .flat_map(|at| DropReason::ALL.into_iter().map(move |reason| Verdict::Dropped { at, reason }));
         let delivered = [0, 1, u16::MAX - 1].map(|port| Verdict::Delivered(PortId::new(port)));
         for verdict in dropped.chain(delivered) {
-            assert_eq!(Decided::new(Time::ZERO, packet, verdict).verdict(), verdict);
+            let decided = Decided::new(Time::ZERO, packet, verdict);
+            assert_eq!((decided.verdict(), decided.answer()), (verdict, None));
+        }
+        let at = Some(Element::Rules(RulesId(last)));
+        let verdict = Verdict::Dropped { at, reason: DropReason::Denied };
+        for answer in [
+            Answer::Reset,
+            Answer::Reset6,
+            Answer::Unreachable(0),
+            Answer::Unreachable(u8::MAX),
+            Answer::Unreachable6(3),
+            Answer::FragmentationNeeded(0),
+            Answer::FragmentationNeeded(u16::MAX),
+        ] {
+            let decided = Decided::new(Time::ZERO, packet, verdict).answered(Some(answer));
+            assert_eq!((decided.verdict(), decided.answer()), (verdict, Some(answer)));
         }
     }
 }

@@ -53,7 +53,10 @@ impl Hot {
         let is_settled = test::are_settled(terms, changes);
         let forwards = matches!(rule.action, Action::Forward(_));
         let ends = forwards
-            || matches!(rule.action, Action::Allow | Action::Deny | Action::Pipe(_) | Action::Queue(_));
+            || matches!(
+                rule.action,
+                Action::Allow | Action::Deny | Action::Reject(_) | Action::Pipe(_) | Action::Queue(_)
+            );
         let (by_chance, keeps) = (rule.probability.is_some(), rule.keep.is_some());
         let decides = is_settled && ends && !by_chance && !keeps && !rule.defers;
         let (tags, argument) = (rule.tag.is_some(), check::takes_argument(rule.action));

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
+use crate::packet::Protocol;
 use crate::units::Probability;
 
 /// A numbered rule.
@@ -60,6 +61,8 @@ pub enum Action {
     Allow,
     /// Drop.
     Deny,
+    /// Drop, and tell the sender.
+    Reject(Answer),
     /// Count, and continue at the next rule.
     Count,
     /// Continue at the first rule with at least this number, which must be greater than the rule's own. If a table
@@ -89,6 +92,35 @@ pub enum Action {
     /// Apply the action of the rule that created the packet's dynamic rule. If there is none, continue without
     /// counting.
     CheckState,
+}
+
+/// What the sender of a rejected packet is told. An answer over one IP version is not given to packets of the other.
+///
+/// The engine does not make the answer: it is reported with the drop ([`Event::answer`](crate::Event::answer)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A TCP reset, over IPv4. Only for TCP.
+    Reset,
+    /// A TCP reset, over IPv6. Only for TCP.
+    Reset6,
+    /// ICMP "destination unreachable" with this code.
+    Unreachable(u8),
+    /// ICMPv6 "destination unreachable" with this code.
+    Unreachable6(u8),
+    /// ICMP "fragmentation needed" with this MTU.
+    FragmentationNeeded(u16),
+}
+
+impl Answer {
+    /// Whether it is for packets of this protocol.
+    pub(crate) const fn fits(self, network: Protocol) -> bool {
+        match self {
+            Self::Reset | Self::Unreachable(_) | Self::FragmentationNeeded(_) => {
+                matches!(network, Protocol::Ipv4 | Protocol::Ipv4DontFragment)
+            }
+            Self::Reset6 | Self::Unreachable6(_) => matches!(network, Protocol::Ipv6),
+        }
+    }
 }
 
 /// The numeric argument of an action.

@@ -9,7 +9,7 @@ use super::passing::Passing;
 use super::program::Program;
 use super::ruleset::RuleSet;
 use super::test::{self, Seen};
-use super::{Action, Argument, NextHop, Parent, Place, Tag};
+use super::{Action, Answer, Argument, NextHop, Parent, Place, Tag};
 use crate::packet::Protocol;
 use crate::time::Time;
 
@@ -20,6 +20,8 @@ pub enum Decision {
     Pass,
     /// Drop.
     Deny,
+    /// Drop, and tell the sender.
+    Reject(Answer),
     /// Send through a pipe.
     Pipe {
         /// The pipe's number.
@@ -259,7 +261,7 @@ impl RuleSet {
         }
         let next = Step::On(at + 1);
         match self.program.hot[at].action {
-            Action::Allow | Action::Deny | Action::Pipe(_) | Action::Queue(_) => {
+            Action::Allow | Action::Deny | Action::Reject(_) | Action::Pipe(_) | Action::Queue(_) => {
                 let calls = self.calls.number(&path.stack);
                 Step::Done(self.decision(at, argument, calls))
             }
@@ -319,6 +321,7 @@ impl RuleSet {
         let resume = Place { number: (position >> 32) as u16, order: position as u32, calls };
         match action {
             Action::Deny => Decision::Deny,
+            Action::Reject(answer) => Decision::Reject(answer),
             Action::Pipe(pipe) => Decision::Pipe { number: pipe.or(argument), resume },
             Action::Queue(queue) => Decision::Queue { number: queue.or(argument), resume },
             _ => Decision::Pass,

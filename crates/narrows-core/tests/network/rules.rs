@@ -1,7 +1,7 @@
 //! Rules in a network: pipes, what comes back from them, what is counted where.
 
 use narrows_core::queue::{Bound, DropAt, Fifo};
-use narrows_core::rules::{Action, Argument, Rule, RuleChange, RuleSetConfig, Term, Test};
+use narrows_core::rules::{Action, Answer, Argument, Rule, RuleChange, RuleSetConfig, Term, Test};
 use narrows_core::*;
 use proptest::prelude::*;
 
@@ -107,6 +107,33 @@ fn what_a_rule_denies_and_a_pipe_that_there_is_not_are_counted_where_they_happen
     let counters = engine.rules_counters(rules);
     assert_eq!((counters.denied.packets, counters.no_pipe.packets, counters.passed.packets), (1, 1, 1));
     assert_eq!(counters.arrived.map(|tally| tally.packets), [2, 1]);
+}
+
+#[test]
+fn what_a_rule_rejects_is_denied_and_says_what_the_sender_is_told() {
+    for (answer, told) in [
+        (Answer::Reset, [true, false, false]),
+        (Answer::Reset6, [false, true, false]),
+        (Answer::Unreachable(13), [true, false, false]),
+        (Answer::Unreachable6(1), [false, true, false]),
+        (Answer::FragmentationNeeded(1400), [true, false, false]),
+    ] {
+        let mut engine = network(vec![rule(100, Action::Reject(answer), &[])], Vec::new(), true);
+        let (b, rules) =
+            (engine.port("b").expect("it is there"), engine.rules_of("rules").expect("they are there"));
+        let networks = [Protocol::Ipv4, Protocol::Ipv6, Protocol::Other];
+        for network in networks {
+            engine.hand_in(Time::ZERO, b, packet(FlowKey { network, ..key(1, 1) }, 100));
+        }
+        for told in told {
+            let event = engine.poll(Time::ZERO).expect("each packet has a verdict");
+            let at = Some(Element::Rules(rules));
+            assert_eq!(event.verdict, Verdict::Dropped { at, reason: DropReason::Denied });
+            assert_eq!(event.answer, told.then_some(answer));
+        }
+        let counters = engine.rules_counters(rules);
+        assert_eq!((counters.denied.packets, counters.passed.packets), (3, 0));
+    }
 }
 
 #[test]

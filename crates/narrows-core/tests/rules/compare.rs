@@ -153,7 +153,7 @@ impl Comparison {
         self.seen.packets += 1;
         *match outcome {
             Outcome::Pass => &mut self.seen.passed,
-            Outcome::Deny => &mut self.seen.denied,
+            Outcome::Deny | Outcome::Reject(_) => &mut self.seen.denied,
             Outcome::Pipe(..) => &mut self.seen.piped,
             Outcome::Queue(..) => &mut self.seen.queued,
         } += 1;

@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 
 use narrows_core::classify::Prefix;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Field, Flags, FlowEntry, FlowFields, Keep, Labels, Literal, Masked,
-    NextHop, Rule, RuleSetConfig, Side, SpecialKey, StateConfig, Table, TableTest, Tag, Term, Test, Tos,
+    Action, Addresses, Answer, Argument, By, Field, Flags, FlowEntry, FlowFields, Keep, Labels, Literal,
+    Masked, NextHop, Rule, RuleSetConfig, Side, SpecialKey, StateConfig, Table, TableTest, Tag, Term, Test,
+    Tos,
 };
 use narrows_core::{Duration, FlowKey, Headers, Probability, Protocol};
 
@@ -316,6 +317,7 @@ fn action(random: &mut Random, style: Style, number: u16, argument: bool) -> Act
             }
         }),
         0 => Action::Allow,
+        1 if random.percent(30) => Action::Reject(Answer::Unreachable(random.below(16) as u8)),
         1 => Action::Deny,
         2 => Action::Pipe(chosen(random, one)),
         _ => Action::Queue(chosen(random, one)),

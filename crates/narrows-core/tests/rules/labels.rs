@@ -59,7 +59,7 @@ fn walk(rules: &mut RuleSet, mut key: FlowKey, labels: &mut Labels, from: Place)
 fn pipe(rules: &mut RuleSet, key: FlowKey) -> Option<u32> {
     match walk(rules, key, &mut Labels::default(), Place::default()) {
         Decision::Pipe { number, .. } | Decision::Queue { number, .. } => Some(number),
-        Decision::Pass | Decision::Deny => None,
+        Decision::Pass | Decision::Deny | Decision::Reject(_) => None,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use narrows_core::rules::{
-    Action, Addresses, Argument, Decision, Field, Flags, FlowEntry, FlowFields, Labels, Masked, NextHop,
-    Rule, RuleChange, RuleCounters, RuleSet, RuleSetConfig, Table, TableTest, Tag, Test, Which,
+    Action, Addresses, Answer, Argument, Decision, Field, Flags, FlowEntry, FlowFields, Labels, Masked,
+    NextHop, Rule, RuleChange, RuleCounters, RuleSet, RuleSetConfig, Table, TableTest, Tag, Test, Which,
 };
 use narrows_core::{Draw, FlowKey, Headers, Protocol, Seed, Stream, Time};
 
@@ -33,6 +33,7 @@ pub(crate) struct Spot {
 pub(crate) enum Outcome {
     Pass,
     Deny,
+    Reject(Answer),
     Pipe(u32, Spot),
     Queue(u32, Spot),
 }
@@ -41,6 +42,7 @@ impl Outcome {
     pub(crate) fn agrees(&self, decision: &Decision) -> bool {
         match (self, decision) {
             (Self::Pass, Decision::Pass) | (Self::Deny, Decision::Deny) => true,
+            (Self::Reject(one), Decision::Reject(other)) => one == other,
             (Self::Pipe(one, _), Decision::Pipe { number, .. })
             | (Self::Queue(one, _), Decision::Queue { number, .. }) => one == number,
             _ => false,
@@ -303,6 +305,7 @@ impl Oracle {
                     return Outcome::Pass;
                 }
                 Action::Deny => return Outcome::Deny,
+                Action::Reject(answer) => return Outcome::Reject(answer),
                 Action::Pipe(pipe) => return Outcome::Pipe(value(pipe), spot),
                 Action::Queue(queue) => return Outcome::Queue(value(queue), spot),
                 Action::Count | Action::CheckState => at + 1,

@@ -38,6 +38,8 @@ pub enum IcmpError {
     /// Its protocol is not supported. IPv4 only: ICMPv6 would have to point at the offending header field, which no
     /// receiver uses.
     NoProtocol,
+    /// "Destination unreachable" with this code, which the IP versions number differently.
+    Unreachable(u8),
 }
 
 impl IcmpError {
@@ -52,6 +54,7 @@ impl IcmpError {
             Self::NoHost => ([3, 1], 0),
             Self::NoPort => ([3, 3], 0),
             Self::NoProtocol => ([3, 2], 0),
+            Self::Unreachable(code) => ([3, code], 0),
         }
     }
 
@@ -65,6 +68,7 @@ impl IcmpError {
             Self::NoHost => Some(([1, 3], 0)),
             Self::NoPort => Some(([1, 4], 0)),
             Self::NoProtocol => None,
+            Self::Unreachable(code) => Some(([1, code], 0)),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Frames that the network itself sends: by routers, and, where there are none, by the far host on behalf of one.
 
-use narrows_core::{Bytes, DropReason, Duration, Element, Event, LinkId, PortId, Time, Verdict};
+use narrows_core::rules::Answer;
+use narrows_core::{Bytes, DropReason, Duration, Element, Event, LinkId, PortId, RulesId, Time, Verdict};
 use narrows_frame::LinkLayer;
-use narrows_frame::answer::IcmpError;
+use narrows_frame::answer::{IcmpError, Notice};
 use narrows_frame::parse::parse;
 use narrows_io::frame::Frame;
 
@@ -19,6 +20,8 @@ pub(super) enum Told {
     Own(PortId),
     /// "Packet too big", to the sender into this link.
     TooLong(LinkId),
+    /// What these rules say, to the sender of a packet that they reject.
+    Rejected(RulesId, Answer),
 }
 
 impl Told {
@@ -34,6 +37,9 @@ impl Told {
             Verdict::Dropped { at: Some(Element::Link(link)), reason: DropReason::TooLong } => {
                 Some(Self::TooLong(link))
             }
+            Verdict::Dropped { at: Some(Element::Rules(rules)), .. } => {
+                event.answer.map(|answer| Self::Rejected(rules, answer))
+            }
             Verdict::Dropped { .. } => None,
         }
     }
@@ -42,43 +48,59 @@ impl Told {
 impl DataLoop {
     /// Sends what is required about a frame that arrived at the port `from` and got its verdict at `at`.
     pub(super) fn tell(&mut self, at: Time, from: PortId, told: Told, frame: Frame) -> Result<(), LoopError> {
-        match told {
+        let is_told = match told {
             Told::Own(port) => self.answer_by(at, port, Occasion::Own, &frame)?,
-            Told::Router(router, error) => {
-                let port = self.routers.port(self.engine.element_name(router));
-                if let Some(port) = port {
-                    self.answer_by(at, port, Occasion::Dropped(error), &frame)?;
-                }
-            }
+            Told::Router(router, error) => match self.routers.port(self.engine.element_name(router)) {
+                Some(port) => self.answer_by(at, port, Occasion::Dropped(Notice::Error(error)), &frame)?,
+                None => false,
+            },
             Told::TooLong(link) => {
-                let view = self.engine.view(link);
-                let mtu = Bytes::new(view.mtu().map_or(0, |mtu| mtu.bytes.into()));
-                let destination = parse(LinkLayer::Ethernet, &frame).key.destination;
-                match self.routers.sender_into(view.name(), destination) {
-                    Some(port) => {
-                        self.answer_by(at, port, Occasion::Dropped(IcmpError::TooBig(mtu)), &frame)?;
-                    }
-                    None if self.gateway_tells(from, at, &frame, mtu) => {}
-                    None => self.answer_at(from, mtu, &frame),
-                }
+                let mtu = self.engine.view(link).mtu().map_or(0, |mtu| mtu.bytes.into());
+                let notice = Notice::Error(IcmpError::TooBig(Bytes::new(mtu)));
+                self.tell_sender(at, from, Element::Link(link), notice, &frame)?
             }
-        }
+            Told::Rejected(rules, answer) => {
+                self.tell_sender(at, from, Element::Rules(rules), answer.into(), &frame)?
+            }
+        };
+        self.rejections += u64::from(is_told && matches!(told, Told::Rejected(..)));
         self.frames.recycle(frame);
         Ok(())
     }
 
-    /// A router replies, without processing time: into the network, at its own port.
+    /// The router that sends into a link or its rules tells the sender of a packet; without one, the router of this host,
+    /// or the host behind the link. Returns whether there is an answer.
+    fn tell_sender(
+        &mut self,
+        at: Time,
+        from: PortId,
+        into: Element,
+        notice: Notice,
+        frame: &[u8],
+    ) -> Result<bool, LoopError> {
+        let destination = parse(LinkLayer::Ethernet, frame).key.destination;
+        let router = self.routers.sender_into(self.engine.element_name(into), destination);
+        match router {
+            Some(port) => self.answer_by(at, port, Occasion::Dropped(notice), frame),
+            None => match self.gateway_tells(from, at, frame, notice) {
+                Some(told) => Ok(told),
+                None => Ok(self.answer_at(from, notice, frame)),
+            },
+        }
+    }
+
+    /// A router replies, without processing time: into the network, at its own port. Returns whether there is a reply.
     fn answer_by(
         &mut self,
         at: Time,
         port: PortId,
         occasion: Occasion,
         frame: &[u8],
-    ) -> Result<(), LoopError> {
+    ) -> Result<bool, LoopError> {
         // Later only if an input preceded it that the engine learned of too late.
         let at = at.max(self.engine.now());
         if !self.routers.answer(at, port, occasion, frame, &mut self.made) {
-            return Ok(());
+            return Ok(false);
         }
         let packet = parse(LinkLayer::Ethernet, &self.made);
         if let Some(recorder) = &mut self.recorder {
@@ -86,18 +108,20 @@ impl DataLoop {
         }
         self.frames_inside += 1;
         self.engine.hand_in(at, port, packet.with(Load::Frame(self.frames.frame(&self.made))));
-        Ok(())
+        Ok(true)
     }
 
     /// The host behind the link tells the sender, at once: there is no router on the path that could.
-    fn answer_at(&mut self, port: PortId, mtu: Bytes, frame: &[u8]) {
+    fn answer_at(&mut self, port: PortId, notice: Notice, frame: &[u8]) -> bool {
         let port = &mut self.ports[usize::from(port.index())];
-        let Some(cable) = &port.cable else { return };
-        if cable.neighbours.too_big(frame, mtu, &mut self.made) {
+        let is_told =
+            port.cable.as_ref().is_some_and(|cable| cable.neighbours.tell(frame, notice, &mut self.made));
+        if is_told {
             if port.outgoing.is_empty() {
                 self.sending.push(port.id.index());
             }
             port.outgoing.push(Outgoing { passage: None, frame: self.frames.frame(&self.made) });
         }
+        is_told
     }
 }

@@ -1,7 +1,8 @@
 //! A router of this host at the ports ([`Gateway`]): what it takes in, how packets leave, and what it sends itself.
 
-use narrows_core::{Bytes, Event, PortId, Time};
+use narrows_core::{Event, PortId, Time};
 use narrows_frame::MacAddress;
+use narrows_frame::answer::Notice;
 use narrows_frame::edit::Edits;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::Received;
@@ -90,13 +91,19 @@ impl DataLoop {
         self.gateway = Some(gateway);
     }
 
-    /// The router tells a sender at this port that its packet exceeds the MTU; `false` if there is no router.
-    pub(super) fn gateway_tells(&mut self, port: PortId, at: Time, frame: &[u8], mtu: Bytes) -> bool {
-        let Some(mut gateway) = self.gateway.take() else { return false };
-        gateway.too_big(port.index().into(), at, frame, mtu);
+    /// The router tells a sender at this port about its packet, if possible; `None` if there is no router.
+    pub(super) fn gateway_tells(
+        &mut self,
+        port: PortId,
+        at: Time,
+        frame: &[u8],
+        notice: Notice,
+    ) -> Option<bool> {
+        let mut gateway = self.gateway.take()?;
+        let told = gateway.tell(port.index().into(), at, frame, notice);
         self.send_out(&mut gateway);
         self.gateway = Some(gateway);
-        true
+        Some(told)
     }
 
     /// The instant of a frame's arrival.

@@ -27,6 +27,8 @@ pub(crate) struct Sampled {
     pub(crate) traffic: TrafficSample,
     /// Frames answered at its ports.
     pub(crate) answered: u64,
+    /// Answers to senders whose packets rules rejected.
+    pub(crate) rejections: u64,
     /// Routers that exceeded their message rate limit: their names, and how many messages were suppressed.
     pub(crate) silenced: Vec<(String, u64)>,
     /// The counters of the router at its ports.
@@ -80,6 +82,7 @@ impl DataLoop {
             trains: self.trains(),
             traffic: self.traffic.as_mut().map(|traffic| traffic.sample()).unwrap_or_default(),
             answered: self.ports.iter().map(|port| port.answered).sum(),
+            rejections: self.rejections,
             silenced: self.silenced(),
             gateway: self.gateway.as_ref().map(|gateway| gateway.counts()),
             engine_at: self.engine.now(),

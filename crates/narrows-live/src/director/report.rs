@@ -116,6 +116,12 @@ impl Director {
         if answered > 0 {
             info.notes.push(format!("ARP/ND: {answered} frames handled locally"));
         }
+        let rejections: u64 = self.sampled().map(|sampled| sampled.rejections).sum();
+        if rejections > 0 {
+            info.notes.push(format!(
+                "rules: {rejections} TCP resets and ICMP errors were sent about rejected packets"
+            ));
+        }
         info.notes.extend(self.plan.notes());
         Ok(Report { capture, ..self.report(info) })
     }

@@ -1,4 +1,5 @@
 use super::*;
+use narrows_core::Bytes;
 use narrows_frame::answer::answer_resolution;
 use narrows_frame::craft::Udp;
 use narrows_frame::parse::parse;
@@ -136,7 +137,12 @@ fn senders_are_told_what_cannot_be_forwarded() {
     }
     assert_eq!(gateway.arrived(PORTS[0], at(0), &mut packet("8.8.8.8:9", 9)), Arrival::Stays);
     assert_eq!(icmp_kind(&gateway.outbox().next().unwrap().1), [3, 0], "no route");
-    gateway.too_big(PORTS[0], at(0), &packet("193.167.100.100:9", 9), Bytes::new(1280));
+    gateway.tell(
+        PORTS[0],
+        at(0),
+        &packet("193.167.100.100:9", 9),
+        Notice::Error(IcmpError::TooBig(Bytes::new(1280))),
+    );
     assert_eq!(icmp_kind(&gateway.outbox().next().unwrap().1), [3, 4]);
     let counts = sound(&gateway);
     assert_eq!((counts.hop_limit_packets, counts.no_route_packets), (2, 1));
@@ -218,7 +224,7 @@ fn with_translation_the_outside_sees_one_address_and_reaches_only_mappings() {
     assert_eq!(gateway.arrived(PORTS[1], at(4), &mut back), Arrival::Crosses);
     assert_eq!(IpHeader::read(&back).unwrap().destination, own.address);
     assert_eq!(gateway.stations(PORTS[0], &back), Some((OURS[0], CLIENT)));
-    gateway.too_big(PORTS[1], at(4), &back, Bytes::new(600));
+    gateway.tell(PORTS[1], at(4), &back, Notice::Error(IcmpError::TooBig(Bytes::new(600))));
     let (port, told) = gateway.outbox().next().unwrap();
     assert_eq!(
         (port, &told[42 + 16..42 + 20]),

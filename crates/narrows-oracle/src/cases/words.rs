@@ -1,6 +1,6 @@
 //! Words of tc that change what becomes of a packet: where packets are dropped, what marks them, and what they count.
 
-use super::parts::{behind, case, keys, overload, pie};
+use super::parts::{behind, below, case, keys, overload, pie};
 use crate::case::{Bound, Case, ROUNDING};
 use crate::codel::Parameters;
 use crate::traffic::{Flow, merge, ms};
@@ -34,6 +34,16 @@ pub(super) fn cases() -> Vec<Case> {
             "sfq-depth-headdrop",
             "qdisc add dev near parent 1:10 handle 20: sfq limit 500 depth 20 headdrop",
             overload(plain),
+            &exact,
+        ),
+        // All flows have one source, and so one queue.
+        below(
+            "sfq-flow",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: sfq limit 500",
+                "filter add dev near parent 20: protocol all prio 1 handle 1 flow hash keys src divisor 256",
+            ],
+            merge([overload(plain), Flow::new(1).varied(ms(300) + 91_000, ms(2200), 1_000)]),
             &exact,
         ),
         Case {

@@ -333,35 +333,34 @@ pub(super) const REFUSED_ACTIONS: Names<&str> = &[
     ("reass", "narrows does not reassemble fragments"),
 ];
 
-/// Actions that drop a packet and answer it in ipfw, each with the answer and the codes of `unreach`.
-pub(super) const ANSWERS: Names<(&str, &[&str])> = &[
-    ("reset", ("a TCP reset", &[])),
-    ("reset6", ("a TCP reset", &[])),
-    ("abort", ("an SCTP abort", &[])),
-    ("abort6", ("an SCTP abort", &[])),
-    ("reject", ("an ICMP message", &[])),
-    ("unreach", ("an ICMP message", UNREACHABLE)),
-    ("unreach6", ("an ICMPv6 message", &["no-route", "admin-prohib", "address", "port"])),
+/// The codes of `unreach`.
+pub(super) const UNREACHABLE: Names<u8> = &[
+    ("net", 0),
+    ("host", HOST),
+    ("protocol", 2),
+    ("port", 3),
+    ("needfrag", NEEDS_FRAGMENTATION),
+    ("srcfail", 5),
+    ("net-unknown", 6),
+    ("host-unknown", 7),
+    ("isolated", 8),
+    ("net-prohib", 9),
+    ("host-prohib", 10),
+    ("tosnet", 11),
+    ("toshost", 12),
+    ("filter-prohib", 13),
+    ("host-precedence", 14),
+    ("precedence-cutoff", 15),
 ];
 
-const UNREACHABLE: &[&str] = &[
-    "net",
-    "host",
-    "protocol",
-    "port",
-    "needfrag",
-    "srcfail",
-    "net-unknown",
-    "host-unknown",
-    "isolated",
-    "net-prohib",
-    "host-prohib",
-    "tosnet",
-    "toshost",
-    "filter-prohib",
-    "host-precedence",
-    "precedence-cutoff",
-];
+/// ICMP: host unreachable.
+pub(super) const HOST: u8 = 1;
+/// ICMP: fragmentation needed.
+pub(super) const NEEDS_FRAGMENTATION: u8 = 4;
+
+/// The codes of `unreach6`.
+pub(super) const UNREACHABLE_6: Names<u8> =
+    &[("no-route", 0), ("admin-prohib", 1), ("address", 3), ("port", 4)];
 
 /// The flow fields that a limit may count by, as written.
 pub(super) const LIMITS: &[&str] = &["src-addr", "src-port", "dst-addr", "dst-port"];

@@ -1,12 +1,12 @@
 //! Rules: `[N] [set S] [prob p] action [log] [tag N] [proto from SRC to DST] [options]`.
 
 use narrows_core::Probability;
-use narrows_core::rules::{Action, Argument, Literal, NextHop, Rule, Tag, Term, Test};
+use narrows_core::rules::{Action, Answer, Argument, Literal, NextHop, Rule, Tag, Term, Test};
 
 use super::address::{self, Context, Family};
 use super::directions::Directions;
 use super::lexer::{Line, Word, Words};
-use super::names::{self, ACTIONS, ANSWERS, OPTIONS, REFUSED_ACTIONS};
+use super::names::{self, ACTIONS, Names, OPTIONS, REFUSED_ACTIONS};
 use super::numbers;
 use super::options::{self, Made};
 use super::reader::{LAST, Reader, protocol_test, set_number, unknown};
@@ -117,33 +117,45 @@ impl Reader<'_> {
                     _ => Argument::Number(numbers::code_point(point)?.into()),
                 })
             }
-            other => match names::number(ANSWERS, other) {
-                Some((answer, codes)) => self.answer(answer, codes)?,
-                None => return Err(unknown(word, other, "action", ACTIONS, REFUSED_ACTIONS)),
-            },
+            "reset" => Action::Reject(Answer::Reset),
+            "reset6" => Action::Reject(Answer::Reset6),
+            "reject" => Action::Reject(Answer::Unreachable(names::HOST)),
+            "unreach" => Action::Reject(self.unreachable()?),
+            "unreach6" => Action::Reject(Answer::Unreachable6(self.code(names::UNREACHABLE_6)?)),
+            "abort" | "abort6" => {
+                self.remarks
+                    .push("a drop without an answer: ipfw also sends an SCTP abort to the sender".into());
+                Action::Deny
+            }
+            other => return Err(unknown(word, other, "action", ACTIONS, REFUSED_ACTIONS)),
         })
     }
 
-    /// An action that also answers the packet in ipfw. `codes` are the names of its argument, if it has one.
-    fn answer(&mut self, answer: &str, codes: &[&str]) -> Result<Action, Problem> {
-        if !codes.is_empty() {
-            let code = self.words.expect("a code")?;
-            if !codes.contains(&code.text.as_str()) {
-                let known = crate::problem::one_of(codes);
-                numbers::integer(code, "a code", u8::MAX).map_err(|_| {
-                    code.expected("a code from 0 to 255, or its name").help(format!("names: {known}"))
-                })?;
-            }
-            if code.text == "needfrag" {
-                let mtu = |word: &&Word| word.text.starts_with(|c: char| c.is_ascii_digit());
-                if let Some(mtu) = self.words.peek().filter(mtu) {
-                    self.words.take();
-                    numbers::decimal(mtu, "an MTU", 0..=65_535)?;
-                }
-            }
+    /// The code of `unreach`, and the MTU behind `needfrag`.
+    fn unreachable(&mut self) -> Result<Answer, Problem> {
+        let code = self.code(names::UNREACHABLE)?;
+        if code != names::NEEDS_FRAGMENTATION {
+            return Ok(Answer::Unreachable(code));
         }
-        self.remarks.push(format!("a drop without an answer: ipfw also sends {answer} to the sender"));
-        Ok(Action::Deny)
+        let is_number = |word: &&Word| word.text.starts_with(|c: char| c.is_ascii_digit());
+        let Some(mtu) = self.words.peek().filter(is_number) else {
+            return Ok(Answer::FragmentationNeeded(0));
+        };
+        self.words.take();
+        let mtu = numbers::decimal(mtu, "an MTU", 0..=u16::MAX.into())?;
+        Ok(Answer::FragmentationNeeded(mtu as u16)) // at most that
+    }
+
+    fn code(&mut self, codes: Names<u8>) -> Result<u8, Problem> {
+        let code = self.words.expect("a code")?;
+        if let Some(number) = names::number(codes, &code.text) {
+            return Ok(number);
+        }
+        let known: Vec<_> = codes.iter().map(|(name, _)| *name).collect();
+        numbers::integer(code, "a code", u8::MAX).map_err(|_| {
+            code.expected("a code from 0 to 255, or its name")
+                .help(format!("names: {}", crate::problem::one_of(&known)))
+        })
     }
 
     fn argument(&mut self, what: &str) -> Result<Argument, Problem> {

@@ -10,8 +10,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use narrows_core::Probability;
 use narrows_core::rules::{
-    Action, Addresses, Argument, Field, Keep, Literal, Masked, NextHop, Ranges, Rule, TableTest, Tag, Term,
-    Test,
+    Action, Addresses, Answer, Argument, Field, Keep, Literal, Masked, NextHop, Ranges, Rule, TableTest, Tag,
+    Term, Test,
 };
 
 use super::names;
@@ -63,6 +63,7 @@ fn action(action: Action) -> String {
     match action {
         Action::Allow => "allow".into(),
         Action::Deny => "deny".into(),
+        Action::Reject(answer) => rejection(answer),
         Action::Count => "count".into(),
         Action::Return => "return".into(),
         Action::CheckState => "check-state".into(),
@@ -80,6 +81,20 @@ fn action(action: Action) -> String {
         Action::Forward(NextHop::Address(to)) => format!("fwd {}", ip_text(to)),
         Action::Forward(NextHop::TableArgument) => "fwd tablearg".into(),
         Action::SetDscp(Argument::TableArgument) => "setdscp tablearg".into(),
+    }
+}
+
+fn rejection(answer: Answer) -> String {
+    let named = |name: &str, codes, code: u8| {
+        format!("{name} {}", names::name(codes, code).map_or(code.to_string(), Into::into))
+    };
+    match answer {
+        Answer::Reset => "reset".into(),
+        Answer::Reset6 => "reset6".into(),
+        Answer::Unreachable(code) => named("unreach", names::UNREACHABLE, code),
+        Answer::Unreachable6(code) => named("unreach6", names::UNREACHABLE_6, code),
+        Answer::FragmentationNeeded(0) => "unreach needfrag".into(),
+        Answer::FragmentationNeeded(mtu) => format!("unreach needfrag {mtu}"),
     }
 }
 

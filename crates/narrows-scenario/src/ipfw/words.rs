@@ -6,7 +6,7 @@ use narrows_core::Rate;
 use narrows_core::classify::FlowMask;
 use narrows_core::queue::Bound;
 use narrows_core::rules::{
-    Action, Addresses, Argument, By, Field, Keep, Literal, NextHop, Rule, TableTest, Tag, Term, Test,
+    Action, Addresses, Answer, Argument, By, Field, Keep, Literal, NextHop, Rule, TableTest, Tag, Term, Test,
 };
 
 use super::command::{Command, Rules};
@@ -218,6 +218,7 @@ fn action(action: Action) -> String {
     match action {
         Action::Allow => "are accepted; no later rule is tried".into(),
         Action::Deny => "are dropped".into(),
+        Action::Reject(answer) => format!("are dropped, {}", told(answer)),
         Action::Count => "are counted, and continue at the next rule".into(),
         Action::Return => "return to the rule after the last `call`".into(),
         Action::CheckState => "get the action of their dynamic rule".into(),
@@ -248,6 +249,25 @@ fn action(action: Action) -> String {
                 Argument::TableArgument => "that the value in the table names".into(),
             };
             format!("get the code point {point}, and continue at the next rule")
+        }
+    }
+}
+
+/// What the senders of rejected packets get.
+fn told(answer: Answer) -> String {
+    let unreachable = |version: &str, codes, code: u8| {
+        let code = names::name(codes, code).map_or(code.to_string(), |name| format!("{name} ({code})"));
+        format!("and an ICMP{version} message tells the sender that the destination is unreachable: {code}")
+    };
+    match answer {
+        Answer::Reset => "and the sender of a TCP segment over IPv4 gets a reset".into(),
+        Answer::Reset6 => "and the sender of a TCP segment over IPv6 gets a reset".into(),
+        Answer::Unreachable(code) => unreachable("", names::UNREACHABLE, code),
+        Answer::Unreachable6(code) => unreachable("v6", names::UNREACHABLE_6, code),
+        Answer::FragmentationNeeded(mtu) => {
+            format!(
+                "and an ICMP message tells the sender that fragmentation is needed, for an MTU of {mtu} bytes"
+            )
         }
     }
 }

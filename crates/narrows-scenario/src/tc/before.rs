@@ -3,6 +3,7 @@
 use super::both::both;
 use super::filter::Which;
 use super::filters::Placed;
+use super::qdisc::Kind;
 use super::translate::add;
 use super::tree::Tree;
 use super::verdict::To;
@@ -69,7 +70,14 @@ impl Tree {
 
     /// Filters of marks that no packet has.
     pub(super) fn marks_of_nobody(&self) -> impl Iterator<Item = String> {
-        self.filters.iter().filter_map(|placed| {
+        let fwmark = self.qdiscs.iter().filter(|qdisc| {
+            let looks = matches!(&qdisc.kind, Kind::Managed(managed) if managed.marks() > 0);
+            looks && self.marks_of_tins(qdisc).is_empty()
+        });
+        let fwmark = fwmark.map(|_| {
+            "No line of the script gives packets a mark that `fwmark` of `cake` takes for a tin: the code points choose. (Lines of iptables in the script count: -t mangle -A POSTROUTING … -j MARK --set-mark 1.)".to_owned()
+        });
+        let filters = self.filters.iter().filter_map(|placed| {
             let Which::Mark { mask, value } = placed.filter.which else { return None };
             let is_given = self.marks.iter().any(|marked| marked.value & mask == value);
             (!is_given).then(|| {
@@ -77,7 +85,8 @@ impl Tree {
                     "No line of the script gives the mark {value} to packets that leave here: a filter `fw` matches none. (Lines of iptables in the script count: -t mangle -A POSTROUTING … -j MARK --set-mark {value}.)"
                 )
             })
-        })
+        });
+        filters.chain(fwmark)
     }
 
     /// A priority that a filter sets matters to disciplines inside.

@@ -2,11 +2,14 @@
 //!
 //! `classid 3:7` stands for host 3 and flow 7, which take the place of what the packet's addresses and ports would say;
 //! 0, and numbers above 1024, say nothing. A priority 1:2 (`skbedit priority`, or `-j CLASSIFY` of iptables), where 1: is the
-//! discipline itself, chooses the second tin in the order in which tc prints them.
+//! discipline itself, chooses the second tin in the order in which tc prints them. So does a mark that, under the mask of
+//! `fwmark` and shifted down to its lowest bit, is 2; marks count before priorities.
 
 use narrows_core::sched::CakeTarget;
 
 use super::Handle;
+use super::managed::Managed;
+use super::qdisc::Kind;
 use super::rules::Rules;
 use super::tree::{Qdisc, Tree};
 use super::verdict::To;
@@ -14,6 +17,7 @@ use crate::dialect::{number, text_of};
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
+use crate::value::Match;
 
 /// The tins that `tins` makes, in tc's order.
 fn tins(of: &str) -> &'static [&'static str] {
@@ -27,7 +31,26 @@ fn tins(of: &str) -> &'static [&'static str] {
     }
 }
 
+impl Managed {
+    /// The tin that a mark chooses.
+    fn tin_of_mark(&self, mark: u32) -> Option<To> {
+        let mask = self.marks();
+        let number = (mark & mask).checked_shr(mask.trailing_zeros())?;
+        let tins = tins(&text_of(self.keys(), "tins")).len();
+        (1..=tins as u32).contains(&number).then_some(To::Tin(number as u16)) // at most eight
+    }
+}
+
 impl Tree {
+    /// Which marks choose a tin of the discipline, and which none, in order; nothing if it does not look at marks.
+    pub(super) fn marks_of_tins(&self, qdisc: &Qdisc) -> Vec<(Option<Match>, Option<To>)> {
+        let Kind::Managed(managed) = &qdisc.kind else { return Vec::new() };
+        let marked =
+            self.marks.iter().map(|marked| (marked.matches.clone(), managed.tin_of_mark(marked.value)));
+        let all: Vec<_> = marked.collect();
+        if all.iter().any(|(_, tin)| tin.is_some()) { all } else { Vec::new() }
+    }
+
     /// The value of `scheduler` for CAKE, with its filters.
     pub(super) fn with_cake_filters(&self, qdisc: &Qdisc, value: Value) -> Result<Value, Problem> {
         let rules = Rules::of(self, qdisc)?;

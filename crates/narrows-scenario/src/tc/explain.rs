@@ -251,6 +251,9 @@ fn of_filter(filter: &Filter, place: &str) -> String {
         Which::Mark { mask, value } => format!("Packets with the mark {value:#x} under the mask {mask:#x}"),
         Which::AnyMark => return format!("Packets go to the class that their mark names ({place})."),
         Which::Tables(table) => return table.explained(filter.class),
+        Which::Flow(flow) => {
+            return format!("Packets go to the queue or class that {} names ({place}).", flow.words());
+        }
         Which::Nothing => return format!("A filter that decides nothing ({place})."),
     };
     if let (Some(keys), true) =

@@ -6,6 +6,7 @@ use narrows_core::classify::Families;
 
 use super::Handle;
 use super::action::{self, Actions, Outcome};
+use super::flow::Flow;
 use super::u32::{Id, U32};
 use super::verdict::Verdict;
 use super::{ematch, flower, protocol};
@@ -104,6 +105,8 @@ pub(super) enum Which {
     Mark { mask: u32, value: u32 },
     /// Those with any mark: it is the number of the class.
     AnyMark,
+    /// All, into classes that it computes.
+    Flow(Flow),
     /// None.
     Nothing,
 }
@@ -130,14 +133,13 @@ const NO_END: &str = "No packet is decided by it: without a class or an action, 
 const ROOT_TABLE: &str = "It makes the root table of u32, which is there anyway.";
 
 /// The supported kinds.
-const NAMES: &[&str] = &["u32", "flower", "matchall", "basic", "fw", "route", "cgroup"];
+const NAMES: &[&str] = &["u32", "flower", "matchall", "basic", "fw", "flow", "route", "cgroup"];
 
 /// What the unsupported kinds match on.
 const OTHERS: &[(&str, &str)] = &[
     ("rsvp", "it uses RSVP reservations: match the addresses and ports with u32"),
     ("rsvp6", "it uses RSVP reservations: match the addresses and ports with u32"),
     ("tcindex", "it uses dsmark's index: match the code point with u32, `match ip dsfield`"),
-    ("flow", "it hashes packets to classes: a scheduler of flows does that, such as fq_codel or sfq"),
     ("bpf", "it runs a program: match with u32 or flower"),
 ];
 
@@ -178,6 +180,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
     let mut class = None;
     let mut actions = Actions::default();
     let mut said = *name != "u32";
+    let mut flow = Flow::default();
     while let Some(word) = words.take() {
         if let Some(filter) = &mut table
             && filter.option(word, words)?
@@ -200,6 +203,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
                     .help("leave it out"));
             }
             "prio" | "pref" => head.prio = Some(super::unit::number(word, words, 1, 0xffff)? as u32),
+            _ if *name == "flow" && flow.option(word, words)? => {}
             _ if *name == "flower" && flower::is_of_tunnels(word.text) => {
                 words.expect(word, "a value")?;
                 nothing = Some(NO_TUNNEL);
@@ -229,7 +233,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
             }
         }
     }
-    let ends = class.is_some() || !actions.is_empty();
+    let ends = class.is_some() || !actions.is_empty() || *name == "flow";
     let mut notices = std::mem::take(&mut actions.notices);
     if table.as_ref().is_some_and(U32::misses_the_next_header) {
         notices.push(NO_NEXT_HEADER.into());
@@ -243,6 +247,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
                 .help("as in: handle 6 fw flowid 1:10; `fw` alone takes the mark for the class"));
         }
         None if *name == "fw" => mark(handle.as_ref())?,
+        None if *name == "flow" => Which::Flow(flow),
         None if *name == "cgroup" => {
             nothing = Some(NO_CGROUP);
             Which::Nothing

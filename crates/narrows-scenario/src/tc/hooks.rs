@@ -108,7 +108,7 @@ fn stages(filters: &Filters) -> Result<Vec<Stage<'_>>, Problem> {
                 }));
             }
             // No packet has a mark before it meets the firewall.
-            Which::Tables(_) | Which::Nothing | Which::Mark { .. } | Which::AnyMark => {}
+            Which::Tables(_) | Which::Nothing | Which::Flow(_) | Which::Mark { .. } | Which::AnyMark => {}
         }
     }
     Ok(found)

@@ -14,7 +14,7 @@ use narrows_core::queue::Bound;
 use super::unit::{
     BFIFO_LIMIT, LIMIT, PER_CENT, PFIFO_LIMIT, SELECTOR, SIZE, TIME, rate_of, sixteenths, whole,
 };
-use crate::dialect::{Follows, Opt, Options, Word, Words, text_of};
+use crate::dialect::{Follows, Opt, Options, Word, Words, number_of, text_of};
 use crate::keys::kind::text;
 use crate::node::{Key, Node, Table, Value};
 use crate::problem::Problem;
@@ -280,6 +280,26 @@ impl Managed {
         self.of.name == "cake"
     }
 
+    /// Whether a filter `flow` can take the place of its hash.
+    pub(super) fn hashes_flows(&self) -> bool {
+        matches!(self.of.name, "sfq" | "fq_codel")
+    }
+
+    /// How many queues it tells apart.
+    pub(super) fn flows(&self) -> u32 {
+        number_of(&self.document, "flows").unwrap_or(1024)
+    }
+
+    /// Its keys.
+    pub(super) fn keys(&self) -> &Table {
+        &self.document
+    }
+
+    /// The bits of firewall marks that choose a tin of CAKE; 0 for none.
+    pub(super) fn marks(&self) -> u32 {
+        number_of(&self.said, cake::MARKS).unwrap_or(0)
+    }
+
     /// Whether the kernel can change it.
     pub(super) fn changes(&self) -> bool {
         self.of.keeps != Keeps::NoChange
@@ -293,7 +313,9 @@ impl Managed {
     /// The value; `None` for a queue without options.
     pub(super) fn value(&self) -> Option<Value> {
         let typed = (self.of.becomes != Becomes::Fifo).then(|| text(self.of.name));
-        let mut entries = self.document.iter();
+        let mut document = self.document.clone();
+        document.remove(cake::MARKS);
+        let mut entries = document.iter();
         match (typed, entries.next(), entries.next()) {
             (None, None, _) => None,
             (Some(name), None, _) => Some(name),
@@ -301,7 +323,7 @@ impl Managed {
             (typed, ..) => {
                 let mut table = Table::default();
                 typed.into_iter().for_each(|name| table.put("type", name));
-                self.document.iter().for_each(|(key, node)| table.set(&key.name, node.clone()));
+                document.iter().for_each(|(key, node)| table.set(&key.name, node.clone()));
                 Some(Value::Table(table))
             }
         }

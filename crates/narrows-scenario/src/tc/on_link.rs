@@ -82,13 +82,18 @@ impl Script {
                         .help("use `narrows set LINK.policer=…` for the direction into the device"),
                 ));
             }
-            if let Body::Filter { filter: Some(filter), .. } = &command.body
-                && matches!(filter.which, Which::Mark { .. } | Which::AnyMark)
-            {
+            let looks_at_marks = match &command.body {
+                Body::Filter { filter: Some(filter), .. } => {
+                    matches!(filter.which, Which::Mark { .. } | Which::AnyMark)
+                }
+                Body::Qdisc(Some(Kind::Managed(managed))) => managed.marks() > 0,
+                _ => false,
+            };
+            if looks_at_marks {
                 return Err(wrong(
                     Problem::new("packets of a run have no marks")
                         .put_at(&command.span)
-                        .help("match the packets themselves, with `u32` or `flower`"),
+                        .help("match the packets themselves, with filters of `u32` or `flower`"),
                 ));
             }
             if link.tree.apply(command).map_err(wrong)?.is_some() {

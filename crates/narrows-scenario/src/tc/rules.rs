@@ -77,17 +77,21 @@ impl Rules {
             };
             (Some(classified.matches.clone()), to)
         });
+        let marked = if is_cake { tree.marks_of_tins(root) } else { Vec::new() };
         if let (true, Some(placed)) =
             (is_cake, tree.filters.iter().find(|placed| placed.parent == root.handle))
-            && classified.clone().any(|(_, to)| to.is_some())
+            && (classified.clone().any(|(_, to)| to.is_some()) || !marked.is_empty())
         {
-            return Err(Problem::new("filters of `cake`, and priorities that choose its tins before them")
-                .put_at(&placed.span)
-                .help(
-                    "a packet gets both in the kernel: let filters choose tins, too, by `skbedit priority`",
-                ));
+            return Err(Problem::new(
+                "filters of `cake`, and priorities or marks that choose its tins before them",
+            )
+            .put_at(&placed.span)
+            .help("a packet gets both in the kernel: let filters choose tins, too, by `skbedit priority`"));
         }
-        collected.first_of(classified.collect(), (root.handle, &root.span), 0, &mut turned)?;
+        let origin = (root.handle, &root.span);
+        collected.first_of(classified.collect(), origin, 0, &mut turned)?;
+        let marked = marked.into_iter().map(|(matches, to)| (Some(matches), to));
+        collected.first_of(marked.collect(), origin, 0, &mut turned)?;
         rules.rules = first;
         rules.rules.extend(turned.into_iter().rev());
         let name =
@@ -207,7 +211,7 @@ impl<'a> Collected<'a> {
                         self.decided(end, joint(before, Some(&condition)), depth, turned)?;
                     }
                 }
-                Which::Tables(_) | Which::Nothing => {}
+                Which::Tables(_) | Which::Nothing | Which::Flow(_) => {}
                 Which::Mark { .. } | Which::AnyMark => {
                     let more = ahead.iter().rev().take_while(|placed| placed.filter.kind == "fw").count();
                     let run = &here[ahead.len() - more..=ahead.len()];

@@ -196,16 +196,21 @@ impl Tree {
     fn managed(&self, qdisc: &Qdisc, managed: &Managed) -> Result<Option<Value>, Problem> {
         let value = managed.value();
         match value {
-            Some(value) if managed.is_cake() && self.has_rules(qdisc) => {
+            Some(value) if managed.is_cake() && (self.has_rules(qdisc) || managed.marks() > 0) => {
                 self.with_cake_filters(qdisc, value).map(Some)
             }
+            Some(value) if self.has_filters(qdisc) => self.with_flow(qdisc, managed, value).map(Some),
             value => Ok(value),
         }
     }
 
     /// Whether anything may choose among its classes.
     fn has_rules(&self, qdisc: &Qdisc) -> bool {
-        !self.classified.is_empty() || self.filters.iter().any(|placed| placed.parent == qdisc.handle)
+        !self.classified.is_empty() || self.has_filters(qdisc)
+    }
+
+    fn has_filters(&self, qdisc: &Qdisc) -> bool {
+        self.filters.iter().any(|placed| placed.parent == qdisc.handle)
     }
 
     /// A qdisc as the value of `scheduler`.

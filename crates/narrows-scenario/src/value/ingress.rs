@@ -3,11 +3,7 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use narrows_core::sched::Peak;
-use narrows_core::service::Overhead;
-use narrows_core::{
-    Bytes, Duration, Exceed, GateEntry, IngressFilter, Policer, PolicerConfig, Rate, TimedGate,
-};
+use narrows_core::{Bytes, Duration, Exceed, GateEntry, IngressFilter, TimedGate};
 
 use crate::keys::compound::{Group, List};
 use crate::keys::kind::{Choice, Given, Or, Several};
@@ -18,27 +14,18 @@ use crate::problem::Problem;
 use crate::value::condition::Match;
 use crate::value::edit::{EDIT, EditUse};
 use crate::value::overhead::OVERHEAD;
-use crate::value::scheduler::{BURST, MATCHES, below_one_packet};
+use crate::value::policer::{TokenBucket, rows_with_bucket};
+use crate::value::scheduler::{BURST, MATCHES};
 
 /// A filter at the ingress of a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IngressUse {
     /// Conditions of which a packet must have one; empty for all packets.
     pub matches: Vec<Match>,
     /// What to do with them.
     pub action: IngressAction,
-    /// Token rate of a policer.
-    pub rate: Option<Rate>,
-    /// Its bucket size in bytes.
-    pub burst: Option<Bytes>,
-    /// Rate of a second bucket that holds one packet.
-    pub peakrate: Option<Rate>,
-    /// Maximum packet length.
-    pub mtu: Bytes,
-    /// Minimum packet length that is charged.
-    pub mpu: Bytes,
-    /// Framing overhead charged per packet; `None` uses the link's.
-    pub overhead: Option<Overhead>,
+    /// The tokens of a policer.
+    pub bucket: TokenBucket,
     /// Action on packets that exceed the tokens.
     pub exceed: IngressExceed,
     /// Action on packets that do not, that come to an open gate, or that are edited.
@@ -136,26 +123,6 @@ pub(crate) const FILTER: Group<IngressUse> = Group::new(
 );
 pub(crate) const INGRESS: Or<Several<Group<IngressUse>>> = Or("none", Several(FILTER));
 
-impl Default for IngressUse {
-    fn default() -> Self {
-        Self {
-            matches: Vec::new(),
-            action: IngressAction::Drop,
-            rate: None,
-            burst: None,
-            peakrate: None,
-            mtu: Bytes::new(1500),
-            mpu: Bytes::new(0),
-            overhead: None,
-            exceed: IngressExceed::Drop,
-            conform: IngressConform::Pass,
-            schedule: Vec::new(),
-            begin: Duration::ZERO,
-            set: None,
-        }
-    }
-}
-
 /// An entry of a gate.
 const GATE: Group<GateUse> = Group::new(
     "GateEntry",
@@ -187,22 +154,15 @@ impl Keyed for GateUse {
     }
 }
 
+const fn optional(row: Row<IngressUse>) -> Row<IngressUse> {
+    row.default("none")
+}
+
 impl Keyed for IngressUse {
-    const ROWS: &'static [Row<Self>] = &[
+    const ROWS: &'static [Row<Self>] = rows_with_bucket!(bucket, optional, [
         row!("match", matches, MATCHES, "[Packets](#classes) that it is for.").default("every packet"),
         row!("action", action, ACTION, "What to do with them: drop, pass, police to a rate, let them through a gate at times, or edit their headers.").required(),
-        row!("rate", rate, Given(FINITE_RATE), "Token rate, for `\"police\"`.").default("none"),
-        row!("burst", burst, Given(BURST), "Bucket size in bytes, at least `mtu`.").default("none"),
-        row!(
-            "peakrate",
-            peakrate,
-            Given(FINITE_RATE),
-            "Rate of a second bucket that holds one packet; above `rate`."
-        )
-        .default("none"),
-        row!("mtu", mtu, PACKET_SIZE, "Maximum packet length."),
-        row!("mpu", mpu, LEAST_SIZE, "Minimum length a packet counts."),
-        row!("overhead", overhead, Given(OVERHEAD), "[Length of a packet](#overhead).").default("the link's"),
+    ], [
         row!(
             "exceed",
             exceed,
@@ -224,7 +184,7 @@ impl Keyed for IngressUse {
         .default("none"),
         row!("begin", begin, Time::ANY, "When the schedule begins; before that, packets pass."),
         row!("set", set, Given(EDIT), "For `\"edit\"`: [header fields to write](#edits).").default("none"),
-    ];
+    ]);
 
     fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
         let at = |key: &str, problem: Problem| match table.get(key) {
@@ -264,21 +224,12 @@ impl Keyed for IngressUse {
             IngressAction::Gate | IngressAction::Edit => return Ok(()),
             IngressAction::Police => {}
         }
-        let (Some(rate), Some(burst)) = (self.rate, self.burst) else {
-            let key = if self.rate.is_none() { "rate" } else { "burst" };
+        if let Some(key) = ["rate", "burst"].iter().find(|key| table.get(key).is_none()) {
             return Err(Problem::new(format!("a policer without `{key}`"))
                 .at(place)
                 .help("as in: { action = \"police\", rate = \"10mbit\", burst = \"20kB\" }"));
-        };
-        if burst < self.mtu {
-            return Err(at("burst", below_one_packet(burst, self.mtu)));
         }
-        match self.peakrate {
-            Some(peak) if peak <= rate => {
-                Err(at("peakrate", Problem::new(format!("`peakrate`, {peak}, is not above `rate`, {rate}"))))
-            }
-            _ => Ok(()),
-        }
+        self.bucket.check(table, place)
     }
 }
 
@@ -313,23 +264,13 @@ impl IngressUse {
                 goes_on: self.conform == IngressConform::Next,
             },
             IngressAction::Police => {
-                let Self { mtu, mpu, overhead, .. } = *self;
-                let config = PolicerConfig {
-                    rate: self.rate.unwrap_or(Rate::UNLIMITED),
-                    burst: self.burst.unwrap_or(mtu),
-                    peak: self.peakrate.map(|rate| Peak { rate, mtu }),
-                    mpu,
-                    overhead,
-                    exceed: match self.exceed {
-                        IngressExceed::Drop => Exceed::Drop,
-                        IngressExceed::Mark => Exceed::Mark,
-                        IngressExceed::Pass => Exceed::Pass,
-                        IngressExceed::Next => Exceed::Next,
-                    },
-                };
-                let policer = Policer::new(config)
-                    .expect("rates and bursts above zero are read, and a peak rate above the rate")
-                    .only(only);
+                let policer = self.bucket.build(match self.exceed {
+                    IngressExceed::Drop => Exceed::Drop,
+                    IngressExceed::Mark => Exceed::Mark,
+                    IngressExceed::Pass => Exceed::Pass,
+                    IngressExceed::Next => Exceed::Next,
+                });
+                let policer = policer.only(only);
                 IngressFilter::Police(match self.conform {
                     IngressConform::Pass => policer,
                     IngressConform::Next => policer.and_goes_on(),
@@ -342,7 +283,7 @@ impl IngressUse {
     pub(crate) fn words(&self) -> String {
         let which: Vec<String> = self.matches.iter().map(Match::to_string).collect();
         let which = if which.is_empty() { "every packet".to_owned() } else { which.join("; or ") };
-        let (Some(rate), Some(burst)) = (self.rate, self.burst) else {
+        let (Some(rate), Some(burst)) = (self.bucket.rate, self.bucket.burst) else {
             return match self.action {
                 IngressAction::Pass => format!("{which}: passed"),
                 IngressAction::Gate => {

@@ -18,14 +18,23 @@ use crate::value::overhead::OVERHEAD;
 use crate::value::scheduler::{BURST, MATCHES, below_one_packet};
 
 /// A token-bucket policer of a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicerUse {
     /// Conditions of which a packet must have one; empty for all packets.
     pub matches: Vec<Match>,
-    /// Token rate.
-    pub rate: Rate,
-    /// Bucket size in bytes.
-    pub burst: Bytes,
+    /// The tokens.
+    pub bucket: TokenBucket,
+    /// Action on packets that exceed the tokens.
+    pub exceed: PolicerExceed,
+}
+
+/// The token bucket of a policer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    /// Token rate; `None` only before it is read, and without a policer.
+    pub rate: Option<Rate>,
+    /// Bucket size in bytes, likewise.
+    pub burst: Option<Bytes>,
     /// Rate of a second bucket that holds one packet.
     pub peakrate: Option<Rate>,
     /// Maximum packet length.
@@ -34,8 +43,6 @@ pub struct PolicerUse {
     pub mpu: Bytes,
     /// Framing overhead charged per packet; `None` uses the link's.
     pub overhead: Option<Overhead>,
-    /// Action on packets that exceed the tokens.
-    pub exceed: PolicerExceed,
 }
 
 /// Action on packets that exceed a policer's tokens.
@@ -64,81 +71,108 @@ pub(crate) const POLICER: Or<Group<PolicerUse>> = Or(
     ),
 );
 
-impl Default for PolicerUse {
-    /// Has no rate and burst, which are required.
+impl Default for TokenBucket {
     fn default() -> Self {
         Self {
-            matches: Vec::new(),
-            rate: Rate::UNLIMITED,
-            burst: Bytes::new(0),
+            rate: None,
+            burst: None,
             peakrate: None,
             mtu: Bytes::new(1500),
             mpu: Bytes::new(0),
             overhead: None,
-            exceed: PolicerExceed::Drop,
         }
     }
 }
 
+/// Makes the rows of a policer: those of its token bucket, which is in a field, between others. `$given` makes the rate
+/// and the burst required, or not.
+macro_rules! rows_with_bucket {
+    ($bucket:ident, $given:expr, [$($before:expr),+ $(,)?], [$($after:expr),+ $(,)?]) => {
+        &[
+            $($before,)+
+            $given(row!("rate", $bucket.rate, Given(FINITE_RATE), "Token rate of a policer.")),
+            $given(row!("burst", $bucket.burst, Given(BURST), "Bucket size in bytes, at least `mtu`.")),
+            row!(
+                "peakrate",
+                $bucket.peakrate,
+                Given(FINITE_RATE),
+                "Rate of a second bucket that holds one packet; above `rate`."
+            )
+            .default("none"),
+            row!("mtu", $bucket.mtu, PACKET_SIZE, "Maximum packet length."),
+            row!("mpu", $bucket.mpu, LEAST_SIZE, "Minimum length a packet counts."),
+            row!("overhead", $bucket.overhead, Given(OVERHEAD), "[Length of a packet](#overhead).")
+                .default("the link's"),
+            $($after,)+
+        ]
+    };
+}
+pub(super) use rows_with_bucket;
+
 impl Keyed for PolicerUse {
-    const ROWS: &'static [Row<Self>] = &[
-        row!("match", matches, MATCHES, "[Packets](#classes) that it polices.").default("every packet"),
-        row!("rate", rate, FINITE_RATE, "Token rate.").required(),
-        row!("burst", burst, BURST, "Bucket size in bytes, at least `mtu`.").required(),
-        row!(
-            "peakrate",
-            peakrate,
-            Given(FINITE_RATE),
-            "Rate of a second bucket that holds one packet; above `rate`."
-        )
-        .default("none"),
-        row!("mtu", mtu, PACKET_SIZE, "Maximum packet length."),
-        row!("mpu", mpu, LEAST_SIZE, "Minimum length a packet counts."),
-        row!("overhead", overhead, Given(OVERHEAD), "[Length of a packet](#overhead).").default("the link's"),
-        row!(
+    const ROWS: &'static [Row<Self>] = rows_with_bucket!(
+        bucket,
+        Row::required,
+        [row!("match", matches, MATCHES, "[Packets](#classes) that it polices.").default("every packet")],
+        [row!(
             "exceed",
             exceed,
             EXCEED,
             "What to do with packets that exceed the rate: drop; mark with \"congestion experienced\" if ECN-capable, else drop; or pass and count."
-        ),
-    ];
+        )]
+    );
 
-    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+    fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        self.bucket.check(table, place)
+    }
+}
+
+impl TokenBucket {
+    /// Checks what has a rate and a burst.
+    pub(super) fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
         let at = |key: &str, problem: Problem| match table.get(key) {
             Some(node) => problem.at(&node.span).inside(key),
-            None => problem,
+            None => problem.at(place),
         };
-        if self.burst < self.mtu {
-            return Err(at("burst", below_one_packet(self.burst, self.mtu)));
+        if let Some(burst) = self.burst.filter(|burst| *burst < self.mtu) {
+            return Err(at("burst", below_one_packet(burst, self.mtu)));
         }
-        match self.peakrate {
-            Some(peak) if peak <= self.rate => Err(at(
-                "peakrate",
-                Problem::new(format!("`peakrate`, {peak}, is not above `rate`, {}", self.rate)),
-            )),
+        match (self.peakrate, self.rate) {
+            (Some(peak), Some(rate)) if peak <= rate => {
+                Err(at("peakrate", Problem::new(format!("`peakrate`, {peak}, is not above `rate`, {rate}"))))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// The engine's policer, for all packets.
+    pub(super) fn build(&self, exceed: Exceed) -> Policer {
+        let Self { rate, burst, peakrate, mtu, mpu, overhead } = *self;
+        let peak = peakrate.map(|rate| Peak { rate, mtu });
+        let (rate, burst) = (rate.unwrap_or(Rate::UNLIMITED), burst.unwrap_or(mtu));
+        Policer::new(PolicerConfig { rate, burst, peak, mpu, overhead, exceed })
+            .expect("rates and bursts above zero are read, and a peak rate above the rate")
     }
 }
 
 impl PolicerUse {
     /// The engine's policer.
     pub(crate) fn build(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Policer {
-        let Self { ref matches, rate, burst, peakrate, mtu, mpu, overhead, exceed } = *self;
-        let peak = peakrate.map(|rate| Peak { rate, mtu });
-        let exceed = match exceed {
+        let exceed = match self.exceed {
             PolicerExceed::Drop => Exceed::Drop,
             PolicerExceed::Mark => Exceed::Mark,
             PolicerExceed::Pass => Exceed::Pass,
         };
-        Policer::new(PolicerConfig { rate, burst, peak, mpu, overhead, exceed })
-            .expect("rates and bursts above zero are read, and a peak rate above the rate")
-            .only(matches.iter().map(|one| one.condition(addresses)).collect())
+        let only = self.matches.iter().map(|one| one.condition(addresses)).collect();
+        self.bucket.build(exceed).only(only)
     }
 
     /// For display.
     pub(crate) fn words(&self) -> String {
-        let peak = self.peakrate.map_or(String::new(), |peak| format!(", at most {peak}"));
+        let bucket = &self.bucket;
+        let rate = bucket.rate.unwrap_or(Rate::UNLIMITED);
+        let burst = bucket.burst.unwrap_or(bucket.mtu);
+        let peak = bucket.peakrate.map_or(String::new(), |peak| format!(", at most {peak}"));
         let exceed = match self.exceed {
             PolicerExceed::Drop => "excess packets are dropped",
             PolicerExceed::Mark => "excess packets are marked if ECN-capable, else dropped",
@@ -146,6 +180,6 @@ impl PolicerUse {
         };
         let which: Vec<String> = self.matches.iter().map(Match::to_string).collect();
         let which = if which.is_empty() { String::new() } else { format!(" (only {})", which.join("; or ")) };
-        format!("{}, burst {}{peak}: {exceed}{which}", self.rate, self.burst)
+        format!("{rate}, burst {burst}{peak}: {exceed}{which}")
     }
 }

@@ -182,12 +182,7 @@ fn cake_is_as_tc_has_it() {
             "autorate-ingress",
             "bandwidth",
         ),
-        (
-            "fwmark 0xff",
-            "`fwmark` of `cake` is not supported: packets have no firewall marks here",
-            "fwmark",
-            "code points",
-        ),
+        ("fwmark 0x100000000", "`0x100000000` is not a mask of marks", "0x100000000", "fwmark 0xff"),
         ("overhead 257", "found `257`, expected a number", "257", "-64 to 256"),
         ("mpu 257", "found `257`, expected a number of bytes", "257", "0 to 256"),
         ("diffserv5", "`diffserv5` is not an option of `cake`", "diffserv5", "`diffserv"),
@@ -249,10 +244,36 @@ fn filters_of_cake_choose_tins_hosts_and_flows() {
         &format!(
             "tc qdisc add dev eth0 root handle 1: cake\n{marked}tc filter add dev eth0 parent 1: matchall flowid 0:1\n"
         ),
-        "filters of `cake`, and priorities that choose its tins before them",
+        "filters of `cake`, and priorities or marks that choose its tins before them",
         "tc filter",
         &["skbedit priority"],
     );
+    // Marks come first, under a mask and shifted down; those of no tin say nothing.
+    let mark = |port: u16, mark: &str| {
+        format!("iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport {port} -j MARK --set-mark {mark}\n")
+    };
+    let by_marks = |cake: &str, marks: &str| {
+        super::keys(&format!("tc qdisc add dev eth0 root handle 1: {cake}\n{marks}"))
+    };
+    let all =
+        by_marks("cake fwmark 0xf0", &(mark(22, "0x3f") + &mark(25, "0x1f") + &mark(80, "0xf0") + marked));
+    let tcp = |port: u16| {
+        format!("{{ match = {{ protocol = \"tcp\", destination-port = {port}, family = \"ipv4\" }}")
+    };
+    let [scheduler] = &all[..] else { panic!("{all:?}") };
+    // Of several marks the last one counts, so its line comes first.
+    let places =
+        [format!("{}, tin = \"bulk\"", tcp(25)), format!("{}, tin = \"voice\"", tcp(22)), "udp".into()];
+    let places = places.map(|part| scheduler.find(&part).unwrap_or_else(|| panic!("{part} in {scheduler}")));
+    assert!(places.is_sorted() && !scheduler.contains("fwmark"), "{scheduler}");
+    assert_eq!(scheduler.matches("tin =").count(), 3, "{scheduler}");
+    for (cake, marks) in
+        [("cake fwmark 0", mark(22, "3")), ("cake", mark(22, "3")), ("cake fwmark 0xff", mark(22, "9"))]
+    {
+        assert_eq!(by_marks(cake, &marks), ["link.up.scheduler=\"cake\""], "{cake} {marks}");
+    }
+    let eighth = by_marks("cake diffserv8 fwmark 255", &mark(22, "8"));
+    assert!(eighth[0].contains("tin = \"tin-7\""), "{eighth:?}");
     // A filter of a discipline around it is not affected.
     let inside = super::keys(
         "tc qdisc add dev eth0 root handle 1: htb default 10\n\
@@ -357,4 +378,56 @@ fn fq_is_the_kernels() {
     ] {
         fails(&format!("tc qdisc add dev eth0 root fq {words}"), title, at, &[]);
     }
+}
+
+/// As `sfq_classify` and `fq_codel_classify` of the kernel: the class of a filter is the number of the queue.
+#[test]
+fn a_flow_filter_takes_the_place_of_a_disciplines_hash() {
+    let script = |qdisc: &str, filter: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: {qdisc}\ntc filter add dev eth0 parent 1: prio 1 handle 1 {filter}\n"
+        )
+    };
+    for (hashed, by) in [
+        ("keys src", "source"),
+        ("keys nfct-dst", "destination"),
+        ("keys dst,src", "addresses"),
+        ("keys src,dst,proto,proto-src,proto-dst perturb 30", "5-tuple"),
+    ] {
+        let of = |qdisc| keys(&script(qdisc, &format!("protocol all flow hash {hashed} divisor 256")));
+        for (qdisc, all) in [("sfq", of("sfq")), ("fq_codel", of("fq_codel limit 500"))] {
+            let expected = format!("by = \"{by}\", flows = 256");
+            assert!(all[0].contains(&expected) && all[0].contains(qdisc), "{expected} in {all:?}");
+        }
+    }
+    for (qdisc, filter, title, says) in [
+        (
+            "sfq",
+            "protocol ip flow hash keys src divisor 256",
+            "`flow` for packets of one protocol",
+            "protocol all",
+        ),
+        ("sfq", "flow hash keys src", "`flow` of `sfq` without a `divisor`", "divisor 1024"),
+        (
+            "sfq divisor 64",
+            "flow hash keys src divisor 128",
+            "`flow` of `sfq` without a `divisor`",
+            "divisor 64",
+        ),
+        ("sfq", "flow hash keys sk-uid divisor 64", "`flow` of `sfq` by other fields", "keys src, dst"),
+        ("sfq", "flow map key dst divisor 64", "`flow` of `sfq` by other fields", "keys src, dst"),
+        ("sfq", "flow hash keys who divisor 64", "`who` is not a key of `flow`", "proto-src"),
+        ("sfq", "flow hash keys src divisor 64 flowid 1:1", "`flow` with a class of its own", "divisor 1024"),
+        ("prio", "flow hash keys src divisor 3", "`flow` computes classes, which only", "by = \"source\""),
+    ] {
+        let read = narrows_scenario::tc::Script::parse(&script(qdisc, filter), "x.sh");
+        let error = read.and_then(|script| script.assignments(false)).expect_err(filter).to_string();
+        assert!(error.contains(title) && error.contains(says), "{qdisc}, {filter}: {error}");
+    }
+    // At a hook there are no classes: its packets pass, and meet no later filter.
+    let hook = "tc qdisc add dev eth0 ingress\n\
+                tc filter add dev eth0 parent ffff: prio 1 handle 1 protocol ip flow map key dst and 0xff\n\
+                tc filter add dev eth0 parent ffff: prio 2 matchall action drop\n";
+    let all = keys(hook).concat();
+    assert!(all.contains("pass") && all.contains("drop"), "{all}");
 }

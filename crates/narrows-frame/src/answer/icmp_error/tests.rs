@@ -201,3 +201,33 @@ proptest! {
         }
     }
 }
+
+/// What rules answer: the code that they name, in the message of the packet's IP version, with right checksums.
+#[test]
+fn a_rule_says_which_way_a_destination_is_unreachable() {
+    use crate::answer::Notice;
+    use narrows_core::rules::Answer;
+
+    let told = |frame: &[u8], answer: Answer, source| {
+        let mut out = Vec::new();
+        assert!(Notice::from(answer).write(LinkLayer::Ethernet, frame, Some(source), &mut out));
+        assert!(samples::icmp_is_right(&out[14..]), "{answer:?}");
+        let header = if frame[14] >> 4 == 4 { 34 } else { 54 };
+        out[header..header + 8].to_vec()
+    };
+    let [four, six] = [ipv4(100), ipv6(100)];
+    for code in [0, 1, 13, 255] {
+        let message = told(&four, Answer::Unreachable(code), ROUTER4);
+        assert_eq!((&message[..2], &message[4..]), (&[3, code][..], &[0; 4][..]));
+        let message = told(&six, Answer::Unreachable6(code), ROUTER6);
+        assert_eq!((&message[..2], &message[4..]), (&[1, code][..], &[0; 4][..]));
+    }
+    let message = told(&four, Answer::FragmentationNeeded(1400), ROUTER4);
+    assert_eq!((&message[..2], &message[4..]), (&[3, 4][..], &[0, 0, 0x05, 0x78][..]));
+    // These packets are no TCP segments.
+    let mut out = Vec::new();
+    for (answer, frame) in [(Answer::Reset, &four), (Answer::Reset6, &six)] {
+        assert!(!Notice::from(answer).write(LinkLayer::Ethernet, frame, None, &mut out));
+    }
+    assert!(!Notice::from(Answer::Unreachable(1)).write(LinkLayer::Ethernet, &four, None, &mut out));
+}

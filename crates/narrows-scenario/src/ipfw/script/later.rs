@@ -116,7 +116,9 @@ impl Script {
     /// All rules are deleted: from now on, packets cross the pipes as if there were none.
     fn end(&mut self, remarks: &mut Vec<String>) -> Result<(), Problem> {
         let passes = |rule: &Rule| {
-            !matches!(rule.action, Action::Deny | Action::SetDscp(_)) && rule.set != 31 && rule.keep.is_none()
+            !matches!(rule.action, Action::Deny | Action::Reject(_) | Action::SetDscp(_))
+                && rule.set != 31
+                && rule.keep.is_none()
         };
         if let Some(rule) = self.rules.iter().find(|rule| !passes(rule)) {
             return Err(Problem::new(format!("after `sleep`, a script cannot delete rule {}", rule.number))

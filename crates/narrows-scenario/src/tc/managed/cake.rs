@@ -2,9 +2,10 @@
 
 use narrows_core::Bytes;
 
-use crate::dialect::{Effect, Follows, Opt, Options, Read, Unit};
+use crate::dialect::{Effect, Follows, Opt, Options, Read, Unit, number, shown_as_is};
 use crate::keys::kind::text;
 use crate::netem::units;
+use crate::problem::Found;
 use crate::tc::unit::{BYTES, RATE, SIZE, TIME, whole};
 
 use Effect::{Add, Number, Text};
@@ -44,11 +45,7 @@ const OWN: &[Opt] = &[
     Opt::nothing(&["split-gso"], Follows::Nothing),
     Opt::nothing(&["no-split-gso"], Follows::Nothing)
         .remark("`no-split-gso` has no effect: packets here are segments already."),
-    Opt::refused(
-        &["fwmark"],
-        "of `cake` is not supported: packets have no firewall marks here",
-        "tins go by code points: diffserv3, diffserv4, diffserv8 or precedence",
-    ),
+    Opt::value(&["fwmark"], MARKS, MASK).zero_is_none(),
     Opt::value(&["rtt"], "rtt", TIME).zero_is_none(),
     Opt::word(&["atm"], "cells", "atm"),
     Opt::word(&["ptm"], "cells", "ptm"),
@@ -60,6 +57,25 @@ const OWN: &[Opt] = &[
         "`memlimit` counts the bytes of IP packets; the kernel counts the memory of its buffers, 2304 bytes for a frame of 1000.",
     ),
 ];
+
+/// In tc only: the bits of marks that choose a tin.
+pub(super) const MARKS: &str = "fwmark";
+
+const MASK: Unit = Unit {
+    what: "a mask of marks",
+    read: |word, _| {
+        let (digits, radix) = match word.text.strip_prefix("0x").or_else(|| word.text.strip_prefix("0X")) {
+            Some(digits) => (digits, 16),
+            None => (word.text, 10),
+        };
+        let mask = u32::from_str_radix(digits, radix).map_err(|_| {
+            word.problem(format!("{} is not a mask of marks", Found(word.text)))
+                .help("a number below 2^32, decimal, or hexadecimal with 0x: fwmark 0xff")
+        })?;
+        Ok(Read::plain(number(i64::from(mask))))
+    },
+    show: shown_as_is,
+};
 
 const MPU: Unit = Unit {
     what: "a number of bytes",

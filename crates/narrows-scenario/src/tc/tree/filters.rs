@@ -1,14 +1,17 @@
 //! The filters of a tree: adding and deleting them, and where they send packets.
 
+use narrows_core::classify::Families;
+
 use super::{Tree, no_band};
 use crate::netem::Verb;
 use crate::problem::Problem;
 use crate::tc::action::PRIORITY_COMES_LATE;
 use crate::tc::command::{Command, Parent};
-use crate::tc::filter::{Filter, Head};
+use crate::tc::filter::{Filter, Head, Which};
 use crate::tc::filters::{Filters, Placed};
-use crate::tc::verdict::To;
-use crate::tc::{Handle, qdisc};
+use crate::tc::verdict::{To, Verdict};
+use crate::tc::{Handle, protocol, qdisc};
+use crate::value::Match;
 
 impl Tree {
     pub(super) fn apply_filter(
@@ -48,9 +51,14 @@ impl Tree {
             return self.filters_of(arrives, leaves).delete(parent, head, !arrives);
         }
         let Some(filter) = filter else { return Ok(()) };
+        let is_flow = matches!(filter.which, Which::Flow(_));
+        if is_flow && !arrives {
+            self.check_flow(parent, filter)?;
+        }
         if let Some(qdisc) = self.qdisc(parent).filter(|_| !arrives)
             && let qdisc::Kind::Managed(managed) = &qdisc.kind
             && !managed.is_cake()
+            && !(managed.hashes_flows() && is_flow)
         {
             return Err(Problem::new(format!("a filter of `{}`", managed.of.name))
                 .also(&qdisc.span, "put there")
@@ -61,6 +69,11 @@ impl Tree {
                 .help("put the disciplines at the device itself"));
         }
         let mut filter = filter.clone();
+        if is_flow && arrives {
+            // A hook has no classes.
+            let families = protocol::written(filter.families);
+            filter.which = Which::of(Match { families, ..Match::default() });
+        }
         let is_of_cake = !arrives && self.is_cake(parent);
         if is_of_cake && filter.prioritizes.is_some() {
             if filter.class.is_some() {
@@ -78,6 +91,29 @@ impl Tree {
         }
         self.filters_of(arrives, leaves)
             .add(command.verb, Placed { parent, filter, span: command.span.clone() })
+    }
+
+    /// Checks a filter `flow` at a discipline.
+    fn check_flow(&self, parent: Handle, filter: &Filter) -> Result<(), Problem> {
+        let kind = self.qdisc(parent).map(|qdisc| &qdisc.kind);
+        let hashes = matches!(kind, Some(qdisc::Kind::Managed(managed)) if managed.hashes_flows());
+        if !hashes || self.is_run {
+            return Err(Problem::new(
+                "`flow` computes classes, which only queues of `sfq` and `fq_codel` of a script are here",
+            )
+            .help("let a scheduler of flows tell them apart: `by = \"source\"` in a scenario"));
+        }
+        if filter.families != Families::ALL {
+            return Err(Problem::new(
+                "`flow` for packets of one protocol: the kernel drops all others there",
+            )
+            .help("write: protocol all"));
+        }
+        if filter.class.is_some() || filter.verdict != Verdict::Class || filter.police.is_some() {
+            return Err(Problem::new("`flow` with a class of its own, or with an action")
+                .help("as in: flow hash keys src divisor 1024"));
+        }
+        Ok(())
     }
 
     fn filters_of(&mut self, hook: bool, leaves: bool) -> &mut Filters {
