@@ -4,7 +4,7 @@
 //! each, its control says how it goes on: `pipe` with the next action, `continue` with the next filter, all others end
 //! here. The word `action` between actions is optional.
 
-use super::edit::{self, Edit};
+use super::edit::{self, Edit, Sums};
 use super::verdict::{Control, Verdict};
 use super::{Handle, bucket, gate};
 use crate::dialect::{Word, Words};
@@ -21,8 +21,8 @@ enum Step {
     /// One that changes packets: how, or why it has no counterpart, which matters unless they are dropped or redirected to
     /// another device; and its control.
     Edit(Result<Edit, Box<Problem>>, Control),
-    /// Checksums are computed; whether that of IPv4 headers is.
-    Checksum(bool, Control),
+    /// Checksums are computed.
+    Checksum(Sums, Control),
     /// The keys of a gate.
     Gate(Table, Control),
 }
@@ -259,6 +259,21 @@ impl Actions {
         Self::from(&self.steps, place)
     }
 
+    /// Notices about checksums that its edits leave wrong in the kernel.
+    pub(super) fn stale_checksums(&self) -> impl Iterator<Item = String> {
+        let sums = |steps: &[Step]| {
+            let named = steps.iter().filter_map(|step| match step {
+                Step::Checksum(sums, _) => Some(*sums),
+                _ => None,
+            });
+            named.fold(Sums::default(), Sums::and)
+        };
+        self.steps.iter().enumerate().filter_map(move |(at, step)| match step {
+            Step::Edit(Ok(edit), _) => edit.stale(sums(&self.steps[at..])),
+            _ => None,
+        })
+    }
+
     fn from(steps: &[Step], place: Word<'_>) -> Result<Outcome, Problem> {
         let plain = |verdict| Outcome {
             verdict,
@@ -293,7 +308,7 @@ impl Actions {
                     return Ok(Outcome { edits: true, ..after });
                 }
                 let mut edit = edit.clone().map_err(|problem| *problem)?;
-                let sums_header = |step: &Step| matches!(step, Step::Checksum(true, _));
+                let sums_header = |step: &Step| matches!(step, Step::Checksum(Sums { ip: true, .. }, _));
                 if edit.needs_checksum && (*control != Control::Pipe || !rest.iter().any(sums_header)) {
                     return Err(place
                         .problem("a header of IPv4 is changed without its checksum, so that receivers drop the packets")

@@ -286,17 +286,52 @@ const fn end(field: &str) -> &'static str {
     if matches!(field.as_bytes(), b"src") { "source" } else { "destination" }
 }
 
-/// Whether the words of `csum` name the checksum of IPv4 headers. Takes them.
-pub(super) fn csum(words: &mut Words<'_>) -> bool {
+/// The checksums that `csum` updates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    /// Of IPv4 headers.
+    pub(super) ip: bool,
+    tcp: bool,
+    udp: bool,
+}
+
+impl Sums {
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self { ip: self.ip | other.ip, tcp: self.tcp | other.tcp, udp: self.udp | other.udp }
+    }
+}
+
+impl Edit {
+    /// A notice about an edit behind which `csum` updates these checksums, if it leaves others wrong in the kernel. Those of
+    /// TCP and UDP are also over the addresses.
+    pub(super) fn stale(&self, sums: Sums) -> Option<String> {
+        let writes = |key| self.set.iter().any(|(written, _)| written.name == key);
+        let names = match (sums.tcp, sums.udp) {
+            _ if !writes("source") && !writes("destination") => return None,
+            (true, true) => return None,
+            (false, true) => "tcp",
+            (true, false) => "udp",
+            (false, false) => "tcp and udp",
+        };
+        Some(format!(
+            "`csum` does not name {names}: after this change of addresses the kernel sends such packets with a wrong checksum, and receivers drop them. Here it is right."
+        ))
+    }
+}
+
+/// The checksums that the words of `csum` name. Takes them.
+pub(super) fn csum(words: &mut Words<'_>) -> Sums {
     const NAMES: [&str; 9] = ["ip", "ip4h", "ipv4h", "icmp", "igmp", "tcp", "udp", "udplite", "sctp"];
-    let mut is_of_ip = false;
+    let mut sums = Sums::default();
     while let Some(word) = words.peek() {
         let is_and = matches!(word.text, "and" | "+" | "&");
         if !is_and && !NAMES.contains(&word.text) && word.text != "update" && word.text != "icmpv6" {
             break;
         }
-        is_of_ip |= matches!(word.text, "ip" | "ip4h" | "ipv4h");
+        sums.ip |= matches!(word.text, "ip" | "ip4h" | "ipv4h");
+        sums.tcp |= word.text == "tcp";
+        sums.udp |= word.text == "udp";
         words.take();
     }
-    is_of_ip
+    sums
 }

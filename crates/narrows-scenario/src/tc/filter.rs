@@ -235,6 +235,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
     }
     let ends = class.is_some() || !actions.is_empty() || *name == "flow";
     let mut notices = std::mem::take(&mut actions.notices);
+    notices.extend(actions.stale_checksums());
     if table.as_ref().is_some_and(U32::misses_the_next_header) {
         notices.push(NO_NEXT_HEADER.into());
     }

@@ -1,5 +1,7 @@
 //! Actions that change packets or gate them: at the hooks of a device, and at its root.
 
+use narrows_scenario::tc::Script;
+
 use super::{fails, keys};
 
 const ICMP: &str = "u32 match ip protocol 1 0xff";
@@ -153,5 +155,33 @@ fn queues_of_an_intermediate_device_without_a_limit() {
     {
         let all = keys(&format!("{redirected}tc qdisc add dev ifb0 root {queue}\n"));
         assert_eq!(all, [format!("link.down.queue=\"{expected}\"")]);
+    }
+}
+
+/// In the kernel, the checksums of TCP and UDP are wrong after a change of addresses, unless `csum` names them.
+#[test]
+fn checksums_that_the_kernel_leaves_wrong_are_told() {
+    let told = |action: &str| {
+        let text = arriving(&format!("{ICMP} action {action}"));
+        let explained = Script::parse(&text, "x.sh").unwrap().explain().unwrap();
+        let words = explained.into_iter().flat_map(|explained| explained.words);
+        words.filter(|words| words.starts_with("`csum` does not name")).collect::<Vec<_>>().join("\n")
+    };
+    let to = "pedit ex munge ip dst set 10.0.0.9 pipe";
+    for (action, named) in [
+        (format!("{to} csum ip"), "name tcp and udp:"),
+        (format!("{to} csum ip and udp"), "name tcp:"),
+        (format!("{to} csum ip and tcp"), "name udp:"),
+        ("pedit ex munge ip6 src set fd00::9".into(), "name tcp and udp:"),
+    ] {
+        assert!(told(&action).contains(named), "{action}: {}", told(&action));
+    }
+    for action in [
+        format!("{to} csum ip and tcp and udp"),
+        format!("{to} csum ip pipe action csum tcp and udp"),
+        "pedit ex munge ip ttl set 9 pipe csum ip".into(),
+        "pedit ex munge tcp dport set 80".into(),
+    ] {
+        assert_eq!(told(&action), "", "{action}");
     }
 }
