@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::Color;
+use ratatui::style::{Color, Style};
 use ratatui::text::Span;
 use ratatui::widgets::canvas::{Canvas, Line as Stroke};
 
@@ -49,6 +49,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
         let mut print = |(x, y): (f64, f64), text: String, style| {
             let text = clean(&text);
             let left = x - text.chars().count() as f64 * WIDE / 2.0;
+            // Otherwise it has the colour of the line below it.
+            let style = Style::new().fg(Color::Reset).patch(style);
             picture.print(left.clamp(0.0, width), y, Span::styled(text, style));
         };
         for edge in &graph.edges {
