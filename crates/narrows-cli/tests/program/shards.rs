@@ -160,7 +160,7 @@ fn what_fails_in_one_thread_ends_the_run_in_order() {
         let line = format!("ip link delete {link}; exec sleep 1000");
         let arguments = ["run", scenario.to_str().unwrap(), "--shards", "3", "--", "sh", "-c", &line];
         let ended = finish(&mut narrows(arguments)).expect(2);
-        assert!(ended.err.contains("switched off or removed"), "{ended}");
+        assert!(ended.err.contains("switched off, removed"), "{ended}");
     }
 }
 
