@@ -113,8 +113,7 @@ fn runs(args: &Ls) -> Result<u8, Failure> {
         known_runs(&control::run_folder()).map_err(|error| Failure::Other(error.to_string()))?;
     if args.quiet {
         for run in known.iter().filter(|run| run.liveness != Liveness::Dead) {
-            let name = run.about.name.as_ref().map_or_else(|| run.number.to_string(), ToString::to_string);
-            print(&format!("{name}\n"))?;
+            print(&format!("{}\n", run.name()))?;
         }
         return Ok(0);
     }

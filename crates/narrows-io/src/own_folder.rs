@@ -255,6 +255,21 @@ impl OwnFolder {
         }
     }
 
+    /// Removes the files of which `is_meant` holds and that nobody has locked. Returns their names.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn remove_unlocked(&self, is_meant: impl Fn(&str) -> bool) -> Result<Vec<String>, OwnFolderError> {
+        let mut removed = Vec::new();
+        for name in self.names()?.into_iter().filter(|name| is_meant(name)) {
+            let Some(file) = self.open_file(&name)? else { continue };
+            if file.try_lock().is_ok() && self.remove(&name)? {
+                removed.push(name);
+            }
+        }
+        Ok(removed)
+    }
+
     /// Removes a folder in it if that is empty.
     pub fn remove_empty_folder(&self, name: &OsStr) {
         let _ = unlinkat(&self.folder, name, UnlinkatFlags::RemoveDir);

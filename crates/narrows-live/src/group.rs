@@ -121,7 +121,7 @@ impl KnownGroup {
 /// The shape of this group that a process holds.
 fn shape(run_folder: &Path, name: &str) -> Result<Option<Shape>, OwnFolderError> {
     let Some(folder) = OwnFolder::open(run_folder)? else { return Ok(None) };
-    for file in files(&folder)? {
+    for file in folder.names()?.into_iter().filter(|name| is_shape(name)) {
         let Some(mut file) = folder.open_file(&file)? else { continue };
         if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             continue;
@@ -137,9 +137,9 @@ fn shape(run_folder: &Path, name: &str) -> Result<Option<Shape>, OwnFolderError>
     Ok(None)
 }
 
-fn files(folder: &OwnFolder) -> Result<Vec<String>, OwnFolderError> {
-    let is_ours = |name: &String| name.strip_suffix(SUFFIX).and_then(number).is_some();
-    Ok(folder.names()?.into_iter().filter(is_ours).collect())
+/// Whether a file of this name has a shape.
+fn is_shape(name: &str) -> bool {
+    name.strip_suffix(SUFFIX).and_then(number).is_some()
 }
 
 /// Removes the shapes of processes that were killed. Returns the names of their files.
@@ -147,14 +147,7 @@ fn files(folder: &OwnFolder) -> Result<Vec<String>, OwnFolderError> {
 /// # Errors
 /// If the kernel refuses.
 pub fn remove_left(folder: &OwnFolder) -> Result<Vec<String>, OwnFolderError> {
-    let mut removed = Vec::new();
-    for name in files(folder)? {
-        let Some(file) = folder.open_file(&name)? else { continue };
-        if file.try_lock().is_ok() && folder.remove(&name)? {
-            removed.push(name);
-        }
-    }
-    Ok(removed)
+    folder.remove_unlocked(is_shape)
 }
 
 #[cfg(test)]

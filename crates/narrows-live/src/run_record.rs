@@ -275,17 +275,10 @@ pub fn look(folder: &OwnFolder, name: &RecordName) -> Result<Option<(RunState, A
 /// # Errors
 /// If the kernel refuses.
 pub fn remove_unfinished(folder: &OwnFolder) -> Result<Vec<String>, OwnFolderError> {
-    let is_unfinished =
-        |name: &String| name.strip_prefix(UNFINISHED).is_some_and(|name| RecordName::parse(name).is_some());
-    let mut removed = Vec::new();
-    for name in folder.names()?.into_iter().filter(is_unfinished) {
-        // A run about to complete it will start over.
-        let Some(file) = folder.open_file(&name)? else { continue };
-        if file.try_lock().is_ok() && folder.remove(&name)? {
-            removed.push(name);
-        }
-    }
-    Ok(removed)
+    // A run about to complete one will start over.
+    folder.remove_unlocked(|name| {
+        name.strip_prefix(UNFINISHED).is_some_and(|name| RecordName::parse(name).is_some())
+    })
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ impl Runs {
         let alive = all.into_iter().filter(|run| run.liveness != Liveness::Dead);
         let meant = alive.filter(|run| self.only.as_deref().is_none_or(|only| run.is_called(only)));
         let listed = meant.map(|run| Listed {
-            key: self.only.clone().unwrap_or_else(|| called(&run.about, run.number)),
+            key: self.only.clone().unwrap_or_else(|| run.name()),
             number: run.number,
             answers: run.liveness == Liveness::GoingOn,
             about: run.about,
@@ -148,7 +148,7 @@ impl Runs {
         let mut shown = Vec::new();
         let mut asked = 0;
         for GroupLink { ends, run } in links {
-            let run = run.map(|run| called(&run.about, run.number));
+            let run = run.map(|run| run.name());
             let answer = match &run {
                 Some(key) if asked < MOST_RUNS => {
                     asked += 1;
@@ -179,10 +179,6 @@ impl Runs {
         }
         all
     }
-}
-
-fn called(about: &About, number: u32) -> String {
-    about.name.as_ref().map_or_else(|| number.to_string(), ToString::to_string)
 }
 
 /// Queries a run repeatedly, as long as anybody is subscribed.

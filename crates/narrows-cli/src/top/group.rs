@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use narrows_live::control::{CurrentScenario, Stats};
+use narrows_live::control::{CurrentScenario, KnownRun, Stats};
 use narrows_live::group::{KnownGroup, node};
 
 use super::graph::{Edge, Graph};
@@ -30,7 +30,7 @@ impl Model {
         let mut graph =
             Graph { name: answer.name.clone(), nodes: answer.group.nodes.clone(), edges: Vec::new() };
         for link in &answer.group.links {
-            let run = link.run.as_ref().map(name);
+            let run = link.run.as_ref().map(KnownRun::name);
             let answered = run.as_ref().filter(|run| self.parts.contains_key(*run));
             match answered.and_then(|run| Some((run, answer.answers.get(run)?))) {
                 Some((run, (_, settings))) => self.lines_of(run, settings, &link.ends),
@@ -90,9 +90,4 @@ impl Line {
             ..Self::default()
         }
     }
-}
-
-/// The name of a run, or its number.
-pub(super) fn name(run: &narrows_live::control::KnownRun) -> String {
-    run.about.name.as_ref().map_or_else(|| run.number.to_string(), ToString::to_string)
 }

@@ -19,7 +19,7 @@ use narrows_live::run_record::About;
 use narrows_scenario::Scenario;
 use ratatui::crossterm::event::{self, KeyEvent, KeyEventKind};
 
-use super::group::{self, GroupAnswer};
+use super::group::GroupAnswer;
 
 /// Query interval.
 const EACH: Duration = Duration::from_secs(1);
@@ -170,7 +170,7 @@ pub(super) fn ask_group(name: &str, hurry: &Receiver<()>, events: &Sender<Event>
             Ok(Some(group)) => {
                 let mut answers = BTreeMap::new();
                 for run in group.links.iter().filter_map(|link| link.run.as_ref()) {
-                    let called = group::name(run);
+                    let called = run.name();
                     let settings = settings.entry(called.clone()).or_default();
                     // One that does not answer is shown without figures.
                     if let Ok((stats, settings)) = look(&Client::at(&run.socket), settings) {

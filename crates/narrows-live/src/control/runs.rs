@@ -35,6 +35,11 @@ pub struct KnownRun {
 }
 
 impl KnownRun {
+    /// Its name, or its number.
+    pub fn name(&self) -> String {
+        self.about.name.as_ref().map_or_else(|| self.number.to_string(), ToString::to_string)
+    }
+
     /// `lab (4711)`, or the number of a run without a name.
     pub fn called(&self) -> String {
         match &self.about.name {

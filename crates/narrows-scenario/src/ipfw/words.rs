@@ -265,9 +265,8 @@ fn told(answer: Answer) -> String {
         Answer::Unreachable(code) => unreachable("", names::UNREACHABLE, code),
         Answer::Unreachable6(code) => unreachable("v6", names::UNREACHABLE_6, code),
         Answer::FragmentationNeeded(mtu) => {
-            format!(
-                "and an ICMP message tells the sender that fragmentation is needed, for an MTU of {mtu} bytes"
-            )
+            let mtu = if mtu > 0 { format!(", for an MTU of {mtu} bytes") } else { String::new() };
+            format!("and an ICMP message tells the sender that fragmentation is needed{mtu}")
         }
     }
 }
