@@ -124,9 +124,9 @@ fn filter(work: Work) -> Result<BpfProgram, BackendError> {
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(call, vec![SeccompRule::new(vec![no_code.clone()])?]);
     }
-    // Sockets' interfaces have an MTU, and new connections do not wait.
-    let requests =
-        [libc::SIOCGIFMTU as _, libc::FIONBIO as _].map(|request| argument(1, SeccompCmpOp::Eq, request));
+    // Sockets' interfaces have a name and an MTU, and new connections do not wait.
+    let requests = [libc::SIOCGIFNAME as _, libc::SIOCGIFMTU as _, libc::FIONBIO as _]
+        .map(|request| argument(1, SeccompCmpOp::Eq, request));
     rules.insert(libc::SYS_ioctl, alternatives(requests)?);
     if work == Work::Connections {
         rules.extend(CONNECTIONS.iter().map(|&call| (call, Vec::new())));

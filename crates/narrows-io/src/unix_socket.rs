@@ -15,6 +15,7 @@ use nix::sys::socket::{
     sockopt,
 };
 use nix::sys::time::TimeVal;
+use nix::unistd::Uid;
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,12 @@ pub fn peer_process(stream: &UnixStream) -> io::Result<u32> {
         .ok()
         .filter(|process| *process > 0)
         .ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Whether the other end of a connection has the rights of this process's user: it belongs to that user or to root.
+pub fn is_peer_as_privileged(stream: &UnixStream) -> bool {
+    getsockopt(stream, sockopt::PeerCredentials)
+        .is_ok_and(|peer| peer.uid() == 0 || peer.uid() == Uid::effective().as_raw())
 }
 
 /// A listening Unix stream socket, from a descriptor that another program has passed.

@@ -15,6 +15,7 @@ const NO_FRAME: u16 = 0xffff;
 #[derive(Debug)]
 pub(crate) struct Guard {
     descriptor: OwnedFd,
+    index: InterfaceIndex,
 }
 
 impl Guard {
@@ -27,7 +28,7 @@ impl Guard {
         let descriptor = namespace.run(unbound_socket)?.map_err(refused("open"))?;
         be_promiscuous(&descriptor, index).map_err(refused("configure"))?;
         bind_to(&descriptor, index, NO_FRAME).map_err(refused("bind"))?;
-        Ok(Self { descriptor })
+        Ok(Self { descriptor, index })
     }
 
     /// Whether the interface went down since the last call.
@@ -35,9 +36,9 @@ impl Guard {
         option::<i32>(&self.descriptor, libc::SOL_SOCKET, libc::SO_ERROR).is_ok_and(|error| error != 0)
     }
 
-    /// The interface's present MTU.
-    pub(crate) fn mtu(&self, interface: &str) -> Option<u32> {
-        interface_mtu(&self.descriptor, interface).ok()
+    /// The interface's present MTU, whatever its name is now.
+    pub(crate) fn mtu(&self) -> Option<u32> {
+        interface_mtu(&self.descriptor, self.index).ok()
     }
 }
 
@@ -47,16 +48,47 @@ impl AsFd for Guard {
     }
 }
 
-#[expect(unsafe_code, reason = "an ioctl that no crate wraps")]
-fn interface_mtu(socket: &OwnedFd, interface: &str) -> io::Result<u32> {
+#[expect(unsafe_code, reason = "ioctls that no crate wraps")]
+fn interface_mtu(socket: &OwnedFd, index: InterfaceIndex) -> io::Result<u32> {
     // SAFETY: ifreq is plain integers and pointers, for which all zeros is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (slot, byte) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(interface.bytes()) {
-        *slot = byte as libc::c_char;
+    request.ifr_ifru.ifru_ifindex = index.0 as i32;
+    // The first writes the name that the second reads.
+    for ioctl in [libc::SIOCGIFNAME, libc::SIOCGIFMTU] {
+        // SAFETY: the request is live; the kernel ends the name in it with a zero.
+        let result = unsafe { libc::ioctl(socket.as_raw_fd(), ioctl as _, &raw mut request) };
+        nix::errno::Errno::result(result)?;
     }
-    // SAFETY: the request is live, and the name in it ends with a zero.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
-    nix::errno::Errno::result(result)?;
     // SAFETY: the kernel has set the MTU, which all members of the union have room for.
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::link::{VethEnd, create_veth};
+    use crate::process::spawn;
+    use crate::route_socket::RouteSocket;
+
+    #[test]
+    #[ignore = "needs root, ip"]
+    fn the_mtu_is_that_of_the_interface_by_any_name() {
+        let namespace = Namespace::create().unwrap();
+        let end = |name| VethEnd { namespace: &namespace, name, mac: None };
+        create_veth(&end("one"), &end("two"), 1500).unwrap();
+        let index = RouteSocket::open(&namespace).unwrap().interface_index("one").unwrap();
+        let guard = Guard::open(&namespace, "one", index).unwrap();
+        assert_eq!(guard.mtu(), Some(1500));
+        for words in [&["link", "set", "one", "name", "other"], &["link", "set", "two", "name", "one"][..]] {
+            let mut ip = Command::new("ip");
+            ip.args(words);
+            assert!(spawn(ip, &namespace).unwrap().wait().unwrap().success());
+        }
+        RouteSocket::open(&namespace).unwrap().set_mtu("other", 1400).unwrap();
+        assert_eq!(guard.mtu(), Some(1400), "not that of the one that has its name now");
+        RouteSocket::open(&namespace).unwrap().delete_interface("other").unwrap();
+        assert_eq!(guard.mtu(), None);
+    }
 }

@@ -316,7 +316,7 @@ impl Port {
     }
 
     pub(super) fn refresh_mtu(&mut self) {
-        if let Some(mtu) = self.guard.mtu(&self.interface) {
+        if let Some(mtu) = self.guard.mtu() {
             self.mtu = mtu;
         }
     }
