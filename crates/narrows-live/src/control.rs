@@ -26,7 +26,7 @@ pub use hosts::{Entrance, HostOfRun, InterfaceOfRun};
 pub use packets::{LinkPassed, PacketCounts, PacketRecord, PacketsSince};
 pub use reply_line::ReplyLine;
 pub use runs::{KnownRun, Liveness, known_runs};
-pub use server::ControlSocket;
+pub use server::{ControlSocket, Peer};
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -55,11 +55,17 @@ pub enum Request {
         /// The generation that they are based on, if that matters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         generation: Option<u64>,
+        /// Whether they may name only files that the scenario uses already.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        known_files_only: bool,
     },
     /// Check whether assignments could be made, without making them. Answered by [`Checked`].
     Check {
         /// The assignments, in order.
         assignments: Vec<String>,
+        /// As for `set`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        known_files_only: bool,
     },
     /// Execute ipfw commands. Answered by [`Changed`], with their output.
     Ipfw {

@@ -40,7 +40,7 @@ use self::plan::Plan;
 use self::worker::WorkerPool;
 use crate::capture::{Capture, CapturePlan};
 use crate::clock::Clock;
-use crate::control::{ControlSocket, Happening};
+use crate::control::{ControlSocket, Happening, Peer};
 use crate::data::DataLoop;
 use crate::data::orders::{Answer, Order};
 use crate::data::share::Share;
@@ -87,8 +87,8 @@ pub struct Director {
     events: Events,
     /// Packets for clients that inspect them.
     inspector: Inspector,
-    /// The process ID of the client whose request is being answered.
-    asking: Option<u32>,
+    /// The client whose request is being answered.
+    asking: Option<Peer>,
     /// Where the input log will be.
     record: Option<PathBuf>,
     pace: Pace,

@@ -55,6 +55,8 @@ fn text_of(path: &Path) -> Result<String, String> {
 pub struct Files {
     /// Folder that names are relative to; `None` if all contents are given in memory.
     folder: Option<PathBuf>,
+    /// Whether none may be opened now. Clones do not share this.
+    closed: bool,
     read: Arc<Mutex<Vec<NamedFile>>>,
     traces: Arc<Mutex<Vec<KnownTrace>>>,
 }
@@ -141,6 +143,11 @@ impl Files {
         }
     }
 
+    /// Whether files that have not been read before may be opened. Clones made before keep what they had.
+    pub(crate) fn open(&mut self, may: bool) {
+        self.closed = !may;
+    }
+
     /// All files read so far, in the order of their first use.
     pub fn all(&self) -> Vec<NamedFile> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -148,7 +155,8 @@ impl Files {
 
     /// Whether there is a file with this name, including empty and unreadable files.
     pub(crate) fn has(&self, name: &str) -> bool {
-        let on_disk = || self.folder.as_ref().is_some_and(|folder| folder.join(name).is_file());
+        let folder = self.folder.as_ref().filter(|_| !self.closed);
+        let on_disk = || folder.is_some_and(|folder| folder.join(name).is_file());
         let is_read = || self.all().iter().any(|file| *file.name == *name);
         !name.is_empty() && (is_read() || preset_trace(name).is_some() || on_disk())
     }
@@ -161,6 +169,9 @@ impl Files {
         if let Some(contents) = preset_trace(name) {
             self.add(name, contents.as_bytes());
             return self.file(name);
+        }
+        if self.closed {
+            return Err("only files that the scenario uses already may be named here".into());
         }
         let Some(folder) = &self.folder else {
             return Err("it is not among the files that the scenario included".into());

@@ -102,6 +102,12 @@ impl Scenario {
         Self::parse(&text, &file)
     }
 
+    /// Whether changes may open files that have not been read before; at first they may. Without, they name files read
+    /// before or are refused, so that nothing of another file shows in an error, not even whether it exists.
+    pub fn open_files(&mut self, may: bool) {
+        self.files.open(may);
+    }
+
     /// The files that its values name and that were read so far, in the order of their first use: those of
     /// the scenario and its timeline, then those of changes. A replay needs all of them, under their names
     /// ([`Files::given`], [`Scenario::add_file`]). Captures are not included: their packets are in the log.

@@ -1,14 +1,18 @@
 //! The control socket as other programs use it: changes that are meant for one state of a run.
 
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use narrows_io::unix_socket::connect_within;
 use serde_json::{Value, json};
 
-use crate::common::{NARROWS, Scratch, Started, finish, narrows, sound, start};
+use crate::common::{NARROWS, Scratch, Started, finish, narrows, quoted, sound, start};
+use crate::leftovers::RunFolder;
 
 /// A run that waits for a line on its standard input, and a connection to it.
 struct Run {
@@ -18,8 +22,11 @@ struct Run {
 
 impl Run {
     fn start(flags: &[&str]) -> Self {
+        Self::start_by(narrows(["run", "--quiet"]), flags)
+    }
+
+    fn start_by(mut command: Command, flags: &[&str]) -> Self {
         let line = "echo socket $NARROWS_CONTROL ready; read go; true";
-        let mut command = narrows(["run", "--quiet"]);
         command.args(flags).args(["--", "sh", "-c", line]);
         let mut started = start(command.stdin(Stdio::piped()));
         let out = started.until_it_says("ready");
@@ -234,5 +241,50 @@ fn a_stopped_run_keeps_nobody_waiting_and_is_named() {
     finish(&mut narrows(["clean"])).expect(0);
     drop(waiting);
     run.started.signal("CONT");
+    run.end();
+}
+
+/// The owner may make a socket reachable for others: here by another name, with another mode.
+#[test]
+#[ignore = "needs root, su"]
+fn nothing_is_read_for_a_client_with_fewer_rights() {
+    let (folder, open) = (RunFolder::new(), Scratch::new());
+    let (known, secret) =
+        (open.write("known.txt", "10\n12\n11\n"), open.write("secret.txt", "10\nhunter2\n"));
+    fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    let program = open.file("narrows");
+    fs::copy(NARROWS, &program).unwrap();
+    let run = Run::start_by(folder.narrows(["run", "--quiet"]), &["--rate", "10mbit"]);
+    let address = run.lines.get_ref().peer_addr().unwrap();
+    let socket = open.file("lab.sock");
+    fs::hard_link(address.as_pathname().unwrap(), &socket).unwrap();
+    fs::set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
+    let samples = |file: &Path| {
+        format!("link.delay={{ samples = {{ file = \"{}\", unit = \"ms\" }} }}", file.display())
+    };
+    let set = |user: &str, assignment: &str| {
+        let words = [
+            "env",
+            &format!("NARROWS_CONTROL={}", socket.display()),
+            program.to_str().unwrap(),
+            "set",
+            assignment,
+        ];
+        let line = words.map(quoted).join(" ");
+        finish(Command::new("su").args([user, "-s", "/bin/sh", "-c", &line]))
+    };
+    set("nobody", "link.rate=5mbit").expect(0);
+    for (file, at) in
+        [(secret.as_path(), "hunter2"), (known.as_path(), "12"), (Path::new("/missing"), "no such")]
+    {
+        let err = set("nobody", &samples(file)).expect(2).err;
+        assert!(err.contains("only files that the scenario uses already"), "{err}");
+        assert!(!err.contains(at), "{err}");
+    }
+    assert!(set("root", &samples(&secret)).expect(2).err.contains("hunter2"));
+    set("root", &samples(&known)).expect(0);
+    // It is known now.
+    set("nobody", "link.delay=1ms").expect(0);
+    set("nobody", &samples(&known)).expect(0);
     run.end();
 }

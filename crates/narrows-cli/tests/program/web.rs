@@ -256,6 +256,10 @@ fn a_hostile_client_changes_nothing_and_keeps_nobody_out() {
     let other = change.replace("lab", "other");
     assert_eq!(web.status(&head, &other), 404, "a run that this server does not show");
     assert_eq!(web.status(&head, &change.replace("2mbit", "soon")), 422);
+    let named = change.replace("rate=2mbit", "trace=/etc/passwd");
+    let answer = web.ask(&head, &named);
+    assert!(answer.contains(" 422 ") && answer.contains("only files that the scenario uses"), "{answer}");
+    assert!(!answer.contains("root:"), "{answer}");
     assert!(place.rate().as_str().unwrap().starts_with("10mbit, "), "nothing was changed");
 
     // Most of a thousand connections are closed; those that are open do nothing.

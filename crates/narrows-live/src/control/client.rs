@@ -33,12 +33,21 @@ const IMPATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Client {
     path: PathBuf,
+    known_files_only: bool,
 }
 
 impl Client {
     /// The run with this control socket.
     pub fn at(path: &Path) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), known_files_only: false }
+    }
+
+    /// The same, for assignments from somebody who may read none of the run's files: they may name only those that the
+    /// scenario uses already.
+    #[must_use]
+    pub fn with_known_files_only(mut self) -> Self {
+        self.known_files_only = true;
+        self
     }
 
     /// The run with this name or number, or the one that this process is inside of, or the only one.
@@ -46,7 +55,7 @@ impl Client {
     /// # Errors
     /// If there is none, or several and none is given.
     pub fn find(run: Option<&str>) -> Result<Self, ControlError> {
-        find(&run_folder(), run).map(|path| Self { path })
+        find(&run_folder(), run).map(|path| Self::at(&path))
     }
 
     /// As [`Client::find`]; if no run has the given name but a service manager listens for it, that starts the run.
@@ -60,7 +69,7 @@ impl Client {
                 start(&activation_socket(&folder, name), name)?;
                 Self::find(run)
             }
-            (found, _) => found.map(|path| Self { path }),
+            (found, _) => found.map(|path| Self::at(&path)),
         }
     }
 
@@ -74,7 +83,7 @@ impl Client {
     /// # Errors
     /// If the run does not reply or refuses.
     pub fn set(&self, assignments: Vec<String>, generation: Option<u64>) -> Result<Changed, ControlError> {
-        self.ask(&Request::Set { assignments, generation })
+        self.ask(&Request::Set { assignments, generation, known_files_only: self.known_files_only })
     }
 
     /// Checks whether these assignments could be made now, and what would undo them. Nothing is changed.
@@ -82,7 +91,7 @@ impl Client {
     /// # Errors
     /// If the run does not reply or would refuse them.
     pub fn check(&self, assignments: Vec<String>) -> Result<Checked, ControlError> {
-        self.ask(&Request::Check { assignments })
+        self.ask(&Request::Check { assignments, known_files_only: self.known_files_only })
     }
 
     /// Executes ipfw commands at a link, or at the only one with rules. `file` is their name in errors.

@@ -13,7 +13,7 @@ use std::{fs, process, thread};
 
 use narrows_io::allocator::RemovedWhenFull;
 use narrows_io::own_folder::remove_if_empty;
-use narrows_io::unix_socket::{Listener, listener, peer_process};
+use narrows_io::unix_socket::{Listener, is_peer_as_privileged, listener, peer_process};
 
 use super::reply_line::{PORTION, ReplyLine};
 use super::{ControlError, Reply, Request, socket_name};
@@ -48,11 +48,20 @@ pub struct ControlSocket {
     _removed: RemovedWhenFull,
 }
 
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The process ID, if there is one in this PID namespace.
+    pub process: Option<u32>,
+    /// Whether files may be opened at its request, with the rights of this process: its user has made the socket
+    /// reachable for others, if not.
+    pub opens_files: bool,
+}
+
 #[derive(Debug)]
 struct Connection {
     stream: UnixStream,
-    /// The process ID of the client, if it has one in this PID namespace.
-    from: Option<u32>,
+    from: Peer,
     asked: Vec<u8>,
     /// No line feed has been found up to here.
     searched: usize,
@@ -143,9 +152,8 @@ impl ControlSocket {
         self.clients.iter().any(|client| client.has_request() && !client.is_behind())
     }
 
-    /// Serves clients for one turn, without waiting for any. `handle` gets a request and the client's process ID, if
-    /// it has one in this PID namespace.
-    pub fn serve(&mut self, mut handle: impl FnMut(Request, Option<u32>) -> ReplyLine) {
+    /// Serves clients for one turn, without waiting for any. `handle` gets a request and who made it.
+    pub fn serve(&mut self, mut handle: impl FnMut(Request, Peer) -> ReplyLine) {
         self.accept();
         for client in &mut self.clients {
             client.write();
@@ -201,7 +209,7 @@ impl Drop for ControlSocket {
 
 impl Connection {
     fn new(stream: UnixStream) -> Self {
-        let from = peer_process(&stream).ok();
+        let from = Peer { process: peer_process(&stream).ok(), opens_files: is_peer_as_privileged(&stream) };
         Self {
             stream,
             from,

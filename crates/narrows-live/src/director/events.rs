@@ -47,7 +47,8 @@ impl Director {
             (self.clock.now().nanos(), clock::since_1970(), self.plan.generation());
         // A timeline step has no author, whichever request it is noticed in.
         let is_asked_for = matches!(what, Happening::Changed | Happening::Entered | Happening::Ending);
-        let by = self.asking.filter(|_| is_asked_for).and_then(command_line);
+        let by =
+            self.asking.filter(|_| is_asked_for).and_then(|client| client.process).and_then(command_line);
         self.events.add(|number| Event { number, at_ns, wall_ns, what, text, generation, by });
     }
 

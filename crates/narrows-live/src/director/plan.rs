@@ -309,6 +309,11 @@ impl Plan {
         Some(ahead.steps(now + WINDOW + WINDOW, copies))
     }
 
+    /// Whether later changes may open files that the scenario does not use yet.
+    pub(super) fn open_files(&mut self, may: bool) {
+        self.now.scenario.open_files(may);
+    }
+
     /// The effect of assignments, if they were made at an instant.
     pub(super) fn check(&self, assignments: Vec<String>, at: Time) -> Result<Checked, Refusal> {
         let after = self.prepare(&What::Set(assignments), None, at, 1)?;

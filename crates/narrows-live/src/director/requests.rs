@@ -49,7 +49,7 @@ impl Director {
         let Some((mut control, info)) = self.control.take() else { return Ok(()) };
         let mut failed = None;
         control.serve(|request, from| {
-            self.asking = from;
+            self.asking = Some(from);
             self.answer(request, &info, Hurry { ready, signals }).unwrap_or_else(|error| {
                 let line = Reply::Error(error.to_string()).into();
                 failed = Some(error);
@@ -63,7 +63,8 @@ impl Director {
 
     fn answer(&mut self, request: Request, info: &RunInfo, hurry: Hurry<'_>) -> Result<ReplyLine, LoopError> {
         Ok(match request {
-            Request::Set { mut assignments, generation } => {
+            Request::Set { mut assignments, generation, known_files_only } => {
+                self.open_files(!known_files_only);
                 let rebindings = match self.take_rebindings(&mut assignments) {
                     Ok(rebindings) => rebindings,
                     Err(why) => return Ok(Reply::Error(why).into()),
@@ -76,7 +77,8 @@ impl Director {
                     Err(refusal) => return Ok(refusal.into()),
                 }
             }
-            Request::Check { assignments } => {
+            Request::Check { assignments, known_files_only } => {
+                self.open_files(!known_files_only);
                 self.hear()?;
                 self.advance();
                 match self.plan.check(assignments, self.clock.now()) {
@@ -85,6 +87,7 @@ impl Director {
                 }
             }
             Request::Ipfw { link, file, commands, generation } => {
+                self.open_files(true);
                 match self.change(&What::Ipfw { link, file, commands }, generation, hurry)? {
                     Ok(changed) => ReplyLine::ok(&changed),
                     Err(refusal) => return Ok(refusal.into()),
@@ -154,6 +157,11 @@ impl Director {
                 ReplyLine::ok(&())
             }
         })
+    }
+
+    /// Whether the next change may open files, if its client may.
+    fn open_files(&mut self, may: bool) {
+        self.plan.open_files(may && self.asking.is_some_and(|client| client.opens_files));
     }
 
     /// Makes a change at one instant on all packet threads, or says why it is invalid. If a generation is given, it
