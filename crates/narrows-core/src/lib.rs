@@ -55,3 +55,8 @@ pub use pool::{HeaderEdit, PacketList, PacketRef, PacketState, Passed, Pool};
 pub use random::{Draw, Seed, Stream};
 pub use time::{Duration, Time};
 pub use units::{Bytes, Probability, Rate};
+
+/// The examples of the crate's page at a registry.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

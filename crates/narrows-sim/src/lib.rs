@@ -38,3 +38,8 @@ pub use simulate::{
     AdjustLink, OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_all, observe_watched,
     observe_with, simulate, simulate_watched,
 };
+
+/// The examples of the crate's page at a registry.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,10 +1,8 @@
-//! What must hold of every scheduler, of the flows that they share, and of the queue that is made of them; and that the
-//! document on writing one says what its example does.
+//! What must hold of every scheduler, of the flows that they share, and of the queue that is made of them.
 
 mod contract;
 #[path = "../counting/mod.rs"]
 mod counting;
-mod document;
 mod drr;
 mod flows;
 mod kinds;
