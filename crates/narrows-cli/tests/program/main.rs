@@ -17,6 +17,7 @@ mod certified;
 mod cni;
 mod common;
 mod compare;
+mod compat;
 mod containers;
 mod control;
 mod cross_traffic;
