@@ -149,15 +149,19 @@ fn failed(action: &'static str) -> impl Fn(io::Error) -> Failure {
 /// vanishes with the network.
 fn output() -> io::Result<(Option<PathBuf>, File)> {
     let name = format!("{:013}-{}.log", clock_realtime() / 1_000_000, process::id());
-    let make =
-        |path: &Path| OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path);
+    let named =
+        |path: &Path, cause: io::Error| io::Error::new(cause.kind(), format!("{}: {cause}", path.display()));
+    let make = |path: &Path| {
+        let file = OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path);
+        file.map_err(|cause| named(path, cause))
+    };
     let Some(folder) = state::folder().map(|folder| folder.join("output")) else {
         let path = env::temp_dir().join(format!("narrows-{name}"));
         let file = make(&path)?;
         fs::remove_file(path)?;
         return Ok((None, file));
     };
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|cause| named(&folder, cause))?;
     forget_old(&folder);
     let path = folder.join(name);
     let file = make(&path)?;
