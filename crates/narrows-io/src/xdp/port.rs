@@ -294,6 +294,7 @@ impl Port {
     /// # Errors
     /// If the interface is down or gone, or the kernel refuses.
     pub fn statistics(&mut self) -> Result<PacketStatistics, XdpError> {
+        self.guard.follow_name();
         self.refresh_mtu();
         let mut dropped = 0;
         for socket in &self.queues {
