@@ -61,13 +61,16 @@ test-python: ## test the Python package: wheel in its own virtual environment, t
 	@scripts/test-python
 
 fuzz: ## fuzz the parsers of outside bytes for 30 s each (make fuzz SECONDS_EACH=600 TARGETS="frame log")
-	@scripts/fuzz $(or $(SECONDS_EACH),30) $(TARGETS)
+	@scripts/fuzz $(COUNT) $(or $(SECONDS_EACH),30) $(TARGETS)
 
 chaos: ## kill runs of all kinds at random moments for an hour, as root, and compare the host before and after `narrows clean` (make chaos SPAN=10m)
 	@scripts/chaos --span $(or $(SPAN),1h) $(ARGS)
 
 leaks: build ## run much of narrows for an hour, and virtual time for eight, and check that memory, descriptors and threads stay (make leaks SPAN=10m)
 	@scripts/leaks --narrows "$(abspath $(NARROWS))" --span $(or $(SPAN),1h) $(ARGS)
+
+models: ## run code that works without locks in every order of its steps
+	@scripts/models
 
 miri: ## check memory accesses of rings and buffers with Miri (needs a nightly toolchain)
 	@scripts/miri
@@ -102,4 +105,4 @@ uninstall: ## remove the files of make install
 clean: ## remove build outputs
 	cargo clean
 
-.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel instructions wheel release test-release test-python fuzz miri bench fmt doc install uninstall clean bench-live soak chaos leaks
+.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel instructions wheel release test-release test-python fuzz models miri bench fmt doc install uninstall clean bench-live soak chaos leaks

@@ -93,7 +93,7 @@ fn read(word: &str, run: &mut RunData) -> Result<(), Failure> {
     refuse_parquet(&name, &bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     if text.trim_start().starts_with('{') {
-        run.report = Some(report::parse(Path::new(&name), &text)?);
+        run.report = Some(report::parse(Path::new(&name), text.as_bytes())?);
         return Ok(());
     }
     let series = read_series(&text);

@@ -7,7 +7,6 @@ mod agent;
 mod asked;
 mod group;
 mod last_words;
-mod words;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
@@ -15,9 +14,10 @@ use std::time::Duration;
 use std::{io, thread};
 
 use narrows_io::wait::{EndSignals, Waiting, wait};
+use narrows_live::agent::{Cut, Preparation};
 use narrows_live::underlay::UnderlayFigures;
 use narrows_report::{PortReport, Report};
-use narrows_scenario::{CutLink, Placement, Scenario, span_of_time, tunnel_link};
+use narrows_scenario::{CutLink, Placement, Scenario, read_text, span_of_time, tunnel_link};
 use serde::Serialize;
 
 pub(crate) use agent::agent;
@@ -29,7 +29,6 @@ use crate::check::live_scenario;
 use crate::output::{Failure, say, write_json};
 use crate::report::{ReportForm, form, look};
 use group::{Agent, Event, Group, start, trouble};
-use words::{Cut, Preparation};
 
 /// Network identifiers of tunnels begin here.
 const FIRST_IDENTIFIER: u32 = 1;
@@ -85,8 +84,7 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
             )));
         }
     }
-    let text =
-        std::fs::read_to_string(file).map_err(|cause| trouble(format!("{}: {cause}", file.display())))?;
+    let (text, _) = read_text(file, "scenario")?;
     let cut_of = |(number, cut): (usize, &CutLink), machine: &str| {
         let at = cut.machines.iter().position(|other| other == machine)?;
         let peer = cut.machines[1 - at].clone();

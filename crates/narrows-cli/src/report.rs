@@ -1,6 +1,6 @@
 //! Output at the end of a run, and `narrows report`, which shows stored reports.
 
-use std::io::{IsTerminal, Write, stderr, stdin, stdout};
+use std::io::{IsTerminal, Write, stderr, stdout};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -11,7 +11,7 @@ use narrows_io::clock::clock_realtime;
 use narrows_io::terminal::WindowSize;
 use narrows_live::run_record::ago;
 use narrows_report::{Look, Report};
-use narrows_scenario::printable;
+use narrows_scenario::{printable, read_bytes};
 
 use crate::json::Json;
 use crate::output::{Failure, print, print_coloured, write_json};
@@ -79,7 +79,7 @@ pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {
     let report = match which.as_deref() {
         Some("-") => parse(
             Path::new("stdin"),
-            &io::read_to_string(stdin()).map_err(|cause| reading("stdin".as_ref(), &cause))?,
+            &read_bytes("-".as_ref()).map_err(|cause| reading("stdin".as_ref(), &cause))?,
         )?,
         Some(number) if is_number(number) => read(&folder.numbered(number)?)?,
         Some(file) => read(Path::new(file))?,
@@ -160,11 +160,11 @@ fn reading(path: &Path, cause: &io::Error) -> Failure {
 }
 
 pub(crate) fn read(path: &Path) -> Result<Report, Failure> {
-    parse(path, &fs::read_to_string(path).map_err(|cause| reading(path, &cause))?)
+    parse(path, &read_bytes(path).map_err(|cause| reading(path, &cause))?)
 }
 
-pub(crate) fn parse(path: &Path, text: &str) -> Result<Report, Failure> {
-    serde_json::from_str(text).map_err(|error| {
+pub(crate) fn parse(path: &Path, text: &[u8]) -> Result<Report, Failure> {
+    serde_json::from_slice(text).map_err(|error| {
         let what = "a report as `narrows run --json FILE` writes it";
         Failure::Other(format!("{}: {error}; expected {what}", path.display()))
     })

@@ -2,14 +2,12 @@
 
 mod picture;
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use narrows_scenario::preset_trace;
 use narrows_scenario::trace::{Columns, Format, Trace};
 use narrows_scenario::typed;
+use narrows_scenario::{preset_trace, read_bytes};
 
 use crate::json::Json;
 use crate::output::{Failure, put, say};
@@ -209,13 +207,8 @@ pub(crate) fn read(file: &Path) -> Result<(String, Vec<u8>), Failure> {
     if let Some(text) = preset_trace(&name) {
         return Ok((name, text.into()));
     }
-    let mut bytes = Vec::new();
-    let result = match file == Path::new("-") {
-        true => io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
-        false => fs::read(file).map(|read| bytes = read),
-    };
-    match result {
-        Ok(()) => Ok((name, bytes)),
+    match read_bytes(file) {
+        Ok(bytes) => Ok((name, bytes)),
         Err(cause) => Err(Failure::Other(format!("cannot read {name}: {cause}"))),
     }
 }

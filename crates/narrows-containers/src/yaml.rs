@@ -8,6 +8,9 @@ use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 /// Maximum depth of what is read; deeper values are text.
 const DEEPEST: usize = 32;
 
+/// Maximum number of lines: more than any engine has containers for.
+const MOST_LINES: usize = 100_000;
+
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
@@ -36,6 +39,10 @@ pub(crate) struct Key {
 impl Node {
     /// Parses the first document of a text.
     pub(crate) fn document(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        if text.lines().nth(MOST_LINES).is_some() {
+            let fault = fault(format!("more than {MOST_LINES} lines"), &(0..0), &[]);
+            return Err(ScenarioError::of_faults(file, text, [fault]));
+        }
         let places = Places::of(text);
         let documents = MarkedYaml::load_from_str(text).map_err(|error| {
             let start = places.byte(error.marker().index());

@@ -294,12 +294,22 @@ const ROUTED: &str = r#"
 fn networks() -> &'static [Scenario] {
     static ALL: OnceLock<Vec<Scenario>> = OnceLock::new();
     let read = |text: &&str| {
-        let hosts = if text.contains("routers") { ROUTED } else { HOSTS };
-        let (name, files) = ("fuzz.toml", Files::default());
-        let scenario = Scenario::parse_with(&format!("{hosts}{text}"), name, files);
+        let scenario = Scenario::parse_with(&whole(text), "fuzz.toml", Files::default());
         scenario.unwrap_or_else(|error| panic!("{error}"))
     };
     ALL.get_or_init(|| NETWORKS.iter().map(read).collect())
+}
+
+/// The text of a network's scenario.
+fn whole(text: &str) -> String {
+    let hosts = if text.contains("routers") { ROUTED } else { HOSTS };
+    format!("{hosts}{text}")
+}
+
+/// The network of this number, as text and read.
+pub(crate) fn scenario(which: u8) -> (String, Scenario) {
+    let number = usize::from(which) % NETWORKS.len();
+    (whole(NETWORKS[number]), networks()[number].clone())
 }
 
 /// Frames through a network: the first byte says which. Then each frame has its length in two bytes, the most significant

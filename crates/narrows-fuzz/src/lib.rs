@@ -9,9 +9,14 @@
 pub mod containers;
 pub mod files;
 pub mod frames;
+pub mod http;
+pub mod imports;
 pub mod mutate;
 pub mod odd;
+pub mod plugins;
 pub mod protocols;
+pub mod rules;
+pub mod runs;
 pub mod texts;
 
 use mutate::Mutations;
@@ -21,6 +26,8 @@ use mutate::Mutations;
 pub struct Target {
     /// As `make fuzz` calls it.
     pub name: &'static str,
+    /// What it reads, and what is checked beside that nothing fails.
+    pub reads: &'static str,
     /// Takes any bytes, and panics where something does not hold.
     pub check: fn(&[u8]),
     /// What to begin with.
@@ -29,44 +36,147 @@ pub struct Target {
     pub words: &'static [&'static str],
 }
 
+/// A row of [`TARGETS`].
+const fn target(
+    name: &'static str,
+    reads: &'static str,
+    check: fn(&[u8]),
+    seeds: fn() -> Vec<Vec<u8>>,
+    words: &'static [&'static str],
+) -> Target {
+    Target { name, reads, check, seeds, words }
+}
+
 /// All of them.
-pub const TARGETS: [Target; 16] = [
-    Target { name: "frame", check: frames::frame, seeds: odd::all, words: &[] },
-    Target { name: "network", check: frames::network, seeds: frames::seeds, words: &[] },
-    Target { name: "capture", check: files::capture, seeds: files::captures, words: &[] },
-    Target { name: "log", check: files::log, seeds: files::logs, words: &[] },
-    Target { name: "scenario", check: texts::scenario, seeds: texts::scenarios, words: texts::OF_SCENARIOS },
-    Target { name: "ipfw", check: texts::ipfw, seeds: texts::ipfw_scripts, words: texts::OF_IPFW },
-    Target { name: "tc", check: texts::tc, seeds: texts::tc_scripts, words: texts::OF_TC },
-    Target { name: "netem", check: texts::netem, seeds: texts::netem_words, words: texts::OF_TC },
-    Target { name: "table", check: texts::table, seeds: texts::tables, words: texts::OF_TABLES },
-    Target {
-        name: "control",
-        check: protocols::control,
-        seeds: protocols::requests,
-        words: protocols::OF_JSON,
-    },
-    Target { name: "toxic", check: protocols::toxic, seeds: protocols::toxics, words: protocols::OF_TOXICS },
-    Target {
-        name: "compose",
-        check: containers::compose,
-        seeds: containers::compose_files,
-        words: containers::WORDS,
-    },
-    Target {
-        name: "engine",
-        check: containers::engine,
-        seeds: containers::answers,
-        words: containers::WORDS,
-    },
-    Target {
-        name: "cni",
-        check: containers::cni,
-        seeds: containers::configurations,
-        words: containers::WORDS,
-    },
-    Target { name: "feed", check: protocols::feed, seeds: protocols::messages, words: &[] },
-    Target { name: "rings", check: protocols::rings, seeds: protocols::steps, words: &[] },
+pub const TARGETS: [Target; 26] = [
+    target(
+        "frame",
+        "a frame, as each link layer: headers, edits, answers, address translation",
+        frames::frame,
+        odd::all,
+        &[],
+    ),
+    target(
+        "network",
+        "frames through six networks: every packet accounted for, everywhere",
+        frames::network,
+        frames::seeds,
+        &[],
+    ),
+    target("capture", "pcap and pcapng", files::capture, files::captures, &[]),
+    target("log", "input logs", files::log, files::logs, &[]),
+    target(
+        "scenario",
+        "scenario files: what is accepted can be built, explained and changed",
+        texts::scenario,
+        texts::scenarios,
+        texts::OF_SCENARIOS,
+    ),
+    target(
+        "ipfw",
+        "scripts and commands of ipfw: what is listed reads as the same rule",
+        texts::ipfw,
+        texts::ipfw_scripts,
+        texts::OF_IPFW,
+    ),
+    target(
+        "tc",
+        "scripts of tc: a scenario, which shows as commands that make it again",
+        texts::tc,
+        texts::tc_scripts,
+        texts::OF_TC,
+    ),
+    target(
+        "netem",
+        "NetEm's options: what is listed reads as the same",
+        texts::netem,
+        texts::netem_words,
+        texts::OF_TC,
+    ),
+    target(
+        "table",
+        "traces, patterns, profiles, samples, distributions, series",
+        texts::table,
+        texts::tables,
+        texts::OF_TABLES,
+    ),
+    target(
+        "control",
+        "requests to a run, records of runs, names",
+        protocols::control,
+        protocols::requests,
+        protocols::OF_JSON,
+    ),
+    target("toxic", "bodies of Toxiproxy's API", protocols::toxic, protocols::toxics, protocols::OF_TOXICS),
+    target("compose", "compose files", containers::compose, containers::compose_files, containers::WORDS),
+    target(
+        "engine",
+        "answers and events of container engines",
+        containers::engine,
+        containers::answers,
+        containers::WORDS,
+    ),
+    target(
+        "cni",
+        "a CNI plugin's standard input, chains of plugins",
+        containers::cni,
+        containers::configurations,
+        containers::WORDS,
+    ),
+    target("feed", "messages of feeds", protocols::feed, protocols::messages, &[]),
+    target(
+        "rings",
+        "rings shared with the kernel, which may misbehave, and the memory of frames",
+        protocols::rings,
+        protocols::steps,
+        &[],
+    ),
+    target(
+        "trains",
+        "trains of segments from the kernel: split, joined and split again, the same bytes",
+        protocols::trains,
+        protocols::offloads,
+        &[],
+    ),
+    target(
+        "rules",
+        "compiled and indexed rules against an interpreter that tries one after the other",
+        rules::rules,
+        rules::seeds,
+        &[],
+    ),
+    target(
+        "replay",
+        "a recorded run and its replay: the same verdicts; any log at all",
+        runs::replay,
+        runs::replays,
+        &[],
+    ),
+    target(
+        "report",
+        "reports: text and summary, nothing that steers a terminal",
+        runs::report,
+        runs::reports,
+        protocols::OF_JSON,
+    ),
+    target(
+        "replies",
+        "replies of runs, orders and answers between machines",
+        runs::replies,
+        runs::lines,
+        protocols::OF_JSON,
+    ),
+    target(
+        "topology",
+        "lists of links, GraphML, containerlab, MiniEdit",
+        imports::topology,
+        imports::topologies,
+        imports::WORDS,
+    ),
+    target("lab", "files and events of containerlab", imports::lab, imports::labs, imports::WORDS),
+    target("web", "HTTP to the page of runs", http::web, http::pages, http::WORDS),
+    target("toxi", "HTTP to Toxiproxy's API", http::toxi, http::calls, http::WORDS),
+    target("module", "schedulers as WebAssembly modules", plugins::module, plugins::modules, &[]),
 ];
 
 impl Target {

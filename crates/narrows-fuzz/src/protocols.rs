@@ -6,6 +6,8 @@ use narrows_live::run_name::RunName;
 use narrows_live::run_record::About;
 use narrows_scenario::{LinkFlags, Scenario};
 
+use crate::odd;
+
 /// Lines of the control socket: each is a request, or an error; a request for changes is tried on a plain link.
 ///
 /// # Panics
@@ -150,4 +152,33 @@ pub fn steps() -> Vec<Vec<u8>> {
         vec![0x20, 1, 1, 1, 0x0b, 0x0b, 0x0b, 6, 5, 5, 0x20, 1, 0x0b],
         vec![0x40, 2, 0, 8, 0, 0, 0, 0, 0, 0, 3, 7, 9, 0, 0, 0, 3],
     ]
+}
+
+/// Frames as the kernel hands them over, with its description: trains of segments, checksums that are not complete.
+///
+/// # Panics
+/// When a wire would carry other bytes after they were joined.
+pub fn trains(bytes: &[u8]) {
+    narrows_io::offloaded::rehearsal::rehearse(bytes);
+}
+
+/// Trains of TCP and UDP, over IPv4 and IPv6, and a single frame with an incomplete checksum.
+pub fn offloads() -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for is_ipv6 in [false, true] {
+        let transport = if is_ipv6 { 54 } else { 34_u16 };
+        for (protocol, kind, field) in [(17, 5, 6), (6, if is_ipv6 { 4 } else { 1 }, 16), (17, 0, 6)] {
+            let mut frame = odd::datagram(is_ipv6, &[9; 3000]);
+            frame[if is_ipv6 { 20 } else { 23 }] = protocol;
+            // The length of TCP's header, without options.
+            frame[usize::from(transport) + 12] = 0x50;
+            let mut bytes = vec![1, kind];
+            bytes.extend([0, 1000, transport, field].iter().flat_map(|word: &u16| word.to_ne_bytes()));
+            // All headers in the first buffer; the second packet lost.
+            bytes.extend([10, 2]);
+            bytes.extend(frame);
+            all.push(bytes);
+        }
+    }
+    all
 }

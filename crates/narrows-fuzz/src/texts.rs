@@ -197,7 +197,8 @@ pub fn ipfw_scripts() -> Vec<Vec<u8>> {
     all
 }
 
-/// A script of tc: what is read can be explained, carried out, and written as a scenario, which is read.
+/// A script of tc: what is read can be explained, carried out, and written as a scenario, which is read; what that shows as
+/// tc's commands makes the same again.
 ///
 /// # Panics
 /// When it cannot.
@@ -206,6 +207,7 @@ pub fn tc(bytes: &[u8]) {
     scripts::Script::is_meant(text);
     drop(words::Command::parse(text));
     drop(scripts::ClassShow::parse(text));
+    drop(scripts::FilterShow::parse(text));
     let Ok(script) = scripts::Script::parse(text, "fuzz") else { return };
     drop(script.explain());
     for exact in [false, true] {
@@ -214,9 +216,44 @@ pub fn tc(bytes: &[u8]) {
         assert_eq!(devices.len(), names.len(), "{text}");
         if let Ok(made) = script.scenario_text(exact) {
             let read = Scenario::parse_with(&made, "made.toml", Files::default());
-            read.unwrap_or_else(|error| panic!("{text}\nmade\n{made}\n{error}"));
+            let read = read.unwrap_or_else(|error| panic!("{text}\nmade\n{made}\n{error}"));
+            for (_, direction) in read.links.iter().flat_map(|link| link.directions()) {
+                direction.tc(scripts::Handle::FIRST).iter().for_each(shown_again);
+            }
         }
     }
+}
+
+/// What can be shown in full makes the same once more.
+fn shown_again(tree: &scripts::CurrentConfig) {
+    if !tree.unrepresentable.is_empty() || tree.filters.iter().any(|filter| filter.words.is_none()) {
+        return;
+    }
+    let commands = tree.commands("eth0");
+    let script =
+        scripts::Script::parse(&commands, "shown").unwrap_or_else(|error| panic!("{commands}\n{error}"));
+    let made = script.scenario_text(false).unwrap_or_else(|error| panic!("{commands}\n{error}"));
+    let read = Scenario::parse_with(&made, "made.toml", Files::default());
+    let read = read.unwrap_or_else(|error| panic!("{commands}\nmade\n{made}\n{error}"));
+    let (_, first) = read.links[0].directions()[0].clone();
+    let again = first.tc(scripts::Handle::FIRST).map(|tree| tree.commands("eth0")).unwrap_or_default();
+    assert_eq!(renumbered(&again), renumbered(&commands), "{commands}\nmade\n{made}");
+}
+
+/// Commands with handles in the order in which they come: a qdisc whose handle the scenario does not keep gets another.
+fn renumbered(commands: &str) -> String {
+    let mut majors: Vec<&str> = Vec::new();
+    let mut one = |word| -> String {
+        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let parts = str::split_once(word, ':').filter(|(major, minor)| is_hex(major) && is_hex(minor));
+        let Some((major, minor)) = parts else { return word.into() };
+        let at = majors.iter().position(|known| *known == major).unwrap_or_else(|| {
+            majors.push(major);
+            majors.len() - 1
+        });
+        format!("{at}:{minor}")
+    };
+    commands.split([' ', '\n']).map(|word| one(word) + " ").collect()
 }
 
 /// NetEm's options: what is read has a text, which reads as the same.

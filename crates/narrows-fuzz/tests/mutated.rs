@@ -60,6 +60,38 @@ fn protocols() {
     run("toxic", MUTATIONS / 2);
     run("feed", MUTATIONS);
     run("rings", MUTATIONS);
+    run("trains", MUTATIONS);
+    run("replies", MUTATIONS / 2);
+}
+
+/// Rules against an interpreter of them, and a replay against the run that was recorded.
+#[test]
+fn two_ways_agree() {
+    run("rules", MUTATIONS / 5);
+    run("replay", MUTATIONS / 10);
+}
+
+#[test]
+fn networks_of_other_tools() {
+    run("topology", MUTATIONS / 2);
+    run("lab", MUTATIONS / 2);
+}
+
+#[test]
+fn reports() {
+    run("report", MUTATIONS / 4);
+}
+
+/// Each connection starts a runtime.
+#[test]
+fn requests() {
+    run("web", MUTATIONS / 10);
+    run("toxi", MUTATIONS / 10);
+}
+
+#[test]
+fn modules() {
+    run("module", MUTATIONS / 10);
 }
 
 /// A target that no test calls, or no fuzzer, would rot.
@@ -75,4 +107,51 @@ fn every_target_has_a_fuzzer() {
         let path = format!("fuzz_targets/{}.rs", target.name);
         assert!(folder.join(&path).exists() && manifest.contains(&path), "{path}");
     }
+}
+
+/// The table of executions in `docs/trust.md` is that of `fuzz/executions.csv`; with NARROWS_BLESS=1 it is written.
+#[test]
+fn the_table_of_executions_is_that_of_the_counts() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let counts = std::fs::read_to_string(root.join("fuzz/executions.csv")).unwrap();
+    let mut lines = counts.lines();
+    assert_eq!(lines.next(), Some("target,executions,edges,features,inputs,findings"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let number = |text: &str| text.parse::<u64>().unwrap_or_else(|error| panic!("{text}: {error}"));
+    let mut table =
+        "| target | reads | executions | edges | inputs | findings |\n|---|---|---|---|---|---|\n".to_owned();
+    let (mut all, mut found) = (0, 0);
+    for target in TARGETS {
+        let Some(row) = rows.iter().find(|row| row[0] == target.name) else {
+            table += &format!("| `{}` | {} | – | – | – | – |\n", target.name, target.reads);
+            continue;
+        };
+        let [executions, edges, inputs, findings] = [row[1], row[2], row[4], row[5]].map(number);
+        (all, found) = (all + executions, found + findings);
+        table += &format!(
+            "| `{}` | {} | {} | {edges} | {inputs} | {findings} |\n",
+            target.name,
+            target.reads,
+            grouped(executions)
+        );
+    }
+    assert!(rows.iter().all(|row| Target::named(row[0]).is_some()), "a row of a target that is gone");
+    table += &format!("| all | | {} | | | {found} |\n", grouped(all));
+    let path = root.join("docs/trust.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once("<!-- executions -->\n").unwrap();
+    let (there, after) = rest.split_once("<!-- end -->\n").unwrap();
+    if std::env::var_os("NARROWS_BLESS").is_some() {
+        std::fs::write(&path, format!("{before}<!-- executions -->\n{table}<!-- end -->\n{after}")).unwrap();
+    } else {
+        assert_eq!(there, table, "NARROWS_BLESS=1 writes it");
+    }
+}
+
+/// As in 1,234,567.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let parts: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|part| str::from_utf8(part).unwrap()).collect();
+    parts.join(",")
 }

@@ -14,7 +14,7 @@
 //! | [`cable_end`], [`packet_socket`], [`xdp`], [`tap`], [`frame`] | receiving and sending frames in batches |
 //! | [`exchange`] | sending, waiting and receiving in one system call, if the kernel has it |
 //! | [`bpf`] | programs for the kernel's packet paths, assembled here |
-//! | `offloaded` | trains split into packets and joined again, incomplete checksums |
+//! | [`offloaded`] | trains split into packets and joined again, incomplete checksums |
 //! | [`nat`], [`ledger`] | NAT to outside networks, and restoring the host's settings afterwards |
 //! | [`detour`], [`barrier`] | redirecting an interface's frames through us, and blocking them if we are gone |
 //! | [`saved_interface`] | interfaces of the host that are changed for a run, and restored |
@@ -63,7 +63,7 @@ mod namespace_search;
 pub mod nat;
 mod netlink;
 pub mod offload;
-mod offloaded;
+pub mod offloaded;
 pub mod own_folder;
 pub mod packet_socket;
 pub mod privileges;

@@ -14,6 +14,7 @@ mod answer;
 mod apply;
 mod arrivals;
 pub(crate) mod changes;
+pub(crate) mod decision;
 mod exchange;
 mod feeds;
 mod gateway;
@@ -32,7 +33,7 @@ mod traffic;
 mod trains;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
+use std::{io, sync};
 
 use narrows_core::{BuildError, Duration, Engine, PortId, Time};
 use narrows_frame::WriteError;

@@ -12,6 +12,7 @@
 //! thread. Each turn, the packet loop takes values from the ring and hands them in with their arrival times, all
 //! without a system call. `docs/feeds.md` is for authors of writers.
 
+mod call;
 mod channel;
 pub mod client;
 pub mod device;
@@ -28,7 +29,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{self, Arc};
 
 use narrows_core::{Engine, FeedView, LinkId, Question, Time};
 use narrows_io::waker::Waker;

@@ -6,6 +6,7 @@
 //! included: any model of a network (the engine's task), unsafe code (in `narrows-io`), a second clock.
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod attach;
 pub mod block;
 pub mod bridge;

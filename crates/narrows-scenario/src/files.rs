@@ -33,6 +33,26 @@ pub fn read_text(path: &Path, what: &str) -> Result<(String, String), ScenarioEr
     })
 }
 
+/// Reads a file of any kind; `-` is the standard input.
+///
+/// # Errors
+/// If the file cannot be read, or is larger than [`MOST_BYTES`], as an endless device is.
+pub fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let file: Box<dyn Read> = match path.to_str() {
+        Some("-") => Box::new(std::io::stdin()),
+        _ => Box::new(std::fs::File::open(path)?),
+    };
+    let mut contents = Vec::new();
+    // A regular file says its size.
+    if std::fs::metadata(path).map_or(0, |data| data.len()) <= MOST_BYTES {
+        file.take(MOST_BYTES + 1).read_to_end(&mut contents)?;
+        if contents.len() as u64 <= MOST_BYTES {
+            return Ok(contents);
+        }
+    }
+    Err(std::io::Error::other(format!("it is larger than {} MiB", MOST_BYTES >> 20)))
+}
+
 fn text_of(path: &Path) -> Result<String, String> {
     let why = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".into(),

@@ -20,6 +20,7 @@ mod graphml;
 mod mininet;
 mod shapes;
 
+use crate::node::check_size;
 use crate::problem::{Problem, ScenarioError};
 use crate::scenario::Scenario;
 
@@ -178,6 +179,8 @@ impl NetworkFormat {
     /// If the file or a setting is invalid; errors have their place in the file.
     pub fn scenario(self, text: &str, file: &str, values: &LinkValues) -> Result<String, ScenarioError> {
         values.check()?;
+        let marks = if self == Self::GraphMl { &b"<"[..] } else { b"\n,{" };
+        check_size(text, marks).map_err(|problem| ScenarioError::new(file, text, vec![problem]))?;
         let graph = match self {
             Self::Csv => csv::read(text, file),
             Self::GraphMl => graphml::read(text, file),

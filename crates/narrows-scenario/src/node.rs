@@ -9,6 +9,19 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::problem::{Found, Problem, article, one_of};
 
+/// Maximum number of lines and items of a document: more than the largest network takes. Each takes some hundred bytes once
+/// it is read.
+const MOST_ITEMS: usize = 500_000;
+
+/// Checks, before a document is read, that it has no absurd number of lines and items, which begin or end with these bytes.
+pub(crate) fn check_size(text: &str, marks: &[u8]) -> Result<(), Problem> {
+    let count = text.bytes().filter(|byte| marks.contains(byte)).count();
+    match count <= MOST_ITEMS {
+        true => Ok(()),
+        false => Err(Problem::new(format!("{count} lines and items: at most {MOST_ITEMS}"))),
+    }
+}
+
 /// A value and its position. Equality ignores positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -75,6 +88,8 @@ impl Node {
 
     /// Parses a whole document.
     pub(crate) fn document(text: &str) -> Result<Table, Problem> {
+        check_size(text, b",\n")
+            .map_err(|problem| problem.help("a long series of values belongs in a trace"))?;
         let document = DeTable::parse(text).map_err(|error| syntax(&error, text))?;
         Ok(Table::from_toml(document.into_inner(), 0))
     }

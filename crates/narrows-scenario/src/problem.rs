@@ -13,14 +13,18 @@ pub struct ScenarioError {
     file: String,
     text: String,
     problems: Vec<Problem>,
+    /// Further problems, of which nothing but their number is known.
+    more: usize,
 }
 
 /// Maximum number of problems printed; more would scroll the first ones away.
 const MOST_SHOWN: usize = 20;
+/// Maximum number of problems kept: a text may have a million.
+const MOST_KEPT: usize = 1_000;
 
 impl ScenarioError {
     pub(crate) fn new(file: &str, text: &str, problems: Vec<Problem>) -> Self {
-        Self { file: file.into(), text: text.into(), problems }
+        Self { file: file.into(), text: text.into(), problems, more: 0 }
     }
 
     /// Returns the same error for a text with another name.
@@ -31,7 +35,7 @@ impl ScenarioError {
     /// Returns the same error for this part of a text.
     pub(crate) fn within(self, file: &str, text: &str, span: &Range<usize>) -> Self {
         let problems = self.problems.into_iter().map(|problem| problem.put_at(span)).collect();
-        Self::new(file, text, problems)
+        Self { more: self.more, ..Self::new(file, text, problems) }
     }
 
     /// An error about a text that is no scenario but contains values of one, such as a compose file.
@@ -59,15 +63,15 @@ impl ScenarioError {
 
     /// Number of problems; at least one.
     pub fn count(&self) -> usize {
-        self.problems.len()
+        self.problems.len() + self.more
     }
 
     fn render(&self) -> String {
         let renderer = Renderer::plain();
         let shown = self.problems.iter().take(MOST_SHOWN);
         let mut paragraphs: Vec<String> = shown.map(|problem| self.paragraph(problem, &renderer)).collect();
-        if self.problems.len() > MOST_SHOWN {
-            paragraphs.push(format!("and {} more", self.problems.len() - MOST_SHOWN));
+        if self.count() > paragraphs.len() {
+            paragraphs.push(format!("and {} more", self.count() - paragraphs.len()));
         }
         paragraphs.join("\n\n")
     }
@@ -111,13 +115,26 @@ impl ScenarioError {
                 None => AnnotationKind::Primary,
                 Some(_) => AnnotationKind::Context,
             };
-            let mut place = kind.span(self.clamp(span));
+            let span = self.clamp(span);
+            let also: Vec<_> = problem.also.iter().map(|(span, label)| (self.clamp(span), label)).collect();
+            let part = self.part(&span, also.iter().map(|(span, _)| span));
+            let inside = |span: &Range<usize>| {
+                span.start.saturating_sub(part.start)..span.end.min(part.end).saturating_sub(part.start)
+            };
+            // Of a place that ends far away, the first line.
+            let line = || self.text[span.start..part.end].find('\n').map_or(part.end, |at| span.start + at);
+            let end = if span.end > part.end { line() } else { span.end };
+            let mut place = kind.span(inside(&(span.start..end)));
             if !problem.key.is_empty() {
                 place = place.label(format!("in `{}`", problem.key));
             }
-            let mut snippet = Snippet::source(&self.text).path(&self.file).annotation(place);
-            for (span, label) in &problem.also {
-                snippet = snippet.annotation(AnnotationKind::Context.span(self.clamp(span)).label(label));
+            let first = 1 + self.text[..part.start].bytes().filter(|&byte| byte == b'\n').count();
+            let source = &self.text[part.clone()];
+            let mut snippet = Snippet::source(source).path(&self.file).line_start(first).annotation(place);
+            for (span, label) in also {
+                if part.start <= span.start && span.end <= part.end {
+                    snippet = snippet.annotation(AnnotationKind::Context.span(inside(&span)).label(label));
+                }
             }
             group = group.element(snippet);
         }
@@ -127,17 +144,39 @@ impl ScenarioError {
         renderer.render(&[group])
     }
 
+    /// The lines of these places, as far as they are near to the first: all that the renderer gets, because it builds a
+    /// table of what it gets. Of a very long line it is an excerpt.
+    fn part<'a>(
+        &self,
+        span: &Range<usize>,
+        also: impl Iterator<Item = &'a Range<usize>> + Clone,
+    ) -> Range<usize> {
+        const NEAR: usize = 1 << 16;
+        let least = self.floor(span.start.saturating_sub(NEAR));
+        let most = self.floor(span.start + NEAR);
+        let near = |at: &usize| (least..=most).contains(at);
+        let starts = also.clone().map(|span| span.start).filter(near);
+        let ends = also.map(|span| span.end).chain([span.end]).filter(near);
+        let from = starts.chain([span.start]).min().unwrap_or(span.start);
+        let to = ends.chain([span.start]).max().unwrap_or(span.start);
+        let start = self.text[least..from].rfind('\n').map_or(least, |at| least + at + 1);
+        let end = self.text[to..most].find('\n').map_or(most, |at| to + at + 1);
+        start..end
+    }
+
     /// Clamps any span to the text and to character boundaries.
     fn clamp(&self, span: &Range<usize>) -> Range<usize> {
-        let floor = |at: usize| {
-            let mut at = at.min(self.text.len());
-            while !self.text.is_char_boundary(at) {
-                at -= 1;
-            }
-            at
-        };
-        let start = floor(span.start);
-        start..floor(span.end).max(start)
+        let start = self.floor(span.start);
+        start..self.floor(span.end).max(start)
+    }
+
+    /// Clamps any place to the text and to a character boundary.
+    fn floor(&self, at: usize) -> usize {
+        let mut at = at.min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
     }
 }
 
@@ -291,26 +330,36 @@ impl Problem {
 
 /// Collects the problems of independent parts, to report all at once.
 #[derive(Debug, Default)]
-pub(crate) struct Problems(Vec<Problem>);
+pub(crate) struct Problems {
+    kept: Vec<Problem>,
+    more: usize,
+}
 
 impl Problems {
     /// Keeps the problem of an `Err`; returns the value of an `Ok`.
     pub(crate) fn catch<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
-        result.map_err(|problem| self.0.push(problem)).ok()
+        result.map_err(|problem| self.add(problem)).ok()
     }
 
     pub(crate) fn extend(&mut self, problems: Vec<Problem>) {
-        self.0.extend(problems);
+        problems.into_iter().for_each(|problem| self.add(problem));
+    }
+
+    fn add(&mut self, problem: Problem) {
+        match self.kept.len() < MOST_KEPT {
+            true => self.kept.push(problem),
+            false => self.more += 1,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.kept.is_empty()
     }
 
     /// Makes the error, with problems in the order of the file.
     pub(crate) fn into_error(mut self, file: &str, text: &str) -> ScenarioError {
-        self.0.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
-        ScenarioError::new(file, text, self.0)
+        self.kept.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
+        ScenarioError { more: self.more, ..ScenarioError::new(file, text, self.kept) }
     }
 }
 
@@ -320,7 +369,8 @@ pub(crate) struct Found<'a>(pub(crate) &'a str);
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MOST: usize = 40;
-        let line: String = self.0.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let all = self.0.chars().map(|c| if c.is_control() { ' ' } else { c });
+        let line: String = all.take(MOST + 1).collect();
         match line.char_indices().nth(MOST) {
             Some((end, _)) => write!(f, "`{}…`", &line[..end]),
             None => write!(f, "`{line}`"),
@@ -330,6 +380,11 @@ impl fmt::Display for Found<'_> {
 
 /// The nearest of `known` to `found`, if it is near enough to be a typo.
 pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// No name is as long as this.
+    const LONGEST: usize = 100;
+    if found.len() > LONGEST {
+        return None;
+    }
     let found = found.to_lowercase().replace('_', "-");
     let similarity = |name: &str| {
         let name = name.to_lowercase();

@@ -485,3 +485,23 @@ fn ingress_filters() {
         assert!(error.contains("net.toml:6:"), "{error}");
     }
 }
+
+/// Only the lines around a place are rendered; of a very long line, a part.
+#[test]
+fn a_place_far_from_the_beginning_is_shown_as_any_other() {
+    let before = "\n".repeat(100_000);
+    let error =
+        Scenario::parse(&with(&format!("{before}lss = \"1%\"\n")), "net.toml").unwrap_err().to_string();
+    let near = Scenario::parse(&with("lss = \"1%\"\n"), "net.toml").unwrap_err().to_string();
+    // The place is 100,000 lines further down, and its number as much wider.
+    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = 6;
+    let moved = squeezed(&near).replace(&format!("toml:{line}:"), &format!("toml:{}:", line + 100_000));
+    let moved = moved.replace(&format!(" {line} | lss"), &format!(" {} | lss", line + 100_000));
+    assert_eq!(squeezed(&error), moved);
+    let long = format!("{} = 1\n", "x".repeat(1 << 20));
+    let error = Scenario::parse(&with(&long), "net.toml").unwrap_err().to_string();
+    assert!(
+        error.contains("unknown key `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…`") && error.len() < 70_000
+    );
+}

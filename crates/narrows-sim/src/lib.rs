@@ -33,7 +33,7 @@ pub use error::SimError;
 pub use narrows_frame::{Address, transport};
 pub use observe::{Observer, Observers, SeriesObserver};
 pub use output::Destination;
-pub use replay::{ReplayResult, replay, replay_watched};
+pub use replay::{ReplayResult, replay, replay_log, replay_watched};
 pub use simulate::{
     AdjustLink, OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_all, observe_watched,
     observe_with, simulate, simulate_watched,

@@ -1,6 +1,7 @@
 //! Replays the input log of a run: the same inputs give the same verdicts.
 
 use std::fmt;
+use std::io::Read;
 use std::iter;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -110,10 +111,22 @@ pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimErro
 /// # Errors
 /// As for [`replay`].
 pub fn replay_watched(file: &Path, options: &SimOptions, watch: Watch<'_>) -> Result<ReplayResult, SimError> {
-    let mut log = LogReader::open(file)?;
+    replay_log(LogReader::open(file)?, &file.display().to_string(), options, watch)
+}
+
+/// As [`replay_watched`], with a log from anywhere: `name` stands for its file in errors and results.
+///
+/// # Errors
+/// As for [`replay`].
+pub fn replay_log<R: Read>(
+    mut log: LogReader<R>,
+    name: &str,
+    options: &SimOptions,
+    watch: Watch<'_>,
+) -> Result<ReplayResult, SimError> {
     let header = log.header().clone();
     let files = log.read_files()?;
-    let name = file.display().to_string();
+    let name = name.to_owned();
     let contents = files.whole().iter().map(|(name, contents)| (name.as_str(), contents.clone()));
     let mut scenario = Scenario::parse_with(&header.scenario, &name, Files::given(contents))?;
     scenario.seed = header.seed.0;
@@ -238,11 +251,7 @@ struct Replay {
 
 impl Replay {
     /// Replays all records of the log, or until the watch stops.
-    fn read_all<R: std::io::Read>(
-        &mut self,
-        log: &mut LogReader<R>,
-        watch: Watch<'_>,
-    ) -> Result<Stop, SimError> {
+    fn read_all<R: Read>(&mut self, log: &mut LogReader<R>, watch: Watch<'_>) -> Result<Stop, SimError> {
         for number in 1u64.. {
             match log.read() {
                 Ok(Some(record)) => self.take(record)?,

@@ -27,6 +27,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::Router;
 use narrows_core::Seed;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -155,16 +156,21 @@ impl Server {
         self.created
     }
 
+    /// The API, for a server that accepts connections itself.
+    pub fn router(&self) -> Router {
+        api::router(self.proxies.clone(), self.has_metrics)
+    }
+
     /// Serves until SIGTERM or SIGINT; then closes all connections and returns.
     ///
     /// # Errors
     /// If the system provides no threads, sockets or signals.
     pub fn serve(self) -> Result<(), ToxiError> {
-        let Self { runtime, listener, proxies, has_metrics, .. } = self;
+        let router = self.router();
+        let Self { runtime, listener, proxies, .. } = self;
         runtime.block_on(async {
             let (mut terminate, mut interrupt) =
                 (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-            let router = api::router(proxies.clone(), has_metrics);
             tokio::select! {
                 served = axum::serve(api::Connections::new(listener), router) => served?,
                 _ = terminate.recv() => {}

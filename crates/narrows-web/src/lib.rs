@@ -21,6 +21,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use access::{Access, Tokens};
+use axum::Router;
 use guard::{Counts, Guard};
 use narrows_io::random;
 use packets::Inspected;
@@ -43,6 +44,21 @@ pub struct Options {
     /// Send metrics to a collector, too.
     #[cfg(feature = "otlp")]
     pub otlp: Option<otlp::Export>,
+}
+
+impl Options {
+    /// A page for all runs of this user, with changes.
+    pub const fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            run: None,
+            read_only: false,
+            metrics_only: false,
+            hosts: Vec::new(),
+            #[cfg(feature = "otlp")]
+            otlp: None,
+        }
+    }
 }
 
 /// Why the server cannot start.
@@ -72,7 +88,7 @@ fn hint(cause: &io::Error) -> &'static str {
 /// A listening server.
 pub struct Server {
     listener: TcpListener,
-    site: Site,
+    site: Arc<Site>,
     options: Options,
 }
 
@@ -96,7 +112,7 @@ impl Server {
         let access = Access::new(tokens, listener.local_addr()?, &options.hosts);
         let runs = Arc::new(Runs::new(options.run.clone()));
         let (inspected, counts) = (Arc::new(Inspected::default()), Arc::new(Counts::default()));
-        let site = Site { access, runs, inspected, counts };
+        let site = Arc::new(Site { access, runs, inspected, counts });
         Ok(Self { listener, site, options })
     }
 
@@ -128,6 +144,11 @@ impl Server {
         format!("http://{}", self.listener.local_addr().unwrap_or(self.options.listen))
     }
 
+    /// The routes, for a server that accepts connections itself.
+    pub fn router(&self) -> Router {
+        routes::router(self.site.clone(), self.options.metrics_only)
+    }
+
     /// Serves until the process ends.
     ///
     /// # Errors
@@ -135,6 +156,7 @@ impl Server {
     pub fn serve(self) -> Result<(), WebError> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(16).build()?;
+        let router = self.router();
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let guard = Guard::new(listener, self.site.counts.clone());
@@ -142,7 +164,6 @@ impl Server {
             if let Some(plan) = self.options.otlp {
                 tokio::spawn(otlp::export(plan, self.site.runs.clone(), self.site.counts.clone()));
             }
-            let router = routes::router(Arc::new(self.site), self.options.metrics_only);
             Ok(axum::serve(guard, router).await?)
         })
     }

@@ -1,13 +1,12 @@
 //! Input of samples.
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use narrows_core::model::Distribution;
 use narrows_lab::dist::read_entry;
 use narrows_lab::statistics::Sample;
+use narrows_scenario::read_bytes;
 use narrows_scenario::tables::{SampleColumn, Samples, TimeUnit, read_samples};
 
 use crate::output::Failure;
@@ -50,15 +49,10 @@ impl Options {
 
 impl Delays {
     pub(crate) fn read(file: &Path, column: &SampleColumn) -> Result<Self, Failure> {
-        let (name, bytes) = match file == Path::new("-") {
-            true => {
-                let mut bytes = Vec::new();
-                let read = io::stdin().lock().read_to_end(&mut bytes);
-                ("the standard input".to_owned(), read.map(|_| bytes))
-            }
-            false => (file.display().to_string(), fs::read(file)),
-        };
-        let bytes = bytes.map_err(|cause| Failure::Other(format!("cannot read {name}: {cause}")))?;
+        let name =
+            if file == Path::new("-") { "the standard input".into() } else { file.display().to_string() };
+        let bytes =
+            read_bytes(file).map_err(|cause| Failure::Other(format!("cannot read {name}: {cause}")))?;
         let samples = read_samples(&name, &bytes, column).map_err(|error| {
             let hint =
                 if error.what().contains("has no unit: give") { "\nhelp: set it: --unit ms" } else { "" };

@@ -18,6 +18,7 @@ use narrows_io::namespace::Namespace;
 use narrows_io::udp::StampedUdp;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_io::wait::{EndSignals, Waiting, wait};
+use narrows_live::agent::{Answer, LONGEST_ORDER, Order, Preparation, hear, tell};
 use narrows_live::cabling::Cabling;
 use narrows_live::control;
 use narrows_live::director::{Pace, Threads, Wait};
@@ -28,9 +29,8 @@ use narrows_live::service_output::OutputPlan;
 use narrows_live::stay::{Ready, Stay};
 use narrows_live::tunnels::TunnelPlan;
 use narrows_live::underlay::{Underlay, UnderlayFigures};
-use narrows_scenario::{Files, Scenario, Way};
+use narrows_scenario::Way;
 
-use super::words::{Answer, Order, Preparation, tell};
 use crate::args::VERSION;
 use crate::output::Failure;
 
@@ -110,7 +110,7 @@ fn serve() -> Result<(), Failure> {
     underlays.retain(|peer, _| plan.limits.contains_key(peer));
     let underlays = Arc::new(underlays);
     check_sizes(&plan, &underlays, address)?;
-    let scenario = part(&plan)?;
+    let scenario = plan.scenario()?;
     let mut tunnels = BTreeMap::new();
     for cut in &plan.cuts {
         tunnels.insert(cut.link.clone(), UdpSocket::bind((address, 0)).map_err(binding(address))?);
@@ -176,19 +176,6 @@ fn check_sizes(
         )));
     }
     Ok(())
-}
-
-/// The scenario, and of it the part of this machine.
-fn part(plan: &Preparation) -> Result<Scenario, Failure> {
-    let files = Files::given(plan.files.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())));
-    let mut scenario = Scenario::parse_with(&plan.text, &plan.file, files)?;
-    scenario.set(&plan.set)?;
-    scenario.file.clone_from(&plan.file);
-    scenario.seed = plan.seed;
-    let span = |cut: &super::words::Cut| narrows_core::Duration::from_nanos(cut.subtract_ns);
-    let subtract = plan.cuts.iter().map(|cut| (cut.link.clone(), span(cut))).collect();
-    scenario.on_machine(&plan.machine, &plan.nodes, &subtract)?;
-    Ok(scenario)
 }
 
 fn options(
@@ -296,13 +283,10 @@ impl Orders {
                 return Ok(None);
             }
         }
-        let mut line = String::new();
-        match self.input.read_line(&mut line) {
-            Ok(0) | Err(_) => Ok(None),
-            Ok(_) => serde_json::from_str(&line)
-                .map(Some)
-                .map_err(|error| Failure::Other(format!("an order of the coordinator: {error}"))),
-        }
+        let Ok(Some(line)) = hear(&mut self.input, LONGEST_ORDER) else { return Ok(None) };
+        serde_json::from_slice(&line)
+            .map(Some)
+            .map_err(|error| Failure::Other(format!("an order of the coordinator: {error}")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The agents of a run across machines: starting them, asking them step by step, and ending all when one ends or is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -10,12 +10,12 @@ use std::thread;
 use std::time::Duration;
 
 use narrows_io::clock::clock_monotonic;
+use narrows_live::agent::{Answer, Cut, LONGEST_ANSWER, Order, Preparation, hear, tell};
 use narrows_live::underlay::UnderlayFigures;
 use narrows_report::Report;
 
 use super::agent;
 use super::last_words::why_gone;
-use super::words::{Answer, Cut, Order, Preparation, tell};
 use crate::args::VERSION;
 use crate::output::{Failure, say};
 
@@ -151,8 +151,13 @@ pub(super) fn start(
 fn listen(number: usize, says: Option<impl Read + Send + 'static>, events: Sender<Event>, has_answers: bool) {
     thread::spawn(move || {
         // Whatever ssh or a shell says: not all of it may be text.
-        let lines = says.map(|says| BufReader::new(says).split(b'\n').map_while(Result::ok));
-        for line in lines.into_iter().flatten() {
+        let mut says = says.map(BufReader::new);
+        let mut next = || match hear(says.as_mut()?, LONGEST_ANSWER) {
+            Ok(line) => line,
+            // It says nothing more that could be believed.
+            Err(error) => says.take().map(|_| error.to_string().into_bytes()),
+        };
+        while let Some(line) = next() {
             let event = match serde_json::from_slice(&line) {
                 Ok(answer) if has_answers => Event::Said(number, answer),
                 _ => Event::Noise(number, String::from_utf8_lossy(&line).trim_end().to_owned()),

@@ -74,6 +74,85 @@ fn a_scenario_without_end_is_refused() {
     finish(Command::new("sh").args(["-c", &line])).expect(0);
 }
 
+/// Input that would take gigabytes or minutes is refused by its size, its depth or its counts.
+#[test]
+fn absurd_input_is_refused_with_little_memory() {
+    let scratch = Scratch::new();
+    let gigabyte = scratch.file("gigabyte");
+    File::create(&gigabyte).unwrap().set_len(1 << 30).unwrap();
+    let link = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n";
+    let deep = |open: &str, close: &str| [open.repeat(100_000), close.repeat(100_000)].concat();
+    let bomb = lines(12, |at| {
+        let (name, inner) = (b'b' + at as u8, b'a' + at as u8);
+        let inner = vec![format!("*{}", char::from(inner)); 9].join(",");
+        format!("{}: &{0} [{inner}]\n", char::from(name))
+    });
+    let rules = |count: usize| {
+        lines(count, |rule| format!("add {} count ip from any to any\n", 65_000 - rule % 65_000))
+    };
+    let cases: [(&str, String, &str); 17] = [
+        ("check", format!("{link}loss = {}\n", deep("[", "]")), "max recursion depth"),
+        ("check", format!("{link}a{} = 1\n", ".a".repeat(100_000)), "recursion limit"),
+        ("check", "\n".repeat(600_000), "600000 lines and items: at most 500000"),
+        ("check", format!("{link}loss = [{}]\n", "0,".repeat(600_000)), "600004 lines and items"),
+        ("check", format!("{link}{}", lines(100_000, |key| format!("k{key}=1\n"))), "and 99980 more"),
+        ("check", format!("{link}queue = \"1000000000000 packets\"\n"), "too many packets"),
+        ("topology graphml", format!("<graphml>{}</graphml>", deep("<a>", "</a>")), "there is no <graph>"),
+        (
+            "topology csv",
+            format!("a,b\n{}", lines(100_000, |n| format!("a,n{n}\n"))),
+            "more than 50000 links",
+        ),
+        ("topology mininet", deep("[", "]"), "recursion limit exceeded"),
+        ("topology containerlab", deep("[", "]"), "recursion limit exceeded"),
+        (
+            "compose --check -f",
+            format!("a: &a [x]\n{bomb}services: {{ x: {{ labels: *m }} }}\n"),
+            "alias expansion",
+        ),
+        ("compose --check -f", "\n".repeat(200_000), "more than 100000 lines"),
+        ("tc check", "tc qdisc show\n".repeat(70_000), "more than 65536 commands"),
+        ("tc check", "for i in {1..1000000000}; do\ntc qdisc show\ndone\n".into(), "more than 65536 numbers"),
+        ("ipfw check", rules(70_000), "more than 65536 lines"),
+        ("report", deep("[", "]"), "expected a report"),
+        ("toxi --port 0 --config", deep("[", "]"), "recursion limit exceeded"),
+    ];
+    let bounded = |command: &str, file: &std::path::Path| {
+        // What the program itself takes, with its debug information, is a third of it.
+        let line = format!("ulimit -v 400000; exec {NARROWS} {command} {}", file.display());
+        finish(Command::new("sh").args(["-c", &line]))
+    };
+    for (command, text, words) in cases {
+        let ended = bounded(command, &scratch.write("input", &text)).expect(2);
+        assert!(ended.err.contains(words), "{command}: {}", &ended.err[..ended.err.len().min(2000)]);
+        assert!(ended.err.len() < 20_000, "{command}: {} bytes", ended.err.len());
+    }
+    for command in [
+        "report",
+        "compare",
+        "trace info",
+        "pattern info",
+        "profile info",
+        "dist fit",
+        "sim --replay",
+        "topology csv",
+        "topology graphml",
+        "compose --check -f",
+        "tc check",
+    ] {
+        let second = if command == "compare" { gigabyte.to_str().unwrap() } else { "" };
+        let ended = bounded(&format!("{command} {second}"), &gigabyte).expect(2);
+        assert!(
+            ended.err.starts_with("narrows: ") && ended.err.lines().count() < 12,
+            "{command}: {}",
+            ended.err
+        );
+    }
+    // The rules of a script stand in order, whatever the order of its lines.
+    let script = scratch.write("script.conf", &rules(20_000));
+    finish(&mut narrows(["ipfw", "check", script.to_str().unwrap()])).expect(0);
+}
+
 #[test]
 #[ignore = "needs namespaces"]
 fn memory_that_runs_out_is_an_error_in_a_line() {

@@ -72,6 +72,70 @@ fn what_comes_in_does_not_steer_the_terminal() {
     }
 }
 
+/// Names of hosts, services, columns, rules: whatever the format in which they come.
+#[test]
+fn names_of_other_formats_do_not_steer_the_terminal() {
+    let scratch = Scratch::new();
+    let quoted = serde_json::to_string(NASTY).unwrap();
+    let end = serde_json::to_string(&format!("{NASTY}:e")).unwrap();
+    let plain = NASTY.replace('\r', "");
+    // XML has no other control characters.
+    let xml = "n&#x9b;2J&#x202e;x";
+    let link = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\n";
+    let cases = [
+        (
+            "topology graphml",
+            format!(
+                "<graphml><graph><node id=\"0\"/><edge source=\"0\" target=\"{xml}\"/></graph></graphml>"
+            ),
+        ),
+        (
+            "topology graphml",
+            format!(
+                "<graphml><key attr.name=\"label\" for=\"node\" id=\"l\"/><graph><node id=\"0\"><data key=\"l\">{xml}</data></node>\
+                 <node id=\"1\"/><edge source=\"0\" target=\"1\"/></graph></graphml>"
+            ),
+        ),
+        ("topology csv", format!("a,b\n{plain},b\n")),
+        ("topology csv", format!("a,{plain}\n")),
+        (
+            "topology containerlab",
+            format!(
+                "name: x\ntopology:\n  nodes: {{ {quoted}: {{}}, b: {{}} }}\n  links: [ {{ endpoints: [ {end}, \"b:e\" ] }} ]\n"
+            ),
+        ),
+        (
+            "topology mininet",
+            format!(
+                "{{\"hosts\":[{{\"opts\":{{\"hostname\":\"a\"}}}}],\"links\":[{{\"src\":{quoted},\"dest\":\"a\"}}]}}"
+            ),
+        ),
+        ("compose --check -f", format!("services: {{ {quoted}: {{ labels: {{ narrows.delay: 1ms }} }} }}\n")),
+        ("compose --check -f", format!("services: {{ a: {{ labels: {{ narrows.delay: {quoted} }} }} }}\n")),
+        ("trace info", format!("time_s,{plain}\n0,1\n")),
+        ("pattern info", format!("pattern {plain}\n")),
+        ("profile info", format!("{plain} 3\n")),
+        ("check", format!("{link}{quoted} = 1\n")),
+        ("check", format!("{link}delay = {{ feed = {quoted} }}\n")),
+        ("check", format!("{link}scheduler = {{ type = \"drr\", classes = [{{ name = {quoted} }}] }}\n")),
+        ("check", format!("{link}scheduler = {{ plugin = {quoted} }}\n")),
+        (
+            "check",
+            format!("{link}rules = [{}]\n", quoted.replacen('"', "\"add allow ip from any to any // ", 1)),
+        ),
+        (
+            "toxi --port 0 --config",
+            format!("[{{\"name\":\"p\",\"listen\":{quoted},\"upstream\":\"127.0.0.1:1\"}}]"),
+        ),
+    ];
+    for (command, text) in cases {
+        let file = scratch.write("input", &text);
+        let arguments = command.split(' ').chain([file.to_str().unwrap()]);
+        let ended = finish(&mut narrows(arguments));
+        harmless(&format!("{command} {text:?}"), &format!("{}{}", ended.out, ended.err));
+    }
+}
+
 #[test]
 fn a_report_of_somebody_else_does_not_steer_the_terminal() {
     let scratch = Scratch::new();

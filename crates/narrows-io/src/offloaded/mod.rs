@@ -22,6 +22,7 @@
 
 mod cut;
 pub(crate) mod join;
+pub mod rehearsal;
 #[cfg(test)]
 mod tests;
 

@@ -27,7 +27,7 @@ pub mod ring;
 mod send;
 mod socket;
 
-use std::io;
+use std::{io, sync};
 
 pub use crate::umem::{Chunk, Umem};
 pub use port::{Group, Port, PortOptions};

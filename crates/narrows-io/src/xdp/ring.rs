@@ -7,7 +7,8 @@
 //! Nothing here makes a system call, so two threads, or Miri, can stand in for the kernel.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::sync::atomic::{AtomicU32, Ordering};
 
 /// `XDP_RING_NEED_WAKEUP`: the kernel does not check the ring by itself.
 const NEED_WAKEUP: u32 = 1;
@@ -174,6 +175,7 @@ impl<T: Copy> Consumer<T> {
 #[cfg(test)]
 mod tests {
     use std::cell::UnsafeCell;
+    use std::collections::VecDeque;
     use std::sync::Arc;
     use std::thread;
 
@@ -270,6 +272,68 @@ mod tests {
         }
         kernel.join().unwrap();
         assert_eq!(out.available(1), 0);
+    }
+
+    /// Every sequence of steps of both sides, against a queue, from counters that wrap at each step.
+    #[test]
+    fn every_short_sequence_of_steps_is_that_of_a_queue() {
+        const STEPS: u32 = if cfg!(miri) { 3 } else { 7 };
+        for (size, start) in [1, 2, 4].into_iter().flat_map(|size| (0..4).map(move |n| (size, n))) {
+            let start = [0, u32::MAX, u32::MAX - 2, i32::MAX as u32][start];
+            for sequence in 0..4_u32.pow(STEPS) {
+                let memory = Memory::at(start);
+                #[expect(unsafe_code, reason = "both sides of it")]
+                // SAFETY: as above; no more places than there are.
+                let (mut into, mut out) = unsafe {
+                    let parts = Parts { size, ..memory.parts() };
+                    (Producer::new(parts), Consumer::new(parts))
+                };
+                let (mut written, mut visible) = (VecDeque::new(), 0);
+                for step in 0..STEPS {
+                    match sequence >> (2 * step) & 3 {
+                        0 => {
+                            let fits = written.len() < size as usize;
+                            assert_eq!(into.push(u64::from(step)), fits);
+                            written.extend(fits.then_some(u64::from(step)));
+                        }
+                        1 => {
+                            into.submit();
+                            visible = written.len();
+                        }
+                        2 => {
+                            assert_eq!(out.available(size), visible as u32);
+                            let seen: Vec<_> = (0..=size).map_while(|ahead| out.peek(ahead)).collect();
+                            assert!(seen.iter().eq(written.iter().take(visible)), "{seen:?}, {written:?}");
+                        }
+                        _ if out.available(1) > 0 => {
+                            out.release(1);
+                            written.pop_front();
+                            visible -= 1;
+                        }
+                        _ => assert_eq!(visible, 0),
+                    }
+                    assert_eq!(into.room(size), size - written.len() as u32);
+                    assert_eq!(into.pending(), written.len() as u32);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_the_counters_are_no_place_is_out_of_reach() {
+        let near = |middle: u32| (0..12).map(move |n| middle.wrapping_add(n).wrapping_sub(6));
+        let counters = || [0, 8, 1 << 31, u32::MAX].into_iter().flat_map(near);
+        for (own, other) in counters().flat_map(|own| counters().map(move |other| (own, other))) {
+            let memory = Memory::at(own);
+            let (mut into, mut out) = memory.sides();
+            memory.consumer.store(other, Ordering::Release);
+            memory.producer.store(other, Ordering::Release);
+            let (ahead, behind) = (other.wrapping_sub(own), own.wrapping_sub(other));
+            assert_eq!(into.room(9), 8_u32.saturating_sub(behind), "taken {other} of {own}");
+            assert_eq!(out.available(9), ahead.min(8), "written {other} after {own}");
+            assert_eq!(out.peek(8), None);
+            assert_eq!(out.peek(7).is_some(), ahead >= 8);
+        }
     }
 
     #[test]

@@ -10,10 +10,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use narrows_core::Time;
 use narrows_scenario::{EngineChange, NamedFile};
+
+use super::decision::Decision;
 
 /// The changes at one instant.
 #[derive(Debug)]
@@ -51,33 +52,6 @@ impl fmt::Debug for Asked {
             .field("step", &self.step)
             .field("decision", &self.decision)
             .finish_non_exhaustive()
-    }
-}
-
-/// Whether a planned change is made: the first to decide, decides for all.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Decision(Arc<AtomicU8>);
-
-impl Decision {
-    const OPEN: u8 = 0;
-    const MADE: u8 = 1;
-    const GIVEN_UP: u8 = 2;
-
-    /// Decides to make it, unless already decided; returns whether it is made.
-    pub(crate) fn make(&self) -> bool {
-        self.decide(Self::MADE) == Self::MADE
-    }
-
-    /// Decides not to make it, unless already decided; returns whether it is made.
-    pub(crate) fn give_up(&self) -> bool {
-        self.decide(Self::GIVEN_UP) == Self::MADE
-    }
-
-    fn decide(&self, to: u8) -> u8 {
-        match self.0.compare_exchange(Self::OPEN, to, Ordering::SeqCst, Ordering::SeqCst) {
-            Ok(_) => to,
-            Err(decided) => decided,
-        }
     }
 }
 

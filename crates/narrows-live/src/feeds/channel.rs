@@ -13,11 +13,10 @@ use narrows_io::clock::MonotonicTime;
 use narrows_io::waker::Waker;
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use super::call::Call;
 use super::lead::Lead;
 use super::protocol::QUESTION;
 
-/// No call is requested.
-const NEVER: u64 = u64::MAX;
 /// The maximum number of questions in transit to the thread; further ones are not asked.
 const QUESTIONS: usize = 4096;
 
@@ -48,12 +47,10 @@ pub(super) struct Shared {
     lead: AtomicUsize,
     /// The same in time, in nanoseconds; 0 if it is only in values.
     span: AtomicU64,
-    /// Values no longer queued: all taken out of the ring, minus those queued in the engine.
-    gone: AtomicU64,
+    /// How many values are gone, and when the thread wants to be called.
+    call: Call,
     /// How many values packets have needed, whether or not there was one.
     asked: AtomicU64,
-    /// The number of gone values at which the thread wants to be called.
-    call_at: AtomicU64,
     /// The run is over, or the feed has been removed.
     over: AtomicBool,
     /// What the thread counts.
@@ -127,9 +124,8 @@ pub(super) fn channel(capacity: usize, lead: Lead, waker: Arc<Waker>) -> (Outlet
     let shared = Arc::new(Shared {
         lead: AtomicUsize::new(1),
         span: AtomicU64::new(0),
-        gone: AtomicU64::new(0),
+        call: Call::new(),
         asked: AtomicU64::new(0),
-        call_at: AtomicU64::new(NEVER),
         over: AtomicBool::new(false),
         counts: Counts::default(),
     });
@@ -167,8 +163,7 @@ impl Outlet {
     /// call.
     pub(super) fn tell(&self, waiting: usize, asked: u64) {
         self.shared.asked.store(asked, Ordering::Relaxed);
-        // Paired with the thread's in `Intake::wants_call`: one of the two sees what the other has written.
-        self.shared.gone.store(self.taken.saturating_sub(waiting as u64), Ordering::SeqCst);
+        self.shared.call.tell(self.taken.saturating_sub(waiting as u64));
     }
 
     /// Passes a question on, or returns that there is no room. No system call.
@@ -181,11 +176,8 @@ impl Outlet {
     /// Calls the thread if it wants it: a system call, but only if a lead was used up faster than recently, or there
     /// are questions.
     pub(super) fn call(&mut self) {
-        let due = self.shared.call_at.load(Ordering::SeqCst);
-        let wanted = due != NEVER && due <= self.shared.gone.load(Ordering::Relaxed);
-        if wanted || self.has_asked {
+        if self.shared.call.is_due() || self.has_asked {
             self.has_asked = false;
-            self.shared.call_at.store(NEVER, Ordering::Relaxed);
             self.waker.wake();
         }
     }
@@ -230,7 +222,7 @@ impl Intake {
 
     /// How many values are queued for packets.
     pub(super) fn waiting(&self) -> usize {
-        let waiting = self.given.saturating_sub(self.shared.gone.load(Ordering::Relaxed));
+        let waiting = self.given.saturating_sub(self.shared.call.gone());
         usize::try_from(waiting).unwrap_or(usize::MAX)
     }
 
@@ -255,14 +247,11 @@ impl Intake {
 
     /// Requests a call when at most `waiting` values are queued; or returns that this is already so.
     pub(super) fn wants_call(&self, waiting: usize) -> bool {
-        let due = self.given.saturating_sub(waiting as u64);
-        self.shared.call_at.store(due, Ordering::SeqCst);
-        // Paired with the loop's in `Outlet::tell`.
-        self.shared.gone.load(Ordering::SeqCst) < due
+        self.shared.call.want(self.given.saturating_sub(waiting as u64))
     }
 
     /// Cancels the request for a call.
     pub(super) fn is_awake(&self) {
-        self.shared.call_at.store(NEVER, Ordering::Relaxed);
+        self.shared.call.cancel();
     }
 }

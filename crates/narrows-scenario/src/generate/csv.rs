@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::MOST_LINKS;
 use super::graph::{Graph, KEYS, Role};
 use crate::node::{Key, check_name};
 use crate::problem::{Found, Problem, ScenarioError, article};
@@ -55,7 +56,12 @@ fn links(list: &str) -> Result<Vec<Link<'_>>, Problem> {
                 .help("the first line names the columns: a,b,rate,delay,loss,queue"));
         }
     }
-    lines.map(|fields| link(&columns, &fields)).collect()
+    let links: Vec<_> =
+        lines.take(MOST_LINKS + 1).map(|fields| link(&columns, &fields)).collect::<Result<_, _>>()?;
+    match links.len() > MOST_LINKS {
+        true => Err(Problem::new(format!("more than {MOST_LINKS} links"))),
+        false => Ok(links),
+    }
 }
 
 fn link<'a>(columns: &[&'static str], fields: &[(&'a str, Range<usize>)]) -> Result<Link<'a>, Problem> {

@@ -42,6 +42,8 @@ pub struct Script {
     pub lines: Vec<ExplainedLine>,
     /// What `sleep` moves to the timeline.
     pub(super) later: Later,
+    /// The largest number of a rule.
+    pub(super) last: u16,
 }
 
 /// A line with its explanation.
@@ -77,9 +79,13 @@ impl Default for Script {
             objects: BTreeMap::new(),
             lines: Vec::new(),
             later: Later::default(),
+            last: 0,
         }
     }
 }
+
+/// Maximum number of lines of a script.
+const MOST_COMMANDS: usize = 1 << 16;
 
 impl Script {
     /// Parses and executes a script, and checks that everything exists that its rules and queues name.
@@ -102,7 +108,10 @@ impl Script {
         for (name, fields) in &flow_tables {
             script.flow_tables.entry(name.clone()).or_insert(*fields);
         }
-        for line in &commands {
+        if commands.len() > MOST_COMMANDS {
+            problems.extend(vec![Problem::new(format!("more than {MOST_COMMANDS} lines"))]);
+        }
+        for line in commands.iter().take(MOST_COMMANDS) {
             let line = match line {
                 Ok(line) if line.words.is_empty() => continue,
                 Ok(line) => line,
@@ -114,6 +123,7 @@ impl Script {
             let read = script.line(line, text, &context, &mut places);
             problems.catch(read.map_err(|problem| source::of_line(problem, line)));
         }
+        script.put_in_order();
         if problems.is_empty() {
             problems.extend(script.missing(&places));
             script.tell_of_unused_schedulers(&places);
@@ -148,9 +158,15 @@ impl Script {
     /// # Errors
     /// If a rule would jump backwards. The script is then unchanged.
     pub fn apply(&mut self, command: Command) -> Result<(), ScenarioError> {
-        self.apply_noting(command, &mut Vec::new())
-            .map(|_| ())
-            .map_err(|problem| ScenarioError::new(super::NAME, "", vec![problem]))
+        let applied = self.apply_noting(command, &mut Vec::new());
+        self.put_in_order();
+        applied.map(|_| ()).map_err(|problem| ScenarioError::new(super::NAME, "", vec![problem]))
+    }
+
+    /// Sorts the rules by number, and those of one number by age: inserting each at its place would take the square of their
+    /// number.
+    fn put_in_order(&mut self) {
+        self.rules.sort_by_key(|rule| rule.number);
     }
 
     /// Same; returns the command, with the number that its rule got.
@@ -162,8 +178,8 @@ impl Script {
         match &mut command {
             Command::Add(rule) => self.add(rule, remarks)?,
             Command::Delete(rules) => self.delete(rules, remarks),
-            Command::DeleteSets(sets) => self.rules.retain(|rule| !sets.contains(&rule.set)),
-            Command::Flush(set) => self.rules.retain(|rule| match set {
+            Command::DeleteSets(sets) => self.retain(|rule| !sets.contains(&rule.set)),
+            Command::Flush(set) => self.retain(|rule| match set {
                 Some(set) => rule.set != *set,
                 None => rule.set == 31,
             }),
@@ -197,11 +213,16 @@ impl Script {
         Ok(command)
     }
 
-    /// Inserts a rule after those with the same number. A rule without a number gets the last one plus 100.
+    fn retain(&mut self, keep: impl FnMut(&Rule) -> bool) {
+        self.rules.retain(keep);
+        self.last = self.rules.iter().map(|rule| rule.number).max().unwrap_or(0);
+    }
+
+    /// Adds a rule, to stand after those with the same number. A rule without a number gets the last one plus 100.
     fn add(&mut self, rule: &mut Rule, remarks: &mut Vec<String>) -> Result<(), Problem> {
         const STEP: u16 = 100;
         if rule.number == 0 {
-            let last = self.rules.last().map_or(0, |last| last.number);
+            let last = self.last;
             rule.number = if u32::from(last) + u32::from(STEP) <= LAST { last + STEP } else { last };
             remarks.push(format!("no number given: it gets {}", rule.number));
         }
@@ -210,8 +231,8 @@ impl Script {
         {
             return Err(backwards(to, rule.number));
         }
-        let at = self.rules.partition_point(|other| other.number <= rule.number);
-        self.rules.insert(at, rule.clone());
+        self.last = self.last.max(rule.number);
+        self.rules.push(rule.clone());
         Ok(())
     }
 
@@ -219,7 +240,7 @@ impl Script {
         for range in &rules.numbers {
             let these = Rules { numbers: vec![range.clone()], set: rules.set };
             let before = self.rules.len();
-            self.rules.retain(|rule| !these.include(rule));
+            self.retain(|rule| !these.include(rule));
             if self.rules.len() == before {
                 remarks.push(format!("there is no rule {} to delete", words::range(range)));
             }

@@ -8,8 +8,8 @@ use crate::dialect::shell::{self, Piece};
 use crate::dialect::{Expanded, Variables, arithmetic, counted};
 use crate::problem::{Found, Problem};
 
-/// The most commands that loops may come to.
-const MOST: usize = 1 << 20;
+/// The most commands of a script, with those that loops come to.
+const MOST: usize = 1 << 16;
 /// Loops and conditions within one another.
 const DEEPEST: usize = 32;
 
@@ -242,9 +242,8 @@ impl Runner<'_> {
                         (self.command)(piece, self.variables)
                     }
                     None => {
-                        self.problems.push(
-                            Problem::new(format!("loops of more than {MOST} commands")).at(&piece.span),
-                        );
+                        self.problems
+                            .push(Problem::new(format!("more than {MOST} commands")).at(&piece.span));
                         Next::End
                     }
                 },

@@ -72,6 +72,37 @@ pub struct CurrentQdisc {
     pub points: Vec<Option<u16>>,
 }
 
+impl CurrentConfig {
+    /// The tc commands that make it on a device, one a line. What is [unrepresentable](Self::unrepresentable) and
+    /// filters without words are left out.
+    pub fn commands(&self, device: &str) -> String {
+        let mut script = String::new();
+        // Classes stand between their qdisc and what is in them.
+        for CurrentQdisc { kind, handle, parent, options, .. } in &self.qdiscs {
+            let place = parent.as_ref().map_or("root".to_owned(), |parent| format!("parent {parent}"));
+            script += &format!("tc qdisc add dev {device} {place} handle {handle} {kind} {options}\n");
+            for class in self.classes.iter().filter(|class| class.handle.starts_with(handle)) {
+                // These qdiscs make their classes themselves.
+                if matches!(class.kind.as_str(), "prio" | "ets" | "tbf") {
+                    continue;
+                }
+                let CurrentClass { kind, handle: id, parent, options, .. } = class;
+                let parent = parent.as_ref().unwrap_or(handle);
+                script +=
+                    &format!("tc class add dev {device} parent {parent} classid {id} {kind} {options}\n");
+            }
+            for filter in self.filters.iter().filter(|filter| filter.parent == *handle) {
+                let CurrentFilter { pref, class, .. } = filter;
+                let Some(words) = &filter.words else { continue };
+                script += &format!(
+                    "tc filter add dev {device} parent {handle} pref {pref} flower {words} classid {class}\n"
+                );
+            }
+        }
+        script
+    }
+}
+
 impl CurrentClass {
     /// Whether it is a class of this qdisc.
     pub fn is_of(&self, qdisc: &CurrentQdisc) -> bool {

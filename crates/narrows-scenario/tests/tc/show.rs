@@ -12,34 +12,7 @@ fn shown(scenario: &str) -> (String, narrows_scenario::tc::CurrentConfig) {
     let scenario = Scenario::parse(scenario, "x.toml").unwrap_or_else(|error| panic!("{error}\n{scenario}"));
     let (_, up) = scenario.links[0].directions()[0].clone();
     let tree = up.tc(0x8001).expect("a tree");
-    let mut script = String::new();
-    // Classes stand between their discipline and what is in them.
-    for qdisc in &tree.qdiscs {
-        let place =
-            qdisc.parent.as_ref().map_or("root refcnt 2".to_owned(), |parent| format!("parent {parent}"));
-        script +=
-            &format!("tc qdisc add {} {} dev eth0 {place} {}\n", qdisc.kind, qdisc.handle, qdisc.options);
-        for class in tree.classes.iter().filter(|class| class.handle.starts_with(&qdisc.handle)) {
-            if matches!(class.kind.as_str(), "prio" | "ets" | "tbf") {
-                continue;
-            }
-            let place = class.parent.as_ref().map_or("root".to_owned(), |parent| format!("parent {parent}"));
-            let leaf = class.leaf.as_ref().map_or(String::new(), |leaf| format!(" leaf {leaf}"));
-            script += &format!(
-                "tc class add dev eth0 {} {} {place}{leaf} {}\n",
-                class.kind, class.handle, class.options
-            );
-        }
-        for filter in tree.filters.iter().filter(|filter| filter.parent == qdisc.handle) {
-            let (pref, class) = (filter.pref, &filter.class);
-            let Some(words) = &filter.words else { continue };
-            let parent = &filter.parent;
-            script += &format!(
-                "tc filter add dev eth0 parent {parent} pref {pref} flower {words} classid {class}\n"
-            );
-        }
-    }
-    (script, tree)
+    (tree.commands("eth0"), tree)
 }
 
 /// What is shown can be fed in again, and shows the same then.
