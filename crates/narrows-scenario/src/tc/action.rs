@@ -60,6 +60,7 @@ pub(super) struct Outcome {
 /// Whether a word behind an action that changes packets is none of its options.
 fn ends_edit(word: &str) -> bool {
     matches!(word, "action" | "flowid" | "classid" | "index" | "cookie" | "stolen")
+        || matches!(word, "goto" | "jump")
         || Control::read(word).is_some()
         || is_action(word) && word != "vlan" && word != "mpls"
 }
@@ -72,16 +73,16 @@ const OTHERS: &[(&str, &str)] = &[
     ("tunnel_key", "packets are not in tunnels here"),
     ("ife", "classes do not change packets"),
     ("mpls", "classes do not change packets"),
-    ("goto", "packets pass the filters of chain 0 here"),
-    ("jump", "actions are executed in order here"),
-    ("reclassify", "it starts the filters again for the same packet"),
     ("trap", "there is no device that forwards by itself"),
 ];
 
+/// The kernel's limit of jumps (`TCA_ACT_MAX_PRIO`).
+const MOST_JUMPS: usize = 32;
+
 /// The supported ones.
 const NAMES: &[&str] = &[
-    "police", "mirred", "drop", "pass", "continue", "pipe", "gate", "pedit", "skbmod", "vlan", "csum",
-    "connmark", "ctinfo", "sample", "skbedit",
+    "police", "mirred", "drop", "pass", "continue", "pipe", "reclassify", "goto chain", "jump", "gate", "pedit",
+    "skbmod", "vlan", "csum", "connmark", "ctinfo", "sample", "skbedit",
 ];
 /// Those that the word `action` need not precede.
 const WITHOUT_ACTION: &[&str] = &["mirred", "gate", "pedit", "skbmod", "vlan", "csum"];
@@ -182,13 +183,33 @@ impl Actions {
                 self.notices.push(gate::CLOCK.into());
                 Step::Gate(gate::read(action, words)?, Control::Pipe)
             }
-            word if Control::read(word).is_some() => {
-                Step::Nothing(Control::read(word).unwrap_or(Control::Pipe))
-            }
-            other => return Err(unknown(action, other)),
+            other => match Control::from_word(action, words)? {
+                Some(control) => {
+                    self.check_control(action)?;
+                    Step::Nothing(control)
+                }
+                None => return Err(unknown(action, other)),
+            },
         };
         self.steps.push(step);
         self.control(words)
+    }
+
+    /// Says what `reclassify` comes to, and refuses it where it comes to something else.
+    fn check_control(&mut self, word: Word<'_>) -> Result<(), Problem> {
+        if word.text != "reclassify" {
+            return Ok(());
+        }
+        if self.steps.iter().any(|step| matches!(step, Step::Edit(..))) {
+            return Err(word
+                .problem("packets are changed, and then meet the filters again")
+                .help("let a filter of another `prio` do the rest: end this one with `continue`"));
+        }
+        self.notices.push(
+            "`reclassify` starts the filters again, with the same result each time: the kernel gives up and drops the packet."
+                .into(),
+        );
+        Ok(())
     }
 
     /// What may stand behind any action: its control, `index`, and `cookie`.
@@ -211,9 +232,9 @@ impl Actions {
                 "stolen" => {
                     words.take();
                 }
-                word => {
-                    let Some(control) = Control::read(word) else { break };
-                    words.take();
+                _ => {
+                    let Some(control) = Control::take(words)? else { break };
+                    self.check_control(next)?;
                     if let Some(
                         Step::Nothing(last)
                         | Step::Edit(_, last)
@@ -256,7 +277,7 @@ impl Actions {
 
     /// What they come to; `None` if there is no action.
     pub(super) fn outcome(&self, place: Word<'_>) -> Result<Outcome, Problem> {
-        Self::from(&self.steps, place)
+        self.from(0, MOST_JUMPS, place)
     }
 
     /// Notices about checksums that its edits leave wrong in the kernel.
@@ -274,7 +295,8 @@ impl Actions {
         })
     }
 
-    fn from(steps: &[Step], place: Word<'_>) -> Result<Outcome, Problem> {
+    /// What the actions from the one at `at` on come to. After `jumps` more jumps the kernel lets a packet pass.
+    fn from(&self, at: usize, jumps: usize, place: Word<'_>) -> Result<Outcome, Problem> {
         let plain = |verdict| Outcome {
             verdict,
             police: None,
@@ -284,17 +306,17 @@ impl Actions {
             set: None,
             gate: None,
         };
-        let after = |control: &Control, rest| match control {
-            Control::Pipe => Self::from(rest, place),
+        let after = |control: &Control| match control {
+            Control::Pipe => self.from(at + 1, jumps, place),
             Control::Ends(verdict) => Ok(plain(*verdict)),
+            Control::Jump(to) if *to == 0 || *to >= self.steps.len() || jumps == 0 => Ok(plain(Verdict::Class)),
+            Control::Jump(to) => self.from(*to, jumps - 1, place),
         };
-        match steps {
+        match self.steps.get(at..).unwrap_or_default() {
             [] => Ok(plain(Verdict::Class)),
-            [Step::Nothing(Control::Pipe), rest @ ..] => Self::from(rest, place),
-            [Step::Nothing(Control::Ends(verdict)), ..] => Ok(plain(*verdict)),
-            [Step::Checksum(_, control), rest @ ..] => after(control, rest),
-            [Step::Gate(keys, control), rest @ ..] => {
-                let after = after(control, rest)?;
+            [Step::Nothing(control) | Step::Checksum(_, control), ..] => after(control),
+            [Step::Gate(keys, control), ..] => {
+                let after = after(control)?;
                 if after.police.is_some() || after.gate.is_some() || after.redirect.is_some() {
                     return Err(place
                         .problem("a gate, and more that decides about its packets")
@@ -303,7 +325,7 @@ impl Actions {
                 Ok(Outcome { gate: Some(keys.clone()), ..after })
             }
             [Step::Edit(edit, control), rest @ ..] => {
-                let mut after = after(control, rest)?;
+                let mut after = after(control)?;
                 if after.verdict == Verdict::Drop || after.redirect.is_some() {
                     return Ok(Outcome { edits: true, ..after });
                 }
@@ -327,8 +349,8 @@ impl Actions {
             [Step::Redirect(device), ..] => {
                 Ok(Outcome { redirect: Some(device.clone()), ..plain(Verdict::Class) })
             }
-            [Step::Police(police), rest @ ..] => {
-                let (conforming, exceeding) = (after(&police.conform, rest)?, after(&police.exceed, rest)?);
+            [Step::Police(police), ..] => {
+                let (conforming, exceeding) = (after(&police.conform)?, after(&police.exceed)?);
                 if [&conforming, &exceeding].into_iter().any(|then| then.set.is_some() || then.gate.is_some())
                 {
                     return Err(place
@@ -356,6 +378,11 @@ impl Actions {
                     (Verdict::Drop, _) | (_, Some(_)) => {}
                     (Verdict::Class, None) => keys.put("exceed", crate::keys::kind::text("pass")),
                     (Verdict::Next, None) => keys.put("exceed", crate::keys::kind::text("next")),
+                    (Verdict::Goto(_), None) => {
+                        return Err(place
+                            .problem("packets that exceed a policer go to another chain")
+                            .help("let those that conform go there, and drop the others"));
+                    }
                 }
                 Ok(Outcome { police: Some(keys), exceeding: exceeding.redirect, ..conforming })
             }

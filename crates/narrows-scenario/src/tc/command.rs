@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::filter::{self, Filter, Head, Name};
 use super::stab::Stab;
+use super::verdict::chain_number;
 use super::{Handle, class, protocol, qdisc, unit};
 use crate::dialect::{Word, Words};
 use crate::netem::Verb;
@@ -51,6 +52,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("show", Verb::Show),
     ("list", Verb::Show),
     ("ls", Verb::Show),
+    ("get", Verb::Show),
 ];
 
 const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
@@ -188,11 +190,9 @@ impl Command {
                 }
                 "chain" if matches!(self.body, Body::Filter { .. }) => {
                     words.take();
-                    let number = words.expect(word, "the number of a chain")?;
-                    if number.text != "0" {
-                        return Err(number
-                            .problem(format!("the chain {}", Found(number.text)))
-                            .help("packets pass the filters of chain 0 here: leave the others out"));
+                    let number = chain_number(word, words)?;
+                    if let Body::Filter { head, .. } = &mut self.body {
+                        head.chain = number;
                     }
                 }
                 "stab" if matches!(self.body, Body::Qdisc(_)) => {

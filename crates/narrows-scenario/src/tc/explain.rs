@@ -267,6 +267,7 @@ fn of_filter(filter: &Filter, place: &str) -> String {
         };
         let then = match (filter.verdict, filter.class) {
             (Verdict::Next, _) => ", and go on to the next filters".into(),
+            (Verdict::Goto(chain), _) => format!(", and go on to the filters of chain {chain}"),
             (_, Some(class)) => format!(", and go to the class {class}"),
             _ => String::new(),
         };
@@ -274,6 +275,9 @@ fn of_filter(filter: &Filter, place: &str) -> String {
     }
     match (filter.verdict, filter.class) {
         (Verdict::Drop, _) => return format!("{which} are dropped ({place})."),
+        (Verdict::Goto(chain), _) if filter.police.is_none() => {
+            return format!("{which} go on to the filters of chain {chain} ({place}).");
+        }
         (Verdict::Next, _) if filter.police.is_none() => {
             return format!("{which} go on to the next filters ({place}).");
         }

@@ -23,6 +23,8 @@ pub(super) struct Head {
     /// The packets that it sees; all without a `protocol`.
     pub(super) families: Option<Families>,
     pub(super) handle: Option<Name>,
+    /// The chain that it is in; packets begin in chain 0.
+    pub(super) chain: u32,
 }
 
 /// A word that is kept: the handle of a filter.
@@ -58,6 +60,8 @@ pub(super) struct Filter {
     pub(super) kind: &'static str,
     /// Filters with a lower priority number are tried first; 0 until the tree chooses one.
     pub(super) prio: u32,
+    /// The chain that it is in.
+    pub(super) chain: u32,
     /// The packets that it sees.
     pub(super) families: Families,
     /// The number by which it can be deleted; 0 until the tree chooses one.
@@ -130,6 +134,7 @@ const NO_REALM: &str = "No packet matches: routes of hosts here have no realms. 
 const NO_CGROUP: &str =
     "No packet matches: programs of a run are in no control group with a class of packets (net_cls).";
 const NO_END: &str = "No packet is decided by it: without a class or an action, a filter of u32 has no effect, as in the kernel.";
+const NO_MARK: &str = "No packet matches: the mask clears bits of the value.";
 const ROOT_TABLE: &str = "It makes the root table of u32, which is there anyway.";
 
 /// The supported kinds.
@@ -247,7 +252,13 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
                 .problem("`fw` with a class or an action, and without a mark")
                 .help("as in: handle 6 fw flowid 1:10; `fw` alone takes the mark for the class"));
         }
-        None if *name == "fw" => mark(handle.as_ref())?,
+        None if *name == "fw" => {
+            let which = mark(handle.as_ref())?;
+            if which == Which::Nothing {
+                nothing = Some(NO_MARK);
+            }
+            which
+        }
         None if *name == "flow" => Which::Flow(flow),
         None if *name == "cgroup" => {
             nothing = Some(NO_CGROUP);
@@ -275,6 +286,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
     Ok(Filter {
         kind: name,
         prio: head.prio.unwrap_or(0),
+        chain: head.chain,
         families,
         handle: number,
         which,
@@ -331,10 +343,5 @@ fn mark(handle: Option<&Name>) -> Result<Which, Problem> {
     let number =
         |text| Ok::<_, Problem>(units::integer(word.part(text), "a mark", 0, i64::from(u32::MAX))? as u32);
     let (value, mask) = (number(value)?, number(mask)?);
-    if value & !mask != 0 {
-        return Err(word
-            .problem(format!("no mark is {}", Found(word.text)))
-            .help("the mask clears bits of the value"));
-    }
-    Ok(Which::Mark { mask, value })
+    Ok(if value & !mask == 0 { Which::Mark { mask, value } } else { Which::Nothing })
 }

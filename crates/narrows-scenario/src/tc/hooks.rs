@@ -4,11 +4,14 @@
 //! Source: `sch_ingress.c` and `cls_api.c` of Linux. The first filter that decides counts; a packet about which none
 //! decides passes.
 
+use std::collections::BTreeMap;
+
 use narrows_core::classify::Families;
 
 use super::filter::Which;
 use super::filters::{Filters, Placed};
 use super::netfilter::Marked;
+use super::rules::joint;
 use super::translate::{Draft, Keys, add};
 use super::tree::Tree;
 use super::verdict::Verdict;
@@ -32,6 +35,9 @@ pub(super) enum Target<'a> {
 struct Stage<'a> {
     matches: Option<Match>,
     placed: &'a Placed,
+    verdict: Verdict,
+    /// Whether the actions of the filter are executed: not behind a chain that it led to.
+    acts: bool,
 }
 
 impl Stage<'_> {
@@ -52,7 +58,7 @@ impl Stage<'_> {
     fn action(&self, action: &str, keys: Table) -> Table {
         let mut table = self.with(action);
         add(&keys, &mut table);
-        if self.placed.filter.verdict == Verdict::Next {
+        if self.verdict == Verdict::Next {
             table.put("conform", text("next"));
         }
         table
@@ -76,7 +82,7 @@ impl Stage<'_> {
         add(&bucket, &mut table);
         table.put("overhead", overhead);
         exceed.into_iter().for_each(|(_, node)| table.put("exceed", node.value));
-        if self.placed.filter.verdict == Verdict::Next {
+        if self.verdict == Verdict::Next {
             table.put("conform", text("next"));
         }
         table
@@ -85,33 +91,87 @@ impl Stage<'_> {
 
 /// The filters in the order in which they are tried, with what they match.
 fn stages(filters: &Filters) -> Result<Vec<Stage<'_>>, Problem> {
-    let mut all: Vec<&Placed> = filters.iter().collect();
-    rules::in_order(&mut all);
-    let tables = rules::Tables::of(&all);
-    tables.check()?;
-    let mut ways = tables.ways();
+    let mut chains: BTreeMap<u32, Vec<&Placed>> = BTreeMap::new();
+    filters.iter().for_each(|placed| chains.entry(placed.filter.chain).or_default().push(placed));
+    chains.values_mut().for_each(|chain| rules::in_order(chain));
     let mut found = Vec::new();
-    for placed in all {
-        match &placed.filter.which {
-            Which::Match(matches) => {
-                found.push(Stage { matches: matches.as_deref().cloned(), placed });
-            }
-            Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
-                let ends = |placed: &Placed| {
-                    placed.filter.verdict != Verdict::Next || placed.filter.police.is_some()
-                };
-                let here = ways.of((&**table, placed), ends);
-                let here = here.map_err(|(problem, at)| problem.put_at(&at.span))?;
-                found.extend(here.into_iter().map(|(condition, placed)| {
-                    let matches = Some(condition).filter(|one| *one != Match::default());
-                    Stage { matches, placed }
-                }));
-            }
-            // No packet has a mark before it meets the firewall.
-            Which::Tables(_) | Which::Nothing | Which::Flow(_) | Which::Mark { .. } | Which::AnyMark => {}
-        }
-    }
+    Chains(&chains).follow(0, None, 0, &mut found)?;
     Ok(found)
+}
+
+/// The most stages, and the most chains on the way to one.
+const MOST: usize = 1 << 16;
+const DEEPEST: usize = 16;
+
+/// The filters of each chain, in order.
+#[derive(Clone, Copy)]
+struct Chains<'s, 'a>(&'s BTreeMap<u32, Vec<&'a Placed>>);
+
+impl<'a> Chains<'_, 'a> {
+    /// Adds the stages of a chain for packets that have a condition.
+    fn follow(
+        self,
+        chain: u32,
+        before: Option<&Match>,
+        depth: usize,
+        found: &mut Vec<Stage<'a>>,
+    ) -> Result<(), Problem> {
+        let here = self.0.get(&chain).map_or(&[][..], Vec::as_slice);
+        let tables = rules::Tables::of(here);
+        tables.check()?;
+        let mut ways = tables.ways();
+        for placed in here {
+            match &placed.filter.which {
+                Which::Match(own) => self.decided(placed, joint(before, own.as_deref()), depth, found)?,
+                Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
+                    let ends = |placed: &Placed| {
+                        placed.filter.verdict != Verdict::Next || placed.filter.police.is_some()
+                    };
+                    let here = ways.of((&**table, *placed), ends);
+                    for (condition, placed) in here.map_err(|(problem, at)| problem.put_at(&at.span))? {
+                        let own = Some(&condition).filter(|one| **one != Match::default());
+                        self.decided(placed, joint(before, own), depth, found)?;
+                    }
+                }
+                // No packet has a mark before it meets the firewall.
+                Which::Tables(_) | Which::Nothing | Which::Flow(_) | Which::Mark { .. } | Which::AnyMark => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the stages of a filter that matches these packets, if it can match any.
+    fn decided(
+        self,
+        placed: &'a Placed,
+        matches: Option<Option<Match>>,
+        depth: usize,
+        found: &mut Vec<Stage<'a>>,
+    ) -> Result<(), Problem> {
+        let Some(matches) = matches else { return Ok(()) };
+        let filter = &placed.filter;
+        let wrong = |title: String| Err(Problem::new(title).put_at(&placed.span));
+        if found.len() == MOST {
+            return wrong(format!("filters that come to more than {MOST} conditions"));
+        }
+        let Verdict::Goto(chain) = filter.verdict else {
+            found.push(Stage { matches, placed, verdict: filter.verdict, acts: true });
+            return Ok(());
+        };
+        if depth == DEEPEST {
+            return wrong(format!("chains of filters that lead to one another more than {DEEPEST} deep"));
+        }
+        if filter.set.is_some() || filter.prioritizes.is_some() {
+            return wrong("packets are changed before they come to another chain: let a filter of that chain do so".into());
+        }
+        if filter.police.is_some() || filter.gate.is_some() {
+            found.push(Stage { matches: matches.clone(), placed, verdict: Verdict::Next, acts: true });
+        }
+        self.follow(chain, matches.as_ref(), depth + 1, found)?;
+        // Packets that no filter of the chain matches pass, in the kernel without coming back.
+        found.push(Stage { matches, placed, verdict: Verdict::Class, acts: false });
+        Ok(())
+    }
 }
 
 impl Tree {
@@ -184,7 +244,7 @@ impl Tree {
         let mut classified = Vec::new();
         for stage in &stages {
             let filter = &stage.placed.filter;
-            match (filter.prioritizes, filter.verdict) {
+            match (filter.prioritizes, stage.verdict) {
                 (Some(value), Verdict::Class) => {
                     classified.push(Marked { matches: stage.matches.clone(), value });
                 }
@@ -192,7 +252,7 @@ impl Tree {
                     return Err(stage.wrong("`skbedit priority` of a filter that decides nothing"));
                 }
                 // Packets that a filter passes keep the priority that they have; later filters do not see them.
-                (None, Verdict::Class) if filter.police.is_none() => {
+                (None, Verdict::Class) if filter.police.is_none() || !stage.acts => {
                     classified.push(Marked { matches: stage.matches.clone(), value: 0 });
                 }
                 _ => {}
@@ -230,11 +290,11 @@ impl Draft {
         let passes = |stage: &&Stage<'_>| {
             let filter = &stage.placed.filter;
             match &filter.police {
-                Some(police) => {
-                    filter.verdict == Verdict::Class
+                Some(police) if stage.acts => {
+                    stage.verdict == Verdict::Class
                         || police.get("exceed").is_some_and(|node| node.value == text("pass"))
                 }
-                None => filter.verdict == Verdict::Class && filter.redirect.is_none(),
+                _ => stage.verdict == Verdict::Class && filter.redirect.is_none(),
             }
         };
         if let Some(stage) = before.iter().find(passes) {
@@ -291,19 +351,22 @@ impl Draft {
                     "Packets that are redirected leave by {device}, which is not an end of this link: for the link they are dropped."
                 ));
             }
-            if let (Some(keys), true) = (&filter.gate, filter.verdict != Verdict::Drop) {
+            if !stage.acts {
+                list.push(stage.with("pass"));
+            } else if let (Some(keys), true) = (&filter.gate, stage.verdict != Verdict::Drop) {
                 list.push(stage.action("gate", keys.clone()));
-            } else if let (Some(set), true, None) = (&filter.set, filter.verdict != Verdict::Drop, leaves) {
+            } else if let (Some(set), true, None) = (&filter.set, stage.verdict != Verdict::Drop, leaves) {
                 list.push(stage.action("edit", Table::default().and("set", Value::Table(set.clone()))));
             } else {
-                match (&filter.police, filter.verdict, &filter.redirect) {
+                match (&filter.police, stage.verdict, &filter.redirect) {
                     (Some(police), _, None) => list.push(stage.police(police, base)),
                     (Some(_), _, Some(_)) => {
                         return Err(stage.wrong("packets are both policed and redirected"));
                     }
                     (None, _, Some(_)) | (None, Verdict::Drop, _) => list.push(stage.with("drop")),
                     (None, Verdict::Class, None) => list.push(stage.with("pass")),
-                    (None, Verdict::Next, None) => continue,
+                    // The stages of a chain stand for the way to it.
+                    (None, Verdict::Next | Verdict::Goto(_), None) => continue,
                 }
             }
             if stage.matches.is_none() && list.last().is_some_and(|table| table.get("conform").is_none()) {

@@ -56,6 +56,9 @@ impl Tree {
                 (Some(set), ..) => ("edit", Table::default().and("set", Value::Table(set.clone()))),
                 (None, Some(gate), _) => ("gate", gate.clone()),
                 (None, None, Verdict::Class) => ("pass", Table::default()),
+                (None, None, Verdict::Goto(_)) => {
+                    return Err(wrong("filters that change or gate packets, and one that leads to another chain", placed));
+                }
                 (None, None, Verdict::Next) => continue,
             };
             let mut table = Table::default();
