@@ -8,6 +8,7 @@ use super::edit::{self, Edit, Sums};
 use super::verdict::{Control, Verdict};
 use super::{Handle, bucket, gate};
 use crate::dialect::{Word, Words};
+use crate::netem::units;
 use crate::node::Table;
 use crate::problem::{Found, Problem, one_of};
 
@@ -36,6 +37,8 @@ pub(super) struct Actions {
     pub(super) copies: Vec<String>,
     /// The priority that they give to packets.
     pub(super) priority: Option<u32>,
+    /// The mark.
+    pub(super) mark: Option<u32>,
 }
 
 /// What the actions of a filter come to.
@@ -73,7 +76,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("tunnel_key", "packets are not in tunnels here"),
     ("ife", "classes do not change packets"),
     ("mpls", "classes do not change packets"),
-    ("trap", "there is no device that forwards by itself"),
 ];
 
 /// The kernel's limit of jumps (`TCA_ACT_MAX_PRIO`).
@@ -81,8 +83,25 @@ const MOST_JUMPS: usize = 32;
 
 /// The supported ones.
 const NAMES: &[&str] = &[
-    "police", "mirred", "drop", "pass", "continue", "pipe", "reclassify", "goto chain", "jump", "gate", "pedit",
-    "skbmod", "vlan", "csum", "connmark", "ctinfo", "sample", "skbedit",
+    "police",
+    "mirred",
+    "drop",
+    "pass",
+    "continue",
+    "pipe",
+    "reclassify",
+    "goto chain",
+    "jump",
+    "gate",
+    "pedit",
+    "skbmod",
+    "vlan",
+    "csum",
+    "connmark",
+    "ctinfo",
+    "sample",
+    "simple",
+    "skbedit",
 ];
 /// Those that the word `action` need not precede.
 const WITHOUT_ACTION: &[&str] = &["mirred", "gate", "pedit", "skbmod", "vlan", "csum"];
@@ -170,6 +189,11 @@ impl Actions {
                 self.skbedit(words)?;
                 pipes
             }
+            // It prints a text to the kernel's log.
+            "simple" => {
+                skip_options(words, &["sdata"], &[]);
+                pipes
+            }
             "pedit" | "skbmod" | "mpls" | "vlan" | "tunnel_key" | "nat" | "ife" => {
                 let edit = edit::read(action, words).unwrap_or_else(|| Err(unknown(action, action.text)));
                 // What is written does not matter if the packets are then dropped.
@@ -197,6 +221,12 @@ impl Actions {
 
     /// Says what `reclassify` comes to, and refuses it where it comes to something else.
     fn check_control(&mut self, word: Word<'_>) -> Result<(), Problem> {
+        if word.text == "trap" {
+            self.notices.push(
+                "`trap` hands packets of a switch to its processor; without such hardware the kernel drops them, as here."
+                    .into(),
+            );
+        }
         if word.text != "reclassify" {
             return Ok(());
         }
@@ -265,9 +295,10 @@ impl Actions {
                     }
                 }
                 "mark" => {
-                    return Err(word
-                        .problem("`skbedit mark` is not understood")
-                        .help("let one filter do both: match the packets, and name their class by flowid"));
+                    words.take();
+                    let value = words.expect(word, "a mark")?;
+                    let mark = units::integer(value, "a mark", 0, u32::MAX.into())?;
+                    self.mark = Some(mark as u32);
                 }
                 _ => break,
             }
@@ -290,6 +321,10 @@ impl Actions {
             named.fold(Sums::default(), Sums::and)
         };
         self.steps.iter().enumerate().filter_map(move |(at, step)| match step {
+            Step::Edit(Ok(edit), _) if edit.needs_checksum && !self.steps[at..].iter().any(sums_header) => Some(
+                "`pedit` leaves the checksum of an IPv4 header as it was, and receivers drop the packets: here the link does. `csum ip` behind it updates the checksum."
+                    .into(),
+            ),
             Step::Edit(Ok(edit), _) => edit.stale(sums(&self.steps[at..])),
             _ => None,
         })
@@ -309,7 +344,9 @@ impl Actions {
         let after = |control: &Control| match control {
             Control::Pipe => self.from(at + 1, jumps, place),
             Control::Ends(verdict) => Ok(plain(*verdict)),
-            Control::Jump(to) if *to == 0 || *to >= self.steps.len() || jumps == 0 => Ok(plain(Verdict::Class)),
+            Control::Jump(to) if *to == 0 || *to >= self.steps.len() || jumps == 0 => {
+                Ok(plain(Verdict::Class))
+            }
             Control::Jump(to) => self.from(*to, jumps - 1, place),
         };
         match self.steps.get(at..).unwrap_or_default() {
@@ -330,11 +367,8 @@ impl Actions {
                     return Ok(Outcome { edits: true, ..after });
                 }
                 let mut edit = edit.clone().map_err(|problem| *problem)?;
-                let sums_header = |step: &Step| matches!(step, Step::Checksum(Sums { ip: true, .. }, _));
                 if edit.needs_checksum && (*control != Control::Pipe || !rest.iter().any(sums_header)) {
-                    return Err(place
-                        .problem("a header of IPv4 is changed without its checksum, so that receivers drop the packets")
-                        .help("as in: pedit ex munge ip dst set 10.0.0.1 pipe csum ip and tcp and udp"));
+                    return Ok(plain(Verdict::Drop));
                 }
                 if after.police.is_some() || after.gate.is_some() {
                     return Err(place
@@ -400,6 +434,11 @@ fn cookie(word: Word<'_>) -> Result<(), Problem> {
     Err(word
         .problem(format!("{} is not a cookie", Found(word.text)))
         .help("allowed: up to 32 hexadecimal digits, in pairs"))
+}
+
+/// Whether an action updates the checksum of an IPv4 header.
+fn sums_header(step: &Step) -> bool {
+    matches!(step, Step::Checksum(Sums { ip: true, .. }, _))
 }
 
 fn unknown(action: Word<'_>, name: &str) -> Problem {

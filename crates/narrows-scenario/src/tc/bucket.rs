@@ -204,7 +204,7 @@ fn required(name: Word<'_>, keys: &Table, example: &str) -> Result<Bytes, Proble
 /// smaller one, which no packet could ever pass.
 fn enough(name: Word<'_>, keys: &Table, example: &str, go: &str) -> Result<(), Problem> {
     let burst = required(name, keys, example)?;
-    let least = size_of(keys, "mtu").unwrap_or(Bytes::new(1500));
+    let least = size_of(keys, "mtu").unwrap_or(MTU).min(MTU);
     if burst < least {
         let title = format!("a burst of {burst} is less than one packet of {least}, which could never {go}");
         let place = keys.key("burst").map(|key| key.span.clone()).unwrap_or_default();

@@ -110,10 +110,8 @@ impl Filters {
             return Ok(());
         }
         match (head.prio, handle) {
-            (Some(prio), None) => {
-                Err(Problem::new(format!("there is no filter of the priority {prio}"))
-                    .help(self.known(parent, head.chain)))
-            }
+            (Some(prio), None) => Err(Problem::new(format!("there is no filter of the priority {prio}"))
+                .help(self.known(parent, head.chain))),
             (_, Some(_)) => Err(Problem::new("there is no filter with this handle")),
             (None, None) => Ok(()),
         }

@@ -8,15 +8,18 @@ use std::collections::BTreeMap;
 
 use narrows_core::classify::Families;
 
-use super::filter::Which;
-use super::filters::{Filters, Placed};
+use super::Handle;
+use super::bands::Bands;
+use super::filter::{Filter, Which};
+use super::filters::{Filters, Placed, UNKNOWN};
 use super::netfilter::Marked;
 use super::rules::joint;
 use super::translate::{Draft, Keys, add};
-use super::tree::Tree;
+use super::tree::{Qdisc, Tree};
 use super::verdict::Verdict;
 use super::{qdisc, rules};
 use crate::keys::kind::text;
+use crate::netem::Verb;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::value::Match;
@@ -123,6 +126,11 @@ impl<'a> Chains<'_, 'a> {
         for placed in here {
             match &placed.filter.which {
                 Which::Match(own) => self.decided(placed, joint(before, own.as_deref()), depth, found)?,
+                Which::Any(any) => {
+                    for own in any {
+                        self.decided(placed, joint(before, Some(own)), depth, found)?;
+                    }
+                }
                 Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
                     let ends = |placed: &Placed| {
                         placed.filter.verdict != Verdict::Next || placed.filter.police.is_some()
@@ -162,7 +170,10 @@ impl<'a> Chains<'_, 'a> {
             return wrong(format!("chains of filters that lead to one another more than {DEEPEST} deep"));
         }
         if filter.set.is_some() || filter.prioritizes.is_some() {
-            return wrong("packets are changed before they come to another chain: let a filter of that chain do so".into());
+            return wrong(
+                "packets are changed before they come to another chain: let a filter of that chain do so"
+                    .into(),
+            );
         }
         if filter.police.is_some() || filter.gate.is_some() {
             found.push(Stage { matches: matches.clone(), placed, verdict: Verdict::Next, acts: true });
@@ -210,10 +221,9 @@ impl Tree {
                 .wrong("arriving packets are both policed and redirected")
                 .help("police them, or limit them by the disciplines of the device they are redirected to"));
         }
-        draft.redirected(before, behind)?;
-        draft.hook(before, "ip", &other)?;
         let device = first.placed.filter.redirect.as_deref().unwrap_or_default();
         let Target::Disciplines(tree) = other(device) else {
+            draft.hook(before, "ip", &other)?;
             draft.notes.push(format!("{device} has no discipline: packets pass through it."));
             return Ok(draft.finish());
         };
@@ -226,6 +236,16 @@ impl Tree {
                 }
             }
         }
+        tree.marks = marks(&stages)?;
+        if let Err(problem) = draft.redirected(before, behind)
+            && !takes_all(before, behind, device)
+        {
+            tree = around(tree, &stages, device).ok_or(problem)?;
+            draft.notes.push(format!(
+                "Packets that are not redirected to {device} pass beside its disciplines, through a class of their own."
+            ));
+        }
+        draft.hook(before, "ip", &other)?;
         let mut keys = tree.egress(exact)?;
         draft.notes.push(format!(
             "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."
@@ -262,6 +282,127 @@ impl Tree {
             classified.clear();
         }
         Ok(classified)
+    }
+}
+
+/// The marks that the filters of a hook have given to packets when they leave it: the first condition that holds counts.
+fn marks(stages: &[Stage<'_>]) -> Result<Vec<Marked>, Problem> {
+    // From the last filter to the first: what becomes of packets that come to a filter. `None` keeps their mark.
+    let mut list: Vec<(Option<Match>, Option<u32>)> = Vec::new();
+    if stages.iter().all(|stage| stage.placed.filter.marks.is_none()) {
+        return Ok(Vec::new());
+    }
+    for stage in stages.iter().rev() {
+        let mark = stage.placed.filter.marks.filter(|_| stage.acts);
+        if stage.verdict != Verdict::Next {
+            list.insert(0, (stage.matches.clone(), mark));
+        } else if mark.is_some() {
+            let later = |(matches, later): &(Option<Match>, Option<u32>)| {
+                Some((joint(stage.matches.as_ref(), matches.as_ref())?, later.or(mark)))
+            };
+            let mut all: Vec<_> = list.iter().filter_map(later).collect();
+            // Behind one that takes all packets, none counts.
+            if list.iter().all(|(matches, _)| matches.is_some()) {
+                all.push((stage.matches.clone(), mark));
+            }
+            all.append(&mut list);
+            list = all;
+        }
+        if list.len() > MOST {
+            return Err(stage.wrong("filters that give too many different marks"));
+        }
+    }
+    Ok(list.into_iter().map(|(matches, mark)| Marked { matches, value: mark.unwrap_or(0) }).collect())
+}
+
+/// Whether each packet that no filter drops is redirected to a device, by one filter or another.
+fn takes_all(before: &[Stage<'_>], behind: &[Stage<'_>], device: &str) -> bool {
+    let drops = before.len();
+    for (at, stage) in before.iter().chain(behind).enumerate() {
+        let filter = &stage.placed.filter;
+        let acts = filter.police.is_some() || filter.set.is_some() || filter.gate.is_some();
+        match stage.verdict {
+            Verdict::Next if !acts => {}
+            // Packets meet those before the first redirection at the ingress of the link.
+            Verdict::Drop if !acts && at < drops => {}
+            Verdict::Class if filter.redirect.as_deref() == Some(device) && !acts => {
+                if stage.matches.is_none() {
+                    return true;
+                }
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// The disciplines of a device that some arriving packets are redirected to, in a class beside that of the others. `None` if
+/// the filters do more.
+fn around(mut inner: Tree, stages: &[Stage<'_>], device: &str) -> Option<Tree> {
+    let outer = Handle {
+        major: (1..0xffff)
+            .rev()
+            .find(|major| inner.qdiscs.iter().all(|qdisc| qdisc.handle.major != *major))?,
+        minor: 0,
+    };
+    let [beside, redirected] = [1, 2].map(|minor| Handle { minor, ..outer });
+    let root =
+        inner.qdiscs.iter_mut().find(|qdisc| qdisc.parent.is_none()).filter(|root| root.stab.is_none())?;
+    root.parent = Some(redirected);
+    let span = root.span.clone();
+    let kind = qdisc::Kind::Prio(Bands { bands: 2, map: [0; 16] });
+    inner.qdiscs.push(Qdisc { handle: outer, parent: None, kind, stab: None, span });
+    inner.names.insert(beside, "beside".into());
+    inner.names.insert(redirected, "redirected".into());
+    for (stage, prio) in stages.iter().zip(1..) {
+        let filter = &stage.placed.filter;
+        let ours = filter.redirect.as_deref() == Some(device);
+        let acts = filter.police.is_some() || filter.set.is_some() || filter.gate.is_some();
+        let (class, verdict) = match stage.verdict {
+            Verdict::Class if ours => (Some(redirected), Verdict::Class),
+            Verdict::Class if filter.redirect.is_none() && (!acts || !stage.acts) => {
+                (Some(beside), Verdict::Class)
+            }
+            // Packets have met it before.
+            Verdict::Drop | Verdict::Next if filter.redirect.is_none() && !acts => {
+                if stage.verdict == Verdict::Next {
+                    continue;
+                }
+                (None, Verdict::Drop)
+            }
+            _ => return None,
+        };
+        let filter = Filter {
+            kind: UNKNOWN,
+            prio,
+            chain: 0,
+            handle: 0,
+            which: stage.matches.clone().map_or(Which::Match(None), Which::of),
+            class,
+            verdict,
+            redirect: None,
+            police: None,
+            marks: None,
+            notices: Vec::new(),
+            ..filter.clone()
+        };
+        let placed = Placed { parent: outer, filter, span: stage.placed.span.clone() };
+        inner.filters.add(Verb::Add, placed).ok()?;
+    }
+    Some(inner)
+}
+
+impl Tree {
+    /// The marks that filters at the hook of leaving packets give.
+    pub(super) fn leaving_marks(&self) -> Result<Vec<Marked>, Problem> {
+        let marks = marks(&stages(&self.leaving)?)?;
+        let first = self.leaving.iter().find(|placed| placed.filter.marks.is_some());
+        match first.filter(|_| !self.marks.is_empty()) {
+            Some(placed) => Err(Problem::new("marks by `skbedit` and by iptables")
+                .put_at(&placed.span)
+                .help("give all marks in one place")),
+            None => Ok(marks),
+        }
     }
 }
 

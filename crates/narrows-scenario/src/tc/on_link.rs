@@ -197,6 +197,8 @@ impl<'a> Link<'a> {
                         redirect: None,
                         exceeding: None,
                         prioritizes: None,
+                        came_by: None,
+                        marks: None,
                         edits: false,
                         set: None,
                         gate: None,

@@ -203,6 +203,11 @@ impl<'a> Collected<'a> {
                 Which::Match(own) => {
                     self.decided(placed, joint(before, own.as_deref()), depth, turned)?;
                 }
+                Which::Any(any) => {
+                    for own in any.iter().rev() {
+                        self.decided(placed, joint(before, Some(own)), depth, turned)?;
+                    }
+                }
                 Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
                     let ends = |placed: &Placed| placed.filter.verdict != Verdict::Next;
                     let found = ways.of((&**table, *placed), ends);
@@ -241,8 +246,10 @@ impl<'a> Collected<'a> {
             // What no filter of the chain matches is for the default class.
             self.push(from, Rule { matches: matches.clone(), to: To::Rest }, turned)?;
             return match depth == DEEPEST {
-                true => Err(Problem::new(format!("chains of filters that lead to one another more than {DEEPEST} deep"))
-                    .put_at(&placed.span)),
+                true => Err(Problem::new(format!(
+                    "chains of filters that lead to one another more than {DEEPEST} deep"
+                ))
+                .put_at(&placed.span)),
                 false => self.at((placed.parent, chain), matches.as_ref(), depth + 1, turned),
             };
         }

@@ -45,7 +45,7 @@ impl Control {
         match word {
             "pipe" => Some(Self::Pipe),
             "pass" | "ok" => Some(Self::Ends(Verdict::Class)),
-            "drop" | "shot" => Some(Self::Ends(Verdict::Drop)),
+            "drop" | "shot" | "trap" => Some(Self::Ends(Verdict::Drop)),
             "continue" => Some(Self::Ends(Verdict::Next)),
             // It starts the filters again, with the same result, until the kernel gives up and drops the packet.
             "reclassify" => Some(Self::Ends(Verdict::Drop)),

@@ -37,7 +37,7 @@ impl Estimate {
         }
         // Linux counts the first window from the start of the machine, long ago.
         let span: Duration = if is_first { Duration::MAX } else { now.since(self.window) };
-        // Below 2⁶⁴: a pause is not zero here, and a window has less than 2⁶⁴ bytes.
+        // No link has 2⁶⁰ bytes a second.
         let rate = u128::from(self.bytes) * u128::from(SECOND) / u128::from(span.nanos().max(1));
         self.peak = average(self.peak, rate.min(1 << 60) as u64);
         (self.bytes, self.window) = (0, now);
