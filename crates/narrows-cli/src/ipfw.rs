@@ -5,7 +5,7 @@ use std::fs;
 use clap::{Args, Subcommand, ValueHint};
 use narrows_live::control::Client;
 use narrows_scenario::ipfw::Script;
-use narrows_scenario::{Interfaces, read_text};
+use narrows_scenario::{Interfaces, read_script};
 
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ pub(crate) fn ipfw(args: &Ipfw) -> Result<u8, Failure> {
     }
     let (file, commands) = match &args.words[..] {
         [file] if fs::metadata(file).is_ok_and(|data| data.is_file()) => {
-            let (text, file) = read_text(file.as_ref(), "script")?;
+            let (text, file) = read_script(file.as_ref())?;
             (file, text)
         }
         words => ("ipfw".into(), words.join(" ")),

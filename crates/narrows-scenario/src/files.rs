@@ -20,14 +20,29 @@ pub const MOST_BYTES: u64 = 64 << 20;
 /// Maximum length of a scenario or script: some hundred thousand lines.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
+/// The longest script of tc or ipfw: some million commands.
+pub const LONGEST_SCRIPT: u64 = 128 << 20;
+
 /// Reads a scenario or script by name; returns its text and its name. The file may be a pipe; `-` is the
 /// standard input.
 ///
 /// # Errors
 /// If the file cannot be read, is not text, or is longer than [`LONGEST_TEXT`], as an endless device is.
 pub fn read_text(path: &Path, what: &str) -> Result<(String, String), ScenarioError> {
+    bounded(path, what, LONGEST_TEXT)
+}
+
+/// As [`read_text`], for a script of tc or ipfw, which may have up to [`LONGEST_SCRIPT`] bytes.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_script(path: &Path) -> Result<(String, String), ScenarioError> {
+    bounded(path, "script", LONGEST_SCRIPT)
+}
+
+fn bounded(path: &Path, what: &str, most: u64) -> Result<(String, String), ScenarioError> {
     let file = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
-    text_of(path).map(|text| (text, file.clone())).map_err(|why| {
+    text_of(path, most).map(|text| (text, file.clone())).map_err(|why| {
         let problem = Problem::new(format!("the {what} `{file}` cannot be read: {why}"));
         ScenarioError::new(&file, "", vec![problem])
     })
@@ -53,7 +68,7 @@ pub fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Err(std::io::Error::other(format!("it is larger than {} MiB", MOST_BYTES >> 20)))
 }
 
-fn text_of(path: &Path) -> Result<String, String> {
+fn text_of(path: &Path, most: u64) -> Result<String, String> {
     let why = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".into(),
         _ => error.to_string(),
@@ -63,9 +78,9 @@ fn text_of(path: &Path) -> Result<String, String> {
         _ => Box::new(std::fs::File::open(path).map_err(why)?),
     };
     let mut bytes = Vec::new();
-    file.take(LONGEST_TEXT + 1).read_to_end(&mut bytes).map_err(why)?;
-    if bytes.len() as u64 > LONGEST_TEXT {
-        return Err(format!("it is longer than {} MiB", LONGEST_TEXT >> 20));
+    file.take(most + 1).read_to_end(&mut bytes).map_err(why)?;
+    if bytes.len() as u64 > most {
+        return Err(format!("it is longer than {} MiB", most >> 20));
     }
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
 }

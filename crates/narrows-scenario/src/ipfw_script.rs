@@ -173,7 +173,7 @@ impl Script {
     /// # Errors
     /// If the file cannot be read, and as [`Script::parse`].
     pub fn load(path: impl AsRef<Path>, interfaces: &Interfaces) -> Result<Self, ScenarioError> {
-        let (text, file) = files::read_text(path.as_ref(), "script")?;
+        let (text, file) = files::read_script(path.as_ref())?;
         Self::at_interfaces(&text, &file, interfaces)
     }
 

@@ -61,7 +61,9 @@ pub use explain::{
     LossExplanation, PathExplanation, QueueExplanation, RuleExplanation, RulesExplanation,
     SchedulerExplanation, TraceExplanation, WayExplanation,
 };
-pub use files::{Files, LONGEST_TEXT, MOST_BYTES, NamedFile, read_bytes, read_text};
+pub use files::{
+    Files, LONGEST_SCRIPT, LONGEST_TEXT, MOST_BYTES, NamedFile, read_bytes, read_script, read_text,
+};
 pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
 pub use generate::{LinkValues, NetworkFormat, NetworkPlan, NetworkShape};
 pub use host::{Address, Host, HostAddress, Place};

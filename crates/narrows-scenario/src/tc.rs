@@ -35,6 +35,7 @@ mod flow;
 mod flow_filters;
 mod flower;
 mod gate;
+mod gred;
 mod handle;
 mod hfsc;
 mod hooks;

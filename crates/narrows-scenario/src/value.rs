@@ -54,7 +54,8 @@ pub use trace::{TraceColumns, TraceUse};
 
 pub(crate) use chance::CHANCE;
 pub(crate) use condition::{
-    ECN, Surroundings, code_point, link_address, link_address_text, party, protocol, protocol_name,
+    ECN, Surroundings, code_point, link_address, link_address_text, link_pattern, link_pattern_text, party,
+    protocol, protocol_name,
 };
 
 pub(crate) use corrupt::CORRUPT;

@@ -59,13 +59,15 @@ fn scripts_of_tc_without_end_are_refused_in_words() {
 fn a_scenario_without_end_is_refused() {
     let scratch = Scratch::new();
     let sparse = scratch.file("sparse");
-    File::create(&sparse).unwrap().set_len((16 << 20) + 1).unwrap();
-    for command in [&["check"][..], &["sim"], &["ipfw", "check"], &["run", "--tc"]] {
+    File::create(&sparse).unwrap().set_len((128 << 20) + 1).unwrap();
+    let commands = [(&["check"][..], 16), (&["sim"], 16), (&["ipfw", "check"], 128), (&["run", "--tc"], 128)];
+    for (command, most) in commands {
         for file in [sparse.to_str().unwrap(), "/dev/zero"] {
             let rest = if command[0] == "run" { &["--", "true"][..] } else { &[] };
             let arguments = command.iter().chain([&file]).chain(rest).copied();
             let ended = finish(&mut narrows(arguments)).expect(2);
-            assert!(ended.err.contains("cannot be read: it is longer than 16 MiB"), "{}", ended.err);
+            let longer = format!("cannot be read: it is longer than {most} MiB");
+            assert!(ended.err.contains(&longer), "{}", ended.err);
         }
     }
     // A pipe is as good as a file.

@@ -47,7 +47,10 @@
 //!   IPv4 nor IPv6 are best effort; Linux has ARP in the tin of CS7.
 //! - An interval above 4.29 s is taken in full; Linux uses the lower 32 bits of its nanoseconds in its control law.
 //! - Packets are segments, so there is nothing to split. If the link has a rate of its own, the shaper sends no faster.
-//! - There is no estimate of the bandwidth. Filters that drop a packet do so with [`DropReason::NoClass`].
+//! - The estimate of the bandwidth (`estimate.rs`) is that of a host that has been up for half an hour: until the first window
+//!   ends, there is no limit. The bound stays that of the first bandwidth. All packets of a frame's length count, where
+//!   Linux subtracts acknowledgements that its filter drops.
+//! - Filters that drop a packet do so with [`DropReason::NoClass`].
 //!
 //! Cost: a packet costs constant time if a turn is at least its length, and otherwise L′ divided by the turn. With the filter
 //! of acknowledgements, each arriving segment of TCP looks at the packets of its flow. All queues of a tin exist from the
@@ -67,6 +70,7 @@
 mod acks;
 mod cobalt;
 mod config;
+mod estimate;
 mod flow;
 mod shaper;
 mod tin;
@@ -87,6 +91,7 @@ use crate::sched::{FlowId, Flows, Waits};
 use crate::time::Time;
 use crate::units::Rate;
 use config::QUEUES;
+use estimate::Estimate;
 use flow::CakeFlow;
 use shaper::Shaper;
 use tin::Tin;
@@ -101,6 +106,7 @@ pub struct Cake {
     /// BLUE's draws.
     blue: Stream,
     shaper: Shaper,
+    estimate: Estimate,
     tins: Vec<Tin>,
     /// The tin served last.
     turn: usize,
@@ -127,6 +133,7 @@ impl Cake {
             hashes: [Identity::FiveTuple, Identity::Source, Identity::Destination].map(hash),
             blue: Stream::new(seed, link, "blue"),
             shaper: Shaper::new(config.bandwidth),
+            estimate: Estimate::new(),
             turn: 0,
             filters: None,
             counters: tins.iter().map(|_| ClassCounters::default()).collect(),
@@ -147,6 +154,13 @@ impl Cake {
         let Some((filters, targets)) = &self.filters else { return Some(CakeTarget::default()) };
         let class = filters.class(packet, pool)?;
         Some(targets.get(class as usize).copied().unwrap_or_default())
+    }
+
+    fn set_bandwidth(&mut self, bandwidth: Rate) {
+        self.config.bandwidth = bandwidth;
+        self.shaper.set_rate(bandwidth);
+        let shares = self.config.tins.shares();
+        self.tins.iter_mut().zip(shares).for_each(|(tin, share)| tin.set_rate(share, &self.config));
     }
 
     fn is_shaped(&self) -> bool {
@@ -369,7 +383,12 @@ impl Queue for Cake {
                 self.shaper.restart(now);
             }
         }
+        let state = context.pool.get(packet);
+        let frame = u64::from(state.length) + u64::from(state.link_header);
         self.filter_acks(now, flow, packet, context);
+        if let Some(bandwidth) = self.config.autorate.then(|| self.estimate.arrive(now, frame)).flatten() {
+            self.set_bandwidth(bandwidth);
+        }
         while self.is_beyond_bound() && self.relieve(now, context) {}
     }
 

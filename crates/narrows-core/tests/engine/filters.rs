@@ -78,8 +78,8 @@ fn edit(only: Vec<Condition>, change: HeaderChange, goes_on: bool) -> IngressFil
 #[test]
 fn conditions_on_link_addresses_and_hop_limits() {
     let conditions = [
-        HeaderCondition { link_sources: vec![OTHER, NEAR], ..HeaderCondition::default() },
-        HeaderCondition { link_destinations: vec![FAR], ..HeaderCondition::default() },
+        HeaderCondition { link_sources: vec![OTHER.into(), NEAR.into()], ..HeaderCondition::default() },
+        HeaderCondition { link_destinations: vec![FAR.into()], ..HeaderCondition::default() },
         HeaderCondition { hop_limits: vec![1..=3, 64..=64], ..HeaderCondition::default() },
     ];
     let others = [
@@ -150,7 +150,7 @@ fn addresses_that_are_not_there_are_not_written() {
 
 #[test]
 fn a_packet_that_is_not_meant_stays_as_it_is() {
-    let other = only(HeaderCondition { link_sources: vec![OTHER], ..HeaderCondition::default() });
+    let other = only(HeaderCondition { link_sources: vec![OTHER.into()], ..HeaderCondition::default() });
     let change = HeaderChange { dscp: Some(0), source_port: Some(1), ..HeaderChange::default() };
     let mut engine = engine(vec![edit(other, change, false)]);
     let (key, edited) = send(&mut engine, Time::ZERO, headers()).unwrap();

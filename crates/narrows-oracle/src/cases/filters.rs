@@ -110,6 +110,52 @@ pub(super) fn cases() -> Vec<Case> {
             ],
             flows(),
         ),
+        // What no filter of a chain matches is for the default class, not for the next filter of chain 0.
+        case(
+            "filter-chains",
+            &[
+                filter!("chain 1 protocol ip prio 1 u32 match ip sport 4000 0xffff flowid 1:10"),
+                filter!("chain 1 protocol ip prio 2 u32 match ip sport 4001 0xffff action goto chain 2"),
+                filter!("chain 2 protocol ip prio 1 matchall flowid 1:20"),
+                filter!("protocol ip prio 1 u32 match ip sport 4000 0xfffe action goto chain 1"),
+                filter!("protocol ip prio 2 flower ip_proto udp src_port 4002 action goto chain 1"),
+                filter!("protocol ip prio 3 matchall flowid 1:20"),
+            ],
+            flows(),
+        ),
+        case(
+            "filter-comparisons",
+            &[
+                filter!(
+                    "protocol ip prio 1 basic match cmp(u16 at 0 layer transport gt 4000) and not u32(u16 4003 0xffff at 20) flowid 1:10"
+                ),
+                filter!(
+                    "protocol ip prio 2 basic match cmp(u8 at 1 layer network mask 0xfc gt 0x10) or meta(pkt_len gt 3000) flowid 1:20"
+                ),
+            ],
+            flows(),
+        ),
+        case(
+            "filter-frame-lengths",
+            &[
+                filter!("protocol ip prio 1 basic match meta(pkt_len gt 1000) flowid 1:10"),
+                filter!("protocol ip prio 2 basic match cmp(u16 at 2 layer 1 lt 300) flowid 1:20"),
+            ],
+            lengths(),
+        ),
+        // Marks that the hook gives.
+        case(
+            "egress-marks",
+            &[
+                filter!("protocol ip prio 1 handle 1 fw flowid 1:10"),
+                filter!("protocol ip prio 1 handle 2 fw flowid 1:20"),
+                "qdisc add dev near clsact",
+                "filter add dev near egress protocol ip prio 1 u32 match ip sport 4000 0xfffe action skbedit mark 1 continue",
+                "filter add dev near egress protocol ip prio 2 u32 match ip sport 4001 0xffff action skbedit mark 2",
+                "filter add dev near egress protocol ip prio 3 u32 match ip sport 4002 0xffff action skbedit mark 2 pipe action drop",
+            ],
+            flows(),
+        ),
         // What no filter of an inner class matches is for the default class, not for the next filter.
         case(
             "filter-inner",
@@ -165,6 +211,17 @@ pub(super) fn cases() -> Vec<Case> {
                 "filter add dev far ingress protocol ip prio 4 matchall action police rate 8mbit burst 10000 conform-exceed drop",
             ],
             ..case("ingress-filters", &[], flows())
+        },
+        Case {
+            tc: vec![
+                "qdisc add dev far clsact",
+                "filter add dev far ingress chain 5 protocol ip prio 1 u32 match ip sport 4001 0xffff action drop",
+                "filter add dev far ingress protocol ip prio 1 u32 match ip sport 4000 0xfffe action police rate 3mbit burst 10000 conform-exceed drop/pipe action goto chain 5",
+                "filter add dev far ingress protocol ip prio 2 u32 match ip sport 4002 0xffff action pipe action jump 3 action drop action pass",
+                "filter add dev far ingress protocol ip prio 3 u32 match ip sport 4003 0xffff action reclassify",
+                "filter add dev far ingress protocol ip prio 4 u32 match ip sport 4000 0xfffe action drop",
+            ],
+            ..case("ingress-chains", &[], flows())
         },
         // Before the root's filters, by the priority that the hook gives.
         case(

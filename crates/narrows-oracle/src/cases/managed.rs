@@ -66,6 +66,12 @@ pub(super) fn cases() -> Vec<Case> {
             vec![],
             &[Fates(0), MarkedShare, MeanDelay],
         )),
+        long(behind(
+            "red-adaptive",
+            "qdisc add dev near parent 1:10 handle 10: red adaptive limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.3 bandwidth 10mbit",
+            vec![],
+            &[LostShare, MeanDelay],
+        )),
         // Of a flow that can be marked and one that cannot.
         Case {
             traffic: merge([

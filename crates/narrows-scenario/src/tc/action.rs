@@ -8,6 +8,7 @@ use super::edit::{self, Edit, Sums};
 use super::verdict::{Control, Verdict};
 use super::{Handle, bucket, gate};
 use crate::dialect::{Word, Words};
+use crate::netem::units;
 use crate::node::Table;
 use crate::problem::{Found, Problem, one_of};
 
@@ -36,6 +37,8 @@ pub(super) struct Actions {
     pub(super) copies: Vec<String>,
     /// The priority that they give to packets.
     pub(super) priority: Option<u32>,
+    /// The mark.
+    pub(super) mark: Option<u32>,
 }
 
 /// What the actions of a filter come to.
@@ -60,6 +63,7 @@ pub(super) struct Outcome {
 /// Whether a word behind an action that changes packets is none of its options.
 fn ends_edit(word: &str) -> bool {
     matches!(word, "action" | "flowid" | "classid" | "index" | "cookie" | "stolen")
+        || matches!(word, "goto" | "jump")
         || Control::read(word).is_some()
         || is_action(word) && word != "vlan" && word != "mpls"
 }
@@ -72,16 +76,32 @@ const OTHERS: &[(&str, &str)] = &[
     ("tunnel_key", "packets are not in tunnels here"),
     ("ife", "classes do not change packets"),
     ("mpls", "classes do not change packets"),
-    ("goto", "packets pass the filters of chain 0 here"),
-    ("jump", "actions are executed in order here"),
-    ("reclassify", "it starts the filters again for the same packet"),
-    ("trap", "there is no device that forwards by itself"),
 ];
+
+/// The kernel's limit of jumps (`TCA_ACT_MAX_PRIO`).
+const MOST_JUMPS: usize = 32;
 
 /// The supported ones.
 const NAMES: &[&str] = &[
-    "police", "mirred", "drop", "pass", "continue", "pipe", "gate", "pedit", "skbmod", "vlan", "csum",
-    "connmark", "ctinfo", "sample", "skbedit",
+    "police",
+    "mirred",
+    "drop",
+    "pass",
+    "continue",
+    "pipe",
+    "reclassify",
+    "goto chain",
+    "jump",
+    "gate",
+    "pedit",
+    "skbmod",
+    "vlan",
+    "csum",
+    "connmark",
+    "ctinfo",
+    "sample",
+    "simple",
+    "skbedit",
 ];
 /// Those that the word `action` need not precede.
 const WITHOUT_ACTION: &[&str] = &["mirred", "gate", "pedit", "skbmod", "vlan", "csum"];
@@ -169,6 +189,11 @@ impl Actions {
                 self.skbedit(words)?;
                 pipes
             }
+            // It prints a text to the kernel's log.
+            "simple" => {
+                skip_options(words, &["sdata"], &[]);
+                pipes
+            }
             "pedit" | "skbmod" | "mpls" | "vlan" | "tunnel_key" | "nat" | "ife" => {
                 let edit = edit::read(action, words).unwrap_or_else(|| Err(unknown(action, action.text)));
                 // What is written does not matter if the packets are then dropped.
@@ -182,13 +207,39 @@ impl Actions {
                 self.notices.push(gate::CLOCK.into());
                 Step::Gate(gate::read(action, words)?, Control::Pipe)
             }
-            word if Control::read(word).is_some() => {
-                Step::Nothing(Control::read(word).unwrap_or(Control::Pipe))
-            }
-            other => return Err(unknown(action, other)),
+            other => match Control::from_word(action, words)? {
+                Some(control) => {
+                    self.check_control(action)?;
+                    Step::Nothing(control)
+                }
+                None => return Err(unknown(action, other)),
+            },
         };
         self.steps.push(step);
         self.control(words)
+    }
+
+    /// Says what `reclassify` comes to, and refuses it where it comes to something else.
+    fn check_control(&mut self, word: Word<'_>) -> Result<(), Problem> {
+        if word.text == "trap" {
+            self.notices.push(
+                "`trap` hands packets of a switch to its processor; without such hardware the kernel drops them, as here."
+                    .into(),
+            );
+        }
+        if word.text != "reclassify" {
+            return Ok(());
+        }
+        if self.steps.iter().any(|step| matches!(step, Step::Edit(..))) {
+            return Err(word
+                .problem("packets are changed, and then meet the filters again")
+                .help("let a filter of another `prio` do the rest: end this one with `continue`"));
+        }
+        self.notices.push(
+            "`reclassify` starts the filters again, with the same result each time: the kernel gives up and drops the packet."
+                .into(),
+        );
+        Ok(())
     }
 
     /// What may stand behind any action: its control, `index`, and `cookie`.
@@ -211,9 +262,9 @@ impl Actions {
                 "stolen" => {
                     words.take();
                 }
-                word => {
-                    let Some(control) = Control::read(word) else { break };
-                    words.take();
+                _ => {
+                    let Some(control) = Control::take(words)? else { break };
+                    self.check_control(next)?;
                     if let Some(
                         Step::Nothing(last)
                         | Step::Edit(_, last)
@@ -244,9 +295,10 @@ impl Actions {
                     }
                 }
                 "mark" => {
-                    return Err(word
-                        .problem("`skbedit mark` is not understood")
-                        .help("let one filter do both: match the packets, and name their class by flowid"));
+                    words.take();
+                    let value = words.expect(word, "a mark")?;
+                    let mark = units::integer(value, "a mark", 0, u32::MAX.into())?;
+                    self.mark = Some(mark as u32);
                 }
                 _ => break,
             }
@@ -256,7 +308,7 @@ impl Actions {
 
     /// What they come to; `None` if there is no action.
     pub(super) fn outcome(&self, place: Word<'_>) -> Result<Outcome, Problem> {
-        Self::from(&self.steps, place)
+        self.from(0, MOST_JUMPS, place)
     }
 
     /// Notices about checksums that its edits leave wrong in the kernel.
@@ -269,12 +321,17 @@ impl Actions {
             named.fold(Sums::default(), Sums::and)
         };
         self.steps.iter().enumerate().filter_map(move |(at, step)| match step {
+            Step::Edit(Ok(edit), _) if edit.needs_checksum && !self.steps[at..].iter().any(sums_header) => Some(
+                "`pedit` leaves the checksum of an IPv4 header as it was, and receivers drop the packets: here the link does. `csum ip` behind it updates the checksum."
+                    .into(),
+            ),
             Step::Edit(Ok(edit), _) => edit.stale(sums(&self.steps[at..])),
             _ => None,
         })
     }
 
-    fn from(steps: &[Step], place: Word<'_>) -> Result<Outcome, Problem> {
+    /// What the actions from the one at `at` on come to. After `jumps` more jumps the kernel lets a packet pass.
+    fn from(&self, at: usize, jumps: usize, place: Word<'_>) -> Result<Outcome, Problem> {
         let plain = |verdict| Outcome {
             verdict,
             police: None,
@@ -284,17 +341,19 @@ impl Actions {
             set: None,
             gate: None,
         };
-        let after = |control: &Control, rest| match control {
-            Control::Pipe => Self::from(rest, place),
+        let after = |control: &Control| match control {
+            Control::Pipe => self.from(at + 1, jumps, place),
             Control::Ends(verdict) => Ok(plain(*verdict)),
+            Control::Jump(to) if *to == 0 || *to >= self.steps.len() || jumps == 0 => {
+                Ok(plain(Verdict::Class))
+            }
+            Control::Jump(to) => self.from(*to, jumps - 1, place),
         };
-        match steps {
+        match self.steps.get(at..).unwrap_or_default() {
             [] => Ok(plain(Verdict::Class)),
-            [Step::Nothing(Control::Pipe), rest @ ..] => Self::from(rest, place),
-            [Step::Nothing(Control::Ends(verdict)), ..] => Ok(plain(*verdict)),
-            [Step::Checksum(_, control), rest @ ..] => after(control, rest),
-            [Step::Gate(keys, control), rest @ ..] => {
-                let after = after(control, rest)?;
+            [Step::Nothing(control) | Step::Checksum(_, control), ..] => after(control),
+            [Step::Gate(keys, control), ..] => {
+                let after = after(control)?;
                 if after.police.is_some() || after.gate.is_some() || after.redirect.is_some() {
                     return Err(place
                         .problem("a gate, and more that decides about its packets")
@@ -303,16 +362,13 @@ impl Actions {
                 Ok(Outcome { gate: Some(keys.clone()), ..after })
             }
             [Step::Edit(edit, control), rest @ ..] => {
-                let mut after = after(control, rest)?;
+                let mut after = after(control)?;
                 if after.verdict == Verdict::Drop || after.redirect.is_some() {
                     return Ok(Outcome { edits: true, ..after });
                 }
                 let mut edit = edit.clone().map_err(|problem| *problem)?;
-                let sums_header = |step: &Step| matches!(step, Step::Checksum(Sums { ip: true, .. }, _));
                 if edit.needs_checksum && (*control != Control::Pipe || !rest.iter().any(sums_header)) {
-                    return Err(place
-                        .problem("a header of IPv4 is changed without its checksum, so that receivers drop the packets")
-                        .help("as in: pedit ex munge ip dst set 10.0.0.1 pipe csum ip and tcp and udp"));
+                    return Ok(plain(Verdict::Drop));
                 }
                 if after.police.is_some() || after.gate.is_some() {
                     return Err(place
@@ -327,8 +383,8 @@ impl Actions {
             [Step::Redirect(device), ..] => {
                 Ok(Outcome { redirect: Some(device.clone()), ..plain(Verdict::Class) })
             }
-            [Step::Police(police), rest @ ..] => {
-                let (conforming, exceeding) = (after(&police.conform, rest)?, after(&police.exceed, rest)?);
+            [Step::Police(police), ..] => {
+                let (conforming, exceeding) = (after(&police.conform)?, after(&police.exceed)?);
                 if [&conforming, &exceeding].into_iter().any(|then| then.set.is_some() || then.gate.is_some())
                 {
                     return Err(place
@@ -356,6 +412,11 @@ impl Actions {
                     (Verdict::Drop, _) | (_, Some(_)) => {}
                     (Verdict::Class, None) => keys.put("exceed", crate::keys::kind::text("pass")),
                     (Verdict::Next, None) => keys.put("exceed", crate::keys::kind::text("next")),
+                    (Verdict::Goto(_), None) => {
+                        return Err(place
+                            .problem("packets that exceed a policer go to another chain")
+                            .help("let those that conform go there, and drop the others"));
+                    }
                 }
                 Ok(Outcome { police: Some(keys), exceeding: exceeding.redirect, ..conforming })
             }
@@ -373,6 +434,11 @@ fn cookie(word: Word<'_>) -> Result<(), Problem> {
     Err(word
         .problem(format!("{} is not a cookie", Found(word.text)))
         .help("allowed: up to 32 hexadecimal digits, in pairs"))
+}
+
+/// Whether an action updates the checksum of an IPv4 header.
+fn sums_header(step: &Step) -> bool {
+    matches!(step, Step::Checksum(Sums { ip: true, .. }, _))
 }
 
 fn unknown(action: Word<'_>, name: &str) -> Problem {

@@ -28,7 +28,10 @@ impl Tree {
             return wrong("a policer within a class: limit the class with tbf or htb", placed);
         }
         let Which::Match(which) = &placed.filter.which else {
-            return wrong("a policer by tables of u32 or by marks: match the packets themselves", placed);
+            return wrong(
+                "a policer by tables of u32, by several conditions or by marks: match the packets themselves",
+                placed,
+            );
         };
         let beside = self.filters.iter().filter(|other| {
             other.parent == placed.parent
@@ -109,6 +112,19 @@ impl Tree {
                     ))
             }
             None => Ok(()),
+        }
+    }
+
+    /// A mark that a filter of a discipline gives matters to filters inside.
+    pub(super) fn check_marks(&self) -> Result<(), Problem> {
+        let looks = |placed: &Placed| matches!(placed.filter.which, Which::Mark { .. } | Which::AnyMark);
+        match self.filters.iter().find(|placed| placed.filter.marks.is_some()) {
+            Some(placed) if self.filters.iter().any(looks) => {
+                Err(Problem::new("`skbedit mark` at a discipline with filters of marks")
+                    .put_at(&placed.span)
+                    .help("give marks where packets come in, or at the egress of clsact"))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Conjunction of conditions.
 
-use narrows_core::classify::{Families, TcpFlags};
+use narrows_core::classify::{Families, LinkPattern, TcpFlags};
 
 use crate::value::{Match, Party};
 
@@ -27,6 +27,13 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
             .flat_map(|a| other.iter().map(move |b| *a.start().max(b.start())..=*a.end().min(b.end())))
             .filter(|range| range.start() <= range.end())
             .collect();
+        (!both.is_empty()).then_some(both)
+    }
+    fn patterns(one: &[LinkPattern], other: &[LinkPattern]) -> Option<Vec<LinkPattern>> {
+        if one.is_empty() || other.is_empty() {
+            return Some([one, other].concat());
+        }
+        let both: Vec<_> = one.iter().flat_map(|a| other.iter().filter_map(|b| a.and(b))).collect();
         (!both.is_empty()).then_some(both)
     }
     fn parties(one: &[Party], other: &[Party]) -> Option<Vec<Party>> {
@@ -79,8 +86,8 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
             }
             (one, other) => one.or(other),
         },
-        link_sources: part(&one.link_sources, &other.link_sources)?,
-        link_destinations: part(&one.link_destinations, &other.link_destinations)?,
+        link_sources: patterns(&one.link_sources, &other.link_sources)?,
+        link_destinations: patterns(&one.link_destinations, &other.link_destinations)?,
         hop_limits: ranges(&one.hop_limits, &other.hop_limits)?,
         from: one.from.clone().or_else(|| other.from.clone()),
     };

@@ -91,20 +91,12 @@ const CONTROLS: Unit = Unit {
                 .help("allowed: `drop`, `pass`, `continue`, `pipe` or `reclassify`")
         };
         for part in [exceed, conform] {
-            control(part).ok_or_else(|| wrong(word.part(part)))?;
+            Control::read(part).ok_or_else(|| wrong(word.part(part)))?;
         }
         Ok(Read::plain(text(word.text)))
     },
     show: |_| None,
 };
-
-/// `reclassify` returns a packet to the same policer until the kernel's limit is reached, and the kernel then drops it.
-fn control(word: &str) -> Option<Control> {
-    match word {
-        "reclassify" => Some(Control::Ends(Verdict::Drop)),
-        word => Control::read(word),
-    }
-}
 
 /// Parses the options of a token bucket into keys.
 pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
@@ -180,7 +172,7 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Pr
         },
     );
     let (exceed, conform) = said.split_once('/').unwrap_or((&said, "ok"));
-    let known = |word| control(word).unwrap_or(Control::Ends(Verdict::Drop)); // as they were read
+    let known = |word| Control::read(word).unwrap_or(Control::Ends(Verdict::Drop)); // as they were read
     let (exceed, conform) = (known(exceed), known(conform));
     enough(name, &keys, "police rate 1mbit burst 10k drop", "pass")?;
     // A peak rate needs an `mtu`. Without one, tc prints an `mtu` of 2047 bytes that nobody set.
@@ -212,7 +204,7 @@ fn required(name: Word<'_>, keys: &Table, example: &str) -> Result<Bytes, Proble
 /// smaller one, which no packet could ever pass.
 fn enough(name: Word<'_>, keys: &Table, example: &str, go: &str) -> Result<(), Problem> {
     let burst = required(name, keys, example)?;
-    let least = size_of(keys, "mtu").unwrap_or(Bytes::new(1500));
+    let least = size_of(keys, "mtu").unwrap_or(MTU).min(MTU);
     if burst < least {
         let title = format!("a burst of {burst} is less than one packet of {least}, which could never {go}");
         let place = keys.key("burst").map(|key| key.span.clone()).unwrap_or_default();

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use super::filter::{self, Filter, Head, Name};
 use super::stab::Stab;
+use super::verdict::chain_number;
 use super::{Handle, class, protocol, qdisc, unit};
 use crate::dialect::{Word, Words};
-use crate::netem::Verb;
+use crate::netem::{Verb, units};
 use crate::node::suggest;
 use crate::problem::{Found, Problem};
 
@@ -21,7 +22,56 @@ pub(super) struct Command {
     pub(super) handle: Option<Handle>,
     /// What a packet counts in a qdisc.
     pub(super) stab: Option<Stab>,
+    /// The block that a filter is in, in place of a device.
+    pub(super) block: Option<u32>,
+    /// The blocks whose filters a discipline uses, and where.
+    pub(super) blocks: Vec<(u32, Place)>,
     pub(super) body: Body,
+}
+
+/// Where a discipline uses the filters of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Hook(Parent),
+    /// `qevent early_drop` of RED: for packets that are dropped early.
+    Dropped,
+    /// `qevent mark` of RED.
+    Marked,
+}
+
+/// Takes `qevent early_drop block 10` and `qevent mark block 11` out of the options of RED.
+fn events(words: &mut Words<'_>) -> Result<Vec<(u32, Place)>, Problem> {
+    let (mut found, mut others, mut end) = (Vec::new(), Vec::new(), 0);
+    while let Some(word) = words.take() {
+        end = word.span().end;
+        if word.text != "qevent" {
+            others.push(word);
+            continue;
+        }
+        let event = words.expect(word, "an event")?;
+        let place = match event.text {
+            "early_drop" => Place::Dropped,
+            "mark" => Place::Marked,
+            other => {
+                return Err(event
+                    .problem(format!("{} is not an event of `red`", Found(other)))
+                    .help("allowed: early_drop, mark"));
+            }
+        };
+        let name = words.expect(event, "block")?;
+        if name.text != "block" {
+            return Err(name.problem(format!("found {}, expected `block`", Found(name.text))));
+        }
+        found.push((block(name, words)?, place));
+    }
+    *words = Words::of_words(others, end);
+    Ok(found)
+}
+
+/// Parses the number of a block.
+fn block(after: Word<'_>, words: &mut Words<'_>) -> Result<u32, Problem> {
+    let word = words.expect(after, "the number of a block")?;
+    Ok(units::integer(word, "the number of a block", 1, u32::MAX.into())? as u32)
 }
 
 /// Where an object is attached.
@@ -51,6 +101,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("show", Verb::Show),
     ("list", Verb::Show),
     ("ls", Verb::Show),
+    ("get", Verb::Show),
 ];
 
 const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
@@ -96,9 +147,19 @@ impl Command {
             _ => Body::Filter { head: Head::default(), filter: None },
         };
         let span = span.clone();
-        let mut command = Self { span, verb, device: None, parent: None, handle: None, stab: None, body };
+        let mut command = Self {
+            span,
+            verb,
+            device: None,
+            parent: None,
+            handle: None,
+            stab: None,
+            block: None,
+            blocks: Vec::new(),
+            body,
+        };
         command.place(object, words)?;
-        if command.device.is_none() && verb != Verb::Show {
+        if command.device.is_none() && command.block.is_none() && verb != Verb::Show {
             return Err(object.problem("`dev` is missing").help("name the device, as in: dev eth0"));
         }
         command.check(object)?;
@@ -188,20 +249,33 @@ impl Command {
                 }
                 "chain" if matches!(self.body, Body::Filter { .. }) => {
                     words.take();
-                    let number = words.expect(word, "the number of a chain")?;
-                    if number.text != "0" {
-                        return Err(number
-                            .problem(format!("the chain {}", Found(number.text)))
-                            .help("packets pass the filters of chain 0 here: leave the others out"));
+                    let number = chain_number(word, words)?;
+                    if let Body::Filter { head, .. } = &mut self.body {
+                        head.chain = number;
                     }
                 }
                 "stab" if matches!(self.body, Body::Qdisc(_)) => {
                     words.take();
                     self.stab = Some(Stab::read(word, words)?);
                 }
-                "refcnt" | "estimator" => {
+                "refcnt" => {
                     words.take();
                     words.expect(word, "a number")?;
+                }
+                // It measures rates for `tc -s`.
+                "estimator" => {
+                    words.take();
+                    let interval = words.expect(word, "an interval")?;
+                    words.expect(interval, "the time of an average")?;
+                }
+                "block" if matches!(self.body, Body::Filter { .. }) => {
+                    words.take();
+                    self.block = Some(block(word, words)?);
+                }
+                "ingress_block" | "egress_block" if matches!(self.body, Body::Qdisc(_)) => {
+                    words.take();
+                    let hook = if word.text == "ingress_block" { Parent::Ingress } else { Parent::Egress };
+                    self.blocks.push((block(word, words)?, Place::Hook(hook)));
                 }
                 "protocol" if matches!(self.body, Body::Filter { .. }) => {
                     words.take();
@@ -255,7 +329,12 @@ impl Command {
             return Ok(());
         }
         match &mut self.body {
-            Body::Qdisc(kind) => *kind = Some(qdisc::read(words)?),
+            Body::Qdisc(kind) => {
+                if words.peek().is_some_and(|word| word.text == "red") {
+                    self.blocks.extend(events(words)?);
+                }
+                *kind = Some(qdisc::read(words)?);
+            }
             Body::Class { kind, .. } => {
                 if self.verb != Verb::Delete || words.peek().is_some() {
                     *kind = Some(class::read(words)?);
@@ -266,7 +345,8 @@ impl Command {
                     while words.take().is_some() {}
                     return Ok(());
                 }
-                *filter = Some(Box::new(filter::read(object, words, head)?));
+                *filter =
+                    Some(Box::new(filter::read(object, words, head, self.parent == Some(Parent::Ingress))?));
             }
         }
         Ok(())

@@ -143,6 +143,10 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
             "Classes that share in proportion to their weights: quick fair queueing. Unclassified packets are dropped."
                 .into(),
         ],
+        qdisc::Kind::Gred(gred) => gred.words(),
+        qdisc::Kind::Multiq => {
+            vec!["A queue for each transmit queue of the device. A link has one, with the discipline in class 1, or a plain queue.".into()]
+        }
         qdisc::Kind::Mq => {
             vec!["A discipline for each transmit queue. A link has one, with the discipline in its class 1.".into()]
         }
@@ -247,6 +251,10 @@ fn of_filter(filter: &Filter, place: &str) -> String {
     let which = match &filter.which {
         Which::Match(None) => "All packets".to_owned(),
         Which::Match(Some(matches)) => format!("Packets with {matches}"),
+        Which::Any(any) => {
+            let any: Vec<String> = any.iter().map(ToString::to_string).collect();
+            format!("Packets with {}", any.join(", or with "))
+        }
         Which::Mark { mask: u32::MAX, value } => format!("Packets with the mark {value}"),
         Which::Mark { mask, value } => format!("Packets with the mark {value:#x} under the mask {mask:#x}"),
         Which::AnyMark => return format!("Packets go to the class that their mark names ({place})."),
@@ -267,6 +275,7 @@ fn of_filter(filter: &Filter, place: &str) -> String {
         };
         let then = match (filter.verdict, filter.class) {
             (Verdict::Next, _) => ", and go on to the next filters".into(),
+            (Verdict::Goto(chain), _) => format!(", and go on to the filters of chain {chain}"),
             (_, Some(class)) => format!(", and go to the class {class}"),
             _ => String::new(),
         };
@@ -274,6 +283,9 @@ fn of_filter(filter: &Filter, place: &str) -> String {
     }
     match (filter.verdict, filter.class) {
         (Verdict::Drop, _) => return format!("{which} are dropped ({place})."),
+        (Verdict::Goto(chain), _) if filter.police.is_none() => {
+            return format!("{which} go on to the filters of chain {chain} ({place}).");
+        }
         (Verdict::Next, _) if filter.police.is_none() => {
             return format!("{which} go on to the next filters ({place}).");
         }

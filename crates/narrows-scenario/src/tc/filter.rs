@@ -6,10 +6,12 @@ use narrows_core::classify::Families;
 
 use super::Handle;
 use super::action::{self, Actions, Outcome};
+use super::both::both;
+use super::ematch::{self, Lengths};
 use super::flow::Flow;
 use super::u32::{Id, U32};
 use super::verdict::Verdict;
-use super::{ematch, flower, protocol};
+use super::{flower, protocol};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::problem::{Found, Problem, one_of};
@@ -23,6 +25,8 @@ pub(super) struct Head {
     /// The packets that it sees; all without a `protocol`.
     pub(super) families: Option<Families>,
     pub(super) handle: Option<Name>,
+    /// The chain that it is in; packets begin in chain 0.
+    pub(super) chain: u32,
 }
 
 /// A word that is kept: the handle of a filter.
@@ -58,6 +62,8 @@ pub(super) struct Filter {
     pub(super) kind: &'static str,
     /// Filters with a lower priority number are tried first; 0 until the tree chooses one.
     pub(super) prio: u32,
+    /// The chain that it is in.
+    pub(super) chain: u32,
     /// The packets that it sees.
     pub(super) families: Families,
     /// The number by which it can be deleted; 0 until the tree chooses one.
@@ -83,6 +89,10 @@ pub(super) struct Filter {
     pub(super) copies: Vec<String>,
     /// The priority that it gives to packets, at which disciplines look.
     pub(super) prioritizes: Option<u32>,
+    /// The device by which its packets must have come in.
+    pub(super) came_by: Option<String>,
+    /// The mark that it gives to them.
+    pub(super) marks: Option<u32>,
     /// What is surprising about it.
     pub(super) notices: Vec<String>,
 }
@@ -90,7 +100,7 @@ pub(super) struct Filter {
 impl Filter {
     /// The devices that it names.
     pub(super) fn devices(&mut self) -> impl Iterator<Item = &mut String> {
-        self.redirect.iter_mut().chain(&mut self.exceeding).chain(&mut self.copies)
+        self.redirect.iter_mut().chain(&mut self.exceeding).chain(&mut self.copies).chain(&mut self.came_by)
     }
 }
 
@@ -99,6 +109,8 @@ impl Filter {
 pub(super) enum Which {
     /// Those with a condition; `None` for all packets.
     Match(Option<Box<Match>>),
+    /// Those with one of several conditions.
+    Any(Vec<Match>),
     /// Those that come to this filter through tables of `u32`.
     Tables(Box<U32>),
     /// Those with a firewall mark: the bits that count, and their value.
@@ -130,6 +142,7 @@ const NO_REALM: &str = "No packet matches: routes of hosts here have no realms. 
 const NO_CGROUP: &str =
     "No packet matches: programs of a run are in no control group with a class of packets (net_cls).";
 const NO_END: &str = "No packet is decided by it: without a class or an action, a filter of u32 has no effect, as in the kernel.";
+const NO_MARK: &str = "No packet matches: the mask clears bits of the value.";
 const ROOT_TABLE: &str = "It makes the root table of u32, which is there anyway.";
 
 /// The supported kinds.
@@ -145,7 +158,14 @@ const OTHERS: &[(&str, &str)] = &[
 
 /// Parses what follows the device and the parent: `protocol ip prio 1 u32 match ip dport 80 0xffff flowid
 /// 1:10`.
-pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> Result<Filter, Problem> {
+/// `arrives` says whether it is for packets that arrive, which have no link header any more.
+pub(super) fn read(
+    object: Word<'_>,
+    words: &mut Words<'_>,
+    head: &mut Head,
+    arrives: bool,
+) -> Result<Filter, Problem> {
+    let hook = if arrives { Lengths::Packets } else { Lengths::Frames };
     let Some(kind) = words.take() else {
         return Err(object
             .problem("the kind of the filter is missing")
@@ -176,6 +196,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
         _ => None,
     };
     let mut all = Match { families: protocol::written(families), ..Match::default() };
+    let (mut any, mut came_by) = (None, None);
     let mut nothing = is_foreign.then_some(FOREIGN);
     let mut class = None;
     let mut actions = Actions::default();
@@ -208,14 +229,15 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
                 words.expect(word, "a value")?;
                 nothing = Some(NO_TUNNEL);
             }
+            "indev" if matches!(*name, "flower" | "u32" | "fw") => {
+                came_by = Some(words.expect(word, "the name of a device")?.text.to_owned());
+            }
             _ if *name == "flower" && is_foreign && word.text.starts_with("mpls_") => {
                 words.expect(word, "a value")?;
             }
             _ if *name == "flower" && flower::read(word, words, &mut all)? => {}
             "match" if *name == "basic" => {
-                if !ematch::read(word, words, &mut all)? {
-                    nothing = Some(NO_PACKET);
-                }
+                any = Some(ematch::read(word, words, families, hook)?);
             }
             "match" if *name == "cgroup" => {
                 words.expect(word, "conditions")?;
@@ -247,7 +269,13 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
                 .problem("`fw` with a class or an action, and without a mark")
                 .help("as in: handle 6 fw flowid 1:10; `fw` alone takes the mark for the class"));
         }
-        None if *name == "fw" => mark(handle.as_ref())?,
+        None if *name == "fw" => {
+            let which = mark(handle.as_ref())?;
+            if which == Which::Nothing {
+                nothing = Some(NO_MARK);
+            }
+            which
+        }
         None if *name == "flow" => Which::Flow(flow),
         None if *name == "cgroup" => {
             nothing = Some(NO_CGROUP);
@@ -258,7 +286,16 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
                 .problem("a filter `route` without a realm")
                 .help("routes have no realms here: match the addresses, with u32 or flower"));
         }
-        None => Which::of(all),
+        None => match any {
+            None => Which::of(all),
+            Some(any) => {
+                let mut any: Vec<Match> = any.iter().filter_map(|one| both(&all, one)).collect();
+                if any.is_empty() {
+                    nothing = Some(NO_PACKET);
+                }
+                if any.len() > 1 { Which::Any(any) } else { any.pop().map_or(Which::Nothing, Which::of) }
+            }
+        },
     };
     let which = if nothing.is_some() { Which::Nothing } else { which };
     notices.extend(nothing.map(str::to_owned));
@@ -275,6 +312,7 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
     Ok(Filter {
         kind: name,
         prio: head.prio.unwrap_or(0),
+        chain: head.chain,
         families,
         handle: number,
         which,
@@ -284,6 +322,8 @@ pub(super) fn read(object: Word<'_>, words: &mut Words<'_>, head: &mut Head) -> 
         redirect,
         exceeding,
         prioritizes: actions.priority,
+        came_by,
+        marks: actions.mark,
         edits,
         set,
         gate,
@@ -331,10 +371,5 @@ fn mark(handle: Option<&Name>) -> Result<Which, Problem> {
     let number =
         |text| Ok::<_, Problem>(units::integer(word.part(text), "a mark", 0, i64::from(u32::MAX))? as u32);
     let (value, mask) = (number(value)?, number(mask)?);
-    if value & !mask != 0 {
-        return Err(word
-            .problem(format!("no mark is {}", Found(word.text)))
-            .help("the mask clears bits of the value"));
-    }
-    Ok(Which::Mark { mask, value })
+    Ok(if value & !mask == 0 { Which::Mark { mask, value } } else { Which::Nothing })
 }

@@ -24,8 +24,8 @@ pub(super) struct Placed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filters {
     all: Vec<Placed>,
-    /// Those at one place with one priority.
-    groups: BTreeMap<(Handle, u32), Group>,
+    /// Those at one place, in one chain, with one priority.
+    groups: BTreeMap<(Handle, u32, u32), Group>,
 }
 
 /// What filters with one priority have in common.
@@ -56,10 +56,11 @@ impl Filters {
         let filter = &mut new.filter;
         if filter.prio == 0 {
             // A filter without a priority gets its own, before the others without.
-            let mut chosen = self.groups.range((parent, *CHOSEN.start())..=(parent, *CHOSEN.end()));
-            filter.prio = chosen.next().map_or(*CHOSEN.end(), |((_, first), _)| first - 1);
+            let key = |prio: &u32| (parent, filter.chain, *prio);
+            let mut chosen = self.groups.range(key(CHOSEN.start())..=key(CHOSEN.end()));
+            filter.prio = chosen.next().map_or(*CHOSEN.end(), |((_, _, first), _)| first - 1);
         }
-        let group = self.groups.entry((parent, filter.prio)).or_insert_with(|| Group {
+        let group = self.groups.entry((parent, filter.chain, filter.prio)).or_insert_with(|| Group {
             kind: filter.kind,
             families: filter.families,
             span: new.span.clone(),
@@ -101,6 +102,7 @@ impl Filters {
         let before = self.all.len();
         self.retain(|placed| {
             placed.parent != parent
+                || placed.filter.chain != head.chain
                 || head.prio.is_some_and(|prio| placed.filter.prio != prio)
                 || handle.is_some_and(|handle| placed.filter.handle != handle)
         });
@@ -108,10 +110,8 @@ impl Filters {
             return Ok(());
         }
         match (head.prio, handle) {
-            (Some(prio), None) => {
-                Err(Problem::new(format!("there is no filter of the priority {prio}"))
-                    .help(self.known(parent)))
-            }
+            (Some(prio), None) => Err(Problem::new(format!("there is no filter of the priority {prio}"))
+                .help(self.known(parent, head.chain))),
             (_, Some(_)) => Err(Problem::new("there is no filter with this handle")),
             (None, None) => Ok(()),
         }
@@ -119,9 +119,9 @@ impl Filters {
 
     pub(super) fn retain(&mut self, stays: impl Fn(&Placed) -> bool) {
         self.all.retain(stays);
-        let mut groups: BTreeMap<(Handle, u32), Group> = BTreeMap::new();
+        let mut groups: BTreeMap<(Handle, u32, u32), Group> = BTreeMap::new();
         for (at, Placed { parent, filter, span }) in self.all.iter().enumerate() {
-            let group = groups.entry((*parent, filter.prio)).or_insert_with(|| Group {
+            let group = groups.entry((*parent, filter.chain, filter.prio)).or_insert_with(|| Group {
                 kind: filter.kind,
                 families: filter.families,
                 span: span.clone(),
@@ -133,11 +133,11 @@ impl Filters {
     }
 
     /// Lists the priorities at a place.
-    fn known(&self, parent: Handle) -> String {
+    fn known(&self, parent: Handle, chain: u32) -> String {
         let known: Vec<String> = self
             .groups
-            .range((parent, 0)..=(parent, u32::MAX))
-            .map(|((_, prio), _)| prio.to_string())
+            .range((parent, chain, 0)..=(parent, chain, u32::MAX))
+            .map(|((_, _, prio), _)| prio.to_string())
             .collect();
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
         if names.is_empty() {

@@ -2,8 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use narrows_core::LinkAddress;
-use narrows_core::classify::{Families, TcpFlags};
+use narrows_core::classify::{Families, LinkPattern, TcpFlags};
 
 use super::both::both;
 use super::protocol;
@@ -12,7 +11,7 @@ use crate::dialect::{Word, Words};
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::value::{
-    Match, Party, link_address, link_address_text, party, protocol as ip_protocol, protocol_name,
+    Match, Party, link_pattern, link_pattern_text, party, protocol as ip_protocol, protocol_name,
 };
 
 /// Keys that classes do not match, and why.
@@ -37,7 +36,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("ct_state", "there is no connection tracking here"),
     ("ct_zone", "there is no connection tracking here"),
     ("ct_mark", "there is no connection tracking here"),
-    ("indev", "a packet does not carry the device where it came in"),
 ];
 
 /// Whether it is a key of the tunnel that a packet came out of.
@@ -136,14 +134,12 @@ fn network(after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<Party>, Problem
     Ok(vec![party(&node, &[])?])
 }
 
-/// A MAC address with all its bits.
-fn mac(after: Word<'_>, words: &mut Words<'_>) -> Result<LinkAddress, Problem> {
+/// A MAC address, also with a mask.
+fn mac(after: Word<'_>, words: &mut Words<'_>) -> Result<LinkPattern, Problem> {
     let text = words.expect(after, "a MAC address")?;
-    let (address, mask) = text.text.split_once('/').unwrap_or((text.text, "48"));
-    let is_whole = mask == "48" || mask.eq_ignore_ascii_case("ff:ff:ff:ff:ff:ff");
-    link_address(address).filter(|_| is_whole).ok_or_else(|| {
+    link_pattern(text.text).ok_or_else(|| {
         text.problem(format!("{} is not a MAC address", Found(text.text)))
-            .help("six bytes such as 02:00:00:00:00:01; a part of an address is not matched here")
+            .help("six bytes such as 02:00:00:00:00:01, and a mask such as /24 or /01:00:00:00:00:00")
     })
 }
 
@@ -184,9 +180,9 @@ pub(super) fn words(all: &Match) -> Option<String> {
         [one] => Some(Some(*one)),
         _ => None,
     };
-    let mac = |addresses: &[LinkAddress]| match addresses {
+    let mac = |addresses: &[LinkPattern]| match addresses {
         [] => Some(None),
-        [one] => Some(Some(link_address_text(one))),
+        [one] => Some(Some(link_pattern_text(one))),
         _ => None,
     };
     let ttl = match &all.hop_limits[..] {

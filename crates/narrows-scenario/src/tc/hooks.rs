@@ -4,16 +4,22 @@
 //! Source: `sch_ingress.c` and `cls_api.c` of Linux. The first filter that decides counts; a packet about which none
 //! decides passes.
 
+use std::collections::BTreeMap;
+
 use narrows_core::classify::Families;
 
-use super::filter::Which;
-use super::filters::{Filters, Placed};
+use super::Handle;
+use super::bands::Bands;
+use super::filter::{Filter, Which};
+use super::filters::{Filters, Placed, UNKNOWN};
 use super::netfilter::Marked;
+use super::rules::joint;
 use super::translate::{Draft, Keys, add};
-use super::tree::Tree;
+use super::tree::{Qdisc, Tree};
 use super::verdict::Verdict;
 use super::{qdisc, rules};
 use crate::keys::kind::text;
+use crate::netem::Verb;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::value::Match;
@@ -32,6 +38,9 @@ pub(super) enum Target<'a> {
 struct Stage<'a> {
     matches: Option<Match>,
     placed: &'a Placed,
+    verdict: Verdict,
+    /// Whether the actions of the filter are executed: not behind a chain that it led to.
+    acts: bool,
 }
 
 impl Stage<'_> {
@@ -52,7 +61,7 @@ impl Stage<'_> {
     fn action(&self, action: &str, keys: Table) -> Table {
         let mut table = self.with(action);
         add(&keys, &mut table);
-        if self.placed.filter.verdict == Verdict::Next {
+        if self.verdict == Verdict::Next {
             table.put("conform", text("next"));
         }
         table
@@ -76,7 +85,7 @@ impl Stage<'_> {
         add(&bucket, &mut table);
         table.put("overhead", overhead);
         exceed.into_iter().for_each(|(_, node)| table.put("exceed", node.value));
-        if self.placed.filter.verdict == Verdict::Next {
+        if self.verdict == Verdict::Next {
             table.put("conform", text("next"));
         }
         table
@@ -85,33 +94,95 @@ impl Stage<'_> {
 
 /// The filters in the order in which they are tried, with what they match.
 fn stages(filters: &Filters) -> Result<Vec<Stage<'_>>, Problem> {
-    let mut all: Vec<&Placed> = filters.iter().collect();
-    rules::in_order(&mut all);
-    let tables = rules::Tables::of(&all);
-    tables.check()?;
-    let mut ways = tables.ways();
+    let mut chains: BTreeMap<u32, Vec<&Placed>> = BTreeMap::new();
+    filters.iter().for_each(|placed| chains.entry(placed.filter.chain).or_default().push(placed));
+    chains.values_mut().for_each(|chain| rules::in_order(chain));
     let mut found = Vec::new();
-    for placed in all {
-        match &placed.filter.which {
-            Which::Match(matches) => {
-                found.push(Stage { matches: matches.as_deref().cloned(), placed });
-            }
-            Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
-                let ends = |placed: &Placed| {
-                    placed.filter.verdict != Verdict::Next || placed.filter.police.is_some()
-                };
-                let here = ways.of((&**table, placed), ends);
-                let here = here.map_err(|(problem, at)| problem.put_at(&at.span))?;
-                found.extend(here.into_iter().map(|(condition, placed)| {
-                    let matches = Some(condition).filter(|one| *one != Match::default());
-                    Stage { matches, placed }
-                }));
-            }
-            // No packet has a mark before it meets the firewall.
-            Which::Tables(_) | Which::Nothing | Which::Flow(_) | Which::Mark { .. } | Which::AnyMark => {}
-        }
-    }
+    Chains(&chains).follow(0, None, 0, &mut found)?;
     Ok(found)
+}
+
+/// The most stages, and the most chains on the way to one.
+const MOST: usize = 1 << 16;
+const DEEPEST: usize = 16;
+
+/// The filters of each chain, in order.
+#[derive(Clone, Copy)]
+struct Chains<'s, 'a>(&'s BTreeMap<u32, Vec<&'a Placed>>);
+
+impl<'a> Chains<'_, 'a> {
+    /// Adds the stages of a chain for packets that have a condition.
+    fn follow(
+        self,
+        chain: u32,
+        before: Option<&Match>,
+        depth: usize,
+        found: &mut Vec<Stage<'a>>,
+    ) -> Result<(), Problem> {
+        let here = self.0.get(&chain).map_or(&[][..], Vec::as_slice);
+        let tables = rules::Tables::of(here);
+        tables.check()?;
+        let mut ways = tables.ways();
+        for placed in here {
+            match &placed.filter.which {
+                Which::Match(own) => self.decided(placed, joint(before, own.as_deref()), depth, found)?,
+                Which::Any(any) => {
+                    for own in any {
+                        self.decided(placed, joint(before, Some(own)), depth, found)?;
+                    }
+                }
+                Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
+                    let ends = |placed: &Placed| {
+                        placed.filter.verdict != Verdict::Next || placed.filter.police.is_some()
+                    };
+                    let here = ways.of((&**table, *placed), ends);
+                    for (condition, placed) in here.map_err(|(problem, at)| problem.put_at(&at.span))? {
+                        let own = Some(&condition).filter(|one| **one != Match::default());
+                        self.decided(placed, joint(before, own), depth, found)?;
+                    }
+                }
+                // No packet has a mark before it meets the firewall.
+                Which::Tables(_) | Which::Nothing | Which::Flow(_) | Which::Mark { .. } | Which::AnyMark => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the stages of a filter that matches these packets, if it can match any.
+    fn decided(
+        self,
+        placed: &'a Placed,
+        matches: Option<Option<Match>>,
+        depth: usize,
+        found: &mut Vec<Stage<'a>>,
+    ) -> Result<(), Problem> {
+        let Some(matches) = matches else { return Ok(()) };
+        let filter = &placed.filter;
+        let wrong = |title: String| Err(Problem::new(title).put_at(&placed.span));
+        if found.len() == MOST {
+            return wrong(format!("filters that come to more than {MOST} conditions"));
+        }
+        let Verdict::Goto(chain) = filter.verdict else {
+            found.push(Stage { matches, placed, verdict: filter.verdict, acts: true });
+            return Ok(());
+        };
+        if depth == DEEPEST {
+            return wrong(format!("chains of filters that lead to one another more than {DEEPEST} deep"));
+        }
+        if filter.set.is_some() || filter.prioritizes.is_some() {
+            return wrong(
+                "packets are changed before they come to another chain: let a filter of that chain do so"
+                    .into(),
+            );
+        }
+        if filter.police.is_some() || filter.gate.is_some() {
+            found.push(Stage { matches: matches.clone(), placed, verdict: Verdict::Next, acts: true });
+        }
+        self.follow(chain, matches.as_ref(), depth + 1, found)?;
+        // Packets that no filter of the chain matches pass, in the kernel without coming back.
+        found.push(Stage { matches, placed, verdict: Verdict::Class, acts: false });
+        Ok(())
+    }
 }
 
 impl Tree {
@@ -150,10 +221,9 @@ impl Tree {
                 .wrong("arriving packets are both policed and redirected")
                 .help("police them, or limit them by the disciplines of the device they are redirected to"));
         }
-        draft.redirected(before, behind)?;
-        draft.hook(before, "ip", &other)?;
         let device = first.placed.filter.redirect.as_deref().unwrap_or_default();
         let Target::Disciplines(tree) = other(device) else {
+            draft.hook(before, "ip", &other)?;
             draft.notes.push(format!("{device} has no discipline: packets pass through it."));
             return Ok(draft.finish());
         };
@@ -166,6 +236,16 @@ impl Tree {
                 }
             }
         }
+        tree.marks = marks(&stages)?;
+        if let Err(problem) = draft.redirected(before, behind)
+            && !takes_all(before, behind, device)
+        {
+            tree = around(tree, &stages, device).ok_or(problem)?;
+            draft.notes.push(format!(
+                "Packets that are not redirected to {device} pass beside its disciplines, through a class of their own."
+            ));
+        }
+        draft.hook(before, "ip", &other)?;
         let mut keys = tree.egress(exact)?;
         draft.notes.push(format!(
             "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."
@@ -184,7 +264,7 @@ impl Tree {
         let mut classified = Vec::new();
         for stage in &stages {
             let filter = &stage.placed.filter;
-            match (filter.prioritizes, filter.verdict) {
+            match (filter.prioritizes, stage.verdict) {
                 (Some(value), Verdict::Class) => {
                     classified.push(Marked { matches: stage.matches.clone(), value });
                 }
@@ -192,7 +272,7 @@ impl Tree {
                     return Err(stage.wrong("`skbedit priority` of a filter that decides nothing"));
                 }
                 // Packets that a filter passes keep the priority that they have; later filters do not see them.
-                (None, Verdict::Class) if filter.police.is_none() => {
+                (None, Verdict::Class) if filter.police.is_none() || !stage.acts => {
                     classified.push(Marked { matches: stage.matches.clone(), value: 0 });
                 }
                 _ => {}
@@ -202,6 +282,127 @@ impl Tree {
             classified.clear();
         }
         Ok(classified)
+    }
+}
+
+/// The marks that the filters of a hook have given to packets when they leave it: the first condition that holds counts.
+fn marks(stages: &[Stage<'_>]) -> Result<Vec<Marked>, Problem> {
+    // From the last filter to the first: what becomes of packets that come to a filter. `None` keeps their mark.
+    let mut list: Vec<(Option<Match>, Option<u32>)> = Vec::new();
+    if stages.iter().all(|stage| stage.placed.filter.marks.is_none()) {
+        return Ok(Vec::new());
+    }
+    for stage in stages.iter().rev() {
+        let mark = stage.placed.filter.marks.filter(|_| stage.acts);
+        if stage.verdict != Verdict::Next {
+            list.insert(0, (stage.matches.clone(), mark));
+        } else if mark.is_some() {
+            let later = |(matches, later): &(Option<Match>, Option<u32>)| {
+                Some((joint(stage.matches.as_ref(), matches.as_ref())?, later.or(mark)))
+            };
+            let mut all: Vec<_> = list.iter().filter_map(later).collect();
+            // Behind one that takes all packets, none counts.
+            if list.iter().all(|(matches, _)| matches.is_some()) {
+                all.push((stage.matches.clone(), mark));
+            }
+            all.append(&mut list);
+            list = all;
+        }
+        if list.len() > MOST {
+            return Err(stage.wrong("filters that give too many different marks"));
+        }
+    }
+    Ok(list.into_iter().map(|(matches, mark)| Marked { matches, value: mark.unwrap_or(0) }).collect())
+}
+
+/// Whether each packet that no filter drops is redirected to a device, by one filter or another.
+fn takes_all(before: &[Stage<'_>], behind: &[Stage<'_>], device: &str) -> bool {
+    let drops = before.len();
+    for (at, stage) in before.iter().chain(behind).enumerate() {
+        let filter = &stage.placed.filter;
+        let acts = filter.police.is_some() || filter.set.is_some() || filter.gate.is_some();
+        match stage.verdict {
+            Verdict::Next if !acts => {}
+            // Packets meet those before the first redirection at the ingress of the link.
+            Verdict::Drop if !acts && at < drops => {}
+            Verdict::Class if filter.redirect.as_deref() == Some(device) && !acts => {
+                if stage.matches.is_none() {
+                    return true;
+                }
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// The disciplines of a device that some arriving packets are redirected to, in a class beside that of the others. `None` if
+/// the filters do more.
+fn around(mut inner: Tree, stages: &[Stage<'_>], device: &str) -> Option<Tree> {
+    let outer = Handle {
+        major: (1..0xffff)
+            .rev()
+            .find(|major| inner.qdiscs.iter().all(|qdisc| qdisc.handle.major != *major))?,
+        minor: 0,
+    };
+    let [beside, redirected] = [1, 2].map(|minor| Handle { minor, ..outer });
+    let root =
+        inner.qdiscs.iter_mut().find(|qdisc| qdisc.parent.is_none()).filter(|root| root.stab.is_none())?;
+    root.parent = Some(redirected);
+    let span = root.span.clone();
+    let kind = qdisc::Kind::Prio(Bands { bands: 2, map: [0; 16] });
+    inner.qdiscs.push(Qdisc { handle: outer, parent: None, kind, stab: None, span });
+    inner.names.insert(beside, "beside".into());
+    inner.names.insert(redirected, "redirected".into());
+    for (stage, prio) in stages.iter().zip(1..) {
+        let filter = &stage.placed.filter;
+        let ours = filter.redirect.as_deref() == Some(device);
+        let acts = filter.police.is_some() || filter.set.is_some() || filter.gate.is_some();
+        let (class, verdict) = match stage.verdict {
+            Verdict::Class if ours => (Some(redirected), Verdict::Class),
+            Verdict::Class if filter.redirect.is_none() && (!acts || !stage.acts) => {
+                (Some(beside), Verdict::Class)
+            }
+            // Packets have met it before.
+            Verdict::Drop | Verdict::Next if filter.redirect.is_none() && !acts => {
+                if stage.verdict == Verdict::Next {
+                    continue;
+                }
+                (None, Verdict::Drop)
+            }
+            _ => return None,
+        };
+        let filter = Filter {
+            kind: UNKNOWN,
+            prio,
+            chain: 0,
+            handle: 0,
+            which: stage.matches.clone().map_or(Which::Match(None), Which::of),
+            class,
+            verdict,
+            redirect: None,
+            police: None,
+            marks: None,
+            notices: Vec::new(),
+            ..filter.clone()
+        };
+        let placed = Placed { parent: outer, filter, span: stage.placed.span.clone() };
+        inner.filters.add(Verb::Add, placed).ok()?;
+    }
+    Some(inner)
+}
+
+impl Tree {
+    /// The marks that filters at the hook of leaving packets give.
+    pub(super) fn leaving_marks(&self) -> Result<Vec<Marked>, Problem> {
+        let marks = marks(&stages(&self.leaving)?)?;
+        let first = self.leaving.iter().find(|placed| placed.filter.marks.is_some());
+        match first.filter(|_| !self.marks.is_empty()) {
+            Some(placed) => Err(Problem::new("marks by `skbedit` and by iptables")
+                .put_at(&placed.span)
+                .help("give all marks in one place")),
+            None => Ok(marks),
+        }
     }
 }
 
@@ -230,11 +431,11 @@ impl Draft {
         let passes = |stage: &&Stage<'_>| {
             let filter = &stage.placed.filter;
             match &filter.police {
-                Some(police) => {
-                    filter.verdict == Verdict::Class
+                Some(police) if stage.acts => {
+                    stage.verdict == Verdict::Class
                         || police.get("exceed").is_some_and(|node| node.value == text("pass"))
                 }
-                None => filter.verdict == Verdict::Class && filter.redirect.is_none(),
+                _ => stage.verdict == Verdict::Class && filter.redirect.is_none(),
             }
         };
         if let Some(stage) = before.iter().find(passes) {
@@ -291,19 +492,22 @@ impl Draft {
                     "Packets that are redirected leave by {device}, which is not an end of this link: for the link they are dropped."
                 ));
             }
-            if let (Some(keys), true) = (&filter.gate, filter.verdict != Verdict::Drop) {
+            if !stage.acts {
+                list.push(stage.with("pass"));
+            } else if let (Some(keys), true) = (&filter.gate, stage.verdict != Verdict::Drop) {
                 list.push(stage.action("gate", keys.clone()));
-            } else if let (Some(set), true, None) = (&filter.set, filter.verdict != Verdict::Drop, leaves) {
+            } else if let (Some(set), true, None) = (&filter.set, stage.verdict != Verdict::Drop, leaves) {
                 list.push(stage.action("edit", Table::default().and("set", Value::Table(set.clone()))));
             } else {
-                match (&filter.police, filter.verdict, &filter.redirect) {
+                match (&filter.police, stage.verdict, &filter.redirect) {
                     (Some(police), _, None) => list.push(stage.police(police, base)),
                     (Some(_), _, Some(_)) => {
                         return Err(stage.wrong("packets are both policed and redirected"));
                     }
                     (None, _, Some(_)) | (None, Verdict::Drop, _) => list.push(stage.with("drop")),
                     (None, Verdict::Class, None) => list.push(stage.with("pass")),
-                    (None, Verdict::Next, None) => continue,
+                    // The stages of a chain stand for the way to it.
+                    (None, Verdict::Next | Verdict::Goto(_), None) => continue,
                 }
             }
             if stage.matches.is_none() && list.last().is_some_and(|table| table.get("conform").is_none()) {

@@ -142,14 +142,41 @@ fn is_firewall(word: Word<'_>) -> bool {
     matches!(word.text.rsplit('/').next(), Some("iptables" | "ip6tables"))
 }
 
-/// Takes `ip netns exec NAMESPACE` before a tc command.
+/// Takes what runs a tc command in a network namespace, and names that: `ip netns exec NAME`, `nsenter -t PID -n`,
+/// `docker exec NAME`.
 fn entered(words: &mut Words<'_>) -> Option<String> {
     let mut ahead = words.clone();
-    let enters = ahead.take_if("ip") && ahead.take_if("netns") && ahead.take_if("exec");
-    let namespace = ahead.take().filter(|_| enters)?;
+    let program = ahead.take()?.text;
+    let namespace = match program.rsplit('/').next().unwrap_or(program) {
+        "ip" if ahead.take_if("netns") && ahead.take_if("exec") => ahead.take()?.text.to_owned(),
+        "nsenter" => {
+            let mut namespace = "nsenter".to_owned();
+            while let Some(flag) = ahead.peek().filter(|word| word.text.starts_with('-')) {
+                ahead.take();
+                let target = match flag.text.split_once('=') {
+                    Some(("--target" | "--net", value)) => Some(value),
+                    None if matches!(flag.text, "-t" | "--target") => Some(ahead.take()?.text),
+                    _ => None,
+                };
+                let name = target.and_then(|target| target.rsplit('/').next());
+                name.into_iter().for_each(|name| namespace = name.to_owned());
+            }
+            namespace
+        }
+        "docker" | "podman" if ahead.take_if("exec") => {
+            while let Some(flag) = ahead.peek().filter(|word| word.text.starts_with('-')) {
+                ahead.take();
+                if matches!(flag.text, "-u" | "--user" | "-e" | "--env" | "-w" | "--workdir") {
+                    ahead.take();
+                }
+            }
+            ahead.take()?.text.to_owned()
+        }
+        _ => return None,
+    };
     ahead.peek().filter(|word| is_tc(*word) || is_firewall(*word))?;
     *words = ahead;
-    Some(namespace.text.to_owned())
+    Some(namespace)
 }
 
 /// Why a command of another program has no effect here, if so.

@@ -259,6 +259,12 @@ impl Managed {
         }
     }
 
+    /// With a switch that is on.
+    pub(super) fn with_switch(mut self, key: &str) -> Self {
+        self.document.set(key, Node::new(Value::Boolean(true)));
+        self
+    }
+
     /// Whether it has a queue for each band, each with the device's queue length.
     pub(super) fn has_bands(&self) -> bool {
         self.of.name == "pfifo_fast"

@@ -187,6 +187,7 @@ impl<'a> Link<'a> {
                     filter: Filter {
                         kind: UNKNOWN,
                         prio: filter.pref,
+                        chain: 0,
                         families: Families::ALL,
                         handle: 0,
                         which: Which::of(all.clone()),
@@ -196,6 +197,8 @@ impl<'a> Link<'a> {
                         redirect: None,
                         exceeding: None,
                         prioritizes: None,
+                        came_by: None,
+                        marks: None,
                         edits: false,
                         set: None,
                         gate: None,

@@ -4,6 +4,7 @@ use narrows_core::queue::Bound;
 
 use super::bands::Bands;
 use super::ets::{self, Ets};
+use super::gred::Gred;
 use super::managed::{DISCIPLINES, Managed};
 use super::unit::{CLASS, RATE, SIZE, missing, number, unknown, whole};
 use super::{bucket, hfsc};
@@ -28,6 +29,9 @@ pub(super) enum Kind {
     Qfq,
     /// One discipline for each transmit queue, of which a link has one.
     Mq,
+    /// The same, with a plain queue by default.
+    Multiq,
+    Gred(Box<Gred>),
     /// A single value of a link's or class's key.
     Managed(Managed),
     Netem(Box<netem::Qdisc>),
@@ -58,6 +62,11 @@ impl Kind {
         }
     }
 
+    /// Whether it has a class for each transmit queue.
+    pub(super) fn is_by_queue(&self) -> bool {
+        matches!(self, Self::Mq | Self::Multiq)
+    }
+
     /// Its name in tc.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -71,6 +80,8 @@ impl Kind {
             Self::Drr => "drr",
             Self::Qfq => "qfq",
             Self::Mq => "mq",
+            Self::Multiq => "multiq",
+            Self::Gred(_) => "gred",
             Self::Managed(managed) => managed.of.name,
             Self::Netem(netem) => match netem.kind {
                 netem::Kind::Netem(_) => "netem",
@@ -113,7 +124,7 @@ pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 /// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
-    ["tbf", "htb", "cbq", "hfsc", "prio", "ets", "hpd", "drr", "qfq", "mq"]
+    ["tbf", "htb", "cbq", "hfsc", "prio", "ets", "hpd", "drr", "qfq", "mq", "multiq", "gred"]
         .into_iter()
         .chain(managed)
         .chain(["netem", "delay", "ingress", "clsact"])
@@ -123,10 +134,12 @@ pub(super) fn names() -> Vec<&'static str> {
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
     ("mqprio", "prio or ets; a link has one transmit queue, which all its classes would share"),
-    ("multiq", "prio; a link has one transmit queue, and so `multiq` would have one band"),
-    ("choke", "red"),
-    ("gred", "red, in each class of a scheduler"),
+    (
+        "choke",
+        "red, or fq_codel, which also keeps a flow that does not respond from taking more than its share",
+    ),
     ("sfb", "fq_codel"),
+    ("hhf", "fq_codel, which also serves new and small flows first"),
     ("dsmark", "the classes of a scheduler match `dscp` themselves"),
     ("etf", "netem's `slot`"),
     ("taprio", "netem's `slot`, or a trace"),
@@ -153,6 +166,8 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "drr" => Kind::Drr,
         "qfq" => Kind::Qfq,
         "mq" => Kind::Mq,
+        "multiq" => Kind::Multiq,
+        "gred" => Kind::Gred(Box::new(Gred::read(word, words)?)),
         // Of the two hooks of `clsact`, the one for arriving packets.
         "ingress" | "clsact" => {
             words.take_if("----------------");

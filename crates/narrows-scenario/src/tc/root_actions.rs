@@ -40,7 +40,7 @@ impl Tree {
                 Which::Nothing => continue,
                 _ => {
                     return Err(wrong(
-                        "tables of u32 or marks, with filters that change or gate packets: match the packets themselves",
+                        "tables of u32, several conditions or marks, with filters that change or gate packets: match the packets themselves",
                         placed,
                     ));
                 }
@@ -56,6 +56,12 @@ impl Tree {
                 (Some(set), ..) => ("edit", Table::default().and("set", Value::Table(set.clone()))),
                 (None, Some(gate), _) => ("gate", gate.clone()),
                 (None, None, Verdict::Class) => ("pass", Table::default()),
+                (None, None, Verdict::Goto(_)) => {
+                    return Err(wrong(
+                        "filters that change or gate packets, and one that leads to another chain",
+                        placed,
+                    ));
+                }
                 (None, None, Verdict::Next) => continue,
             };
             let mut table = Table::default();

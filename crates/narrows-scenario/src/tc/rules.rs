@@ -66,7 +66,7 @@ impl Rules {
         let mut turned = std::mem::take(&mut rules.rules);
         turned.reverse();
         let mut collected = Collected::new(tree);
-        collected.at(root.handle, None, 0, &mut turned)?;
+        collected.at((root.handle, 0), None, 0, &mut turned)?;
         let is_cake = tree.is_cake(root.handle);
         let classified = tree.classified.iter().map(|classified| {
             let class = Handle { major: (classified.value >> 16) as u16, minor: classified.value as u16 };
@@ -160,8 +160,8 @@ impl Rules {
 /// Rules being collected from filters.
 struct Collected<'a> {
     tree: &'a Tree,
-    /// The filters of each place, in the order in which they are tried.
-    filters: BTreeMap<Handle, Vec<&'a Placed>>,
+    /// The filters of each place and chain, in the order in which they are tried.
+    filters: BTreeMap<(Handle, u32), Vec<&'a Placed>>,
     /// How many more rules there may be.
     left: usize,
 }
@@ -174,19 +174,19 @@ type Origin<'a> = (Handle, &'a Range<usize>);
 
 impl<'a> Collected<'a> {
     fn new(tree: &'a Tree) -> Self {
-        let mut filters: BTreeMap<Handle, Vec<&Placed>> = BTreeMap::new();
+        let mut filters: BTreeMap<(Handle, u32), Vec<&Placed>> = BTreeMap::new();
         for placed in tree.filters.iter() {
-            filters.entry(placed.parent).or_default().push(placed);
+            filters.entry((placed.parent, placed.filter.chain)).or_default().push(placed);
         }
         filters.values_mut().for_each(|here| in_order(here));
         Self { tree, filters, left: MOST }
     }
 
-    /// The rules of the filters at a qdisc or class, each combined with the condition that leads there, and
+    /// The rules of the filters in a chain of a qdisc or class, each combined with the condition that leads there, and
     /// those in `turned` behind them.
     fn at(
         &mut self,
-        at: Handle,
+        at: (Handle, u32),
         before: Option<&Match>,
         depth: usize,
         turned: &mut Turned,
@@ -202,6 +202,11 @@ impl<'a> Collected<'a> {
             match &placed.filter.which {
                 Which::Match(own) => {
                     self.decided(placed, joint(before, own.as_deref()), depth, turned)?;
+                }
+                Which::Any(any) => {
+                    for own in any.iter().rev() {
+                        self.decided(placed, joint(before, Some(own)), depth, turned)?;
+                    }
                 }
                 Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
                     let ends = |placed: &Placed| placed.filter.verdict != Verdict::Next;
@@ -221,7 +226,7 @@ impl<'a> Collected<'a> {
                         (joint(before, marked.matches.as_ref()), to)
                     });
                     let marks: Vec<_> = marks.collect();
-                    self.first_of(marks, (at, &placed.span), depth, turned)?;
+                    self.first_of(marks, (at.0, &placed.span), depth, turned)?;
                 }
             }
         }
@@ -236,8 +241,20 @@ impl<'a> Collected<'a> {
         depth: usize,
         turned: &mut Turned,
     ) -> Result<(), Problem> {
+        let from = (placed.parent, &placed.span);
+        if let (Some(matches), Verdict::Goto(chain)) = (&matches, placed.filter.verdict) {
+            // What no filter of the chain matches is for the default class.
+            self.push(from, Rule { matches: matches.clone(), to: To::Rest }, turned)?;
+            return match depth == DEEPEST {
+                true => Err(Problem::new(format!(
+                    "chains of filters that lead to one another more than {DEEPEST} deep"
+                ))
+                .put_at(&placed.span)),
+                false => self.at((placed.parent, chain), matches.as_ref(), depth + 1, turned),
+            };
+        }
         match (matches, target(self.tree, placed)) {
-            (Some(matches), Some(to)) => self.goes((placed.parent, &placed.span), matches, to, depth, turned),
+            (Some(matches), Some(to)) => self.goes(from, matches, to, depth, turned),
             _ => Ok(()),
         }
     }
@@ -268,7 +285,7 @@ impl<'a> Collected<'a> {
         self.push(from, Rule { matches: matches.clone(), to: To::Rest }, turned)?;
         match class == from.0 || depth == DEEPEST {
             true => Ok(()),
-            false => self.at(class, matches.as_ref(), depth + 1, turned),
+            false => self.at((class, 0), matches.as_ref(), depth + 1, turned),
         }
     }
 
@@ -310,7 +327,8 @@ fn target(tree: &Tree, placed: &Placed) -> Option<To> {
         return Some(if is_own { To::Tin(priority as u16) } else { To::Rest });
     }
     match (placed.filter.verdict, placed.filter.class) {
-        (Verdict::Next, _) => None,
+        // A chain is looked at by the caller.
+        (Verdict::Next | Verdict::Goto(_), _) => None,
         (Verdict::Drop, _) => Some(To::Drop),
         (Verdict::Class, class) => {
             Some(class.map_or(To::Rest, |class| tree.target(placed.parent.qdisc(), class)))
@@ -335,7 +353,7 @@ fn of_mark(tree: &Tree, placed: &Placed, mark: u32) -> Option<To> {
 }
 
 /// Both conditions; `None` if no packet has both.
-fn joint(one: Option<&Match>, other: Option<&Match>) -> Option<Option<Match>> {
+pub(super) fn joint(one: Option<&Match>, other: Option<&Match>) -> Option<Option<Match>> {
     match (one, other) {
         (None, all) | (all, None) => Some(all.cloned()),
         (Some(one), Some(other)) => both(one, other).map(Some),

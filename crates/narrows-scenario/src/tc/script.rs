@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::command::{Body, Command};
+use super::command::{Body, Command, Place};
 use super::control::{self, Next};
 use super::hooks::Target;
 use super::line::{self, Line, Passed};
 use super::netfilter::Firewall;
 use super::translate::Keys;
 use super::tree::Tree;
+use super::verdict::Verdict;
 use crate::ScenarioError;
 use crate::dialect::Variables;
 use crate::dialect::shell::{self, Piece};
@@ -159,8 +160,7 @@ impl Script {
         let mut trees = Trees::default();
         let wrong = |problem| ScenarioError::new(&self.name, &self.text, vec![problem]);
         for command in self.commands.iter().filter(|command| command.verb != Verb::Show) {
-            let Some(device) = &command.device else { continue };
-            trees.of(device).apply(command).map_err(wrong)?;
+            trees.apply(command).map_err(wrong)?;
         }
         self.check_copies().map_err(wrong)?;
         let redirected = self.redirected();
@@ -238,9 +238,8 @@ impl Script {
         let mut all = Vec::new();
         for command in &self.commands {
             let mut words = super::explain::command(command);
-            if let (Some(device), true) = (&command.device, command.verb != Verb::Show) {
+            if command.verb != Verb::Show {
                 let said = trees
-                    .of(device)
                     .apply(command)
                     .map_err(|problem| ScenarioError::new(&self.name, &self.text, vec![problem]))?;
                 words.extend(said);
@@ -303,11 +302,73 @@ impl Device {
 struct Trees {
     all: Vec<(String, Tree)>,
     numbers: BTreeMap<String, usize>,
+    blocks: BTreeMap<u32, Block>,
+}
+
+/// Filters that several places share.
+#[derive(Clone, Default)]
+struct Block {
+    /// The devices that use them, and where.
+    places: Vec<(String, Place)>,
+    /// The commands about its filters so far.
+    commands: Vec<Command>,
 }
 
 impl Trees {
     fn get(&self, device: &str) -> Option<&Tree> {
         self.numbers.get(device).map(|number| &self.all[*number].1)
+    }
+
+    /// Executes a command; returns a remark about it, if any.
+    fn apply(&mut self, command: &Command) -> Result<Option<String>, Problem> {
+        if let Some(number) = command.block {
+            let Some(block) = self.blocks.get_mut(&number) else {
+                return Err(Problem::new(format!("there is no block {number}"))
+                    .put_at(&command.span)
+                    .help("a discipline begins it, as in: tc qdisc add dev X ingress_block 1 ingress"));
+            };
+            block.commands.push(command.clone());
+            let places = block.places.clone();
+            let notes: Result<Vec<_>, _> =
+                places.iter().map(|(device, place)| self.at_place(command, device, *place)).collect();
+            return Ok(notes?.into_iter().flatten().next());
+        }
+        let Some(device) = &command.device else { return Ok(None) };
+        let note = self.of(device).apply(command)?;
+        for (number, place) in &command.blocks {
+            let block = self.blocks.entry(*number).or_default();
+            block.places.push((device.clone(), *place));
+            for before in block.commands.clone() {
+                self.at_place(&before, device, *place)?;
+            }
+        }
+        Ok(note)
+    }
+
+    /// Executes a command about the filters of a block at one of its places.
+    fn at_place(&mut self, command: &Command, device: &str, place: Place) -> Result<Option<String>, Problem> {
+        let decides = match &command.body {
+            Body::Filter { filter: Some(filter), .. } => {
+                filter.verdict == Verdict::Drop
+                    || filter.redirect.is_some()
+                    || filter.police.is_some()
+                    || filter.set.is_some()
+            }
+            _ => false,
+        };
+        match place {
+            Place::Hook(parent) => {
+                let own = Command { device: Some(device.into()), parent: Some(parent), ..command.clone() };
+                self.of(device).apply(&own)
+            }
+            Place::Marked if decides => Err(Problem::new("a filter that drops, redirects, polices or changes packets that `red` marks")
+                .put_at(&command.span)
+                .help("without `ecn`, `red` drops them itself")),
+            Place::Dropped | Place::Marked => Ok(Some(
+                "Filters of such an event see packets that `red` has chosen; what it does to them stays the same, as in the kernel."
+                    .into(),
+            )),
+        }
     }
 
     fn of(&mut self, device: &str) -> &mut Tree {

@@ -2,8 +2,10 @@
 
 mod matching;
 
-use narrows_core::Bytes;
+use std::borrow::Cow;
+
 use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Duration};
 
 use self::matching::{by_classes, filters};
 use super::filters::Filters;
@@ -50,13 +52,24 @@ pub(super) const UNCLASSIFIED: &str = "unclassified";
 impl Tree {
     /// The keys for packets that leave by the device.
     pub(super) fn egress(&self, exact: bool) -> Result<Keys, Problem> {
+        if self.qdiscs.iter().any(|qdisc| matches!(qdisc.kind, qdisc::Kind::Gred(_))) {
+            let mut own = self.clone();
+            for qdisc in &mut own.qdiscs {
+                if let qdisc::Kind::Gred(gred) = &qdisc.kind {
+                    qdisc.kind = qdisc::Kind::Managed(gred.in_use());
+                }
+            }
+            return own.egress(exact);
+        }
         let mut draft = Draft::default();
         let classified = self.leaving_hook(&mut draft)?;
-        if !classified.is_empty() {
+        let marks = self.leaving_marks()?;
+        if !classified.is_empty() || !marks.is_empty() {
             // They come before the firewall's, which a filter at the hook overwrites.
             let mut own = self.clone();
             own.leaving = Filters::default();
             own.classified.splice(0..0, classified);
+            own.marks.splice(0..0, marks);
             let mut keys = own.egress(exact)?;
             let hook = draft.finish();
             keys.keys.splice(0..0, hook.keys);
@@ -70,7 +83,7 @@ impl Tree {
                 _ => None,
             });
             draft.notes.extend(buckets);
-            let first = self.only_child(root.handle).filter(|_| root.kind == qdisc::Kind::Mq);
+            let first = self.only_child(root.handle).filter(|_| root.kind.is_by_queue());
             if let Some(stab) = first.unwrap_or(root).stab.as_ref() {
                 self.count_by(stab, root, exact, &mut draft).map_err(|problem| problem.at(&stab.span))?;
             }
@@ -94,6 +107,7 @@ impl Tree {
         draft.notes.extend(self.marks_of_nobody());
         draft.notes.extend(self.missing_classes());
         self.check_priorities()?;
+        self.check_marks()?;
         Ok(draft.finish())
     }
 
@@ -105,8 +119,9 @@ impl Tree {
                     keys.add_netem(qdisc, vec![("exact-netem", text(options.text()))])?;
                     return child.map_or(Ok(()), |child| self.put(child, exact, keys));
                 }
-                keys.add_netem(qdisc, netem.keys()?)?;
-                let Some(child) = child else { return Ok(()) };
+                let (own, child) = without_idle_limit(netem.keys()?, &netem.kind, child);
+                keys.add_netem(qdisc, own)?;
+                let Some(child) = child.as_deref() else { return Ok(()) };
                 keys.notes.push(double_queue(&child.kind, qdisc.handle, child.handle));
                 self.put(child, exact, keys)
             }
@@ -122,7 +137,7 @@ impl Tree {
                         // In the kernel, packets that wait for the bucket are in netem's queue, bounded by
                         // its limit only.
                         let limit = options.limit.unwrap_or(netem::DEFAULT_LIMIT);
-                        keys.keys.retain(|(key, _)| *key != "line-limit");
+                        keys.keys.retain(|(key, _)| *key != LINE_LIMIT);
                         keys.put("queue", text(Bound::Packets(limit)));
                     }
                     keys.notes.push(no_limit(bucket, inside));
@@ -137,8 +152,15 @@ impl Tree {
                 keys.put("scheduler", scheduler);
                 Ok(())
             }
-            qdisc::Kind::Mq => match self.only_child(qdisc.handle) {
+            // The stand-in of `egress` comes first.
+            qdisc::Kind::Gred(_) => Ok(()),
+            qdisc::Kind::Mq | qdisc::Kind::Multiq => match self.only_child(qdisc.handle) {
                 Some(child) => self.put(child, exact, keys),
+                None if qdisc.kind == qdisc::Kind::Multiq => {
+                    keys.put("queue", text(self.usual_limit()));
+                    keys.nothing_waits("multiq");
+                    Ok(())
+                }
                 None => {
                     keys.notes.push("The only transmit queue has `pfifo_fast`, the kernel's default; many systems have another (net.core.default_qdisc).".into());
                     keys.put("queue", text(self.usual_limit()));
@@ -505,6 +527,44 @@ impl Tree {
         }
     }
 }
+
+/// The keys of a `netem`, and what is in it. Where that is `netem`, too, only one of the two may hold packets back: the limit of
+/// the other one, through which packets pass at once, has no effect.
+fn without_idle_limit<'a>(
+    mut keys: Vec<(&'static str, Value)>,
+    outer: &netem::Kind,
+    child: Option<&'a Qdisc>,
+) -> (Vec<(&'static str, Value)>, Option<Cow<'a, Qdisc>>) {
+    let holds = |kind: &netem::Kind| match kind {
+        netem::Kind::Netem(options) => {
+            options.delay > Duration::ZERO
+                || options.jitter > Duration::ZERO
+                || options.rate.is_some()
+                || options.slot.is_some()
+        }
+        netem::Kind::Delay(_) => true,
+    };
+    let Some(qdisc::Kind::Netem(inner)) = child.map(|child| &child.kind) else {
+        return (keys, child.map(Cow::Borrowed));
+    };
+    match (holds(outer), holds(&inner.kind)) {
+        (false, _) => keys.retain(|(key, _)| *key != LINE_LIMIT),
+        (true, false) => {
+            let mut inside = child.cloned();
+            if let Some(Qdisc { kind: qdisc::Kind::Netem(inner), .. }) = &mut inside
+                && let netem::Kind::Netem(options) = &mut inner.kind
+            {
+                options.limit = None;
+            }
+            return (keys, inside.map(Cow::Owned));
+        }
+        (true, true) => {}
+    }
+    (keys, child.map(Cow::Borrowed))
+}
+
+/// The key for the limit of packets in flight.
+const LINE_LIMIT: &str = "line-limit";
 
 fn of_type(name: &str) -> Table {
     let mut table = Table::default();

@@ -119,9 +119,7 @@ impl Tree {
         let at = |problem: Problem| problem.put_at(&command.span);
         match &command.body {
             Body::Qdisc(kind) => self.apply_qdisc(command, kind.as_ref()).map_err(at),
-            Body::Class { id, kind } => {
-                self.apply_class(command, *id, kind.as_ref()).map_err(at).map(|()| None)
-            }
+            Body::Class { id, kind } => self.apply_class(command, *id, kind.as_ref()).map_err(at),
             Body::Filter { head, filter } => {
                 self.apply_filter(command, head, filter.as_deref()).map_err(at).map(|()| None)
             }
@@ -148,6 +146,18 @@ impl Tree {
             }
             return Ok(None);
         }
+        if let Some(class) = command.parent.and_then(|parent| self.other_queue(parent)) {
+            let first = self.child(Handle { minor: 1, ..class }).map(|first| &first.kind);
+            if command.verb == Verb::Delete {
+                return Ok(None);
+            }
+            if kind.is_some() && first == kind {
+                return Ok(Some(format!(
+                    "A link has one transmit queue: {} stands for all of them, with the same discipline.",
+                    Handle { minor: 1, ..class }
+                )));
+            }
+        }
         let parent = match command.parent {
             Some(Parent::Of(class)) => match self.class_for_qdisc(class) {
                 Ok(class) => Some(class),
@@ -167,10 +177,9 @@ impl Tree {
             };
         }
         let Some(kind) = kind else { return Ok(None) };
-        let in_mq =
-            parent.and_then(|class| self.qdisc(class)).is_some_and(|qdisc| qdisc.kind == qdisc::Kind::Mq);
-        if let (qdisc::Kind::Mq, Some(class)) = (kind, parent) {
-            return Err(Problem::new(format!("`mq` in {class}"))
+        let in_mq = parent.and_then(|class| self.qdisc(class)).is_some_and(|qdisc| qdisc.kind.is_by_queue());
+        if let (true, Some(class)) = (kind.is_by_queue(), parent) {
+            return Err(Problem::new(format!("`{}` in {class}", kind.name()))
                 .help("it is for the root: it stands for the transmit queues of a device"));
         }
         if let (Some(stab), Some(parent), false) = (&command.stab, parent, in_mq) {
@@ -226,6 +235,9 @@ impl Tree {
                         (qdisc::Kind::Managed(before), qdisc::Kind::Managed(new)) => {
                             qdisc::Kind::Managed(new.clone().changed_from(before)?)
                         }
+                        (qdisc::Kind::Gred(before), qdisc::Kind::Gred(new)) => {
+                            qdisc::Kind::Gred(Box::new((**new).clone().changed_from(before)))
+                        }
                         (qdisc::Kind::Hpd(before), qdisc::Kind::Hpd(new)) => {
                             qdisc::Kind::Hpd(new.clone().changed_from(before))
                         }
@@ -259,6 +271,13 @@ impl Tree {
         Ok(note)
     }
 
+    /// The class of another transmit queue than the first.
+    fn other_queue(&self, parent: Parent) -> Option<Handle> {
+        let Parent::Of(class) = parent else { return None };
+        let is_by_queue = self.qdisc(class).is_some_and(|qdisc| qdisc.kind.is_by_queue());
+        Some(class).filter(|class| is_by_queue && class.minor > 1)
+    }
+
     /// A class that may get a qdisc.
     fn class_for_qdisc(&self, class: Handle) -> Result<Handle, Problem> {
         let Some(qdisc) = self.qdisc(class) else {
@@ -267,8 +286,8 @@ impl Tree {
         match &qdisc.kind {
             // Their only class has several names.
             qdisc::Kind::Tbf(_) | qdisc::Kind::Netem(_) => Ok(Handle { minor: 1, ..class }),
-            qdisc::Kind::Mq if class.minor == 1 => Ok(class),
-            qdisc::Kind::Mq => {
+            kind if kind.is_by_queue() && class.minor == 1 => Ok(class),
+            kind if kind.is_by_queue() => {
                 Err(Problem::new(format!("there is no class {class}: a link has one transmit queue"))
                     .also(&qdisc.span, "put there")
                     .help(format!("its discipline is that of {}", Handle { minor: 1, ..class })))
@@ -337,7 +356,7 @@ impl Tree {
         command: &Command,
         id: Option<Handle>,
         kind: Option<&class::Kind>,
-    ) -> Result<(), Problem> {
+    ) -> Result<Option<String>, Problem> {
         let root = || self.root().map(|qdisc| qdisc.handle);
         let parent = match command.parent {
             Some(Parent::Of(parent)) => Some(parent),
@@ -376,12 +395,12 @@ impl Tree {
             if let Some(child) = self.child(id).map(|qdisc| qdisc.handle) {
                 self.remove(child);
             }
-            return Ok(());
+            return Ok(None);
         }
-        let Some(kind) = kind else { return Ok(()) };
+        let Some(kind) = kind else { return Ok(None) };
         let Some(qdisc) = self.qdisc(id) else { return Err(self.no_qdisc(id)) };
         if let (qdisc::Kind::Ets(_), class::Of::Ets) = (&qdisc.kind, kind.of) {
-            return self.apply_band(command.verb, id, kind);
+            return self.apply_band(command.verb, id, kind).map(|()| None);
         }
         let fits = matches!(
             (&qdisc.kind, kind.of),
@@ -421,13 +440,21 @@ impl Tree {
                 self.one_default(id, kind);
                 let there = &mut self.classes[index].kind;
                 *there = kind.clone().changed_from(there);
-                Ok(())
+                Ok(None)
             }
             (_, None) => {
                 let above = self.classes.iter().any(|class| class.id == parent);
-                if parent.minor > 0 && !above {
+                let is_missing = parent.minor > 0 && !above;
+                if is_missing && (self.is_run || !matches!(qdisc.kind, qdisc::Kind::Htb(_))) {
                     return Err(self.no_class(parent));
                 }
+                let note = is_missing.then(|| {
+                    format!(
+                        "There is no class {parent}: the class is below {}, as in the kernel.",
+                        qdisc.handle
+                    )
+                });
+                let parent = if is_missing { qdisc.handle } else { parent };
                 if parent.minor > 0 && matches!(qdisc.kind, qdisc::Kind::Drr | qdisc::Kind::Qfq) {
                     return Err(Problem::new(format!(
                         "`{}` has no classes within classes",
@@ -443,7 +470,7 @@ impl Tree {
                 }
                 self.one_default(id, kind);
                 self.classes.push(Class { id, parent, kind: kind.clone(), span: command.span.clone() });
-                Ok(())
+                Ok(note)
             }
         }
     }

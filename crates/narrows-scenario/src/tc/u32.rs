@@ -4,12 +4,15 @@
 //! bucket of a hash table; the root table has one bucket. A filter with a `link` continues in a bucket of
 //! another table, which `hashkey` selects; where nothing matches there, it goes on behind that filter.
 
+mod comparison;
 mod header;
 mod pattern;
 mod selector;
 mod tables;
 
+pub(super) use comparison::Comparison;
 pub(super) use header::having;
+pub(super) use pattern::Field;
 pub(super) use selector::mask;
 pub(super) use tables::{Divisors, Ways, check_table};
 
@@ -260,6 +263,18 @@ pub(super) fn condition_of_bytes(after: Word<'_>, words: &mut Words<'_>) -> Resu
         pattern.add(key.at, key.bytes, key.field);
     });
     header::condition(pattern, selected.families).map_err(|Unknown { problem, .. }| problem.at(&after.span()))
+}
+
+/// The condition of fields with these bits, each with its offset and its bytes, in packets of a family; `None` if no IP
+/// header has them.
+pub(super) fn condition_of_fields(
+    place: Word<'_>,
+    fields: impl IntoIterator<Item = (i32, u8, Field)>,
+    families: Families,
+) -> Result<Option<Match>, Problem> {
+    let mut pattern = Pattern::default();
+    fields.into_iter().for_each(|(at, bytes, field)| _ = pattern.add(at, bytes, field));
+    header::condition(pattern, families).map_err(|Unknown { problem, .. }| problem.at(&place.span()))
 }
 
 /// `hashkey mask 0x000000ff at 12`.

@@ -4,7 +4,9 @@ mod headers;
 mod parts;
 mod sender;
 
-pub(crate) use headers::{LINK_ADDRESS, link_address, link_address_text, not_here};
+pub(crate) use headers::{
+    LINK_ADDRESS, link_address, link_address_text, link_pattern, link_pattern_text, not_here,
+};
 pub(crate) use parts::{code_point, party, protocol, protocol_name};
 
 pub(crate) use crate::surroundings::Surroundings;
@@ -12,10 +14,9 @@ pub(crate) use crate::surroundings::Surroundings;
 use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
 
-use narrows_core::LinkAddress;
-use narrows_core::classify::{Condition, Families, HeaderCondition, Prefix, TcpFlags};
+use narrows_core::classify::{Condition, Families, HeaderCondition, LinkPattern, Prefix, TcpFlags};
 
-use headers::HOP_LIMITS;
+use headers::{HOP_LIMITS, LINK_PATTERN};
 use serde_json::json;
 
 use crate::keys::compound::Group;
@@ -53,9 +54,9 @@ pub struct Match {
     /// Flags of the TCP header.
     pub tcp_flags: Option<TcpFlags>,
     /// Source addresses of the link layer.
-    pub link_sources: Vec<LinkAddress>,
+    pub link_sources: Vec<LinkPattern>,
     /// Destination addresses of the link layer.
-    pub link_destinations: Vec<LinkAddress>,
+    pub link_destinations: Vec<LinkPattern>,
     /// IPv4 TTL or IPv6 hop limit.
     pub hop_limits: Vec<RangeInclusive<u8>>,
     /// Direction of the packets, on a shared medium.
@@ -174,13 +175,13 @@ impl Keyed for Match {
         row!(
             "link-source",
             link_sources,
-            Several(LINK_ADDRESS),
-            "Source MAC address; not for classes of a delay. Generated packets have none."
+            Several(LINK_PATTERN),
+            "Source MAC address, or with a mask several: `\"02:00:00:00:00:00/24\"`, `\"01:00:00:00:00:00/01:00:00:00:00:00\"`. Not for classes of a delay. Generated packets have none."
         ),
         row!(
             "link-destination",
             link_destinations,
-            Several(LINK_ADDRESS),
+            Several(LINK_PATTERN),
             "Destination MAC address, likewise."
         ),
         row!(
@@ -335,8 +336,8 @@ impl std::fmt::Display for Match {
                 .collect(),
         );
         add("TCP flags ", self.tcp_flags.iter().map(|flags| parts::tcp_flags_text(*flags)).collect());
-        add("from MAC ", self.link_sources.iter().map(link_address_text).collect());
-        add("to MAC ", self.link_destinations.iter().map(link_address_text).collect());
+        add("from MAC ", self.link_sources.iter().map(link_pattern_text).collect());
+        add("to MAC ", self.link_destinations.iter().map(link_pattern_text).collect());
         add("hop limit ", self.hop_limits.iter().map(headers::hop_limits_text).collect());
         let (from, going) = match &self.from {
             Some(Sender::Way(way)) => (None, Some(way.name().to_owned())),

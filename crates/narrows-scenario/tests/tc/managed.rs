@@ -27,12 +27,7 @@ fn red_averages_as_tc_has_it() {
         "tc qdisc",
         &[],
     );
-    fails(
-        "tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 adaptive",
-        "`adaptive` of `red` is not supported in a script: it has not been compared with the kernel",
-        "adaptive",
-        &["adaptive = true"],
-    );
+    assert!(of("adaptive").iter().any(|key| key.contains("adaptive = true")));
     assert_eq!(of(""), of("burst 25"));
     fails(
         "tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 burst 14",
@@ -171,17 +166,12 @@ fn cake_is_as_tc_has_it() {
         ("rtt 0 mpu 0 satellite", "rtt = \"1s\""),
         ("ack-filter", "ack-filter = \"on\""),
         ("ack-filter no-ack-filter ack-filter-aggressive", "ack-filter = \"aggressive\""),
+        ("autorate-ingress", "autorate = true"),
         ("bandwidth 1mbit unlimited diffserv", "bandwidth = \"unlimited\", tins = \"diffserv4\""),
     ] {
         assert_eq!(of(words), key(expected), "{words}");
     }
     for (words, title, at, says) in [
-        (
-            "autorate-ingress",
-            "`autorate-ingress` of `cake` is not supported: the rate of a link here is known, not estimated",
-            "autorate-ingress",
-            "bandwidth",
-        ),
         ("fwmark 0x100000000", "`0x100000000` is not a mask of marks", "0x100000000", "fwmark 0xff"),
         ("overhead 257", "found `257`, expected a number", "257", "-64 to 256"),
         ("mpu 257", "found `257`, expected a number of bytes", "257", "0 to 256"),

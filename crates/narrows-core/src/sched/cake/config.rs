@@ -13,6 +13,8 @@ pub(super) const QUEUES: usize = 1024;
 pub struct CakeConfig {
     /// Rate of the shaper; [`Rate::UNLIMITED`], the default, leaves it to the link. Not zero.
     pub bandwidth: Rate,
+    /// Whether the rate at which packets arrive takes the place of `bandwidth`, as soon as it is known. Default: false.
+    pub autorate: bool,
     /// How many tins there are, and which code points each has. Default: three.
     pub tins: TinMode,
     /// Between what the bandwidth is divided. Default: flows and both their hosts.
@@ -34,6 +36,7 @@ impl Default for CakeConfig {
     fn default() -> Self {
         Self {
             bandwidth: Rate::UNLIMITED,
+            autorate: false,
             tins: TinMode::Diffserv3,
             isolation: Isolation::Triple,
             framing: Framing::default(),

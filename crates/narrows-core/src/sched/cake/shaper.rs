@@ -19,6 +19,10 @@ impl Shaper {
         Self { rate, next: Time::ZERO, rest: 0, failsafe: Time::ZERO }
     }
 
+    pub(super) const fn set_rate(&mut self, rate: Rate) {
+        (self.rate, self.rest) = (rate, 0);
+    }
+
     /// When the next packet may go.
     pub(super) fn due(&self) -> Time {
         let next = self.next + Duration::from_nanos((self.rest > 0).into());

@@ -39,6 +39,31 @@ pub(super) struct Tin {
 
 impl Tin {
     pub(super) fn new(share: &Share, config: &CakeConfig) -> Self {
+        let mut tin = Self {
+            ways: Ways::default(),
+            cobalt: Parameters {
+                target: Duration::ZERO,
+                interval: Duration::ZERO,
+                packet_time: Duration::ZERO,
+            },
+            new: List::default(),
+            old: List::default(),
+            decaying: List::default(),
+            sparse: 0,
+            bulk: 0,
+            packets: 0,
+            next: Time::ZERO,
+            threshold: Rate::UNLIMITED,
+            flow_quantum: LONGEST,
+            quantum: share.quantum,
+            deficit: 0,
+        };
+        tin.set_rate(share, config);
+        tin
+    }
+
+    /// Sets what follows from the bandwidth.
+    pub(super) fn set_rate(&mut self, share: &Share, config: &CakeConfig) {
         let (mut threshold, mut packet_time, mut flow_quantum) = (Rate::UNLIMITED, Duration::ZERO, LONGEST);
         if config.bandwidth != Rate::UNLIMITED {
             threshold = share.of(config.bandwidth);
@@ -48,21 +73,8 @@ impl Tin {
         let usual = config.target();
         let target = Duration::from_nanos(packet_time.nanos() * 3 / 2).max(usual);
         let interval = (config.rtt + (target - usual)).max(target + target);
-        Self {
-            ways: Ways::default(),
-            cobalt: Parameters { target, interval, packet_time },
-            new: List::default(),
-            old: List::default(),
-            decaying: List::default(),
-            sparse: 0,
-            bulk: 0,
-            packets: 0,
-            next: Time::ZERO,
-            threshold,
-            flow_quantum,
-            quantum: share.quantum,
-            deficit: 0,
-        }
+        self.cobalt = Parameters { target, interval, packet_time };
+        (self.threshold, self.flow_quantum) = (threshold, flow_quantum);
     }
 
     /// Whether it has flows to serve.

@@ -15,10 +15,8 @@ pub(super) const OPTIONS: Options = Options(&[OWN, ROUND_TRIPS, FRAMINGS]);
 const OWN: &[Opt] = &[
     Opt::value(&["bandwidth"], "bandwidth", RATE),
     Opt::several(&["unlimited"], &[Text("bandwidth", "unlimited")]),
-    Opt::refused(
-        &["autorate-ingress"],
-        "of `cake` is not supported: the rate of a link here is known, not estimated",
-        "say it: bandwidth 20mbit",
+    Opt::switch(&["autorate-ingress"], &[], "autorate").remark(
+        "With `autorate-ingress`, 15 sixteenths of the rate at which packets arrive become the bandwidth, in place of the one that is given.",
     ),
     Opt::word(&["besteffort"], "tins", "besteffort"),
     Opt::word(&["precedence"], "tins", "precedence"),

@@ -20,11 +20,7 @@ pub(super) const OPTIONS: Options = Options(&[&[
     Opt::switch(&["ecn"], &[], "ecn"),
     Opt::switch(&["harddrop"], &[], "harddrop"),
     Opt::switch(&["nodrop"], &[], "nodrop"),
-    Opt::refused(
-        &["adaptive", "adaptative"],
-        "of `red` is not supported in a script: it has not been compared with the kernel",
-        "in a scenario it is `queue = { type = \"red\", adaptive = true }`",
-    ),
+    Opt::switch(&["adaptive", "adaptative"], &[], "adaptive"),
     Opt::refused(
         &["qevent"],
         "of `red` is not supported: it hands packets that are dropped or marked early to filters",

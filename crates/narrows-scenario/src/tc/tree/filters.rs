@@ -38,9 +38,12 @@ impl Tree {
         }
         match self.qdisc(parent) {
             None if !arrives => return Err(self.no_qdisc(parent)),
-            Some(qdisc) if qdisc.kind == qdisc::Kind::Mq => {
-                return Err(Problem::new("a filter of `mq`, which has none")
-                    .help(format!("filter in the discipline of {}", Handle { minor: 1, ..parent })));
+            Some(qdisc) if qdisc.kind.is_by_queue() => {
+                return Err(Problem::new(format!(
+                    "a filter of `{}`: it would choose a transmit queue",
+                    qdisc.kind.name()
+                ))
+                .help(format!("filter in the discipline of {}", Handle { minor: 1, ..parent })));
             }
             _ => {}
         }
@@ -69,6 +72,22 @@ impl Tree {
                 .help("put the disciplines at the device itself"));
         }
         let mut filter = filter.clone();
+        match &filter.came_by {
+            // Packets that arrive there have come by that device, and by no other.
+            Some(device) if arrives && !leaves => {
+                if command.device.as_ref() != Some(device) {
+                    return Err(Problem::new(format!(
+                        "no packet matches: what arrives there has not come by {device}"
+                    ))
+                    .help("leave the filter out"));
+                }
+            }
+            Some(_) => {
+                return Err(Problem::new("`indev` of packets that leave")
+                    .help("where a packet came in is not known there: match the addresses"));
+            }
+            None => {}
+        }
         if is_flow && arrives {
             // A hook has no classes.
             let families = protocol::written(filter.families);

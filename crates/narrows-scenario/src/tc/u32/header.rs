@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use narrows_core::classify::{Families, TcpFlags};
+use narrows_core::classify::{Families, LinkPattern, TcpFlags};
 
 use super::pattern::{Field, Pattern};
 use crate::problem::Problem;
@@ -130,11 +130,8 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
     let mut protocol = None;
     if let Some(field) = pattern.take(layout.protocol, 1) {
         protocol = field.whole_byte();
-        if protocol.is_none() {
-            let problem = Problem::new("a mask of a protocol is 0xff");
-            return Err(Unknown::new(layout.protocol, problem));
-        }
-        all.protocols.extend(protocol);
+        let agrees = |number: &u8| u32::from(*number) & field.mask == field.value;
+        all.protocols = (0..=u8::MAX).filter(agrees).collect();
     }
     if let Some(field) = pattern.take(layout.hop_limit, 1) {
         let ranges = field.byte_ranges().map_err(|problem| Unknown::new(layout.hop_limit, problem))?;
@@ -158,18 +155,10 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
 fn link_header(pattern: &mut Pattern, families: Families, all: &mut Match) -> Result<bool, Unknown> {
     const TYPES: [(Families, u32); 2] = [(Families::IPV4, 0x0800), (Families::IPV6, 0x86dd)];
     for (at, addresses) in [(-14, &mut all.link_destinations), (-8, &mut all.link_sources)] {
-        let parts: Vec<Option<Field>> = (at..at + 6).map(|byte| pattern.take(byte, 1)).collect();
-        if parts.iter().all(Option::is_none) {
-            continue;
-        }
-        let bytes: Option<Vec<u8>> = parts.iter().map(|part| part.and_then(Field::whole_byte)).collect();
-        match bytes.and_then(|bytes| bytes.try_into().ok()) {
-            Some(address) => addresses.push(address),
-            None => {
-                let problem =
-                    Problem::new("a part of a MAC address").help("here all its six bytes are matched");
-                return Err(Unknown::new(at, problem));
-            }
+        let parts: [Option<Field>; 6] = std::array::from_fn(|byte| pattern.take(at + byte as i32, 1));
+        if parts.iter().any(Option::is_some) {
+            let bytes = |of: fn(Field) -> u32| parts.map(|part| part.map_or(0, of) as u8);
+            addresses.push(LinkPattern::new(bytes(|part| part.value), bytes(|part| part.mask)));
         }
     }
     let Some(field) = pattern.take(-2, 2) else { return Ok(true) };

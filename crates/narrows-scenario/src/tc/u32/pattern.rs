@@ -11,9 +11,9 @@ pub(super) struct Pattern(BTreeMap<i32, (u8, u8)>);
 
 /// Bits of a field that count, and their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) mask: u32,
-    pub(super) value: u32,
+pub(in crate::tc) struct Field {
+    pub(in crate::tc) mask: u32,
+    pub(in crate::tc) value: u32,
 }
 
 impl Pattern {

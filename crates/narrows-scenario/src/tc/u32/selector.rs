@@ -10,7 +10,7 @@ use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
-use crate::value::{Party, party, protocol};
+use crate::value::{Party, link_address, party, protocol};
 
 /// Bits that a packet must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,7 @@ pub(super) fn read(after: Word<'_>, words: &mut Words<'_>) -> Result<Selected, P
         "u16" => 2,
         "u8" => 1,
         "ip" | "ip6" | "tcp" | "udp" | "icmp" => return named(layer, words),
+        "ether" => return ether(layer, words),
         "mark" => {
             return Err(layer
                 .problem("`match mark` is not understood")
@@ -89,12 +90,34 @@ pub(super) fn read(after: Word<'_>, words: &mut Words<'_>) -> Result<Selected, P
         other => {
             return Err(layer
                 .problem(format!("unsupported {} in `match`", Found(other)))
-                .help("understood: ip, ip6, tcp, udp, icmp, u32, u16 and u8"));
+                .help("understood: ip, ip6, tcp, udp, icmp, ether, u32, u16 and u8"));
         }
     };
     let field = value_and_mask(layer, words, u32::from(bytes) * 8)?;
     let key = Key { at: 0, next: false, bytes, field, span: layer.span() };
     Ok(Selected { keys: vec![placed(key, words)?], families: Families::ALL })
+}
+
+/// `ether dst 02:00:00:00:00:01`: the addresses of an Ethernet header, before the network header.
+fn ether(layer: Word<'_>, words: &mut Words<'_>) -> Result<Selected, Problem> {
+    let word = words.expect(layer, "src or dst")?;
+    let first = match word.text {
+        "dst" => -14,
+        "src" => -8,
+        other => {
+            return Err(word
+                .problem(format!("unsupported field {}", Found(other)))
+                .help("understood: src and dst"));
+        }
+    };
+    let value = words.expect(word, "a MAC address")?;
+    let address = link_address(value.text)
+        .ok_or_else(|| value.problem(format!("{} is not a MAC address", Found(value.text))))?;
+    let key = |(at, byte): (i32, u8)| {
+        let field = Field { mask: 0xff, value: byte.into() };
+        Key { at, next: false, bytes: 1, field, span: word.span() }
+    };
+    Ok(Selected { keys: (first..).zip(address).map(key).collect(), families: Families::ALL })
 }
 
 /// Fields by name.

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use narrows_core::LinkAddress;
+use narrows_core::classify::LinkPattern;
 use serde_json::json;
 
 use super::parts::range;
@@ -20,6 +21,24 @@ pub(crate) const LINK_ADDRESS: ByHand<LinkAddress> = ByHand {
             .ok_or_else(|| node.expected("a MAC address, six bytes such as \"02:00:00:00:00:01\""))
     },
     write: |address| Some(text(link_address_text(address))),
+};
+
+/// `"02:00:00:00:00:01"`, `"02:00:00:00:00:00/24"` or `"01:00:00:00:00:00/01:00:00:00:00:00"`.
+pub(super) const LINK_PATTERN: ByHand<LinkPattern> = ByHand {
+    words: || "MAC address such as `\"02:00:00:00:00:01\"`, also with a mask".into(),
+    schema: |_| {
+        json!({
+            "type": "string",
+            "pattern": "^ *([0-9A-Fa-f]{1,2}[:-]){5}[0-9A-Fa-f]{1,2} *(/ *([0-9]{1,2}|([0-9A-Fa-f]{1,2}[:-]){5}[0-9A-Fa-f]{1,2}) *)?$",
+        })
+    },
+    read: |node, _| {
+        let written = node.text("a MAC address")?;
+        link_pattern(written).ok_or_else(|| {
+            node.expected("a MAC address, six bytes such as \"02:00:00:00:00:01\", also with a mask: the number of its first bits, or six bytes")
+        })
+    },
+    write: |pattern| Some(text(link_pattern_text(pattern))),
 };
 
 /// One hop limit, or a range.
@@ -51,6 +70,29 @@ pub(crate) fn link_address(written: &str) -> Option<LinkAddress> {
 
 pub(crate) fn link_address_text(address: &LinkAddress) -> String {
     address.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// An address, and after a `/` the number of its first bits that count, or six bytes with the bits that count.
+pub(crate) fn link_pattern(written: &str) -> Option<LinkPattern> {
+    let (address, mask) = written.split_once('/').unwrap_or((written, "48"));
+    let mask = match mask.trim().parse::<u32>() {
+        Ok(bits @ 0..=48) => {
+            let ones = (0xffff_ffff_ffff_u64 << (48 - bits)).to_be_bytes();
+            std::array::from_fn(|byte| ones[byte + 2])
+        }
+        _ => link_address(mask)?,
+    };
+    Some(LinkPattern::new(link_address(address)?, mask))
+}
+
+pub(crate) fn link_pattern_text(pattern: &LinkPattern) -> String {
+    let address = link_address_text(&pattern.address());
+    let mask = pattern.mask().iter().fold(0_u64, |mask, byte| mask << 8 | u64::from(*byte));
+    match (mask.count_ones(), (mask << 16).leading_ones()) {
+        (48, _) => address,
+        (ones, leading) if ones == leading => format!("{address}/{ones}"),
+        _ => format!("{address}/{}", link_address_text(&pattern.mask())),
+    }
 }
 
 pub(super) fn hop_limits_text(range: &RangeInclusive<u8>) -> String {

@@ -115,6 +115,12 @@ impl Keyed for Cake {
             BANDWIDTH,
             "Rate of the shaper, which allows no bursts. Without it, the link's rate is the bottleneck."
         ),
+        row!(
+            "autorate",
+            config.autorate,
+            Boolean,
+            "Take the rate at which packets arrive for the bandwidth, as soon as it is known."
+        ),
         row!("tins", config.tins, TINS, "Priority tins, and which [code points](#cake) are in each."),
         row!(
             "isolation",
