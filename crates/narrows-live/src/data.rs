@@ -33,6 +33,7 @@ mod trains;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::sync::Arc;
 
 use narrows_core::{BuildError, Duration, Engine, PortId, Time};
 use narrows_frame::WriteError;
@@ -60,6 +61,7 @@ use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::feeds::Feeds;
 use crate::gateway::Gateway;
+use crate::in_kernel::{Agreement, LOOK_EVERY};
 use crate::load::Load;
 use crate::packet_records::PacketTap;
 use crate::recorder::Recorder;
@@ -176,6 +178,8 @@ pub(crate) struct DataLoop {
     pub(crate) meter: Meter,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) capture: Option<Capture>,
+    /// If its ports' links are inside the kernel: only records cross here, and are compared.
+    pub(crate) in_kernel: Option<Arc<Agreement>>,
     /// Where packets are noted for packet records.
     pub(crate) packets: Option<Box<PacketTap>>,
     /// Where packets are noted while somebody inspects them.
@@ -258,6 +262,7 @@ impl DataLoop {
             traffic: Traffic::of(sources),
             recorder: None,
             capture: None,
+            in_kernel: None,
             packets: None,
             inspection: None,
             feeds: None,
@@ -298,6 +303,10 @@ impl DataLoop {
             }
             self.tell_wanted_feeds();
             let now = self.clock.now();
+            if self.in_kernel.is_some() {
+                self.sleep(now + LOOK_EVERY)?;
+                continue;
+            }
             let next = self.next_event();
             let traffic_due = self.traffic_due();
             if let Some(until) = self.rest.due(now, next.min(traffic_due)) {
