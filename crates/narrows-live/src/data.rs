@@ -192,6 +192,8 @@ pub(crate) struct DataLoop {
     intake: Option<Intake>,
     /// Everything up to this instant has been read from the ports.
     complete: Time,
+    /// When the last turn began.
+    turn_began: Time,
     sequence: u64,
     frames: FramePool,
     batch: ReceiveBatch,
@@ -269,6 +271,7 @@ impl DataLoop {
             inputs: Vec::new(),
             intake: None,
             complete: Time::ZERO,
+            turn_began: Time::ZERO,
             sequence: 0,
             frames: FramePool::default(),
             batch: ReceiveBatch::new(),
@@ -304,7 +307,10 @@ impl DataLoop {
             self.tell_wanted_feeds();
             let now = self.clock.now();
             if self.in_kernel.is_some() {
-                self.sleep(now + LOOK_EVERY)?;
+                // Records that are left fill the ring.
+                if self.complete == self.turn_began {
+                    self.sleep(now + LOOK_EVERY)?;
+                }
                 continue;
             }
             let next = self.next_event();
@@ -362,6 +368,7 @@ impl DataLoop {
     fn turn(&mut self) -> Result<(), LoopError> {
         // Before orders are read: a change not read now is for a later instant.
         let now = self.clock.now();
+        self.turn_began = now;
         self.heed();
         self.attend_gateway(now);
         self.traffic.as_mut().map_or(Ok(()), |traffic| traffic.begin_turn(now))?;

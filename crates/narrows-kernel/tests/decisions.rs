@@ -186,9 +186,9 @@ fn what_does_not_fit_is_refused_by_name() {
             &["wire.up.corrupt", "wire.up.reorder"],
         ),
         ("queue = { drop = \"head\" }", &["wire.up.queue", "wire.down.queue"]),
-        ("up = { queue = { policy = \"codel\" } }", &["wire.up.queue"]),
+        ("up = { queue = \"codel\" }", &["wire.up.queue"]),
         ("up = { rate = \"1mbit\", scheduler = \"sfq\" }", &["wire.up.queue"]),
-        ("up = { loss = { model = \"gilbert_elliott\", p = \"1%\", r = \"20%\" } }", &["wire.up.loss"]),
+        ("up = { loss = { gilbert-elliott = { p = 0.01, r = 0.2 } } }", &["wire.up.loss"]),
     ] {
         refused(&link(keys), found);
     }
