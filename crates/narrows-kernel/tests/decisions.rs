@@ -194,5 +194,8 @@ fn what_does_not_fit_is_refused_by_name() {
     }
     let three = "[hosts.a]\n[hosts.b]\n[hosts.c]\n[links.x]\nbetween = [\"a\", \"b\"]\n[links.y]\nbetween = [\"b\", \"c\"]";
     refused(three, &["3 hosts, 2 links"]);
-    refused(&(link("") + "\n[[timeline]]\nat = \"1s\"\nset = [\"wire.delay=1ms\"]"), &["timeline"]);
+    refused(
+        &(link("") + "\n[[timeline]]\nat = \"1s\"\nset = { \"wire.up.delay\" = \"1ms\" }"),
+        &["timeline"],
+    );
 }
