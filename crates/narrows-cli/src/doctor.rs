@@ -215,6 +215,7 @@ fn modes(page: &mut Page, privileged: bool, namespaces: &io::Result<()>) {
     page.say("attach", attach(privileged, here));
     page.say("--backend af_packet", packet_sockets(namespaces));
     page.say("--backend af_xdp", af_xdp());
+    page.say("--backend kernel", in_kernel());
     page.say("--backend tap", tap());
     priorities(page);
     page.say("--virtual", in_a_guest(privileged, namespaces));
@@ -257,6 +258,20 @@ fn af_xdp() -> String {
         }
         _ => "no: BPF is not allowed to this user, nor in user namespaces: it needs root of the host".into(),
     }
+}
+
+/// Tried, since much may be missing: the program in this build, types, BPF qdiscs, the privilege, functions that the program
+/// calls.
+fn in_kernel() -> String {
+    match narrows_kernel::try_out() {
+        Ok(()) if jit_is_off() => "yes, slowly: net.core.bpf_jit_enable is 0".into(),
+        Ok(()) => "yes".into(),
+        Err(error) => format!("no: {error}"),
+    }
+}
+
+fn jit_is_off() -> bool {
+    std::fs::read_to_string("/proc/sys/net/core/bpf_jit_enable").is_ok_and(|text| text.trim() == "0")
 }
 
 fn tap() -> String {

@@ -145,6 +145,10 @@ fn refuse(live: &Live) -> Result<(), Failure> {
             "--backend af_xdp: interfaces of a guest have no AF_XDP; af_packet and tap work there",
         ),
         (
+            matches!(live.cabling.backend, Some(BackendName::Kernel)),
+            "--backend kernel: a guest kernel has no BPF qdiscs; af_packet and tap work there",
+        ),
+        (
             matches!(pace.wait, Some(WaitBy::Spin | WaitBy::Hybrid)),
             "--wait: busy polling stops virtual time; --virtual uses --wait timer, which is never late there",
         ),

@@ -239,6 +239,7 @@ pub(crate) fn cabling(args: &args::Cabling) -> Result<Cabling, Failure> {
         BackendName::AfPacket => Backend::AfPacket,
         BackendName::Tap => Backend::Tap,
         BackendName::AfXdp => Backend::AfXdp,
+        BackendName::Kernel => Backend::Kernel,
     });
     if let Some(other) = backend.filter(|&backend| args.busy_poll && backend != Backend::AfXdp) {
         let name = other.name();

@@ -52,7 +52,7 @@ pub use network::{
 };
 pub use packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId, Protocol, TcpOptions};
 pub use pool::{HeaderEdit, PacketList, PacketRef, PacketState, Passed, Pool};
-pub use random::{Draw, Seed, Stream};
+pub use random::{Draw, Seed, Stream, port_origin};
 pub use time::{Duration, Time};
 pub use units::{Bytes, Probability, Rate};
 

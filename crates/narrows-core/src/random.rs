@@ -26,6 +26,12 @@ impl Stream {
         Self { key: [key as u32, (key >> 32) as u32] }
     }
 
+    /// The key of the generator, for what draws the same elsewhere: the first draw of a packet is the first half of the
+    /// block with the counter (number, upper half of the number, [`port_origin`], 0).
+    pub const fn key(&self) -> [u32; 2] {
+        self.key
+    }
+
     /// The draws for one packet at its `visit`th visit, from 0. `origin` is the hash of the port where the
     /// packet came in, and `number` its number there, of 48 bits. `lineage` is 0 for the packet itself.
     pub fn draw(&self, origin: u32, number: u64, visit: u8, lineage: u32) -> Draw {
@@ -60,6 +66,11 @@ pub(crate) fn key(seed: Seed, element: &str, purpose: &str) -> u64 {
 /// The key of a port in draws: a hash of its name, so that adding a port changes no other port's.
 pub(crate) fn origin(port: &str) -> u32 {
     mix(hash(port.as_bytes().iter())) as u32
+}
+
+/// The key of a port in the counters of draws, by its name.
+pub fn port_origin(port: &str) -> u32 {
+    origin(port)
 }
 
 /// The draws for one decision: as many words as requested, in order.

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::frame::{Frame, FramePool};
+use crate::kernel_end::KernelEnd;
 use crate::packet_socket::{
     PacketSocket, PacketSocketError, PacketStatistics, ReceiveBatch, Received, Sent, TrainStatistics,
 };
@@ -21,6 +22,8 @@ pub enum Backend {
     Tap,
     /// A tunnel to another machine ([`crate::tunnel`]).
     Tunnel,
+    /// A link inside the kernel ([`crate::kernel_end`]).
+    Kernel,
 }
 
 impl Backend {
@@ -31,6 +34,7 @@ impl Backend {
             Self::AfXdp => "af_xdp",
             Self::Tap => "tap",
             Self::Tunnel => "tunnel",
+            Self::Kernel => "kernel",
         }
     }
 }
@@ -47,6 +51,11 @@ pub enum CableEndError {
     /// A TAP device failed.
     #[error(transparent)]
     Tap(#[from] TapError),
+    /// A link inside the kernel joins two new hosts.
+    #[error(
+        "--backend kernel does not work at `{0}`: it is for run, shell and up, whose hosts it joins by a link of its own"
+    )]
+    NotForKernel(String),
     /// A tunnel failed.
     #[error(transparent)]
     Tunnel(#[from] TunnelError),
@@ -59,7 +68,7 @@ impl CableEndError {
             Self::PacketSocket(error) => matches!(error, PacketSocketError::Down { .. }),
             Self::Xdp(error) => matches!(error, XdpError::Down { .. }),
             Self::Tap(error) => matches!(error, TapError::Gone { .. }),
-            Self::Tunnel(_) => false,
+            Self::Tunnel(_) | Self::NotForKernel(_) => false,
         }
     }
 }
@@ -75,6 +84,8 @@ pub enum CableEnd {
     Tap(Box<Tap>),
     /// A tunnel to another machine.
     Tunnel(Box<Tunnel>),
+    /// A link inside the kernel: frames are records, and none is sent from here.
+    Kernel(Box<KernelEnd>),
 }
 
 impl CableEnd {
@@ -85,6 +96,7 @@ impl CableEnd {
             Self::Xdp(_) => Backend::AfXdp,
             Self::Tap(_) => Backend::Tap,
             Self::Tunnel(_) => Backend::Tunnel,
+            Self::Kernel(_) => Backend::Kernel,
         }
     }
 
@@ -92,22 +104,32 @@ impl CableEnd {
     pub fn packet_socket(&self) -> Option<&PacketSocket> {
         match self {
             Self::PacketSocket(socket) => Some(socket),
-            Self::Xdp(_) | Self::Tap(_) | Self::Tunnel(_) => None,
+            Self::Xdp(_) | Self::Tap(_) | Self::Tunnel(_) | Self::Kernel(_) => None,
         }
     }
 
-    /// The same, mutable.
+    /// The link inside the kernel, if that is the backend.
+    pub fn kernel_end_mut(&mut self) -> Option<&mut KernelEnd> {
+        match self {
+            Self::Kernel(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// The packet socket, mutable.
     pub fn packet_socket_mut(&mut self) -> Option<&mut PacketSocket> {
         match self {
             Self::PacketSocket(socket) => Some(socket),
-            Self::Xdp(_) | Self::Tap(_) | Self::Tunnel(_) => None,
+            Self::Xdp(_) | Self::Tap(_) | Self::Tunnel(_) | Self::Kernel(_) => None,
         }
     }
 
     /// The backend, with details of the interface's driver, for people.
     pub fn description(&self) -> String {
         match self {
-            Self::PacketSocket(_) | Self::Tap(_) | Self::Tunnel(_) => self.backend().name().into(),
+            Self::PacketSocket(_) | Self::Tap(_) | Self::Tunnel(_) | Self::Kernel(_) => {
+                self.backend().name().into()
+            }
             Self::Xdp(port) => {
                 let copies = if port.is_zero_copy() { "without a copy" } else { "copied by the kernel" };
                 format!("{} ({} mode, {copies})", self.backend().name(), port.mode().name())
@@ -131,6 +153,7 @@ impl CableEnd {
             Self::Xdp(port) => Ok(port.receive(pool, into)?),
             Self::Tap(tap) => Ok(tap.receive(batch, pool, into)?),
             Self::Tunnel(tunnel) => Ok(tunnel.receive(batch, pool, into)?),
+            Self::Kernel(end) => Ok(end.receive(pool, into)),
         }
     }
 
@@ -139,7 +162,7 @@ impl CableEnd {
     pub fn join<F: AsMut<Frame>>(&self, frames: &mut [F]) -> Option<usize> {
         match self {
             Self::PacketSocket(socket) => socket.join(frames),
-            Self::Xdp(_) | Self::Tunnel(_) => None,
+            Self::Xdp(_) | Self::Tunnel(_) | Self::Kernel(_) => None,
             Self::Tap(tap) => tap.join(frames),
         }
     }
@@ -148,7 +171,7 @@ impl CableEnd {
     pub fn trains(&self) -> Option<TrainStatistics> {
         match self {
             Self::PacketSocket(socket) => socket.trains(),
-            Self::Xdp(_) | Self::Tunnel(_) => None,
+            Self::Xdp(_) | Self::Tunnel(_) | Self::Kernel(_) => None,
             Self::Tap(tap) => tap.trains(),
         }
     }
@@ -161,13 +184,15 @@ impl CableEnd {
             Self::Xdp(port) => port.send(frames),
             Self::Tap(tap) => tap.send(frames),
             Self::Tunnel(tunnel) => tunnel.send(frames),
+            // The kernel has delivered them.
+            Self::Kernel(_) => Sent { count: frames.len(), stopped: None },
         }
     }
 
     /// Whether accepted frames are waiting for a busy interface; each call of [`CableEnd::receive`] retries them.
     pub fn has_unsent(&mut self) -> bool {
         match self {
-            Self::PacketSocket(_) | Self::Tap(_) | Self::Tunnel(_) => false,
+            Self::PacketSocket(_) | Self::Tap(_) | Self::Tunnel(_) | Self::Kernel(_) => false,
             Self::Xdp(port) => port.has_unsent(),
         }
     }
@@ -182,6 +207,7 @@ impl CableEnd {
             Self::Xdp(port) => Ok(port.statistics()?),
             Self::Tap(tap) => Ok(tap.statistics()?),
             Self::Tunnel(tunnel) => Ok(tunnel.statistics()),
+            Self::Kernel(end) => Ok(end.statistics()),
         }
     }
 }
@@ -194,6 +220,7 @@ impl AsFd for CableEnd {
             Self::Xdp(port) => port.as_fd(),
             Self::Tap(tap) => tap.as_fd(),
             Self::Tunnel(tunnel) => tunnel.as_fd(),
+            Self::Kernel(end) => end.as_fd(),
         }
     }
 }

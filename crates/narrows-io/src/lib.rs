@@ -53,6 +53,7 @@ pub mod fuse_file;
 pub mod host;
 pub mod icmp;
 pub mod interrupt;
+pub mod kernel_end;
 pub mod ledger;
 pub mod link;
 pub mod listening;

@@ -81,6 +81,7 @@ impl Laying {
         match self.cabling.backend {
             Some(Backend::AfXdp) => return Ok(self.open_xdp(namespace, interface, options)?),
             Some(Backend::Tap) => return Err(TapError::NotNew { interface: interface.to_owned() }.into()),
+            Some(Backend::Kernel) => return Err(CableEndError::NotForKernel(interface.to_owned())),
             // A tunnel ends at a socket of its own and at no interface.
             Some(Backend::AfPacket | Backend::Tunnel) => {}
             // A backend that failed once would fail again.

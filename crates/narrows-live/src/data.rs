@@ -33,6 +33,7 @@ mod traffic;
 mod trains;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::{io, sync};
 
 use narrows_core::{BuildError, Duration, Engine, PortId, Time};
@@ -61,6 +62,7 @@ use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::feeds::Feeds;
 use crate::gateway::Gateway;
+use crate::in_kernel::{Agreement, LOOK_EVERY};
 use crate::load::Load;
 use crate::packet_records::PacketTap;
 use crate::recorder::Recorder;
@@ -177,6 +179,8 @@ pub(crate) struct DataLoop {
     pub(crate) meter: Meter,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) capture: Option<Capture>,
+    /// If its ports' links are inside the kernel: only records cross here, and are compared.
+    pub(crate) in_kernel: Option<Arc<Agreement>>,
     /// Where packets are noted for packet records.
     pub(crate) packets: Option<Box<PacketTap>>,
     /// Where packets are noted while somebody inspects them.
@@ -189,6 +193,8 @@ pub(crate) struct DataLoop {
     intake: Option<Intake>,
     /// Everything up to this instant has been read from the ports.
     complete: Time,
+    /// When the last turn began.
+    turn_began: Time,
     sequence: u64,
     frames: FramePool,
     batch: ReceiveBatch,
@@ -259,12 +265,14 @@ impl DataLoop {
             traffic: Traffic::of(sources),
             recorder: None,
             capture: None,
+            in_kernel: None,
             packets: None,
             inspection: None,
             feeds: None,
             inputs: Vec::new(),
             intake: None,
             complete: Time::ZERO,
+            turn_began: Time::ZERO,
             sequence: 0,
             frames: FramePool::default(),
             batch: ReceiveBatch::new(),
@@ -299,6 +307,13 @@ impl DataLoop {
             }
             self.tell_wanted_feeds();
             let now = self.clock.now();
+            if self.in_kernel.is_some() {
+                // Records that are left fill the ring.
+                if self.complete == self.turn_began {
+                    self.sleep(now + LOOK_EVERY)?;
+                }
+                continue;
+            }
             let next = self.next_event();
             let traffic_due = self.traffic_due();
             if let Some(until) = self.rest.due(now, next.min(traffic_due)) {
@@ -354,6 +369,7 @@ impl DataLoop {
     fn turn(&mut self) -> Result<(), LoopError> {
         // Before orders are read: a change not read now is for a later instant.
         let now = self.clock.now();
+        self.turn_began = now;
         self.heed();
         self.attend_gateway(now);
         self.traffic.as_mut().map_or(Ok(()), |traffic| traffic.begin_turn(now))?;

@@ -47,6 +47,7 @@ use crate::data::share::Share;
 use crate::entrance::Entrances;
 use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
 use crate::gateway::Gateway;
+use crate::in_kernel::Agreement;
 use crate::load::Load;
 use crate::packet_records::{PacketRecords, PacketsPlan};
 use crate::recorder::{self, Recorder};
@@ -103,6 +104,8 @@ pub struct Director {
     /// Set once the packet threads are started.
     host: Option<HostWatch>,
     is_halted: bool,
+    /// Its links are inside the kernel and do not change.
+    is_in_kernel: bool,
     /// What a rebinding of the router's address translation can change.
     rebindable: Vec<Rebind>,
 }
@@ -175,6 +178,7 @@ impl Director {
             packet_records: None,
             host: None,
             is_halted: false,
+            is_in_kernel: false,
             rebindable: Vec::new(),
         })
     }
@@ -228,6 +232,12 @@ impl Director {
         }
         self.packet_records = Some(records);
         Ok(())
+    }
+
+    /// The links are inside the kernel; counts how its verdicts compare with the engine's. Call it before the network runs.
+    pub(crate) fn compare_with_kernel(&mut self, agreement: &Arc<Agreement>) {
+        self.is_in_kernel = true;
+        self.pool.waiting().for_each(|data| data.in_kernel = Some(agreement.clone()));
     }
 
     /// Makes the first packet thread the router between its two ports. Call it before the network runs.

@@ -23,6 +23,7 @@ pub mod exec;
 pub mod feeds;
 mod gateway;
 pub mod group;
+mod in_kernel;
 pub mod inline;
 mod inline_error;
 pub mod load;

@@ -9,6 +9,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use narrows_core::Engine;
+use narrows_io::cable_end::Backend;
 use narrows_io::descriptors;
 use narrows_io::host;
 use narrows_io::privileges::{self, Capability};
@@ -22,6 +23,7 @@ use crate::capture::CapturePlan;
 use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::entrance::{Entrances, environment};
+use crate::in_kernel::Agreement;
 use crate::names::{Names, Resolver};
 use crate::nat_uplink::{NatUplink, UplinkError};
 use crate::packet_records::PacketsPlan;
@@ -141,6 +143,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         process::check(&command)?;
     }
     step_aside(&mut scenario)?;
+    let agreement = fits_into_kernel(&scenario, options)?.then(Agreement::shared);
     let engine = Engine::new(scenario.network())?;
     process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
     wake_on_time().map_err(system("set the timer slack"))?;
@@ -188,6 +191,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     cables.extend(tunnels::open(&options.tunnels)?);
     let mut network = Director::new(engine, scenario, cables, &threads)?;
     network.certify(&options.bounds);
+    agreement.iter().for_each(|agreement| network.compare_with_kernel(agreement));
     let entrances = Entrances::new(&testbed, &names, &control);
     network.listen(control, info.clone());
     network.let_in(entrances);
@@ -244,15 +248,44 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     if broken.is_none() {
         halted?;
     }
+    // The last records are read, and compared, at the end.
     let mut report = network.finish(&mut info)?;
+    report.notes.extend(agreement.iter().flat_map(|agreement| agreement.notes()));
     report.probes = probes;
     Ok(Outcome { report, status, broken })
+}
+
+/// Whether links are to be inside the kernel.
+///
+/// # Errors
+/// If the scenario does not fit there, or an option.
+fn fits_into_kernel(scenario: &Scenario, options: &RunOptions) -> Result<bool, RunError> {
+    if options.cabling.backend != Some(Backend::Kernel) {
+        return Ok(false);
+    }
+    let whole = "only the heads of packets are known outside the kernel";
+    for (is_asked, option, why) in [
+        (options.capture.is_some(), "--capture", whole),
+        (options.record.is_some() && options.record_whole, "--record-whole", whole),
+        (options.cabling.trains, "--trains", "packets cross singly"),
+        (!options.tunnels.is_empty(), "--machines", "the kernel has one link between two hosts"),
+        (host::time_is_virtual(), "--virtual", "the guest kernel has no BPF qdiscs"),
+    ] {
+        if is_asked {
+            return Err(RunError::NotInKernel(option, why));
+        }
+    }
+    narrows_kernel::fit(scenario)?;
+    Ok(true)
 }
 
 /// The number of threads; and, if fewer than requested, the reason.
 fn threads(options: &RunOptions) -> (Threads, Option<String>) {
     // The parts of an input log are merged in a separate file, which replaces it.
     let is_special = |path: &PathBuf| path.metadata().is_ok_and(|data| !data.is_file());
+    if options.cabling.backend == Some(Backend::Kernel) {
+        return (Threads { most: Some(1), ..options.threads.clone() }, None);
+    }
     let reason = match (&options.capture, &options.record) {
         (Some(_), _) => "a capture is made by one",
         (None, Some(path)) if is_special(path) => "records of several are joined, which takes a plain file",

@@ -20,6 +20,12 @@ pub enum RunError {
     /// The scenario's network cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// The scenario or an option does not fit into the kernel.
+    #[error(transparent)]
+    Misfits(#[from] narrows_kernel::Misfits),
+    /// An option that needs the packets themselves.
+    #[error("{0} does not work with --backend kernel: {1}")]
+    NotInKernel(&'static str, &'static str),
     /// The hosts cannot be created.
     #[error(transparent)]
     Testbed(#[from] TestbedError),

@@ -16,19 +16,21 @@
 //! interface there, which is removed with us.
 
 mod cable;
+mod kernel_cable;
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
 
 use narrows_io::address::IpPrefix;
-use narrows_io::cable_end::{CableEnd, CableEndError};
+use narrows_io::cable_end::{Backend, CableEnd, CableEndError};
 use narrows_io::clock::MonotonicTime;
 use narrows_io::link::{InterfaceIndex, MacAddress};
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::offload::OffloadError;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::stack::StackError;
+use narrows_kernel::KernelLink;
 use narrows_scenario::{Address, HostRoute, Neighbour, Place, Scenario};
 
 use self::cable::{End, lay_cable};
@@ -59,6 +61,12 @@ pub enum TestbedError {
     /// The end of a cable failed.
     #[error(transparent)]
     CableEnd(#[from] CableEndError),
+    /// The kernel does not take the link.
+    #[error(transparent)]
+    Kernel(#[from] narrows_kernel::LoadError),
+    /// The scenario does not fit into the kernel.
+    #[error(transparent)]
+    Misfits(#[from] narrows_kernel::Misfits),
     /// The kernel's stack on an interface could not be configured.
     #[error(transparent)]
     Stack(#[from] StackError),
@@ -200,6 +208,8 @@ pub struct Testbed {
     wire: Namespace,
     /// Why the best packet I/O backend is not used.
     cabling_note: Option<String>,
+    /// The link, if it is inside the kernel: as long as the hosts.
+    _kernel_link: Option<KernelLink>,
 }
 
 impl Testbed {
@@ -223,9 +233,19 @@ impl Testbed {
         }
         let addresses = scenario.ports().iter().flat_map(|port| prefixes(&port.addresses));
         let networks = addresses.map(|address| address.network()).collect();
-        let mut testbed =
-            Self { hosts, cables: Vec::new(), ends: Vec::new(), networks, wire, cabling_note: None };
-        testbed.lay_cables(scenario, cabling)?;
+        let mut testbed = Self {
+            hosts,
+            cables: Vec::new(),
+            ends: Vec::new(),
+            networks,
+            wire,
+            cabling_note: None,
+            _kernel_link: None,
+        };
+        match cabling.backend {
+            Some(Backend::Kernel) => testbed.lay_kernel_cable(scenario)?,
+            _ => testbed.lay_cables(scenario, cabling)?,
+        }
         Ok(testbed)
     }
 
@@ -242,19 +262,7 @@ impl Testbed {
         let mut laying =
             cabling.lay(here.len(), here.iter().map(|&(_, port, _)| mtu(port)).max().unwrap_or_default());
         for (number, port, place) in here {
-            let behind = |route: HostRoute| Behind { network: prefix(route.to), gateway: route.via };
-            let interface = Interface {
-                port: port.name.clone(),
-                name: interface_name(&port.link),
-                mac: MacAddress(port.link_address),
-                addresses: prefixes(&port.addresses),
-                mtu: mtu(port),
-                joined_to: port.peer.split('.').next().unwrap_or_default().to_owned(),
-                is_switched: scenario.is_switched(port),
-                opposite: scenario.opposite(port).map(|port| port.name.clone()),
-                neighbours: scenario.neighbours(port).into_iter().map(peer).collect(),
-                behind: scenario.routes(port).into_iter().map(behind).collect(),
-            };
+            let interface = interface_at(scenario, port);
             let host = &mut self.hosts[place];
             let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
             let laid = self.wire.run(|| lay_cable(&self.wire, host, &interface, &end, &mut laying));
@@ -331,6 +339,23 @@ impl Testbed {
     /// The host of this name.
     pub fn host(&self, name: &str) -> Option<&Host> {
         self.hosts.iter().find(|host| host.name == name)
+    }
+}
+
+/// The interface at a port.
+fn interface_at(scenario: &Scenario, port: &narrows_scenario::Port) -> Interface {
+    let behind = |route: HostRoute| Behind { network: prefix(route.to), gateway: route.via };
+    Interface {
+        port: port.name.clone(),
+        name: interface_name(&port.link),
+        mac: MacAddress(port.link_address),
+        addresses: prefixes(&port.addresses),
+        mtu: scenario.interface_mtu(port).min(MOST_MTU),
+        joined_to: port.peer.split('.').next().unwrap_or_default().to_owned(),
+        is_switched: scenario.is_switched(port),
+        opposite: scenario.opposite(port).map(|port| port.name.clone()),
+        neighbours: scenario.neighbours(port).into_iter().map(peer).collect(),
+        behind: scenario.routes(port).into_iter().map(behind).collect(),
     }
 }
 

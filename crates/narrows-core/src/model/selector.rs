@@ -38,6 +38,11 @@ pub trait Selector: fmt::Debug + Send {
     /// The long-run share of packets selected, for estimates.
     fn mean(&self) -> f64;
 
+    /// The probability, if the selector is [`Independent`].
+    fn independent(&self) -> Option<Probability> {
+        None
+    }
+
     /// The mean length of runs of selected packets, if known.
     fn mean_burst(&self) -> Option<f64> {
         None
@@ -55,6 +60,10 @@ impl Selector for Independent {
 
     fn mean(&self) -> f64 {
         self.0.as_f64()
+    }
+
+    fn independent(&self) -> Option<Probability> {
+        Some(self.0)
     }
 
     /// 1/(1 − p).

@@ -43,6 +43,11 @@ impl Fifo {
         Self { policy: Some(policy), ..Self::new(bound, drop_at) }
     }
 
+    /// Whether it only drops arriving packets, and only if it is full.
+    pub fn is_plain_drop_tail(&self) -> bool {
+        self.policy.is_none() && self.drop_at == DropAt::Tail
+    }
+
     /// Whether nothing waits.
     pub(crate) const fn is_empty(&self) -> bool {
         self.packets.is_empty()

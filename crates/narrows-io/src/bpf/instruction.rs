@@ -140,6 +140,8 @@ const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
 /// In the source register field of a 64-bit load: the value is a map's descriptor.
 const PSEUDO_MAP: u8 = 1;
+/// In the source register field of a call: the immediate is a function's number in the kernel's BTF.
+const PSEUDO_KERNEL_CALL: u8 = 2;
 
 impl Instruction {
     fn new(opcode: u8, to: Register, from: u8, offset: i16, immediate: i32) -> Self {
@@ -199,6 +201,43 @@ impl Instruction {
     /// Ends the program; its return value is in register 0.
     pub fn exit() -> Self {
         Self::new(JUMP | EXIT, Register::R0, 0, 0, 0)
+    }
+
+    /// From its encoding in memory.
+    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+        let [opcode, registers, o0, o1, i0, i1, i2, i3] = bytes;
+        Self {
+            opcode,
+            registers,
+            offset: i16::from_ne_bytes([o0, o1]),
+            immediate: i32::from_ne_bytes([i0, i1, i2, i3]),
+        }
+    }
+
+    /// The register that it writes to, if it is the first half of a 64-bit load.
+    pub fn wide_load_to(self) -> Option<Register> {
+        use Register::*;
+        let registers = [R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10];
+        let to = registers.get(usize::from(self.registers & 0xf)).copied();
+        to.filter(|_| self.opcode == LOAD | Width::Double.code())
+    }
+
+    /// Whether it is a call.
+    pub fn is_call(self) -> bool {
+        self.opcode == JUMP | CALL
+    }
+
+    /// `to = value`.
+    pub fn load_number(to: Register, value: u64) -> [Self; 2] {
+        Self::load_wide(to, 0, value)
+    }
+
+    /// Calls a function of the kernel's, by its number in the kernel's BTF.
+    pub fn call_kernel(function: u32) -> Self {
+        Self {
+            registers: PSEUDO_KERNEL_CALL << 4,
+            ..Self::new(JUMP | CALL, Register::R0, 0, 0, function as i32)
+        }
     }
 
     /// The encoding in memory.

@@ -10,6 +10,8 @@ use crate::link::InterfaceIndex;
 const XDP: u32 = 37;
 const TCX_INGRESS: u32 = 46;
 const TCX_EGRESS: u32 = 47;
+/// `BPF_STRUCT_OPS`.
+const STRUCT_OPS: u32 = 44;
 /// `BPF_F_BEFORE` without a reference program: before all others.
 const BEFORE_ALL: u32 = 1 << 3;
 
@@ -89,6 +91,22 @@ impl Link {
             Some(libc::EBUSY | libc::EEXIST) => BpfError::Occupied(interface.0),
             _ => BpfError::new(step(), cause),
         })
+    }
+
+    /// Makes a table of operations known to the kernel. What uses it then keeps it, but nothing new can.
+    pub(super) fn struct_ops(table: &super::Map, name: &str) -> Result<Self, BpfError> {
+        let mut create = Create {
+            program: table.as_fd().as_raw_fd() as u32,
+            interface: 0,
+            attach_type: STRUCT_OPS,
+            flags: 0,
+            relative: 0,
+            zero: 0,
+            revision: 0,
+        };
+        bpf_descriptor(Command::LinkCreate, &mut create)
+            .map(|descriptor| Self { descriptor })
+            .map_err(|cause| BpfError::new(format!("register the operations `{name}`"), cause))
     }
 
     /// Attaches a classifier to an interface of the calling thread's namespace, before existing ones. Since Linux

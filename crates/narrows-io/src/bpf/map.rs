@@ -2,11 +2,17 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use super::{Argument, BpfError, Command, address, bpf, bpf_descriptor, short_name};
+use super::{Argument, BpfError, Btf, Command, address, bpf, bpf_descriptor, short_name};
 
 /// `BPF_MAP_TYPE_*`.
 const ARRAY: u32 = 2;
 const XSKMAP: u32 = 17;
+/// `BPF_MAP_TYPE_STRUCT_OPS`.
+const STRUCT_OPS: u32 = 26;
+/// `BPF_F_MMAPABLE`.
+const MMAPABLE: u32 = 1 << 10;
+/// `BPF_F_LINK`: a struct_ops map takes effect by a link.
+const BY_LINK: u32 = 1 << 13;
 
 /// A table in the kernel, freed when neither we nor a program refers to it.
 #[derive(Debug)]
@@ -26,6 +32,22 @@ struct Create {
     inner: u32,
     numa_node: u32,
     name: [u8; 16],
+    interface: u32,
+    btf: u32,
+    key_type: u32,
+    value_type: u32,
+    kernel_value_type: u32,
+}
+
+/// What the values of an array hold.
+#[derive(Clone, Copy, Debug)]
+pub enum MapValue<'a> {
+    /// Plain bytes that we may map into our memory ([`super::MappedMap`]).
+    Mapped,
+    /// Plain bytes.
+    Bytes,
+    /// A structure with pointers to kernel objects: described by these types, keys by the first number, values by the second.
+    Typed(&'a Btf, u32, u32),
 }
 
 /// The argument of commands on elements.
@@ -63,9 +85,49 @@ impl Map {
         Self::create(ARRAY, name, 8, entries)
     }
 
+    /// An array of values of this size, initially zero.
+    ///
+    /// # Errors
+    /// If BPF is not allowed, the kernel does not know the types, or there is not enough memory.
+    pub fn array(name: &str, value_size: u32, entries: u32, value: MapValue<'_>) -> Result<Self, BpfError> {
+        let mut create = Create { kind: ARRAY, value_size, entries, ..Create::default() };
+        match value {
+            MapValue::Mapped => create.flags = MMAPABLE,
+            MapValue::Bytes => {}
+            MapValue::Typed(btf, key, value) => {
+                create.btf = btf.as_fd().as_raw_fd() as u32;
+                (create.key_type, create.value_type) = (key, value);
+            }
+        }
+        Self::create_as(name, create)
+    }
+
+    /// A table of functions, with a value of this type of the kernel's. `btf` is any types of ours.
+    pub(super) fn of_operations(
+        name: &str,
+        btf: &Btf,
+        kernel_value_type: u32,
+        value_size: u32,
+    ) -> Result<Self, BpfError> {
+        let btf = btf.as_fd().as_raw_fd() as u32;
+        let create = Create {
+            kind: STRUCT_OPS,
+            value_size,
+            entries: 1,
+            flags: BY_LINK,
+            btf,
+            kernel_value_type,
+            ..Create::default()
+        };
+        Self::create_as(name, create)
+    }
+
     fn create(kind: u32, name: &str, value_size: u32, entries: u32) -> Result<Self, BpfError> {
-        let mut create =
-            Create { kind, key_size: 4, value_size, entries, name: short_name(name), ..Create::default() };
+        Self::create_as(name, Create { kind, value_size, entries, ..Create::default() })
+    }
+
+    fn create_as(name: &str, create: Create) -> Result<Self, BpfError> {
+        let mut create = Create { key_size: 4, name: short_name(name), ..create };
         let descriptor = bpf_descriptor(Command::MapCreate, &mut create)
             .map_err(|cause| BpfError::new(format!("make the map `{name}`"), cause))?;
         Ok(Self { descriptor })
@@ -87,7 +149,7 @@ impl Map {
         self.set(place, &value.to_ne_bytes())
     }
 
-    fn set(&self, key: u32, value: &[u8]) -> Result<(), BpfError> {
+    pub(super) fn set(&self, key: u32, value: &[u8]) -> Result<(), BpfError> {
         let mut element = self.element(&key, value);
         bpf(Command::MapUpdate, &mut element)
             .map(drop)

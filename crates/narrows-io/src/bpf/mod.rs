@@ -1,4 +1,5 @@
-//! BPF programs for the kernel's packet paths, written as instructions here: no compiler, no library, no object file.
+//! BPF programs for the kernel's packet paths. Short ones are written as instructions here: no compiler, no library, no object
+//! file.
 //!
 //! A program consists of [`Instruction`]s ([`Code`] resolves jumps), is loaded ([`Program`]) and attached to an
 //! interface by a [`Link`]. A link is a descriptor: the kernel detaches the program when the descriptor is closed, so
@@ -7,20 +8,26 @@
 //! Operates in the namespace of the calling thread: interfaces are looked up there, so use it inside
 //! [`crate::namespace::Namespace::run`].
 
+mod btf;
 mod code;
 mod instruction;
 mod link;
 mod map;
+mod mapped;
 mod program;
+mod struct_ops;
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
+pub use btf::Btf;
 pub use code::{Code, Label};
 pub use instruction::{Arithmetic, Condition, Helper, Instruction, Operand, Register, Width};
 pub use link::{Direction, Link, TCX_DROP, TCX_NEXT, XdpMode};
-pub use map::Map;
-pub use program::{Outcome, Program, ProgramKind};
+pub use map::{Map, MapValue};
+pub use mapped::MappedMap;
+pub use program::{Outcome, Program, ProgramKind, StructOpsMember};
+pub use struct_ops::StructOps;
 
 /// Why a program could not be loaded or attached.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +84,7 @@ enum Command {
     MapUpdate = 2,
     ProgramLoad = 5,
     ProgramTestRun = 10,
+    BtfLoad = 18,
     LinkCreate = 28,
 }
 

@@ -56,7 +56,31 @@ struct Load {
     name: [u8; 16],
     interface: u32,
     expected_attach_type: u32,
+    btf: u32,
+    function_record_size: u32,
+    functions: u64,
+    function_count: u32,
+    line_record_size: u32,
+    lines: u64,
+    line_count: u32,
+    attach_type_number: u32,
+    attach_object: u32,
+    zero: u32,
 }
+
+/// The place of a function in a table of the kernel's operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StructOpsMember {
+    /// The number of the table's type in the kernel's BTF.
+    pub table: u32,
+    /// The member's index in it.
+    pub index: u32,
+}
+
+/// Programs in tables of operations, and those that call functions of the kernel's, must say that the GPL covers them, too.
+const LICENCE_WITH_GPL: &std::ffi::CStr = c"Dual MIT/GPL";
+/// `BPF_PROG_TYPE_STRUCT_OPS`, `BPF_PROG_TYPE_SCHED_CLS`.
+const STRUCT_OPS: u32 = 27;
 
 /// The argument of `BPF_PROG_TEST_RUN`.
 #[derive(Debug, Default)]
@@ -97,15 +121,36 @@ impl Program {
             ProgramKind::Classifier => (3, 0, 0),
             ProgramKind::Xdp => (6, XDP_HAS_FRAGS, ATTACH_XDP),
         };
+        let load =
+            Load { kind: number, licence: address(LICENCE), flags, expected_attach_type, ..Load::default() };
+        Self::load_as(load, name, instructions)
+    }
+
+    /// Verifies and loads a function of a table of operations.
+    ///
+    /// # Errors
+    /// As [`Program::load`].
+    pub fn load_struct_ops(
+        member: StructOpsMember,
+        name: &str,
+        instructions: &[Instruction],
+    ) -> Result<Self, BpfError> {
+        let load = Load {
+            kind: STRUCT_OPS,
+            licence: address(LICENCE_WITH_GPL),
+            expected_attach_type: member.index,
+            attach_type_number: member.table,
+            ..Load::default()
+        };
+        Self::load_as(load, name, instructions)
+    }
+
+    fn load_as(load: Load, name: &str, instructions: &[Instruction]) -> Result<Self, BpfError> {
         let mut load = Load {
-            kind: number,
             instruction_count: instructions.len() as u32,
             instructions: address(instructions),
-            licence: address(LICENCE),
-            flags,
             name: short_name(name),
-            expected_attach_type,
-            ..Load::default()
+            ..load
         };
         let cause = match bpf_descriptor(Command::ProgramLoad, &mut load) {
             Ok(descriptor) => return Ok(Self { descriptor, name: name.to_owned() }),

@@ -49,6 +49,7 @@ impl DataLoop {
                         cable.end.receive(&mut self.batch, &mut self.frames, &mut self.received)?
                     }
                 };
+                self.meter_departures(at);
                 let last = self.sort_out(at);
                 is_busy = count >= ReceiveBatch::FRAMES;
                 more_from = if is_busy { last } else { Time::NEVER };
@@ -66,6 +67,23 @@ impl DataLoop {
         }
         self.put_in_order();
         Ok(Some(look.complete))
+    }
+
+    /// Records how late the kernel let packets leave that had entered its link at a port.
+    fn meter_departures(&mut self, at: usize) {
+        if self.in_kernel.is_none() {
+            return;
+        }
+        // A link inside the kernel joins two ports.
+        let opposite = self.ports[1 - at.min(1)].id;
+        let (clock, meter) = (self.clock, &mut self.meter);
+        let end = self.ports[at].cable.as_mut().and_then(|cable| cable.end.kernel_end_mut());
+        end.into_iter().for_each(|end| {
+            end.departures(|departure| {
+                let due = clock.instant(departure.due);
+                meter.released(opposite, due, clock.instant(departure.left).since(due));
+            });
+        });
     }
 
     pub(super) fn put_in_order(&mut self) {
@@ -136,7 +154,10 @@ impl DataLoop {
                 let bytes = if recorder.keeps_whole() { frame.on_the_wire(&mut self.made) } else { &frame };
                 recorder.arrived(taken, taken.since(at), port, bytes, packet.examined)?;
             }
-            self.meter.input_lateness(port, self.clock.now().since(at));
+            // What the kernel moves does not wait for this.
+            if self.in_kernel.is_none() {
+                self.meter.input_lateness(port, self.clock.now().since(at));
+            }
             if at < self.engine.now() {
                 self.meter.straggled(self.engine.now().since(at));
             }

@@ -25,7 +25,13 @@ impl DataLoop {
         // No further than the last due event: a packet may still be on its way from the interface to the socket, with
         // a timestamp before the watermark.
         while let Some(at) = self.engine.next_event().filter(|&at| at <= watermark) {
-            let Some(event) = self.engine.poll(at) else { continue };
+            let Some(mut event) = self.engine.poll(at) else { continue };
+            if let Some(agreement) = &self.in_kernel
+                && let Some(cable) = &mut self.ports[usize::from(event.id.port().index())].cable
+                && let Some(end) = cable.end.kernel_end_mut()
+            {
+                agreement.compare(&mut event, end, &self.clock);
+            }
             if let Some(recorder) = &mut self.recorder {
                 recorder.decided(&event)?;
             }
@@ -115,7 +121,10 @@ impl DataLoop {
                     let refused = matches!(&step.stopped, Some(stop) if !matches!(stop, SendStop::Full));
                     capture.sent(before, step.count, refused);
                 }
-                left(&mut self.meter, port.id, &batch[..step.count], before..after);
+                // The kernel has its own records of when packets left.
+                if self.in_kernel.is_none() {
+                    left(&mut self.meter, port.id, &batch[..step.count], before..after);
+                }
                 port.trains.left(&batch[..step.count]);
                 sent += step.count;
                 match step.stopped {

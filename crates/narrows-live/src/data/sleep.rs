@@ -78,6 +78,12 @@ impl DataLoop {
 
     /// Reads from the sockets how many packets the kernel dropped.
     pub(super) fn count_lost(&mut self) -> Result<(), LoopError> {
+        if let Some(agreement) = &self.in_kernel {
+            let cables = self.ports.iter_mut().filter_map(|port| port.cable.as_mut());
+            let ends: Vec<_> =
+                cables.filter_map(|cable| cable.end.kernel_end_mut()).map(|end| &*end).collect();
+            agreement.count(&ends);
+        }
         for port in &mut self.ports {
             let Some(cable) = &mut port.cable else { continue };
             let statistics = cable.end.statistics()?;

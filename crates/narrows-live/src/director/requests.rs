@@ -177,6 +177,11 @@ impl Director {
         self.advance();
         // First without an instant close ahead, so that files are read and errors are found before time matters.
         match self.plan.prepare(what, meant_for, self.clock.now(), 1) {
+            Ok(prepared) if prepared.is_change && self.is_in_kernel => {
+                let why = "links inside the kernel (--backend kernel) do not change while they run; \
+                           start the run with another backend";
+                return Ok(Err(Reply::Error(why.into())));
+            }
             Ok(prepared) if prepared.is_change => let_others_run(),
             Ok(prepared) => {
                 let text = self.print(prepared.prints, hurry)?;

@@ -19,7 +19,7 @@ use crate::neighbor_proxy::NeighborProxy;
 /// length.
 const HELD_BACK: u32 = 1000;
 /// How long a cable may take to have carrier; normally microseconds.
-const CARRIER: Duration = Duration::from_secs(5);
+pub(super) const CARRIER: Duration = Duration::from_secs(5);
 
 /// How long the kernel may take until packets to a new address are received; normally less than a millisecond.
 const ADDRESS: Duration = Duration::from_secs(20);
@@ -43,6 +43,17 @@ pub(super) fn lay_cable(
         Some(Backend::Tap) => tap(host, interface, cabling)?,
         _ => veth(wire, host, interface, end, laying)?,
     };
+    let neighbours = give_addresses(host, interface)?;
+    let far = FarEnd::of(&end, &host.namespace, &interface.name)?;
+    let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
+    // On a switch the engine knows the link addresses.
+    let router = interface.neighbours.iter().find(|peer| peer.is_router && !interface.is_switched);
+    let stations = router.map(|router| (station(router.mac), station(interface.mac)));
+    Ok(Cable { name: interface.port.clone(), end, laid: laying.began(), neighbours, far, stations })
+}
+
+/// Gives a host the addresses of an interface, and those of its neighbours there. Returns who answers for these.
+pub(super) fn give_addresses(host: &Host, interface: &Interface) -> Result<NeighborProxy, TestbedError> {
     let mut sockets = RouteSocket::open(&host.namespace)?;
     for address in &interface.addresses {
         sockets.add_address(&interface.name, *address)?;
@@ -61,12 +72,7 @@ pub(super) fn lay_cable(
     for address in &interface.addresses {
         sockets.wait_for_address(address.address, ADDRESS)?;
     }
-    let far = FarEnd::of(&end, &host.namespace, &interface.name)?;
-    let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
-    // On a switch the engine knows the link addresses.
-    let router = interface.neighbours.iter().find(|peer| peer.is_router && !interface.is_switched);
-    let stations = router.map(|router| (station(router.mac), station(interface.mac)));
-    Ok(Cable { name: interface.port.clone(), end, laid: laying.began(), neighbours, far, stations })
+    Ok(neighbours)
 }
 
 /// A veth pair, its near end in our namespace.
