@@ -1,5 +1,7 @@
 //! The program's decisions, compiled for this host, compared with the engine's; and the places of what it shares with us.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -85,7 +85,7 @@ impl Default for Script {
 }
 
 /// Maximum number of lines of a script.
-const MOST_COMMANDS: usize = 1 << 16;
+const MOST_COMMANDS: usize = 1 << 20;
 
 impl Script {
     /// Parses and executes a script, and checks that everything exists that its rules and queues name.

@@ -9,7 +9,7 @@ use crate::dialect::{Expanded, Variables, arithmetic, counted};
 use crate::problem::{Found, Problem};
 
 /// The most commands of a script, with those that loops come to.
-const MOST: usize = 1 << 16;
+const MOST: usize = 1 << 20;
 /// Loops and conditions within one another.
 const DEEPEST: usize = 32;
 

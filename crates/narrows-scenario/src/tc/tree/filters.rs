@@ -74,13 +74,12 @@ impl Tree {
         let mut filter = filter.clone();
         match &filter.came_by {
             // Packets that arrive there have come by that device, and by no other.
+            Some(device) if arrives && !leaves && command.device.as_ref() == Some(device) => {}
             Some(device) if arrives && !leaves => {
-                if command.device.as_ref() != Some(device) {
-                    return Err(Problem::new(format!(
-                        "no packet matches: what arrives there has not come by {device}"
-                    ))
-                    .help("leave the filter out"));
-                }
+                return Err(Problem::new(format!(
+                    "no packet matches: what arrives there has not come by {device}"
+                ))
+                .help("leave the filter out"));
             }
             Some(_) => {
                 return Err(Problem::new("`indev` of packets that leave")
