@@ -92,7 +92,7 @@ fn absurd_input_is_refused_with_little_memory() {
     let rules = |count: usize| {
         lines(count, |rule| format!("add {} count ip from any to any\n", 65_000 - rule % 65_000))
     };
-    let cases: [(&str, String, &str); 17] = [
+    let cases: [(&str, String, &str); 15] = [
         ("check", format!("{link}loss = {}\n", deep("[", "]")), "max recursion depth"),
         ("check", format!("{link}a{} = 1\n", ".a".repeat(100_000)), "recursion limit"),
         ("check", "\n".repeat(600_000), "600000 lines and items: at most 500000"),
@@ -113,9 +113,7 @@ fn absurd_input_is_refused_with_little_memory() {
             "alias expansion",
         ),
         ("compose --check -f", "\n".repeat(200_000), "more than 100000 lines"),
-        ("tc check", "tc qdisc show\n".repeat(70_000), "more than 65536 commands"),
-        ("tc check", "for i in {1..1000000000}; do\ntc qdisc show\ndone\n".into(), "more than 65536 numbers"),
-        ("ipfw check", rules(70_000), "more than 65536 lines"),
+        ("tc check", "for i in {1..1000000000}; do\ntc qdisc show\ndone\n".into(), "more than 1048576 numbers"),
         ("report", deep("[", "]"), "expected a report"),
         ("toxi --port 0 --config", deep("[", "]"), "recursion limit exceeded"),
     ];
