@@ -115,7 +115,11 @@ impl ScenarioError {
                 None => AnnotationKind::Primary,
                 Some(_) => AnnotationKind::Context,
             };
-            let span = self.clamp(span);
+            let mut span = self.clamp(span);
+            // The end of a text that ends with a line feed is on its last line.
+            if span.start == self.text.len() && self.text.ends_with('\n') {
+                span = span.start - 1..span.start - 1;
+            }
             let also: Vec<_> = problem.also.iter().map(|(span, label)| (self.clamp(span), label)).collect();
             let part = self.part(&span, also.iter().map(|(span, _)| span));
             let inside = |span: &Range<usize>| {

@@ -113,7 +113,11 @@ fn absurd_input_is_refused_with_little_memory() {
             "alias expansion",
         ),
         ("compose --check -f", "\n".repeat(200_000), "more than 100000 lines"),
-        ("tc check", "for i in {1..1000000000}; do\ntc qdisc show\ndone\n".into(), "more than 1048576 numbers"),
+        (
+            "tc check",
+            "for i in {1..1000000000}; do\ntc qdisc show\ndone\n".into(),
+            "more than 1048576 numbers",
+        ),
         ("report", deep("[", "]"), "expected a report"),
         ("toxi --port 0 --config", deep("[", "]"), "recursion limit exceeded"),
     ];

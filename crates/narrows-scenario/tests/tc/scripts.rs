@@ -112,5 +112,5 @@ fn what_a_shell_would_run_is_refused_by_name() {
     (0..6).for_each(|_| text += "for i in $(seq 1 100); do ");
     text += "echo x; ";
     (0..6).for_each(|_| text += "done; ");
-    assert!(Script::parse(&text, "x.sh").unwrap_err().to_string().contains("more than 65536 commands"));
+    assert!(Script::parse(&text, "x.sh").unwrap_err().to_string().contains("more than 1048576 commands"));
 }

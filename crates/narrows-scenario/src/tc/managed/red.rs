@@ -20,7 +20,10 @@ pub(super) const OPTIONS: Options = Options(&[&[
     Opt::switch(&["ecn"], &[], "ecn"),
     Opt::switch(&["harddrop"], &[], "harddrop"),
     Opt::switch(&["nodrop"], &[], "nodrop"),
-    Opt::switch(&["adaptive", "adaptative"], &[], "adaptive"),
+    Opt::nothing(&["adaptive", "adaptative"], Follows::Nothing).remark(
+        "`adaptive` has no effect: tc says it where the kernel (since 5.7) does not look when it starts the timer, and the \
+         probability stays. For RED that adapts, set `adaptive = true` in the scenario.",
+    ),
     Opt::refused(
         &["qevent"],
         "of `red` is not supported: it hands packets that are dropped or marked early to filters",
