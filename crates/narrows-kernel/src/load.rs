@@ -4,6 +4,7 @@ use narrows_io::bpf::{
     BpfError, Btf, Map, MapValue, MappedMap, Program, ProgramKind, StructOps, StructOpsMember,
 };
 use narrows_io::kernel_end::{KernelEnd, Layout};
+use narrows_io::xdp::is_kernels_clock_ours;
 
 use crate::parameters::Parameters;
 use crate::program::{ObjectFile, ProgramError};
@@ -38,6 +39,9 @@ pub enum LoadError {
     /// The kernel refuses.
     #[error("the kernel backend is not available: {0}")]
     Bpf(#[from] BpfError),
+    /// The instants of the kernel's program would not be ours.
+    #[error("the kernel backend is not available in a time namespace, whose clock is not the kernel's")]
+    Clock,
 }
 
 /// A link inside the kernel. With its end the kernel forgets the qdisc; interfaces that have it keep it until they go.
@@ -59,6 +63,9 @@ impl KernelLink {
         let file = ObjectFile::open()?;
         let types = KernelTypes::of_this_kernel()?;
         let operations = Operations::find(&types)?;
+        if !is_kernels_clock_ours()? {
+            return Err(LoadError::Clock);
+        }
         let own = MapTypes::load()?;
         let all = |each: u32| each * DIRECTIONS as u32;
         let control = Map::array("control", Layout::DIRECTION as u32, DIRECTIONS as u32, MapValue::Mapped)?;

@@ -45,6 +45,11 @@ impl KernelClock {
         Ok(Self { ahead: tightest.ahead() })
     }
 
+    /// Whether they are the same clock, as outside time namespaces.
+    pub(super) const fn is_ours(self) -> bool {
+        self.ahead == 0
+    }
+
     /// Our clock's reading at this reading of the kernel's.
     pub(super) fn on_ours(self, kernel: MonotonicTime) -> MonotonicTime {
         MonotonicTime::from_nanos(kernel.as_nanos().wrapping_add(self.ahead))

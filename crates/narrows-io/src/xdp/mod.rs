@@ -37,6 +37,14 @@ use crate::namespace::NamespaceError;
 use crate::packet_socket::PacketSocketError;
 use crate::route_socket::NetlinkError;
 
+/// Whether this process's monotonic clock is the kernel's, by which BPF programs tell the time: it is, outside time namespaces.
+///
+/// # Errors
+/// If BPF is not allowed, or the kernel does not run a program.
+pub fn is_kernels_clock_ours() -> Result<bool, BpfError> {
+    kernel_clock::KernelClock::compare().map(kernel_clock::KernelClock::is_ours)
+}
+
 /// Why an AF_XDP socket could not be opened, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum XdpError {

@@ -28,6 +28,9 @@ use crate::packet_records::PacketTap;
 /// At the end: how often a loop checks for remaining inputs, and for how long at most.
 const LAST_LOOKS: usize = 64;
 const LAST_LOOKS_TAKE: Duration = Duration::from_millis(300);
+/// The same for a link inside the kernel, whose packets have gone their way already: as long as its ring takes to be read
+/// on a slow machine.
+const RECORDS_TAKE: Duration = Duration::from_secs(10);
 
 /// An order to a packet thread.
 pub(crate) enum Order {
@@ -282,9 +285,13 @@ impl DataLoop {
     /// Does everything due up to an instant, and nothing due after it. If the host is so busy that the arrivals
     /// cannot be processed in time, the rest is lost, and counted.
     fn settle(&mut self, end: Time) -> Result<(), LoopError> {
-        let give_up = self.clock.now() + LAST_LOOKS_TAKE;
+        let (looks, takes) = match self.in_kernel {
+            Some(_) => (usize::MAX, RECORDS_TAKE),
+            None => (LAST_LOOKS, LAST_LOOKS_TAKE),
+        };
+        let give_up = self.clock.now() + takes;
         let mut is_complete = false;
-        for _ in 0..LAST_LOOKS {
+        for _ in 0..looks {
             let now = self.clock.now();
             let complete = loop {
                 if let Some(complete) = self.receive(now)? {
@@ -292,7 +299,7 @@ impl DataLoop {
                 }
             };
             // Too far behind to catch up.
-            if !time_is_virtual() && end.since(complete) > LAST_LOOKS_TAKE {
+            if !time_is_virtual() && end.since(complete) > takes {
                 break;
             }
             self.receive_values(complete);
