@@ -1,6 +1,6 @@
 //! Links inside the kernel: each direction is a queueing discipline in BPF at the interface of the host that sends.
 //!
-//! [`fit`] says which scenarios fit, and gives the [`Parameters`] of their directions; [`KernelLink`] loads the program
+//! [`fit()`] says which scenarios fit, and gives the [`Parameters`] of their directions; [`KernelLink`] loads the program
 //! (`bpf/qdisc.bpf.c`) with them. The program decides as the engine does and leaves a record of each packet, which
 //! [`narrows_io::kernel_end::KernelEnd`] reads; nothing of narrows is on the packets' way.
 //!

@@ -6,7 +6,7 @@
 //! and TAP devices (`IFF_VNET_HDR`) can return and accept.
 //!
 //! An emulated network handles packets, so a train is always split into those that a wire would have carried, each
-//! with its own lengths, identification, sequence number and flags ([`unload`]). The costs determine the rest:
+//! with its own lengths, identification, sequence number and flags (`cut`). The costs determine the rest:
 //! - The headers of a packet have some 60 bytes, its payload 1,400. Headers are built for each packet. The payload is
 //!   copied once, from the buffer in which the train arrived; leaving it there would save that copy (a twentieth of
 //!   the cost of the kernel's two), but would hold the whole train in memory as long as one of its packets waits.
@@ -15,7 +15,7 @@
 //!   ([`Frame::finish`](crate::frame::Frame::finish)) before the bytes are examined, or something it covers is
 //!   changed.
 //! - A system call for each packet is the most expensive: 1 to 2 µs compared with 0.1 µs. So consecutive packets that
-//!   leave at the same instant are joined to a train again ([`join`]) if splitting that train gives exactly these
+//!   leave at the same instant are joined to a train again (`join`) if splitting that train gives exactly these
 //!   bytes. Only their headers decide, not their origin: a gap from a lost packet is not bridged; packets that were
 //!   marked or passed a router are still joined with equal ones; a corrupted packet no longer has an incomplete
 //!   checksum and is sent singly.
