@@ -96,7 +96,7 @@ fn absurd_input_is_refused_with_little_memory() {
         ("check", format!("{link}loss = {}\n", deep("[", "]")), "max recursion depth"),
         ("check", format!("{link}a{} = 1\n", ".a".repeat(100_000)), "recursion limit"),
         ("check", "\n".repeat(600_000), "600000 lines and items: at most 500000"),
-        ("check", format!("{link}loss = [{}]\n", "0,".repeat(600_000)), "600004 lines and items"),
+        ("check", format!("{link}loss = [{}]\n", "0,".repeat(600_000)), "lines and items: at most 500000"),
         ("check", format!("{link}{}", lines(100_000, |key| format!("k{key}=1\n"))), "and 99980 more"),
         ("check", format!("{link}queue = \"1000000000000 packets\"\n"), "too many packets"),
         ("topology graphml", format!("<graphml>{}</graphml>", deep("<a>", "</a>")), "there is no <graph>"),
@@ -113,11 +113,7 @@ fn absurd_input_is_refused_with_little_memory() {
             "alias expansion",
         ),
         ("compose --check -f", "\n".repeat(200_000), "more than 100000 lines"),
-        (
-            "tc check",
-            "for i in {1..1000000000}; do\ntc qdisc show\ndone\n".into(),
-            "more than 1048576 numbers",
-        ),
+        ("tc check", "for i in {1..1000000000}; do\ntc qdisc show\ndone\n".into(), "more than 65536 numbers"),
         ("report", deep("[", "]"), "expected a report"),
         ("toxi --port 0 --config", deep("[", "]"), "recursion limit exceeded"),
     ];
