@@ -18,6 +18,7 @@ use narrows_io::route_socket::RouteSocket;
 use serde_json::Value;
 
 use crate::common::{NARROWS, Scratch, narrows};
+use crate::leftovers::{clean, turn};
 
 const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 const MACHINES: &str = "alpha=10.77.0.1,beta=10.77.0.2";
@@ -164,6 +165,7 @@ fn pings_cross_machines_in_the_scenarios_time() {
 #[test]
 #[ignore = "needs root"]
 fn all_end_when_an_agent_or_the_coordinator_is_killed() {
+    let _turn = turn();
     let bed = Bed::new(1600);
     let up = Up::start(bed.up(EXAMPLE, &[]));
     let agents = ["alpha", "beta"].map(|machine| bed.agent(machine));
@@ -182,6 +184,8 @@ fn all_end_when_an_agent_or_the_coordinator_is_killed() {
     assert!(narrows([]).args(["down", &up.runs[1]]).output().unwrap().status.success());
     let (status, said) = up.end();
     assert!(matches!(status, Some(0 | 75)), "{said}");
+    // What those that were killed have left.
+    clean();
 }
 
 #[test]
