@@ -178,7 +178,7 @@ pub fn hear(from: &mut impl BufRead, longest: u64) -> io::Result<Option<Vec<u8>>
     match length {
         0 => Ok(None),
         _ if line.len() as u64 > longest => {
-            Err(io::Error::other(format!("a line is longer than {longest} bytes")))
+            Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line is longer than {longest} bytes")))
         }
         _ => Ok(Some(line)),
     }

@@ -283,10 +283,15 @@ impl Orders {
                 return Ok(None);
             }
         }
-        let Ok(Some(line)) = hear(&mut self.input, LONGEST_ORDER) else { return Ok(None) };
-        serde_json::from_slice(&line)
-            .map(Some)
-            .map_err(|error| Failure::Other(format!("an order of the coordinator: {error}")))
+        let wrong = |why: String| Failure::Other(format!("an order of the coordinator: {why}"));
+        match hear(&mut self.input, LONGEST_ORDER) {
+            Ok(Some(line)) => {
+                serde_json::from_slice(&line).map(Some).map_err(|error| wrong(error.to_string()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(wrong(error.to_string())),
+            // The coordinator is gone.
+            Ok(None) | Err(_) => Ok(None),
+        }
     }
 }
 
