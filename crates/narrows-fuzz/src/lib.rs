@@ -48,7 +48,7 @@ const fn target(
 }
 
 /// All of them.
-pub const TARGETS: [Target; 26] = [
+pub const TARGETS: [Target; 27] = [
     target(
         "frame",
         "a frame, as each link layer: headers, edits, answers, address translation",
@@ -122,6 +122,13 @@ pub const TARGETS: [Target; 26] = [
         containers::cni,
         containers::configurations,
         containers::WORDS,
+    ),
+    target(
+        "guest",
+        "messages between a guest kernel and its supervisor: in pieces, the same ones",
+        protocols::guest,
+        protocols::guest_messages,
+        &[],
     ),
     target("feed", "messages of feeds", protocols::feed, protocols::messages, &[]),
     target(

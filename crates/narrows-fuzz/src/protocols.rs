@@ -138,6 +138,35 @@ pub fn messages() -> Vec<Vec<u8>> {
     integers.map(|all| all.iter().flat_map(|integer| integer.to_le_bytes()).collect()).into()
 }
 
+/// What a guest kernel's first process and its supervisor say to each other.
+///
+/// # Panics
+/// When the messages depend on how they are cut.
+pub fn guest(bytes: &[u8]) {
+    narrows_guest::channel::rehearse(bytes);
+}
+
+/// Messages of every kind, behind the length of the pieces.
+pub fn guest_messages() -> Vec<Vec<u8>> {
+    let bodies: [&[u8]; 8] = [
+        &[7; 8],
+        b"\x01text",
+        &[1, 2, 0, 0],
+        &[1],
+        &[143, 9, 9, 9, 9, 9, 9, 9, 9],
+        b"no such program",
+        &[],
+        &[24, 0, 80, 0],
+    ];
+    let one = |kind: u8, body: &[u8]| {
+        let length = (body.len() as u32).to_le_bytes();
+        [&[3, 0, kind][..], &length, body].concat()
+    };
+    let mut all: Vec<_> = (1..=6).flat_map(|kind| bodies.map(|body| one(kind, body))).collect();
+    all.push([one(1, &[7; 8]), one(2, b"\0out")[1..].to_vec(), one(5, &[0; 9])[1..].to_vec()].concat());
+    all
+}
+
 /// The rings between the kernel and us, and the memory for frames.
 ///
 /// # Panics

@@ -59,6 +59,7 @@ fn protocols() {
     run("control", MUTATIONS / 2);
     run("toxic", MUTATIONS / 2);
     run("feed", MUTATIONS);
+    run("guest", MUTATIONS);
     run("rings", MUTATIONS);
     run("trains", MUTATIONS);
     run("replies", MUTATIONS / 2);

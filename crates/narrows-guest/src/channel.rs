@@ -169,6 +169,54 @@ impl Incoming {
     }
 }
 
+/// Reads bytes as messages of either side, whole and in pieces as long as the first byte says. For fuzzers and tests.
+///
+/// # Panics
+/// If the pieces are read as other messages than the whole, a message is written as another, or more is kept than one.
+pub fn rehearse(bytes: &[u8]) {
+    let Some((&length, bytes)) = bytes.split_first() else { return };
+    let piece = usize::from(length).max(1);
+    read_both_ways(bytes, piece, Incoming::guest_message, FromGuest::encode);
+    read_both_ways(bytes, piece, Incoming::host_message, FromHost::encode);
+}
+
+type Next<T> = fn(&mut Incoming) -> Result<Option<T>, Garbled>;
+
+fn read_both_ways<T: PartialEq + std::fmt::Debug>(
+    bytes: &[u8],
+    piece: usize,
+    next: Next<T>,
+    encode: fn(&T) -> Vec<u8>,
+) {
+    let read = |piece: usize| {
+        let mut incoming = Incoming::default();
+        let mut messages = Vec::new();
+        for part in bytes.chunks(piece) {
+            incoming.push(part);
+            loop {
+                match next(&mut incoming) {
+                    Ok(Some(message)) => messages.push(message),
+                    Ok(None) => break,
+                    Err(garbled) => return (messages, Some(garbled)),
+                }
+            }
+            assert!(
+                incoming.bytes.len() <= HEAD + LONGEST + 1,
+                "{} bytes of one message",
+                incoming.bytes.len()
+            );
+        }
+        (messages, None)
+    };
+    let whole = read(bytes.len().max(1));
+    assert_eq!(read(piece), whole);
+    for message in whole.0 {
+        let mut incoming = Incoming::default();
+        incoming.push(&encode(&message));
+        assert_eq!(next(&mut incoming), Ok(Some(message)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

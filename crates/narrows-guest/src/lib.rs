@@ -13,7 +13,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod channel;
+pub mod channel;
 mod controller;
 mod init;
 pub mod kernel;
