@@ -46,7 +46,12 @@ pub(super) fn command(command: &Command) -> Vec<String> {
                 command.handle.map_or(String::new(), |handle| format!(", called {}", handle.qdisc()));
             let mut words = vec![format!("{verb} `{}` at {place}{handle}.", kind.name())];
             words.extend(command.stab.as_ref().map(Stab::words));
+            let change = match kind {
+                qdisc::Kind::Managed(managed) if command.verb == Verb::Change => managed.change_words(),
+                _ => None,
+            };
             match (kind, command.parent) {
+                _ if change.is_some() => words.extend(change),
                 // The explanation of a double queue may not apply there.
                 (qdisc::Kind::Netem(netem), Some(Parent::Of(_)))
                     if matches!(netem.kind, netem::Kind::Netem(_)) => words.push(

@@ -335,6 +335,19 @@ impl Managed {
         }
     }
 
+    /// What a change to this does, for display; `None` if it sets everything anew.
+    pub(super) fn change_words(&self) -> Option<String> {
+        if self.of.keeps != Keeps::Everything && !self.said.is_empty() {
+            return None;
+        }
+        let all: Vec<String> =
+            self.said.iter().map(|(key, node)| format!("`{} = {}`", key.name, node.toml())).collect();
+        Some(match &all[..] {
+            [] => "No option is given: nothing changes.".into(),
+            all => format!("Sets {}; all else stays.", all.join(", ")),
+        })
+    }
+
     /// What it does, for display.
     pub(super) fn words(&self) -> String {
         if let (Some(value), true) = (self.value(), self.of.becomes != Becomes::Fifo) {

@@ -200,6 +200,14 @@ fn a_change_keeps_what_it_does_not_name() {
         "tc qdisc change",
         &["use `del`"],
     );
+    let words = |change: &str| {
+        let text = format!(
+            "tc qdisc add dev eth0 root fq_codel limit 500\ntc qdisc change dev eth0 root fq_codel {change}\n"
+        );
+        Script::parse(&text, "x.sh").unwrap().explain().unwrap()[1].words[1].clone()
+    };
+    assert_eq!(words("target 9ms noecn"), "Sets `target = \"9ms\"`, `ecn = false`; all else stays.");
+    assert_eq!(words(""), "No option is given: nothing changes.");
     // With another name it is another discipline.
     let anew = then("fq_codel limit 500", "replace", "handle 7: fq_codel");
     assert!(anew.contains("10240 packets"), "{anew}");
