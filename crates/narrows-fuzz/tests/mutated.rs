@@ -83,6 +83,25 @@ fn reports() {
     run("report", MUTATIONS / 4);
 }
 
+/// Reports whose numbers contradict each other, which a fuzzer found: they are shown, too.
+#[test]
+fn reports_that_cannot_be() {
+    let report = narrows_fuzz::runs::reports().swap_remove(0);
+    let text = String::from_utf8(report).unwrap();
+    let last = u64::MAX.to_string();
+    for name in ["fragment_packets", "start_ns", "in_packets", "receive_ring_dropped_packets", "packets"] {
+        let name = format!("\"{name}\":");
+        let mut wrong = text.clone();
+        for (at, _) in text.rmatch_indices(&name) {
+            let from = at + name.len();
+            let to = from + wrong[from..].find([',', '}']).unwrap();
+            wrong.replace_range(from..to, &last);
+        }
+        assert_ne!(wrong, text, "{name}");
+        narrows_fuzz::runs::report(wrong.as_bytes());
+    }
+}
+
 /// Each connection starts a runtime.
 #[test]
 fn requests() {

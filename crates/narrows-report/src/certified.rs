@@ -69,7 +69,7 @@ fn intervals(violation: &LatenessViolation, f: &mut Formatter<'_>) -> fmt::Resul
     shown.truncate(MOST_SHOWN);
     shown.sort_by_key(|interval| interval.start_ns);
     let each = shown.iter().map(|interval| {
-        let (from, length) = (interval.start_ns, interval.end_ns - interval.start_ns);
+        let (from, length) = (interval.start_ns, interval.end_ns.saturating_sub(interval.start_ns));
         let (packets, most) = (packets(interval.packets), span(interval.max_ns));
         let taken = [(interval.steal_ns, "CPU steal"), (interval.run_queue_wait_ns, "run-queue wait")];
         let taken = taken.into_iter().filter_map(|(nanos, what)| {

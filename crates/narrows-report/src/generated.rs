@@ -199,7 +199,7 @@ pub(crate) fn print(all: &[SourceReport], most_rows: usize, f: &mut Formatter<'_
 
 /// One line for a summary: `3 sources: 12,000 packets offered, 11,900 delivered, 100 dropped`.
 pub(crate) fn sum(all: &[SourceReport]) -> String {
-    let sum = |of: fn(&SourceReport) -> u64| all.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&SourceReport) -> u64| all.iter().map(of).fold(0, u64::saturating_add);
     let sources = if all.len() == 1 { all[0].name.clone() } else { format!("{} sources", all.len()) };
     let mut text = format!(
         "{sources}: {} packets offered, {} delivered, {} dropped",

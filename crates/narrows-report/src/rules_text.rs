@@ -14,7 +14,7 @@ const RULE_WIDTH: usize = 69;
 
 /// Prints a block for each rule set that packets arrived at, up to `most`; up to `few` sets, all are shown.
 pub(crate) fn print(all: &[RulesReport], few: usize, most: usize, f: &mut Formatter<'_>) -> fmt::Result {
-    let met = |rules: &&RulesReport| rules.arrived_out.packets + rules.arrived_in.packets > 0;
+    let met = |rules: &&RulesReport| rules.arrived_out.packets.saturating_add(rules.arrived_in.packets) > 0;
     let shown: Vec<&RulesReport> = all.iter().filter(|rules| all.len() <= few || met(rules)).collect();
     shown.iter().take(most).try_for_each(|rules| one(rules, f))?;
     if shown.len() > most {
@@ -31,7 +31,7 @@ fn one(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
         (Some(from), Some(to)) => writeln!(f, "\n{}, rules: out is {from} → {to}", rules.name)?,
         _ => writeln!(f, "\n{}, rules", rules.name)?,
     }
-    let met = rules.arrived_out.packets + rules.arrived_in.packets;
+    let met = rules.arrived_out.packets.saturating_add(rules.arrived_in.packets);
     if met == 0 {
         writeln!(f, "  no traffic")?;
     }
@@ -47,7 +47,7 @@ fn one(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
         }
     }
     let drops = [("denied", rules.denied), ("no pipe", rules.no_pipe), ("loop", rules.looped)];
-    let dropped: u64 = drops.iter().map(|(_, count)| count.packets).sum();
+    let dropped: u64 = drops.iter().map(|(_, count)| count.packets).fold(0, u64::saturating_add);
     if dropped > 0 {
         let reasons = listed(drops.map(|(what, Count { packets, .. })| (what, packets)));
         writeln!(f, "  dropped    {:>20}{:>12}   {reasons}", packets(dropped), percent(share(dropped, met)))?;

@@ -83,7 +83,7 @@ impl Display for Body<'_> {
             Kind::Virtual => "virtual time",
             Kind::Replay => "replay",
         };
-        let length = run_span(report.end_ns - report.start_ns);
+        let length = run_span(report.end_ns.saturating_sub(report.start_ns));
         let after = format!(": {clock}, {length}, seed {}", report.seed);
         let room = look.width.saturating_sub(after.chars().count());
         writeln!(f, "{}{after}", shortened(&report.title, room))?;

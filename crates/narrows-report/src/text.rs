@@ -60,7 +60,7 @@ fn head(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         Kind::Virtual => "virtual time",
         Kind::Replay => "replay in virtual time",
     };
-    let length = run_span(report.end_ns - report.start_ns);
+    let length = run_span(report.end_ns.saturating_sub(report.start_ns));
     writeln!(f, "{}: {clock}, {length}, seed {}", report.title, report.seed)?;
     for trip in report.round_trips.iter().take(MOST_ROWS) {
         let asked = run_span(trip.round_trip_ns);
@@ -106,7 +106,7 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "  inside     {:>20}   at the end of the run", packets(d.inside_packets))?;
     }
     let made: Vec<_> = [
-        ("duplicated", d.duplicated_packets - d.fragment_packets),
+        ("duplicated", d.duplicated_packets.saturating_sub(d.fragment_packets)),
         ("corrupted", d.corrupted_packets),
         ("marked", d.marked_packets),
         ("reordered", d.reordered_packets),

@@ -75,7 +75,7 @@ fn findings(report: &Report) -> Vec<(Trust, String)> {
         let stamps = packets(losses.implausible_stamp_packets);
         found.push((Trust::Poor, format!("{stamps} had impossible receive timestamps")));
     }
-    let handled = report.conservation.in_packets + losses.receive_ring_dropped_packets;
+    let handled = report.conservation.in_packets.saturating_add(losses.receive_ring_dropped_packets);
     let lost = [
         (losses.receive_ring_dropped_packets, "lost before they could be read (overload)"),
         (losses.send_failed_packets, "refused by the system when sent"),

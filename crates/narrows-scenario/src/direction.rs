@@ -268,7 +268,10 @@ impl Direction {
         };
         match scheduler.named() {
             [] => self.classes().into_iter().map(|class| (class.name, 0)).collect(),
-            named => (0..named.len()).map(|at| (named[at].name.clone(), value::depth(named, at))).collect(),
+            named => {
+                let tree = value::Tree::of(named);
+                (0..named.len()).map(|at| (named[at].name.clone(), tree.depth(at))).collect()
+            }
         }
     }
 

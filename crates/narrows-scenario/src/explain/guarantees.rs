@@ -3,7 +3,7 @@
 use narrows_core::service::Work;
 use narrows_core::{Duration, Rate};
 
-use crate::value::{Scheduler, ShapedBy, is_leaf};
+use crate::value::{Scheduler, ShapedBy, Tree};
 
 /// A time in which the real-time curves of an HFSC tree add up to more than the link can send.
 ///
@@ -13,8 +13,9 @@ pub(super) fn beyond(scheduler: &Scheduler, rate: Rate) -> Option<String> {
         return None;
     }
     let classes = scheduler.named();
-    let leaves = (0..classes.len()).filter(|&at| is_leaf(classes, at));
-    let curves: Vec<_> = leaves
+    let tree = Tree::of(classes);
+    let curves: Vec<_> = tree
+        .leaves()
         .filter_map(|at| match classes[at].shape? {
             ShapedBy::Hfsc(class) => Some(class.rt()?.pieces()),
             _ => None,

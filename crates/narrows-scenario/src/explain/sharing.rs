@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::direction::Direction;
 use crate::value::{
-    self, Child, Class, DirectionClass, Division, Queue, Scheduler, SchedulerKind, identity_name,
+    self, Child, Class, DirectionClass, Division, Queue, Scheduler, SchedulerKind, Tree, identity_name,
 };
 
 /// The scheduler of a link's transmitter.
@@ -100,15 +100,19 @@ fn words(scheduler: &Scheduler) -> String {
 fn classes(direction: &Direction, scheduler: &Scheduler) -> Vec<ClassExplanation> {
     let (named, current) = (scheduler.named(), scheduler.classes());
     let leaves = scheduler.direction_classes(direction.queue, direction.default_bound.bound());
-    let leaf = |class: &Class| {
-        leaves.iter().zip(&current).find(|(leaf, _)| leaf.name == class.name).map(|(leaf, _)| leaf)
+    let tree = Tree::of(named);
+    let turn = scheduler.turns();
+    let sums = Sums {
+        turn: &turn,
+        weights: leaves.iter().filter_map(|class| class.weight).map(|weight| u64::from(weight.get())).sum(),
+        quanta: current.iter().filter_map(&turn).sum(),
     };
     let inner = |index: usize| {
         let class = &named[index];
         ClassExplanation {
             name: class.name.clone(),
             shaped: class.shape.as_ref().map(|shape| shape.effective(false)),
-            depth: value::depth(named, index),
+            depth: tree.depth(index),
             inner: true,
             ..ClassExplanation::default()
         }
@@ -117,30 +121,38 @@ fn classes(direction: &Direction, scheduler: &Scheduler) -> Vec<ClassExplanation
         return leaves
             .iter()
             .zip(&current)
-            .map(|(class, asked)| explained(direction, scheduler, &leaves, class, asked))
+            .map(|(class, asked)| explained(direction, scheduler, &sums, class, asked))
             .collect();
     }
-    let one = |(index, asked): (usize, &Class)| match leaf(asked) {
+    // In the order of the classes.
+    let mut leaves = leaves.iter();
+    let one = |(index, asked): (usize, &Class)| match tree.is_leaf(index).then(|| leaves.next()).flatten() {
         Some(class) => ClassExplanation {
-            depth: value::depth(named, index),
-            ..explained(direction, scheduler, &leaves, class, asked)
+            depth: tree.depth(index),
+            ..explained(direction, scheduler, &sums, class, asked)
         },
         None => inner(index),
     };
     named.iter().enumerate().map(one).collect()
 }
 
+/// Of all classes.
+struct Sums<'a> {
+    weights: u64,
+    quanta: u64,
+    /// The bytes per turn of a class.
+    turn: &'a dyn Fn(&Class) -> Option<u64>,
+}
+
 fn explained(
     direction: &Direction,
     scheduler: &Scheduler,
-    all: &[DirectionClass],
+    sums: &Sums<'_>,
     class: &DirectionClass,
     asked: &Class,
 ) -> ClassExplanation {
-    let weights: u64 =
-        all.iter().filter_map(|class| class.weight).map(|weight| u64::from(weight.get())).sum();
-    let quantum = scheduler.turn(asked);
-    let quanta: u64 = scheduler.classes().iter().filter_map(|class| scheduler.turn(class)).sum();
+    let Sums { weights, quanta, turn } = *sums;
+    let quantum = turn(asked);
     // The rate of a nested scheduler depends on the outer one.
     let outermost = direction.scheduler.as_ref().is_some_and(|outer| std::ptr::eq(outer, scheduler));
     let rate = Some(direction.effective_rate())

@@ -278,11 +278,16 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
     let classes = scheduler.named();
     let mut all = Vec::new();
     let bits = |rate: Rate| rate.bits_per_second();
+    let tree = value::Tree::of(classes);
+    let mut sums = vec![0_u64; classes.len()];
+    for (index, class) in classes.iter().enumerate() {
+        if let (Some(above), Some(rate)) = (tree.parent(index), class.shape.and_then(|shape| shape.rate())) {
+            sums[above] = sums[above].saturating_add(bits(rate));
+        }
+    }
     for (index, class) in classes.iter().enumerate() {
         let Some(own) = class.shape.and_then(|shape| shape.rate()) else { continue };
-        let below = (0..classes.len()).filter(|&other| value::parent(classes, other) == Some(index));
-        let rates = below.filter_map(|other| classes[other].shape?.rate()).map(bits);
-        let sum = rates.fold(0, u64::saturating_add);
+        let sum = sums[index];
         if sum > bits(own) {
             all.push(format!(
                 "the classes below `{}` have rates of {} in total, above its own {}: not all can reach their rates",
@@ -291,7 +296,7 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
                 own
             ));
         }
-        let above = value::parent(classes, index).map(|above| &classes[above]);
+        let above = tree.parent(index).map(|above| &classes[above]);
         let ceilings = [Some(class), above].map(|class| match class?.shape? {
             ShapedBy::Htb(shape) => Some(shape.ceil()),
             _ => None,

@@ -22,7 +22,7 @@ use crate::netem::{FedDelay, Kind as NetemKind};
 use crate::node::Node;
 use crate::value::{
     Child, Class, DROP, DelaySource, Delayed, Division, FeedUse, Hpd, Match, Policy, Queue, Scheduler,
-    SchedulerKind, ShapedBy, Tbf,
+    SchedulerKind, ShapedBy, Tbf, Tree,
 };
 
 /// The current qdiscs, classes and filters of a direction.
@@ -250,12 +250,10 @@ fn default_of(scheduler: &Scheduler) -> Option<usize> {
     if let Some(name) = default {
         return classes.iter().position(|class| class.name == *name);
     }
-    let rest = |at: &usize| classes[*at].matches.is_empty() && is_leaf(classes, *at);
-    if *drops_rest || !filters.is_empty() { None } else { (0..classes.len()).rev().find(rest) }
-}
-
-fn is_leaf(classes: &[Class], at: usize) -> bool {
-    !classes.iter().any(|class| class.parent.as_ref() == Some(&classes[at].name))
+    if *drops_rest || !filters.is_empty() {
+        return None;
+    }
+    Tree::of(classes).leaves().filter(|&at| classes[at].matches.is_empty()).last()
 }
 
 /// Whether a class was added for the rest of a script's packets, which the qdisc implies.
@@ -379,10 +377,9 @@ impl Walk<'_> {
             self.found.classes[place].leaf = inside.map(|inside| inside.to_string());
             return handle;
         }
+        let tree = Tree::of(classes);
         for (at, class) in classes.iter().enumerate().filter(|(at, _)| !is_implied(scheduler, *at)) {
-            let is_leaf = is_leaf(classes, at);
-            let above = class.parent.as_ref();
-            let above = above.and_then(|name| classes.iter().position(|class| class.name == *name));
+            let (is_leaf, above) = (tree.is_leaf(at), tree.parent(at));
             let place = self.found.classes.len();
             let options = self.options(scheduler, at, ids[at], is_leaf);
             // The parent of the bands of `prio` is the qdisc, not a root class.
@@ -526,7 +523,7 @@ impl Walk<'_> {
                 options::drr_class(turn)
             }
             (None, SchedulerKind::Ets) => {
-                scheduler.turn(class).map_or(String::new(), |turn| format!("quantum {turn}"))
+                scheduler.turns()(class).map_or(String::new(), |turn| format!("quantum {turn}"))
             }
             (None, SchedulerKind::Qfq) => {
                 let weight = class.weight.unwrap_or(Weight::ONE);

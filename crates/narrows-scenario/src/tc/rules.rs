@@ -51,9 +51,8 @@ impl Rules {
         }
         rules.default = match &root.kind {
             qdisc::Kind::Htb(qdisc::Htb { default, .. }) | qdisc::Kind::Hfsc(default) if *default > 0 => {
-                Some(Handle { minor: *default, ..root.handle }).filter(|class| {
-                    tree.classes.iter().any(|known| known.id == *class) && tree.below(*class).next().is_none()
-                })
+                Some(Handle { minor: *default, ..root.handle })
+                    .filter(|class| tree.classes.has(*class) && tree.below(*class).next().is_none())
             }
             qdisc::Kind::Hpd(_) => tree
                 .classes
@@ -94,8 +93,7 @@ impl Rules {
         collected.first_of(marked.collect(), origin, 0, &mut turned)?;
         rules.rules = first;
         rules.rules.extend(turned.into_iter().rev());
-        let name =
-            |id: Handle| tree.classes.iter().find(|class| class.id == id).map_or(id, |class| class.name());
+        let name = |id: Handle| tree.classes.get(id).map_or(id, |class| class.name());
         for rule in &mut rules.rules {
             rule.to = match (rule.to, rules.default) {
                 (To::Class(class), _) => To::Class(name(class)),

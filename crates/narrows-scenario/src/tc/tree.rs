@@ -1,9 +1,12 @@
 //! The tree of a device: qdiscs, classes and filters, and the effect of commands on it.
 
+mod classes;
 mod filters;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+
+use classes::Classes;
 
 use super::command::{Body, Command, Parent};
 use super::filters::Filters;
@@ -18,7 +21,7 @@ use crate::problem::{Problem, one_of};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     pub(super) qdiscs: Vec<Qdisc>,
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Classes,
     pub(super) filters: Filters,
     /// Names in the scenario of classes that have one.
     pub(super) names: BTreeMap<Handle, String>,
@@ -111,7 +114,7 @@ impl Tree {
 
     /// The direct children of a qdisc or class.
     pub(super) fn below(&self, parent: Handle) -> impl Iterator<Item = &Class> {
-        self.classes.iter().filter(move |class| class.parent == parent)
+        self.classes.below(parent)
     }
 
     /// Executes a command; returns a remark about it, if any.
@@ -293,7 +296,7 @@ impl Tree {
                     .help(format!("its discipline is that of {}", Handle { minor: 1, ..class })))
             }
             kind if kind.bands().is_some() => no_band(qdisc, class).map_or(Ok(class), Err),
-            _ if self.classes.iter().any(|known| known.id == class) => {
+            _ if self.classes.has(class) => {
                 if self.below(class).next().is_some() {
                     return Err(Problem::new(format!("the class {class} has child classes"))
                         .help("only leaf classes hold packets"));
@@ -330,7 +333,7 @@ impl Tree {
     /// Removes a qdisc and everything in it, no deeper than [`MOST_NESTED`].
     fn remove(&mut self, handle: Handle) {
         self.qdiscs.retain(|qdisc| qdisc.handle != handle);
-        self.classes.retain(|class| class.id.qdisc() != handle);
+        self.classes.remove_of(handle);
         self.filters.retain(|filter| filter.parent.qdisc() != handle);
         let is_inside = |qdisc: &&Qdisc| qdisc.parent.is_some_and(|parent| parent.qdisc() == handle);
         let inside: Vec<Handle> = self.qdiscs.iter().filter(is_inside).map(|qdisc| qdisc.handle).collect();
@@ -375,9 +378,9 @@ impl Tree {
         if id.major == 0 {
             id.major = parent.unwrap_or(Handle::ROOT).major;
         }
-        let before = self.classes.iter().position(|class| class.id == id);
+        let before = self.classes.get(id);
         if command.verb == Verb::Delete {
-            let Some(index) = before else { return Err(self.no_class(id)) };
+            let Some(before) = before else { return Err(self.no_class(id)) };
             if let Some(child) = self.below(id).next() {
                 return Err(Problem::new(format!("the class {id} has child classes, such as {}", child.id))
                     .help("delete those first"));
@@ -387,11 +390,11 @@ impl Tree {
                     .also(&filter.span.clone(), "the filter")
                     .help("delete the filter first"));
             }
-            if self.classes[index].kind.is_default {
+            if before.kind.is_default {
                 return Err(Problem::new(format!("the class {id} is the default of its discipline"))
                     .help("make another class the default first"));
             }
-            self.classes.remove(index);
+            self.classes.remove(id);
             if let Some(child) = self.child(id).map(|qdisc| qdisc.handle) {
                 self.remove(child);
             }
@@ -433,18 +436,19 @@ impl Tree {
             )));
         }
         match (command.verb, before) {
-            (Verb::Add, Some(index)) => Err(Problem::new(format!("the class {id} already exists"))
-                .also(&self.classes[index].span.clone(), "put there")),
+            (Verb::Add, Some(before)) => {
+                Err(Problem::new(format!("the class {id} already exists")).also(&before.span, "put there"))
+            }
             (Verb::Change, None) => Err(self.no_class(id)),
-            (_, Some(index)) => {
+            (_, Some(_)) => {
                 self.one_default(id, kind);
-                let there = &mut self.classes[index].kind;
-                *there = kind.clone().changed_from(there);
+                if let Some(Class { kind: there, .. }) = self.classes.get_mut(id) {
+                    *there = kind.clone().changed_from(there);
+                }
                 Ok(None)
             }
             (_, None) => {
-                let above = self.classes.iter().any(|class| class.id == parent);
-                let is_missing = parent.minor > 0 && !above;
+                let is_missing = parent.minor > 0 && !self.classes.has(parent);
                 if is_missing && (self.is_run || !matches!(qdisc.kind, qdisc::Kind::Htb(_))) {
                     return Err(self.no_class(parent));
                 }

@@ -62,7 +62,7 @@ pub(crate) use matches::MATCHES;
 pub(crate) use plan::Plan;
 pub(crate) use rows::{all_keys, registry, tables};
 pub(crate) use station::RATES as DCF_RATES;
-pub(crate) use tree::{depth, is_leaf, parent};
+pub(crate) use tree::Tree;
 
 use narrows_core::Bytes;
 use narrows_core::classify::Identity;
@@ -127,9 +127,8 @@ impl Division {
     /// Whether filters, not the conditions of classes, assign packets; there may be none, and then all packets share a fate.
     pub(crate) fn has_filters(&self) -> bool {
         let Self::Classes { classes, filters, default, drops_rest } = self else { return false };
-        let mut takes_all =
-            (0..classes.len()).filter(|&at| classes[at].matches.is_empty() && tree::is_leaf(classes, at));
-        !filters.is_empty() || default.is_some() || *drops_rest && takes_all.next().is_some()
+        let takes_all = || Tree::of(classes).leaves().any(|at| classes[at].matches.is_empty());
+        !filters.is_empty() || default.is_some() || *drops_rest && takes_all()
     }
 }
 
@@ -244,14 +243,16 @@ impl Scheduler {
         self.named().iter().take(self.strict()).any(|strict| strict.name == class.name)
     }
 
-    /// The effective bytes per turn of a class, if quanta divide the rate: without weights, or if any class
+    /// The effective bytes per turn of each class, if quanta divide the rate: without weights, or if any class
     /// has a quantum of its own.
-    pub(crate) fn turn(&self, class: &Class) -> Option<u64> {
+    pub(crate) fn turns(&self) -> impl Fn(&Class) -> Option<u64> {
         let has_quanta =
             !self.kind.about().weights || self.named().iter().any(|class| class.quantum.is_some());
-        let base = self.quantum().filter(|_| has_quanta && !self.is_strict(class))?;
-        let by_weight = || base.get() * u64::from(class.weight.unwrap_or(Weight::ONE).get()); // below 2⁵³
-        Some(class.quantum.map_or_else(by_weight, Bytes::get))
+        move |class| {
+            let base = self.quantum().filter(|_| has_quanta && !self.is_strict(class))?;
+            let by_weight = || base.get() * u64::from(class.weight.unwrap_or(Weight::ONE).get()); // below 2⁵³
+            Some(class.quantum.map_or_else(by_weight, Bytes::get))
+        }
     }
 
     /// Whether both classify packets the same way.
@@ -312,7 +313,8 @@ impl Scheduler {
                     ..class.clone()
                 };
                 // In a class tree, the leaf classes stay.
-                let stay = (0..classes.len()).filter(|&at| kind == self.kind || tree::is_leaf(classes, at));
+                let tree = Tree::of(classes);
+                let stay = (0..classes.len()).filter(|&at| kind == self.kind || tree.is_leaf(at));
                 Division::Classes {
                     classes: stay.map(|at| class(&classes[at])).collect(),
                     filters: filters.clone(),

@@ -74,6 +74,24 @@ impl Condition {
             || self.asks_for_other_ports()
     }
 
+    /// The only value that packets which match can have: as source, destination, protocol, source port, destination port, and code
+    /// point. `None` where there are several, or none. A condition covers only conditions with the same values where it has one,
+    /// and impossible ones.
+    pub fn only_values(&self) -> [Option<u128>; 6] {
+        let sets = [
+            self.source_set(),
+            self.destination_set(),
+            self.protocol_set(),
+            ports(&self.source_ports),
+            ports(&self.destination_ports),
+            self.code_point_set(),
+        ];
+        sets.map(|set| match set?.0[..] {
+            [(low, high)] if low == high => Some(low),
+            _ => None,
+        })
+    }
+
     /// Whether all packets that match are known to have ports.
     fn has_ports(&self) -> bool {
         let all_have = !self.protocols.is_empty() && self.protocols.iter().all(|&number| has_ports(number));

@@ -67,12 +67,8 @@ pub(super) fn ets(scheduler: &Scheduler) -> String {
     if scheduler.strict() > 0 {
         words += &format!(" strict {}", scheduler.strict());
     }
-    let quanta: Vec<String> = scheduler
-        .named()
-        .iter()
-        .filter_map(|class| scheduler.turn(class))
-        .map(|turn| turn.to_string())
-        .collect();
+    let quanta: Vec<String> =
+        scheduler.named().iter().filter_map(scheduler.turns()).map(|turn| turn.to_string()).collect();
     if !quanta.is_empty() {
         words += &format!(" quanta {}", quanta.join(" "));
     }

@@ -47,7 +47,7 @@ impl Tree {
             }
             _ => {}
         }
-        if !arrives && parent.minor > 0 && !self.classes.iter().any(|class| class.id == parent) {
+        if !arrives && parent.minor > 0 && !self.classes.has(parent) {
             return Err(self.no_class(parent));
         }
         if command.verb == Verb::Delete {
@@ -201,7 +201,7 @@ impl Tree {
     pub(in crate::tc) fn is_class(&self, class: Handle) -> bool {
         match self.qdisc(class) {
             Some(qdisc) if qdisc.kind.bands().is_some() => no_band(qdisc, class).is_none(),
-            Some(qdisc) if qdisc.kind.has_classes() => self.classes.iter().any(|known| known.id == class),
+            Some(qdisc) if qdisc.kind.has_classes() => self.classes.has(class),
             Some(_) => true,
             None => false,
         }

@@ -15,7 +15,8 @@ use super::kind::Kind;
 use super::own::OwnParameters;
 use super::plan::{Plan, Refusal, Why};
 use super::sfq::Sfq;
-use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, fq, tree};
+use super::tree::Tree;
+use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, fq};
 use crate::value::condition::Match;
 use crate::value::queue::Queue;
 
@@ -272,9 +273,10 @@ impl Scheduler {
 
     pub(super) fn htb_classes(&self) -> Vec<HtbClass> {
         let classes = self.named();
+        let tree = Tree::of(classes);
         let one = |(index, class): (usize, &Class)| match class.shape? {
             ShapedBy::Htb(shape) => Some(HtbClass {
-                parent: tree::parent(classes, index),
+                parent: tree.parent(index),
                 rate: shape.rate,
                 ceil: shape.ceil(),
                 burst: shape.burst(),
@@ -291,9 +293,10 @@ impl Scheduler {
 
     pub(super) fn hfsc_classes(&self) -> Vec<HfscClass> {
         let classes = self.named();
+        let tree = Tree::of(classes);
         let one = |(index, class): (usize, &Class)| match class.shape? {
             ShapedBy::Hfsc(shape) => Some(HfscClass {
-                parent: tree::parent(classes, index),
+                parent: tree.parent(index),
                 rt: shape.rt().map(|curve| curve.pieces()),
                 ls: shape.ls().map(|curve| curve.pieces()),
                 ul: shape.ul.map(|curve| curve.pieces()),
@@ -305,10 +308,11 @@ impl Scheduler {
 
     fn cbq_classes(&self) -> Vec<CbqClass> {
         let classes = self.named();
+        let tree = Tree::of(classes);
         let usual = self.own.get::<super::Cbq>().map(|cbq| cbq.average_packet).unwrap_or_default();
         let one = |(index, class): (usize, &Class)| match class.shape? {
             ShapedBy::Cbq(shape) => Some(CbqClass {
-                parent: tree::parent(classes, index),
+                parent: tree.parent(index),
                 rate: shape.rate,
                 priority: shape.priority,
                 allot: shape.allot(usual),
@@ -333,10 +337,9 @@ impl Scheduler {
     pub(crate) fn classes(&self) -> Vec<Class> {
         match &self.serves {
             Division::Classes { classes, .. } if classes.is_empty() => vec![Class::all()],
-            Division::Classes { classes, .. } => (0..classes.len())
-                .filter(|&index| tree::is_leaf(classes, index))
-                .map(|index| classes[index].clone())
-                .collect(),
+            Division::Classes { classes, .. } => {
+                Tree::of(classes).leaves().map(|index| classes[index].clone()).collect()
+            }
             Division::Flows { .. } => Vec::new(),
             Division::Own if self.kind == Kind::Abe => self.colours(),
             Division::Own if self.kind == Kind::Cake => self.tins(),

@@ -1,5 +1,7 @@
 //! The list of a scheduler's classes: checks which of them can get packets, and which one takes the rest.
 
+use std::collections::{BTreeMap, HashMap};
+
 use narrows_core::classify::Condition;
 use narrows_core::sched::Refused;
 
@@ -7,7 +9,8 @@ use super::class::place;
 use super::filter::{self, Filter};
 use super::kind::Kind;
 use super::plan::{Refusal, Why};
-use super::{Class, Division, Serves, dcf, tree};
+use super::tree::{self, Tree};
+use super::{Class, Division, Serves, dcf};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
 use crate::value::condition::Surroundings;
@@ -23,8 +26,6 @@ pub(super) fn read_all(
     let has_filters = filter::key(table).is_some();
     let (classes, nodes) =
         read_list(kind, list, has_filters, surroundings).map_err(|problem| problem.inside("classes"))?;
-    let leaves = |class: &Class| classes.iter().position(|other| other.name == class.name);
-    let is_leaf = |class: &Class| leaves(class).is_some_and(|index| tree::is_leaf(&classes, index));
     let filters = filter::key(table)
         .map(|list| Filter::read_all(list, &classes, nodes, surroundings))
         .transpose()
@@ -32,7 +33,7 @@ pub(super) fn read_all(
     if let Some(filters) = filters {
         let default = table.optional("default", |node| match node.text("")?.trim() {
             "drop" => Ok(None),
-            _ => filter::leaf(node, &classes).map(Some),
+            _ => filter::leaf(node, &classes, &Tree::of(&classes)).map(Some),
         })?;
         return match default {
             Some(default) => {
@@ -56,7 +57,7 @@ pub(super) fn read_all(
             _ => node.choice("class of this scheduler, or `drop`", &[("drop", true)]),
         })?
         .unwrap_or_default();
-    let default_class = classes.iter().position(|class| class.matches.is_empty() && is_leaf(class));
+    let default_class = Tree::of(&classes).leaves().find(|&index| classes[index].matches.is_empty());
     match (default_class, drops_rest) {
         (None, false) => Err(Problem::new("unmatched packets have no class")
             .at(&list.span)
@@ -87,9 +88,10 @@ fn read_list<'a>(
         return Err(Problem::new("no classes").at(&list.span).help(format!("write {ALLOWED}")));
     }
     let mut classes: Vec<Class> = Vec::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     for node in nodes {
         let class = Class::read_of(kind, node, surroundings)?;
-        if let Some(other) = classes.iter().position(|other| other.name == class.name) {
+        if let Some(other) = numbers.insert(class.name.clone(), classes.len()) {
             return Err(Problem::new(format!("duplicate class `{}`", class.name))
                 .at(place(node, "name"))
                 .also(place(&nodes[other], "name"), "the other"));
@@ -111,12 +113,11 @@ fn read_list<'a>(
 
 /// Checks that each class can get packets.
 fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<(), Problem> {
-    let mut earlier: Vec<(usize, Condition)> = Vec::new();
-    let leaves: Vec<usize> = (0..classes.len()).filter(|&index| tree::is_leaf(classes, index)).collect();
-    for &index in &leaves {
+    let mut earlier = Conditions::default();
+    let mut rest: Option<usize> = None;
+    for index in Tree::of(classes).leaves() {
         let class = &classes[index];
-        let takes_all = |other: &&usize| **other < index && classes[**other].matches.is_empty();
-        if let Some(&rest) = leaves.iter().find(takes_all) {
+        if let Some(rest) = rest {
             return Err(Problem::new(format!(
                 "no packet reaches the class `{}`: `{}` takes every packet",
                 class.name, classes[rest].name
@@ -125,6 +126,9 @@ fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<()
             .also(place(&nodes[rest], "name"), "it has no `match`")
             .help("a class without `match` takes all other packets: it must be last"));
         }
+        if class.matches.is_empty() {
+            rest = Some(index);
+        }
         let own: Vec<Condition> = class.matches.iter().map(|one| one.symbolic(hosts)).collect();
         let possible: Vec<&Condition> = own.iter().filter(|one| !one.is_impossible()).collect();
         if possible.is_empty() && !own.is_empty() {
@@ -132,9 +136,7 @@ fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<()
                 .at(place(&nodes[index], "match"))
                 .help("the parts of its `match` contradict each other; all must hold"));
         }
-        let covering = |one: &&Condition| earlier.iter().find(|(_, other)| other.covers(one));
-        let covered: Option<Vec<usize>> =
-            possible.iter().map(|one| covering(one).map(|(by, _)| *by)).collect();
+        let covered: Option<Vec<usize>> = possible.iter().map(|one| earlier.covering(one)).collect();
         if let Some(&by) = covered.as_ref().and_then(|all| all.first()) {
             return Err(Problem::new(format!(
                 "no packet reaches the class `{}`: `{}` takes them first",
@@ -144,9 +146,39 @@ fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<()
             .also(place(&nodes[by], "match"), "this holds for each of them")
             .help("the first matching class takes a packet: put the narrower one first"));
         }
-        earlier.extend(own.into_iter().map(|one| (index, one)));
+        own.into_iter().for_each(|one| earlier.add(index, one));
     }
     Ok(())
+}
+
+/// Conditions, each of a class, by the fields in which they ask for one value: thousands of them are compared in little time.
+#[derive(Default)]
+struct Conditions {
+    all: Vec<(usize, Condition)>,
+    /// Places in `all`, in order, of those that ask for these values and for no other single value.
+    by_values: HashMap<OnlyValues, Vec<usize>>,
+}
+
+type OnlyValues = [Option<u128>; 6];
+
+impl Conditions {
+    fn add(&mut self, class: usize, condition: Condition) {
+        self.by_values.entry(condition.only_values()).or_default().push(self.all.len());
+        self.all.push((class, condition));
+    }
+
+    /// The class of the first condition that covers this one: it asks for the same single values, or for some of them.
+    fn covering(&self, one: &Condition) -> Option<usize> {
+        let values = one.only_values();
+        let some = |kept: u32| core::array::from_fn(|at| values[at].filter(|_| kept >> at & 1 == 1));
+        let fields =
+            (0..values.len()).filter(|&at| values[at].is_some()).fold(0, |fields, at| fields | 1_u32 << at);
+        let subsets = (0..=fields).filter(|kept| kept & !fields == 0).map(some);
+        let places = subsets.filter_map(|values: OnlyValues| self.by_values.get(&values));
+        let first =
+            places.filter_map(|places| places.iter().find(|&&at| self.all[at].1.covers(one))).min()?;
+        Some(self.all[*first].0)
+    }
 }
 
 /// Checks that the strict classes exist, and have no quanta.

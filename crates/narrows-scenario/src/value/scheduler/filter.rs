@@ -1,8 +1,9 @@
 //! Filters that assign packets to classes, separate from the classes and in their own order: `filters = [{
 //! match = { destination-port = 22 }, class = "low" }, …], default = "rest"`.
 
+use super::Class;
 use super::matches::MATCHES;
-use super::{Class, tree};
+use super::tree::Tree;
 use crate::keys::kind::Text;
 use crate::keys::{self, Keyed, Parameters, Row, row};
 use crate::node::{Node, Table, Value};
@@ -30,12 +31,17 @@ impl Keyed for Filter {
 }
 
 impl Filter {
-    fn read(node: &Node, classes: &[Class], surroundings: Surroundings<'_>) -> Result<Self, Problem> {
+    fn read(
+        node: &Node,
+        classes: &[Class],
+        tree: &Tree<'_>,
+        surroundings: Surroundings<'_>,
+    ) -> Result<Self, Problem> {
         let table = node.table("a filter: { match = { dscp = \"ef\" }, class = \"voip\" }")?;
         let filter = keys::read_table(node, table, surroundings)?;
         table.required("class", &node.span, |node| match node.text("")?.trim() {
             DROP => Ok(DROP.to_owned()),
-            _ => leaf(node, classes),
+            _ => leaf(node, classes, tree),
         })?;
         Ok(filter)
     }
@@ -55,7 +61,8 @@ impl Filter {
                 .help("filters define the packets of all classes: move the condition there"));
         }
         let items = list.list("a list of filters: [{ match = { dscp = \"ef\" }, class = \"voip\" }]")?;
-        items.iter().map(|node| Self::read(node, classes, surroundings)).collect()
+        let tree = Tree::of(classes);
+        items.iter().map(|node| Self::read(node, classes, &tree, surroundings)).collect()
     }
 
     /// As written in a file.
@@ -67,17 +74,14 @@ impl Filter {
 }
 
 /// Reads the name of a leaf class.
-pub(super) fn leaf(node: &Node, classes: &[Class]) -> Result<String, Problem> {
+pub(super) fn leaf(node: &Node, classes: &[Class], tree: &Tree<'_>) -> Result<String, Problem> {
     let name = node.text("the name of a class")?;
-    let leaves: Vec<&str> = (0..classes.len())
-        .filter(|&index| tree::is_leaf(classes, index))
-        .map(|index| classes[index].name.as_str())
-        .collect();
-    if leaves.contains(&name) {
+    let number = tree.number(name);
+    if number.is_some_and(|index| tree.is_leaf(index)) {
         return Ok(name.into());
     }
-    let is_inner = classes.iter().any(|class| class.name == name);
-    let problem = match is_inner {
+    let leaves: Vec<&str> = tree.leaves().map(|index| classes[index].name.as_str()).collect();
+    let problem = match number.is_some() {
         true => Problem::new(format!("the class `{name}` has child classes, and no packets of its own")),
         false => Problem::new(format!("there is no class {}", Found(name))),
     };

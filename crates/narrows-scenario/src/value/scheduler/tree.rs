@@ -7,32 +7,54 @@ use super::class::place;
 use crate::node::Node;
 use crate::problem::{Found, Problem, one_of};
 
-/// Index of this class's parent.
-pub(crate) fn parent(classes: &[Class], index: usize) -> Option<usize> {
-    let name = classes[index].parent.as_ref()?;
-    classes.iter().position(|class| class.name == *name)
+/// Who is above whom among classes.
+pub(crate) struct Tree<'a> {
+    classes: &'a [Class],
+    numbers: BTreeMap<&'a str, usize>,
+    parents: BTreeSet<&'a str>,
 }
 
-/// Whether the class has no children.
-pub(crate) fn is_leaf(classes: &[Class], index: usize) -> bool {
-    let name = &classes[index].name;
-    !classes.iter().any(|class| class.parent.as_ref() == Some(name))
-}
+impl<'a> Tree<'a> {
+    pub(crate) fn of(classes: &'a [Class]) -> Self {
+        let numbers =
+            classes.iter().enumerate().map(|(number, class)| (class.name.as_str(), number)).collect();
+        let parents = classes.iter().filter_map(|class| class.parent.as_deref()).collect();
+        Self { classes, numbers, parents }
+    }
 
-/// Number of ancestors of the class.
-pub(crate) fn depth(classes: &[Class], index: usize) -> usize {
-    std::iter::successors(parent(classes, index), |&above| parent(classes, above)).count()
+    /// The index of the class of this name.
+    pub(crate) fn number(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+
+    /// The index of a class's parent.
+    pub(crate) fn parent(&self, index: usize) -> Option<usize> {
+        self.number(self.classes[index].parent.as_ref()?)
+    }
+
+    /// Whether a class has no children.
+    pub(crate) fn is_leaf(&self, index: usize) -> bool {
+        !self.parents.contains(self.classes[index].name.as_str())
+    }
+
+    /// The indices of the classes without children.
+    pub(crate) fn leaves(&self) -> impl Iterator<Item = usize> {
+        (0..self.classes.len()).filter(|&index| self.is_leaf(index))
+    }
+
+    /// The number of ancestors of a class.
+    pub(crate) fn depth(&self, index: usize) -> usize {
+        std::iter::successors(self.parent(index), |&above| self.parent(above)).count()
+    }
 }
 
 /// Checks that parents exist, precede their children, and have no packets of their own.
 pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
-    let numbers: BTreeMap<&str, usize> =
-        classes.iter().enumerate().map(|(number, class)| (class.name.as_str(), number)).collect();
-    let parents: BTreeSet<&str> = classes.iter().filter_map(|class| class.parent.as_deref()).collect();
+    let tree = Tree::of(classes);
     for (index, class) in classes.iter().enumerate() {
         let Some(name) = class.parent.as_ref() else { continue };
         let at = |problem: Problem| problem.at(place(&nodes[index], "parent")).inside("parent");
-        let Some(&above) = numbers.get(name.as_str()) else {
+        let Some(above) = tree.number(name) else {
             let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
             let problem = at(Problem::new(format!("there is no class {}", Found(name))));
             let others: Vec<&str> = names.into_iter().filter(|other| *other != class.name).collect();
@@ -46,11 +68,8 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
         if above < index {
             continue;
         }
-        let way: Vec<usize> = std::iter::successors(Some(above), |&above| {
-            numbers.get(classes[above].parent.as_ref()?.as_str()).copied()
-        })
-        .take(classes.len() + 1)
-        .collect();
+        let way: Vec<usize> =
+            std::iter::successors(Some(above), |&above| tree.parent(above)).take(classes.len() + 1).collect();
         if let Some(round) = way.iter().position(|&other| other == index) {
             let names: Vec<&str> = way[..=round].iter().map(|&other| classes[other].name.as_str()).collect();
             return Err(at(Problem::new(format!(
@@ -64,8 +83,7 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
             .also(place(&nodes[above], "name"), "the parent")
             .help("put a class before its children"));
     }
-    let above_others = |(_, class): &(usize, &Class)| parents.contains(class.name.as_str());
-    for (index, class) in classes.iter().enumerate().filter(above_others) {
+    for (index, class) in classes.iter().enumerate().filter(|(index, _)| !tree.is_leaf(*index)) {
         let own = [
             ("match", !class.matches.is_empty()),
             ("queue", class.queue.is_some()),
