@@ -101,6 +101,9 @@ struct Bandwidth {
     egress_rate: u64,
 }
 
+/// The highest rate of a link, in bits a second.
+const MOST_RATE: u64 = 1_000_000_000_000_000;
+
 /// A configuration that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -190,22 +193,32 @@ impl<'a> Config<'a> {
             Some(all) => Wish::of_labels(&title, all, &files)?,
             None => None,
         };
-        let wishes = [annotations, self.bandwidth(), own];
+        let wishes = [annotations, self.bandwidth()?, own];
         let mut found = wishes.into_iter().flatten().filter(is_here);
         let wish = found.next().map(|first| found.fold(first, Wish::over));
         Ok(Task { wish: wish.filter(|wish| !wish.keys.is_empty()), fails_closed })
     }
 
-    fn bandwidth(&self) -> Option<Wish> {
-        let given = self.runtime.bandwidth.as_ref()?;
+    fn bandwidth(&self) -> Result<Option<Wish>, ScenarioError> {
+        let Some(given) = &self.runtime.bandwidth else { return Ok(None) };
         let mut wish = Wish::default();
-        for (key, rate) in [("down.rate", given.ingress_rate), ("up.rate", given.egress_rate)] {
+        let rates =
+            [("down.rate", "ingressRate", given.ingress_rate), ("up.rate", "egressRate", given.egress_rate)];
+        for (key, name, rate) in rates {
+            if rate > MOST_RATE {
+                let digits = rate.to_string();
+                let span = self.text.find(&digits).map_or(0..0, |at| at..at + digits.len());
+                let title = format!("{digits} bit/s is too large for a rate");
+                let fault =
+                    Fault { key: name.into(), ..fault(title, &span, &["at most 1000000000000000 bit/s"]) };
+                return Err(ScenarioError::of_faults(&self.file, self.text, [fault]));
+            }
             if rate > 0 {
                 // A key that exists.
                 let _ = wish.keys.add(key, format!("{rate}bit"), 0..0);
             }
         }
-        Some(wish)
+        Ok(Some(wish))
     }
 }
 
@@ -315,6 +328,15 @@ mod tests {
             (
                 with(r#""runtimeConfig":{"io.kubernetes.cri.pod-annotations":{"narrows.rate":"fast"}},"#),
                 &["annotations of pod default/web", "narrows.rate=fast"],
+            ),
+            (
+                with(r#""runtimeConfig":{"bandwidth":{"ingressRate":1,"egressRate":1000000000000001}},"#),
+                &[
+                    "1000000000000001 bit/s is too large for a rate",
+                    "network:1:",
+                    "`egressRate`",
+                    "at most 1000000000000000 bit/s",
+                ],
             ),
             (with("").replace("1.1.0", "0.2.0"), &["cniVersion is `0.2.0`", "0.3.0, 0.3.1"]),
             (with("").replace("\"net\"", "\"a/b\""), &["`name` is `a/b`"]),
