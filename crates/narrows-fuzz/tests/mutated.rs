@@ -83,6 +83,21 @@ fn reports() {
     run("report", MUTATIONS / 4);
 }
 
+/// What fuzzers found before: `found/TARGET/NAME`.
+#[test]
+fn what_was_found() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/found");
+    let mut count = 0;
+    for target in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let check = Target::named(target.file_name().to_str().unwrap()).unwrap().check;
+        for input in std::fs::read_dir(target.path()).unwrap().map(Result::unwrap) {
+            check(&std::fs::read(input.path()).unwrap());
+            count += 1;
+        }
+    }
+    assert!(count >= 3);
+}
+
 /// Reports whose numbers contradict each other, which a fuzzer found: they are shown, too.
 #[test]
 fn reports_that_cannot_be() {

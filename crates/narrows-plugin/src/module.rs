@@ -179,8 +179,10 @@ impl Module {
         let mut config = Config::default();
         config.consume_fuel(true).floats(false).compilation_mode(CompilationMode::Eager);
         let engine = Engine::new(&config);
-        let module =
-            wasmi::Module::new(&engine, bytes).map_err(|error| LoadError::Invalid(error.to_string()))?;
+        let invalid = |error: wasmi::Error| LoadError::Invalid(error.to_string());
+        // Before it is translated: the translator holds some things about valid modules that invalid ones break.
+        wasmi::Module::validate(&engine, bytes).map_err(invalid)?;
+        let module = wasmi::Module::new(&engine, bytes).map_err(invalid)?;
         if let Some(import) = module.imports().next() {
             return Err(LoadError::Imports { module: import.module().into(), name: import.name().into() });
         }
