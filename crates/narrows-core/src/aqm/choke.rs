@@ -22,7 +22,7 @@
 //! has ports. Differences from Linux (sch_choke.c, 6.12), which draws one candidate:
 //! - Linux draws a place in its table, where dropped packets leave holes. After three holes it takes the oldest packet.
 //!   Here every waiting packet is equally likely.
-//! - Linux goes on with the whole part of its average of packets, so that it is half a packet above what waits on average.
+//! - Linux goes on with the whole part of its average of packets, so that it is above what waits by its mean fraction.
 //! - Of IPv6 addresses Linux compares only the first 64 bits of the source.
 //! - The average, its decay and the distances between drops are those of [`Red`].
 //!
