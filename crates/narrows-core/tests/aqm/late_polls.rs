@@ -7,7 +7,7 @@ use narrows_core::aqm::{
 use narrows_core::classify::{FlowHash, Identity};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
-    FqCodelConfig, FqPieConfig, PacedFq, PacedFqConfig, SfqConfig, fq_codel, fq_pie, sfq,
+    FqCodelConfig, FqPieConfig, Hhf, HhfConfig, PacedFq, PacedFqConfig, SfqConfig, fq_codel, fq_pie, sfq,
 };
 use narrows_core::{Bytes, Duration, Probability, Rate, Seed, Time};
 use proptest::prelude::*;
@@ -151,5 +151,25 @@ proptest! {
                 prop_assert!(own.is_sorted(), "in order");
             }
         }
+    }
+
+    /// A flow that becomes heavy, or light again, may overtake itself.
+    #[test]
+    fn polls_change_nothing_of_heavy_flows(arrivals in arrivals()) {
+        let queue = || -> Box<dyn Queue> {
+            Box::new(Hhf::new(HhfConfig {
+                bound: Bound::Packets(60),
+                admit: Bytes::new(15_000),
+                reset: Duration::from_millis(50),
+                evict: Duration::from_millis(30),
+                heavy_limit: 3,
+                ..HhfConfig::default()
+            }))
+        };
+        let late = run(queue(), 10 * MEGABIT, &arrivals);
+        prop_assert_eq!(&run_exactly(queue(), 10 * MEGABIT, &arrivals), &late);
+        let mut numbers: Vec<_> = late.iter().map(|record| record.number).collect();
+        numbers.sort_unstable();
+        prop_assert!(numbers.into_iter().eq(0..arrivals.len()), "each packet once");
     }
 }
