@@ -5,6 +5,7 @@
 //! that wait for the transmitter, and only scheduled instants: a packet's sojourn time is `now − entered`,
 //! independent of when the network is polled. Periodic work is caught up at the next call.
 
+mod choke;
 mod codel;
 mod dualpi2;
 #[cfg(test)]
@@ -12,12 +13,15 @@ mod harness;
 mod periodic;
 mod pie;
 mod red;
+mod sfb;
 
 pub use crate::queue::{Aqm, Judgement, Waiting};
+pub use choke::{Choke, ChokeConfig};
 pub use codel::{Codel, CodelConfig};
 pub use dualpi2::{DualPi2, DualPi2Config, LowLatency, Sharing};
 pub use pie::{MeasuredPie, Pie, PieConfig};
 pub use red::{Red, RedConfig, Thresholds};
+pub use sfb::{Sfb, SfbConfig};
 
 use crate::pool::PacketState;
 use crate::time::{Duration, Time};

@@ -10,6 +10,7 @@ mod priomap;
 
 pub(crate) use condition::has_ports;
 pub use condition::{Condition, Families, HeaderCondition, Lanes, LinkPattern, Prefix, TcpFlags};
+pub(crate) use hash::five_tuple;
 pub use hash::{FlowHash, Identity};
 pub use known::Known;
 pub use mask::{Flow, FlowMask};

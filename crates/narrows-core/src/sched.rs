@@ -23,6 +23,7 @@ mod flows;
 pub mod fq;
 pub mod gfq;
 pub mod hfsc;
+pub mod hhf;
 pub mod hpd;
 pub mod htb;
 pub mod kps;
@@ -57,6 +58,7 @@ pub use flows::{FlowId, Flows, Waits};
 pub use fq::{FqCodelConfig, FqPieConfig, SfqConfig, fq_codel, fq_pie, sfq};
 pub use gfq::{Gfq, GfqFlow};
 pub use hfsc::{Hfsc, HfscClass, HfscCurve};
+pub use hhf::{Hhf, HhfConfig};
 pub use hpd::{
     BoundOrder, BoundReading, ErrorWidth, Estimator, Gamma, Hpd, HpdClass, HpdConfig, HpdFlow, Per1024,
 };

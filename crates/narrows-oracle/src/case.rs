@@ -63,6 +63,8 @@ pub enum Bound {
     Order(usize),
     /// The shares that were lost, by means of batches: at most so many standard errors apart.
     LostShare,
+    /// The shares of flow 0 that were lost, likewise.
+    LostOfFirst,
     /// The shares that came marked.
     MarkedShare,
     /// The mean delays.

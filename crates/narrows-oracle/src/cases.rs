@@ -13,6 +13,7 @@ mod netem;
 mod parts;
 mod schedulers;
 mod shapers;
+mod unresponsive;
 mod words;
 
 use crate::case::Case;
@@ -27,6 +28,7 @@ pub fn all() -> Vec<Case> {
         schedulers::cases(),
         fair::cases(),
         dualpi2::cases(),
+        unresponsive::cases(),
         cake::cases(),
         defaults::cases(),
         words::cases(),

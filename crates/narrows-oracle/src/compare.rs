@@ -190,6 +190,11 @@ fn row(case: &Case, bound: Bound, kernel: &Trace, ours: &Trace) -> Row {
             let delays = trace.delays();
             (first..trace.sent.len() as u32).map(|n| f64::from(!delays.contains_key(&n))).collect()
         }),
+        Bound::LostOfFirst => shares("lost of flow 0", kernel, ours, |trace| {
+            let delays = trace.delays();
+            let own = (first..trace.sent.len() as u32).filter(|n| case.traffic[*n as usize].flow == 0);
+            own.map(|n| f64::from(!delays.contains_key(&n))).collect()
+        }),
         Bound::TwiceShare => shares("came twice", kernel, ours, |trace| {
             let mut times = vec![0u32; trace.sent.len()];
             trace.came.iter().for_each(|came| times[came.number as usize] += 1);

@@ -99,7 +99,7 @@ pub struct LinkExplanation {
     pub queue_bytes: Option<u64>,
     /// Origin of the bound.
     pub queue_reason: String,
-    /// `tail`, `head`, `longest flow`, or `None` if the queue decides itself which packet to drop.
+    /// `tail`, `head`, `longest flow`, `heavy flows`, or `None` if the queue decides itself which packet to drop.
     pub drop: Option<String>,
     /// AQM of the queue, with its effective parameters.
     pub management: Option<String>,
@@ -203,6 +203,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
     let scheduler = direction.scheduler.as_ref();
     let has_flows = scheduler.is_some_and(Scheduler::has_flows);
     let is_fq = scheduler.is_some_and(|scheduler| scheduler.kind == value::SchedulerKind::Fq);
+    let is_hhf = scheduler.is_some_and(|scheduler| scheduler.kind == value::SchedulerKind::Hhf);
     let is_cake = scheduler.is_some_and(|scheduler| scheduler.kind == value::SchedulerKind::Cake);
     LinkExplanation {
         name,
@@ -235,6 +236,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         drop: match direction.queue.has_place_to_drop() {
             _ if has_flows && !is_fq || is_cake => Some("longest flow".into()),
             _ if is_fq => Some("tail".into()),
+            _ if is_hhf => Some("heavy flows".into()),
             true => Some(sharing::drop_word(direction.queue.drop).into()),
             false => None,
         },

@@ -88,12 +88,12 @@ pub use traffic::{
 };
 pub use units::{Number, Share};
 pub use value::{
-    Abe, After, Around, Bins, Cbq, CbqClass, CellUse, Chance, Child, Class, Correlation, Corrupt, Delay,
-    DelayClass, DelaySource, Delayed, DirectionClass, Distribution, DistributionTable, Division, EditUse,
-    ExactNetem, Exponential, FeedUse, Filter, Gamma, Gap, GateUse, GilbertElliott, HfscClass, Hpd, HtbClass,
-    IngressAction, IngressConform, IngressExceed, IngressUse, LogNormal, Loss, LossModel, Losses, Markov,
-    Match, MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Plugin, Points, PolicerExceed,
-    PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind,
+    Abe, After, Around, Bins, Cbq, CbqClass, CellUse, Chance, Child, Choke, Class, Correlation, Corrupt,
+    Delay, DelayClass, DelaySource, Delayed, DirectionClass, Distribution, DistributionTable, Division,
+    EditUse, ExactNetem, Exponential, FeedUse, Filter, Gamma, Gap, GateUse, GilbertElliott, HfscClass, Hpd,
+    HtbClass, IngressAction, IngressConform, IngressExceed, IngressUse, LogNormal, Loss, LossModel, Losses,
+    Markov, Match, MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Plugin, Points,
+    PolicerExceed, PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind,
     SchedulerParameters, Sender, ServiceCurve, Shape, ShapedBy, Slots, Station, Tbf, TokenBucket,
     TraceColumns, TraceUse, Uniform, Weibull, mask_words,
 };

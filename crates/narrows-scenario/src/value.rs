@@ -43,7 +43,7 @@ pub use loss::{After, GilbertElliott, Loss, LossModel, Losses, Markov};
 pub use pattern::PatternUse;
 pub use policer::{PolicerExceed, PolicerUse, TokenBucket};
 pub use profile::ProfileUse;
-pub use queue::{Policy, Queue, Red};
+pub use queue::{Choke, Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
     Abe, Around, Cbq, CbqClass, Child, Class, Delayed, DirectionClass, Division, Filter, HfscClass, Hpd,

@@ -38,7 +38,7 @@ fn match_fails(condition: &str, title: &str, column: usize, key: &str, says: &[&
 
 #[test]
 fn queues() {
-    let allowed = "allowed: `fifo`, `red`, `gred`, `codel`, `pie` or `dualpi2`";
+    let allowed = "allowed: `fifo`, `red`, `gred`, `choke`, `codel`, `pie`, `sfb` or `dualpi2`";
     fails(
         "queue = \"codle\"",
         "`codle` is not a type of queue",

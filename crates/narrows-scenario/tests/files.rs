@@ -388,6 +388,8 @@ fn each_table_allows_the_keys_that_the_schema_describes() {
         ("QueueParts", link("queue = { zzz = 1 }")),
         ("RedQueue", link("queue = { type = \"red\", zzz = 1 }")),
         ("GredQueue", link("queue = { type = \"gred\", zzz = 1 }")),
+        ("ChokeQueue", link("queue = { type = \"choke\", zzz = 1 }")),
+        ("SfbQueue", link("queue = { type = \"sfb\", zzz = 1 }")),
         ("CodelQueue", link("queue = { type = \"codel\", zzz = 1 }")),
         ("PieQueue", link("queue = { type = \"pie\", zzz = 1 }")),
         ("DualPi2Queue", link("queue = { type = \"dualpi2\", zzz = 1 }")),

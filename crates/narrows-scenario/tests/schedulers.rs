@@ -92,6 +92,29 @@ fn what_check_says() {
 }
 
 #[test]
+fn queues_against_flows_that_do_not_respond_are_explained() {
+    let text = link("rate = \"10mbit\"\nup.queue = \"choke\"\ndown.queue = \"sfb\"").explain().to_string();
+    for line in [
+        "  managed   CHOKe, candidates 1, min 5 packets, max 15 packets, probability 10%, weight 0.002, ecn on, typical-packet 512 bytes",
+        "  managed   SFB, bin-target 20 packets, bin-max 25 packets, increment 0.05%, decrement 0.005%, penalty-rate 10, penalty-burst 20, rehash 600s, warmup 60s, ecn on\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let text = link("rate = \"10mbit\"\nup.scheduler = { type = \"hhf\", weight = 4 }").explain().to_string();
+    for line in [
+        "  queue     1000 packets (default of hhf; all flows together), drops the oldest packet of heavy flows\n",
+        "  scheduler hhf: flows that send much behind all others, quantum 1514 bytes; heavy beyond 131072 bytes in 40ms, until idle for 1s; light flows send 4 quanta per turn",
+        "    heavy: flows that send much\n      quantum 1514 of 7570 bytes: 20.0 %, 2.00mbit; queue that of all\n",
+        "    light: all other flows\n      quantum 6056 of 7570 bytes: 80.0 %, 8.00mbit; queue that of all\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    // RED's average cannot reach the upper threshold of CHOKe either.
+    let small = link("rate = \"10mbit\"\nup.queue = { type = \"choke\", bound = \"15 packets\" }").explain();
+    assert!(small.warnings.iter().any(|warning| warning.contains("is not above RED's `max`")), "{small}");
+}
+
+#[test]
 fn warnings() {
     let warns = |lines: &str, expected: &[&str]| {
         assert_eq!(link(lines).explain().warnings, expected, "{lines}");
@@ -314,6 +337,7 @@ fn another_scheduler_with_the_same_classes() {
             "sfq" | "fq" | "fq_codel" | "fq_pie" => &[],
             "pfifo_fast" => &["band-0", "band-1", "band-2"],
             "abe" => &["green", "blue"],
+            "hhf" => &["heavy", "light"],
             "cake" => &["best-effort", "bulk", "voice"],
             _ => &["voip", "web", "rest"],
         };

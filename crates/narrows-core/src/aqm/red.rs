@@ -54,7 +54,7 @@
 use alloc::sync::Arc;
 
 use crate::aqm::{Aqm, Judgement, Waiting};
-use crate::pool::PacketRef;
+use crate::pool::{PacketRef, PacketState};
 use crate::queue::{Context, Wire};
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Probability, Rate};
@@ -231,7 +231,18 @@ impl Red {
         }
     }
 
-    fn observe(&mut self, now: Time, waiting: Waiting) {
+    /// Whether the average is above the lower threshold.
+    pub(super) fn is_above_min(&self) -> bool {
+        self.average > self.config.thresholds.range().0
+    }
+
+    /// The queue has become empty without a departure.
+    pub(super) const fn emptied(&mut self, now: Time) {
+        self.idle_since = Some(now);
+    }
+
+    /// Counts an arrival in the average. Comes before [`Self::judge`].
+    pub(super) fn observe(&mut self, now: Time, waiting: Waiting) {
         self.adapt(now);
         if waiting.backlog.packets == 0 && self.config.restart {
             (self.average, self.count) = (0.0, 0);
@@ -263,6 +274,29 @@ impl Red {
         self.count = if drops { 0 } else { self.count + 1 };
         drops
     }
+
+    /// Judges a packet that has been observed, given a uniform draw between 0 and 1.
+    pub(super) fn judge(
+        &mut self,
+        now: Time,
+        packet: &PacketState,
+        waiting: Waiting,
+        uniform: f64,
+    ) -> Judgement {
+        if !self.decide(packet.length, uniform) {
+            return Judgement::Pass;
+        }
+        let RedConfig { ecn, harddrop, nodrop, .. } = *self.config;
+        let is_full = self.config.probability_of(self.average, 0.0) >= 1.0;
+        let judgement = match Judgement::congestion(ecn && !(harddrop && is_full), packet) {
+            Judgement::Drop if nodrop && !(harddrop && is_full) => Judgement::Pass,
+            judgement => judgement,
+        };
+        if judgement == Judgement::Drop && waiting.backlog.packets == 0 {
+            self.emptied(now); // it stays empty
+        }
+        judgement
+    }
 }
 
 /// How many packets of this length could have been sent in this time.
@@ -289,20 +323,7 @@ impl Aqm for Red {
     ) -> Judgement {
         self.observe(now, waiting);
         let uniform = context.draw_at_arrival(packet).uniform();
-        let packet = context.pool.get(packet);
-        if !self.decide(packet.length, uniform) {
-            return Judgement::Pass;
-        }
-        let RedConfig { ecn, harddrop, nodrop, .. } = *self.config;
-        let is_full = self.config.probability_of(self.average, 0.0) >= 1.0;
-        let judgement = match Judgement::congestion(ecn && !(harddrop && is_full), packet) {
-            Judgement::Drop if nodrop && !(harddrop && is_full) => Judgement::Pass,
-            judgement => judgement,
-        };
-        if judgement == Judgement::Drop && waiting.backlog.packets == 0 {
-            self.idle_since = Some(now); // it stays empty
-        }
-        judgement
+        self.judge(now, context.pool.get(packet), waiting, uniform)
     }
 
     fn depart(
@@ -313,7 +334,7 @@ impl Aqm for Red {
         _context: &mut Context<'_>,
     ) -> Judgement {
         if waiting.backlog.packets == 1 {
-            self.idle_since = Some(now);
+            self.emptied(now);
         }
         Judgement::Pass
     }

@@ -53,6 +53,14 @@ impl FlowHash {
     }
 }
 
+/// A hash of addresses, ports and protocol.
+pub(crate) fn five_tuple(key: &FlowKey, hash_key: u64) -> u64 {
+    let ports =
+        u64::from(key.source_port) << 32 | u64::from(key.destination_port) << 8 | u64::from(key.transport);
+    let parts = [fold(key.source), fold(key.destination), ports];
+    parts.into_iter().fold(hash_key, |hash, part| crate::random::mix(hash ^ part))
+}
+
 /// Folds an address into 64 bits.
 fn fold(address: [u8; 16]) -> u64 {
     let address = u128::from_be_bytes(address);

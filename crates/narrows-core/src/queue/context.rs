@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use crate::counters::DropReason;
 use crate::packet::FlowKey;
 use crate::pool::{PacketRef, Pool};
-use crate::random::{Draw, Stream};
+use crate::random::{Draw, Stream, mix};
 
 /// Access to the packets, to their random draws, and to the lists of drops and marks.
 #[derive(Debug)]
@@ -98,6 +98,12 @@ impl<'a> Context<'a> {
     /// The random draws for a packet from one of the queue's own streams.
     pub(crate) fn draw(&self, stream: &Stream, packet: PacketRef) -> Draw {
         self.pool.draw(stream, packet, self.visit(packet))
+    }
+
+    /// The key of a hash function of the queue's own, one for each number. It depends on the seed and the link's name.
+    pub(crate) fn hash_key(&self, number: u64) -> u64 {
+        let [low, high] = self.draws.arrival.key();
+        mix(mix(u64::from(low) | u64::from(high) << 32) ^ number)
     }
 
     /// The random draws for a packet on arrival at the queue.

@@ -1,14 +1,15 @@
 //! When the engine is polled changes nothing that queue management does.
 
 use narrows_core::aqm::{
-    Aqm, Codel, CodelConfig, DualPi2, DualPi2Config, LowLatency, Pie, PieConfig, Red, RedConfig, Thresholds,
+    Aqm, Choke, ChokeConfig, Codel, CodelConfig, DualPi2, DualPi2Config, LowLatency, Pie, PieConfig, Red,
+    RedConfig, Sfb, SfbConfig, Thresholds,
 };
 use narrows_core::classify::{FlowHash, Identity};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
-    FqCodelConfig, FqPieConfig, PacedFq, PacedFqConfig, SfqConfig, fq_codel, fq_pie, sfq,
+    FqCodelConfig, FqPieConfig, Hhf, HhfConfig, PacedFq, PacedFqConfig, SfqConfig, fq_codel, fq_pie, sfq,
 };
-use narrows_core::{Bytes, Duration, Rate, Seed, Time};
+use narrows_core::{Bytes, Duration, Probability, Rate, Seed, Time};
 use proptest::prelude::*;
 
 use crate::drive::{Arrival, MEGABIT, run, run_exactly};
@@ -20,6 +21,8 @@ enum Kind {
     Codel,
     Pie,
     DualPi2,
+    Choke,
+    Sfb,
     Sfq,
     FqCodel,
     FqPie,
@@ -27,12 +30,14 @@ enum Kind {
     Fq(Option<u64>),
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 12] = [
     Kind::Red,
     Kind::RedInBytes,
     Kind::Codel,
     Kind::Pie,
     Kind::DualPi2,
+    Kind::Choke,
+    Kind::Sfb,
     Kind::Sfq,
     Kind::FqCodel,
     Kind::FqPie,
@@ -63,6 +68,19 @@ impl Kind {
                 let low_latency = LowLatency::Step(Duration::from_millis(1));
                 let config = DualPi2Config { low_latency, ..DualPi2Config::default() };
                 Box::new(DualPi2::new(config, Bound::Packets(100)))
+            }
+            Self::Choke => {
+                let red = RedConfig { weight: 0.05, ..RedConfig::default() };
+                Box::new(Choke::new(ChokeConfig { red, candidates: 2 }, Bound::Packets(100)))
+            }
+            Self::Sfb => {
+                let config = SfbConfig {
+                    increment: Probability::from_ratio(1, 20).expect("a probability"),
+                    rehash: Some(Duration::from_millis(60)),
+                    warmup: Duration::from_millis(20),
+                    ..SfbConfig::default()
+                };
+                Box::new(Sfb::new(config, Bound::Packets(100)))
             }
             Self::Sfq => Box::new(sfq(SfqConfig { bound, ..SfqConfig::default() }, flows).expect(never)),
             Self::FqCodel => {
@@ -133,5 +151,25 @@ proptest! {
                 prop_assert!(own.is_sorted(), "in order");
             }
         }
+    }
+
+    /// A flow that becomes heavy, or light again, may overtake itself.
+    #[test]
+    fn polls_change_nothing_of_heavy_flows(arrivals in arrivals()) {
+        let queue = || -> Box<dyn Queue> {
+            Box::new(Hhf::new(HhfConfig {
+                bound: Bound::Packets(60),
+                admit: Bytes::new(15_000),
+                reset: Duration::from_millis(50),
+                evict: Duration::from_millis(30),
+                heavy_limit: 3,
+                ..HhfConfig::default()
+            }))
+        };
+        let late = run(queue(), 10 * MEGABIT, &arrivals);
+        prop_assert_eq!(&run_exactly(queue(), 10 * MEGABIT, &arrivals), &late);
+        let mut numbers: Vec<_> = late.iter().map(|record| record.number).collect();
+        numbers.sort_unstable();
+        prop_assert!(numbers.into_iter().eq(0..arrivals.len()), "each packet once");
     }
 }

@@ -116,7 +116,8 @@ impl Direction {
     fn scheduler_conflict(&self) -> Option<Conflict> {
         let scheduler = self.scheduler.as_ref()?;
         let name = scheduler.kind.name();
-        let has_own_queues = scheduler.policy != Policy::Fifo || scheduler.kind == SchedulerKind::Fq;
+        let has_own_queues = scheduler.policy != Policy::Fifo
+            || matches!(scheduler.kind, SchedulerKind::Fq | SchedulerKind::Hhf);
         if has_own_queues && self.queue.policy != Policy::Fifo {
             return Some((
                 "queue",

@@ -133,6 +133,7 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     }
     let drops = match link.drop.as_deref() {
         None => String::new(),
+        Some("heavy flows") => ", drops the oldest packet of heavy flows".into(),
         Some("longest flow") => ", drops from the head of the longest flow".into(),
         Some(place) => format!(", drops at the {place}"),
     };

@@ -184,7 +184,8 @@ fn explained(
         } else {
             class.bound.to_string()
         },
-        drop: queue.has_place_to_drop().then(|| drop_word(queue.drop).into()),
+        drop: (scheduler.kind != SchedulerKind::Hhf && queue.has_place_to_drop())
+            .then(|| drop_word(queue.drop).into()),
         management: queue.policy.words(),
         depth: 0,
         shaped: asked.shape.as_ref().map(|shape| shape.effective(true)),
@@ -219,7 +220,10 @@ pub(super) fn bound(direction: &Direction) -> (Bound, String) {
         None => direction.default_bound.to_string(),
     };
     match &direction.scheduler {
-        Some(scheduler) if scheduler.has_flows() || scheduler.kind == SchedulerKind::Cake => {
+        Some(scheduler)
+            if scheduler.has_flows()
+                || matches!(scheduler.kind, SchedulerKind::Cake | SchedulerKind::Hhf) =>
+        {
             let bound = direction.whole_bound().unwrap_or(direction.bound());
             let reason = match (scheduler.bound, direction.queue.bound, scheduler.published_bound()) {
                 (Some(_), _, _) => "given for the scheduler".into(),

@@ -346,7 +346,11 @@ fn fills_the_whole(direction: &Direction) -> Option<String> {
 
 /// RED's average cannot reach the threshold at which every packet is dropped.
 fn below_threshold(whose: &str, queue: Queue, bound: Bound) -> Option<String> {
-    let Policy::Red(red) = queue.policy else { return None };
+    let red = match queue.policy {
+        Policy::Red(red) => red,
+        Policy::Choke(choke) => choke.red,
+        _ => return None,
+    };
     let (_, max) = red.thresholds();
     let is_below = match (bound, max) {
         (Bound::Packets(bound), Bound::Packets(max)) => bound <= max,

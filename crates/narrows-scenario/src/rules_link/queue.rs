@@ -16,7 +16,7 @@ use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::said_twice::said_twice;
 use crate::surroundings::Surroundings;
-use crate::value::{Losing, Loss, LossModel, Policy, Queue, SchedulerKind};
+use crate::value::{Losing, Loss, LossModel, Queue, SchedulerKind};
 
 /// A queue to which rules send packets; with a mask, one queue for each flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +114,7 @@ impl Keyed for PipeQueue {
             "queue",
             queue,
             Given(QUEUE),
-            "Bound and queue management, per flow with a mask; not `dualpi2`."
+            "Bound and queue management, per flow with a mask; not `choke`, `sfb` or `dualpi2`."
         )
         .default("that of the pipe"),
         row!("loss", loss, LOSS, "Loss before the queue, like `loss` of a link at `ingress`.")
@@ -262,14 +262,15 @@ fn read_loss(node: &Node, around: Surroundings<'_>) -> Result<Option<LossModel>,
 
 /// Rejects queues that are complete queues of their own, which cannot serve flows.
 fn check_queue(queue: Queue, node: &Node) -> Result<Queue, Problem> {
-    match queue.policy {
-        Policy::DualPi2(_) => Err(Problem::new("`dualpi2` is the whole queue of a link, not one of several")
-            .at(&node.span)
-            .help(
-                "take `codel`, `pie`, `red` or `fifo`, or give the packets a pipe with queue = \"dualpi2\"",
-            )),
-        _ => Ok(queue),
+    if !queue.policy.is_whole_queue() {
+        return Ok(queue);
     }
+    let name = queue.policy.name();
+    Err(Problem::new(format!("`{name}` is the whole queue of a link, not one of several"))
+        .at(&node.span)
+        .help(format!(
+            "take `codel`, `pie`, `red` or `fifo`, or give the packets a pipe with queue = \"{name}\""
+        )))
 }
 
 /// The place where a queue's table names its pipe.

@@ -3,9 +3,12 @@
 //! To add one, add a line in [`DISCIPLINES`] and its table of options.
 
 mod cake;
+mod choke;
 mod dualpi2;
 mod fq;
+mod hhf;
 mod red;
+mod sfb;
 mod sfq;
 
 use narrows_core::Rate;
@@ -110,12 +113,23 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
         ..discipline("fq", Becomes::Scheduler, fq::OPTIONS)
     },
     discipline("cake", Becomes::Scheduler, cake::OPTIONS),
+    Discipline {
+        usual: &[("bound", "1000 packets")],
+        settle: hhf::settle,
+        ..discipline("hhf", Becomes::Scheduler, hhf::OPTIONS)
+    },
     discipline("pfifo_fast", Becomes::Scheduler, PFIFO_FAST),
     Discipline {
         keeps: Keeps::Nothing,
         usual: &[("probability", "0.02"), ("ecn", "false")],
         settle: red::settle,
         ..discipline("red", Becomes::Queue, red::OPTIONS)
+    },
+    Discipline {
+        keeps: Keeps::Nothing,
+        usual: &[("probability", "0.02"), ("ecn", "false")],
+        settle: choke::settle,
+        ..discipline("choke", Becomes::Queue, choke::OPTIONS)
     },
     Discipline {
         usual: &[("bound", "10240 packets")],
@@ -131,6 +145,12 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
         usual: dualpi2::USUAL,
         settle: dualpi2::settle,
         ..discipline("dualpi2", Becomes::Queue, dualpi2::OPTIONS)
+    },
+    Discipline {
+        keeps: Keeps::Nothing,
+        usual: &[PACKETS_OF_DEVICE],
+        settle: sfb::settle,
+        ..discipline("sfb", Becomes::Queue, sfb::OPTIONS)
     },
     Discipline {
         keeps: Keeps::NoChange,
@@ -252,7 +272,8 @@ impl Managed {
 
     /// The same on an intermediate device (ifb), whose queue length is 32: the limit of a queue that does not say one.
     pub(super) fn on_intermediate_device(&mut self) {
-        if self.of.becomes == Becomes::Fifo && self.said.key("bound").is_none() {
+        let is_by_device = self.of.becomes == Becomes::Fifo || self.of.name == "sfb";
+        if is_by_device && self.said.key("bound").is_none() {
             let bound = if self.of.name == "bfifo" { "48448 bytes" } else { "32 packets" };
             self.document.remove("bound");
             self.document.put("bound", text(bound));
@@ -270,7 +291,7 @@ impl Managed {
         self.of.name == "pfifo_fast"
     }
 
-    /// Whether its lengths are those of frames: the quanta of `fq` measure time at a rate.
+    /// Whether its lengths are those of frames by the link's overhead: the quanta of `fq` measure time at a rate.
     pub(super) fn counts_frames(&self) -> bool {
         self.of.name == "fq"
     }

@@ -134,12 +134,6 @@ pub(super) fn names() -> Vec<&'static str> {
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
     ("mqprio", "prio or ets; a link has one transmit queue, which all its classes would share"),
-    (
-        "choke",
-        "red, or fq_codel, which also keeps a flow that does not respond from taking more than its share",
-    ),
-    ("sfb", "fq_codel"),
-    ("hhf", "fq_codel, which also serves new and small flows first"),
     ("dsmark", "the classes of a scheduler match `dscp` themselves"),
     ("etf", "netem's `slot`"),
     ("taprio", "netem's `slot`, or a trace"),

@@ -116,6 +116,18 @@ pub(super) const LIMIT: Unit = Unit {
     show: |node| Some(format!("{}p", packets_of(node)?)),
 };
 
+/// Same, where 0 stands for the default.
+pub(super) const LIMIT_OR_ZERO: Unit = Unit {
+    read: |mut word, _| {
+        word.text = word.text.trim_end_matches('p');
+        match units::integer(word, "a limit", 0, 1 << 30)? {
+            0 => Ok(Read::plain(dialect::number(0))),
+            number => packets(number),
+        }
+    },
+    ..LIMIT
+};
+
 /// A number of packets without a suffix.
 pub(super) const PACKETS: Unit = Unit {
     what: "a number",

@@ -4,14 +4,17 @@
 //! To add an AQM, add a variant of [`Policy`], a line in [`TYPES`], and a file here with the rows of its
 //! configuration.
 
+mod choke;
 mod codel;
 mod dualpi2;
 mod pie;
 mod red;
+mod sfb;
 
+pub use choke::Choke;
 pub use red::Red;
 
-use narrows_core::aqm::{self, Aqm, CodelConfig, DualPi2Config, PieConfig};
+use narrows_core::aqm::{self, Aqm, CodelConfig, DualPi2Config, PieConfig, SfbConfig};
 use narrows_core::queue::{self, Bound, DropAt, Fifo};
 use narrows_core::sched::{PolicyPerFlow, Store};
 use serde_json::{Value as Json, json};
@@ -44,10 +47,14 @@ pub enum Policy {
     Fifo,
     /// RED: random early detection.
     Red(Red),
+    /// CHOKe: RED that compares packets of flows. It is a queue of its own.
+    Choke(Choke),
     /// CoDel: controlled delay.
     Codel(CodelConfig),
     /// PIE: proportional integral controller, enhanced.
     Pie(PieConfig),
+    /// SFB: stochastic fair Blue. It is a queue of its own.
+    Sfb(SfbConfig),
     /// DualPI2: two coupled queues, one of them for packets with ECT(1). It is a queue of its own, first
     /// in, first out in each half.
     DualPi2(DualPi2Config),
@@ -113,6 +120,14 @@ const TYPES: &[Type] = &[
         keys: || keys::keys::<Red>().into_iter().filter(|key| key.name() != "gentle").collect(),
     },
     Type {
+        name: "choke",
+        title: "CHOKe",
+        doc: "RED that also compares arriving packets with waiting ones, and drops both if they are of one flow (Pan, Prabhakar and Psounis 2000).",
+        schema: "ChokeQueue",
+        plain: || Policy::Choke(Choke::default()),
+        keys: keys::keys::<Choke>,
+    },
+    Type {
         name: "codel",
         title: "CoDel",
         doc: "Controlled delay, by how long packets have waited (RFC 8289).",
@@ -127,6 +142,14 @@ const TYPES: &[Type] = &[
         schema: "PieQueue",
         plain: || Policy::Pie(PieConfig::default()),
         keys: keys::keys::<PieConfig>,
+    },
+    Type {
+        name: "sfb",
+        title: "SFB",
+        doc: "Stochastic fair Blue: one queue that finds and limits flows that do not respond (Feng, Kandlur, Saha and Shin 2001).",
+        schema: "SfbQueue",
+        plain: || Policy::Sfb(SfbConfig::default()),
+        keys: keys::keys::<SfbConfig>,
     },
     Type {
         name: "dualpi2",
@@ -193,8 +216,7 @@ impl Type {
     /// All keys of a queue of this type.
     fn keys(&self) -> Vec<&'static dyn Key> {
         let mut all = keys::keys::<Queue>();
-        // DualPI2 is a queue of its own, which drops at the tail.
-        all.retain(|key| self.name != "dualpi2" || key.name() != "drop");
+        all.retain(|key| !(self.plain)().is_whole_queue() || key.name() != "drop");
         all.extend((self.keys)());
         all
     }
@@ -240,6 +262,8 @@ impl Queue {
     pub(crate) fn build(self, default: Bound) -> Box<dyn queue::Queue> {
         let bound = self.bound.unwrap_or(default);
         match self.policy {
+            Policy::Choke(choke) => Box::new(aqm::Choke::new(choke.config(), bound)),
+            Policy::Sfb(config) => Box::new(aqm::Sfb::new(config, bound)),
             Policy::DualPi2(config) => Box::new(aqm::DualPi2::new(config, bound)),
             policy => match policy.maker() {
                 Some(make) => Box::new(Fifo::managed(bound, self.drop, make())),
@@ -252,7 +276,7 @@ impl Queue {
     /// bound itself.
     pub(crate) fn stores(self, default: Bound) -> Box<dyn Fn() -> Store> {
         match (self.policy, self.policy.maker()) {
-            (Policy::DualPi2(_), _) => Box::new(move || Store::Queue(self.build(default))),
+            (policy, _) if policy.is_whole_queue() => Box::new(move || Store::Queue(self.build(default))),
             (_, Some(make)) => Box::new(move || Store::Managed(make())),
             (_, None) => Box::new(|| Store::Plain),
         }
@@ -297,7 +321,7 @@ impl Queue {
 
     /// Whether `drop` applies to it.
     pub(crate) fn has_place_to_drop(self) -> bool {
-        !matches!(self.policy, Policy::DualPi2(_))
+        !self.policy.is_whole_queue()
     }
 
     /// The schema of a queue.
@@ -345,8 +369,10 @@ impl Policy {
         match self {
             Self::Fifo => None,
             Self::Red(red) => Some(red),
+            Self::Choke(choke) => Some(choke),
             Self::Codel(config) => Some(config),
             Self::Pie(config) => Some(config),
+            Self::Sfb(config) => Some(config),
             Self::DualPi2(config) => Some(config),
         }
     }
@@ -355,10 +381,17 @@ impl Policy {
         match self {
             Self::Fifo => None,
             Self::Red(red) => Some(red),
+            Self::Choke(choke) => Some(choke),
             Self::Codel(config) => Some(config),
             Self::Pie(config) => Some(config),
+            Self::Sfb(config) => Some(config),
             Self::DualPi2(config) => Some(config),
         }
+    }
+
+    /// Whether it is a complete queue of its own, which drops at the tail, and no AQM of a FIFO.
+    pub(crate) fn is_whole_queue(self) -> bool {
+        matches!(self, Self::Choke(_) | Self::Sfb(_) | Self::DualPi2(_))
     }
 
     /// Makes the engine's AQM, one for each FIFO; `None` if there is no AQM, or if it is a complete queue

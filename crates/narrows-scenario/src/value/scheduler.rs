@@ -18,6 +18,7 @@ mod ets;
 mod filter;
 mod fq;
 mod hfsc;
+mod hhf;
 mod hpd;
 mod htb;
 mod kind;
@@ -446,7 +447,7 @@ impl Division {
                 Self::Classes { classes: Vec::new(), filters: Vec::new(), default: None, drops_rest: false }
             }
             Serves::ClassesOrFlows | Serves::Flows => Self::Flows { count: FLOWS, by: None },
-            Serves::Bands | Serves::Colours | Serves::Tins => Self::Own,
+            Serves::Bands | Serves::Colours | Serves::Tins | Serves::Sizes => Self::Own,
         }
     }
 

@@ -149,6 +149,8 @@ fn limits_that_are_not_said_are_the_kernels_at_the_root_and_in_a_class() {
         ("codel", "1000 packets"),
         ("pie", "1000 packets"),
         ("dualpi2", "10000 packets"),
+        ("sfb", "1000 packets"),
+        ("hhf", "1000 packets"),
         ("sfq", "127 packets"),
         ("fq_codel", "10240 packets"),
         ("fq_pie", "10240 packets"),
@@ -633,10 +635,10 @@ fn what_is_not_understood_is_said_with_its_place() {
             &["one transmit queue"],
         ),
         (
-            "tc qdisc add dev eth0 root sfb limit 1\n",
-            "unknown queueing discipline `sfb`",
-            "sfb",
-            &["what does its work: fq_codel"],
+            "tc qdisc add dev eth0 root cbs\n",
+            "unknown queueing discipline `cbs`",
+            "cbs",
+            &["what does its work: tbf"],
         ),
         (
             "tc qdisc add dev eth0 root htbb\n",

@@ -121,6 +121,11 @@ fn thresholds_that_are_not_said_and_those_of_codel() {
         let parts: Vec<&str> = thresholds.split(", ").collect();
         assert!(parts.iter().all(|part| red.contains(part)), "{red}");
     }
+    // The kernel's `red_check_params`.
+    let long = "red limit 8000000 avpkt 1000 min 2500000 max 7500000";
+    let title = "`max` is too large for so long a burst, in the kernel, too";
+    fails(&format!("tc qdisc add dev eth0 root {long}"), title, "max", &["a smaller `max`"]);
+    assert!(of("red limit 80000 avpkt 1000 min 20000 max 60000 burst 900").contains("weight = 0.000030518"));
     fails("tc qdisc add dev eth0 root red limit 9000", "`red` without `avpkt`", "red", &["as in:"]);
     fails("tc qdisc add dev eth0 root red avpkt 1000", "`red` without `limit`", "red", &["as in:"]);
     assert!(of("codel target 20ms interval 20ms ce_threshold 1ms").contains("ce-threshold = \"1ms\""));
@@ -421,4 +426,99 @@ fn a_flow_filter_takes_the_place_of_a_disciplines_hash() {
                 tc filter add dev eth0 parent ffff: prio 2 matchall action drop\n";
     let all = keys(hook).concat();
     assert!(all.contains("pass") && all.contains("drop"), "{all}");
+}
+
+/// tc's `choke_parse_opt`: thresholds of a quarter of the limit and a third of that, the burst of both; the weight is that of the
+/// least `ewma` for which 139 packets above 83 fit.
+#[test]
+fn choke_is_as_tc_has_it() {
+    let of = |words: &str| keys(&format!("tc qdisc add dev eth0 root choke {words}")).remove(0);
+    let key = |words: &str| format!("link.up.queue={{ type = \"choke\", {words} }}");
+    assert_eq!(
+        of("limit 1000 bandwidth 10mbit"),
+        key(
+            "bound = \"1000 packets\", probability = 0.02, ecn = false, min = \"83 packets\", max = \"250 packets\", \
+             typical-packet = \"1000 bytes\", weight = 0.015625"
+        )
+    );
+    let all = of("limit 100 bandwidth 10mbit min 10 max 40 burst 20 avpkt 500 probability 0.1 ecn");
+    for part in
+        ["min = \"10 packets\"", "max = \"40 packets\"", "probability = 0.1", "ecn = true", "\"500 bytes\""]
+    {
+        assert!(all.contains(part), "{all}");
+    }
+    // Of weights with more digits, nine are left.
+    assert!(of("limit 40 min 30 max 40 burst 5000 bandwidth 10mbit").contains("weight = 0.000001907"));
+    // Zero is tc's word for the default.
+    assert_eq!(of("limit 1000 bandwidth 10mbit min 0 max 0 burst 0"), of("limit 1000 bandwidth 10mbit"));
+    for (words, title, at) in [
+        ("limit 100", "`choke` without `bandwidth`", "choke"),
+        ("bandwidth 1mbit", "`choke` without `limit`", "choke"),
+        ("limit 0 bandwidth 1mbit", "`choke` without `limit`", "choke"),
+        ("limit 131072 bandwidth 1mbit", "`limit`, 131072 packets, is above 131071", "limit"),
+        ("limit 9 max 10 bandwidth 1mbit", "`max`, 10 packets, is above `limit`, 9", "max"),
+        ("limit 90 min 30 max 30 bandwidth 1mbit", "`min`, 30 packets, is not below `max`, 30", "min"),
+        ("limit 90 max 2 bandwidth 1mbit", "`max`, 2 packets, leaves no room for a lower threshold", "max"),
+        (
+            "limit 90 min 20 burst 10 bandwidth 1mbit",
+            "a burst of 10 packets is too short for `min`, which is 20 packets",
+            "burst",
+        ),
+        (
+            "limit 100000 min 20000 max 60000 burst 100000 bandwidth 1mbit",
+            "`max` is too large for so long a burst, in the kernel, too",
+            "max",
+        ),
+        ("limit 90 harddrop", "`harddrop` is not an option of `choke`", "harddrop"),
+    ] {
+        fails(&format!("tc qdisc add dev eth0 root choke {words}"), title, at, &[]);
+    }
+}
+
+/// tc's `sfb_parse_opt`: of `max` and `target`, one follows from the other.
+#[test]
+fn sfb_is_as_tc_has_it() {
+    let of = |words: &str| keys(&format!("tc qdisc add dev eth0 root sfb {words}")).remove(0);
+    let key = |words: &str| format!("link.up.queue={{ type = \"sfb\", {words} }}");
+    assert_eq!(of(""), "link.up.queue={ type = \"sfb\", bound = \"1000 packets\" }");
+    assert_eq!(
+        of("limit 60 target 30"),
+        key("bound = \"60 packets\", bin-target = \"30 packets\", bin-max = \"38 packets\"")
+    );
+    assert!(of("target 100").contains("bin-max = \"125 packets\""));
+    assert!(of("max 100").contains("bin-target = \"80 packets\""));
+    assert!(of("max 7 target 9").contains("bin-max = \"7 packets\", bin-target = \"9 packets\""));
+    assert!(of("max 0 target 0").ends_with("sfb\", bound = \"1000 packets\" }"));
+    assert_eq!(
+        of("increment 0.1 decrement 0 penalty_rate 0 penalty_burst 7 rehash 0 db 100 limit 0"),
+        key("increment = 0.1, decrement = \"0%\", penalty-rate = 0, penalty-burst = 7, rehash = \"never\", \
+             warmup = \"100ms\", bound = \"1000 packets\"")
+    );
+    fails("tc qdisc add dev eth0 root sfb increment 2", "`2` is not a probability", "2", &["from 0 to 1"]);
+}
+
+/// The kernel's `hhf_change`: what is zero or not given keeps its default, and a change keeps what it does not name.
+#[test]
+fn hhf_is_as_the_kernel_has_it() {
+    let of = |words: &str| keys(&format!("tc qdisc add dev eth0 root hhf {words}")).remove(0);
+    let key = |words: &str| format!("link.up.scheduler={{ type = \"hhf\", {words} }}");
+    assert_eq!(of(""), "link.up.scheduler={ type = \"hhf\", bound = \"1000 packets\" }");
+    assert_eq!(
+        of(
+            "limit 60 quantum 3000 hh_limit 9 reset_timeout 100ms admit_bytes 5000 evict_timeout 0.5s non_hh_weight 4"
+        ),
+        key("bound = \"60 packets\", quantum = \"3000 bytes\", heavy-limit = 9, reset = \"100ms\", \
+             admit = \"5000 bytes\", evict = \"500ms\", weight = 4")
+    );
+    assert_eq!(of("limit 0 quantum 0 hh_limit 0 admit_bytes 0 non_hh_weight 0"), of(""));
+    assert!(of("quantum 100").contains("quantum = \"256 bytes\""));
+    let changed =
+        keys("tc qdisc add dev eth0 root hhf admit_bytes 9000\ntc qdisc change dev eth0 root hhf limit 50\n");
+    assert_eq!(changed, [key("admit = \"9000 bytes\", bound = \"50 packets\"")]);
+    fails(
+        "tc qdisc add dev eth0 root hhf quantum 2000000",
+        "a quantum of 2000000 bytes is above 1048576 bytes",
+        "quantum",
+        &[],
+    );
 }

@@ -128,6 +128,24 @@ fn cake_shows_as_in_tc() {
 }
 
 #[test]
+fn sfb_and_hhf_show_as_in_tc() {
+    let sfb = "limit 60p max 7p target 9p increment 0.00100 penalty_rate 4 rehash 5000 db 100";
+    let hhf = "limit 50p quantum 3000 hh_limit 9 reset_timeout 100ms admit_bytes 5000 evict_timeout 500ms non_hh_weight 4";
+    let tree = comes_back(
+        &format!(
+            "tc qdisc add dev eth0 root handle 1: prio\n\
+             tc qdisc add dev eth0 parent 1:1 handle 2: sfb {sfb}\n\
+             tc qdisc add dev eth0 parent 1:2 handle 3: hhf {hhf}\n\
+             tc qdisc add dev eth0 parent 1:3 handle 4: sfb rehash 0"
+        ),
+        &[],
+    );
+    let shown: Vec<(&str, &str)> =
+        tree.qdiscs[1..].iter().map(|qdisc| (qdisc.kind.as_str(), qdisc.options.as_str())).collect();
+    assert_eq!(shown, [("sfb", sfb), ("hhf", hhf), ("sfb", "rehash 0")]);
+}
+
+#[test]
 fn trees_show_as_in_tc() {
     let tree = comes_back(
         "tc qdisc add dev eth0 root handle 1: htb default 20\n\

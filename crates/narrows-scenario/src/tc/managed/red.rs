@@ -15,8 +15,7 @@ pub(super) const OPTIONS: Options = Options(&[&[
     PROBABILITY_OF_MAX,
     Opt::value(&["avpkt"], "avpkt", SIZE).zero_is_none(),
     BURST,
-    Opt::nothing(&["bandwidth"], Follows::One("a rate"))
-        .remark("`bandwidth`, the kernel's rate for the decay of an idle average, is the link's rate here."),
+    Opt::nothing(&["bandwidth"], Follows::One("a rate")).remark(NO_BANDWIDTH),
     Opt::switch(&["ecn"], &[], "ecn"),
     Opt::switch(&["harddrop"], &[], "harddrop"),
     Opt::switch(&["nodrop"], &[], "nodrop"),
@@ -31,6 +30,8 @@ pub(super) const OPTIONS: Options = Options(&[&[
     ),
 ]]);
 
+pub(super) const NO_BANDWIDTH: &str =
+    "`bandwidth`, the kernel's rate for the decay of an idle average, is the link's rate here.";
 pub(super) const PROBABILITY_OF_MAX: Opt = Opt::value(&["probability"], "probability", PROBABILITY);
 pub(super) const BURST: Opt = Opt::value(&["burst"], "burst", whole::<0, { 1 << 20 }>()).zero_is_none();
 
@@ -66,11 +67,12 @@ pub(super) fn average(name: Word<'_>, keys: &mut Table, max: Bytes) -> Result<()
     }
     let given = number_of::<u64>(keys, "burst");
     let burst = given.unwrap_or((2 * min.get() + max.get()) / (3 * packet.get().max(1)));
-    let weight = red_weight(min, burst, packet).ok_or_else(|| {
+    let weight = weight(min, burst, packet).ok_or_else(|| {
         Problem::new(format!("a burst of {burst} packets is too short for `min`, which is {min}"))
             .at(&place(if given.is_some() { "burst" } else { "min" }))
             .help(format!("it takes at least {} packets of `avpkt`", min.get() / packet.get().max(1)))
     })?;
+    check_scale(max.get(), weight).map_err(|problem| problem.at(&place("max")))?;
     keys.remove("avpkt");
     keys.remove("burst");
     keys.set("min", Node::new(text(min)));
@@ -78,19 +80,33 @@ pub(super) fn average(name: Word<'_>, keys: &mut Table, max: Bytes) -> Result<()
     keys.put("typical-packet", text(packet));
     // The kernel's drop probability does not depend on the packet length; here it refers to this length.
     keys.put("longest-packet", text(packet));
-    keys.put("weight", Value::Float(weight.to_string()));
+    keys.put("weight", decimal(weight));
     Ok(())
 }
 
-/// tc's default of `avpkt` for `sfq`; `red` requires it.
-const PACKET: Bytes = Bytes::new(1000);
+/// Checks that the kernel's average, a number of 31 bits scaled by the weight, reaches the upper threshold.
+pub(super) fn check_scale(max: u64, weight: f64) -> Result<(), Problem> {
+    const LEAST_BEYOND: f64 = (1u64 << 31) as f64;
+    if (max as f64) / weight < LEAST_BEYOND {
+        return Ok(());
+    }
+    Err(Problem::new("`max` is too large for so long a burst, in the kernel, too")
+        .help("give a smaller `max`, or a shorter `burst`"))
+}
+
+/// A weight as a scenario can have it, with nine digits at most.
+pub(super) fn decimal(weight: f64) -> Value {
+    Value::Float(format!("{weight:.9}").trim_end_matches('0').into())
+}
+
+/// tc's default of `avpkt` for `sfq` and `choke`; `red` requires it.
+pub(super) const PACKET: Bytes = Bytes::new(1000);
 
 /// The weight of an arrival in the average, as tc computes it (`tc_red_eval_ewma`): the largest power of
 /// two with which `burst` packets can arrive at once at an empty queue before the average reaches `min`.
 /// `None` if no weight allows it.
-fn red_weight(min: Bytes, burst: u64, packet: Bytes) -> Option<f64> {
+pub(super) fn weight(min: Bytes, burst: u64, packet: Bytes) -> Option<f64> {
     let above = burst as f64 + 1.0 - min.get() as f64 / packet.get() as f64;
-    let weight = |log: i32| 1.0 / f64::from(1u32 << log);
-    let holds = |weight: f64| above <= (1.0 - libm::pow(1.0 - weight, burst as f64)) / weight;
-    if above < 1.0 { None } else { (1..30).map(weight).find(|weight| holds(*weight)) }
+    let holds = |weight: &f64| above <= (1.0 - libm::pow(1.0 - weight, burst as f64)) / weight;
+    if above < 1.0 { None } else { (1..30).map(|log| 1.0 / f64::from(1u32 << log)).find(holds) }
 }

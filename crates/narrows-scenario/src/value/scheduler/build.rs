@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Abe, Cake, Cbq, CbqClass, ClassSettings, CsmaCd, Dcf, Ets, FlowConfig, HfscClass, HiddenDcf, Hpd,
-    HtbClass, Overload, PacedFq, Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
+    self, Abe, Cake, Cbq, CbqClass, ClassSettings, CsmaCd, Dcf, Ets, FlowConfig, HfscClass, Hhf, HiddenDcf,
+    Hpd, HtbClass, Overload, PacedFq, Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
 };
-use narrows_core::{NetemAround, NetemQueue, Seed, Stream, Time};
+use narrows_core::{Bytes, NetemAround, NetemQueue, Seed, Stream, Time};
 
 use super::filter::DROP;
 use super::kind::Kind;
@@ -16,12 +16,15 @@ use super::own::OwnParameters;
 use super::plan::{Plan, Refusal, Why};
 use super::sfq::Sfq;
 use super::tree::Tree;
-use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, fq};
+use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, fq, hhf};
 use crate::value::condition::Match;
 use crate::value::queue::Queue;
 
 /// The classes of `pfifo_fast`.
 const BANDS: [&str; 3] = ["band-0", "band-1", "band-2"];
+
+/// The classes of `hhf`, and what is in them.
+const SIZES: [(&str, &str); 2] = [("heavy", "flows that send much"), ("light", "all other flows")];
 
 /// A class of a direction's scheduler, with its effective settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,6 +245,22 @@ impl Scheduler {
         Box::new(PacedFq::new(config, FlowHash::new(plan.seed, plan.link, count, by)))
     }
 
+    /// The classes of `hhf`, in the order of the engine's numbers.
+    fn sizes(&self) -> Vec<Class> {
+        let quantum = self.quantum().unwrap_or_default();
+        let light = Bytes::new(quantum.get() * u64::from(self.own::<sched::HhfConfig>().weight));
+        SIZES
+            .iter()
+            .zip([quantum, light])
+            .map(|((name, _), turn)| Class { name: (*name).into(), quantum: Some(turn), ..Class::all() })
+            .collect()
+    }
+
+    pub(super) fn hhf(&self, plan: Plan<'_>) -> Box<dyn queue::Queue> {
+        let bound = self.whole_bound(plan.queue, plan.default).unwrap_or(Self::NO_BOUND);
+        Box::new(Hhf::new(hhf::config(self.own(), bound, self.quantum().unwrap_or_default())))
+    }
+
     pub(super) fn ets(&self) -> Ets {
         Ets::new(self.quantum().unwrap_or_default(), self.own::<super::Ets>().strict)
     }
@@ -343,6 +362,7 @@ impl Scheduler {
             Division::Flows { .. } => Vec::new(),
             Division::Own if self.kind == Kind::Abe => self.colours(),
             Division::Own if self.kind == Kind::Cake => self.tins(),
+            Division::Own if self.kind == Kind::Hhf => self.sizes(),
             Division::Own => BANDS.map(|name| Class { name: name.into(), ..Class::all() }).into(),
         }
     }
@@ -355,6 +375,7 @@ impl Scheduler {
                     ["asks for low delay", "asks for neither, or for both", "asks for high throughput"];
                 asks.map(|what| format!("{what} by its TOS bits")).into()
             }
+            Division::Own if self.kind == Kind::Hhf => SIZES.map(|(_, what)| what.into()).into(),
             Division::Classes { filters, default, .. } if self.serves.has_filters() => self
                 .classes()
                 .iter()
@@ -371,7 +392,7 @@ impl Scheduler {
     /// queue, or the algorithm's published default, or the direction's default. `None` if only classes have
     /// bounds.
     pub(crate) fn whole_bound(&self, queue: Queue, default: Bound) -> Option<Bound> {
-        let shared = self.has_flows() || self.kind == Kind::Abe;
+        let shared = self.has_flows() || matches!(self.kind, Kind::Abe | Kind::Hhf);
         let of_flows = || shared.then(|| queue.bound.or(self.published_bound()).unwrap_or(default));
         let of_latency = || self.own.get::<super::Tbf>().and_then(|tbf| tbf.bound());
         // Its limit is one of memory, whatever else waits for the direction.
@@ -385,6 +406,7 @@ impl Scheduler {
             Kind::Sfq => Some(sched::SfqConfig::default().bound),
             Kind::FqCodel => Some(sched::FqCodelConfig::default().bound),
             Kind::FqPie => Some(sched::FqPieConfig::default().bound),
+            Kind::Hhf => Some(sched::HhfConfig::default().bound),
             Kind::Fq => Some(sched::PacedFqConfig::default().bound),
             Kind::Cake => Some(self.own::<super::Cake>().config.limit()),
             _ => None,

@@ -4,8 +4,8 @@
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::queue;
 use narrows_core::sched::{
-    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, PacedFqConfig, Priority, Qfq, Tbf as Bucket,
-    Wf2q,
+    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HhfConfig, HpdClass, PacedFqConfig, Priority, Qfq,
+    Tbf as Bucket, Wf2q,
 };
 use narrows_core::{Bytes, sched};
 
@@ -34,6 +34,8 @@ pub(crate) enum Serves {
     Colours,
     /// Tins by the code point, and flows in each.
     Tins,
+    /// Flows that send much, and all others.
+    Sizes,
 }
 
 /// Builds the engine's queue from a scheduler's settings.
@@ -156,6 +158,7 @@ schedulers! {
     Abe "abe" "alternative best effort: low delay for green packets at no cost to blue ones" Colours, |it, plan| it.assemble(it.abe(), plan), own::<super::Abe>();
     Plugin "plugin" "a scheduler loaded from a WebAssembly module" ClassesOrFlows, |it, plan| it.assemble(it.plugin().scheduler()?, plan), weights(), longest(), own::<super::Plugin>();
     Cake "cake" "shaping, priority tins, and fairness among hosts and flows with Cobalt" Tins, |it, plan| Ok(it.cake(plan)), own::<Cake>();
+    Hhf "hhf" "flows that send much behind all others" Sizes, |it, plan| Ok(it.hhf(plan)), quantum(1514), own::<HhfConfig>();
     Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), own::<Tbf>();
     Htb "htb" "a tree of token buckets that borrow from their parents" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
     Hfsc "hfsc" "a tree of service curves: guarantees, shares and limits" Classes, |it, plan| it.assemble(sched::Hfsc::new(it.hfsc_classes())?, plan), class_keys::<HfscClass>();
@@ -180,7 +183,7 @@ impl Kind {
 
     /// Whether its classes, which it defines itself, share one bound.
     pub(crate) fn shares_one_bound(self) -> bool {
-        matches!(self, Self::Abe | Self::Cake)
+        matches!(self, Self::Abe | Self::Cake | Self::Hhf)
     }
 
     /// Whether it uses the longest packet of a class.

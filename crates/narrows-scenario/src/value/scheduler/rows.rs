@@ -159,7 +159,7 @@ pub(super) fn keys_of(kind: Kind) -> Vec<&'static dyn Key> {
         Serves::Classes => (true, false),
         Serves::ClassesOrFlows => (true, true),
         Serves::Flows => (false, true),
-        Serves::Bands | Serves::Colours | Serves::Tins => (false, false),
+        Serves::Bands | Serves::Colours | Serves::Tins | Serves::Sizes => (false, false),
     };
     let mut all = keys::keys::<Scheduler>();
     all.retain(|key| match key.name() {
@@ -258,6 +258,7 @@ pub(crate) fn registry() -> String {
             Serves::Bands => "three bands of its own",
             Serves::Colours => "two colours of its own",
             Serves::Tins => "tins of its own",
+            Serves::Sizes => "two classes of its own",
         };
         let quantum = about.quantum.map_or(String::new(), |quantum| quantum.to_string());
         table += &format!("| `\"{}\"` | {serves} | {quantum} | {} |\n", about.name, about.words);
