@@ -43,6 +43,7 @@ mod line;
 mod managed;
 mod netfilter;
 mod on_link;
+mod outgoing;
 mod protocol;
 mod qdisc;
 mod root_actions;

@@ -180,8 +180,12 @@ impl Script {
         }
         let own = trees.all.iter().filter(|(name, _)| !redirected.contains(name.as_str()));
         own.map(|(name, tree)| {
+            let (leaving, notes) = tree.outgoing(|name| self.target_of_leaving(name, &trees)).map_err(wrong)?;
+            self.check_elsewhere(tree).map_err(wrong)?;
+            let mut egress = leaving.egress(exact).map_err(wrong)?;
+            egress.notes.splice(0..0, notes);
             let device = Device {
-                egress: tree.egress(exact).map_err(wrong)?,
+                egress,
                 ingress: tree.arriving(exact, |name| self.target(name, &trees)).map_err(wrong)?,
                 name: name.clone(),
             };
@@ -212,17 +216,48 @@ impl Script {
         Ok(())
     }
 
-    /// What a device is to packets that are redirected to it. It is an intermediate one if its name or the script says so.
-    fn target<'a>(&self, device: &str, trees: &'a Trees) -> Target<'a> {
-        if let Some(tree) = trees.get(device) {
-            return Target::Disciplines(tree);
+    /// The same, for packets that leave: those that leave by a device that is not an intermediate one do not come back.
+    fn target_of_leaving<'a>(&self, device: &str, trees: &'a Trees) -> Target<'a> {
+        match trees.get(device) {
+            Some(tree) if self.is_intermediate(device) => Target::Disciplines(tree),
+            Some(_) => Target::Elsewhere,
+            None => self.target(device, trees),
         }
+    }
+
+    /// Packets may leave by another device that is no end of the link.
+    fn check_elsewhere(&self, tree: &Tree) -> Result<(), Problem> {
+        for placed in tree.filters.iter().chain(tree.leaving.iter()) {
+            let filter = &placed.filter;
+            let devices = [&filter.redirect, &filter.exceeding].into_iter().flatten();
+            let is_configured = |device: &str| {
+                self.commands.iter().any(|command| command.device.as_deref() == Some(device))
+            };
+            if let Some(device) = devices.into_iter().find(|device| !self.is_intermediate(device) && is_configured(device)) {
+                return Err(Problem::new(format!("outgoing packets leave by {device}, which this script configures"))
+                    .put_at(&placed.span)
+                    .help("a link stands for one device: put the disciplines at the device itself, or name an intermediate one (ifb)"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether its name or the script says that packets come back from it.
+    fn is_intermediate(&self, device: &str) -> bool {
         let makes = |passed: &Passed| {
             let line = self.on_one_line(&passed.span);
             let words: Vec<&str> = line.split(' ').collect();
             words.contains(&device) && words.windows(2).any(|pair| pair == ["type", "ifb"])
         };
-        match device.contains("ifb") || device.contains("imq") || self.passed.iter().any(makes) {
+        device.contains("ifb") || device.contains("imq") || self.passed.iter().any(makes)
+    }
+
+    /// What a device is to packets that are redirected to it. It is an intermediate one if its name or the script says so.
+    fn target<'a>(&self, device: &str, trees: &'a Trees) -> Target<'a> {
+        if let Some(tree) = trees.get(device) {
+            return Target::Disciplines(tree);
+        }
+        match self.is_intermediate(device) {
             true => Target::Through,
             false => Target::Elsewhere,
         }

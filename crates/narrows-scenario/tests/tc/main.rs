@@ -547,9 +547,6 @@ fn redirections_that_a_link_cannot_have() {
         "$TC filter add dev $IFACE parent ffff: protocol all prio 10",
         &["of a direction"],
     );
-    let outgoing =
-        REDIRECTED.replace("parent ffff: protocol", "parent 1: protocol").replace("pfifo limit 7", "prio");
-    fails(&outgoing, "outgoing packets are redirected to ifb4eth0", "$TC filter", &["at the device itself"]);
     let mirror = REDIRECTED.replace("egress redirect", "egress mirror");
     fails(
         &mirror,
