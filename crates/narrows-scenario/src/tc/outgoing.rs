@@ -106,21 +106,27 @@ impl Tree {
             by_mark || placed.filter.marks.is_some() || placed.filter.prioritizes.is_some()
         };
         if let Some(placed) = own.iter().find(unseen) {
-            return Err(wrong(placed, "a redirection of outgoing packets, and marks or priorities beside it"));
+            return Err(wrong(
+                placed,
+                "a redirection of outgoing packets, and marks or priorities beside it",
+            ));
         }
         let list = stages(&own)?;
         for stage in &list {
             let filter = &stage.placed.filter;
             let acts = filter.police.is_some() || filter.set.is_some() || filter.gate.is_some();
             if acts || filter.edits {
-                return Err(stage.wrong("a redirection of outgoing packets, and filters that police or change packets"));
+                return Err(stage
+                    .wrong("a redirection of outgoing packets, and filters that police or change packets"));
             }
         }
         let device_of = |stage: &Stage<'_>| {
-            let device = stage.placed.filter.redirect.as_deref().filter(|_| stage.verdict == Verdict::Class)?;
+            let device =
+                stage.placed.filter.redirect.as_deref().filter(|_| stage.verdict == Verdict::Class)?;
             inside.iter().position(|(known, _)| known == device)
         };
-        let everything = list.iter().position(|stage| stage.matches.is_none() && stage.verdict != Verdict::Next);
+        let everything =
+            list.iter().position(|stage| stage.matches.is_none() && stage.verdict != Verdict::Next);
         let everything = everything.filter(|all| {
             let of = device_of(&list[*all]);
             let ends = |stage: &Stage<'_>| {
@@ -129,7 +135,9 @@ impl Tree {
             of.is_some() && list[..*all].iter().all(ends)
         });
         let redirected: Vec<&Stage<'_>> = list.iter().filter(|stage| device_of(stage).is_some()).collect();
-        let Some(one) = redirected.first() else { return Err(wrong(first, "a redirection that no packet meets")) };
+        let Some(one) = redirected.first() else {
+            return Err(wrong(first, "a redirection that no packet meets"));
+        };
         let waits = redirected.iter().find(|stage| !self.holds_nothing_for(at, &stage.placed.filter));
         let (name, disciplines) = &inside[device_of(one).unwrap_or_default()];
         match (waits, everything) {
@@ -158,7 +166,14 @@ impl Tree {
             }
             (Some(stage), everything) => {
                 let (name, disciplines) = (name.clone(), disciplines.clone());
-                self.in_series(at, stage, everything.is_some(), &redirected, (&name, disciplines, inside.len()), notes)
+                self.in_series(
+                    at,
+                    stage,
+                    everything.is_some(),
+                    &redirected,
+                    (&name, disciplines, inside.len()),
+                    notes,
+                )
             }
         }
     }
@@ -174,14 +189,22 @@ impl Tree {
         notes: &mut Vec<String>,
     ) -> Result<Self, Problem> {
         let twice = || Err(waits_twice(stage, name));
-        let drops = self.leaving.iter().chain(self.filters.iter()).any(|placed| placed.filter.verdict == Verdict::Drop);
-        let counted = [self, &disciplines].iter().any(|tree| tree.qdiscs.iter().any(|qdisc| qdisc.stab.is_some()));
+        let drops = self
+            .leaving
+            .iter()
+            .chain(self.filters.iter())
+            .any(|placed| placed.filter.verdict == Verdict::Drop);
+        let counted =
+            [self, &disciplines].iter().any(|tree| tree.qdiscs.iter().any(|qdisc| qdisc.stab.is_some()));
         let all = everything || redirected.len() == list_of_protocols(redirected);
         if devices != 1 || drops || counted {
             return twice();
         }
         if !everything && all {
-            notes.push("The kernel redirects packets of the filter's `protocol` alone; here all packets pass both.".into());
+            notes.push(
+                "The kernel redirects packets of the filter's `protocol` alone; here all packets pass both."
+                    .into(),
+            );
         }
         // As `netem` with the other discipline inside, or that with `netem` in a class.
         let (mut tree, netem, parent) = match (self.only_netem(), disciplines.only_netem()) {
@@ -223,7 +246,8 @@ impl Tree {
             _ => true,
         };
         let ways = self.filters.iter().filter(|placed| placed.filter.class == Some(class)).count();
-        let is_leaf = self.is_class(class) && self.below(class).next().is_none() && self.child(class).is_none();
+        let is_leaf =
+            self.is_class(class) && self.below(class).next().is_none() && self.child(class).is_none();
         let beyond = !self.classified.is_empty() || !self.marks.is_empty();
         !is_default && !beyond && is_leaf && ways == 1 && redirected.len() == 1
     }
@@ -276,7 +300,10 @@ impl Tree {
         let mut tree = self;
         tree.names.insert(band(1), "beside".into());
         if tree.root().is_some_and(|root| root.stab.is_some()) {
-            return Err(wrong(first, "a redirection of outgoing packets, and `stab` of the device's discipline"));
+            return Err(wrong(
+                first,
+                "a redirection of outgoing packets, and `stab` of the device's discipline",
+            ));
         }
         let inner = |placed: &Placed| placed.parent.minor > 0;
         let keeps = !tree.qdiscs.iter().all(idle) || tree.filters.iter().any(inner);
@@ -321,7 +348,10 @@ impl Tree {
                 return Err(wrong(first, "outgoing packets are redirected to disciplines with a `stab`"));
             }
         }
-        let new = |handle: Handle| Handle { major: majors.get(&handle.major).copied().unwrap_or(handle.major), ..handle };
+        let new = |handle: Handle| Handle {
+            major: majors.get(&handle.major).copied().unwrap_or(handle.major),
+            ..handle
+        };
         for qdisc in &other.qdiscs {
             let parent = qdisc.parent.map_or(class, new);
             let here = self.qdiscs.iter_mut().find(|known| known.handle == new(qdisc.handle));
@@ -378,7 +408,9 @@ fn passing<'a>(
             }
             if goes_through {
                 filter.redirect = None;
-                notes.push(format!("{device} holds no packets back: packets pass through it, and go on here."));
+                notes.push(format!(
+                    "{device} holds no packets back: packets pass through it, and go on here."
+                ));
             } else if matches!(target, Target::Elsewhere) && !hook {
                 (filter.redirect, filter.verdict) = (None, Verdict::Drop);
                 notes.push(format!(
@@ -412,7 +444,13 @@ fn of_stage(stage: &Stage<'_>) -> Placed {
 /// Whether a discipline holds no packet on a device without a speed.
 fn idle(qdisc: &Qdisc) -> bool {
     match &qdisc.kind {
-        Kind::Prio(_) | Kind::Ets(_) | Kind::Mq | Kind::Multiq | Kind::Gred(_) | Kind::Ingress => true,
+        Kind::Prio(_)
+        | Kind::Ets(_)
+        | Kind::Mq
+        | Kind::Mqprio
+        | Kind::Multiq
+        | Kind::Gred(_)
+        | Kind::Ingress => true,
         Kind::Managed(managed) => !managed.has_a_rate(),
         _ => false,
     }

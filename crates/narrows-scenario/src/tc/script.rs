@@ -180,7 +180,8 @@ impl Script {
         }
         let own = trees.all.iter().filter(|(name, _)| !redirected.contains(name.as_str()));
         own.map(|(name, tree)| {
-            let (leaving, notes) = tree.outgoing(|name| self.target_of_leaving(name, &trees)).map_err(wrong)?;
+            let (leaving, notes) =
+                tree.outgoing(|name| self.target_of_leaving(name, &trees)).map_err(wrong)?;
             self.check_elsewhere(tree).map_err(wrong)?;
             let mut egress = leaving.egress(exact).map_err(wrong)?;
             egress.notes.splice(0..0, notes);
@@ -230,16 +231,36 @@ impl Script {
         for placed in tree.filters.iter().chain(tree.leaving.iter()) {
             let filter = &placed.filter;
             let devices = [&filter.redirect, &filter.exceeding].into_iter().flatten();
-            let is_configured = |device: &str| {
-                self.commands.iter().any(|command| command.device.as_deref() == Some(device))
-            };
-            if let Some(device) = devices.into_iter().find(|device| !self.is_intermediate(device) && is_configured(device)) {
+            let is_configured =
+                |device: &str| self.commands.iter().any(|command| command.device.as_deref() == Some(device));
+            if let Some(device) =
+                devices.into_iter().find(|device| !self.is_intermediate(device) && is_configured(device))
+            {
                 return Err(Problem::new(format!("outgoing packets leave by {device}, which this script configures"))
                     .put_at(&placed.span)
                     .help("a link stands for one device: put the disciplines at the device itself, or name an intermediate one (ifb)"));
             }
         }
         Ok(())
+    }
+
+    /// The device that a device of a VLAN sends by, if its name (`eth0.10`) or the script says that it is one.
+    pub(super) fn below_vlan(&self, device: &str) -> Option<String> {
+        let made = self.passed.iter().find_map(|passed| {
+            let line = self.on_one_line(&passed.span);
+            let words: Vec<&str> = line.split(' ').collect();
+            let behind = |word: &str| {
+                words.iter().position(|one| *one == word).and_then(|at| words.get(at + 1)).copied()
+            };
+            let is_vlan = words.windows(2).any(|pair| pair == ["type", "vlan"]);
+            let below =
+                words.iter().rposition(|one| *one == "link").and_then(|at| words.get(at + 1)).copied();
+            (is_vlan && behind("name") == Some(device)).then_some(below)?.map(str::to_owned)
+        });
+        made.or_else(|| {
+            let (below, vlan) = device.rsplit_once('.')?;
+            vlan.parse::<u16>().is_ok().then(|| below.to_owned())
+        })
     }
 
     /// Whether its name or the script says that packets come back from it.

@@ -46,10 +46,10 @@ fn a_protocol_says_which_packets_a_filter_sees() {
             .contains("default = \"1:1\"")
     );
     refused(
-        "protocol 802.1q matchall",
-        "`802.1q` in `protocol`: packets with a VLAN tag",
-        "802.1q",
-        &["protocol ip"],
+        "protocol 802.1ad matchall",
+        "`802.1ad` in `protocol`: packets with a tag of a provider (QinQ)",
+        "802.1ad",
+        &["match 802.1Q"],
     );
     refused("protocol ppp matchall", "unknown protocol `ppp`", "ppp", &["`arp`"]);
     refused(
@@ -120,12 +120,7 @@ fn bytes_of_a_header_are_its_fields() {
         assert_eq!(condition(filter), expected, "{filter}");
     }
     for (filter, title, at, says) in [
-        (
-            "protocol ip u32 match ip firstfrag",
-            "classes do not match the fragmentation of IPv4 packets",
-            "firstfrag",
-            "",
-        ),
+        ("protocol ip u32 match ip df", "classes do not match the fragmentation of IPv4 packets", "df", ""),
         (
             "protocol ip u32 match u32 1 0xff at 40",
             "the byte at 43 is no field that a class of narrows matches",
@@ -437,9 +432,9 @@ fn some_leaving_packets_are_policed() {
             "tc filter",
         ),
         (
-            "protocol ip prio 3 matchall action police pkts_rate 100 pkts_burst 10",
-            "`pkts_rate` of a policer",
-            "pkts_rate",
+            "protocol ip prio 3 matchall action police rate 1mbit pkts_rate 100 pkts_burst 10",
+            "a policer by bytes and by packets",
+            "rate 1mbit",
         ),
         (
             "protocol ip prio 3 matchall police rate 1mbit burst 10k mtu 1000",
@@ -476,5 +471,67 @@ fn an_inner_class_without_a_match_leads_to_the_default() {
     assert!(
         all.contains("{ match = { destination = \"10.0.0.0/8\" }, class = \"1:30\" }, { match = { destination = \"10.1.0.0/16\" }, class = \"1:20\" }"),
         "{all}"
+    );
+}
+
+/// Tags and fragments are in headers that conditions can look at.
+#[test]
+fn tags_and_fragments_choose_classes() {
+    let text = |filter: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: prio\ntc filter add dev eth0 parent 1: {filter} flowid 1:1\n"
+        )
+    };
+    for (filter, condition) in [
+        ("protocol 802.1Q flower vlan_id 100", "{ vlan = 100 }"),
+        ("protocol 0x8100 matchall", "{ vlan = \"1-4095\" }"),
+        ("protocol 802.1q flower vlan_id 7 vlan_ethtype ip", "{ family = \"ipv4\", vlan = 7 }"),
+        ("protocol 802.1Q u32 match ip dport 80 0xffff", "family = \"ipv4\", vlan = \"1-4095\" }"),
+        ("protocol ip flower ip_flags frag", "{ family = \"ipv4\", fragment = [\"first\", \"later\"] }"),
+        ("protocol ip flower ip_flags nofrag", "{ family = \"ipv4\", fragment = \"none\" }"),
+        ("protocol ipv6 flower ip_flags frag/nofirstfrag", "{ family = \"ipv6\", fragment = \"later\" }"),
+        (
+            "protocol ip u32 match u16 0 0x1fff at 6",
+            "{ family = \"ipv4\", fragment = [\"none\", \"first\"] }",
+        ),
+    ] {
+        let all = keys(&text(filter)).pop().unwrap();
+        assert!(all.contains(condition), "{filter}: {all}");
+    }
+    for (filter, title, at) in [
+        ("protocol 802.1Q flower vlan_prio 3", "`vlan_prio` of flower", "vlan_prio"),
+        ("protocol ip flower vlan_id 100", "`vlan_id` of packets without a VLAN tag", "vlan_id"),
+        (
+            "protocol 802.1ad matchall",
+            "`802.1ad` in `protocol`: packets with a tag of a provider (QinQ)",
+            "802.1ad",
+        ),
+        ("protocol 802.1Q handle 6 fw", "a filter `fw` of packets with a VLAN tag", "fw"),
+        (
+            "protocol ip flower ip_flags frag/nofrag",
+            "no packet matches: these flags exclude each other",
+            "frag/nofrag",
+        ),
+        ("protocol ip flower ip_flags df", "`df` is not a flag of fragments", "df"),
+    ] {
+        fails(&text(filter), title, at, &[]);
+    }
+}
+
+/// Each packet costs the same.
+#[test]
+fn policers_may_count_packets() {
+    let text = "tc qdisc add dev eth0 clsact\ntc filter add dev eth0 ingress protocol all matchall action police pkts_rate 1000 pkts_burst 400 conform-exceed drop/ok\n";
+    assert_eq!(
+        keys(text),
+        [
+            "link.down.policer={ rate = \"524.28mbit\", burst = \"26214000 bytes\", mpu = \"65535 bytes\", overhead = \"ip\" }"
+        ]
+    );
+    fails(
+        &text.replace("pkts_burst 400 ", ""),
+        "`police` without `pkts_burst`",
+        "police",
+        &["pkts_rate 1000 pkts_burst 400"],
     );
 }

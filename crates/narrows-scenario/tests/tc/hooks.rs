@@ -317,7 +317,8 @@ fn outgoing_packets_pass_an_intermediate_device() {
     let scheduler = keys(&some).pop().unwrap();
     assert!(
         scheduler.contains("{ name = \"beside\" }, { name = \"ifb0\", netem = \"delay 100ms\" }")
-            && scheduler.contains("{ match = { destination-port = 80, family = \"ipv4\" }, class = \"ifb0\" }"),
+            && scheduler
+                .contains("{ match = { destination-port = 80, family = \"ipv4\" }, class = \"ifb0\" }"),
         "{scheduler}"
     );
     // What the device itself does applies to the others.
@@ -342,14 +343,18 @@ fn two_disciplines_in_a_row_need_netem() {
     let htb = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
         tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
         tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n";
-    let filter = format!("tc filter add dev eth0 parent 1: protocol ip u32 match u32 0 0 flowid 1:10 {REDIRECT}");
+    let filter =
+        format!("tc filter add dev eth0 parent 1: protocol ip u32 match u32 0 0 flowid 1:10 {REDIRECT}");
     let netem = "tc qdisc add dev ifb0 root netem delay 100ms\n";
     let both = keys(&format!("{htb}{netem}{filter}")).join("\n");
     assert!(both.contains("link.up.delay=\"100ms\"") && both.contains("type = \"htb\""), "{both}");
     // Packets of a class have netem in it.
     let one = filter.replace("match u32 0 0", "match ip dport 80 0xffff");
     let class = keys(&format!("{htb}{netem}{one}")).join("\n");
-    assert!(class.contains("{ name = \"1:10\", rate = \"1mbit\"") && class.contains("netem = \"delay 100ms\""), "{class}");
+    assert!(
+        class.contains("{ name = \"1:10\", rate = \"1mbit\"") && class.contains("netem = \"delay 100ms\""),
+        "{class}"
+    );
     // Two that both hold packets are too many.
     let bucket = netem.replace("netem delay 100ms", "tbf rate 1mbit burst 5kb latency 70ms");
     fails(

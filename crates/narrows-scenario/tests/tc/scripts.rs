@@ -114,3 +114,22 @@ fn what_a_shell_would_run_is_refused_by_name() {
     (0..6).for_each(|_| text += "done; ");
     assert!(Script::parse(&text, "x.sh").unwrap_err().to_string().contains("more than 1048576 commands"));
 }
+
+/// Devices of VLANs are not the two ends of a link.
+#[test]
+fn devices_of_vlans_are_one_device() {
+    let pfifo = |device: &str| format!("tc qdisc add dev {device} root pfifo limit 7\n");
+    let made = "ip link add link eth0 name vlan10 type vlan id 10\n";
+    assert_eq!(keys(&pfifo("eth0.10")), ["link.up.queue=\"7 packets\""]);
+    assert_eq!(keys(&format!("{made}{}", pfifo("vlan10"))), ["link.up.queue=\"7 packets\""]);
+    for (first, second) in [("eth0", "eth0.10"), ("eth0.10", "eth0.20"), ("eth0", "vlan10")] {
+        fails(
+            &format!("{made}{}{}", pfifo(first), pfifo(second)),
+            &format!("`{first}` and `{second}` are one device, with and without a VLAN, or two VLANs of it"),
+            pfifo(second).trim_end(),
+            &["a link stands for one of them"],
+        );
+    }
+    let two = keys(&format!("{}{}", pfifo("eth0.10"), pfifo("eth1.10")));
+    assert_eq!(two, ["link.up.queue=\"7 packets\"", "link.down.queue=\"7 packets\""]);
+}
