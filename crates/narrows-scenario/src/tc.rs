@@ -21,7 +21,7 @@ mod cake_filters;
 mod class;
 mod class_show;
 mod command;
-mod control;
+pub(crate) mod control;
 mod counted;
 mod current;
 mod edit;

@@ -218,7 +218,17 @@ pub(super) fn read(
     let mut actions = Actions::default();
     let mut said = *name != "u32";
     let mut flow = Flow::default();
+    let mut marked = None;
     while let Some(word) = words.take() {
+        if table.is_some() && word.text == "match" && words.peek().is_some_and(|next| next.text == "mark") {
+            let before = marked.replace(mark_of_u32(words)?);
+            if said || before.is_some() {
+                return Err(word
+                    .problem("`match mark` together with other conditions of `u32`")
+                    .help("give the mark where the conditions are: iptables -t mangle … -j MARK"));
+            }
+            continue;
+        }
         if let Some(filter) = &mut table
             && filter.option(word, words)?
         {
@@ -281,6 +291,15 @@ pub(super) fn read(
     }
     number = table.as_ref().map_or(number, U32::number);
     let which = match table {
+        Some(_) if said && marked.is_some() => {
+            return Err(kind
+                .problem("`match mark` together with other conditions of `u32`")
+                .help("give the mark where the conditions are: iptables -t mangle … -j MARK"));
+        }
+        Some(_) if marked.is_some() && head.tagged => {
+            return Err(kind.problem("`match mark` of packets with a VLAN tag"));
+        }
+        Some(_) if marked.is_some() => marked.unwrap_or(Which::Nothing),
         Some(filter) => within_tag(kind, of_u32(kind, filter, said, ends, &mut nothing)?, &all.vlans)?,
         None if *name == "fw" && handle.is_none() && ends => {
             return Err(kind
@@ -391,6 +410,18 @@ fn of_u32(
         return Ok(condition.map_or(Which::Nothing, Which::of));
     }
     Ok(Which::Tables(Box::new(filter)))
+}
+
+/// `match mark 0x10 0xf0`, from the word `mark` on.
+fn mark_of_u32(words: &mut Words<'_>) -> Result<Which, Problem> {
+    let name = words.take().expect("the caller looked");
+    let mut number = |what| {
+        let word = words.expect(name, what)?;
+        Ok::<_, Problem>(units::integer(word, what, 0, i64::from(u32::MAX))? as u32)
+    };
+    let (value, mask) = (number("a mark")?, number("a mask")?);
+    // The kernel compares the bits of the mask alone.
+    Ok(Which::Mark { mask, value: value & mask })
 }
 
 /// `handle 6 fw` or `handle 0x10/0xf0 fw`.

@@ -247,6 +247,8 @@ pub(super) fn words(all: &Match) -> Option<String> {
         ports: all.ports.clone(),
         length: all.length.clone(),
         from: all.from.clone(),
+        // A filter of `flower` with a VLAN needs another `protocol`.
+        vlans: all.vlans.clone(),
         ..Match::default()
     };
     if plain != Match::default() {

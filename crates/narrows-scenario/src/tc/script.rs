@@ -66,10 +66,22 @@ impl Script {
         let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
         let mut variables = Variables::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
+        let mut slept: Option<Range<usize>> = None;
         let mut take = |piece: &Piece, variables: &mut Variables| {
             match line::read(text, piece, variables) {
-                Ok(Some(Line::Tc(command))) => commands.push(*command),
-                Ok(Some(Line::Other(other))) => passed.push(other),
+                Ok(Some(Line::Tc(command))) => {
+                    if let (Some(span), true) = (&slept, command.verb != Verb::Show) {
+                        problems.push(later(span));
+                        return Next::End;
+                    }
+                    commands.push(*command);
+                }
+                Ok(Some(Line::Other(other))) => {
+                    if line::waits(&text[other.span.clone()]) {
+                        slept.get_or_insert(other.span.clone());
+                    }
+                    passed.push(other);
+                }
                 Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
                     firewalls.entry(namespace).or_default().apply(&line);
                     passed.push(other);
@@ -351,6 +363,13 @@ impl Device {
         let text = two_hosts::text([], keys());
         crate::Scenario::parse(&text, "").map(|_| ()).map_err(ScenarioError::without_place)
     }
+}
+
+/// A script that changes a link after some time.
+fn later(wait: &Range<usize>) -> Problem {
+    Problem::new("commands of tc behind it take effect later")
+        .at(wait)
+        .help("end the script here, and change the run then: narrows tc …, or by the timeline of a scenario")
 }
 
 /// The tree of each device, in the order in which the devices are named.

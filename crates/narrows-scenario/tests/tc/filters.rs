@@ -377,10 +377,15 @@ fn priorities_and_handles_are_the_kernels() {
         "{three}tc filter replace dev eth0 parent 1: protocol ip prio 1 handle 800::900 u32 match ip dport 4 0xffff flowid 1:1"
     ));
     assert!(!replaced.contains("port = 3,") && replaced.contains("port = 4,"), "{replaced}");
+    // A script goes on where nothing is there to delete, as with tc.
+    let missing = format!(
+        "{three}tc filter del dev eth0 parent 1: prio 1 handle 800::805 u32\ntc filter del dev eth0 parent 1: prio 7\n"
+    );
+    assert_eq!(scheduler(&missing), scheduler(three));
     fails(
-        &format!("{root}{three}tc filter del dev eth0 parent 1: prio 1 handle 800::805 u32\n"),
-        "there is no filter with this handle",
-        "tc filter",
+        &format!("{root}{three}tc filter del dev eth0 parent 1: prio 1 handle 800:x u32\n"),
+        "`800:x` is not a handle of u32",
+        "800:x",
         &[],
     );
 }
@@ -472,6 +477,37 @@ fn an_inner_class_without_a_match_leads_to_the_default() {
         all.contains("{ match = { destination = \"10.0.0.0/8\" }, class = \"1:30\" }, { match = { destination = \"10.1.0.0/16\" }, class = \"1:20\" }"),
         "{all}"
     );
+}
+
+/// A mark may be a condition of `u32`; addresses and handles are as tc reads them.
+#[test]
+fn words_that_tc_reads_in_its_own_way() {
+    let root = "tc qdisc add dev eth0 root handle 1: prio\n";
+    let marks = "iptables -t mangle -A FORWARD -p TCP --dport=8081 -j MARK --set-mark=0x40010000\n";
+    let mark = "tc filter add dev eth0 parent 1: handle 800::0x1 prio 4 u32 match mark 0x40010000 0x7fff0000 flowid 1:0x1\n";
+    let all = keys(&format!("{root}{marks}{mark}")).pop().unwrap();
+    assert!(
+        all.contains("{ protocol = \"tcp\", destination-port = 8081, family = \"ipv4\" }, class = \"1:1\""),
+        "{all}"
+    );
+    fails(
+        &format!("{root}{}", mark.replace("match mark", "match ip dport 80 0xffff match mark")),
+        "`match mark` together with other conditions of `u32`",
+        "match mark",
+        &["-j MARK"],
+    );
+    for (address, network) in [
+        ("74.201.90.00/20", "74.201.80.0/20"),
+        ("10.1/16", "10.1.0.0/16"),
+        ("10.0.0.0/255.0.0.0", "10.0.0.0/8"),
+        ("012.0x10.0.1", "10.16.0.1"),
+    ] {
+        let filter = format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src {address} flowid 1:1\n"
+        );
+        let all = keys(&format!("{root}{filter}")).pop().unwrap();
+        assert!(all.contains(&format!("{{ source = \"{network}\" }}")), "{address}: {all}");
+    }
 }
 
 /// Tags and fragments are in headers that conditions can look at.

@@ -724,7 +724,6 @@ fn what_is_not_understood_is_said_with_its_place() {
             "dport",
             &[],
         ),
-        ("tc class del dev eth0 classid 1:20\n", "there is no class 1:20", "tc class", &[]),
     ] {
         fails(&format!("{root}{class}{more}"), title, at, says);
     }

@@ -79,12 +79,14 @@ fn what_a_shell_would_run_is_refused_by_name() {
             "case",
             "keep the branch",
         ),
+        ("shape() {\n tc qdisc add dev a root fq\n", "a function without `}`", "shape()", "as in"),
         (
-            "shape() {\n tc qdisc add dev a root fq\n}\n",
-            "functions of a shell are not run",
-            "shape()",
-            "where they are called",
+            "sleep 5\ntc qdisc del dev eth0 root\n",
+            "commands of tc behind it take effect later",
+            "sleep 5",
+            "timeline",
         ),
+        ("again() { again; }\nagain\n", "functions that call one another more than 32 deep", "again;", ""),
         (
             "for ((i=0; i<3; i++)); do tc qdisc add dev a root fq; done\n",
             "`for` that is not understood",
@@ -132,4 +134,17 @@ fn devices_of_vlans_are_one_device() {
     }
     let two = keys(&format!("{}{}", pfifo("eth0.10"), pfifo("eth1.10")));
     assert_eq!(two, ["link.up.queue=\"7 packets\"", "link.down.queue=\"7 packets\""]);
+}
+
+/// Functions are written out where they are called.
+#[test]
+fn functions_of_a_shell_are_written_out() {
+    let text = "limit() {\n  local packets=$2\n  tc qdisc add dev $1 root pfifo limit $packets\n}\n\
+        function clean { tc qdisc del dev eth0 root; return; tc qdisc add dev eth0 root fq; }\n\
+        never () { tc qdisc add dev eth2 root fq\n}\n\
+        clean\nlimit eth0 7\nlimit eth1 8\nsleep 1\ntc -s qdisc show dev eth0\n";
+    assert_eq!(keys(text), ["link.up.queue=\"7 packets\"", "link.down.queue=\"8 packets\""]);
+    let sudo =
+        "sudo -u root -E /sbin/tc qdisc add dev eth0 root pfifo limit 7\ntc class del dev eth0 classid 1:9\n";
+    assert_eq!(keys(sudo), ["link.up.queue=\"7 packets\""]);
 }
