@@ -324,7 +324,9 @@ fn one_name_of_dynamic_rules_is_no_name() {
 fn loops_are_written_out() {
     let turns = "ipfw -q flush\nfor i in `seq 2 3` 9\ndo\n  ipfw pipe $i config bw ${i}Mbit/s\n  ipfw add ${i}0 pipe $i ip from any to 10.0.0.$i\ndone\nfor x in a; do kldload $x; done\nipfw add 60000 allow ip from any to any\n";
     let plain: String = [2, 3, 9]
-        .map(|i| format!("ipfw pipe {i} config bw {i}Mbit/s\nipfw add {i}0 pipe {i} ip from any to 10.0.0.{i}\n"))
+        .map(|i| {
+            format!("ipfw pipe {i} config bw {i}Mbit/s\nipfw add {i}0 pipe {i} ip from any to 10.0.0.{i}\n")
+        })
         .concat()
         + "ipfw add 60000 allow ip from any to any\n";
     let of = |text: &str| {
@@ -332,6 +334,7 @@ fn loops_are_written_out() {
         script.scenario("script").unwrap()
     };
     assert_eq!(of(turns), of(&plain));
-    let wrong = Script::at_interfaces("\nfor i in 1 2; do\n ipfw add $i alow\ndone\n", "x", &Interfaces::default());
+    let wrong =
+        Script::at_interfaces("\nfor i in 1 2; do\n ipfw add $i alow\ndone\n", "x", &Interfaces::default());
     assert!(wrong.unwrap_err().to_string().contains("x:3:"));
 }

@@ -178,6 +178,17 @@ pub(super) fn cases() -> Vec<Case> {
             ],
             flows(),
         ),
+        // Each packet costs the same; none is a fragment.
+        Case {
+            tc: vec![
+                "qdisc add dev far handle ffff: ingress",
+                "filter add dev far parent ffff: protocol ip prio 1 u32 match ip sport 4000 0xfffe action police pkts_rate 400 pkts_burst 20 conform-exceed drop/ok",
+                "filter add dev far parent ffff: protocol ip prio 2 flower ip_flags frag action drop",
+                "filter add dev far parent ffff: protocol ip prio 3 flower ip_proto udp src_port 4002 ip_flags nofrag action drop",
+                "filter add dev far parent ffff: protocol 802.1Q prio 4 flower vlan_id 100 action drop",
+            ],
+            ..case("policer-packets", &[], flows())
+        },
         // Through another device first: its discipline, and then the class of the filter.
         Case {
             tc: vec![
