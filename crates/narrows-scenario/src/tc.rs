@@ -21,7 +21,6 @@ mod cake_filters;
 mod class;
 mod class_show;
 mod command;
-pub(crate) mod control;
 mod counted;
 mod current;
 mod edit;

@@ -9,10 +9,10 @@ use std::ops::Range;
 use super::lexer::{Line, Word, ends_with_backslash, physical, raw_lines};
 use super::programs;
 use super::verbs::{is_command, is_program};
+use crate::dialect::control::{self, Next};
 use crate::dialect::shell::{self, Joined};
 use crate::dialect::{Variables, as_words};
 use crate::problem::{Found, Problem};
-use crate::tc::control::{self, Next};
 
 /// The commands of a script in order, each with the problem if it cannot be read.
 pub(super) fn commands(text: &str) -> Vec<Result<Line, Problem>> {

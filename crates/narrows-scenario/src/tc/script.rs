@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::command::{Body, Command, Place};
-use super::control::{self, Next};
 use super::hooks::Target;
 use super::line::{self, Line, Passed};
 use super::netfilter::Firewall;
@@ -13,6 +12,7 @@ use super::tree::Tree;
 use super::verdict::Verdict;
 use crate::ScenarioError;
 use crate::dialect::Variables;
+use crate::dialect::control::{self, Next};
 use crate::dialect::shell::{self, Piece};
 use crate::link::Way;
 use crate::netem::Verb;

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::dialect::shell::{self, Piece};
-use crate::dialect::{Expanded, Variables, arithmetic, counted};
+use super::arithmetic;
+use super::shell::{self, Piece};
+use super::variables::{Expanded, Variables, counted};
 use crate::problem::{Found, Problem};
 
 /// The most commands of a script, with those that loops come to.
