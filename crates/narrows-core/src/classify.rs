@@ -9,7 +9,7 @@ mod mask;
 mod priomap;
 
 pub(crate) use condition::has_ports;
-pub use condition::{Condition, Families, HeaderCondition, Lanes, LinkPattern, Prefix, TcpFlags};
+pub use condition::{Condition, Families, Fragments, HeaderCondition, Lanes, LinkPattern, Prefix, TcpFlags};
 pub(crate) use hash::five_tuple;
 pub use hash::{FlowHash, Identity};
 pub use known::Known;

@@ -7,6 +7,7 @@
 //! does not depend on scenarios. Relations between options are checked elsewhere.
 
 pub(crate) mod arithmetic;
+pub(crate) mod control;
 mod options;
 pub(crate) mod shell;
 mod variables;
@@ -15,7 +16,7 @@ mod words;
 pub(crate) use options::{
     Effect, Follows, Opt, Options, Unit, is_zero, number, number_of, shown_as_is, text_of,
 };
-pub(crate) use variables::{Expanded, Variables, as_words, counted};
+pub(crate) use variables::{Variables, as_words};
 pub(crate) use words::{Source, Word, Words, keyword};
 
 /// A value, and how it was interpreted if that is not obvious, as for a number without a unit.

@@ -66,7 +66,7 @@ fn problems_point_at_the_users_own_words() {
         ("a=alow\nipfw add $a ip from any to any", "2:10", "found `alow`, expected an action"),
         ("ipfw add allow ip from 'any to any", "1:24", "a quote that is not closed"),
         (
-            "for i in 1 2; do\n  ipfw add $i allow ip from any to any\ndone",
+            "for i in $(jls); do\n  ipfw add $i allow ip from any to any\ndone",
             "1:1",
             "`for`: scripts are read and not run",
         ),
@@ -317,4 +317,24 @@ fn one_name_of_dynamic_rules_is_no_name() {
     ] {
         assert!(error(&several).contains("names dynamic rules"), "{several}");
     }
+}
+
+/// A loop whose list is in the script is written out.
+#[test]
+fn loops_are_written_out() {
+    let turns = "ipfw -q flush\nfor i in `seq 2 3` 9\ndo\n  ipfw pipe $i config bw ${i}Mbit/s\n  ipfw add ${i}0 pipe $i ip from any to 10.0.0.$i\ndone\nfor x in a; do kldload $x; done\nipfw add 60000 allow ip from any to any\n";
+    let plain: String = [2, 3, 9]
+        .map(|i| {
+            format!("ipfw pipe {i} config bw {i}Mbit/s\nipfw add {i}0 pipe {i} ip from any to 10.0.0.{i}\n")
+        })
+        .concat()
+        + "ipfw add 60000 allow ip from any to any\n";
+    let of = |text: &str| {
+        let script = Script::at_interfaces(text, "script", &Interfaces::default()).unwrap();
+        script.scenario("script").unwrap()
+    };
+    assert_eq!(of(turns), of(&plain));
+    let wrong =
+        Script::at_interfaces("\nfor i in 1 2; do\n ipfw add $i alow\ndone\n", "x", &Interfaces::default());
+    assert!(wrong.unwrap_err().to_string().contains("x:3:"));
 }

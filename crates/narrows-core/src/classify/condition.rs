@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-pub use headers::{HeaderCondition, LinkPattern};
+pub use headers::{Fragments, HeaderCondition, LinkPattern};
 
 use crate::packet::{FlowKey, Protocol};
 use crate::pool::{PacketRef, PacketState, Pool};

@@ -1,6 +1,6 @@
 //! Filters at the ingress of a link that look at headers beyond the flow key, write headers, or follow a schedule.
 
-use narrows_core::classify::{Condition, HeaderCondition};
+use narrows_core::classify::{Condition, Fragments, HeaderCondition};
 use narrows_core::{
     Change, DropReason, Duration, Engine, FlowKey, GateEntry, HeaderChange, HeaderEdit, Headers, Ingress,
     IngressFilter, LinkConfig, NetworkConfig, Packet, PortConfig, Protocol, Seed, Target, Time, TimedGate,
@@ -76,16 +76,27 @@ fn edit(only: Vec<Condition>, change: HeaderChange, goes_on: bool) -> IngressFil
 }
 
 #[test]
-fn conditions_on_link_addresses_and_hop_limits() {
+fn conditions_on_headers() {
     let conditions = [
         HeaderCondition { link_sources: vec![OTHER.into(), NEAR.into()], ..HeaderCondition::default() },
         HeaderCondition { link_destinations: vec![FAR.into()], ..HeaderCondition::default() },
         HeaderCondition { hop_limits: vec![1..=3, 64..=64], ..HeaderCondition::default() },
+        HeaderCondition { vlans: vec![0..=0, 100..=199], ..HeaderCondition::default() },
+        HeaderCondition { fragments: Some(Fragments::WHOLE), ..HeaderCondition::default() },
+        HeaderCondition { fragments: Some(Fragments::WHOLE), ..HeaderCondition::default() },
+        HeaderCondition {
+            fragments: Some(Fragments::WHOLE.or(Fragments::FIRST)),
+            ..HeaderCondition::default()
+        },
     ];
     let others = [
         Headers { link_source: FAR, ..headers() },
         Headers { link_destination: OTHER, ..headers() },
         Headers { hop_limit: 63, ..headers() },
+        Headers { vlan: 200, ..headers() },
+        Headers { fragment: 0x20, ..headers() },
+        Headers { extension_headers: 0x01, ..headers() },
+        Headers { fragment: 0x21, is_later_fragment: true, ..headers() },
     ];
     for (condition, other) in conditions.into_iter().zip(others) {
         // Built with it, and changed to it.

@@ -178,6 +178,46 @@ pub(super) fn cases() -> Vec<Case> {
             ],
             flows(),
         ),
+        // Each packet costs the same; none is a fragment.
+        Case {
+            tc: vec![
+                "qdisc add dev far handle ffff: ingress",
+                "filter add dev far parent ffff: protocol ip prio 1 u32 match ip sport 4000 0xfffe action police pkts_rate 400 pkts_burst 20 conform-exceed drop/ok",
+                "filter add dev far parent ffff: protocol ip prio 2 flower ip_flags frag action drop",
+                "filter add dev far parent ffff: protocol ip prio 3 flower ip_proto udp src_port 4002 ip_flags nofrag action drop",
+                "filter add dev far parent ffff: protocol 802.1Q prio 4 flower vlan_id 100 action drop",
+            ],
+            ..case("policer-packets", &[], flows())
+        },
+        // Through another device first: its discipline, and then the class of the filter.
+        Case {
+            tc: vec![
+                "qdisc add dev near root handle 1: prio",
+                "qdisc add dev ifb0 root handle 2: tbf rate 4mbit burst 3000 limit 30000",
+                "filter add dev near parent 1: protocol ip prio 1 u32 match ip sport 4000 0xfffe flowid 1:1 action mirred egress redirect dev ifb0",
+                "filter add dev near parent 1: protocol ip prio 2 u32 match ip sport 4002 0xffff action drop",
+            ],
+            ..case("redirect-leaving", &[], flows())
+        },
+        Case {
+            tc: vec![
+                "qdisc add dev near clsact",
+                "qdisc add dev ifb0 root handle 2: tbf rate 8mbit burst 3000 limit 30000",
+                "filter add dev near egress protocol all prio 1 matchall action mirred egress redirect dev ifb0",
+            ],
+            ..case("redirect-leaving-hook", &[], flows())
+        },
+        Case {
+            tc: vec![
+                "qdisc add dev near root handle 1: htb default 30",
+                "class add dev near parent 1: classid 1:10 htb rate 4mbit burst 3000b cburst 3000b",
+                "class add dev near parent 1: classid 1:30 htb rate 8mbit burst 3000b cburst 3000b",
+                "qdisc add dev near parent 1:30 handle 30: pfifo limit 30",
+                "qdisc add dev ifb0 root netem delay 10ms limit 1000",
+                "filter add dev near parent 1: protocol ip prio 1 u32 match ip sport 4000 0xfffe flowid 1:10 action mirred egress redirect dev ifb0",
+            ],
+            ..case("redirect-leaving-class", &[], flows())
+        },
         // The TTL of all packets is 64. What a filter writes is not seen by the one that chooses the class.
         Case {
             bounds: vec![Bound::Delay(ROUNDING, 0), Bound::Fates(0), Bound::Marks(0)],

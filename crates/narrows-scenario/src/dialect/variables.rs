@@ -56,6 +56,14 @@ impl Variables {
         self.values.insert(name.into(), Value::Text(value.into()));
     }
 
+    /// Gives a variable the value that it has in others, if any.
+    pub(crate) fn restore(&mut self, name: &str, others: &Self) {
+        match others.values.get(name) {
+            Some(value) => self.values.insert(name.into(), value.clone()),
+            None => self.values.remove(name),
+        };
+    }
+
     /// Takes the assignments at the start of a command; returns the rest of the command.
     ///
     /// # Errors

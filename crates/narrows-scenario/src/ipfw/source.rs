@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::lexer::{Line, Word, ends_with_backslash, physical, raw_lines};
 use super::programs;
 use super::verbs::{is_command, is_program};
+use crate::dialect::control::{self, Next};
 use crate::dialect::shell::{self, Joined};
 use crate::dialect::{Variables, as_words};
 use crate::problem::{Found, Problem};
@@ -32,7 +33,17 @@ fn read(text: &str) -> Vec<Result<Line, Problem>> {
     let mut source = Source { text, ..Source::default() };
     // The lines that a backslash joins: start, end, and the number of the first.
     let mut joined: Option<(usize, usize, usize)> = None;
+    let mut read_to = 0;
     for (raw, start, number) in raw_lines(text) {
+        if start < read_to {
+            continue;
+        }
+        if let Some(end) = loop_end(&text[start..]).filter(|_| joined.is_none() && source.depth == 0)
+            && source.turns(start..start + end, number)
+        {
+            read_to = start + end;
+            continue;
+        }
         let (first, _, at) = joined.unwrap_or((start, start, number));
         joined = Some((first, start + raw.len(), at));
         if !ends_with_backslash(raw) {
@@ -161,6 +172,36 @@ impl Source<'_> {
         }
     }
 
+    /// Reads a loop, turn by turn; returns whether its list is in the script.
+    fn turns(&mut self, span: Range<usize>, number: usize) -> bool {
+        let Ok(mut pieces) = shell::pieces(&self.text[span.clone()]) else { return false };
+        for piece in &mut pieces {
+            piece.span = span.start + piece.span.start..span.start + piece.span.end;
+        }
+        let (text, mut lines, mut ended) = (self.text, Vec::new(), false);
+        let mut variables = self.variables.clone();
+        let mut command = |piece: &shell::Piece, variables: &mut Variables| {
+            let number = number + text[span.start..piece.span.start].matches('\n').count();
+            let mut inside = Source { text, variables: std::mem::take(variables), ..Source::default() };
+            let line = inside.piece(piece.span.clone(), piece.joined, number, false);
+            *variables = inside.variables;
+            ended |= inside.ended;
+            let next = match (&line, inside.ended) {
+                (_, true) => Next::End,
+                (Err(_), _) => Next::Wrong,
+                (Ok(_), _) => Next::Command,
+            };
+            lines.extend(line.transpose());
+            next
+        };
+        if !control::run(text, pieces, &mut variables, &mut command).is_empty() {
+            return false;
+        }
+        self.commands.extend(lines);
+        (self.variables, self.ended, self.open) = (variables, ended, None);
+        true
+    }
+
     /// Reads one command; `None` if it has no effect.
     fn piece(
         &mut self,
@@ -286,6 +327,29 @@ fn block_problem(place: &Range<usize>, keyword: &str) -> Problem {
     Problem::new(format!("{}: scripts are read and not run", Found(keyword)))
         .at(place)
         .help("write the commands that it would run")
+}
+
+/// Where the loop ends that a text begins with: behind the line of its `done`.
+fn loop_end(text: &str) -> Option<usize> {
+    text.trim_start().starts_with("for ").then_some(())?;
+    let mut deep = 0;
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        end += line.len();
+        for command in line.split(';') {
+            let mut words =
+                command.split_whitespace().skip_while(|word| matches!(*word, "do" | "then" | "else"));
+            match words.next() {
+                Some("for" | "while" | "until") => deep += 1,
+                Some("done") => deep -= 1,
+                _ => {}
+            }
+        }
+        if deep == 0 {
+            return Some(end);
+        }
+    }
+    None
 }
 
 /// Whether a line starts with an ipfw command, as in a file of rules.

@@ -65,7 +65,20 @@ impl Command {
 }
 
 pub(crate) fn skip_prompt(words: &mut Words<'_>) {
-    while words.take_if("#") || words.take_if("$") || words.take_if("sudo") {}
+    loop {
+        if words.take_if("#") || words.take_if("$") {
+            continue;
+        }
+        if !words.take_if("sudo") {
+            return;
+        }
+        while let Some(flag) = words.peek().filter(|word| word.text.starts_with('-')) {
+            words.take();
+            if matches!(flag.text, "-u" | "-g" | "-U" | "-h" | "-p" | "--user" | "--group") {
+                words.take();
+            }
+        }
+    }
 }
 
 fn read(text: &str) -> Result<Command, Problem> {

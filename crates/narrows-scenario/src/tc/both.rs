@@ -89,6 +89,8 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
         link_sources: patterns(&one.link_sources, &other.link_sources)?,
         link_destinations: patterns(&one.link_destinations, &other.link_destinations)?,
         hop_limits: ranges(&one.hop_limits, &other.hop_limits)?,
+        vlans: ranges(&one.vlans, &other.vlans)?,
+        fragments: part(&one.fragments, &other.fragments)?,
         from: one.from.clone().or_else(|| other.from.clone()),
     };
     of_one_family(joined)

@@ -1,7 +1,7 @@
 //! Token buckets: `tbf rate 1mbit burst 5kb latency 70ms`, and `police rate 1mbit burst 10k drop`, the
 //! action of a filter on packets above a rate.
 
-use narrows_core::Bytes;
+use narrows_core::{Bytes, Rate};
 
 use super::unit::{FRAME, RATE, SIZE, TIME, missing, rate_of, size_of, whole};
 use super::verdict::{Control, Verdict};
@@ -23,6 +23,11 @@ const BUCKET: &[Opt] = &[
 
 /// Additional bytes per packet. In a scenario this is a setting of the link, not of the bucket.
 pub(super) const OVERHEAD: &str = "extra";
+/// Packets per second of a policer that counts packets, and how many conform at once.
+const PACKETS: &str = "packets";
+const PACKET_BURST: &str = "packet-burst";
+/// The longest IP packet.
+const LONGEST: Bytes = Bytes::new(65_535);
 /// Whether packets are segmented into cells.
 pub(super) const LINK_LAYER: &str = "layer";
 
@@ -63,6 +68,8 @@ const POLICE: Options = Options(&[
     BUCKET,
     &[
         Opt::nothing(&["index"], Follows::One("a value")),
+        Opt::value(&["pkts_rate"], PACKETS, whole::<1, 100_000_000>()),
+        Opt::value(&["pkts_burst"], PACKET_BURST, whole::<1, 100_000_000>()),
         Opt::word(&["drop", "shot", "reclassify"], "exceed", "drop"),
         Opt::word(&["pass", "ok"], "exceed", "pass"),
         Opt::word(&["continue"], "exceed", "continue"),
@@ -158,12 +165,12 @@ pub(super) fn dropped(bucket: &Table) -> Option<String> {
 /// Parses the options of a policer.
 pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Problem> {
     let mut keys = POLICE.read_some(words, &mut Vec::new())?;
-    if let Some(word) = words.peek().filter(|word| matches!(word.text, "avrate" | "pkts_rate" | "pkts_burst"))
-    {
+    if let Some(word) = words.peek().filter(|word| word.text == "avrate") {
         return Err(word
-            .problem(format!("{} of a policer", Found(word.text)))
-            .help("a policer here counts bytes: rate 1mbit burst 10k"));
+            .problem("`avrate` of a policer")
+            .help("it needs an estimator, whose averages are not computed here: rate 1mbit burst 10k"));
     }
+    by_packets(name, &mut keys)?;
     let said = keys.take("exceed").map_or_else(
         || "drop".to_owned(),
         |(_, node)| match node.value {
@@ -190,6 +197,30 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Pr
     [OVERHEAD, LINK_LAYER].iter().for_each(|key| keys.remove(key));
     keys.put("overhead", overhead);
     Ok(Police { keys, conform, exceed })
+}
+
+/// The keys of a policer of packets: each of them counts as the longest that there is.
+fn by_packets(name: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
+    const EXAMPLE: &str = "police pkts_rate 1000 pkts_burst 400";
+    let (rate, burst) = (number_of::<u64>(keys, PACKETS), number_of::<u64>(keys, PACKET_BURST));
+    let (Some(rate), Some(burst)) = (rate, burst) else {
+        return match (rate, burst) {
+            (None, None) => Ok(()),
+            (None, _) => Err(missing(name, "pkts_rate", EXAMPLE)),
+            (_, _) => Err(missing(name, "pkts_burst", EXAMPLE)),
+        };
+    };
+    if let Some(key) = ["rate", "burst", "peakrate", "mpu"].iter().find_map(|key| keys.key(key)) {
+        return Err(Problem::new("a policer by bytes and by packets")
+            .at(&key.span)
+            .help("it has one rate: rate 1mbit burst 10k, or pkts_rate 1000 pkts_burst 400"));
+    }
+    let all = LONGEST.get() * 8;
+    keys.put("rate", text(Rate::from_bits_per_second(rate * all)));
+    keys.put("burst", text(Bytes::new(burst * LONGEST.get())));
+    keys.put("mpu", text(LONGEST));
+    [PACKETS, PACKET_BURST].iter().for_each(|key| keys.remove(key));
+    Ok(())
 }
 
 /// The burst. Checks that there is one, and a rate.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use narrows_core::classify::Families;
+
 use super::filter::{self, Filter, Head, Name};
 use super::stab::Stab;
 use super::verdict::chain_number;
@@ -279,9 +281,11 @@ impl Command {
                 }
                 "protocol" if matches!(self.body, Body::Filter { .. }) => {
                     words.take();
-                    let families = protocol::read(words.expect(word, "a protocol")?)?;
+                    let name = words.expect(word, "a protocol")?;
+                    let tagged = protocol::is_tag(name);
+                    let families = if tagged { Families::ALL } else { protocol::read(name)? };
                     if let Body::Filter { head, .. } = &mut self.body {
-                        head.families = Some(families);
+                        (head.families, head.tagged) = (Some(families), tagged);
                     }
                 }
                 _ => return self.kind(object, words),

@@ -26,8 +26,10 @@ impl Tree {
                         .help("cake counts packets by words of its own, as in: cake bandwidth 10mbit overhead 20 atm"));
                 }
                 qdisc::Kind::Netem(netem) if netem.has_a_rate() => {
-                    let first =
-                        matches!(root.kind, qdisc::Kind::Tbf(_) | qdisc::Kind::Mq | qdisc::Kind::Multiq);
+                    let first = matches!(
+                        root.kind,
+                        qdisc::Kind::Tbf(_) | qdisc::Kind::Mq | qdisc::Kind::Mqprio | qdisc::Kind::Multiq
+                    );
                     let is_link = match qdisc.parent {
                         None => !exact,
                         Some(parent) => !exact && first && parent.qdisc() == root.handle,

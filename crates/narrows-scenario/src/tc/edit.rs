@@ -143,6 +143,11 @@ fn vlan(action: Word<'_>, words: &mut Words<'_>) -> Result<Edit, Problem> {
             })?;
             edit.write("vlan", integer(id));
         }
+        "modify" => {
+            return Err(what.problem("unsupported `modify` of `vlan`").help(
+                "a tag stays as it is on a link: take it off with `pop`, or put one on with `push id N`",
+            ));
+        }
         other => {
             return Err(what
                 .problem(format!("unsupported {} of `vlan`", Found(other)))

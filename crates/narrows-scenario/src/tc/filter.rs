@@ -1,6 +1,6 @@
 //! Filters: which packets go to which class.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use narrows_core::classify::Families;
 
@@ -24,6 +24,8 @@ pub(super) struct Head {
     pub(super) prio: Option<u32>,
     /// The packets that it sees; all without a `protocol`.
     pub(super) families: Option<Families>,
+    /// Whether these have a VLAN tag, whatever is within.
+    pub(super) tagged: bool,
     pub(super) handle: Option<Name>,
     /// The chain that it is in; packets begin in chain 0.
     pub(super) chain: u32,
@@ -133,6 +135,12 @@ impl Which {
 /// For `match tcp dst` and `at nexthdr+0` in the root table.
 const NO_NEXT_HEADER: &str = "`tcp`, `udp`, `icmp` and `nexthdr+` count from the beginning of the IP header in the kernel, unless a `link` with an `offset` leads to the filter: ports are `match ip sport` and `match ip dport`.";
 
+/// The highest number of a VLAN in a tag.
+const MOST_VLAN: u16 = 4095;
+
+/// What a filter of packets with a tag sees here.
+const TAGGED: &str = "Packets with a VLAN tag: those that come to narrows with one (`bridge`, `attach`, a trunk of a switch). Hosts of a run send none, unless a program makes a VLAN interface of its own. A tag of VLAN 0, which gives only a priority, counts as none.";
+
 /// Why filters match nothing.
 const NO_PACKET: &str = "No packet matches: such a packet does not exist.";
 const FOREIGN: &str = "No packet matches: hosts here send no packets of this protocol.";
@@ -196,13 +204,31 @@ pub(super) fn read(
         _ => None,
     };
     let mut all = Match { families: protocol::written(families), ..Match::default() };
+    if head.tagged {
+        if matches!(*name, "fw" | "flow" | "route" | "cgroup") {
+            return Err(kind
+                .problem(format!("a filter `{name}` of packets with a VLAN tag"))
+                .help("match them with flower, as in: protocol 802.1Q flower vlan_id 100"));
+        }
+        all.vlans = vec![1..=MOST_VLAN];
+    }
     let (mut any, mut came_by) = (None, None);
     let mut nothing = is_foreign.then_some(FOREIGN);
     let mut class = None;
     let mut actions = Actions::default();
     let mut said = *name != "u32";
     let mut flow = Flow::default();
+    let mut marked = None;
     while let Some(word) = words.take() {
+        if table.is_some() && word.text == "match" && words.peek().is_some_and(|next| next.text == "mark") {
+            let before = marked.replace(mark_of_u32(words)?);
+            if said || before.is_some() {
+                return Err(word
+                    .problem("`match mark` together with other conditions of `u32`")
+                    .help("give the mark where the conditions are: iptables -t mangle … -j MARK"));
+            }
+            continue;
+        }
         if let Some(filter) = &mut table
             && filter.option(word, words)?
         {
@@ -235,6 +261,7 @@ pub(super) fn read(
             _ if *name == "flower" && is_foreign && word.text.starts_with("mpls_") => {
                 words.expect(word, "a value")?;
             }
+            _ if *name == "flower" && flower::of_tag(word, words, head.tagged, &mut all)? => {}
             _ if *name == "flower" && flower::read(word, words, &mut all)? => {}
             "match" if *name == "basic" => {
                 any = Some(ematch::read(word, words, families, hook)?);
@@ -258,12 +285,22 @@ pub(super) fn read(
     let ends = class.is_some() || !actions.is_empty() || *name == "flow";
     let mut notices = std::mem::take(&mut actions.notices);
     notices.extend(actions.stale_checksums());
+    notices.extend(head.tagged.then(|| TAGGED.to_owned()));
     if table.as_ref().is_some_and(U32::misses_the_next_header) {
         notices.push(NO_NEXT_HEADER.into());
     }
     number = table.as_ref().map_or(number, U32::number);
     let which = match table {
-        Some(filter) => of_u32(kind, filter, said, ends, &mut nothing)?,
+        Some(_) if said && marked.is_some() => {
+            return Err(kind
+                .problem("`match mark` together with other conditions of `u32`")
+                .help("give the mark where the conditions are: iptables -t mangle … -j MARK"));
+        }
+        Some(_) if marked.is_some() && head.tagged => {
+            return Err(kind.problem("`match mark` of packets with a VLAN tag"));
+        }
+        Some(_) if marked.is_some() => marked.unwrap_or(Which::Nothing),
+        Some(filter) => within_tag(kind, of_u32(kind, filter, said, ends, &mut nothing)?, &all.vlans)?,
         None if *name == "fw" && handle.is_none() && ends => {
             return Err(kind
                 .problem("`fw` with a class or an action, and without a mark")
@@ -332,6 +369,18 @@ pub(super) fn read(
     })
 }
 
+/// The packets of a filter of `u32`, of those with a VLAN tag.
+fn within_tag(kind: Word<'_>, which: Which, vlans: &[RangeInclusive<u16>]) -> Result<Which, Problem> {
+    let tag = Match { vlans: vlans.to_vec(), ..Match::default() };
+    match which {
+        which if vlans.is_empty() => Ok(which),
+        Which::Match(None) => Ok(Which::of(tag)),
+        Which::Match(Some(all)) => Ok(both(&all, &tag).map_or(Which::Nothing, Which::of)),
+        Which::Nothing => Ok(Which::Nothing),
+        _ => Err(kind.problem("tables of u32 for packets with a VLAN tag").help("match them with flower")),
+    }
+}
+
 /// A filter of the root table that leads nowhere else is a condition; any other depends on tables. `ends` says whether it
 /// has a class or an action.
 fn of_u32(
@@ -361,6 +410,18 @@ fn of_u32(
         return Ok(condition.map_or(Which::Nothing, Which::of));
     }
     Ok(Which::Tables(Box::new(filter)))
+}
+
+/// `match mark 0x10 0xf0`, from the word `mark` on.
+fn mark_of_u32(words: &mut Words<'_>) -> Result<Which, Problem> {
+    let name = words.take().expect("the caller looked");
+    let mut number = |what| {
+        let word = words.expect(name, what)?;
+        Ok::<_, Problem>(units::integer(word, what, 0, i64::from(u32::MAX))? as u32)
+    };
+    let (value, mask) = (number("a mark")?, number("a mask")?);
+    // The kernel compares the bits of the mask alone.
+    Ok(Which::Mark { mask, value: value & mask })
 }
 
 /// `handle 6 fw` or `handle 0x10/0xf0 fw`.

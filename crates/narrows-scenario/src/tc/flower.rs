@@ -2,12 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-use narrows_core::classify::{Families, LinkPattern, TcpFlags};
+use narrows_core::classify::{Families, Fragments, LinkPattern, TcpFlags};
 
 use super::both::both;
 use super::protocol;
 use super::u32::{having, mask, ranges};
 use crate::dialect::{Word, Words};
+use crate::netem::units;
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::value::{
@@ -16,14 +17,11 @@ use crate::value::{
 
 /// Keys that classes do not match, and why.
 const OTHERS: &[(&str, &str)] = &[
-    ("vlan_id", "classes do not see VLAN tags"),
-    ("vlan_prio", "classes do not see VLAN tags"),
-    ("vlan_ethtype", "classes do not see VLAN tags"),
-    ("cvlan_id", "classes do not see VLAN tags"),
-    ("cvlan_prio", "classes do not see VLAN tags"),
-    ("cvlan_ethtype", "classes do not see VLAN tags"),
-    ("num_of_vlans", "classes do not see VLAN tags"),
-    ("ip_flags", "classes do not see fragments"),
+    ("vlan_prio", "priorities of VLAN tags are not kept: match `vlan_id`"),
+    ("cvlan_id", "only the first VLAN tag is seen"),
+    ("cvlan_prio", "only the first VLAN tag is seen"),
+    ("cvlan_ethtype", "only the first VLAN tag is seen"),
+    ("num_of_vlans", "only the first VLAN tag is seen"),
     ("type", "classes do not see types of ICMP"),
     ("code", "classes do not see types of ICMP"),
     ("arp_tip", "of packets that are not IP, classes see no field"),
@@ -46,11 +44,65 @@ pub(super) fn is_of_tunnels(word: &str) -> bool {
     )
 }
 
+/// Parses one key about a VLAN tag; returns whether it is one.
+pub(super) fn of_tag(
+    word: Word<'_>,
+    words: &mut Words<'_>,
+    tagged: bool,
+    all: &mut Match,
+) -> Result<bool, Problem> {
+    if !matches!(word.text, "vlan_id" | "vlan_ethtype") {
+        return Ok(false);
+    }
+    if !tagged {
+        return Err(word
+            .problem(format!("{} of packets without a VLAN tag", Found(word.text)))
+            .help("tc wants the protocol before it, as in: protocol 802.1Q flower vlan_id 100"));
+    }
+    let new = match word.text {
+        "vlan_id" => {
+            let id = units::integer(words.expect(word, "a VLAN")?, "a VLAN", 1, 4095)? as u16;
+            Match { vlans: vec![id..=id], ..Match::default() }
+        }
+        _ => {
+            let families = protocol::read(words.expect(word, "a type")?)?;
+            Match { families: protocol::written(families), ..Match::default() }
+        }
+    };
+    *all =
+        both(all, &new).ok_or_else(|| word.problem("no packet matches: it contradicts an earlier match"))?;
+    Ok(true)
+}
+
+/// The places among fragments that flags such as `frag/nofirstfrag` leave.
+fn fragments(after: Word<'_>, words: &mut Words<'_>) -> Result<Match, Problem> {
+    let flags = words.expect(after, "flags of fragments")?;
+    let mut left = vec![Fragments::WHOLE, Fragments::FIRST, Fragments::LATER];
+    for flag in flags.text.split('/') {
+        let (name, is) = flag.strip_prefix("no").map_or((flag, true), |name| (name, false));
+        let within: &[Fragments] = match name {
+            "frag" => &[Fragments::FIRST, Fragments::LATER],
+            "firstfrag" => &[Fragments::FIRST],
+            _ => {
+                return Err(flags
+                    .part(flag)
+                    .problem(format!("{} is not a flag of fragments", Found(flag)))
+                    .help("allowed: frag, nofrag, firstfrag, nofirstfrag, joined by `/`"));
+            }
+        };
+        left.retain(|one| within.contains(one) == is);
+    }
+    if left.is_empty() {
+        return Err(flags.problem("no packet matches: these flags exclude each other"));
+    }
+    Ok(Match { fragments: left, ..Match::default() })
+}
+
 /// Parses one key; returns whether it is one.
 pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Result<bool, Problem> {
     if let Some((_, why)) = OTHERS.iter().find(|(name, _)| *name == word.text) {
         return Err(word.problem(format!("{} of flower", Found(word.text))).help(*why).help(
-            "understood: eth_type, src_mac, dst_mac, ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos, ip_ttl and tcp_flags",
+            "understood: eth_type, src_mac, dst_mac, ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos, ip_ttl, ip_flags, vlan_id, vlan_ethtype and tcp_flags",
         ));
     }
     let new = match word.text {
@@ -98,6 +150,7 @@ pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Re
             }
             Match { tcp_flags: Some(flags), ..Match::default() }
         }
+        "ip_flags" => fragments(word, words)?,
         "eth_type" => {
             let families = protocol::read(words.expect(word, "a type")?)?;
             Match { families: protocol::written(families), ..Match::default() }
@@ -194,6 +247,8 @@ pub(super) fn words(all: &Match) -> Option<String> {
         ports: all.ports.clone(),
         length: all.length.clone(),
         from: all.from.clone(),
+        // A filter of `flower` with a VLAN needs another `protocol`.
+        vlans: all.vlans.clone(),
         ..Match::default()
     };
     if plain != Match::default() {
@@ -211,8 +266,18 @@ pub(super) fn words(all: &Match) -> Option<String> {
         [Families::IPV6] => Some("ipv6".to_owned()),
         _ => return None,
     };
+    let flags = match &all.fragments[..] {
+        [] => None,
+        [Fragments::WHOLE] => Some("nofrag"),
+        [Fragments::FIRST] => Some("firstfrag"),
+        [Fragments::LATER] => Some("frag/nofirstfrag"),
+        [Fragments::FIRST, Fragments::LATER] => Some("frag"),
+        [Fragments::WHOLE, Fragments::LATER] => Some("nofirstfrag"),
+        _ => return None,
+    };
     let parts = [
         ("eth_type", family),
+        ("ip_flags", flags.map(str::to_owned)),
         (
             "ip_proto",
             number(&all.protocols)?

@@ -35,10 +35,10 @@ pub(super) enum Target<'a> {
 }
 
 /// What a filter does with packets that have a condition.
-struct Stage<'a> {
-    matches: Option<Match>,
-    placed: &'a Placed,
-    verdict: Verdict,
+pub(super) struct Stage<'a> {
+    pub(super) matches: Option<Match>,
+    pub(super) placed: &'a Placed,
+    pub(super) verdict: Verdict,
     /// Whether the actions of the filter are executed: not behind a chain that it led to.
     acts: bool,
 }
@@ -53,7 +53,7 @@ impl Stage<'_> {
         table
     }
 
-    fn wrong(&self, title: &str) -> Problem {
+    pub(super) fn wrong(&self, title: &str) -> Problem {
         Problem::new(title).put_at(&self.placed.span)
     }
 
@@ -93,7 +93,7 @@ impl Stage<'_> {
 }
 
 /// The filters in the order in which they are tried, with what they match.
-fn stages(filters: &Filters) -> Result<Vec<Stage<'_>>, Problem> {
+pub(super) fn stages(filters: &Filters) -> Result<Vec<Stage<'_>>, Problem> {
     let mut chains: BTreeMap<u32, Vec<&Placed>> = BTreeMap::new();
     filters.iter().for_each(|placed| chains.entry(placed.filter.chain).or_default().push(placed));
     chains.values_mut().for_each(|chain| rules::in_order(chain));
@@ -227,15 +227,7 @@ impl Tree {
             draft.notes.push(format!("{device} has no discipline: packets pass through it."));
             return Ok(draft.finish());
         };
-        let mut tree = tree.clone();
-        if device.contains("ifb") {
-            tree.is_intermediate = true;
-            for qdisc in &mut tree.qdiscs {
-                if let qdisc::Kind::Managed(managed) = &mut qdisc.kind {
-                    managed.on_intermediate_device();
-                }
-            }
-        }
+        let mut tree = if device.contains("ifb") { tree.intermediate() } else { tree.clone() };
         tree.marks = marks(&stages)?;
         if let Err(problem) = draft.redirected(before, behind)
             && !takes_all(before, behind, device)

@@ -42,7 +42,16 @@ const OTHERS: &[(&str, &str)] = &[
     ("printf", "It prints text."),
     ("set", "It configures the shell."),
     ("true", "It does nothing."),
+    (SLEEP, "Nothing changes after it."),
 ];
+
+/// It takes time: what follows changes a link later.
+const SLEEP: &str = "sleep";
+
+/// Whether a command waits.
+pub(super) fn waits(command: &str) -> bool {
+    command.split_ascii_whitespace().find(|word| *word != "sudo").is_some_and(|word| word.ends_with(SLEEP))
+}
 
 /// Objects of `ip` that prepare devices.
 const OBJECTS_OF_IP: &[(&str, &str)] = &[

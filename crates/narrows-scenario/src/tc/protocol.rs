@@ -17,13 +17,21 @@ pub(super) fn read(word: Word<'_>) -> Result<Families, Problem> {
         // No host sends such packets.
         ("mpls_uc" | "mpls_mc" | "ppp_ses" | "ppp_disc" | "ipx" | "aarp" | "atalk", _)
         | (_, Some(0x8847 | 0x8848 | 0x8863 | 0x8864)) => Ok(Families::NONE),
-        ("802.1q" | "802.1Q" | "802.1ad" | "802.1AD", _) | (_, Some(0x8100 | 0x88a8)) => Err(word
-            .problem(format!("{} in `protocol`: packets with a VLAN tag", Found(word.text)))
-            .help("classes here do not see tags: match the packets within, as in `protocol ip`")),
+        ("802.1q" | "802.1Q", _) | (_, Some(0x8100)) => Err(word
+            .problem(format!("{} here: packets with two VLAN tags", Found(word.text)))
+            .help("only the first tag is seen")),
+        ("802.1ad" | "802.1AD" | "802.1aD", _) | (_, Some(0x88a8)) => Err(word
+            .problem(format!("{} in `protocol`: packets with a tag of a provider (QinQ)", Found(word.text)))
+            .help("tags of this type and of 802.1Q are not told apart: match 802.1Q")),
         _ => Err(word
             .problem(format!("unknown protocol {}", Found(word.text)))
             .help("allowed: `ip`, `ipv6`, `arp` or `all`")),
     }
+}
+
+/// Whether it stands for packets with a VLAN tag.
+pub(super) fn is_tag(word: Word<'_>) -> bool {
+    matches!(word.text.to_ascii_lowercase().as_str(), "802.1q" | "0x8100" | "8021q")
 }
 
 /// The value of `family` for these packets; empty for all.

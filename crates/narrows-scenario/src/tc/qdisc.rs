@@ -29,6 +29,8 @@ pub(super) enum Kind {
     Qfq,
     /// One discipline for each transmit queue, of which a link has one.
     Mq,
+    /// The same, with a queue for each class of priorities.
+    Mqprio,
     /// The same, with a plain queue by default.
     Multiq,
     Gred(Box<Gred>),
@@ -64,7 +66,7 @@ impl Kind {
 
     /// Whether it has a class for each transmit queue.
     pub(super) fn is_by_queue(&self) -> bool {
-        matches!(self, Self::Mq | Self::Multiq)
+        matches!(self, Self::Mq | Self::Mqprio | Self::Multiq)
     }
 
     /// Its name in tc.
@@ -80,6 +82,7 @@ impl Kind {
             Self::Drr => "drr",
             Self::Qfq => "qfq",
             Self::Mq => "mq",
+            Self::Mqprio => "mqprio",
             Self::Multiq => "multiq",
             Self::Gred(_) => "gred",
             Self::Managed(managed) => managed.of.name,
@@ -124,7 +127,7 @@ pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 /// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
-    ["tbf", "htb", "cbq", "hfsc", "prio", "ets", "hpd", "drr", "qfq", "mq", "multiq", "gred"]
+    ["tbf", "htb", "cbq", "hfsc", "prio", "ets", "hpd", "drr", "qfq", "mq", "mqprio", "multiq", "gred"]
         .into_iter()
         .chain(managed)
         .chain(["netem", "delay", "ingress", "clsact"])
@@ -133,10 +136,12 @@ pub(super) fn names() -> Vec<&'static str> {
 
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
-    ("mqprio", "prio or ets; a link has one transmit queue, which all its classes would share"),
     ("dsmark", "the classes of a scheduler match `dscp` themselves"),
     ("etf", "netem's `slot`"),
-    ("taprio", "netem's `slot`, or a trace"),
+    (
+        "taprio",
+        "netem's `slot`, a trace, or for packets that a closed gate drops the action `gate`; here a gate does not hold packets back by class",
+    ),
     ("cbs", "tbf"),
     ("plug", "the key `outage` of a link"),
     ("noqueue", "nothing: a link has what no discipline has"),
@@ -160,6 +165,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "drr" => Kind::Drr,
         "qfq" => Kind::Qfq,
         "mq" => Kind::Mq,
+        "mqprio" => mqprio(word, words)?,
         "multiq" => Kind::Multiq,
         "gred" => Kind::Gred(Box::new(Gred::read(word, words)?)),
         // Of the two hooks of `clsact`, the one for arriving packets.
@@ -192,6 +198,48 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
     match words.peek() {
         None => Ok(kind),
         Some(extra) => Err(unknown(extra, word.text, &[])),
+    }
+}
+
+/// `mqprio num_tc 3 map 2 2 1 0 queues 1@0 1@1 2@2 hw 0`: each class of priorities has transmit queues of its own.
+fn mqprio(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem> {
+    let mut is_software = false;
+    while let Some(word) = words.take() {
+        match word.text {
+            "num_tc" => {
+                number(word, words, 0, 16)?;
+            }
+            "map" => while words.take_number(false).is_some() {},
+            "queues" => {
+                while words.peek().is_some_and(|word| word.text.contains('@')) {
+                    words.take();
+                }
+            }
+            "hw" => {
+                let switch = words.expect(word, "0 or 1")?;
+                is_software = switch.text == "0";
+                if !is_software {
+                    return Err(switch
+                        .problem("`mqprio` in hardware: the device sends, and there is none here")
+                        .help("hw 0"));
+                }
+            }
+            "mode" | "shaper" | "min_rate" | "max_rate" | "fp" => {
+                return Err(word
+                    .problem(format!(
+                        "{} of `mqprio` is for hardware, and there is none here",
+                        Found(word.text)
+                    ))
+                    .help("as in: mqprio num_tc 3 map 2 2 1 0 queues 1@0 1@1 2@2 hw 0"));
+            }
+            _ => return Err(unknown(word, "mqprio", &["num_tc", "map", "queues", "hw"])),
+        }
+    }
+    match is_software {
+        true => Ok(Kind::Mqprio),
+        false => Err(name
+            .problem("`mqprio` without `hw 0`: the device would have to do it, and there is none here")
+            .help("as in: mqprio num_tc 3 map 2 2 1 0 queues 1@0 1@1 2@2 hw 0")),
     }
 }
 

@@ -98,6 +98,7 @@ fn looks_at(matches: &Match, set: &Table) -> bool {
     writes(&["link-source", "link-destination", "swap-link-addresses"])
         && is_about(&[matches.link_sources.is_empty(), matches.link_destinations.is_empty()])
         || writes(&["hop-limit"]) && !matches.hop_limits.is_empty()
+        || writes(&["vlan"]) && !matches.vlans.is_empty()
         || writes(&["source", "destination"])
             && is_about(&[matches.sources.is_empty(), matches.destinations.is_empty()])
         || writes(&["source-port", "destination-port"])

@@ -61,6 +61,7 @@ impl Script {
     /// # Errors
     /// As [`Script::devices`], and if there are more devices than ends.
     pub fn placed(&self, exact: bool) -> Result<Vec<Placed>, ScenarioError> {
+        self.check_vlans()?;
         // Mapped first, as computing the settings of thousands of devices would take long.
         let mut ways: Vec<(&str, Way)> = Vec::new();
         for name in self.names() {
@@ -97,6 +98,31 @@ impl Script {
             }
         }
         Ok(all)
+    }
+
+    /// Devices of VLANs send by another device: of those, a link stands for one.
+    fn check_vlans(&self) -> Result<(), ScenarioError> {
+        let names = self.names().into_iter().filter(|name| self.known.iter().all(|(known, _)| known != name));
+        let mut seen: Vec<(&str, String)> = Vec::new();
+        for name in names {
+            let below = self.below_vlan(name).unwrap_or_else(|| name.to_owned());
+            if let Some((other, _)) = seen.iter().find(|(_, known)| *known == below) {
+                let command = self.commands.iter().find(|command| command.device.as_deref() == Some(name));
+                let span = command.map_or(0..0, |command| command.span.clone());
+                return Err(self.error(
+                    Problem::new(format!(
+                        "{} and {} are one device, with and without a VLAN, or two VLANs of it",
+                        Found(other),
+                        Found(name)
+                    ))
+                    .put_at(&span)
+                    .help("a link stands for one of them: its frames have one tag, or none")
+                    .help("filters tell VLANs apart: protocol 802.1Q flower vlan_id 10"),
+                ));
+            }
+            seen.push((name, below));
+        }
+        Ok(())
     }
 
     /// The assignments for a link named `link`, as accepted by [`Scenario::set`](crate::Scenario::set).

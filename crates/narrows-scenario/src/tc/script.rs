@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::command::{Body, Command, Place};
-use super::control::{self, Next};
 use super::hooks::Target;
 use super::line::{self, Line, Passed};
 use super::netfilter::Firewall;
@@ -13,6 +12,7 @@ use super::tree::Tree;
 use super::verdict::Verdict;
 use crate::ScenarioError;
 use crate::dialect::Variables;
+use crate::dialect::control::{self, Next};
 use crate::dialect::shell::{self, Piece};
 use crate::link::Way;
 use crate::netem::Verb;
@@ -66,10 +66,22 @@ impl Script {
         let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
         let mut variables = Variables::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
+        let mut slept: Option<Range<usize>> = None;
         let mut take = |piece: &Piece, variables: &mut Variables| {
             match line::read(text, piece, variables) {
-                Ok(Some(Line::Tc(command))) => commands.push(*command),
-                Ok(Some(Line::Other(other))) => passed.push(other),
+                Ok(Some(Line::Tc(command))) => {
+                    if let (Some(span), true) = (&slept, command.verb != Verb::Show) {
+                        problems.push(later(span));
+                        return Next::End;
+                    }
+                    commands.push(*command);
+                }
+                Ok(Some(Line::Other(other))) => {
+                    if line::waits(&text[other.span.clone()]) {
+                        slept.get_or_insert(other.span.clone());
+                    }
+                    passed.push(other);
+                }
                 Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
                     firewalls.entry(namespace).or_default().apply(&line);
                     passed.push(other);
@@ -180,8 +192,13 @@ impl Script {
         }
         let own = trees.all.iter().filter(|(name, _)| !redirected.contains(name.as_str()));
         own.map(|(name, tree)| {
+            let (leaving, notes) =
+                tree.outgoing(|name| self.target_of_leaving(name, &trees)).map_err(wrong)?;
+            self.check_elsewhere(tree).map_err(wrong)?;
+            let mut egress = leaving.egress(exact).map_err(wrong)?;
+            egress.notes.splice(0..0, notes);
             let device = Device {
-                egress: tree.egress(exact).map_err(wrong)?,
+                egress,
                 ingress: tree.arriving(exact, |name| self.target(name, &trees)).map_err(wrong)?,
                 name: name.clone(),
             };
@@ -212,17 +229,68 @@ impl Script {
         Ok(())
     }
 
-    /// What a device is to packets that are redirected to it. It is an intermediate one if its name or the script says so.
-    fn target<'a>(&self, device: &str, trees: &'a Trees) -> Target<'a> {
-        if let Some(tree) = trees.get(device) {
-            return Target::Disciplines(tree);
+    /// The same, for packets that leave: those that leave by a device that is not an intermediate one do not come back.
+    fn target_of_leaving<'a>(&self, device: &str, trees: &'a Trees) -> Target<'a> {
+        match trees.get(device) {
+            Some(tree) if self.is_intermediate(device) => Target::Disciplines(tree),
+            Some(_) => Target::Elsewhere,
+            None => self.target(device, trees),
         }
+    }
+
+    /// Packets may leave by another device that is no end of the link.
+    fn check_elsewhere(&self, tree: &Tree) -> Result<(), Problem> {
+        for placed in tree.filters.iter().chain(tree.leaving.iter()) {
+            let filter = &placed.filter;
+            let devices = [&filter.redirect, &filter.exceeding].into_iter().flatten();
+            let is_configured =
+                |device: &str| self.commands.iter().any(|command| command.device.as_deref() == Some(device));
+            if let Some(device) =
+                devices.into_iter().find(|device| !self.is_intermediate(device) && is_configured(device))
+            {
+                return Err(Problem::new(format!("outgoing packets leave by {device}, which this script configures"))
+                    .put_at(&placed.span)
+                    .help("a link stands for one device: put the disciplines at the device itself, or name an intermediate one (ifb)"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The device that a device of a VLAN sends by, if its name (`eth0.10`) or the script says that it is one.
+    pub(super) fn below_vlan(&self, device: &str) -> Option<String> {
+        let made = self.passed.iter().find_map(|passed| {
+            let line = self.on_one_line(&passed.span);
+            let words: Vec<&str> = line.split(' ').collect();
+            let behind = |word: &str| {
+                words.iter().position(|one| *one == word).and_then(|at| words.get(at + 1)).copied()
+            };
+            let is_vlan = words.windows(2).any(|pair| pair == ["type", "vlan"]);
+            let below =
+                words.iter().rposition(|one| *one == "link").and_then(|at| words.get(at + 1)).copied();
+            (is_vlan && behind("name") == Some(device)).then_some(below)?.map(str::to_owned)
+        });
+        made.or_else(|| {
+            let (below, vlan) = device.rsplit_once('.')?;
+            vlan.parse::<u16>().is_ok().then(|| below.to_owned())
+        })
+    }
+
+    /// Whether its name or the script says that packets come back from it.
+    fn is_intermediate(&self, device: &str) -> bool {
         let makes = |passed: &Passed| {
             let line = self.on_one_line(&passed.span);
             let words: Vec<&str> = line.split(' ').collect();
             words.contains(&device) && words.windows(2).any(|pair| pair == ["type", "ifb"])
         };
-        match device.contains("ifb") || device.contains("imq") || self.passed.iter().any(makes) {
+        device.contains("ifb") || device.contains("imq") || self.passed.iter().any(makes)
+    }
+
+    /// What a device is to packets that are redirected to it. It is an intermediate one if its name or the script says so.
+    fn target<'a>(&self, device: &str, trees: &'a Trees) -> Target<'a> {
+        if let Some(tree) = trees.get(device) {
+            return Target::Disciplines(tree);
+        }
+        match self.is_intermediate(device) {
             true => Target::Through,
             false => Target::Elsewhere,
         }
@@ -295,6 +363,13 @@ impl Device {
         let text = two_hosts::text([], keys());
         crate::Scenario::parse(&text, "").map(|_| ()).map_err(ScenarioError::without_place)
     }
+}
+
+/// A script that changes a link after some time.
+fn later(wait: &Range<usize>) -> Problem {
+    Problem::new("commands of tc behind it take effect later")
+        .at(wait)
+        .help("end the script here, and change the run then: narrows tc …, or by the timeline of a scenario")
 }
 
 /// The tree of each device, in the order in which the devices are named.

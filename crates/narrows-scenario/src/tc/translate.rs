@@ -154,21 +154,23 @@ impl Tree {
             }
             // The stand-in of `egress` comes first.
             qdisc::Kind::Gred(_) => Ok(()),
-            qdisc::Kind::Mq | qdisc::Kind::Multiq => match self.only_child(qdisc.handle) {
-                Some(child) => self.put(child, exact, keys),
-                None if qdisc.kind == qdisc::Kind::Multiq => {
-                    keys.put("queue", text(self.usual_limit()));
-                    keys.nothing_waits("multiq");
-                    Ok(())
+            qdisc::Kind::Mq | qdisc::Kind::Mqprio | qdisc::Kind::Multiq => {
+                match self.only_child(qdisc.handle) {
+                    Some(child) => self.put(child, exact, keys),
+                    None if qdisc.kind == qdisc::Kind::Multiq => {
+                        keys.put("queue", text(self.usual_limit()));
+                        keys.nothing_waits("multiq");
+                        Ok(())
+                    }
+                    None => {
+                        keys.notes.push("The only transmit queue has `pfifo_fast`, the kernel's default; many systems have another (net.core.default_qdisc).".into());
+                        keys.put("queue", text(self.usual_limit()));
+                        keys.put("scheduler", text("pfifo_fast"));
+                        keys.nothing_waits(qdisc.kind.name());
+                        Ok(())
+                    }
                 }
-                None => {
-                    keys.notes.push("The only transmit queue has `pfifo_fast`, the kernel's default; many systems have another (net.core.default_qdisc).".into());
-                    keys.put("queue", text(self.usual_limit()));
-                    keys.put("scheduler", text("pfifo_fast"));
-                    keys.nothing_waits("mq");
-                    Ok(())
-                }
-            },
+            }
             qdisc::Kind::Managed(managed) => {
                 if managed.has_bands() {
                     keys.put("queue", text(self.usual_limit()));

@@ -123,6 +123,12 @@ impl Tree {
         match &command.body {
             Body::Qdisc(kind) => self.apply_qdisc(command, kind.as_ref()).map_err(at),
             Body::Class { id, kind } => self.apply_class(command, *id, kind.as_ref()).map_err(at),
+            // A script goes on where tc finds nothing to delete.
+            Body::Filter { head, .. } if command.verb == Verb::Delete && !self.is_run => {
+                head.handle.as_ref().map(super::filter::Name::number).transpose()?;
+                let missing = self.apply_filter(command, head, None).is_err();
+                Ok(missing.then(nothing_there))
+            }
             Body::Filter { head, filter } => {
                 self.apply_filter(command, head, filter.as_deref()).map_err(at).map(|()| None)
             }
@@ -380,7 +386,9 @@ impl Tree {
         }
         let before = self.classes.get(id);
         if command.verb == Verb::Delete {
-            let Some(before) = before else { return Err(self.no_class(id)) };
+            let Some(before) = before else {
+                return if self.is_run { Err(self.no_class(id)) } else { Ok(Some(nothing_there())) };
+            };
             if let Some(child) = self.below(id).next() {
                 return Err(Problem::new(format!("the class {id} has child classes, such as {}", child.id))
                     .help("delete those first"));

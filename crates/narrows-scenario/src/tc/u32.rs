@@ -76,7 +76,9 @@ impl Id {
         let mut parts = word.text.split(':');
         let mut number = |most: u16| match parts.next().unwrap_or_default() {
             "" => Some(0),
-            digits => u16::from_str_radix(digits, 16).ok().filter(|number| *number <= most),
+            digits => u16::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16)
+                .ok()
+                .filter(|number| *number <= most),
         };
         let parsed = (number(0xfff), number(0xff), number(0xfff));
         match parsed {

@@ -14,9 +14,11 @@ pub(crate) use crate::surroundings::Surroundings;
 use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
 
-use narrows_core::classify::{Condition, Families, HeaderCondition, LinkPattern, Prefix, TcpFlags};
+use narrows_core::classify::{
+    Condition, Families, Fragments, HeaderCondition, LinkPattern, Prefix, TcpFlags,
+};
 
-use headers::{HOP_LIMITS, LINK_PATTERN};
+use headers::{FRAGMENTS, HOP_LIMITS, LINK_PATTERN, VLANS};
 use serde_json::json;
 
 use crate::keys::compound::Group;
@@ -59,6 +61,10 @@ pub struct Match {
     pub link_destinations: Vec<LinkPattern>,
     /// IPv4 TTL or IPv6 hop limit.
     pub hop_limits: Vec<RangeInclusive<u8>>,
+    /// VLANs of the first tag; 0 for packets without one.
+    pub vlans: Vec<RangeInclusive<u16>>,
+    /// Whole packets, first fragments, other fragments.
+    pub fragments: Vec<Fragments>,
     /// Direction of the packets, on a shared medium.
     pub from: Option<Sender>,
 }
@@ -191,6 +197,18 @@ impl Keyed for Match {
             "IPv4 TTL or IPv6 hop limit on arrival at the link; not for classes of a delay."
         ),
         row!(
+            "vlan",
+            vlans,
+            Several(VLANS),
+            "VLAN of the first tag on arrival at the link, from 1 to 4095, or 0 for packets without a tag; not for classes of a delay."
+        ),
+        row!(
+            "fragment",
+            fragments,
+            Several(FRAGMENTS),
+            "Whether the packet is a fragment of IP: `none` for whole packets; not for classes of a delay."
+        ),
+        row!(
             "from",
             from,
             Given(FROM),
@@ -247,6 +265,8 @@ impl Match {
             link_sources: self.link_sources.clone(),
             link_destinations: self.link_destinations.clone(),
             hop_limits: self.hop_limits.clone(),
+            vlans: self.vlans.clone(),
+            fragments: self.fragments.iter().copied().reduce(Fragments::or),
         };
         (headers != HeaderCondition::default()).then_some(headers)
     }
@@ -339,6 +359,11 @@ impl std::fmt::Display for Match {
         add("from MAC ", self.link_sources.iter().map(link_pattern_text).collect());
         add("to MAC ", self.link_destinations.iter().map(link_pattern_text).collect());
         add("hop limit ", self.hop_limits.iter().map(headers::hop_limits_text).collect());
+        add("VLAN ", self.vlans.iter().map(parts::ports_text).collect());
+        let fragment = |one: &Fragments| {
+            FRAGMENTS.choices.iter().find(|(_, known)| known == one).map_or("", |(name, _)| name)
+        };
+        add("fragment ", self.fragments.iter().map(|one| fragment(one).to_owned()).collect());
         let (from, going) = match &self.from {
             Some(Sender::Way(way)) => (None, Some(way.name().to_owned())),
             Some(Sender::Station { name, .. }) => (Some(name.clone()), None),

@@ -46,10 +46,10 @@ fn a_protocol_says_which_packets_a_filter_sees() {
             .contains("default = \"1:1\"")
     );
     refused(
-        "protocol 802.1q matchall",
-        "`802.1q` in `protocol`: packets with a VLAN tag",
-        "802.1q",
-        &["protocol ip"],
+        "protocol 802.1ad matchall",
+        "`802.1ad` in `protocol`: packets with a tag of a provider (QinQ)",
+        "802.1ad",
+        &["match 802.1Q"],
     );
     refused("protocol ppp matchall", "unknown protocol `ppp`", "ppp", &["`arp`"]);
     refused(
@@ -120,12 +120,7 @@ fn bytes_of_a_header_are_its_fields() {
         assert_eq!(condition(filter), expected, "{filter}");
     }
     for (filter, title, at, says) in [
-        (
-            "protocol ip u32 match ip firstfrag",
-            "classes do not match the fragmentation of IPv4 packets",
-            "firstfrag",
-            "",
-        ),
+        ("protocol ip u32 match ip df", "classes do not match the fragmentation of IPv4 packets", "df", ""),
         (
             "protocol ip u32 match u32 1 0xff at 40",
             "the byte at 43 is no field that a class of narrows matches",
@@ -382,10 +377,15 @@ fn priorities_and_handles_are_the_kernels() {
         "{three}tc filter replace dev eth0 parent 1: protocol ip prio 1 handle 800::900 u32 match ip dport 4 0xffff flowid 1:1"
     ));
     assert!(!replaced.contains("port = 3,") && replaced.contains("port = 4,"), "{replaced}");
+    // A script goes on where nothing is there to delete, as with tc.
+    let missing = format!(
+        "{three}tc filter del dev eth0 parent 1: prio 1 handle 800::805 u32\ntc filter del dev eth0 parent 1: prio 7\n"
+    );
+    assert_eq!(scheduler(&missing), scheduler(three));
     fails(
-        &format!("{root}{three}tc filter del dev eth0 parent 1: prio 1 handle 800::805 u32\n"),
-        "there is no filter with this handle",
-        "tc filter",
+        &format!("{root}{three}tc filter del dev eth0 parent 1: prio 1 handle 800:x u32\n"),
+        "`800:x` is not a handle of u32",
+        "800:x",
         &[],
     );
 }
@@ -437,9 +437,9 @@ fn some_leaving_packets_are_policed() {
             "tc filter",
         ),
         (
-            "protocol ip prio 3 matchall action police pkts_rate 100 pkts_burst 10",
-            "`pkts_rate` of a policer",
-            "pkts_rate",
+            "protocol ip prio 3 matchall action police rate 1mbit pkts_rate 100 pkts_burst 10",
+            "a policer by bytes and by packets",
+            "rate 1mbit",
         ),
         (
             "protocol ip prio 3 matchall police rate 1mbit burst 10k mtu 1000",
@@ -476,5 +476,98 @@ fn an_inner_class_without_a_match_leads_to_the_default() {
     assert!(
         all.contains("{ match = { destination = \"10.0.0.0/8\" }, class = \"1:30\" }, { match = { destination = \"10.1.0.0/16\" }, class = \"1:20\" }"),
         "{all}"
+    );
+}
+
+/// A mark may be a condition of `u32`; addresses and handles are as tc reads them.
+#[test]
+fn words_that_tc_reads_in_its_own_way() {
+    let root = "tc qdisc add dev eth0 root handle 1: prio\n";
+    let marks = "iptables -t mangle -A FORWARD -p TCP --dport=8081 -j MARK --set-mark=0x40010000\n";
+    let mark = "tc filter add dev eth0 parent 1: handle 800::0x1 prio 4 u32 match mark 0x40010000 0x7fff0000 flowid 1:0x1\n";
+    let all = keys(&format!("{root}{marks}{mark}")).pop().unwrap();
+    assert!(
+        all.contains("{ protocol = \"tcp\", destination-port = 8081, family = \"ipv4\" }, class = \"1:1\""),
+        "{all}"
+    );
+    fails(
+        &format!("{root}{}", mark.replace("match mark", "match ip dport 80 0xffff match mark")),
+        "`match mark` together with other conditions of `u32`",
+        "match mark",
+        &["-j MARK"],
+    );
+    for (address, network) in [
+        ("74.201.90.00/20", "74.201.80.0/20"),
+        ("10.1/16", "10.1.0.0/16"),
+        ("10.0.0.0/255.0.0.0", "10.0.0.0/8"),
+        ("012.0x10.0.1", "10.16.0.1"),
+    ] {
+        let filter = format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src {address} flowid 1:1\n"
+        );
+        let all = keys(&format!("{root}{filter}")).pop().unwrap();
+        assert!(all.contains(&format!("{{ source = \"{network}\" }}")), "{address}: {all}");
+    }
+}
+
+/// Tags and fragments are in headers that conditions can look at.
+#[test]
+fn tags_and_fragments_choose_classes() {
+    let text = |filter: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: prio\ntc filter add dev eth0 parent 1: {filter} flowid 1:1\n"
+        )
+    };
+    for (filter, condition) in [
+        ("protocol 802.1Q flower vlan_id 100", "{ vlan = 100 }"),
+        ("protocol 0x8100 matchall", "{ vlan = \"1-4095\" }"),
+        ("protocol 802.1q flower vlan_id 7 vlan_ethtype ip", "{ family = \"ipv4\", vlan = 7 }"),
+        ("protocol 802.1Q u32 match ip dport 80 0xffff", "family = \"ipv4\", vlan = \"1-4095\" }"),
+        ("protocol ip flower ip_flags frag", "{ family = \"ipv4\", fragment = [\"first\", \"later\"] }"),
+        ("protocol ip flower ip_flags nofrag", "{ family = \"ipv4\", fragment = \"none\" }"),
+        ("protocol ipv6 flower ip_flags frag/nofirstfrag", "{ family = \"ipv6\", fragment = \"later\" }"),
+        (
+            "protocol ip u32 match u16 0 0x1fff at 6",
+            "{ family = \"ipv4\", fragment = [\"none\", \"first\"] }",
+        ),
+    ] {
+        let all = keys(&text(filter)).pop().unwrap();
+        assert!(all.contains(condition), "{filter}: {all}");
+    }
+    for (filter, title, at) in [
+        ("protocol 802.1Q flower vlan_prio 3", "`vlan_prio` of flower", "vlan_prio"),
+        ("protocol ip flower vlan_id 100", "`vlan_id` of packets without a VLAN tag", "vlan_id"),
+        (
+            "protocol 802.1ad matchall",
+            "`802.1ad` in `protocol`: packets with a tag of a provider (QinQ)",
+            "802.1ad",
+        ),
+        ("protocol 802.1Q handle 6 fw", "a filter `fw` of packets with a VLAN tag", "fw"),
+        (
+            "protocol ip flower ip_flags frag/nofrag",
+            "no packet matches: these flags exclude each other",
+            "frag/nofrag",
+        ),
+        ("protocol ip flower ip_flags df", "`df` is not a flag of fragments", "df"),
+    ] {
+        fails(&text(filter), title, at, &[]);
+    }
+}
+
+/// Each packet costs the same.
+#[test]
+fn policers_may_count_packets() {
+    let text = "tc qdisc add dev eth0 clsact\ntc filter add dev eth0 ingress protocol all matchall action police pkts_rate 1000 pkts_burst 400 conform-exceed drop/ok\n";
+    assert_eq!(
+        keys(text),
+        [
+            "link.down.policer={ rate = \"524.28mbit\", burst = \"26214000 bytes\", mpu = \"65535 bytes\", overhead = \"ip\" }"
+        ]
+    );
+    fails(
+        &text.replace("pkts_burst 400 ", ""),
+        "`police` without `pkts_burst`",
+        "police",
+        &["pkts_rate 1000 pkts_burst 400"],
     );
 }

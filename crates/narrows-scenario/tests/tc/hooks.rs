@@ -296,3 +296,71 @@ fn netem_in_a_class_may_contain_a_scheduler() {
         );
     }
 }
+
+/// From here on: `eth0` sends what it redirects by an intermediate device first.
+const REDIRECT: &str = "action mirred egress redirect dev ifb0\n";
+
+#[test]
+fn outgoing_packets_pass_an_intermediate_device() {
+    let netem = "tc qdisc add dev ifb0 root netem delay 100ms\n";
+    let prio = "tc qdisc add dev eth0 root handle 1: prio\n";
+    // All of them: the device's own discipline holds none.
+    let all = format!("{prio}{netem}tc filter add dev eth0 parent 1: matchall {REDIRECT}");
+    assert_eq!(keys(&all), keys("tc qdisc add dev eth0 root netem delay 100ms\n"));
+    assert!(said(&all).contains("Packets pass ifb0 first"), "{}", said(&all));
+    let hook = format!("{INGRESS}{netem}tc filter add dev eth0 egress matchall {REDIRECT}");
+    assert_eq!(keys(&hook), keys(&all));
+    // Without disciplines, packets pass through it.
+    assert!(keys(&hook.replace(netem, "")).is_empty());
+    // Some of them, in a class of their own.
+    let some = all.replace("matchall", "protocol ip u32 match ip dport 80 0xffff");
+    let scheduler = keys(&some).pop().unwrap();
+    assert!(
+        scheduler.contains("{ name = \"beside\" }, { name = \"ifb0\", netem = \"delay 100ms\" }")
+            && scheduler
+                .contains("{ match = { destination-port = 80, family = \"ipv4\" }, class = \"ifb0\" }"),
+        "{scheduler}"
+    );
+    // What the device itself does applies to the others.
+    let beside = format!("{some}tc qdisc add dev eth0 parent 1:3 tbf rate 1mbit burst 5kb latency 70ms\n");
+    let beside = beside.replace("0xffff action", "0xffff flowid 1:1 action");
+    let scheduler = keys(&beside).pop().unwrap();
+    assert!(scheduler.contains("{ name = \"beside\", scheduler = { type = \"prio\""), "{scheduler}");
+    // A device that is no intermediate one is not on the link.
+    let away = some.replace("ifb0", "eth1").replace("tc qdisc add dev eth1 root netem delay 100ms\n", "");
+    let scheduler = keys(&away).pop().unwrap();
+    assert!(scheduler.contains("class = \"drop\"") || scheduler.contains("\"drop\""), "{scheduler}");
+    fails(
+        &some.replace("ifb0", "eth1"),
+        "outgoing packets leave by eth1, which this script configures",
+        "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xffff action mirred egress redirect dev eth1",
+        &["name an intermediate one"],
+    );
+}
+
+#[test]
+fn two_disciplines_in_a_row_need_netem() {
+    let htb = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+        tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+        tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n";
+    let filter =
+        format!("tc filter add dev eth0 parent 1: protocol ip u32 match u32 0 0 flowid 1:10 {REDIRECT}");
+    let netem = "tc qdisc add dev ifb0 root netem delay 100ms\n";
+    let both = keys(&format!("{htb}{netem}{filter}")).join("\n");
+    assert!(both.contains("link.up.delay=\"100ms\"") && both.contains("type = \"htb\""), "{both}");
+    // Packets of a class have netem in it.
+    let one = filter.replace("match u32 0 0", "match ip dport 80 0xffff");
+    let class = keys(&format!("{htb}{netem}{one}")).join("\n");
+    assert!(
+        class.contains("{ name = \"1:10\", rate = \"1mbit\"") && class.contains("netem = \"delay 100ms\""),
+        "{class}"
+    );
+    // Two that both hold packets are too many.
+    let bucket = netem.replace("netem delay 100ms", "tbf rate 1mbit burst 5kb latency 70ms");
+    fails(
+        &format!("{htb}{bucket}{filter}"),
+        "redirected packets wait in the disciplines of ifb0, and then in those of the device itself",
+        filter.trim_end(),
+        &["keep one of the two"],
+    );
+}

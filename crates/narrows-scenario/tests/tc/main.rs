@@ -557,9 +557,6 @@ fn redirections_that_a_link_cannot_have() {
         "$TC filter add dev $IFACE parent ffff: protocol all prio 10",
         &["of a direction"],
     );
-    let outgoing =
-        REDIRECTED.replace("parent ffff: protocol", "parent 1: protocol").replace("pfifo limit 7", "prio");
-    fails(&outgoing, "outgoing packets are redirected to ifb4eth0", "$TC filter", &["at the device itself"]);
     let mirror = REDIRECTED.replace("egress redirect", "egress mirror");
     fails(
         &mirror,
@@ -630,9 +627,15 @@ fn what_is_not_understood_is_said_with_its_place() {
         ),
         (
             "tc qdisc add dev eth0 root mqprio\n",
-            "unknown queueing discipline `mqprio`",
+            "`mqprio` without `hw 0`: the device would have to do it, and there is none here",
             "mqprio",
-            &["one transmit queue"],
+            &["hw 0"],
+        ),
+        (
+            "tc qdisc add dev eth0 root mqprio num_tc 2 hw 1\n",
+            "`mqprio` in hardware: the device sends, and there is none here",
+            "1\n",
+            &["hw 0"],
         ),
         (
             "tc qdisc add dev eth0 root cbs\n",
@@ -731,7 +734,6 @@ fn what_is_not_understood_is_said_with_its_place() {
             "dport",
             &[],
         ),
-        ("tc class del dev eth0 classid 1:20\n", "there is no class 1:20", "tc class", &[]),
     ] {
         fails(&format!("{root}{class}{more}"), title, at, says);
     }
@@ -868,6 +870,11 @@ fn the_first_queue_of_mq_is_the_links() {
         ]
     );
     assert_eq!(keys(mq), ["link.up.queue=\"1000 packets\"", "link.up.scheduler=\"pfifo_fast\""]);
+    let mqprio = "mqprio num_tc 3 map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 2@2 hw 0";
+    let mqprio = mq.replace("mq\n", &format!("{mqprio}\n"));
+    assert_eq!(keys(&mqprio), keys(mq));
+    let queue = "tc qdisc add dev eth0 parent 1:1 pfifo limit 9\n";
+    assert_eq!(keys(&format!("{mqprio}{queue}")), ["link.up.queue=\"9 packets\""]);
     let alike = format!(
         "{inside}tc qdisc add dev eth0 parent 1:2 stab overhead 4 tbf rate 1mbit burst 5kb limit 9kb\n"
     );

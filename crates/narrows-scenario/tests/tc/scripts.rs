@@ -79,12 +79,14 @@ fn what_a_shell_would_run_is_refused_by_name() {
             "case",
             "keep the branch",
         ),
+        ("shape() {\n tc qdisc add dev a root fq\n", "a function without `}`", "shape()", "as in"),
         (
-            "shape() {\n tc qdisc add dev a root fq\n}\n",
-            "functions of a shell are not run",
-            "shape()",
-            "where they are called",
+            "sleep 5\ntc qdisc del dev eth0 root\n",
+            "commands of tc behind it take effect later",
+            "sleep 5",
+            "timeline",
         ),
+        ("again() { again; }\nagain\n", "functions that call one another more than 32 deep", "again;", ""),
         (
             "for ((i=0; i<3; i++)); do tc qdisc add dev a root fq; done\n",
             "`for` that is not understood",
@@ -113,4 +115,36 @@ fn what_a_shell_would_run_is_refused_by_name() {
     text += "echo x; ";
     (0..6).for_each(|_| text += "done; ");
     assert!(Script::parse(&text, "x.sh").unwrap_err().to_string().contains("more than 1048576 commands"));
+}
+
+/// Devices of VLANs are not the two ends of a link.
+#[test]
+fn devices_of_vlans_are_one_device() {
+    let pfifo = |device: &str| format!("tc qdisc add dev {device} root pfifo limit 7\n");
+    let made = "ip link add link eth0 name vlan10 type vlan id 10\n";
+    assert_eq!(keys(&pfifo("eth0.10")), ["link.up.queue=\"7 packets\""]);
+    assert_eq!(keys(&format!("{made}{}", pfifo("vlan10"))), ["link.up.queue=\"7 packets\""]);
+    for (first, second) in [("eth0", "eth0.10"), ("eth0.10", "eth0.20"), ("eth0", "vlan10")] {
+        fails(
+            &format!("{made}{}{}", pfifo(first), pfifo(second)),
+            &format!("`{first}` and `{second}` are one device, with and without a VLAN, or two VLANs of it"),
+            pfifo(second).trim_end(),
+            &["a link stands for one of them"],
+        );
+    }
+    let two = keys(&format!("{}{}", pfifo("eth0.10"), pfifo("eth1.10")));
+    assert_eq!(two, ["link.up.queue=\"7 packets\"", "link.down.queue=\"7 packets\""]);
+}
+
+/// Functions are written out where they are called.
+#[test]
+fn functions_of_a_shell_are_written_out() {
+    let text = "limit() {\n  local packets=$2\n  tc qdisc add dev $1 root pfifo limit $packets\n}\n\
+        function clean { tc qdisc del dev eth0 root; return; tc qdisc add dev eth0 root fq; }\n\
+        never () { tc qdisc add dev eth2 root fq\n}\n\
+        clean\nlimit eth0 7\nlimit eth1 8\nsleep 1\ntc -s qdisc show dev eth0\n";
+    assert_eq!(keys(text), ["link.up.queue=\"7 packets\"", "link.down.queue=\"8 packets\""]);
+    let sudo =
+        "sudo -u root -E /sbin/tc qdisc add dev eth0 root pfifo limit 7\ntc class del dev eth0 classid 1:9\n";
+    assert_eq!(keys(sudo), ["link.up.queue=\"7 packets\""]);
 }

@@ -57,6 +57,42 @@ pub struct HeaderCondition {
     pub link_destinations: Vec<LinkPattern>,
     /// IPv4 TTL or IPv6 hop limit.
     pub hop_limits: Vec<RangeInclusive<u8>>,
+    /// The VLAN of the first tag; 0 for packets without a tag.
+    pub vlans: Vec<RangeInclusive<u16>>,
+    /// Whether it is a fragment. `None` for any packet.
+    pub fragments: Option<Fragments>,
+}
+
+/// A set of places of a packet among the fragments of a packet (RFC 791, RFC 8200).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fragments(u8);
+
+impl Fragments {
+    /// Whole packets, those that are not IP among them.
+    pub const WHOLE: Self = Self(1);
+    /// First fragments.
+    pub const FIRST: Self = Self(2);
+    /// All other fragments.
+    pub const LATER: Self = Self(4);
+
+    /// Those of both sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    const fn has(self, headers: &Headers) -> bool {
+        const MORE: u8 = 0x20;
+        const FRAGMENT_HEADER: u8 = 0x01;
+        let one = if headers.is_later_fragment {
+            Self::LATER
+        } else if headers.fragment & MORE != 0 || headers.extension_headers & FRAGMENT_HEADER != 0 {
+            Self::FIRST
+        } else {
+            Self::WHOLE
+        };
+        self.0 & one.0 != 0
+    }
 }
 
 impl HeaderCondition {
@@ -69,5 +105,7 @@ impl HeaderCondition {
             && among(&self.link_destinations, headers.link_destination)
             && (self.hop_limits.is_empty()
                 || self.hop_limits.iter().any(|range| range.contains(&headers.hop_limit)))
+            && (self.vlans.is_empty() || self.vlans.iter().any(|range| range.contains(&headers.vlan)))
+            && self.fragments.is_none_or(|set| set.has(headers))
     }
 }

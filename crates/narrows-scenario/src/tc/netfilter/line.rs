@@ -86,6 +86,16 @@ const COMMANDS: &[(&str, &str)] = &[
 /// Reads the words behind `iptables` or `ip6tables`.
 pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line, Problem> {
     let six = name.text.ends_with("ip6tables");
+    // `--dport=80` is `--dport 80`.
+    let (mut all, mut end) = (Vec::new(), name.span().end);
+    while let Some(word) = words.take() {
+        end = word.span().end;
+        match word.text.split_once('=').filter(|(option, _)| option.starts_with("--")) {
+            Some((option, value)) => all.extend([word.part(option), word.part(value)]),
+            None => all.push(word),
+        }
+    }
+    *words = Words::of_words(all, end);
     let mut table = "filter";
     let mut command: Option<(&str, Word<'_>)> = None;
     let mut chain = None;

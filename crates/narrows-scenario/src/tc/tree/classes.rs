@@ -44,7 +44,7 @@ impl Classes {
     }
 
     /// Puts a class behind the others; there is none of this handle.
-    pub(super) fn push(&mut self, class: Class) {
+    pub(in crate::tc) fn push(&mut self, class: Class) {
         self.by_id.insert(class.id, self.next);
         self.by_parent.entry(class.parent).or_default().insert(self.next);
         self.all.insert(self.next, class);

@@ -67,7 +67,10 @@ impl Tree {
                 .also(&qdisc.span, "put there")
                 .help("it has no classes: put it into a class of `prio` or `htb`, and the filter there"));
         }
-        if !arrives && let Some(device) = &filter.redirect {
+        if self.is_run
+            && !arrives
+            && let Some(device) = &filter.redirect
+        {
             return Err(Problem::new(format!("outgoing packets are redirected to {device}"))
                 .help("put the disciplines at the device itself"));
         }

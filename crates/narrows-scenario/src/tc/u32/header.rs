@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use narrows_core::classify::{Families, LinkPattern, TcpFlags};
+use narrows_core::classify::{Families, Fragments, LinkPattern, TcpFlags};
 
 use super::pattern::{Field, Pattern};
 use crate::problem::Problem;
@@ -140,7 +140,7 @@ pub(super) fn condition(mut pattern: Pattern, families: Families) -> Result<Opti
     all.sources.extend(address(&mut pattern, &layout, layout.source)?);
     all.destinations.extend(address(&mut pattern, &layout, layout.destination)?);
     transport(&mut pattern, &layout, protocol, &mut all)?;
-    first_fragment(&mut pattern, &layout, &all);
+    fragments(&mut pattern, &layout, &mut all);
     if let Some(at) = pattern.left() {
         return Err(other(at, &layout));
     }
@@ -267,10 +267,12 @@ fn transport(
     Ok(())
 }
 
-/// Takes "no fragment but the first" where ports or flags are matched, too: a later fragment has none of them here.
-fn first_fragment(pattern: &mut Pattern, layout: &Layout, all: &Match) {
+/// Takes what says that it is whole or the first fragment. Where ports or flags are matched, too, that is no condition: a
+/// later fragment has none of them here.
+fn fragments(pattern: &mut Pattern, layout: &Layout, all: &mut Match) {
     const FRAGMENT: i32 = 6;
     const OFFSET: u32 = 0x1fff;
+    const MORE: u32 = 0x2000;
     if layout.family != Families::IPV4 {
         return;
     }
@@ -281,9 +283,18 @@ fn first_fragment(pattern: &mut Pattern, layout: &Layout, all: &Match) {
     let is_first = has(&all.source_ports)
         || has(&all.destination_ports)
         || all.tcp_flags.is_some_and(|flags| flags.set != 0);
-    if !is_first || field.mask & !OFFSET != 0 || field.value != 0 {
-        pattern.add(FRAGMENT, 2, field);
+    if is_first && field.mask & !OFFSET == 0 && field.value == 0 {
+        return;
     }
+    all.fragments = match (field.mask, field.value) {
+        (OFFSET, 0) => vec![Fragments::WHOLE, Fragments::FIRST],
+        (mask, 0) if mask == OFFSET | MORE => vec![Fragments::WHOLE],
+        (mask, MORE) if mask == OFFSET | MORE => vec![Fragments::FIRST],
+        _ => {
+            pattern.add(FRAGMENT, 2, field);
+            return;
+        }
+    };
 }
 
 fn other(at: i32, layout: &Layout) -> Unknown {

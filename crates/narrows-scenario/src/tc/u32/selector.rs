@@ -174,13 +174,41 @@ fn named(layer: Word<'_>, words: &mut Words<'_>) -> Result<Selected, Problem> {
     }
 }
 
+/// An IPv4 network as tc reads it: bytes in decimal, octal or hexadecimal, the last ones may be missing, and the mask may
+/// be an address. `None` for anything else.
+fn plain_network(text: &str) -> Option<String> {
+    let byte = |part: &str| match part.strip_prefix("0x") {
+        Some(digits) => u8::from_str_radix(digits, 16).ok(),
+        None if part.len() > 1 && part.starts_with('0') => u8::from_str_radix(&part[1..], 8).ok(),
+        None => part.parse().ok(),
+    };
+    let (address, mask) = text.split_once('/').map_or((text, None), |(address, mask)| (address, Some(mask)));
+    let mut bytes = address.split('.').map(byte).collect::<Option<Vec<u8>>>()?;
+    if bytes.len() > 4 {
+        return None;
+    }
+    bytes.resize(4, 0);
+    let bits = match mask.map(|mask| (mask, mask.parse::<std::net::Ipv4Addr>())) {
+        None => String::new(),
+        Some((_, Ok(mask))) => {
+            let mask = u32::from(mask);
+            (mask.leading_ones() + mask.trailing_zeros() == 32)
+                .then(|| format!("/{}", mask.leading_ones()))?
+        }
+        Some((mask, Err(_))) => format!("/{mask}"),
+    };
+    let [a, b, c, d] = bytes[..] else { return None };
+    Some(format!("{a}.{b}.{c}.{d}{bits}"))
+}
+
 /// An address or network; no key for all of them.
 fn address(field: Word<'_>, words: &mut Words<'_>, at: i32, six: bool) -> Result<Vec<Key>, Problem> {
     let word = words.expect(field, "an address")?;
     if matches!(word.text, "any" | "all" | "default" | "0/0" | "0.0.0.0/0" | "::/0") {
         return Ok(Vec::new());
     }
-    let node = Node { span: word.span(), value: Value::String(word.text.into()) };
+    let text = plain_network(word.text).unwrap_or_else(|| word.text.into());
+    let node = Node { span: word.span(), value: Value::String(text) };
     let Party::Network { ip, prefix } = party(&node, &[])? else { return Ok(Vec::new()) };
     if ip.is_ipv6() != six {
         let layer = if six { "ip6" } else { "ip" };

@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 
 use narrows_core::LinkAddress;
-use narrows_core::classify::LinkPattern;
+use narrows_core::classify::{Fragments, LinkPattern};
 use serde_json::json;
 
-use super::parts::range;
-use crate::keys::kind::{ByHand, text};
+use super::parts::{ports_value, range};
+use crate::keys::kind::{ByHand, Choice, text};
 use crate::node::Value;
 use crate::problem::Problem;
 
@@ -55,6 +55,28 @@ pub(super) const HOP_LIMITS: ByHand<RangeInclusive<u8>> = ByHand {
         let text = hop_limits_text(range);
         Some(if range.start() == range.end() { Value::Integer(text) } else { Value::String(text) })
     },
+};
+
+/// One VLAN, or a range.
+pub(super) const VLANS: ByHand<RangeInclusive<u16>> = ByHand {
+    words: || "whole number from 0 to 4095, or a range such as `\"100-199\"`".into(),
+    schema: |_| {
+        json!({ "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": 4095 },
+            { "type": "string", "pattern": r"^ *[0-9]+ *(- *[0-9]+ *)?$" },
+        ] })
+    },
+    read: |node, _| {
+        const EXPECTED: &str = "a VLAN from 0 to 4095, or a range such as \"100-199\"";
+        let vlans: RangeInclusive<u16> = range(node, EXPECTED)?;
+        if *vlans.end() > 4095 { Err(node.expected(EXPECTED)) } else { Ok(vlans) }
+    },
+    write: |range| Some(ports_value(range)),
+};
+
+pub(super) const FRAGMENTS: Choice<Fragments> = Choice {
+    what: "place among fragments",
+    choices: &[("none", Fragments::WHOLE), ("first", Fragments::FIRST), ("later", Fragments::LATER)],
 };
 
 /// Six bytes in hexadecimal, separated by colons or hyphens.
@@ -105,7 +127,7 @@ pub(super) fn hop_limits_text(range: &RangeInclusive<u8>) -> String {
 /// An error about conditions where packets have only their flow keys.
 pub(crate) fn not_here(condition: &super::Match) -> Option<Problem> {
     condition.headers().map(|_| {
-        Problem::new("a delay cannot depend on link addresses or the hop limit")
+        Problem::new("a delay cannot depend on link addresses, VLANs, fragments or the hop limit")
             .help("classes, policers and `ingress` can")
     })
 }

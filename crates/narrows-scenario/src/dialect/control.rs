@@ -1,11 +1,13 @@
-//! Loops and conditions of a shell: `for i in 1 2 3; do …; done`, and `if [ A = B ]; then …; fi` where both
+//! Loops, functions and conditions of a shell: `for i in 1 2 3; do …; done`, and `if [ A = B ]; then …; fi` where both
 //! sides are in the script. Loops are written out; their lists are in the script, so the number of commands
 //! is known before any is read.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::dialect::shell::{self, Piece};
-use crate::dialect::{Expanded, Variables, arithmetic, counted};
+use super::arithmetic;
+use super::shell::{self, Piece};
+use super::variables::{Expanded, Variables, counted};
 use crate::problem::{Found, Problem};
 
 /// The most commands of a script, with those that loops come to.
@@ -20,6 +22,10 @@ enum Part {
     Loop {
         name: String,
         list: Range<usize>,
+        body: Vec<Part>,
+    },
+    Function {
+        name: String,
         body: Vec<Part>,
     },
     /// Each branch with its condition; `None` for `else`.
@@ -39,7 +45,7 @@ const OTHERS: [(&str, &str, &str); 4] = [
 
 /// Calls `command` with each command in the order in which a shell would run it, until it says that it was
 /// the last one. Returns problems of loops and conditions.
-pub(super) fn run(
+pub(crate) fn run(
     text: &str,
     pieces: Vec<Piece>,
     variables: &mut Variables,
@@ -47,15 +53,25 @@ pub(super) fn run(
 ) -> Vec<Problem> {
     let mut parser = Parser { text, ahead: split(text, pieces).into_iter().peekable() };
     let parts = parser.parts(&[], 0);
-    let mut runner = Runner { text, variables, command, problems: Vec::new(), left: MOST };
+    let mut runner = Runner {
+        text,
+        variables,
+        command,
+        problems: Vec::new(),
+        left: MOST,
+        functions: BTreeMap::new(),
+        calls: 0,
+    };
     runner.parts(&parts);
     runner.problems
 }
 
 /// How to go on after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     Command,
+    /// A function ends.
+    Return,
     /// It was wrong: the same in the next turn of a loop is not said again.
     Wrong,
     End,
@@ -123,11 +139,11 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         match word.as_str() {
             "for" => self.of_for(&piece, depth).unwrap_or_else(Part::Wrong),
             "if" => self.of_if(&piece, depth).unwrap_or_else(Part::Wrong),
-            "function" => self.function(&span, &at),
-            _ if word.ends_with("()")
+            "function" => self.function(&piece, &at, depth).unwrap_or_else(Part::Wrong),
+            _ if word.contains("()")
                 || self.text[span.start + word.len()..span.end].trim_start().starts_with("()") =>
             {
-                self.function(&span, &at)
+                self.function(&piece, &at, depth).unwrap_or_else(Part::Wrong)
             }
             "do" | "done" | "then" | "else" | "elif" | "fi" | "esac" | "}" | "{" => {
                 Part::Wrong(wrong(format!("`{word}` without what it belongs to")))
@@ -154,16 +170,39 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         }
     }
 
-    fn function(&mut self, span: &Range<usize>, at: &Range<usize>) -> Part {
-        if !self.text[span.clone()].contains('{') {
-            self.ahead.next_if(|next| self.text[next.span.clone()].starts_with('{'));
+    /// `NAME() {`, commands, `}`.
+    fn function(&mut self, piece: &Piece, at: &Range<usize>, depth: usize) -> Result<Part, Problem> {
+        let header = &self.text[piece.span.clone()];
+        let named = header.strip_prefix("function ").unwrap_or(header).trim_start();
+        let name = named
+            [..named.find(|c: char| c == '(' || c == '{' || c.is_whitespace()).unwrap_or(named.len())]
+            .to_owned();
+        let mut opens = piece.span.clone();
+        let mut brace = header.find('{');
+        if brace.is_none()
+            && let Some(next) = self.ahead.next_if(|next| self.text[next.span.clone()].starts_with('{'))
+        {
+            (opens, brace) = (next.span, Some(0));
         }
-        self.skip("}");
-        Part::Wrong(
-            Problem::new("functions of a shell are not run")
-                .at(at)
-                .help("write their commands where they are called"),
-        )
+        let wrong = |title: &str| Problem::new(title).at(at).help("as in: shape() { tc qdisc add …; }");
+        let Some(brace) = brace.filter(|_| !name.is_empty()) else {
+            return Err(wrong("a function of a shell that is not understood"));
+        };
+        if depth >= DEEPEST {
+            self.skip("}");
+            return Err(wrong("functions, loops and conditions too deep within one another"));
+        }
+        let mut body = Vec::new();
+        let rest = &self.text[opens.start + brace + 1..opens.end];
+        if !rest.trim().is_empty() {
+            let first = Piece { span: opens.end - rest.trim_start().len()..opens.end, ..piece.clone() };
+            body.push(self.part(first, depth + 1));
+        }
+        body.extend(self.parts(&["}"], depth + 1));
+        match self.ahead.next() {
+            Some(_) => Ok(Part::Function { name, body }),
+            None => Err(wrong("a function without `}`")),
+        }
     }
 
     /// `for NAME in WORDS`, `do`, commands, `done`.
@@ -223,23 +262,26 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
     }
 }
 
-struct Runner<'a> {
+struct Runner<'a, 'p> {
     text: &'a str,
     variables: &'a mut Variables,
     command: &'a mut dyn FnMut(&Piece, &mut Variables) -> Next,
     problems: Vec<Problem>,
     left: usize,
+    functions: BTreeMap<&'p str, &'p [Part]>,
+    /// How many of them are being executed.
+    calls: usize,
 }
 
-impl Runner<'_> {
-    fn parts(&mut self, parts: &[Part]) -> Next {
+impl<'p> Runner<'_, 'p> {
+    fn parts(&mut self, parts: &'p [Part]) -> Next {
         let mut worst = Next::Command;
         for part in parts {
             let next = match part {
                 Part::Command(piece) => match self.left.checked_sub(1) {
                     Some(left) => {
                         self.left = left;
-                        (self.command)(piece, self.variables)
+                        self.one(piece)
                     }
                     None => {
                         self.problems
@@ -247,12 +289,16 @@ impl Runner<'_> {
                         Next::End
                     }
                 },
+                Part::Function { name, body } => {
+                    self.functions.insert(name, body);
+                    Next::Command
+                }
                 Part::Loop { name, list, body } => self.turns(name, list, body),
                 Part::If(branches) => self.branch(branches),
                 Part::Wrong(problem) => self.wrong(problem.clone()),
             };
             match next {
-                Next::End => return Next::End,
+                Next::End | Next::Return => return next,
                 Next::Wrong => worst = Next::Wrong,
                 Next::Command => {}
             }
@@ -260,12 +306,42 @@ impl Runner<'_> {
         worst
     }
 
+    /// A command, or the commands of a function that it calls.
+    fn one(&mut self, piece: &Piece) -> Next {
+        let word = first_word(&self.text[piece.span.clone()]).unwrap_or_default();
+        if word == "return" && self.calls > 0 {
+            return Next::Return;
+        }
+        let Some(body) = self.functions.get(word).copied() else {
+            return (self.command)(piece, self.variables);
+        };
+        if self.calls == DEEPEST {
+            let problem = Problem::new(format!("functions that call one another more than {DEEPEST} deep"));
+            return self.wrong(problem.at(&piece.span));
+        }
+        let arguments = match self.variables.words(self.text, piece.span.clone()) {
+            Ok(words) => words,
+            Err(problem) => return self.wrong(problem),
+        };
+        let before = self.variables.clone();
+        for (number, argument) in arguments.iter().enumerate().skip(1) {
+            self.variables.set(&number.to_string(), argument.text());
+        }
+        self.calls += 1;
+        let next = self.parts(body);
+        self.calls -= 1;
+        for number in 1..arguments.len() {
+            self.variables.restore(&number.to_string(), &before);
+        }
+        if next == Next::Return { Next::Command } else { next }
+    }
+
     fn wrong(&mut self, problem: Problem) -> Next {
         self.problems.push(problem);
         Next::Wrong
     }
 
-    fn turns(&mut self, name: &str, list: &Range<usize>, body: &[Part]) -> Next {
+    fn turns(&mut self, name: &'p str, list: &Range<usize>, body: &'p [Part]) -> Next {
         let values = match self.list(list) {
             Ok(values) => values,
             Err(problem) => return self.wrong(problem),
@@ -308,7 +384,7 @@ impl Runner<'_> {
         Ok(all)
     }
 
-    fn branch(&mut self, branches: &[(Option<Range<usize>>, Vec<Part>)]) -> Next {
+    fn branch(&mut self, branches: &'p [(Option<Range<usize>>, Vec<Part>)]) -> Next {
         for (test, body) in branches {
             let holds = match test {
                 None => true,
