@@ -48,6 +48,9 @@ test-kernel: ## compare the kernel's queueing disciplines with ours, packet by p
 test-bpf: ## test links inside the kernel (--backend kernel) in an emulated machine with a newer kernel, which is downloaded
 	@scripts/test-bpf $(ARGS)
 
+test-clock: ## set the wall clock during live runs, in an emulated machine: delays stay as they are
+	@scripts/test-clock $(ARGS)
+
 instructions: ## count the engine's instructions for a packet; fails if they differ by 3 % from the table in the repository
 	@scripts/instructions
 
@@ -108,4 +111,4 @@ uninstall: ## remove the files of make install
 clean: ## remove build outputs
 	cargo clean
 
-.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel test-bpf instructions wheel release test-release test-python fuzz models miri bench fmt doc install uninstall clean bench-live soak chaos leaks
+.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel test-bpf test-clock instructions wheel release test-release test-python fuzz models miri bench fmt doc install uninstall clean bench-live soak chaos leaks

@@ -233,7 +233,7 @@ impl Tree {
         }
         tree.qdiscs.push(Qdisc { handle, parent, kind: netem, stab: None, span: stage.placed.span.clone() });
         notes.push(format!(
-            "Packets pass {name} and then the device's own discipline: one of the two is `netem`, which is around the other here."
+            "Packets pass {name} and then the device's own discipline: one of the two is `netem`, which is around the other here: its limit counts the packets in both."
         ));
         Ok(tree)
     }
