@@ -98,7 +98,7 @@ fn all_are_those_that_the_link_can_have() {
         "{ended}"
     );
     let all = sched("compare", arguments.into_iter().chain(["--json"])).expect(0).json();
-    assert_eq!(all["algorithms"].as_array().unwrap().len(), 15);
+    assert_eq!(all["algorithms"].as_array().unwrap().len(), 16);
     assert_eq!(all["left_out"][0]["algorithm"], "prio");
     assert_eq!(all["left_out"][1]["why"], "`ets` has no classes");
     assert_eq!(all["left_out"][2]["why"], "`dcf` does not support the link's rate, 1.5mbit");
