@@ -337,4 +337,12 @@ fn loops_are_written_out() {
     let wrong =
         Script::at_interfaces("\nfor i in 1 2; do\n ipfw add $i alow\ndone\n", "x", &Interfaces::default());
     assert!(wrong.unwrap_err().to_string().contains("x:3:"));
+    // A line that begins a loop is not searched for its end without a bound.
+    let long = |lines: usize| {
+        let text =
+            format!("for i in 1; do\n{}done\n", "ipfw add $i allow ip from any to any\n".repeat(lines - 2));
+        Script::at_interfaces(&text, "x", &Interfaces::default())
+    };
+    assert!(long(200).is_ok());
+    assert!(long(201).is_err());
 }

@@ -329,12 +329,15 @@ fn block_problem(place: &Range<usize>, keyword: &str) -> Problem {
         .help("write the commands that it would run")
 }
 
+/// The most lines of a loop: each line that begins one is searched so far for its end.
+const MOST_LINES: usize = 200;
+
 /// Where the loop ends that a text begins with: behind the line of its `done`.
 fn loop_end(text: &str) -> Option<usize> {
     text.trim_start().starts_with("for ").then_some(())?;
     let mut deep = 0;
     let mut end = 0;
-    for line in text.split_inclusive('\n') {
+    for line in text.split_inclusive('\n').take(MOST_LINES) {
         end += line.len();
         for command in line.split(';') {
             let mut words =

@@ -316,6 +316,10 @@ proptest! {
         }
         prop_assert!(first.covers(&first));
         prop_assert!(Condition::default().covers(&first));
+        if first.covers(&second) && !second.is_impossible() {
+            let mut values = first.only_values().into_iter().zip(second.only_values());
+            prop_assert!(values.all(|(own, other)| own.is_none() || own == other), "{first:?}\n{second:?}");
+        }
     }
 
     /// A condition that asks for more in one part is covered: the answer is not always no.
@@ -335,5 +339,10 @@ proptest! {
             _ => {}
         }
         prop_assert!(wide.covers(&both), "{wide:?}\n{both:?}");
+        let mut values = wide.only_values().into_iter().zip(both.only_values());
+        prop_assert!(
+            both.is_impossible() || values.all(|(own, other)| own.is_none() || own == other),
+            "{wide:?}\n{both:?}"
+        );
     }
 }
