@@ -46,17 +46,11 @@ pub fn toxi(bytes: &[u8]) {
     if [&b"listen"[..], b"upstream\"", b"\\u"].iter().any(|word| contains(&lower, word)) {
         return;
     }
-    static CONFIG: OnceLock<PathBuf> = OnceLock::new();
-    let config = CONFIG.get_or_init(|| {
-        let path = std::env::temp_dir().join(format!("narrows-fuzz-{}.json", std::process::id()));
-        let proxy = r#"[{"name":"p","listen":"127.0.0.1:0","upstream":"127.0.0.1:9","enabled":false}]"#;
-        std::fs::write(&path, proxy).expect("a temporary file");
-        path
-    });
+    let config = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/proxies.json"));
     let options = narrows_toxi::Options {
         host: Ipv4Addr::LOCALHOST.to_string(),
         port: 0,
-        config: Some(config.clone()),
+        config: Some(config),
         seed: 7,
         has_metrics: true,
         note: |_| (),
