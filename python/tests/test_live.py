@@ -96,10 +96,16 @@ def test_an_error_within_ends_it() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_it_ends_with_python(number: signal.Signals) -> None:
+def test_it_ends_with_python(number: signal.Signals, tmp_path: Path) -> None:
     code = "import narrows, time\nwith narrows.link().live() as run:\n    print(run.name, flush=True)\n    time.sleep(1000)"
+    # Killed, it cannot remove its temporary folder.
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd="/"
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd="/",
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert process.stdout is not None
     name = process.stdout.readline().strip()
