@@ -157,6 +157,9 @@ pub(crate) fn scenario_at(
         }
         let name = scenario.file.clone();
         scenario.set(&shaping.assignments(false)?)?;
+        for step in shaping.steps(false)? {
+            scenario.schedule(step.at, &step.assignments())?;
+        }
         let script = args_tc.map(|path| path.display().to_string()).unwrap_or_default();
         scenario.file = format!("{name} --tc {script}");
     }

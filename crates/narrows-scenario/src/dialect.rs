@@ -10,6 +10,7 @@ pub(crate) mod arithmetic;
 pub(crate) mod control;
 mod options;
 pub(crate) mod shell;
+pub(crate) mod sleep;
 mod variables;
 mod words;
 

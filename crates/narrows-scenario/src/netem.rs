@@ -47,7 +47,7 @@ pub use command::{Command, Verb};
 pub use explain::{ExplainedOption, Explanation};
 pub use fed::FedDelay;
 pub use keys::{Assignment, CurrentConfig, replacement};
-pub(crate) use keys::{current_config, reset};
+pub(crate) use keys::{current_config, plain, reset};
 use narrows_core::Duration;
 pub use options::{Chance, DEFAULT_LIMIT, LossOption, Netem, RateOption, Shape, Slot, SlotGap};
 pub(crate) use row::Around;

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use narrows_core::{Duration, LinkAddress, NetworkConfig, PortConfig, Seed, Target};
 
+use crate::assign::Assignment;
 use crate::direction::{Direction, Site};
 use crate::files::{self, Files, NamedFile};
 use crate::host::{Address, Host};
@@ -407,6 +408,20 @@ impl Scenario {
             let quote = if text.contains(' ') { "'" } else { "" };
             self.file += &format!(" --set {quote}{text}{quote}");
         }
+        Ok(())
+    }
+
+    /// Adds changes at a time after the start to the timeline, by assignments as in [`Scenario::assign_all`].
+    ///
+    /// # Errors
+    /// If an assignment names no key of a link.
+    pub fn schedule<T: AsRef<str>>(&mut self, at: Duration, texts: &[T]) -> Result<(), ScenarioError> {
+        let read = |text: &T| {
+            let text = text.as_ref();
+            Assignment::parse(text, 0).map_err(|problem| ScenarioError::new("timeline", text, vec![problem]))
+        };
+        let set = texts.iter().map(read).collect::<Result<_, _>>()?;
+        self.timeline.push(Entry { at, set, ..Entry::default() });
         Ok(())
     }
 

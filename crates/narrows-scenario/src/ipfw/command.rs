@@ -21,7 +21,8 @@ use super::rule;
 use super::sets::{self, SetCommand};
 use super::table::{self, TableCommand};
 use super::verbs::{VERBS, is_program};
-use super::{programs, quantity, source};
+use super::{programs, source};
+use crate::dialect::sleep;
 use crate::problem::{Found, Problem, Problems};
 
 /// A command.
@@ -207,7 +208,7 @@ pub(super) fn read(
         }
         "flush" if program.is_some_and(|program| program.text.ends_with("dnctl")) => Command::FlushObjects,
         "sysctl" => sysctl(&mut words, remarks)?,
-        "sleep" => Command::Sleep(quantity::seconds(words.expect("a time in seconds")?.into())?),
+        sleep::SLEEP => Command::Sleep(sleep::time(words.expect("a time in seconds")?.into())?),
         "table" => Command::Table(table::read(&mut words, context, remarks)?),
         "enable" => switch(&mut words, true, remarks)?,
         "disable" => switch(&mut words, false, remarks)?,

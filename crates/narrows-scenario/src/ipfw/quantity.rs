@@ -103,21 +103,6 @@ pub(super) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     Ok(Read { value, taken_as: (unit.is_empty() && nanos > 0).then(|| format!("in milliseconds: {value}")) })
 }
 
-/// The time of `sleep`, in seconds unless it has another unit.
-pub(super) fn seconds(word: Word<'_>) -> Result<Duration, Problem> {
-    const EXPECTED: &str = "a time such as 5, 0.5 or 2m";
-    let (number, unit) = split(word, EXPECTED)?;
-    let scale = match unit {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        _ => return Err(word.expected(EXPECTED)),
-    };
-    let nanos =
-        whole(word, number, scale * 1_000_000_000, "nanoseconds", LONGEST_NANOS.into(), "a hundred years")?;
-    Ok(Duration::from_nanos(nanos as u64)) // at most LONGEST_NANOS
-}
-
 /// The delay of a pipe. ipfw reads the whole number at its start, in milliseconds.
 pub(super) fn delay(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     let read = time(word)?;

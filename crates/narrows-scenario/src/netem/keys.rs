@@ -150,6 +150,12 @@ pub fn replacement<T: AsRef<str>>(
     Ok(all)
 }
 
+/// The value of a key of a plain link, as in a file.
+pub(crate) fn plain(key: &str) -> Option<&'static str> {
+    let known = KEYS.iter().find(|known| known.name == key).map(|known| known.plain);
+    known.or(matches!(key, "policer" | "ingress").then_some("\"none\""))
+}
+
 /// The assignments that reset those current keys that `new` does not set.
 pub(crate) fn reset<T: AsRef<str>>(keys: &[T], new: &[Assignment], keeps_scheduler: bool) -> Vec<Assignment> {
     let replaced = |key: &&Key| {

@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
+use narrows_core::Duration;
+
 use super::command::Command;
 use super::netfilter;
 use crate::dialect::shell::{self, Joined, Piece};
+use crate::dialect::sleep::{self, SLEEP};
 use crate::dialect::{Variables, as_words};
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
@@ -23,6 +26,11 @@ pub(super) enum Line {
     /// `exit`: no later command runs.
     End,
     Other(Passed),
+    /// `sleep` for a time.
+    Sleep {
+        time: Duration,
+        span: Range<usize>,
+    },
     /// A line of iptables, in this network namespace.
     Firewall {
         line: netfilter::Line,
@@ -42,16 +50,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("printf", "It prints text."),
     ("set", "It configures the shell."),
     ("true", "It does nothing."),
-    (SLEEP, "Nothing changes after it."),
 ];
-
-/// It takes time: what follows changes a link later.
-const SLEEP: &str = "sleep";
-
-/// Whether a command waits.
-pub(super) fn waits(command: &str) -> bool {
-    command.split_ascii_whitespace().find(|word| *word != "sudo").is_some_and(|word| word.ends_with(SLEEP))
-}
 
 /// Objects of `ip` that prepare devices.
 const OBJECTS_OF_IP: &[(&str, &str)] = &[
@@ -96,6 +95,13 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
     if first.text == "exit" {
         return Ok(Some(Line::End));
     }
+    if first.text.rsplit('/').next() == Some(SLEEP) {
+        words.take();
+        return Ok(Some(match slept(first, &mut words)? {
+            Some(time) => Line::Sleep { time, span },
+            None => Line::End,
+        }));
+    }
     if is_firewall(first) {
         let name = words.take().unwrap_or(first);
         let line = netfilter::read(name, &mut words)?;
@@ -124,6 +130,22 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
         None => command,
     };
     Ok(Some(Line::Tc(Box::new(command))))
+}
+
+/// How long `sleep` takes, the sum of its times; `None` for ever.
+fn slept(after: Word<'_>, words: &mut Words<'_>) -> Result<Option<Duration>, Problem> {
+    let mut word = words.expect(after, "a time, such as 5, 0.5 or 2m")?;
+    let mut all = Duration::ZERO;
+    loop {
+        if matches!(word.text, "infinity" | "inf") {
+            return Ok(None);
+        }
+        all += sleep::time(word)?;
+        match words.take() {
+            Some(next) => word = next,
+            None => return Ok(Some(all)),
+        }
+    }
 }
 
 /// `tc -batch -` executes the lines of a here-document: what is to be said about it.

@@ -43,6 +43,13 @@ impl Script {
         links: &BTreeMap<String, String>,
     ) -> Result<Vec<String>, ScenarioError> {
         let wrong = |problem| ScenarioError::new(&self.name, &self.text, vec![problem]);
+        if let Some(moment) = self.later.first() {
+            return Err(wrong(
+                Problem::new("a command after `sleep` among commands for a run")
+                    .put_at(&self.commands[moment.before].span)
+                    .help("they apply at once: let the shell wait between two calls of `narrows tc`"),
+            ));
+        }
         let mut there: Vec<Link<'_>> = Vec::new();
         // The current settings are appended to the commands, so that errors can point into both.
         let mut text = self.text.clone();

@@ -1,14 +1,17 @@
 //! Scenarios from scripts: two hosts, and a link between them with the settings of the script.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Device, Script};
+use super::{Device, Keys, Script};
 use crate::ScenarioError;
 use crate::files;
 use crate::link::Way;
 use crate::problem::{Found, Problem, one_of};
 use crate::two_hosts::{self, LINK};
+
+/// Values of keys.
+pub(super) type Said = BTreeMap<(Way, &'static str), String>;
 
 /// A device of a script, and its direction on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,18 +89,32 @@ impl Script {
                 }
             }
         }
-        let devices = self.devices(exact)?.into_iter();
-        let all: Vec<Placed> = devices.zip(ways).map(|(device, (_, way))| Placed { device, way }).collect();
-        let mut known = BTreeSet::new();
-        for (way, key, _) in all.iter().flat_map(Placed::keys) {
-            if !known.insert((way, key)) {
+        let mut devices = self.devices(exact)?;
+        let place = |(name, way): (&str, Way)| {
+            // A device may be configured for the first time after a `sleep`.
+            let device = match devices.iter().position(|device| device.name == name) {
+                Some(at) => devices.swap_remove(at),
+                None => Device { name: name.into(), egress: Keys::default(), ingress: Keys::default() },
+            };
+            Placed { device, way }
+        };
+        let all: Vec<Placed> = ways.into_iter().map(place).collect();
+        self.said(&all)?;
+        Ok(all)
+    }
+
+    /// The values of keys of the link's directions.
+    pub(super) fn said(&self, all: &[Placed]) -> Result<Said, ScenarioError> {
+        let mut said = Said::new();
+        for (way, key, value) in all.iter().flat_map(Placed::keys) {
+            if said.insert((way, key), value.to_owned()).is_some() {
                 let title = format!("{LINK}.{} would have two of `{key}`", way.name());
                 return Err(self.error(Problem::new(title).help(
                     "one for packets that leave by a device, one for those that arrive at the other",
                 )));
             }
         }
-        Ok(all)
+        Ok(said)
     }
 
     /// Devices of VLANs send by another device: of those, a link stands for one.
@@ -143,6 +160,10 @@ impl Script {
     /// As [`Script::placed`].
     pub fn scenario_text(&self, exact: bool) -> Result<String, ScenarioError> {
         let placed = self.placed(exact)?;
-        Ok(two_hosts::text([], placed.iter().flat_map(Placed::keys)))
+        let mut text = two_hosts::text([], placed.iter().flat_map(Placed::keys));
+        for step in self.steps(exact)? {
+            text += &step.text();
+        }
+        Ok(text)
     }
 }

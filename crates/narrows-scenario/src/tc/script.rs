@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use narrows_core::Duration;
+
 use super::command::{Body, Command, Place};
 use super::hooks::Target;
 use super::line::{self, Line, Passed};
@@ -29,11 +31,22 @@ pub struct Script {
     passed: Vec<Passed>,
     /// The rules of iptables of each network namespace.
     firewalls: BTreeMap<Option<String>, Firewall>,
+    /// What `sleep` puts off.
+    pub(super) later: Vec<Moment>,
     /// Devices for which the direction of outgoing packets is known.
     pub(super) known: Vec<(String, Way)>,
 }
 
-/// The settings of a device after the commands.
+/// An instant after the start at which further commands are executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// From the start, which is when the first commands are executed.
+    pub(super) at: Duration,
+    /// How many commands are executed before it.
+    pub(super) before: usize,
+}
+
+/// The settings of a device after the commands before the first `sleep`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Its name in the script.
@@ -66,21 +79,34 @@ impl Script {
         let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
         let mut variables = Variables::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
-        let mut slept: Option<Range<usize>> = None;
+        let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());
         let mut take = |piece: &Piece, variables: &mut Variables| {
             match line::read(text, piece, variables) {
                 Ok(Some(Line::Tc(command))) => {
-                    if let (Some(span), true) = (&slept, command.verb != Verb::Show) {
-                        problems.push(later(span));
-                        return Next::End;
+                    let last = later.last().map_or(Duration::ZERO, |moment| moment.at);
+                    if command.verb != Verb::Show && now > last {
+                        later.push(Moment { at: now, before: commands.len() });
                     }
                     commands.push(*command);
                 }
-                Ok(Some(Line::Other(other))) => {
-                    if line::waits(&text[other.span.clone()]) {
-                        slept.get_or_insert(other.span.clone());
-                    }
-                    passed.push(other);
+                Ok(Some(Line::Other(other))) => passed.push(other),
+                Ok(Some(Line::Sleep { time, span })) => {
+                    // Before the first command there is nothing that could be different meanwhile.
+                    let words = match commands.iter().any(|command: &Command| command.verb != Verb::Show) {
+                        true => {
+                            now += time;
+                            format!("What follows happens {now} after the start.")
+                        }
+                        false => "Nothing is configured yet, so it has no effect.".to_owned(),
+                    };
+                    passed.push(Passed { span, words });
+                }
+                Ok(Some(Line::Firewall { passed, .. })) if now > Duration::ZERO => {
+                    problems
+                        .push(Problem::new("a rule of the firewall after `sleep`").at(&passed.span).help(
+                        "packets have the marks of a script from its start: put the rule before the `sleep`",
+                    ));
+                    return Next::Wrong;
                 }
                 Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
                     firewalls.entry(namespace).or_default().apply(&line);
@@ -110,6 +136,7 @@ impl Script {
                 commands,
                 passed,
                 firewalls,
+                later,
                 known: Vec::new(),
             }),
             false => Err(ScenarioError::new(name, text, problems)),
@@ -163,18 +190,30 @@ impl Script {
         targets.collect()
     }
 
-    /// The settings of each device after all commands, in the order in which the devices are named. With
-    /// `exact`, NetEm is its single queue.
+    /// The settings of each device after the commands before the first `sleep`, in the order in which the devices are named.
+    /// With `exact`, NetEm is its single queue.
     ///
     /// # Errors
     /// The error names the command that cannot be executed, or that a link cannot express.
     pub fn devices(&self, exact: bool) -> Result<Vec<Device>, ScenarioError> {
         let mut trees = Trees::default();
-        let wrong = |problem| ScenarioError::new(&self.name, &self.text, vec![problem]);
-        for command in self.commands.iter().filter(|command| command.verb != Verb::Show) {
-            trees.apply(command).map_err(wrong)?;
+        let first = self.later.first().map_or(self.commands.len(), |moment| moment.before);
+        self.execute(0..first, &mut trees)?;
+        self.check_copies().map_err(|problem| self.error(problem))?;
+        self.settings(&mut trees, exact)
+    }
+
+    /// Executes these commands.
+    pub(super) fn execute(&self, commands: Range<usize>, trees: &mut Trees) -> Result<(), ScenarioError> {
+        for command in self.commands[commands].iter().filter(|command| command.verb != Verb::Show) {
+            trees.apply(command).map_err(|problem| self.error(problem))?;
         }
-        self.check_copies().map_err(wrong)?;
+        Ok(())
+    }
+
+    /// The settings of each device that has been configured.
+    pub(super) fn settings(&self, trees: &mut Trees, exact: bool) -> Result<Vec<Device>, ScenarioError> {
+        let wrong = |problem| self.error(problem);
         let redirected = self.redirected();
         for (name, tree) in &mut trees.all {
             // Arriving packets are redirected before they get marks.
@@ -193,13 +232,13 @@ impl Script {
         let own = trees.all.iter().filter(|(name, _)| !redirected.contains(name.as_str()));
         own.map(|(name, tree)| {
             let (leaving, notes) =
-                tree.outgoing(|name| self.target_of_leaving(name, &trees)).map_err(wrong)?;
+                tree.outgoing(|name| self.target_of_leaving(name, trees)).map_err(wrong)?;
             self.check_elsewhere(tree).map_err(wrong)?;
             let mut egress = leaving.egress(exact).map_err(wrong)?;
             egress.notes.splice(0..0, notes);
             let device = Device {
                 egress,
-                ingress: tree.arriving(exact, |name| self.target(name, &trees)).map_err(wrong)?,
+                ingress: tree.arriving(exact, |name| self.target(name, trees)).map_err(wrong)?,
                 name: name.clone(),
             };
             // What a scenario would reject is reported here, at the command that stands for the whole.
@@ -365,16 +404,9 @@ impl Device {
     }
 }
 
-/// A script that changes a link after some time.
-fn later(wait: &Range<usize>) -> Problem {
-    Problem::new("commands of tc behind it take effect later")
-        .at(wait)
-        .help("end the script here, and change the run then: narrows tc …, or by the timeline of a scenario")
-}
-
 /// The tree of each device, in the order in which the devices are named.
 #[derive(Default)]
-struct Trees {
+pub(super) struct Trees {
     all: Vec<(String, Tree)>,
     numbers: BTreeMap<String, usize>,
     blocks: BTreeMap<u32, Block>,
@@ -390,6 +422,14 @@ struct Block {
 }
 
 impl Trees {
+    /// How many disciplines, classes and filters there are.
+    pub(super) fn size(&self) -> usize {
+        self.all
+            .iter()
+            .map(|(_, tree)| tree.qdiscs.len() + tree.classes.iter().count() + tree.filters.iter().count())
+            .sum()
+    }
+
     fn get(&self, device: &str) -> Option<&Tree> {
         self.numbers.get(device).map(|number| &self.all[*number].1)
     }

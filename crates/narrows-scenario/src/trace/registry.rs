@@ -19,9 +19,8 @@ pub struct Written {
     pub remarks: Vec<String>,
 }
 
-/// Default steps for converting opportunities to a rate, in milliseconds: the first with no more than [`MOST_STEPS`], or else the last.
-const STEPS: [u64; 4] = [1, 10, 100, 1000];
-/// A trace of more than a quarter of an hour gets longer steps: a few bytes can say a long time, in which nothing is sent.
+/// The default step for converting opportunities to a rate is 1 ms, or the next power of ten with no more steps than this. A trace
+/// of more than a quarter of an hour gets longer ones: a few bytes can say a long time, in which nothing is sent.
 const MOST_STEPS: u64 = 1_000_000;
 
 impl Format {
@@ -105,9 +104,9 @@ impl Trace {
         let spread = match &self.opportunities {
             Some(_) if !format.0.has_opportunities => {
                 let before = self.remarks.len();
-                let mut steps = STEPS.map(Duration::from_millis).into_iter();
+                let mut steps = (0..8).map(|power| Duration::from_millis(10u64.pow(power)));
                 let is_enough = |step: &Duration| self.length.nanos().div_ceil(step.nanos()) <= MOST_STEPS;
-                let step = steps.find(is_enough).unwrap_or(Duration::from_secs(1));
+                let step = steps.find(is_enough).ok_or(CannotWrite::TooLong)?;
                 let trace = self.resample(step).ok_or(CannotWrite::TooLong)?;
                 remarks.extend(trace.remarks.iter().skip(before).cloned());
                 Some(trace)

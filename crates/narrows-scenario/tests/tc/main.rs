@@ -7,6 +7,7 @@ mod edits;
 mod filters;
 mod hfsc;
 mod hooks;
+mod later;
 mod managed;
 mod marks;
 mod on_link;

@@ -80,12 +80,6 @@ fn what_a_shell_would_run_is_refused_by_name() {
             "keep the branch",
         ),
         ("shape() {\n tc qdisc add dev a root fq\n", "a function without `}`", "shape()", "as in"),
-        (
-            "sleep 5\ntc qdisc del dev eth0 root\n",
-            "commands of tc behind it take effect later",
-            "sleep 5",
-            "timeline",
-        ),
         ("again() { again; }\nagain\n", "functions that call one another more than 32 deep", "again;", ""),
         (
             "for ((i=0; i<3; i++)); do tc qdisc add dev a root fq; done\n",

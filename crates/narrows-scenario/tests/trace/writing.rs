@@ -39,9 +39,14 @@ fn csv() -> impl Strategy<Value = String> {
 /// A few bytes may say a long time: the steps get longer.
 #[test]
 fn a_long_trace_of_opportunities_has_longer_steps() {
-    for (last, step, rows) in
-        [("1000000", "1ms", 1_000_000), ("1000001", "10ms", 100_001), ("5050009", "10ms", 505_001)]
-    {
+    for (last, step, rows) in [
+        ("1000000", "1ms", 1_000_000),
+        ("1000001", "10ms", 100_001),
+        ("5050009", "10ms", 505_001),
+        ("8818888884", "10s", 881_889),
+        // A century.
+        ("3153600000000", "2h46m40s", 315_360),
+    ] {
         let written = write(&read("x.down", last), Format::SABRE);
         assert!(written.remarks[0].contains(&format!("in steps of {step}:")), "{:?}", written.remarks);
         assert_eq!(written.text.matches("duration_ms").count(), rows, "{last}");

@@ -1,0 +1,149 @@
+//! `sleep` in scripts: what follows is on the timeline.
+
+use narrows_scenario::Scenario;
+use narrows_scenario::tc::Script;
+
+use super::fails;
+
+/// What happens when: seconds, and the assignments.
+fn steps(text: &str) -> Vec<(f64, Vec<String>)> {
+    let script = Script::parse(text, "x.sh").unwrap_or_else(|error| panic!("{error}"));
+    let steps = script.steps(false).unwrap_or_else(|error| panic!("{error}"));
+    // The scenario has the same steps, and can execute them.
+    let made = script.scenario_text(false).unwrap();
+    let scenario = Scenario::parse(&made, "made").unwrap_or_else(|error| panic!("{error}\n{made}"));
+    let mut timeline = scenario.timeline();
+    let read: Vec<_> = std::iter::from_fn(|| timeline.next()).collect();
+    assert_eq!(read.len(), steps.len(), "{made}");
+    let mut started = script.scenario_without_steps();
+    for step in &steps {
+        started.schedule(step.at, &step.assignments()).unwrap();
+    }
+    let mut timeline = started.timeline();
+    assert_eq!(std::iter::from_fn(|| timeline.next()).collect::<Vec<_>>(), read, "{made}");
+    steps.iter().map(|step| (step.at.nanos() as f64 / 1e9, step.assignments())).collect()
+}
+
+trait WithoutSteps {
+    fn scenario_without_steps(&self) -> Scenario;
+}
+
+impl WithoutSteps for Script {
+    fn scenario_without_steps(&self) -> Scenario {
+        let mut scenario = Scenario::parse(
+            "[hosts.client]\n[hosts.server]\n\n[links.link]\nbetween = [\"client\", \"server\"]\n",
+            "plain",
+        )
+        .unwrap();
+        scenario.set(&self.assignments(false).unwrap()).unwrap();
+        scenario
+    }
+}
+
+#[test]
+fn what_follows_a_sleep_happens_later() {
+    let text = "sleep 5\ntc qdisc add dev eth0 root netem delay 100ms loss 1%\nsleep 1.5 1m\n\
+        tc qdisc change dev eth0 root netem delay 20ms\ntc -s qdisc show dev eth0\n\
+        sudo sleep 2\ntc qdisc del dev eth0 root\nsleep 10\ntc qdisc show\n";
+    assert_eq!(
+        steps(text),
+        [
+            // As in the kernel, a change of netem resets what it does not name.
+            (61.5, vec!["link.up.delay=\"20ms\"".to_owned(), "link.up.loss=\"0%\"".to_owned()]),
+            (63.5, vec!["link.up.delay=\"0ms\"".to_owned()]),
+        ]
+    );
+    let said = Script::parse(text, "x.sh").unwrap().explain().unwrap();
+    let said: Vec<&str> = said.iter().flat_map(|one| &one.words).map(String::as_str).collect();
+    for words in [
+        "Nothing is configured yet, so it has no effect.",
+        "What follows happens 61.5s after the start.",
+        "What follows happens 63.5s after the start.",
+        "What follows happens 73.5s after the start.",
+    ] {
+        assert!(said.contains(&words), "{words}: {said:?}");
+    }
+}
+
+#[test]
+fn loops_and_classes_change_over_time() {
+    let all = steps(
+        "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+        tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+        for rate in 1 2 2 3; do sleep 2; tc class change dev eth0 parent 1: classid 1:10 htb rate ${rate}mbit; done\n",
+    );
+    // Nothing changes where the same rate is set again.
+    assert_eq!(all.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [2.0, 4.0, 8.0]);
+    for ((_, set), rate) in all.iter().zip(["1mbit", "2mbit", "3mbit"]) {
+        assert_eq!(set.len(), 1);
+        assert!(set[0].starts_with("link.up.scheduler=") && set[0].contains(rate), "{set:?}");
+    }
+}
+
+#[test]
+fn devices_may_come_later() {
+    let text = "tc qdisc add dev eth0 root netem delay 10ms\nsleep 1\n\
+        tc qdisc add dev eth1 root tbf rate 1mbit burst 5kb latency 50ms\n\
+        tc qdisc add dev eth1 ingress\n\
+        tc filter add dev eth1 parent ffff: matchall police rate 2mbit burst 10k drop\nsleep 1\n\
+        tc qdisc del dev eth1 ingress; tc qdisc del dev eth0 root\n";
+    let all = steps(text);
+    let paths = |set: &Vec<String>| -> Vec<String> {
+        set.iter().map(|one| one.split('=').next().unwrap().to_owned()).collect()
+    };
+    let first = paths(&all[0].1);
+    assert!(
+        first.contains(&"link.down.scheduler".into()) && first.contains(&"link.up.policer".into()),
+        "{all:?}"
+    );
+    assert_eq!(all[1].1, ["link.up.delay=\"0ms\"", "link.up.policer=\"none\""]);
+}
+
+#[test]
+fn a_script_ends_where_it_sleeps_for_ever() {
+    assert_eq!(
+        steps("tc qdisc add dev eth0 root netem delay 1ms; sleep infinity; tc qdisc del dev eth0 root"),
+        []
+    );
+    assert_eq!(steps("tc qdisc add dev eth0 root netem delay 1ms; sleep 0; tc qdisc del dev eth0 root"), []);
+}
+
+#[test]
+fn wrong_times_and_changes_point_at_the_script() {
+    let begin = "tc qdisc add dev eth0 root netem delay 1ms\n";
+    fails(&format!("{begin}sleep 5x\n"), "found `5x`, expected a time such as 5, 0.5 or 2m", "5x", &[]);
+    fails(&format!("{begin}sleep -1\n"), "`-1` is below zero", "-1", &[]);
+    fails(
+        &format!("{begin}sleep 1\niptables -t mangle -A POSTROUTING -o eth0 -j MARK --set-mark 1\n"),
+        "a rule of the firewall after `sleep`",
+        "iptables",
+        &["put the rule before the `sleep`"],
+    );
+    // A command that fails does so where it stands.
+    let text = format!("{begin}sleep 1\ntc class change dev eth0 parent 1: classid 1:10 htb rate 1mbit\n");
+    let script = Script::parse(&text, "x.sh").unwrap();
+    let shown = script.scenario_text(false).unwrap_err().to_string();
+    assert!(shown.contains("x.sh:3:"), "{shown}");
+}
+
+/// A thousand changes of one class; and too much for all steps together.
+#[test]
+fn many_steps_are_bounded() {
+    let text = |classes: usize, steps: usize| {
+        let mut text = String::from("tc qdisc add dev eth0 root handle 1: htb default 1\n");
+        for class in 1..=classes {
+            text += &format!("tc class add dev eth0 parent 1: classid 1:{class:x} htb rate 1mbit\n");
+        }
+        for step in 0..steps {
+            text += &format!(
+                "sleep 0.1\ntc class change dev eth0 parent 1: classid 1:1 htb rate {}mbit\n",
+                step % 7 + 2
+            );
+        }
+        text
+    };
+    assert_eq!(steps(&text(1, 1_000)).len(), 1_000);
+    let script = Script::parse(&text(300, 400), "x.sh").unwrap();
+    let shown = script.steps(false).unwrap_err().to_string();
+    assert!(shown.contains("too many changes of too many disciplines and classes after `sleep`"), "{shown}");
+}
