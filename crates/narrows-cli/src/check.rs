@@ -143,10 +143,7 @@ pub(crate) fn scenario_at(
     };
     if let Some(shaping) = shaping {
         for line in shaping.passed_over() {
-            say(format_args!(
-                "narrows: line {}: `{}` is not a command of tc and is ignored",
-                line.line, line.command
-            ));
+            say(format_args!("narrows: line {}: `{}`: {}", line.line, line.command, line.words.join(" ")));
         }
         for placed in shaping.placed(false)? {
             say(format_args!("narrows: {}", placed.words()));
@@ -157,7 +154,13 @@ pub(crate) fn scenario_at(
         }
         let name = scenario.file.clone();
         scenario.set(&shaping.assignments(false)?)?;
-        for step in shaping.steps(false)? {
+        let steps = shaping.steps(false)?;
+        if let Some(last) = steps.last() {
+            let times =
+                if steps.len() == 1 { "once,".into() } else { format!("{} times, last", steps.len()) };
+            say(format_args!("narrows: the script changes the link {times} {} after the start", last.at));
+        }
+        for step in steps {
             scenario.schedule(step.at, &step.assignments())?;
         }
         let script = args_tc.map(|path| path.display().to_string()).unwrap_or_default();

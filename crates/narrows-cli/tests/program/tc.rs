@@ -38,6 +38,37 @@ fn examples_run_in_virtual_time() {
     assert!(seen >= 6, "only {seen}");
 }
 
+/// What follows a `sleep` is on the timeline, of the scenario that `tc check` prints and of a run.
+#[test]
+fn a_script_goes_on_after_a_sleep() {
+    let scratch = Scratch::new();
+    let script = scratch.file("later.sh");
+    fs::write(
+        &script,
+        "tc qdisc add dev eth0 root netem loss 100%\nfor loss in 50 0; do sleep 1; tc qdisc change dev eth0 root netem loss $loss%; done\n",
+    )
+    .unwrap();
+    let script = script.to_str().unwrap();
+    let ended = finish(&mut narrows(["tc", "check", script])).expect(0);
+    let (words, scenario) = ended.out.split_once("The same as a scenario:\n\n").unwrap();
+    let places = ["What follows happens 1s after", "netem", "What follows happens 2s after"]
+        .map(|one| words.rfind(one));
+    assert!(places.iter().all(Option::is_some) && places[0] < places[2], "{words}");
+    let file = scratch.file("later.toml");
+    let traffic =
+        "[[traffic]]\nfrom = \"client\"\nto = \"server\"\nconstant = \"0.8mbit\"\nlength = \"1000 bytes\"\n";
+    fs::write(&file, format!("duration = \"3s\"\n{scenario}\n{traffic}")).unwrap();
+    let report = finish(&mut narrows(["sim", file.to_str().unwrap(), "--json", "-"])).expect(0).json();
+    sound(&report);
+    // 100 packets a second: none of the first second, half of the next, all of the last.
+    let delivered = direction(&report, "link.up")["delivered"]["packets"].as_u64().unwrap();
+    assert!((125..=175).contains(&delivered), "{delivered}");
+    let shown = finish(&mut narrows(["check", "--tc", script])).expect(0);
+    assert!(shown.out.contains("at 2s: link.up.loss="), "{shown}");
+    assert!(shown.err.contains("the script changes the link 2 times, last 2s after the start"), "{shown}");
+    assert!(!shown.err.contains("ignored"), "{shown}");
+}
+
 /// the tree of Moe's figures 2.7 to 2.9: what D and E have not of their own they borrow, and A has all of it.
 #[test]
 fn the_report_shows_the_tree_and_who_borrowed() {

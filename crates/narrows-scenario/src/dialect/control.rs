@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::arithmetic;
-use super::shell::{self, Piece};
+use super::shell::{self, Joined, Piece};
 use super::variables::{Expanded, Variables, counted};
 use crate::problem::{Found, Problem};
 
@@ -388,9 +388,13 @@ impl<'p> Runner<'_, 'p> {
         for (test, body) in branches {
             let holds = match test {
                 None => true,
-                Some(test) => match self.holds(test) {
-                    Ok(holds) => holds,
-                    Err(problem) => return self.wrong(problem),
+                Some(test) => match self.ran(test) {
+                    Some((Next::Command, holds)) => holds,
+                    Some((next, _)) => return next,
+                    None => match self.holds(test) {
+                        Ok(holds) => holds,
+                        Err(problem) => return self.wrong(problem),
+                    },
                 },
             };
             if holds {
@@ -398,6 +402,32 @@ impl<'p> Runner<'_, 'p> {
             }
         }
         Next::Command
+    }
+
+    /// Runs a command that is a condition; it succeeds, and with `!` the condition does not hold. `None` for other conditions.
+    fn ran(&mut self, test: &Range<usize>) -> Option<(Next, bool)> {
+        let text = &self.text[test.clone()];
+        let start = test.start + blank(text);
+        let (start, not) = match self.text[start..test.end].strip_prefix("! ") {
+            Some(rest) => (test.end - rest.trim_start().len(), true),
+            None => (start, false),
+        };
+        let text = &self.text[start..test.end];
+        // What others print is not known.
+        if ["|", "&&", ";", "\n"].iter().any(|joint| text.contains(joint)) {
+            return None;
+        }
+        let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "sudo").collect();
+        let name = words.first()?.rsplit('/').next()?;
+        let shows = words.iter().any(|word| matches!(*word, "show" | "list" | "ls"));
+        match (name, words.get(1).copied()) {
+            ("command", Some("-v")) => Some((Next::Command, !not)),
+            ("tc", _) if !shows => {
+                let piece = Piece { span: start..test.end, joined: Joined::After };
+                Some(((self.command)(&piece, self.variables), !not))
+            }
+            _ => None,
+        }
     }
 
     /// Whether `[ A = B ]` holds.

@@ -133,7 +133,7 @@ pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Proble
             return Err(at("peakrate", problem.help("as in: peakrate 2mbit mtu 1540")));
         }
         (Some(_), _) => {
-            let mtu = size_of(&keys, "mtu").unwrap_or(MTU);
+            let mtu = size_of(&keys, "mtu").unwrap_or(MTU).min(LONGEST);
             if burst < mtu {
                 let title = format!("a burst of {burst} is less than the peak rate's `mtu` of {mtu}");
                 return Err(at(
@@ -142,6 +142,7 @@ pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Proble
                         .help("longer packets than the burst are dropped: choose an `mtu` of that"),
                 ));
             }
+            keys.set("mtu", Node::new(text(mtu)));
         }
         // Longer packets than the burst never go, as in the kernel. In a scenario this has to be said.
         (None, _) if burst < MTU => keys.set("mtu", Node::new(text(burst))),

@@ -50,6 +50,9 @@ const OTHERS: &[(&str, &str)] = &[
     ("printf", "It prints text."),
     ("set", "It configures the shell."),
     ("true", "It does nothing."),
+    ("mkdir", "It makes a folder."),
+    ("mount", "It makes a file system accessible."),
+    ("cd", "It changes the folder of the shell."),
 ];
 
 /// Objects of `ip` that prepare devices.
@@ -57,6 +60,7 @@ const OBJECTS_OF_IP: &[(&str, &str)] = &[
     ("link", "Devices here exist and are up."),
     ("address", "Hosts here have addresses."),
     ("netns", "Each host here has a network namespace."),
+    ("route", "Hosts here have the routes of their links."),
 ];
 
 /// Reads one command; `None` if it has no effect.
@@ -227,9 +231,13 @@ fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
         words.take();
     }
     let object = words.take()?.text;
-    // The program in a namespace could be any.
+    // The program in a namespace could be any; another `ip` is as here.
     if object == "netns" && words.take_if("exec") {
-        return None;
+        words.take();
+        return match words.peek()?.text.rsplit('/').next() {
+            Some("ip" | "ethtool" | "ifconfig") => passed_over(words),
+            _ => None,
+        };
     }
     OBJECTS_OF_IP
         .iter()

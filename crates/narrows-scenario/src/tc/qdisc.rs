@@ -165,6 +165,11 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "drr" => Kind::Drr,
         "qfq" => Kind::Qfq,
         "mq" => Kind::Mq,
+        // A `cake` for each transmit queue, of which a link has one; they share its bandwidth.
+        "cake_mq" => match Managed::read(Word::new("cake", &word.span()), words)? {
+            Some(cake) => Kind::Managed(cake),
+            None => return Err(unknown(word, "cake", &[])),
+        },
         "mqprio" => mqprio(word, words)?,
         "multiq" => Kind::Multiq,
         "gred" => Kind::Gred(Box::new(Gred::read(word, words)?)),

@@ -27,8 +27,10 @@ pub struct Script {
     pub(super) name: String,
     pub(super) text: String,
     pub(super) commands: Vec<Command>,
-    /// Commands of other programs, which have no effect here.
-    passed: Vec<Passed>,
+    /// Commands of other programs, each with the number of commands before it.
+    passed: Vec<(usize, Passed)>,
+    /// Those that wait.
+    sleeps: Vec<(usize, Passed)>,
     /// The rules of iptables of each network namespace.
     firewalls: BTreeMap<Option<String>, Firewall>,
     /// What `sleep` puts off.
@@ -75,7 +77,7 @@ impl Script {
     /// The error says which word is invalid, at which line and column, and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
         let mut problems = Vec::new();
-        let (mut commands, mut passed) = (Vec::new(), Vec::new());
+        let (mut commands, mut passed, mut sleeps) = (Vec::new(), Vec::new(), Vec::new());
         let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
         let mut variables = Variables::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
@@ -89,7 +91,7 @@ impl Script {
                     }
                     commands.push(*command);
                 }
-                Ok(Some(Line::Other(other))) => passed.push(other),
+                Ok(Some(Line::Other(other))) => passed.push((commands.len(), other)),
                 Ok(Some(Line::Sleep { time, span })) => {
                     // Before the first command there is nothing that could be different meanwhile.
                     let words = match commands.iter().any(|command: &Command| command.verb != Verb::Show) {
@@ -99,7 +101,7 @@ impl Script {
                         }
                         false => "Nothing is configured yet, so it has no effect.".to_owned(),
                     };
-                    passed.push(Passed { span, words });
+                    sleeps.push((commands.len(), Passed { span, words }));
                 }
                 Ok(Some(Line::Firewall { passed, .. })) if now > Duration::ZERO => {
                     problems
@@ -110,7 +112,7 @@ impl Script {
                 }
                 Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
                     firewalls.entry(namespace).or_default().apply(&line);
-                    passed.push(other);
+                    passed.push((commands.len(), other));
                 }
                 Ok(Some(Line::End)) => return Next::End,
                 Ok(None) => {}
@@ -135,6 +137,7 @@ impl Script {
                 text: text.into(),
                 commands,
                 passed,
+                sleeps,
                 firewalls,
                 later,
                 known: Vec::new(),
@@ -297,7 +300,7 @@ impl Script {
 
     /// The device that a device of a VLAN sends by, if its name (`eth0.10`) or the script says that it is one.
     pub(super) fn below_vlan(&self, device: &str) -> Option<String> {
-        let made = self.passed.iter().find_map(|passed| {
+        let made = self.passed.iter().find_map(|(_, passed)| {
             let line = self.on_one_line(&passed.span);
             let words: Vec<&str> = line.split(' ').collect();
             let behind = |word: &str| {
@@ -316,7 +319,7 @@ impl Script {
 
     /// Whether its name or the script says that packets come back from it.
     fn is_intermediate(&self, device: &str) -> bool {
-        let makes = |passed: &Passed| {
+        let makes = |(_, passed): &(usize, Passed)| {
             let line = self.on_one_line(&passed.span);
             let words: Vec<&str> = line.split(' ').collect();
             words.contains(&device) && words.windows(2).any(|pair| pair == ["type", "ifb"])
@@ -335,7 +338,7 @@ impl Script {
         }
     }
 
-    /// Explains each command in words.
+    /// Explains each command in words, in the order in which they are executed.
     ///
     /// # Errors
     /// As [`Script::devices`].
@@ -343,7 +346,13 @@ impl Script {
         let mut trees = Trees::default();
         let lines = self.lines();
         let mut all = Vec::new();
-        for command in &self.commands {
+        let mut others: Vec<&(usize, Passed)> = self.passed.iter().chain(&self.sleeps).collect();
+        others.sort_by_key(|(before, passed)| (*before, passed.span.start));
+        let mut others = others.into_iter().peekable();
+        for (number, command) in self.commands.iter().enumerate() {
+            while let Some((_, passed)) = others.next_if(|(before, _)| *before <= number) {
+                all.push(self.in_words(passed, &lines));
+            }
             let mut words = super::explain::command(command);
             if command.verb != Verb::Show {
                 let said = trees
@@ -354,22 +363,21 @@ impl Script {
             let line = lines.partition_point(|start| *start <= command.span.start);
             all.push(Explained { line, command: self.on_one_line(&command.span), words });
         }
-        all.extend(self.passed_over());
-        all.sort_by_key(|explained| explained.line);
+        all.extend(others.map(|(_, passed)| self.in_words(passed, &lines)));
         Ok(all)
     }
 }
 
 impl Script {
-    /// Commands of other programs, and why they have no effect here.
+    /// Commands of other programs, and what effect they have here, if any. Not those that wait.
     pub fn passed_over(&self) -> Vec<Explained> {
         let lines = self.lines();
-        let explain = |passed: &Passed| {
-            let line = lines.partition_point(|start| *start <= passed.span.start);
-            let words = vec![passed.words.clone()];
-            Explained { line, command: self.on_one_line(&passed.span), words }
-        };
-        self.passed.iter().map(explain).collect()
+        self.passed.iter().map(|(_, passed)| self.in_words(passed, &lines)).collect()
+    }
+
+    fn in_words(&self, passed: &Passed, lines: &[usize]) -> Explained {
+        let line = lines.partition_point(|start| *start <= passed.span.start);
+        Explained { line, command: self.on_one_line(&passed.span), words: vec![passed.words.clone()] }
     }
 
     /// Where each line begins.

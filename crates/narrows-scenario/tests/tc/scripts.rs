@@ -45,6 +45,40 @@ fn conditions_in_the_script_choose() {
     );
 }
 
+/// A command of tc that is a condition is executed, and succeeds, as it does where it is understood.
+#[test]
+fn commands_are_conditions() {
+    let text = "if ! command -v tc >/dev/null 2>&1; then echo 'no tc'; exit 1; fi\n\
+        if sudo tc qdisc add dev eth0 root netem delay 2ms 2>/dev/null; then echo done\n\
+        else tc qdisc replace dev eth0 root netem delay 3ms; fi\n\
+        if ! tc qdisc change dev eth0 root netem delay 4ms; then tc qdisc add dev eth0 root netem delay 5ms; fi\n";
+    assert_eq!(keys(text), ["link.up.delay=\"4ms\""]);
+    fails(
+        "if tc qdisc show dev eth0 | grep -q netem; then tc qdisc del dev eth0 root; fi\n",
+        "a condition that depends on more than the script",
+        "tc qdisc show",
+        &["keep the branch that applies"],
+    );
+    fails(
+        "if tc qdisc add dev eth0 root netem delay 2mss; then echo; fi\n",
+        "`mss` is not a unit of a time",
+        "2mss",
+        &[],
+    );
+}
+
+/// What prepares folders, names and namespaces changes no packet.
+#[test]
+fn other_programs_prepare_things() {
+    let text = "mkdir -p /sys/fs/cgroup/net_cls; mount -t cgroup net_cls -o net_cls /sys/fs/cgroup/net_cls\n\
+        ip netns exec a ip link set eth0 up\nip netns exec a ip route add default via 10.0.0.1\n\
+        tc qdisc add dev eth0 root cake_mq bandwidth 10mbit; tc qdisc change dev eth0 root cake_mq mpu 128\n";
+    let all = keys(text).join("\n");
+    assert!(all.contains("type = \"cake\"") && all.contains("10mbit"), "{all}");
+    fails("ip netns exec a make\n", "`ip` is not a command of tc", "ip netns", &[]);
+    fails("ip netns exec a ip link set eth0 mtu 900\n", "`ip` is not a command of tc", "ip netns", &[]);
+}
+
 #[test]
 fn batches_are_commands() {
     for text in [
