@@ -3,8 +3,7 @@
 use narrows_core::Duration;
 
 use super::Word;
-use crate::problem::Found;
-use crate::problem::Problem;
+use crate::problem::{Found, Problem};
 use crate::units::LONGEST_NANOS;
 use crate::units::decimal::{Decimal, Misfit};
 

@@ -218,9 +218,10 @@ fn entered(words: &mut Words<'_>) -> Option<String> {
 fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     let name = words.take()?.text;
     let name = name.rsplit('/').next().unwrap_or(name);
-    // The MTU of a device decides which packets exist, and a device that is down passes none.
+    // The MTU of a device decides which packets exist, a device that is down passes none, and filters look at realms of routes.
     let mut ahead = words.clone();
-    let alters = std::iter::from_fn(|| ahead.take()).any(|word| matches!(word.text, "mtu" | "down"));
+    let alters = std::iter::from_fn(|| ahead.take())
+        .any(|word| matches!(word.text, "mtu" | "down" | "realm" | "realms"));
     if alters && matches!(name, "ip" | "ifconfig") {
         return None;
     }

@@ -15,29 +15,15 @@ fn steps(text: &str) -> Vec<(f64, Vec<String>)> {
     let mut timeline = scenario.timeline();
     let read: Vec<_> = std::iter::from_fn(|| timeline.next()).collect();
     assert_eq!(read.len(), steps.len(), "{made}");
-    let mut started = script.scenario_without_steps();
+    let hosts = "[hosts.client]\n[hosts.server]\n[links.link]\nbetween = [\"client\", \"server\"]\n";
+    let mut started = Scenario::parse(hosts, "plain").unwrap();
+    started.set(&script.assignments(false).unwrap()).unwrap();
     for step in &steps {
         started.schedule(step.at, &step.assignments()).unwrap();
     }
     let mut timeline = started.timeline();
     assert_eq!(std::iter::from_fn(|| timeline.next()).collect::<Vec<_>>(), read, "{made}");
     steps.iter().map(|step| (step.at.nanos() as f64 / 1e9, step.assignments())).collect()
-}
-
-trait WithoutSteps {
-    fn scenario_without_steps(&self) -> Scenario;
-}
-
-impl WithoutSteps for Script {
-    fn scenario_without_steps(&self) -> Scenario {
-        let mut scenario = Scenario::parse(
-            "[hosts.client]\n[hosts.server]\n\n[links.link]\nbetween = [\"client\", \"server\"]\n",
-            "plain",
-        )
-        .unwrap();
-        scenario.set(&self.assignments(false).unwrap()).unwrap();
-        scenario
-    }
 }
 
 #[test]

@@ -77,6 +77,8 @@ fn other_programs_prepare_things() {
     assert!(all.contains("type = \"cake\"") && all.contains("10mbit"), "{all}");
     fails("ip netns exec a make\n", "`ip` is not a command of tc", "ip netns", &[]);
     fails("ip netns exec a ip link set eth0 mtu 900\n", "`ip` is not a command of tc", "ip netns", &[]);
+    // Filters of `route` look at realms.
+    fails("ip route add 10.0.0.0/24 via 10.1.0.1 realm 2\n", "`ip` is not a command of tc", "ip route", &[]);
 }
 
 #[test]
