@@ -38,7 +38,7 @@ pub fn scenario(bytes: &[u8]) {
     scenario.explain();
     let mut timeline = scenario.timeline();
     for event in std::iter::from_fn(|| timeline.next()).take(10) {
-        drop(scenario.assign_at(event.at.min(Time::NEVER), &event.set));
+        drop(scenario.change_at(event.at.min(Time::NEVER), &event.changes));
     }
 }
 

@@ -25,9 +25,12 @@ impl RunInfo {
         }
     }
 
-    /// Updates scheduler classes, masks and queues to the scenario as it is now, and adds pipes created since.
+    /// Updates scheduler classes, masks and queues to the scenario as it is now, and adds pipes created since, also those
+    /// that have been deleted again.
     pub fn update(&mut self, scenario: &Scenario) {
-        for now in scenario.links.iter().flat_map(directions) {
+        let former = scenario.links.iter().flat_map(Link::former_pipes).flat_map(|link| directions(&link));
+        let now = scenario.links.iter().flat_map(directions);
+        for now in former.chain(now) {
             let is_known = |then: &&mut DirectionInfo| then.link == now.link && then.lane == now.lane;
             match self.directions.iter_mut().find(is_known) {
                 Some(then) => {

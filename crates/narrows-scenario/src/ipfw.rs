@@ -40,6 +40,7 @@ mod text;
 mod translation;
 mod verbs;
 mod words;
+mod written;
 
 pub use address::Context;
 pub(crate) use command::read_all;
@@ -59,6 +60,7 @@ pub use script::{ExplainedLine, Script};
 pub use sets::SetCommand;
 pub use table::TableCommand;
 pub use text::rule_text;
+pub(crate) use written::{Written, split as split_written};
 
 use narrows_core::rules::Rule;
 

@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use narrows_core::Time;
 use narrows_core::rules::{Action, Field, Literal, Test};
 
 use crate::files;
 use crate::flags::LinkFlags;
 use crate::ipfw::{Context, Named, Script, TableKey, fits};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, TRIED_RULES};
 
 /// Names of the two hosts, as in a scenario from flags.
 const HOSTS: [&str; 2] = ["client", "server"];
@@ -142,7 +143,41 @@ impl Script {
             .help(format!("assign it: --interface {name}=client, or {name}=server"));
             return Err(ScenarioError::new(file, text, vec![problem]));
         }
+        script.check_later(text, file)?;
         Ok(script)
+    }
+
+    /// Tries what follows a `sleep` on the scenario, at the places of the script: all of it, or as much as of a timeline.
+    fn check_later(&self, text: &str, file: &str) -> Result<(), ScenarioError> {
+        // A problem of the start, such as a missing file, is that of the scenario.
+        let Ok(mut scenario) = Scenario::parse(&self.start_toml(LINK, HOSTS), file) else { return Ok(()) };
+        let mut rules = 0;
+        for step in self.later_commands().chunk_by(|one, other| one.at == other.at) {
+            rules += scenario.count_of_rules();
+            if rules > TRIED_RULES {
+                break;
+            }
+            let at = Time::ZERO + step[0].at;
+            let texts: Vec<String> =
+                step.iter().map(|command| format!("ipfw {LINK} {}", command.text)).collect();
+            let before = scenario.clone();
+            if scenario.change_at(at, &texts).is_ok() {
+                continue;
+            }
+            scenario = before;
+            // One by one, to find which it is.
+            for (command, text_of_run) in step.iter().zip(&texts) {
+                scenario.change_at(at, &[text_of_run]).map_err(|error| {
+                    let problem = error.without_place().at(&command.place);
+                    ScenarioError::new(
+                        file,
+                        text,
+                        vec![problem.help("it follows a `sleep`, so a run executes it")],
+                    )
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether there are rules that lead to pipes, but none of them matches any packet.

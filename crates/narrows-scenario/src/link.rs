@@ -147,6 +147,18 @@ impl Link {
         }
     }
 
+    /// For each pipe that commands have deleted or rebuilt during the run, this link with that pipe alone.
+    pub fn former_pipes(&self) -> impl Iterator<Item = Self> {
+        let alone = |rules| Self {
+            name: self.name.clone(),
+            between: self.between.clone(),
+            cost: self.cost,
+            medium: Medium::Rules(Box::new(rules)),
+            stations: Vec::new(),
+        };
+        self.rules().into_iter().flat_map(RulesLink::former).map(alone)
+    }
+
     /// The source end and the destination end in this direction.
     pub fn ends(&self, way: Way) -> [&str; 2] {
         let [first, second] = [self.between[0].as_str(), self.between[1].as_str()];

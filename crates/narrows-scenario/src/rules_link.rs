@@ -77,6 +77,16 @@ pub(crate) struct Memory {
     generations: BTreeMap<u32, u32>,
     /// The engine's rules, once a command has changed them.
     book: Option<Arc<RuleBook>>,
+    /// Pipes that commands have deleted or rebuilt. The engine keeps what it has counted of them.
+    former: Vec<Arc<Former>>,
+}
+
+/// A pipe that is no more, with the queues that shared it.
+#[derive(Debug)]
+struct Former {
+    number: u32,
+    pipe: Pipe,
+    queues: Queues,
 }
 
 impl Memory {
@@ -120,6 +130,24 @@ impl RulesLink {
     pub fn directions(&self, name: &str) -> Vec<(String, &Direction)> {
         let one = |(number, pipe): (&u32, &'_ Pipe)| pipe.core_name(name, *number);
         self.pipes.iter().map(|entry| (one(entry), &entry.1.direction)).collect()
+    }
+
+    /// For each pipe that commands have deleted or rebuilt, these rules with that pipe alone.
+    pub(crate) fn former(&self) -> impl Iterator<Item = Self> {
+        let alone = |former: &Arc<Former>| {
+            let Former { number, pipe, queues } = &**former;
+            Self { pipes: [(*number, pipe.clone())].into(), queues: queues.clone(), ..Self::default() }
+        };
+        self.memory.former.iter().map(alone)
+    }
+
+    /// Remembers a pipe that is about to be deleted or rebuilt.
+    fn note_former(&mut self, number: u32) {
+        let Some(pipe) = self.pipes.get(&number).cloned() else { return };
+        self.memory.note_generation(number, pipe.run.generation);
+        let mut queues = Queues::default();
+        self.queues_of(number).for_each(|(queue, settings)| drop(queues.insert(queue, settings.clone())));
+        self.memory.former.push(Arc::new(Former { number, pipe, queues }));
     }
 
     /// The queues that share the transmitter of this pipe, in the order of their numbers.

@@ -39,6 +39,7 @@ const ETHERNET_MTU: u32 = 1500;
 pub use difference::{Difference, Differing};
 pub use ipfw::IpfwChange;
 pub use ipfw_commands::CommandsAt;
+pub(crate) use read::TRIED_RULES;
 pub(crate) use rows::{DEFAULT_SEED, seed};
 
 /// A network, and the changes and traffic in it.

@@ -8,11 +8,12 @@ use narrows_core::{Duration, Time as Instant};
 use serde_json::json;
 
 use crate::assign::Assignment;
+use crate::ipfw::Written;
 use crate::keys::compound::Group;
-use crate::keys::kind::{ByHand, Choice, Given, Integer};
+use crate::keys::kind::{ByHand, Choice, Given, Integer, text};
 use crate::keys::quantity::Time;
 use crate::keys::{Keyed, Row, row};
-use crate::node::{Table, Value};
+use crate::node::{Key, Node, Table, Value};
 use crate::problem::Problem;
 
 /// An entry of the timeline.
@@ -24,6 +25,15 @@ pub(crate) struct Entry {
     /// Total number of rounds, if `every` is given; `None` for the rest of the run.
     pub(crate) times: Option<u64>,
     pub(crate) set: Vec<Assignment>,
+    /// Made after the assignments.
+    pub(crate) ipfw: Vec<Written>,
+}
+
+impl Entry {
+    /// Its changes as text, for [`Scenario::change_at`](crate::Scenario::change_at).
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.set.iter().map(Assignment::text).chain(self.ipfw.iter().map(Written::to_string)).collect()
+    }
 }
 
 /// The instant that `at` counts from.
@@ -61,6 +71,40 @@ const SET: ByHand<Vec<Assignment>> = ByHand {
         Some(Value::Table(table))
     },
 };
+const IPFW_EXAMPLE: &str = "write ipfw = { net = [\"delete 100\", \"add 100 deny udp from any to any\"] }";
+const IPFW: ByHand<Vec<Written>> = ByHand {
+    words: || "table of lists".into(),
+    schema: |_| json!({ "type": "object", "additionalProperties": { "type": "array", "items": { "type": "string" } } }),
+    read: |node, _| {
+        let help = |problem: Problem| problem.help(IPFW_EXAMPLE);
+        let mut all = Vec::new();
+        for (link, commands) in
+            node.table("a table of links with rules, each with commands").map_err(help)?.iter()
+        {
+            let inside = |problem: Problem| problem.inside(&link.name);
+            for command in commands.list("a list of commands of ipfw").map_err(help).map_err(inside)? {
+                all.push(Written::read(&link.name, command).map_err(help).map_err(inside)?);
+            }
+        }
+        match all.is_empty() {
+            true => Err(help(Problem::new("no commands: nothing would change").at(&node.span))),
+            false => Ok(all),
+        }
+    },
+    write: |all| {
+        let mut table: Vec<(&str, Vec<Node>)> = Vec::new();
+        for command in all {
+            let text = Node::new(text(&command.text));
+            match table.last_mut().filter(|(link, _)| *link == command.link) {
+                Some((_, commands)) => commands.push(text),
+                None => table.push((&command.link, vec![text])),
+            }
+        }
+        let key = |name: &str| Key { name: name.into(), span: 0..0 };
+        let links = table.into_iter().map(|(link, commands)| (key(link), Node::new(Value::Array(commands))));
+        (!all.is_empty()).then(|| Value::Table(links.collect()))
+    },
+};
 /// The entries, each a table of the file.
 pub(crate) const ENTRY: Group<Entry> =
     Group::new("Step", "Something changes.", "a table: at = \"5s\", set = { … }");
@@ -75,14 +119,24 @@ impl Keyed for Entry {
             SET,
             "New values: paths such as `access.down.rate`, or nested tables, with values as in a link's table. A table replaces the whole value; to set one part only, quote its path: `\"access.loss.wire\"`."
         )
-        .required(),
+        .default("nothing"),
+        row!(
+            "ipfw",
+            ipfw,
+            IPFW,
+            "Commands of [ipfw](ipfw.md#changing-a-run) for links with rules, in order, each link with a list: `ipfw = { net = [\"delete 100\"] }`. They follow the values of `set`."
+        )
+        .default("none"),
         row!("every", every, Given(Time::at_least(SHORTEST_ROUND)), "Repeat with this period.")
             .default("once only"),
         row!("times", times, Given(TIMES), "Total number of times; only with `every`.")
             .default("until the end of the run"),
     ];
 
-    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+    fn check(&self, table: &Table, span: &Range<usize>) -> Result<(), Problem> {
+        if self.set.is_empty() && self.ipfw.is_empty() {
+            return Err(Problem::new("nothing changes").at(span).help(SET_HELP).help(IPFW_EXAMPLE));
+        }
         match (table.key("times"), self.every) {
             (Some(key), None) => Err(Problem::new("`times` without `every`")
                 .at(&key.span)
@@ -108,8 +162,9 @@ pub struct Timeline {
 pub struct TimelineEvent {
     /// Its instant.
     pub at: Instant,
-    /// The assignments, for [`Scenario::assign_all`](crate::Scenario::assign_all).
-    pub set: Vec<String>,
+    /// The changes, for [`Scenario::change_at`](crate::Scenario::change_at): values as in `access.rate=1mbit`, and commands
+    /// as in `ipfw net delete 100`.
+    pub changes: Vec<String>,
 }
 
 impl Timeline {
@@ -162,6 +217,6 @@ impl Iterator for Timeline {
 
     fn next(&mut self) -> Option<TimelineEvent> {
         let (at, index) = self.pop()?;
-        Some(TimelineEvent { at, set: self.entries[index].set.iter().map(Assignment::text).collect() })
+        Some(TimelineEvent { at, changes: self.entries[index].texts() })
     }
 }

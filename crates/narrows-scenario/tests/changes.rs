@@ -164,7 +164,7 @@ fn a_timeline_gives_its_events_in_order_and_loops_for_ever() {
     let mut take = |n: usize| -> Vec<(Time, Vec<String>)> {
         let mut all = Vec::new();
         for _ in 0..n {
-            all.extend(timeline.next().map(|event| (event.at, event.set)));
+            all.extend(timeline.next().map(|event| (event.at, event.changes)));
             if all.len() == 2 {
                 timeline.first_packet(at(5.7));
             }
@@ -187,7 +187,7 @@ fn a_timeline_gives_its_events_in_order_and_loops_for_ever() {
     );
     // The second loop is over, the first goes on.
     let hundredth =
-        scenario.timeline().filter(|event| event.set == set(&["l.outage=true"])).nth(100).unwrap();
+        scenario.timeline().filter(|event| event.changes == set(&["l.outage=true"])).nth(100).unwrap();
     assert_eq!(hundredth.at, at(1005.0));
 }
 
@@ -198,7 +198,7 @@ fn what_the_timeline_says_can_be_assigned() {
     timeline.first_packet(Time::ZERO);
     let mut changes = 0;
     for event in timeline.take(20) {
-        changes += scenario.assign_all(&event.set).unwrap_or_else(|error| panic!("{error}")).len();
+        changes += scenario.assign_all(&event.changes).unwrap_or_else(|error| panic!("{error}")).len();
     }
     // Both ways: the delay, the bound, three outages that begin and two that end; and the loss, one way. The last
     // outages find the link down already.

@@ -1,7 +1,6 @@
 //! Scripts of a shell with ipfw commands: what they mean, and where their problems are.
 
-use std::collections::BTreeMap;
-
+use narrows_core::queue::Bound;
 use narrows_scenario::ipfw::{Script, rule_text};
 use narrows_scenario::{Interfaces, Scenario};
 
@@ -90,9 +89,9 @@ fn problems_point_at_the_users_own_words() {
         ("ipfww add 1 allow in", "1:1", "expected a command"),
         ("set enbale 5", "1:5", "found `enbale`"),
         (
-            "ipfw pipe 1 config bw 1Mbit/s\nipfw add pipe 1 in\nsleep 1\nipfw add pipe 1 out",
+            "ipfw pipe 1 config bw 1Mbit/s\nipfw add pipe 1 in\nsleep 1\nipfw table x destroy",
             "4:1",
-            "after `sleep`",
+            "there is no table x",
         ),
         ("ipfw pipe 1 config bw 1Mbit/s\nsleep x", "2:7", "a time such as 5, 0.5 or 2m"),
     ] {
@@ -128,46 +127,94 @@ fn a_pipe_with_a_type_has_a_scheduler_for_its_queues() {
     assert!(remarks(direct).contains("no queue uses this scheduler"), "{}", remarks(direct));
 }
 
+/// The scenario after all steps of its timeline.
+fn at_the_end(text: &str) -> Scenario {
+    let mut scenario = script(text).scenario("script").unwrap_or_else(|error| panic!("{error}"));
+    for event in scenario.timeline() {
+        scenario.change_at(event.at, &event.changes).unwrap_or_else(|error| panic!("{error}"));
+    }
+    scenario
+}
+
 #[test]
 fn sleep_is_a_time_of_the_timeline() {
     let text = "sleep 5\nipfw add pipe 3 in\nipfw add pipe 3 out\n\
-                ipfw pipe 3 config bw 8Mbit/s delay 20 plr 0.1\nsleep 1.5s\nipfw pipe 3 config bw 4Mbit/s delay 20\n\
+                ipfw pipe 3 config bw 8Mbit/s delay 20 plr 0.1\nsleep 1.5s\n/sbin/ipfw -q pipe 3 config bw 4Mbit/s delay 20\n\
                 sleep 1m; ipfw pipe 3 config bw 4Mbit/s delay 30 queue 9\nsleep 1";
     let toml = toml(text);
-    let (_, timeline) = toml.split_once("\n[[timeline]]").expect("there is a timeline");
+    let (start, timeline) = toml.split_once("\n[[timeline]]").expect("there is a timeline");
     assert_eq!(
         timeline,
-        "\nat = \"1.5s\"\nset = { \"net.3.rate\" = \"4mbit\", \"net.3.loss\" = \"0%\" }\n\n\
-         [[timeline]]\nat = \"61.5s\"\nset = { \"net.3.delay\" = \"30ms\", \"net.3.queue\" = \"9 packets\" }\n"
+        "\nat = \"1.5s\"\nipfw.net = [\"pipe 3 config bw 4Mbit/s delay 20\"]\n\n\
+         [[timeline]]\nat = \"61.5s\"\nipfw.net = [\"pipe 3 config bw 4Mbit/s delay 30 queue 9\"]\n"
     );
-    assert!(toml.contains("rate = \"8mbit\"\ndelay = \"20ms\""), "{toml}");
-    // The scenario runs through these values.
-    let mut scenario: Scenario = script(text).scenario("script").unwrap();
-    let at: BTreeMap<_, _> = scenario.timeline().map(|event| (event.at, event.set)).collect();
-    for set in at.into_values() {
-        scenario.assign_all(&set).unwrap_or_else(|error| panic!("{error}"));
-    }
-    let pipe = &scenario.links[0].rules().expect("rules").pipes[&3];
-    assert_eq!(pipe.direction.rate.to_string(), "4mbit");
-    // Scripts clean up behind them.
-    for end in ["ipfw delete 100 200; ipfw pipe 3 delete", "ipfw -q flush\nipfw -q pipe flush"] {
-        let ends = self::toml(&format!("{text}\n{end}\nipfw list"));
-        let step = "\nat = \"62.5s\"\nset = { \"net.3.rate\" = \"unlimited\", \"net.3.delay\" = \"0s\"";
-        assert!(ends.contains(step), "{ends}");
-    }
-    assert!(error(&format!("add deny in\n{text}\nipfw flush")).contains("cannot delete rule 100"));
-    // Of two values at one time the last counts.
-    let twice = self::toml(
-        "pipe 1 config bw 1Mbit/s\nadd pipe 1 in\nsleep 1\npipe 1 config bw 2Mbit/s\npipe 1 config bw 3Mbit/s",
+    assert!(start.contains("rate = \"8mbit\"\ndelay = \"20ms\""), "{start}");
+    let scenario = at_the_end(text);
+    let direction = &scenario.links[0].rules().expect("rules").pipes[&3].direction;
+    assert_eq!(
+        (direction.rate.to_string(), direction.queue.bound),
+        ("4mbit".into(), Some(Bound::Packets(9)))
     );
-    assert!(twice.ends_with("at = \"1s\"\nset = { \"net.1.rate\" = \"3mbit\" }\n"), "{twice}");
-    // Every option can return to what it is if nothing is said.
-    let all =
-        "pipe 1 config bw 1Mbit/s delay 5 burst 10K plr 0.5 codel\nadd pipe 1 in\nsleep 1\npipe 1 config";
-    let script = script(all);
-    script
-        .scenario("script")
-        .unwrap_or_else(|error| panic!("{error}\n{}", script.to_toml("net", ["a", "b"])));
+    assert!(direction.loss.ingress.is_none(), "what is not said returns to its default");
+    let said = remarks(text);
+    assert!(said.contains("1.5s after the start") && said.contains("61.5s after the start"), "{said}");
+    // Scripts clean up behind them, twice.
+    for end in
+        ["ipfw delete 100 200 300; ipfw pipe 3 delete; ipfw pipe 3 delete", "ipfw -q flush\ndnctl -q flush"]
+    {
+        let ended = at_the_end(&format!("{text}\n{end}\nipfw list"));
+        let rules = ended.links[0].rules().expect("rules");
+        assert!(rules.rules.is_empty() && rules.pipes.is_empty(), "{end}");
+    }
+}
+
+#[test]
+fn after_sleep_any_command_takes_effect() {
+    let text = "table t create type addr\npipe 1 config bw 1Mbit/s\nadd pipe 1 in\nadd 500 deny udp from any to any\nsleep 1\n\
+                add count tcp from any to any in // a \"comment\"\nadd 50 set 3 allow ip from table(t) to any\n\
+                table t add 10.0.0.0/8 7\npipe 2 config bw 2Mbit/s codel\nadd pipe 2 out\nsysctl net.inet.ip.fw.one_pass=0\n\
+                sleep 1\ndelete 100 499-510 900\nset disable 3\ntable t delete 10.0.0.0/8 11.0.0.0/8\npipe delete 1 8";
+    let start = script(text);
+    assert_eq!((start.rules.len(), start.objects.len(), start.one_pass), (2, 1, true));
+    let scenario = at_the_end(text);
+    let rules = scenario.links[0].rules().expect("rules");
+    let listed: Vec<String> = rules.rules.iter().map(rule_text).collect();
+    assert_eq!(
+        listed,
+        [
+            "50 set 3 allow ip from table(t) to any",
+            "600 count tcp from any to any in // a \"comment\"",
+            "700 pipe 2 ip from any to any out",
+        ]
+    );
+    assert_eq!(rules.pipes.keys().collect::<Vec<_>>(), [&2]);
+    assert!(!rules.one_pass && rules.disabled_sets == 1 << 3 && rules.tables["t"].is_empty());
+    let said = remarks(text);
+    for remark in
+        ["it gets 600", "there is no rule 900 to delete", "11.0.0.0/8 is not in the table", "no pipe 8"]
+    {
+        assert!(said.contains(remark), "{remark}\n{said}");
+    }
+    // A problem is at the user's own words, and what a run cannot do is said.
+    let wrong =
+        error("pipe 1 config bw 1Mbit/s\nadd pipe 1 in\nsleep 1\nadd pipe 1 out\nqueue 5 config pipe 7");
+    assert!(wrong.contains("script:5:1") && wrong.contains("scheduler 7, which does not exist"), "{wrong}");
+    assert!(wrong.contains("it follows a `sleep`"), "{wrong}");
+}
+
+#[test]
+fn interfaces_in_commands_after_sleep_are_those_of_the_script() {
+    let text = "pipe 1 config bw 1Mbit/s\nadd 10 deny ip from any to any via table(t)\nadd 20 pipe 1 in recv em1\nsleep 2\n\
+                table t add em1 3\nadd 30 count ip from any to any xmit em2";
+    let interfaces = Interfaces { client: vec!["em1".into()], server: vec!["em2".into()] };
+    let script = Script::at_interfaces(text, "script", &interfaces).unwrap_or_else(|error| panic!("{error}"));
+    let toml = script.to_toml("net", ["client", "server"]);
+    assert!(toml.contains("\"table t add em1@first 3\""), "{toml}");
+    let mut scenario = script.scenario("script").unwrap_or_else(|error| panic!("{error}"));
+    let event = scenario.timeline().next().expect("a step");
+    scenario.change_at(event.at, &event.changes).unwrap_or_else(|error| panic!("{error}"));
+    let written = scenario.to_toml();
+    assert!(written.contains("em1@first 3"), "{written}");
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn use_it(scenario: &Scenario) {
     for event in timeline.take(50) {
         assert!(event.at >= last);
         last = event.at;
-        live.assign_at(event.at, &event.set).unwrap_or_else(|error| panic!("{error}"));
+        live.assign_at(event.at, &event.changes).unwrap_or_else(|error| panic!("{error}"));
     }
 }
 

@@ -220,7 +220,7 @@ impl<'a> Drive<'a> {
     fn change_until(&mut self, at: Time) -> Result<(), SimError> {
         while let Some(due) = self.changes.peek().filter(|&due| due <= at) {
             let changes = self.changes.take()?;
-            self.network.change(due, changes)?;
+            self.network.make(due, changes)?;
             self.changes_made += 1;
         }
         Ok(())

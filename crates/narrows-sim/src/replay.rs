@@ -15,7 +15,6 @@ use narrows_frame::parse::{parse_cut, tcp_options};
 use narrows_report::{Kind, Report, RunInfo, SourceInfo, SourceMeter};
 use narrows_scenario::{Files, Scenario};
 
-use crate::changes::Links;
 use crate::compare::Comparison;
 use crate::drive::Watch;
 use crate::error::SimError;
@@ -144,7 +143,6 @@ pub fn replay_log<R: Read>(
     let sources = iter::once(String::new()).chain(own.iter().map(|source| source.name.clone())).collect();
     let network = Watched::new(engine, sources, outputs);
     let mut replay = Replay {
-        links: Links::new(&network.engine),
         ports: network.engine.ports().collect(),
         network,
         scenario,
@@ -211,9 +209,6 @@ fn check_names(file: &str, header: &Header, engine: &Engine<Body>) -> Result<(),
     Ok(())
 }
 
-/// The prefix of ipfw commands in a log.
-const IPFW: &str = "ipfw ";
-
 /// Records between two calls of the watch.
 const LOOK: u64 = 1_024;
 
@@ -231,7 +226,6 @@ struct Replay {
     network: Watched,
     scenario: Scenario,
     header: Header,
-    links: Links,
     /// The contents of the files that the scenario and its changes name.
     files: LoggedFiles,
     /// By index.
@@ -288,30 +282,11 @@ impl Replay {
 
     fn change(&mut self, changed: Changed<'_>) -> Result<(), SimError> {
         let lines: Vec<_> = changed.text.lines().collect();
-        if lines.iter().all(|line| line.starts_with(IPFW)) {
-            self.command(changed.at, &lines)?;
-        } else {
-            let changes = self.scenario.assign_at(changed.at, &lines)?;
-            self.network.change(changed.at, self.links.changes(changes))?;
-        }
+        let changes = self.scenario.change_at(changed.at, &lines)?;
+        self.network.make(changed.at, changes)?;
         self.network.poll(changed.at)?;
         self.changes += 1;
         self.last = self.last.max(changed.at);
-        Ok(())
-    }
-
-    /// Commands of ipfw: `ipfw LINK COMMAND`. Those of one request are applied together, as in the run.
-    fn command(&mut self, at: Time, lines: &[&str]) -> Result<(), SimError> {
-        let commands: Vec<(&str, &str)> =
-            lines.iter().map(|line| line[IPFW.len()..].split_once(' ').unwrap_or_default()).collect();
-        for of_link in commands.chunk_by(|one, other| one.0 == other.0) {
-            let texts: Vec<&str> = of_link.iter().map(|(_, text)| *text).collect();
-            let commands = self.scenario.ipfw_commands(Some(of_link[0].0), "the log", &texts.join("\n"))?;
-            let change = self.scenario.ipfw_change(at, &commands)?;
-            let changes = self.scenario.take_up(change);
-            self.network.make(at, changes)?;
-        }
-        self.links = Links::new(&self.network.engine);
         Ok(())
     }
 

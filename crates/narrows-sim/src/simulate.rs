@@ -209,7 +209,7 @@ fn run(
     let mut info = RunInfo::of(&scenario, Kind::Virtual);
     // Timeline entries may count from the first packet.
     let first = inputs.peek().filter(|&at| until.is_none_or(|until| at < until));
-    let changes = ScenarioChanges::new(scenario, &engine, first);
+    let changes = ScenarioChanges::new(scenario, first);
     let network = Watched::new(engine, inputs.names(), watchers);
     let mut drive = Drive::new(network, inputs, Box::new(changes), watch);
     let end = drive.run(until)?;

@@ -1,7 +1,7 @@
 //! The engine with all receivers of its events.
 
 use narrows_columns::Packets;
-use narrows_core::{Body as Kept, Change, Engine, Event, LinkId, Packet, PortId, TcpOptions, Time};
+use narrows_core::{Body as Kept, Engine, Event, LinkId, Packet, PortId, TcpOptions, Time};
 use narrows_report::{Meter, SourceMeter};
 use narrows_scenario::EngineChange;
 
@@ -66,13 +66,7 @@ impl Watched {
         Ok(())
     }
 
-    pub(crate) fn change(&mut self, at: Time, changes: Vec<(LinkId, Change)>) -> Result<(), SimError> {
-        self.close_intervals_before(at)?;
-        changes.into_iter().for_each(|(link, change)| self.engine.change(at, link, change));
-        Ok(())
-    }
-
-    /// Makes changes that may add links to the network.
+    /// Makes changes, which may add links to the network.
     pub(crate) fn make(&mut self, at: Time, changes: Vec<EngineChange>) -> Result<(), SimError> {
         self.close_intervals_before(at)?;
         changes.into_iter().try_for_each(|change| change.make(&mut self.engine, at).map(drop))?;

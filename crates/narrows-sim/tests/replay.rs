@@ -58,7 +58,7 @@ fn record(path: &Path, keep: Keep) {
     for n in 0..600u64 {
         let mut at = Time::from_nanos(n * 750_000);
         while let Some(event) = timeline.next_if(|event| event.at <= at) {
-            set(&mut engine, &mut scenario, &mut log, event.at, &event.set.join("\n"));
+            set(&mut engine, &mut scenario, &mut log, event.at, &event.changes.join("\n"));
         }
         if n == 333 {
             set(&mut engine, &mut scenario, &mut log, at, "access.down.rate=3mbit\naccess.down.loss=10%");

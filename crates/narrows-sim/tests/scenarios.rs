@@ -183,3 +183,40 @@ fn a_file_that_cannot_be_written_is_named() {
     let error = simulate(&small("packets = 1"), &options).unwrap_err();
     assert!(error.to_string().starts_with("cannot write /nonexistent/report.json: "), "{error}");
 }
+
+/// Rules and pipes that come and go: packets are where they belong, and the report has every pipe that ever was.
+#[test]
+fn commands_of_a_timeline_change_rules_and_pipes() {
+    let text = r#"
+        duration = "4s"
+        [hosts.client]
+        [hosts.server]
+        [links.net]
+        between = ["client", "server"]
+        rules = ["100 pipe 1 out"]
+        pipes.1 = { rate = "8mbit" }
+        [[traffic]]
+        from = "client"
+        to = "server"
+        constant = "100/s"
+        length = 1000
+        [[timeline]]
+        at = "1s"
+        ipfw.net = ["add 50 deny ip from any to any out"]
+        [[timeline]]
+        at = "2s"
+        ipfw.net = ["delete 50", "pipe 2 config bw 0.4Mbit/s queue 2", "add 90 pipe 2 ip from any to any out"]
+        [[timeline]]
+        at = "3s"
+        ipfw.net = ["flush", "pipe flush"]
+    "#;
+    let report = run(&Scenario::parse(text, "net.toml").unwrap(), &SimOptions::default()).report;
+    assert_eq!(report.conservation.violations, [""; 0]);
+    let rules = &report.rules[0];
+    assert_eq!(rules.denied.packets, 100, "a second of all");
+    let pipes: Vec<_> = report.directions.iter().filter(|pipe| pipe.from == "client").collect();
+    let through: Vec<_> = pipes.iter().map(|pipe| (pipe.link.as_str(), pipe.offered.packets)).collect();
+    assert_eq!(through, [("net.1", 100), ("net.2", 100)]);
+    let dropped: u64 = report.conservation.dropped_packets;
+    assert!(dropped > 140 && dropped < 160, "{dropped}: half of what pipe 2 got, too");
+}

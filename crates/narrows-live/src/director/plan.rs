@@ -85,8 +85,8 @@ impl State {
         while self.timeline.peek().is_some_and(|at| at <= until)
             && let Some(event) = self.timeline.next()
         {
-            match self.scenario.assign_at(event.at, &event.set) {
-                Ok(_) => self.changed(event.at, &event.set.join(", ")),
+            match self.scenario.change_at(event.at, &event.changes) {
+                Ok(_) => self.changed(event.at, &event.changes.join(", ")),
                 // The timeline was checked when the scenario was read; a later change may have made a step invalid.
                 Err(error) => {
                     self.notes.add(|| format!("the timeline at {} was left out: {error}", event.at));
@@ -120,19 +120,15 @@ impl Ahead {
             let Some(event) = self.timeline.next() else { break };
             (self.horizon, count) = (event.at, count + 1);
             let before = (copies > 1).then(|| self.scenario.clone());
-            let logged = Arc::new(Logged { files: Vec::new(), texts: event.set });
+            let logged = Arc::new(Logged { files: Vec::new(), texts: event.changes });
             for (copy, steps) in all.iter_mut().enumerate() {
                 let changes = match before.clone().filter(|_| copy > 0) {
-                    Some(mut before) => before.assign_at(at, &logged.texts),
-                    None => self.scenario.assign_at(at, &logged.texts),
+                    Some(mut before) => before.change_at(at, &logged.texts),
+                    None => self.scenario.change_at(at, &logged.texts),
                 };
                 // Errors are reported when the instant is reached.
                 if let Ok(changes) = changes {
-                    steps.push(Step {
-                        at,
-                        changes: changes.into_iter().map(of_link).collect(),
-                        logged: logged.clone(),
-                    });
+                    steps.push(Step { at, changes, logged: logged.clone() });
                 }
             }
             let feeds_before = std::mem::replace(&mut feeds, feeds_of(&self.scenario));
@@ -159,16 +155,12 @@ impl Ahead {
             && let Some(event) = self.timeline.next()
         {
             // Errors were reported at their instant.
-            let _ = self.scenario.assign_at(event.at, &event.set);
+            let _ = self.scenario.change_at(event.at, &event.changes);
         }
         self.horizon = at;
         self.timeline.first_packet(at);
         self.steps(at + WINDOW, 1)
     }
-}
-
-fn of_link((link, change): (String, narrows_core::Change)) -> EngineChange {
-    EngineChange::Link { link, change }
 }
 
 /// A run's scenario, its timeline and its changes.
@@ -414,6 +406,7 @@ struct Applied {
 fn apply(scenario: &mut Scenario, what: &What, at: Time) -> Result<Applied, ScenarioError> {
     match what {
         What::Set(texts) => {
+            let of_link = |(link, change)| EngineChange::Link { link, change };
             let changes = scenario.assign_at(at, texts)?.into_iter().map(of_link).collect();
             Ok(Applied { changes, texts: texts.clone(), summary: texts.join(", "), prints: None })
         }

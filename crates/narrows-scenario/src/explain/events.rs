@@ -179,6 +179,5 @@ pub(super) fn entry(entry: &Entry) -> String {
         (Some(every), None) => format!(", then every {every}"),
         (Some(every), Some(times)) => format!(", then every {every}, {times} times in total"),
     };
-    let set: Vec<String> = entry.set.iter().map(|assignment| assignment.text()).collect();
-    format!("at {}{from}{again}: {}", entry.at, set.join(", "))
+    format!("at {}{from}{again}: {}", entry.at, entry.texts().join(", "))
 }

@@ -108,6 +108,11 @@ pub(super) fn key(
     if let Some(key) = link_key(word)? {
         return Ok(key);
     }
+    if word.text.contains('@')
+        && let Some(key) = Network::from_scenario(&word.text)
+    {
+        return Ok(key);
+    }
     let is = |names: &[&str]| names.contains(&word.text.as_str());
     let side = match (is(context.interfaces), is(context.outside)) {
         (true, _) => Side::Inside,

@@ -141,7 +141,8 @@ impl Script {
         let mut remarks = Vec::new();
         let command = command::read(line, context, &mut remarks)?;
         places.note(line, &command, self.lines.len());
-        let command = self.apply_noting(command, &mut remarks).map_err(|problem| problem.at(&line.span))?;
+        let command =
+            self.apply_noting(command, Some(line), &mut remarks).map_err(|problem| problem.at(&line.span))?;
         let written = text.get(line.span.clone()).unwrap_or_default();
         let words: Vec<&str> = written.split_whitespace().filter(|word| *word != "\\").collect();
         self.lines.push(ExplainedLine {
@@ -156,9 +157,9 @@ impl Script {
     /// Executes a command. Commands that only print have no effect.
     ///
     /// # Errors
-    /// If a rule would jump backwards. The script is then unchanged.
+    /// If a rule would jump backwards, and after a `sleep`, which only a text may have. The script is then unchanged.
     pub fn apply(&mut self, command: Command) -> Result<(), ScenarioError> {
-        let applied = self.apply_noting(command, &mut Vec::new());
+        let applied = self.apply_noting(command, None, &mut Vec::new());
         self.put_in_order();
         applied.map(|_| ()).map_err(|problem| ScenarioError::new(super::NAME, "", vec![problem]))
     }
@@ -170,10 +171,15 @@ impl Script {
     }
 
     /// Same; returns the command, with the number that its rule got.
-    fn apply_noting(&mut self, mut command: Command, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+    fn apply_noting(
+        &mut self,
+        mut command: Command,
+        line: Option<&Line>,
+        remarks: &mut Vec<String>,
+    ) -> Result<Command, Problem> {
         if self.later.has_begun() && !command.prints() {
-            self.later(&command, remarks)?;
-            return Ok(command);
+            let line = line.ok_or_else(|| Problem::new("a single command after `sleep`"))?;
+            return self.later(command, line, remarks);
         }
         match &mut command {
             Command::Add(rule) => self.add(rule, remarks)?,

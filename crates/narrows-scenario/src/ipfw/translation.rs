@@ -21,7 +21,14 @@ type Keys = Vec<(&'static str, Value)>;
 impl Script {
     /// The equivalent scenario: a link with this name between these two hosts, whose packets pass the
     /// rules, `out` from the first host to the second and `in` the other way.
+    ///
+    /// What follows a `sleep` is its timeline.
     pub fn to_toml(&self, link: &str, between: [&str; 2]) -> String {
+        self.start_toml(link, between) + &self.timeline(link)
+    }
+
+    /// Same, without the timeline.
+    pub(crate) fn start_toml(&self, link: &str, between: [&str; 2]) -> String {
         let mut file = between.map(|host| format!("[hosts.{host}]\n\n")).concat();
         file += &format!("[links.{link}]\nbetween = [\"{}\", \"{}\"]\n", between[0], between[1]);
         if !self.one_pass {
@@ -66,7 +73,7 @@ impl Script {
             let keys = self.queue_keys(config);
             file += &section(&format!("links.{link}.queues.{}", config.number), keys, false);
         }
-        file + &self.timeline(link)
+        file
     }
 
     /// The scheduler of a pipe.
@@ -88,21 +95,6 @@ impl Script {
         let objects = [((config.object, config.number), config.clone())].into();
         let is_scheduler = config.object == Object::Scheduler;
         Self { objects, ..Self::default() }.pipe_keys(config.number, is_scheduler).0
-    }
-
-    /// The keys of a pipe or queue of this script.
-    pub(super) fn object_keys(&self, object: Object, number: u32) -> Keys {
-        match self.objects.get(&(object, number)) {
-            Some(config) if object == Object::Queue => self.queue_keys(config),
-            _ => self.pipe_keys(number, self.has_queues(number)).0,
-        }
-    }
-
-    /// Whether queues share a pipe. In ipfw, a scheduler sees only packets of queues; those that a rule
-    /// sends to the pipe itself wait first in, first out.
-    pub(super) fn has_queues(&self, number: u32) -> bool {
-        let mut queues = self.objects.values().filter(|config| config.object == Object::Queue);
-        queues.any(|queue| queue.parent() == Some(number))
     }
 
     /// The keys of a queue that its scheduler uses.

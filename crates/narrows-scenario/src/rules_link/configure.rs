@@ -107,6 +107,9 @@ impl Batch<'_> {
             Some(then) => Run { generation: then.run.generation + 1, ..Run::default() },
             None => Run { generation: self.link.memory.next_generation(number), ..Run::default() },
         };
+        if self.link.pipes.get(&number).is_some_and(|then| then.run.generation != pipe.run.generation) {
+            self.link.note_former(number);
+        }
         self.link.memory.note_generation(number, pipe.run.generation);
         self.link.tidy_queues(number, &pipe);
         self.link.pipes.insert(number, pipe);
@@ -252,9 +255,8 @@ impl Batch<'_> {
             }
         }
         for &number in &pipes {
-            if let Some(pipe) = self.link.pipes.remove(&number) {
-                self.link.memory.note_generation(number, pipe.run.generation);
-            }
+            self.link.note_former(number);
+            self.link.pipes.remove(&number);
             self.tell(RulesChange::Pipe(number, None));
         }
         for (queue, then) in queues {

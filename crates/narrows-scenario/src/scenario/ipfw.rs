@@ -5,7 +5,7 @@ use narrows_core::Time;
 use super::Scenario;
 use super::ipfw_commands::CommandsAt;
 use crate::engine_change::EngineChange;
-use crate::ipfw::Command;
+use crate::ipfw::{Command, split_written};
 use crate::link::Medium;
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::rules_link::{Batch, Done, RulesLink};
@@ -70,6 +70,49 @@ impl Scenario {
             })?);
         }
         Ok(changed)
+    }
+
+    /// Makes changes at this instant of a run, in order: all of them, or none on error. Each is a value as for
+    /// [`Scenario::assign_at`], or a command of ipfw and its link, as in `ipfw net delete 100`. Values that follow each other
+    /// apply together, and so do commands. Returns the changes for the engine.
+    ///
+    /// # Errors
+    /// As [`Scenario::assign_at`], [`Scenario::ipfw_commands`] and [`Scenario::ipfw_change`].
+    pub fn change_at<T: AsRef<str>>(
+        &mut self,
+        at: Time,
+        texts: &[T],
+    ) -> Result<Vec<EngineChange>, ScenarioError> {
+        let link = |text: &T| split_written(text.as_ref()).map(|(link, _)| link.to_owned());
+        let groups: Vec<&[T]> = texts.chunk_by(|one, other| link(one) == link(other)).collect();
+        if let [] | [_] = groups[..] {
+            return groups.first().map_or(Ok(Vec::new()), |group| self.change_together(at, group));
+        }
+        let mut copy = self.clone();
+        let mut changes = Vec::new();
+        for group in groups {
+            changes.extend(copy.change_together(at, group)?);
+        }
+        *self = copy;
+        Ok(changes)
+    }
+
+    /// Makes changes that are all values, or all commands for one link.
+    fn change_together<T: AsRef<str>>(
+        &mut self,
+        at: Time,
+        texts: &[T],
+    ) -> Result<Vec<EngineChange>, ScenarioError> {
+        let commands: Option<Vec<(&str, &str)>> =
+            texts.iter().map(|text| split_written(text.as_ref())).collect();
+        let Some(commands @ [(link, _), ..]) = commands.as_deref() else {
+            let changes = self.assign_at(at, texts)?.into_iter();
+            return Ok(changes.map(|(link, change)| EngineChange::Link { link, change }).collect());
+        };
+        let lines: Vec<&str> = commands.iter().map(|(_, command)| *command).collect();
+        let commands = self.ipfw_commands(Some(link), NAME, &lines.join("\n"))?;
+        let change = self.ipfw_change(at, &commands)?;
+        Ok(self.take_up(change))
     }
 
     /// Applies a computed result to the scenario, and returns the changes for the engine, in order. The

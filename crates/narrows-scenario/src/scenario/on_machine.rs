@@ -48,7 +48,7 @@ impl Scenario {
         let mut timeline = self.timeline();
         // A timeline may repeat for ever; each of its steps comes at least once among these.
         for event in std::iter::from_fn(|| timeline.next()).take(self.timeline.len().saturating_mul(4)) {
-            later.assign_at(event.at, &event.set)?;
+            later.change_at(event.at, &event.changes)?;
         }
         Ok(())
     }

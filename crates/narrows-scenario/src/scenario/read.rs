@@ -14,13 +14,15 @@ use crate::router::{self, Router};
 use crate::rules_link::RulesLink;
 use crate::surroundings::Surroundings;
 use crate::switch::{self, Switch};
-use crate::timeline::ENTRY;
+use crate::timeline::{ENTRY, Entry};
 use crate::topology::Fault;
 use crate::traffic;
 
 /// Number of timeline steps that are tried while a scenario is read; a longer timeline repeats itself by
 /// then.
 const TRIED_STEPS: usize = 1000;
+/// Steps with commands take as long as there are rules: the sum of rules over the steps that are tried.
+pub(crate) const TRIED_RULES: usize = 1_000_000;
 
 /// Parses a whole file. Later parts are parsed only if the parts that they need are valid.
 pub(super) fn read(
@@ -252,16 +254,50 @@ fn read_timeline(table: &Table, scenario: &mut Scenario, around: Surroundings<'_
     steps.first_packet(narrows_core::Time::ZERO);
     let mut wrong = vec![false; items.len()];
     let most = TRIED_STEPS.max(2 * items.len());
+    let mut rules = 0;
     for (at, index) in std::iter::from_fn(|| steps.pop()).take(most) {
         if wrong[index] {
             continue;
         }
-        let entry = &scenario.timeline[index];
-        if let Err(problem) = copy.apply(&entry.set, at) {
-            wrong[index] = true;
-            let place = entry.set[0].place();
-            problems.extend(vec![problem.at(place).inside("set").inside("timeline")]);
+        if !scenario.timeline[index].ipfw.is_empty() {
+            rules += copy.count_of_rules();
+            if rules > TRIED_RULES {
+                break;
+            }
         }
+        let entry = &scenario.timeline[index];
+        if let Err(problem) = copy.try_entry(entry, at) {
+            wrong[index] = true;
+            problems.extend(vec![problem.inside("timeline")]);
+        }
+    }
+}
+
+impl Scenario {
+    /// The rules and pipes of all links.
+    pub(crate) fn count_of_rules(&self) -> usize {
+        self.links.iter().filter_map(Link::rules).map(|rules| rules.rules.len() + rules.pipes.len()).sum()
+    }
+
+    /// Makes the changes of an entry of the timeline, at their places in the file.
+    fn try_entry(&mut self, entry: &Entry, at: narrows_core::Time) -> Result<(), Problem> {
+        if let [first, ..] = &entry.set[..] {
+            self.apply(&entry.set, at).map_err(|problem| problem.at(first.place()).inside("set"))?;
+        }
+        for of_link in entry.ipfw.chunk_by(|one, other| one.link == other.link) {
+            let before = self.clone();
+            let texts: Vec<String> = of_link.iter().map(ToString::to_string).collect();
+            let Err(error) = self.change_at(at, &texts) else { continue };
+            *self = before;
+            // One by one, to find which it is.
+            let wrong = of_link.iter().zip(&texts).find_map(|(command, text)| {
+                let problem = self.change_at(at, &[text]).err()?.without_place();
+                Some(problem.at(&command.place))
+            });
+            let problem = wrong.unwrap_or_else(|| error.without_place().at(&of_link[0].place));
+            return Err(problem.inside(&of_link[0].link).inside("ipfw"));
+        }
+        Ok(())
     }
 }
 

@@ -104,8 +104,65 @@ fn a_timeline_changes_pipes_and_queues() {
     let again = Scenario::parse(&scenario.to_toml(), "net.toml").unwrap();
     assert_eq!(again, scenario);
     let event = scenario.timeline().next().unwrap();
-    assert_eq!(event.set, ["net.5.rate=2mbit", "net.queue-10.weight=7", "net.5.delay=3ms"]);
-    assert_eq!(scenario.assign_all(&event.set).unwrap().len(), 3);
+    assert_eq!(event.changes, ["net.5.rate=2mbit", "net.queue-10.weight=7", "net.5.delay=3ms"]);
+    assert_eq!(scenario.assign_all(&event.changes).unwrap().len(), 3);
+}
+
+#[test]
+fn a_timeline_executes_commands() {
+    let text = r#"
+        [hosts.client]
+        [hosts.server]
+        [links.net]
+        between = ["client", "server"]
+        rules = ["100 pipe 5 out"]
+        pipes.5 = { rate = "1mbit" }
+        [[timeline]]
+        at = "1s"
+        set = { "net.5.rate" = "2mbit" }
+        ipfw.net = ["delete 100", "add deny out dst-ip server", "pipe 6 config bw 3Mbit/s"]
+    "#;
+    let mut scenario = Scenario::parse(text, "net.toml").unwrap();
+    let again = Scenario::parse(&scenario.to_toml(), "net.toml").unwrap();
+    assert_eq!(again, scenario);
+    let event = scenario.timeline().next().unwrap();
+    assert_eq!(
+        event.changes,
+        [
+            "net.5.rate=2mbit",
+            "ipfw net delete 100",
+            "ipfw net add deny out dst-ip server",
+            "ipfw net pipe 6 config bw 3Mbit/s",
+        ]
+    );
+    // All of them, or none.
+    let before = scenario.clone();
+    let wrong = [&event.changes[0], "ipfw net delete 7"];
+    let error = scenario.change_at(Time::ZERO, &wrong).unwrap_err().to_string();
+    assert!(error.contains("there is no rule 7") && scenario == before, "{error}");
+    scenario.change_at(event.at, &event.changes).unwrap();
+    let rules = scenario.links[0].rules().unwrap();
+    assert_eq!((rules.rules[0].number, rules.pipes.len()), (100, 2));
+    assert_eq!(rules.pipes[&5].direction.rate.to_string(), "2mbit");
+}
+
+#[test]
+fn a_command_of_a_timeline_that_cannot_be_executed_is_an_error() {
+    let head = "[hosts.client]\n[hosts.server]\n[links.net]\nbetween = [\"client\", \"server\"]\nrules = []\n\
+                [links.plain]\nbetween = [\"client\", \"server\"]\n[[timeline]]\nat = \"1s\"\n";
+    for (line, at, said) in [
+        ("ipfw.net = [\"add 1 allow\", \"delete 2\"]", "10:28", "there is no rule 2"),
+        ("ipfw.net = [\"add 1 alow\"]", "10:13", "found `alow`"),
+        ("ipfw.plain = [\"add 1 allow\"]", "10:15", "there is no link `plain` with rules"),
+        ("ipfw.net = \"add 1 allow\"", "10:12", "expected a list of commands of ipfw"),
+        ("ipfw.net = [\"\"\"add 1 allow\ndelete 1\"\"\"]", "10:13", "a command is one line"),
+        ("ipfw.net = []", "10:1", "no commands"),
+        ("ipfw.net = [7]", "10:13", "expected a command of ipfw"),
+        ("", "8:1", "nothing changes"),
+    ] {
+        let error = Scenario::parse(&format!("{head}{line}"), "net.toml").expect_err(line).to_string();
+        assert!(error.contains(said) && error.contains(&format!("net.toml:{at}\n")), "{line}\n{error}");
+    }
 }
 
 #[test]

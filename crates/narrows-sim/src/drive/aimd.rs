@@ -7,11 +7,11 @@ use narrows_core::model::Constant;
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::service::ConstantRate;
 use narrows_core::{
-    Change, Duration, Engine, FlowKey, LinkConfig, LinkId, Loss, NetworkConfig, PortConfig, Protocol, Rate,
-    Seed, Target, Time,
+    Change, Duration, Engine, FlowKey, LinkConfig, Loss, NetworkConfig, PortConfig, Protocol, Rate, Seed,
+    Target, Time,
 };
 use narrows_report::PacketRow;
-use narrows_scenario::{AimdConfig, Marks};
+use narrows_scenario::{AimdConfig, EngineChange, Marks};
 
 use crate::changes::Changes;
 use crate::drive::{Drive, End};
@@ -98,13 +98,13 @@ type Listed<I> = std::iter::Peekable<I>;
 
 struct Steps<I: Iterator>(Listed<I>);
 
-impl<I: Iterator<Item = (Time, LinkId, Change)>> Changes for Steps<I> {
+impl<I: Iterator<Item = (Time, EngineChange)>> Changes for Steps<I> {
     fn peek(&mut self) -> Option<Time> {
         self.0.peek().map(|(at, ..)| *at)
     }
 
-    fn take(&mut self) -> Result<Vec<(LinkId, Change)>, SimError> {
-        Ok(self.0.next().map(|(_, link, change)| (link, change)).into_iter().collect())
+    fn take(&mut self) -> Result<Vec<EngineChange>, SimError> {
+        Ok(self.0.next().map(|(_, change)| change).into_iter().collect())
     }
 }
 
@@ -134,7 +134,6 @@ fn prepare(
 ) -> (Drive<'static>, Rc<RefCell<Vec<Seen>>>) {
     let engine = setup.engine();
     let port = |name| engine.port(name).expect("it was configured");
-    let there = engine.link("there").expect("it was configured");
     for (number, config) in flows.iter().enumerate() {
         let key = FlowKey {
             network: Protocol::Ipv4DontFragment,
@@ -152,7 +151,9 @@ fn prepare(
     let watchers = Watchers { observing: Observing(Some(Box::new(observer))), ..Watchers::default() };
     let network = Watched::new(engine, inputs.names(), watchers);
     let rates = rates.into_iter();
-    let changes = rates.map(move |(at, rate)| (at, there, Change::Service(Box::new(ConstantRate(rate)))));
+    let change = |rate| Change::Service(Box::new(ConstantRate(rate)));
+    let changes =
+        rates.map(move |(at, rate)| (at, EngineChange::Link { link: "there".into(), change: change(rate) }));
     let watch = Box::leak(Box::new(|_| std::ops::ControlFlow::Continue(())));
     (Drive::new(network, inputs, Box::new(Steps(changes.peekable())), watch), seen)
 }

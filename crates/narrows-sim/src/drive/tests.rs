@@ -7,9 +7,11 @@ use narrows_core::queue::{Bound, DropAt, Fifo};
 use narrows_core::service::ConstantRate;
 use narrows_core::source::{Arrivals, Lengths, Pace, Source, SourceConfig};
 use narrows_core::{
-    Change, DropReason, Engine, FlowKey, LinkConfig, LinkId, NetworkConfig, PortConfig, PortId, Rate, Seed,
-    Target, model,
+    Change, DropReason, Engine, FlowKey, LinkConfig, NetworkConfig, PortConfig, PortId, Rate, Seed, Target,
+    model,
 };
+
+use narrows_scenario::EngineChange;
 
 use super::*;
 use crate::output::Rows;
@@ -42,14 +44,19 @@ fn source(name: &str, port: PortId, arrivals: Arrivals, lengths: Lengths, packet
 
 type Listed<I> = std::iter::Peekable<I>;
 
-impl<I: Iterator<Item = (Time, LinkId, Change)>> Changes for Listed<I> {
+impl<I: Iterator<Item = (Time, EngineChange)>> Changes for Listed<I> {
     fn peek(&mut self) -> Option<Time> {
         self.peek().map(|(at, ..)| *at)
     }
 
-    fn take(&mut self) -> Result<Vec<(LinkId, Change)>, SimError> {
-        Ok(self.next().map(|(_, link, change)| (link, change)).into_iter().collect())
+    fn take(&mut self) -> Result<Vec<EngineChange>, SimError> {
+        Ok(self.next().map(|(_, change)| change).into_iter().collect())
     }
+}
+
+/// Another rate of the wire.
+fn at_rate_of_wire(rate: Rate) -> EngineChange {
+    EngineChange::Link { link: "wire".into(), change: Change::Service(Box::new(ConstantRate(rate))) }
 }
 
 fn no_changes() -> Box<dyn Changes> {
@@ -212,15 +219,15 @@ fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
 fn outputs_do_not_depend_on_when_the_engine_is_polled() {
     let outputs = |poll_every| {
         let engine = engine(Rate::from_bits_per_second(MEGABIT), Duration::from_millis(3), Bound::Packets(5));
-        let (port, wire) = (engine.port("a").unwrap(), engine.link("wire").unwrap());
+        let port = engine.port("a").unwrap();
         let mix = Lengths::Mix(vec![(40, 2), (576, 1), (1500, 1)]);
         let pace = Pace::Packets { count: 1000, per: Duration::from_secs(1) };
         let feeds = vec![
             source("x", port, Arrivals::Poisson(pace), mix, 100),
             source("y", port, at_rate(MEGABIT / 2), Lengths::Fixed(500), 20),
         ];
-        let faster = Change::Service(Box::new(ConstantRate(Rate::from_bits_per_second(2 * MEGABIT))));
-        let changes = Box::new(std::iter::once((Time::from_nanos(50_000_000), wire, faster)).peekable());
+        let faster = at_rate_of_wire(Rate::from_bits_per_second(2 * MEGABIT));
+        let changes = Box::new(std::iter::once((Time::from_nanos(50_000_000), faster)).peekable());
         let (packets, series) = (Memory::default(), Memory::default());
         let interval = Duration::from_millis(7);
         let watchers = Watchers {
@@ -270,12 +277,11 @@ fn a_series_adds_up() {
 #[test]
 fn a_wire_that_stays_down_does_not_hang_the_run() {
     let engine = engine(Rate::DOWN, Duration::ZERO, Bound::Packets(3));
-    let (port, wire) = (engine.port("a").unwrap(), engine.link("wire").unwrap());
+    let port = engine.port("a").unwrap();
     let feed = source("s", port, at_rate(MEGABIT), Lengths::Fixed(1000), 10);
     // Somebody keeps setting it to down, for ever.
-    let changes = (0..).map(move |second| {
-        (Time::from_nanos(second * 1_000_000_000), wire, Change::Service(Box::new(ConstantRate(Rate::DOWN))))
-    });
+    let changes =
+        (0..).map(move |second| (Time::from_nanos(second * 1_000_000_000), at_rate_of_wire(Rate::DOWN)));
     let (seen, drive, end) = run(engine, feed, Box::new(changes.peekable()), None);
     assert!(end.stuck);
     assert_eq!((seen.len(), drive.network.engine.inside()), (6, 4));
@@ -284,10 +290,10 @@ fn a_wire_that_stays_down_does_not_hang_the_run() {
 #[test]
 fn a_wire_that_comes_up_late_lets_all_leave() {
     let engine = engine(Rate::DOWN, Duration::ZERO, Bound::Packets(20));
-    let (port, wire) = (engine.port("a").unwrap(), engine.link("wire").unwrap());
+    let port = engine.port("a").unwrap();
     let feed = source("s", port, at_rate(MEGABIT), Lengths::Fixed(1000), 10);
-    let up = Change::Service(Box::new(ConstantRate(Rate::from_bits_per_second(MEGABIT))));
-    let changes = std::iter::once((Time::from_nanos(5_000_000_000), wire, up));
+    let up = at_rate_of_wire(Rate::from_bits_per_second(MEGABIT));
+    let changes = std::iter::once((Time::from_nanos(5_000_000_000), up));
     let (seen, _, end) = run(engine, feed, Box::new(changes.peekable()), None);
     assert_eq!(end, End { at: Time::from_nanos(5_080_000_000), stuck: false, broken_off: false });
     assert_eq!(seen.len(), 10);

@@ -1,35 +1,40 @@
 //! `sleep` in a script: what follows happens later, on the timeline of the scenario.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::ops::{Range, RangeInclusive};
 
 use narrows_core::Duration;
-use narrows_core::rules::{Action, Rule};
 
 use super::Script;
-use crate::ipfw::command::Command;
-use crate::ipfw::config::{Config, Object};
-use crate::keys::kind::text;
-use crate::node::{Key, Node, Table, Value};
-use crate::problem::Problem;
-
-/// Changes at one time.
-#[derive(Clone, Debug, PartialEq)]
-struct Step {
-    at: Duration,
-    /// New values of `NUMBER.KEY` or `queue-NUMBER.KEY`.
-    set: Table,
-}
+use crate::ipfw::command::{Command, Rules};
+use crate::ipfw::config::Object;
+use crate::ipfw::flows::TableKey;
+use crate::ipfw::lexer::{Line, Word};
+use crate::ipfw::table::TableCommand;
+use crate::ipfw::text;
+use crate::ipfw::verbs::is_program;
+use crate::keys::kind;
+use crate::node::Node;
+use crate::problem::{Found, Problem};
 
 /// What a script does after its first `sleep`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::ipfw) struct Later {
     /// How long it has slept so far.
     now: Duration,
-    steps: Vec<Step>,
-    /// Pipes, queues and schedulers after the last step.
-    latest: Option<BTreeMap<(Object, u32), Config>>,
-    /// Whether it has deleted all rules at the end.
-    ended: bool,
+    /// All that it has configured so far; `None` before the first command.
+    latest: Option<Box<Script>>,
+    commands: Vec<LaterCommand>,
+}
+
+/// A command that takes effect during the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LaterCommand {
+    pub(crate) at: Duration,
+    /// The command, for a run.
+    pub(crate) text: String,
+    /// The place in the script.
+    pub(crate) place: Range<usize>,
 }
 
 impl Later {
@@ -37,10 +42,6 @@ impl Later {
         self.now > Duration::ZERO
     }
 }
-
-/// The values of keys that a later configuration does not set.
-const USUAL: &[(&str, &str)] =
-    &[("rate", "unlimited"), ("delay", "0s"), ("burst", "0B"), ("profile", "none"), ("loss", "0%")];
 
 impl Script {
     pub(super) fn sleep(&mut self, time: Duration, remarks: &mut Vec<String>) {
@@ -52,120 +53,130 @@ impl Script {
         }
     }
 
-    /// Executes a command that takes effect after the start.
-    pub(super) fn later(&mut self, command: &Command, remarks: &mut Vec<String>) -> Result<(), Problem> {
-        let config = match command {
+    /// Executes a command that takes effect after the start; returns it, with the number that its rule got.
+    pub(super) fn later(
+        &mut self,
+        command: Command,
+        line: &Line,
+        remarks: &mut Vec<String>,
+    ) -> Result<Command, Problem> {
+        match command {
             Command::Sleep(time) => {
-                self.sleep(*time, remarks);
-                return Ok(());
+                self.sleep(time, remarks);
+                return Ok(command);
             }
-            Command::Nothing => return Ok(()),
-            Command::Flush(None) => return self.end(remarks),
-            Command::Delete(rules) if self.rules.iter().all(|rule| rules.include(rule)) => {
-                return self.end(remarks);
-            }
-            Command::DeleteObjects(..) | Command::FlushObjects if self.later.ended => return Ok(()),
-            _ if self.later.ended => {
-                return Err(Problem::new("a command after `sleep` and the end of all rules"));
-            }
-            Command::Configure(config) if self.has(config.object, config.number) => config,
-            _ => {
-                return Err(Problem::new(
-                    "after `sleep`, a script can only reconfigure pipes and queues that exist",
-                )
-                .help("apply other commands to a run: narrows ipfw COMMAND"));
-            }
+            Command::Nothing | Command::ResetLog(_) => return Ok(command),
+            _ => {}
+        }
+        let mut latest = self.later.latest.take().unwrap_or_else(|| {
+            let start = Self { lines: Vec::new(), later: Later::default(), ..self.clone() };
+            Box::new(start)
+        });
+        let text = match &command {
+            Command::Add(_) => None,
+            Command::Delete(rules) => latest.deletion(rules),
+            Command::DeleteObjects(object, numbers) => latest.deletion_of(*object, numbers),
+            Command::Table(TableCommand::Delete { table, entries }) => latest.deletion_from(table, entries),
+            _ => Some(command_text(&command, line)?),
         };
-        if config.split().1.is_some() || config.object == Object::Scheduler {
-            return Err(Problem::new("after `sleep`, a script cannot change a scheduler")
-                .help("apply the command to a run: narrows ipfw COMMAND"));
-        }
-        // The objects of the start stay as they are.
-        let start = std::mem::take(&mut self.objects);
-        self.objects = self.later.latest.take().unwrap_or_else(|| start.clone());
-        let before = self.object_keys(config.object, config.number);
-        let mut config = config.clone();
-        self.configure(&mut config, remarks);
-        let after = self.object_keys(config.object, config.number);
-        self.later.latest = Some(std::mem::replace(&mut self.objects, start));
-        let name = match config.object {
-            Object::Queue => format!("queue-{}", config.number),
-            _ => config.number.to_string(),
+        let applied = match command {
+            Command::Zero(_) => command,
+            _ => latest.apply_noting(command, None, remarks)?,
         };
-        let mut set = Table::default();
-        for (key, value) in &after {
-            let is_new = before.iter().all(|(known, then)| (known, then) != (key, value));
-            match *key {
-                _ if !is_new => {}
-                "mask" | "pipe" => return Err(fixed(key)),
-                _ => set.put(&format!("{name}.{key}"), value.clone()),
-            }
+        let text = match &applied {
+            Command::Add(rule) => Some(format!("add {}", text::rule_text(rule))),
+            _ => text,
+        };
+        self.later.latest = Some(latest);
+        if let Some(text) = text {
+            remarks.push(format!("{} after the start", self.later.now));
+            let (at, place) = (self.later.now, line.span.clone());
+            self.later.commands.push(LaterCommand { at, text, place });
         }
-        for (key, _) in &before {
-            if after.iter().any(|(known, _)| known == key) {
-                continue;
-            }
-            let usual = USUAL.iter().find(|(known, _)| known == key).ok_or_else(|| fixed(key))?;
-            set.put(&format!("{name}.{key}"), text(usual.1));
-        }
-        remarks.push(format!("{} after the start", self.later.now));
-        self.add_step(set);
-        Ok(())
+        Ok(applied)
     }
 
-    /// All rules are deleted: from now on, packets cross the pipes as if there were none.
-    fn end(&mut self, remarks: &mut Vec<String>) -> Result<(), Problem> {
-        let passes = |rule: &Rule| {
-            !matches!(rule.action, Action::Deny | Action::Reject(_) | Action::SetDscp(_))
-                && rule.set != 31
-                && rule.keep.is_none()
+    /// The command that deletes those of these rules that exist: in a run, it is an error if there are none.
+    fn deletion(&self, which: &Rules) -> Option<String> {
+        let is_there = |range: &&RangeInclusive<u16>| {
+            let these = Rules { numbers: vec![(*range).clone()], set: which.set };
+            self.rules.iter().any(|rule| these.include(rule))
         };
-        if let Some(rule) = self.rules.iter().find(|rule| !passes(rule)) {
-            return Err(Problem::new(format!("after `sleep`, a script cannot delete rule {}", rule.number))
-                .help("only rules that send packets to pipes, or let them pass, can end; use narrows ipfw COMMAND"));
-        }
-        let links = self.objects.keys().filter(|(object, _)| *object != Object::Queue);
-        let numbers: BTreeSet<u32> = links.map(|(_, number)| *number).collect();
-        let usual = |number: u32| {
-            USUAL.iter().map(move |(key, usual)| {
-                let name = format!("{number}.{key}");
-                (Key { name, span: 0..0 }, Node::new(text(*usual)))
-            })
+        let set = which.set.map_or(String::new(), |set| format!("set {set} "));
+        let numbers = listed(which.numbers.iter().filter(is_there).map(range))?;
+        Some(format!("{set}delete{numbers}"))
+    }
+
+    /// Same for pipes, queues and schedulers.
+    fn deletion_of(&self, object: Object, which: &[RangeInclusive<u32>]) -> Option<String> {
+        let is_there = |range: &&RangeInclusive<u32>| {
+            self.objects.keys().any(|(kind, number)| *kind == object && range.contains(number))
         };
-        let set = numbers.into_iter().flat_map(usual).collect();
-        self.later.ended = true;
-        remarks.push(format!("{} after the start, packets pass as if there were no pipes", self.later.now));
-        self.add_step(set);
-        Ok(())
+        let numbers = listed(which.iter().filter(is_there).map(range))?;
+        Some(format!("{} delete{numbers}", object.word()))
     }
 
-    fn add_step(&mut self, set: Table) {
-        match self.later.steps.last_mut().filter(|last| last.at == self.later.now) {
-            Some(last) => set.iter().for_each(|(key, node)| last.set.set(&key.name, node.clone())),
-            None => self.later.steps.push(Step { at: self.later.now, set }),
-        }
+    /// Same for entries of a table.
+    fn deletion_from(&self, table: &str, which: &[TableKey]) -> Option<String> {
+        let rows = self.tables.get(table)?;
+        let keys = listed(which.iter().filter(|key| rows.contains_key(key)).map(TableKey::in_scenario))?;
+        Some(format!("table {table} delete{keys}"))
     }
 
-    fn has(&self, object: Object, number: u32) -> bool {
-        self.objects.contains_key(&(object, number))
+    /// The commands that take effect during the run, in order.
+    pub(crate) fn later_commands(&self) -> &[LaterCommand] {
+        &self.later.commands
     }
 
-    /// The steps as a scenario's timeline, for a link with this name.
+    /// The same as a scenario's timeline, for a link with this name.
     pub(in crate::ipfw) fn timeline(&self, link: &str) -> String {
-        let steps = self.later.steps.iter().filter(|step| !step.set.is_empty());
-        let entry = |step: &Step| {
-            let mut set = Table::default();
-            step.set
-                .iter()
-                .for_each(|(key, node)| set.put(&format!("{link}.{}", key.name), node.value.clone()));
-            let set = Node::new(Value::Table(set)).toml();
-            format!("\n[[timeline]]\nat = \"{}\"\nset = {set}\n", step.at)
+        let steps = self.later.commands.chunk_by(|one, other| one.at == other.at);
+        let entry = |step: &[LaterCommand]| {
+            let command = |command: &LaterCommand| Node::new(kind::text(&command.text)).toml();
+            let commands: Vec<String> = step.iter().map(command).collect();
+            let list = match &commands[..] {
+                [one] => format!("[{one}]"),
+                all => format!("[\n    {},\n]", all.join(",\n    ")),
+            };
+            format!("\n[[timeline]]\nat = \"{}\"\nipfw.{link} = {list}\n", step[0].at)
         };
         steps.map(entry).collect()
     }
 }
 
-fn fixed(key: &str) -> Problem {
-    Problem::new(format!("after `sleep`, a script cannot change the {key}"))
-        .help("apply the command to a run: narrows ipfw COMMAND")
+/// These words, each with a space before it; `None` if there are none.
+fn listed(words: impl Iterator<Item = String>) -> Option<String> {
+    let all: String = words.map(|word| format!(" {word}")).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+fn range<T: PartialEq + Display>(range: &RangeInclusive<T>) -> String {
+    match (range.start(), range.end()) {
+        (low, high) if low == high => low.to_string(),
+        (low, high) => format!("{low}-{high}"),
+    }
+}
+
+/// A command as a run reads it: without the program and flags. Interfaces of tables stand with the host that has them.
+fn command_text(command: &Command, line: &Line) -> Result<String, Problem> {
+    match command {
+        Command::FlushObjects => return Ok("pipe flush".into()),
+        Command::Table(TableCommand::Add { table, entries }) => {
+            let entry = |(key, value): &(TableKey, u32)| format!(" {} {value}", key.in_scenario());
+            return Ok(format!("table {table} add{}", entries.iter().map(entry).collect::<String>()));
+        }
+        _ => {}
+    }
+    let is_before = |word: &&Word| {
+        is_program(&word.text) || word.text.starts_with('-') || matches!(word.text.as_str(), "sudo" | "exec")
+    };
+    let own: Vec<&Word> = line.words.iter().skip_while(is_before).collect();
+    if let Some(word) =
+        own.iter().find(|word| word.text.contains(|c: char| c.is_whitespace() || "\"'#\\".contains(c)))
+    {
+        return Err(word
+            .problem(format!("{} in a command after `sleep`", Found(&word.text)))
+            .help("there, no word may contain white space, quotes or `#`"));
+    }
+    Ok(own.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "))
 }
