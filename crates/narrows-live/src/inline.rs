@@ -124,7 +124,7 @@ pub(crate) fn settle_me(
     interfaces: &[Interface],
 ) -> Result<(), InlineError> {
     let has_own = scenario.hosts.iter().any(|host| !host.addresses.is_empty());
-    let Some(rule) = scenario.rule_with_me().filter(|_| !has_own) else { return Ok(()) };
+    let Some(user) = scenario.says_me().filter(|_| !has_own) else { return Ok(()) };
     let all = RouteSocket::open(namespace)?.addresses()?;
     let is_ours = |index| interfaces.iter().any(|interface| interface.index == index);
     let ours: Vec<_> = all
@@ -136,7 +136,7 @@ pub(crate) fn settle_me(
     let is_of_link = |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     if ours.iter().all(|address| is_of_link(address.ip)) {
         let names: Vec<_> = interfaces.iter().map(|interface| format!("`{}`", interface.name)).collect();
-        return Err(InlineError::NoMe { rule, interfaces: names.join(" and ") });
+        return Err(InlineError::NoMe { user, interfaces: names.join(" and ") });
     }
     scenario.let_me_be(&ours);
     Ok(())

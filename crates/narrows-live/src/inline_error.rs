@@ -114,11 +114,11 @@ pub enum InlineError {
     },
     /// A rule that needs addresses, but there are none.
     #[error(
-        "rule {rule} uses `me`, but {interfaces} of this host have no addresses: write addresses instead of `me`"
+        "{user} uses `me`, but {interfaces} of this host have no addresses: write addresses instead of `me`"
     )]
     NoMe {
-        /// Its number.
-        rule: u16,
+        /// The rule or the command.
+        user: String,
         /// The interfaces.
         interfaces: String,
     },

@@ -3,12 +3,22 @@
 
 use super::Scenario;
 use crate::host::{Address, HostAddress};
+use crate::ipfw::Written;
 use crate::rules_link::RulesLink;
 
 impl Scenario {
-    /// The number of a rule that uses `me`.
-    pub fn rule_with_me(&self) -> Option<u16> {
-        self.links.iter().filter_map(|link| link.rules()).find_map(RulesLink::says_me).map(|rule| rule.number)
+    /// What uses `me`: a rule, such as `rule 100`, or a command of the timeline.
+    pub fn says_me(&self) -> Option<String> {
+        let mut rules = self.links.iter().filter_map(|link| link.rules());
+        let is_me = |word: &str| matches!(word, "me" | "me6");
+        let says = |command: &&Written| command.text.split(|c: char| !c.is_alphanumeric()).any(is_me);
+        match rules.find_map(RulesLink::says_me) {
+            Some(rule) => Some(format!("rule {}", rule.number)),
+            None => {
+                let command = self.timeline.iter().flat_map(|entry| &entry.ipfw).find(says)?;
+                Some(format!("the timeline's `{}`", command.text))
+            }
+        }
     }
 
     /// Makes `me` mean these addresses, if a rule uses it and the first host has no configured addresses.
@@ -16,7 +26,7 @@ impl Scenario {
     /// that a replay uses the same addresses.
     pub fn let_me_be(&mut self, addresses: &[Address]) {
         let is_open = self.hosts.iter().all(|host| host.addresses.is_empty());
-        if self.rule_with_me().is_none() || !is_open || addresses.is_empty() {
+        if self.says_me().is_none() || !is_open || addresses.is_empty() {
             return;
         }
         let given = |address: Address| HostAddress { link: None, address };
@@ -59,7 +69,7 @@ mod tests {
     #[test]
     fn me_is_what_the_interface_has_and_a_replay_knows_it() {
         let mut scenario = scenario("pipe 1 config bw 1Mbit/s\nadd 100 pipe 1 ip from me to any out\n");
-        assert_eq!(scenario.rule_with_me(), Some(100));
+        assert_eq!(scenario.says_me().as_deref(), Some("rule 100"));
         scenario.let_me_be(&[address("192.0.2.7", 32), address("2001:db8::1", 64)]);
         let me = |scenario: &Scenario| scenario.site(&scenario.links[0]).me;
         let expected: Vec<std::net::IpAddr> =
@@ -70,10 +80,18 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_comes_later_may_say_me() {
+        let mut scenario = scenario("pipe 1 config bw 1Mbit/s\nadd pipe 1 out\nsleep 1\nadd 5 deny ip from me to any\n");
+        assert_eq!(scenario.says_me().as_deref(), Some("the timeline's `add 5 deny ip from me to any`"));
+        scenario.let_me_be(&[address("192.0.2.7", 24)]);
+        assert_eq!(scenario.site(&scenario.links[0]).me, ["192.0.2.7".parse::<std::net::IpAddr>().unwrap()]);
+    }
+
+    #[test]
     fn where_nobody_says_me_nothing_changes() {
         let mut scenario = scenario("pipe 1 config bw 1Mbit/s\nadd 100 pipe 1 ip from any to any out\n");
         let before = scenario.to_toml();
-        assert_eq!(scenario.rule_with_me(), None);
+        assert_eq!(scenario.says_me(), None);
         scenario.let_me_be(&[address("192.0.2.7", 24)]);
         assert_eq!(scenario.to_toml(), before);
     }
