@@ -199,7 +199,7 @@ fn commands_of_a_timeline_change_rules_and_pipes() {
         from = "client"
         to = "server"
         constant = "100/s"
-        length = 1000
+        length = "1000B"
         [[timeline]]
         at = "1s"
         ipfw.net = ["add 50 deny ip from any to any out"]

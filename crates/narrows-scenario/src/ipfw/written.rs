@@ -39,8 +39,9 @@ pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
 impl Written {
     /// A command of a scenario.
     pub(crate) fn read(link: &str, node: &Node) -> Result<Self, Problem> {
-        let text = node.text("a command of ipfw")?;
-        if text.trim().is_empty() || text.contains(['\n', '\r']) {
+        // Several are read as the lines of a file, where leading white space and a last backslash join lines.
+        let text = node.text("a command of ipfw")?.trim();
+        if text.is_empty() || text.contains(['\n', '\r']) || text.ends_with('\\') {
             return Err(Problem::new("a command is one line of text").at(&node.span));
         }
         Ok(Self { link: link.into(), text: text.into(), place: node.span.clone() })

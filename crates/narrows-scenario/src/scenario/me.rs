@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn a_command_that_comes_later_may_say_me() {
-        let mut scenario = scenario("pipe 1 config bw 1Mbit/s\nadd pipe 1 out\nsleep 1\nadd 5 deny ip from me to any\n");
+        let mut scenario =
+            scenario("pipe 1 config bw 1Mbit/s\nadd pipe 1 out\nsleep 1\nadd 5 deny ip from me to any\n");
         assert_eq!(scenario.says_me().as_deref(), Some("the timeline's `add 5 deny ip from me to any`"));
         scenario.let_me_be(&[address("192.0.2.7", 24)]);
         assert_eq!(scenario.site(&scenario.links[0]).me, ["192.0.2.7".parse::<std::net::IpAddr>().unwrap()]);

@@ -120,7 +120,7 @@ fn a_timeline_executes_commands() {
         [[timeline]]
         at = "1s"
         set = { "net.5.rate" = "2mbit" }
-        ipfw.net = ["delete 100", "add deny out dst-ip server", "pipe 6 config bw 3Mbit/s"]
+        ipfw.net = ["delete 100", " add deny out dst-ip server ", "pipe 6 config bw 3Mbit/s"]
     "#;
     let mut scenario = Scenario::parse(text, "net.toml").unwrap();
     let again = Scenario::parse(&scenario.to_toml(), "net.toml").unwrap();
@@ -156,6 +156,7 @@ fn a_command_of_a_timeline_that_cannot_be_executed_is_an_error() {
         ("ipfw.plain = [\"add 1 allow\"]", "10:15", "there is no link `plain` with rules"),
         ("ipfw.net = \"add 1 allow\"", "10:12", "expected a list of commands of ipfw"),
         ("ipfw.net = [\"\"\"add 1 allow\ndelete 1\"\"\"]", "10:13", "a command is one line"),
+        ("ipfw.net = [\"add 1 allow \\\\\"]", "10:13", "a command is one line"),
         ("ipfw.net = []", "10:1", "no commands"),
         ("ipfw.net = [7]", "10:13", "expected a command of ipfw"),
         ("", "8:1", "nothing changes"),
