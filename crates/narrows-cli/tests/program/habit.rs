@@ -14,12 +14,8 @@ fn scenario(name: &str) -> String {
 
 /// Commands with a result that need neither a run nor a host that allows one.
 fn with_results() -> Vec<Vec<String>> {
-    let scratch = |name: &str, text: &str| {
-        let path = std::env::temp_dir().join(format!("narrows-habit-{}-{name}", std::process::id()));
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let samples = scratch("samples", "1\n2\n3\n4\n5\n9\n");
+    let samples = concat!(env!("CARGO_TARGET_TMPDIR"), "/habit-samples").to_owned();
+    fs::write(&samples, "1\n2\n3\n4\n5\n9\n").unwrap();
     let ipfw = scenario("ipfw/adsl.conf");
     let (mahi, cell) = (scenario("traces/fading.mahi"), scenario("traces/cell.csv"));
     let (pattern, profile) =
