@@ -56,6 +56,7 @@ pub use listing::{
 };
 pub use network::Network;
 pub(crate) use options::fits;
+pub(crate) use script::LaterCommand;
 pub use script::{ExplainedLine, Script};
 pub use sets::SetCommand;
 pub use table::TableCommand;

@@ -8,7 +8,7 @@ use narrows_core::rules::{Action, Field, Literal, Test};
 
 use crate::files;
 use crate::flags::LinkFlags;
-use crate::ipfw::{Context, Named, Script, TableKey, fits};
+use crate::ipfw::{Context, LaterCommand, Named, Script, TableKey, Written, fits};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::scenario::{Scenario, TRIED_RULES};
 
@@ -157,25 +157,12 @@ impl Script {
             if rules > TRIED_RULES {
                 break;
             }
-            let at = Time::ZERO + step[0].at;
-            let texts: Vec<String> =
-                step.iter().map(|command| format!("ipfw {LINK} {}", command.text)).collect();
-            let before = scenario.clone();
-            if scenario.change_at(at, &texts).is_ok() {
-                continue;
-            }
-            scenario = before;
-            // One by one, to find which it is.
-            for (command, text_of_run) in step.iter().zip(&texts) {
-                scenario.change_at(at, &[text_of_run]).map_err(|error| {
-                    let problem = error.without_place().at(&command.place);
-                    ScenarioError::new(
-                        file,
-                        text,
-                        vec![problem.help("it follows a `sleep`, so a run executes it")],
-                    )
-                })?;
-            }
+            let written = |command: &LaterCommand| command.written(LINK);
+            let commands: Vec<Written> = step.iter().map(written).collect();
+            scenario.try_commands(Time::ZERO + step[0].at, &commands).map_err(|problem| {
+                let problem = problem.outside(LINK).help("it follows a `sleep`, so a run executes it");
+                ScenarioError::new(file, text, vec![problem])
+            })?;
         }
         Ok(())
     }

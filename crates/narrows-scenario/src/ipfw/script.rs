@@ -3,6 +3,7 @@
 mod later;
 
 use later::Later;
+pub(crate) use later::LaterCommand;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

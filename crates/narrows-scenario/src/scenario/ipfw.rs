@@ -5,7 +5,7 @@ use narrows_core::Time;
 use super::Scenario;
 use super::ipfw_commands::CommandsAt;
 use crate::engine_change::EngineChange;
-use crate::ipfw::{Command, split_written};
+use crate::ipfw::{Command, Written, split_written};
 use crate::link::Medium;
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::rules_link::{Batch, Done, RulesLink};
@@ -110,9 +110,41 @@ impl Scenario {
             return Ok(changes.map(|(link, change)| EngineChange::Link { link, change }).collect());
         };
         let lines: Vec<&str> = commands.iter().map(|(_, command)| *command).collect();
+        self.execute(at, link, &lines).map(|(_, changes)| changes)
+    }
+
+    /// Executes commands; returns the number of those that do more than print, and the changes for the engine.
+    fn execute(
+        &mut self,
+        at: Time,
+        link: &str,
+        lines: &[&str],
+    ) -> Result<(usize, Vec<EngineChange>), ScenarioError> {
         let commands = self.ipfw_commands(Some(link), NAME, &lines.join("\n"))?;
         let change = self.ipfw_change(at, &commands)?;
-        Ok(self.take_up(change))
+        let count = change.texts().len();
+        Ok((count, self.take_up(change)))
+    }
+
+    /// Executes written commands, each of which must change something. A problem is at the place of its command.
+    pub(crate) fn try_commands(&mut self, at: Time, commands: &[Written]) -> Result<(), Problem> {
+        for of_link in commands.chunk_by(|one, other| one.link == other.link) {
+            let before = self.clone();
+            let lines: Vec<&str> = of_link.iter().map(|command| command.text.as_str()).collect();
+            if self.execute(at, &of_link[0].link, &lines).is_ok_and(|(count, _)| count >= lines.len()) {
+                continue;
+            }
+            *self = before;
+            // One by one, to find which it is.
+            for Written { link, text, place } in of_link {
+                let placed = |problem: Problem| problem.at(place).inside(link);
+                let done = self.execute(at, link, &[text]);
+                if done.map_err(|error| placed(error.without_place()))?.0 == 0 {
+                    return Err(placed(Problem::new(format!("{} changes nothing", Found(text)))));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Applies a computed result to the scenario, and returns the changes for the engine, in order. The

@@ -284,20 +284,7 @@ impl Scenario {
         if let [first, ..] = &entry.set[..] {
             self.apply(&entry.set, at).map_err(|problem| problem.at(first.place()).inside("set"))?;
         }
-        for of_link in entry.ipfw.chunk_by(|one, other| one.link == other.link) {
-            let before = self.clone();
-            let texts: Vec<String> = of_link.iter().map(ToString::to_string).collect();
-            let Err(error) = self.change_at(at, &texts) else { continue };
-            *self = before;
-            // One by one, to find which it is.
-            let wrong = of_link.iter().zip(&texts).find_map(|(command, text)| {
-                let problem = self.change_at(at, &[text]).err()?.without_place();
-                Some(problem.at(&command.place))
-            });
-            let problem = wrong.unwrap_or_else(|| error.without_place().at(&of_link[0].place));
-            return Err(problem.inside(&of_link[0].link).inside("ipfw"));
-        }
-        Ok(())
+        self.try_commands(at, &entry.ipfw).map_err(|problem| problem.inside("ipfw"))
     }
 }
 

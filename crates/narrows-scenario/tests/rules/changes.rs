@@ -157,6 +157,8 @@ fn a_command_of_a_timeline_that_cannot_be_executed_is_an_error() {
         ("ipfw.net = \"add 1 allow\"", "10:12", "expected a list of commands of ipfw"),
         ("ipfw.net = [\"\"\"add 1 allow\ndelete 1\"\"\"]", "10:13", "a command is one line"),
         ("ipfw.net = [\"add 1 allow \\\\\"]", "10:13", "a command is one line"),
+        ("ipfw.net = [\"add 1 allow\", \"list\"]", "10:28", "`list` changes nothing"),
+        ("ipfw.net = [\"echo x\"]", "10:13", "`echo x` changes nothing"),
         ("ipfw.net = []", "10:1", "no commands"),
         ("ipfw.net = [7]", "10:13", "expected a command of ipfw"),
         ("", "8:1", "nothing changes"),

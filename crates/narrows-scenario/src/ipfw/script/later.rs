@@ -11,8 +11,8 @@ use crate::ipfw::config::Object;
 use crate::ipfw::flows::TableKey;
 use crate::ipfw::lexer::{Line, Word};
 use crate::ipfw::table::TableCommand;
-use crate::ipfw::text;
 use crate::ipfw::verbs::is_program;
+use crate::ipfw::{Written, text};
 use crate::keys::kind;
 use crate::node::Node;
 use crate::problem::{Found, Problem};
@@ -32,9 +32,16 @@ pub(in crate::ipfw) struct Later {
 pub(crate) struct LaterCommand {
     pub(crate) at: Duration,
     /// The command, for a run.
-    pub(crate) text: String,
+    text: String,
     /// The place in the script.
-    pub(crate) place: Range<usize>,
+    place: Range<usize>,
+}
+
+impl LaterCommand {
+    /// For a link with this name.
+    pub(crate) fn written(&self, link: &str) -> Written {
+        Written { link: link.into(), text: self.text.clone(), place: self.place.clone() }
+    }
 }
 
 impl Later {
