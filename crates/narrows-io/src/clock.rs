@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId as TimerClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_gettime};
@@ -41,6 +42,12 @@ pub fn clock_realtime() -> u64 {
 /// The CPU time of the calling thread, in nanoseconds.
 pub fn thread_processor_time() -> u64 {
     nanoseconds(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// How often the kernel has taken the processor from the calling thread, for another one. Zero where it does not say.
+pub fn times_preempted() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD);
+    usage.map_or(0, |usage| usage.involuntary_context_switches().unsigned_abs())
 }
 
 /// The offset of the wall clock from the monotonic clock at one instant.

@@ -24,6 +24,7 @@ pub(crate) mod orders;
 pub(crate) mod pace;
 mod poll_set;
 mod release;
+mod rivals;
 pub(crate) mod sample;
 pub(crate) mod share;
 mod sleep;
@@ -55,6 +56,7 @@ use self::intake::Intake;
 use self::orders::{Inbox, Order};
 use self::pace::{Off, Pace, PaceError, Rest, Wait};
 use self::poll_set::PollSet;
+use self::rivals::Rivals;
 use self::share::Share;
 use self::traffic::Traffic;
 use self::trains::Trains;
@@ -78,6 +80,9 @@ const IDLE_TURN: Duration = Duration::from_micros(2);
 /// For this long after a packet the loop does not sleep: for more frequent packets, waking up for each would cost
 /// more than polling.
 const AWAKE: Duration = Duration::from_micros(20);
+/// Where other programs want the processor, packets that come within this time are gathered, and what is due within it
+/// leaves with them: each wake-up and each look for packets would take time from those programs.
+const GATHER: Duration = Duration::from_micros(100);
 /// The maximum number of packets handed in before the loop checks for orders again.
 const MOST_A_TURN: usize = 2048;
 /// Turns without a pause before descriptors other than ports are polled.
@@ -206,6 +211,8 @@ pub(crate) struct DataLoop {
     pace: Pace,
     /// Pauses required by real-time priority.
     rest: Rest,
+    /// Programs that want the processor on which it polls.
+    rivals: Rivals,
     /// The instant of the last arrival.
     last_input: Time,
     /// Its share of the network.
@@ -281,6 +288,7 @@ impl DataLoop {
             wake_early: Duration::from_nanos(*WAKE_EARLY.start()),
             pace: Pace::default(),
             rest: Rest::none(),
+            rivals: Rivals::none(),
             last_input: Time::ZERO,
             share,
             inbox,
@@ -318,36 +326,55 @@ impl DataLoop {
             let traffic_due = self.traffic_due();
             if let Some(until) = self.rest.due(now, next.min(traffic_due)) {
                 let off = Off::since(now);
-                wait(&mut [], Some(self.clock.reading(until))).map_err(LoopError::Wait)?;
-                self.clock.go_on();
-                let now = self.clock.now();
-                self.rest.rested(off.until(now), now);
+                let woken = self.pause(until)?;
+                self.rest.rested(off.until(woken), woken);
+                self.rivals.slept(woken.since(now));
                 continue;
             }
+            let is_hybrid = self.pace.wait == Wait::Hybrid;
+            let is_crowded = is_hybrid && self.rivals.are_there(now);
             let early = match self.pace.wait {
+                // Another program would end any longer polling.
+                Wait::Hybrid if is_crowded => Duration::from_nanos(*WAKE_EARLY.start()),
                 Wait::Hybrid => self.wake_early,
                 Wait::Spin => Duration::from_nanos(u64::MAX),
                 Wait::Timer => Duration::ZERO,
             };
-            let awake = self.pace.wait == Wait::Hybrid && now.since(self.last_input) <= AWAKE;
-            let sleeps = next.since(now) > early && !awake;
-            if !sleeps && next.since(now) < IDLE_TURN {
+            let silence = now.since(self.last_input);
+            let gathers = is_crowded && silence <= GATHER && next > now && !self.sends_in_waiting();
+            let awake = is_hybrid && !is_crowded && silence <= AWAKE;
+            let sleeps = next.since(now) > early && !awake && !gathers;
+            if !sleeps && !gathers && next.since(now) < IDLE_TURN {
                 self.clock.spin_until(next);
             }
             unattended += 1;
-            if !sleeps && unattended < TURNS_UNATTENDED {
+            let is_attended = sleeps || unattended >= TURNS_UNATTENDED;
+            if !is_attended && !gathers {
                 continue;
             }
-            unattended = 0;
-            // Generated packets are handed in as of their due instants: a timer is accurate enough.
-            let until = if sleeps { next.before(early).min(traffic_due) } else { now };
             let off = self.rest.is_needed().then(|| Off::since(now));
-            self.sleep(until)?;
+            if is_attended {
+                unattended = 0;
+                // Generated packets are handed in as of their due instants: a timer is accurate enough.
+                let until = if sleeps { next.before(early).min(traffic_due) } else { now };
+                self.sleep(until)?;
+            } else {
+                self.pause(now + GATHER)?;
+                self.rivals.gathered += self.clock.now().since(now);
+            }
+            let woken = self.clock.now();
+            self.rivals.slept(woken.since(now));
             if let Some(off) = off {
-                let now = self.clock.now();
-                self.rest.slept(off.until(now), now);
+                self.rest.slept(off.until(woken), woken);
             }
         }
+    }
+
+    /// Waits for an instant, and nothing else. Returns the present one.
+    fn pause(&mut self, until: Time) -> Result<Time, LoopError> {
+        wait(&mut [], Some(self.clock.reading(until))).map_err(LoopError::Wait)?;
+        self.clock.go_on();
+        Ok(self.clock.now())
     }
 
     /// The next instant at which there is work, even without arrivals.

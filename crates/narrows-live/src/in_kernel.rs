@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use narrows_core::{DropReason, Duration, Event, Verdict};
 use narrows_io::kernel_end::{KernelEnd, KernelFate, KernelVerdict};
+use narrows_report::KernelVerdicts;
 
 use crate::clock::Clock;
 
@@ -53,11 +54,17 @@ impl Agreement {
         self.unsupported.store(sum(|end| end.refused()[1]), Relaxed);
     }
 
+    /// How many verdicts were compared, and differ.
+    pub(crate) fn verdicts(&self) -> KernelVerdicts {
+        let of = |count: &AtomicU64| count.load(Relaxed);
+        KernelVerdicts { compared_packets: of(&self.compared), differing_packets: of(&self.differing) }
+    }
+
     /// For the report.
     pub(crate) fn notes(&self) -> Vec<String> {
         let of = |count: &AtomicU64| count.load(Relaxed);
-        let (compared, differing) = (of(&self.compared), of(&self.differing));
-        let differ = match differing {
+        let compared = of(&self.compared);
+        let differ = match of(&self.differing) {
             0 => "all agree".to_owned(),
             some => format!("{some} DIFFER; please report this as a bug of narrows"),
         };

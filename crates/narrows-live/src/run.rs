@@ -250,7 +250,12 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     // The last records are read, and compared, at the end.
     let mut report = network.finish(&mut info)?;
-    report.notes.extend(agreement.iter().flat_map(|agreement| agreement.notes()));
+    if let Some(agreement) = &agreement {
+        report.notes.extend(agreement.notes());
+        if let Some(host) = &mut report.host {
+            host.kernel_verdicts = Some(agreement.verdicts());
+        }
+    }
     report.probes = probes;
     Ok(Outcome { report, status, broken })
 }

@@ -44,12 +44,27 @@ pub struct HostReport {
     /// `max_processor_share`.
     #[serde(alias = "rested_ns")]
     pub throttle_pause_ns: u64,
+    /// For how long, over all its threads, it waited to gather packets because other programs wanted its processor.
+    #[serde(default)]
+    pub gather_ns: u64,
     /// CPU time of the packet loop, over all its threads.
     pub loop_processor_ns: u64,
     /// CPU time as a share of the run's duration: above 1 if several threads used more than one processor.
     pub loop_processor_share: f64,
     /// Each thread of the loop.
     pub threads: Vec<ThreadReport>,
+    /// For links inside the kernel: its verdicts, compared with the engine's.
+    #[serde(default)]
+    pub kernel_verdicts: Option<KernelVerdicts>,
+}
+
+/// Verdicts of a link inside the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelVerdicts {
+    /// Packets whose verdict and instant were compared with the engine's.
+    pub compared_packets: u64,
+    /// Those of which either differed.
+    pub differing_packets: u64,
 }
 
 /// A thread of the packet loop.
@@ -66,6 +81,9 @@ pub struct ThreadReport {
     /// How long it paused so that the kernel would not throttle it, or because of a limit.
     #[serde(alias = "rested_ns")]
     pub throttle_pause_ns: u64,
+    /// For how long it waited to gather packets because other programs wanted its processor.
+    #[serde(default)]
+    pub gather_ns: u64,
 }
 
 /// The shortest run-queue wait that a report mentions.
@@ -105,6 +123,13 @@ pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt
             None => "the kernel's real-time limit".to_owned(),
         };
         writeln!(f, "  paused for {} to stay below {limit}", span(host.throttle_pause_ns))?;
+    }
+    if host.gather_ns > 0 {
+        let gathered = span(host.gather_ns);
+        writeln!(
+            f,
+            "  gathered packets for {gathered}, 0.1 ms at a time: other programs wanted its processor"
+        )?;
     }
     if let Some(waited) = host.run_queue_wait_ns.filter(|waited| *waited >= WORTH_TELLING) {
         writeln!(f, "  run-queue wait: {}", span(waited))?;

@@ -49,7 +49,7 @@ pub use feed::{FeedReport, FeedWriters};
 pub use figures::Quantiles;
 pub use flows::{FlowReport, FlowsReport};
 pub use generated::{SourceInfo, SourceMeter, SourceReport};
-pub use host::{HostReport, ThreadReport};
+pub use host::{HostReport, KernelVerdicts, ThreadReport};
 pub use info::{ClassInfo, DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo, Word};
 pub use meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter};
 pub use now::{LinkNow, Now, Recent, RecentRates, Snapshot};

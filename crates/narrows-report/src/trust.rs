@@ -17,7 +17,7 @@ pub enum Trust {
     /// Some packets were late, or the host lost a few.
     Fair,
     /// A requested bound is broken, the p99 of lateness is above 1 ms, the host lost more than one packet in a
-    /// thousand, or packets are unaccounted for.
+    /// thousand, packets are unaccounted for, or a link inside the kernel decided otherwise than the engine.
     Poor,
 }
 
@@ -69,6 +69,11 @@ fn findings(report: &Report) -> Vec<(Trust, String)> {
     for broken in report.certificates.iter().filter(|certificate| !certificate.met) {
         let (name, bound) = (broken.quantile.name(), run_span(broken.bound_ns));
         found.push((Trust::Poor, format!("{name} exceeds its bound of {bound}")));
+    }
+    let of_kernel = report.host.as_ref().and_then(|host| host.kernel_verdicts).unwrap_or_default();
+    if of_kernel.differing_packets > 0 {
+        let differing = packets(of_kernel.differing_packets);
+        found.push((Trust::Poor, format!("the kernel's verdict on {differing} was not the engine's")));
     }
     let losses = &report.losses;
     if losses.implausible_stamp_packets > 0 {

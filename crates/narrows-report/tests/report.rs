@@ -11,8 +11,8 @@ use narrows_core::{
     PortConfig, Protocol, Rate, Seed, Target, Time, Verdict, model, queue, service,
 };
 use narrows_report::{
-    ClassInfo, DirectionInfo, HostReport, Kind, LINES, LatenessBound, Look, Meter, Quantile, Report,
-    RoundTrip, RunInfo, Trust,
+    ClassInfo, DirectionInfo, HostReport, KernelVerdicts, Kind, LINES, LatenessBound, Look, Meter, Quantile,
+    Report, RoundTrip, RunInfo, Trust,
 };
 
 /// 1 Mbit/s, 50 ms, room for 10 packets.
@@ -433,9 +433,11 @@ fn broken_bounds_and_when_they_were_are_told() {
         max_processor_share: None,
         confined: true,
         throttle_pause_ns: 56_600_000,
+        gather_ns: 1_200_000_000,
         loop_processor_ns: 120_000_000,
         loop_processor_share: 0.06,
         threads: Vec::new(),
+        kernel_verdicts: None,
     });
     let interval = &mut report.lateness_violations[0].intervals[0];
     (interval.steal_ns, interval.run_queue_wait_ns) = (Some(20_000_000), Some(999_999));
@@ -456,12 +458,18 @@ fn broken_bounds_and_when_they_were_are_told() {
   packet thread (hybrid): 120 ms CPU time, 6.00 % of the run
   it ran on processor 1, with real-time priority
   paused for 56.60 ms to stay below the kernel's real-time limit
+  gathered packets for 1.200 s, 0.1 ms at a time: other programs wanted its processor
   run-queue wait: 30.00 ms
   CPU steal: 80.00 ms, 2.10 % of the processors
 ";
     assert!(text.contains(expected), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100));
+    let of_kernel = KernelVerdicts { compared_packets: 100, differing_packets: 2 };
+    report.host.as_mut().unwrap().kernel_verdicts = Some(of_kernel);
+    let line = report.trust_line();
+    assert!(line.contains("; the kernel's verdict on 2 packets was not the engine's"), "{line}");
     let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["host"]["kernel_verdicts"]["differing_packets"], 2);
     assert_eq!(json["certificates"][1]["quantile"], "p99");
     assert_eq!(json["certificates"][1]["met"], false);
     assert_eq!(json["certificates"][1]["bound_ns"], 50_000);

@@ -2,7 +2,7 @@
 //! are what a busy host can tell.
 //!
 //! ```text
-//! cargo bench -p narrows-cli --bench beside -- [tcp] [rate] [udp] [lateness] [ping] [idle] [control] [links] [--long]
+//! cargo bench -p narrows-cli --bench beside -- [tcp] [rate] [udp] [buffers] [lateness] [ping] [idle] [control] [links] [--long]
 //! cargo bench -p narrows-cli --bench beside -- --soak 10m [--backend af_xdp]
 //! ```
 //!
@@ -33,10 +33,11 @@ struct Effort {
 
 type Section = (&'static str, fn(Effort) -> Outcome<()>);
 
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 9] = [
     ("tcp", tcp::unlimited),
     ("rate", tcp::at_a_rate),
     ("udp", udp::small_packets),
+    ("buffers", udp::default_buffers),
     ("lateness", lateness::lateness),
     ("ping", lateness::round_trips),
     ("idle", lateness::idle),

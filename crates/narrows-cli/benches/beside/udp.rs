@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::inside::{offer, stay};
 use crate::row::{Aim, head, left_out, row};
-use crate::way::{Way, narrows, number, scratch};
+use crate::way::{Done, Way, narrows, number, scratch};
 use crate::{Effort, Outcome};
 
 /// Frames of so many bytes.
@@ -65,17 +65,51 @@ pub(crate) fn small_packets(effort: Effort) -> Outcome<()> {
             Err(why) => left_out(&name, &why),
         }
     }
-    let name = "narrows, iperf3 at 180,000 a second";
-    let client = format!("iperf3 -J -u -b 92.16M -l 64 -w 4M -t {} -c SERVER", effort.seconds);
-    match narrows("").run("iperf3 -s -1", &client) {
-        Ok(done) => {
-            let offered = done.number("/directions/0/offered/packets");
-            let lost = done.number("/losses/receive_ring_dropped_packets");
-            let delivered = done.number("/directions/0/delivered/packets");
-            let figure = format!("{:.0} a second taken", offered / f64::from(effort.seconds));
-            row(name, delivered / (offered + lost), Aim::AtLeast(1.0), &figure);
+    Ok(())
+}
+
+/// The share of iperf3's datagrams that its server did not get, in percent; with the report where there is one.
+fn lost(way: &Way, seconds: u32) -> Outcome<(f64, Done)> {
+    let done = way.run(
+        "iperf3 -s -1 --logfile /dev/null",
+        &format!("iperf3 -J -u -b 92.16M -l 64 -t {seconds} -c SERVER"),
+    )?;
+    let json = done.json()?;
+    match json["error"].as_str() {
+        Some(why) => Err(why.into()),
+        None => Ok((number(&json, "/end/sum/lost_percent"), done)),
+    }
+}
+
+/// With the buffers that users have: what a socket of 208 KiB loses while its program waits for a processor.
+pub(crate) fn default_buffers(effort: Effort) -> Outcome<()> {
+    let seconds = effort.seconds.max(10);
+    let title = format!(
+        "UDP, iperf3's 180,000 datagrams of 64 bytes a second with default buffers, {seconds} s each"
+    );
+    head(&title, "% lost", "packet threads");
+    let bare = [
+        ("the kernel routes", Way::Router(None)),
+        ("bare forwarder --backend af_packet", Way::Forwarder(&["--backend", "af_packet"])),
+        ("bare forwarder --backend af_xdp", Way::Forwarder(&["--backend", "af_xdp"])),
+    ];
+    for (name, way) in bare {
+        match lost(&way, seconds) {
+            Ok((lost, _)) => row(name, lost, Aim::None, ""),
+            Err(why) => left_out(name, &why),
         }
-        Err(why) => left_out(name, &why),
+    }
+    for flags in ["", "--delay 1ms", "--delay 1ms --backend af_packet", "--delay 1ms --wait spin"] {
+        let name = format!("narrows {flags}");
+        match lost(&narrows(flags), seconds) {
+            Ok((lost, done)) => {
+                let share = 100.0 * done.number("/host/loop_processor_share");
+                let late = done.number("/sent_lateness/p99_ns") / 1e3;
+                let figure = format!("{share:.0} % of a processor, p99 {late:.0} µs late");
+                row(&name, lost, Aim::AtMost(1.0), &figure);
+            }
+            Err(why) => left_out(&name, &why),
+        }
     }
     Ok(())
 }

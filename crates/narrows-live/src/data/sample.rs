@@ -113,6 +113,7 @@ impl DataLoop {
             processor_ns: used,
             processor_share: used as f64 / span as f64,
             throttle_pause_ns: self.rest.rested.nanos(),
+            gather_ns: self.rivals.gathered.nanos(),
         }
     }
 

@@ -41,9 +41,11 @@ impl HostWatch {
             capabilities: in_effect().unwrap_or_default().into_iter().map(Word::from).collect(),
             confined,
             throttle_pause_ns: threads.iter().map(|thread| thread.throttle_pause_ns).sum(),
+            gather_ns: threads.iter().map(|thread| thread.gather_ns).sum(),
             loop_processor_ns: threads.iter().map(|thread| thread.processor_ns).sum(),
             loop_processor_share: threads.iter().map(|thread| thread.processor_share).sum(),
             threads,
+            kernel_verdicts: None,
         }
     }
 }
