@@ -9,6 +9,7 @@
 pub(crate) mod arithmetic;
 pub(crate) mod control;
 mod options;
+mod services;
 pub(crate) mod shell;
 pub(crate) mod sleep;
 mod variables;
@@ -17,6 +18,7 @@ mod words;
 pub(crate) use options::{
     Effect, Follows, Opt, Options, Unit, is_zero, number, number_of, shown_as_is, text_of,
 };
+pub(crate) use services::SERVICES;
 pub(crate) use variables::{Variables, as_words};
 pub(crate) use words::{Source, Word, Words, keyword};
 

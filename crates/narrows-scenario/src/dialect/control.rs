@@ -30,8 +30,27 @@ enum Part {
     },
     /// Each branch with its condition; `None` for `else`.
     If(Vec<(Option<Range<usize>>, Vec<Part>)>),
+    /// A condition, and what depends on it: `[ A = B ] && …`.
+    Test {
+        test: Range<usize>,
+        dependent: Vec<(Joint, Part)>,
+    },
+    /// `{ …; }`
+    Group(Vec<Part>),
     Wrong(Problem),
 }
+
+/// How a part depends on the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joint {
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+}
+
+/// Commands without an effect on a network. What leads to these alone need not be known.
+const HARMLESS: [&str; 8] = ["exit", "return", "echo", "printf", "logger", "true", ":", "shift"];
 
 /// Words before a command that belong to a loop or condition.
 const BEFORE: [&str; 3] = ["do", "then", "else"];
@@ -145,10 +164,71 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
             {
                 self.function(&piece, &at, depth).unwrap_or_else(Part::Wrong)
             }
-            "do" | "done" | "then" | "else" | "elif" | "fi" | "esac" | "}" | "{" => {
+            "[" | "[[" | "test" => self.test(piece, depth),
+            "{" => self.group(&piece, &at, depth).unwrap_or_else(Part::Wrong),
+            "do" | "done" | "then" | "else" | "elif" | "fi" | "esac" | "}" => {
                 Part::Wrong(wrong(format!("`{word}` without what it belongs to")))
             }
             _ => Part::Command(piece),
+        }
+    }
+
+    /// A condition by itself, with the commands that depend on it.
+    fn test(&mut self, piece: Piece, depth: usize) -> Part {
+        let test = piece.span.clone();
+        let mut end = test.end;
+        let mut dependent = Vec::new();
+        while let Some(joint) = self.joint(end) {
+            let Some(next) = self.ahead.next() else { break };
+            end = next.span.end;
+            let next = Piece { joined: Joined::After, ..next };
+            let is_test = matches!(self.word(&next), "[" | "[[" | "test");
+            let part = match is_test {
+                true => Part::Test { test: next.span, dependent: Vec::new() },
+                false => self.part(next, depth + 1),
+            };
+            if let Part::Wrong(_) = part {
+                return part;
+            }
+            // A group ends elsewhere.
+            let is_plain = is_test || matches!(part, Part::Command(_));
+            dependent.push((joint, part));
+            if !is_plain {
+                break;
+            }
+        }
+        Part::Test { test, dependent }
+    }
+
+    /// What joins the command that ends there with the next one.
+    fn joint(&self, end: usize) -> Option<Joint> {
+        let rest = self.text[end..].trim_start_matches([' ', '\t']);
+        match rest.as_bytes() {
+            [b'&', b'&', ..] => Some(Joint::And),
+            [b'|', b'|', ..] => Some(Joint::Or),
+            _ => None,
+        }
+    }
+
+    /// `{`, commands, `}`.
+    fn group(&mut self, piece: &Piece, at: &Range<usize>, depth: usize) -> Result<Part, Problem> {
+        if depth >= DEEPEST {
+            self.skip("}");
+            return Err(Problem::new("groups, loops and conditions too deep within one another").at(at));
+        }
+        let mut body = Vec::new();
+        let rest = &self.text[piece.span.start + 1..piece.span.end];
+        if !rest.trim().is_empty() {
+            let first = Piece {
+                span: piece.span.end - rest.trim_start().len()..piece.span.end,
+                joined: Joined::After,
+            };
+            body.push(self.part(first, depth + 1));
+        }
+        body.extend(self.parts(&["}"], depth + 1));
+        match self.ahead.next() {
+            Some(_) => Ok(Part::Group(body)),
+            None => Err(Problem::new("`{` without `}`").at(at)),
         }
     }
 
@@ -295,6 +375,8 @@ impl<'p> Runner<'_, 'p> {
                 }
                 Part::Loop { name, list, body } => self.turns(name, list, body),
                 Part::If(branches) => self.branch(branches),
+                Part::Test { test, dependent } => self.test(test, dependent),
+                Part::Group(body) => self.parts(body),
                 Part::Wrong(problem) => self.wrong(problem.clone()),
             };
             match next {
@@ -384,6 +466,50 @@ impl<'p> Runner<'_, 'p> {
         Ok(all)
     }
 
+    /// Runs what depends on a condition.
+    fn test(&mut self, test: &Range<usize>, dependent: &'p [(Joint, Part)]) -> Next {
+        let mut status = match self.holds(test) {
+            Ok(holds) => holds,
+            // Whether it holds does not matter.
+            Err(_) if dependent.iter().all(|(_, part)| self.is_harmless(part, 0)) => return Next::Command,
+            Err(problem) => return self.wrong(problem),
+        };
+        for (joint, part) in dependent {
+            if status != (*joint == Joint::And) {
+                continue;
+            }
+            status = match part {
+                Part::Test { test, .. } => match self.holds(test) {
+                    Ok(holds) => holds,
+                    Err(problem) => return self.wrong(problem),
+                },
+                other => match self.parts(std::slice::from_ref(other)) {
+                    Next::Command => true,
+                    next => return next,
+                },
+            };
+        }
+        Next::Command
+    }
+
+    /// Whether a part has no effect on a network, whether it runs or not.
+    fn is_harmless(&self, part: &Part, depth: usize) -> bool {
+        let all =
+            |parts: &[Part]| depth < DEEPEST && parts.iter().all(|part| self.is_harmless(part, depth + 1));
+        match part {
+            Part::Command(piece) => {
+                let word = first_word(&self.text[piece.span.clone()]).unwrap_or_default();
+                HARMLESS.contains(&word) || self.functions.get(word).is_some_and(|body| all(body))
+            }
+            Part::Group(body) => all(body),
+            Part::Test { dependent, .. } => {
+                depth < DEEPEST && dependent.iter().all(|(_, part)| self.is_harmless(part, depth + 1))
+            }
+            Part::If(branches) => branches.iter().all(|(_, body)| all(body)),
+            Part::Loop { .. } | Part::Function { .. } | Part::Wrong(_) => false,
+        }
+    }
+
     fn branch(&mut self, branches: &'p [(Option<Range<usize>>, Vec<Part>)]) -> Next {
         for (test, body) in branches {
             let holds = match test {
@@ -393,6 +519,13 @@ impl<'p> Runner<'_, 'p> {
                     Some((next, _)) => return next,
                     None => match self.holds(test) {
                         Ok(holds) => holds,
+                        Err(_)
+                            if branches
+                                .iter()
+                                .all(|(_, body)| body.iter().all(|part| self.is_harmless(part, 0))) =>
+                        {
+                            return Next::Command;
+                        }
                         Err(problem) => return self.wrong(problem),
                     },
                 },

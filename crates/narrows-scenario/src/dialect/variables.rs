@@ -76,6 +76,10 @@ impl Variables {
             let blank = left.len() - left.trim_start().len();
             rest.start += blank;
             let left = &left[blank..];
+            if let Some(calculations) = calculations(left) {
+                self.calculate(text, calculations, rest.clone())?;
+                return Ok(rest.end..rest.end);
+            }
             if let Some(keyword) = ["export", "local", "readonly", "declare", "typeset"]
                 .into_iter()
                 .find(|keyword| left.strip_prefix(*keyword).is_some_and(|rest| rest.starts_with(' ')))
@@ -88,7 +92,8 @@ impl Variables {
             if name == 0 || left.as_bytes()[0].is_ascii_digit() {
                 return Ok(rest);
             }
-            if left.as_bytes().get(name) != Some(&b'=') {
+            let appends = left[name..].starts_with("+=");
+            if left.as_bytes().get(name) != Some(&b'=') && !appends {
                 // `export NAME` assigns nothing.
                 let ends = left[name..].chars().next().is_none_or(char::is_whitespace);
                 if !(exports && ends) {
@@ -97,12 +102,46 @@ impl Variables {
                 rest.start += name;
                 continue;
             }
-            let start = rest.start + name + 1;
+            let start = rest.start + name + 1 + usize::from(appends);
             let value = start..start + value_length(&text[start..rest.end]);
-            let expanded = self.value(text, value.clone())?;
+            let mut expanded = self.value(text, value.clone())?;
+            if let (true, Some(before), Value::Text(behind)) =
+                (appends, self.values.get(&left[..name]), &expanded)
+            {
+                expanded = match before {
+                    Value::Text(before) if before.len() + behind.len() > LONGEST => {
+                        return Err(too_long().at(&value));
+                    }
+                    Value::Text(before) => Value::Text(format!("{before}{behind}")),
+                    Value::Other(what) => Value::Other(what),
+                };
+            }
             self.values.insert(left[..name].into(), expanded);
             rest.start = value.end;
         }
+    }
+
+    /// `let A=1+2 B=A*2`, `((A = 1 + 2))`: sets variables.
+    fn calculate(&mut self, text: &str, inside: Inside<'_>, span: Range<usize>) -> Result<(), Problem> {
+        let all = match inside {
+            Inside::Words(skipped) => {
+                let words = self.words(text, span.start + skipped..span.end)?;
+                words.into_iter().map(|word| (word.text, word.span)).collect()
+            }
+            Inside::One(calculation) => vec![(calculation.to_owned(), span.clone())],
+        };
+        for (word, span) in all {
+            let found = word.split_once('=').map(|(name, value)| (name.trim(), value));
+            let Some((name, calculation)) = found.filter(|(name, _)| name.chars().all(is_name)) else {
+                return Err(Problem::new(format!("{} assigns no variable", Found(&word)))
+                    .at(&span)
+                    .help("as in: let RATE=8*100"));
+            };
+            let value = arithmetic::value(calculation, &|name| self.named(name, None, 0));
+            let value = value.map_err(|problem| problem.at(&span))?;
+            self.values.insert(name.into(), Value::Text(value.to_string()));
+        }
+        Ok(())
     }
 
     /// The value of an assignment.
@@ -153,7 +192,7 @@ impl Variables {
                     at += close + 2;
                 }
                 '"' => {
-                    let close = left[1..].find('"').map_or(left.len() - 1, |close| close);
+                    let close = quote_end(&left[1..]);
                     let inside = self.expand(text, at + 1..at + 1 + close, 0)?;
                     length += inside.len();
                     *open.get_or_insert_default() += &inside;
@@ -185,7 +224,7 @@ impl Variables {
                 }
             }
             if length > LONGEST {
-                return Err(Problem::new(format!("variables of more than {LONGEST} bytes")).at(&span));
+                return Err(too_long().at(&span));
             }
         }
         done.extend(open);
@@ -210,6 +249,11 @@ impl Variables {
             out += &left[..dollar];
             at += dollar;
             let left = &text[at..span.end];
+            // Within quotes, too, it continues a line.
+            if left.starts_with("\\\n") {
+                at += 2;
+                continue;
+            }
             if let Some(escaped) = left.strip_prefix('\\') {
                 let taken = escaped.chars().next().filter(|c| matches!(c, '$' | '`' | '"' | '\\'));
                 out.push(taken.unwrap_or('\\'));
@@ -221,7 +265,7 @@ impl Variables {
             out += &value;
             at += length;
             if out.len() > LONGEST {
-                return Err(Problem::new(format!("variables of more than {LONGEST} bytes")).at(&span));
+                return Err(too_long().at(&span));
             }
         }
         Ok(out)
@@ -275,6 +319,9 @@ impl Variables {
     /// The value of a variable, or its default.
     fn named(&self, name: &str, default: Option<&str>, depth: usize) -> Result<String, Problem> {
         let is_argument = name.starts_with(|c: char| c.is_ascii_digit());
+        if matches!(name, "UID" | "EUID") && !self.values.contains_key(name) {
+            return Ok(ROOT.to_owned());
+        }
         match (self.values.get(name), default) {
             (Some(Value::Text(value)), _) if !value.is_empty() || default.is_none() => Ok(value.clone()),
             (None | Some(Value::Text(_) | Value::Other(ARGUMENT)), Some(default)) => {
@@ -299,6 +346,17 @@ impl Variables {
         let mut words = expanded.split_ascii_whitespace();
         let program = words.next();
         let words: Vec<&str> = words.map(|word| word.trim_matches(['"', '\''])).collect();
+        let said: Vec<&str> = words.iter().copied().filter(|word| !word.contains('>')).collect();
+        match (program, &said[..]) {
+            // Wherever a program is, its name tells which one is meant.
+            (Some("which"), [name])
+            | (Some("command"), ["-v", name])
+            | (Some("type"), ["-p" | "-P", name]) => {
+                return Ok(Some((*name).to_owned()));
+            }
+            (Some("id"), ["-u"]) => return Ok(Some(ROOT.to_owned())),
+            _ => {}
+        }
         match program {
             Some("seq") => {
                 let numbers: Option<Vec<i64>> = words.iter().map(|word| word.parse().ok()).collect();
@@ -324,6 +382,42 @@ impl Variables {
             _ => Ok(None),
         }
     }
+}
+
+/// Scripts that configure networks run as root.
+const ROOT: &str = "0";
+
+/// What a command calculates.
+enum Inside<'a> {
+    /// The words behind so many bytes.
+    Words(usize),
+    One(&'a str),
+}
+
+/// The calculations of `let …` or `((…))`, if a command is one of these.
+fn calculations(command: &str) -> Option<Inside<'_>> {
+    if command.starts_with("let ") {
+        return Some(Inside::Words("let".len()));
+    }
+    Some(Inside::One(command.trim_end().strip_prefix("((")?.strip_suffix("))")?))
+}
+
+fn too_long() -> Problem {
+    Problem::new(format!("variables of more than {LONGEST} bytes"))
+}
+
+/// Where a text in quotes ends that have been opened: those within `${…}` are its own.
+fn quote_end(text: &str) -> usize {
+    let mut deep = 0_u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' if deep == 0 => return at,
+            '{' if text[..at].ends_with('$') => deep += 1,
+            '}' => deep = deep.saturating_sub(1),
+            _ => {}
+        }
+    }
+    text.find('"').unwrap_or(text.len())
 }
 
 const NOT_RUN: &str = "scripts are read and not run: write the value itself";
@@ -418,6 +512,14 @@ mod tests {
             ("x $(seq 2 4) `seq 2`", &["x", "2", "3", "4", "1", "2"]),
             ("A=2\nx `expr $A \\* 3` $(echo a \"b\")", &["x", "6", "a", "b"]),
             ("A='b c'\nx d\"$A\"e 1:\"2\" 'f'g \\$A", &["x", "db ce", "1:2", "fg", "$A"]),
+            ("A=1\nA+=2 B+=c\nx $A$B", &["x", "12c"]),
+            ("A=6\nlet B=60*$A/100 C=\"A + 1\"\n((D = C * 2))\nx $B $C $D", &["x", "3", "7", "14"]),
+            ("A=\"b \\\n c\"\nx $A", &["x", "b", "c"]),
+            ("x \"${A:=\"b\"}\" \"${A:-}\"c", &["x", "b", "c"]),
+            (
+                "A=$(which tc) B=`command -v ipfw 2>/dev/null`\n$A $B $(id -u) $EUID",
+                &["tc", "ipfw", "0", "0"],
+            ),
             ("A=1 x $B", &[][..]),
             ("export A\nexport B=$(ls -l)\nx", &["x"]),
         ] {
@@ -445,6 +547,8 @@ mod tests {
             ("x $((1/0))", "has no value"),
             ("x $(seq 99999999)", "more than 65536 numbers"),
             ("x ${A", "`${` without `}`"),
+            ("let A", "assigns no variable"),
+            ("let A=b", "`$b` is a variable of a shell that is not set"),
             ("x ${A#b}", "is a command or an expansion of a shell"),
         ] {
             let found = read(text).unwrap_err();

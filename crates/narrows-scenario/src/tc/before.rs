@@ -133,7 +133,7 @@ impl Tree {
         self.filters.iter().filter_map(|placed| {
             let class = placed.filter.class.filter(|_| placed.filter.verdict == Verdict::Class)?;
             let goes = match self.target(placed.parent.qdisc(), class) {
-                To::Flow(_) | To::Tin(_) => return None,
+                To::Flow(_) | To::Tin(_) | To::Direct => return None,
                 To::Class(other) if other == class => return None,
                 To::Class(other) => format!("go to {other}"),
                 To::Drop => "are dropped".into(),

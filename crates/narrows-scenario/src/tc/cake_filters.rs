@@ -100,6 +100,6 @@ fn put_target(to: To, tins: &[&str], filter: &mut Table) {
             said.for_each(|(key, of)| filter.put(key, number(of)));
         }
         To::Drop => filter.put("drop", Value::Boolean(true)),
-        To::Class(_) | To::Rest => {}
+        To::Class(_) | To::Direct | To::Rest => {}
     }
 }

@@ -265,7 +265,7 @@ impl Command {
                     words.expect(word, "a number")?;
                 }
                 // It measures rates for `tc -s`.
-                "estimator" => {
+                "estimator" | "est" => {
                     words.take();
                     let interval = words.expect(word, "an interval")?;
                     words.expect(interval, "the time of an average")?;

@@ -236,7 +236,7 @@ pub(super) fn read(
             continue;
         }
         match word.text {
-            "flowid" | "classid" => class = Some(Handle::read(words.expect(word, "a class")?)?),
+            "flowid" | "classid" | "class" => class = Some(Handle::read(words.expect(word, "a class")?)?),
             "police" => actions.police(word, words)?,
             "action" => action::read(word, words, &mut actions)?,
             // As in tc's output, or without effect on the result.

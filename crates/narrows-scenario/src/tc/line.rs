@@ -26,6 +26,12 @@ pub(super) enum Line {
     /// `exit`: no later command runs.
     End,
     Other(Passed),
+    /// A device is taken down, or up again.
+    State {
+        device: String,
+        is_up: bool,
+        passed: Passed,
+    },
     /// `sleep` for a time.
     Sleep {
         time: Duration,
@@ -112,6 +118,14 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
         let said = "Rules of `mangle` give packets marks and classes, which filters of tc see.".to_owned();
         return Ok(Some(Line::Firewall { line, namespace, passed: Passed { span, words: said } }));
     }
+    if let Some((device, is_up)) = state(&words) {
+        let words = match is_up {
+            true => "Not a command of tc: ignored. Devices here exist and are up.",
+            false => "Not a command of tc: ignored. The device is up again before anything is sent.",
+        };
+        let passed = Passed { span, words: words.into() };
+        return Ok(Some(Line::State { device: device.to_owned(), is_up, passed }));
+    }
     if is_tc {
         words.take();
         if let Some(batch) = batch(&words)? {
@@ -134,6 +148,29 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
         None => command,
     };
     Ok(Some(Line::Tc(Box::new(command))))
+}
+
+/// The device that `ip link set dev X up` or `ifconfig X down` takes up or down, if it does nothing else.
+fn state<'a>(words: &Words<'a>) -> Option<(&'a str, bool)> {
+    let mut ahead = words.clone();
+    match ahead.take()?.text.rsplit('/').next()? {
+        "ip" => {
+            let object = ahead.take()?.text;
+            if !(object.len() > 1 && "link".starts_with(object) && ahead.take_if("set")) {
+                return None;
+            }
+            ahead.take_if("dev");
+        }
+        "ifconfig" => {}
+        _ => return None,
+    }
+    let device = ahead.take()?.text;
+    let is_up = match ahead.take()?.text {
+        "up" => true,
+        "down" => false,
+        _ => return None,
+    };
+    ahead.take().is_none().then_some((device, is_up))
 }
 
 /// How long `sleep` takes, the sum of its times; `None` for ever.

@@ -107,6 +107,7 @@ impl Rules {
             match rules.rules[all].to {
                 To::Class(class) => rules.default = Some(class),
                 To::Drop => (rules.default, rules.drops) = (None, true),
+                To::Direct => rules.default = None,
                 To::Rest | To::Flow(_) | To::Tin(_) => {}
             }
             let stays = matches!(rules.rules[all].to, To::Flow(_) | To::Tin(_));

@@ -18,7 +18,7 @@ use crate::dialect::control::{self, Next};
 use crate::dialect::shell::{self, Piece};
 use crate::link::Way;
 use crate::netem::Verb;
-use crate::problem::Problem;
+use crate::problem::{Found, Problem};
 use crate::two_hosts;
 
 /// tc commands, as typed or published.
@@ -82,6 +82,12 @@ impl Script {
         let mut variables = Variables::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
         let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());
+        let mut down: BTreeMap<String, Range<usize>> = BTreeMap::new();
+        let stays_down = |device: &str, span: &Range<usize>| {
+            Problem::new(format!("{} is taken down, and no packet passes it", Found(device)))
+                .at(span)
+                .help("a link has `outage` for this, in a scenario: leave the line out, or take the device up before packets are sent")
+        };
         let mut take = |piece: &Piece, variables: &mut Variables| {
             match line::read(text, piece, variables) {
                 Ok(Some(Line::Tc(command))) => {
@@ -92,7 +98,18 @@ impl Script {
                     commands.push(*command);
                 }
                 Ok(Some(Line::Other(other))) => passed.push((commands.len(), other)),
+                Ok(Some(Line::State { device, is_up, passed: other })) => {
+                    match is_up {
+                        true => drop(down.remove(&device)),
+                        false => drop(down.insert(device, other.span.clone())),
+                    }
+                    passed.push((commands.len(), other));
+                }
                 Ok(Some(Line::Sleep { time, span })) => {
+                    if let Some((device, span)) = down.pop_first() {
+                        problems.push(stays_down(&device, &span));
+                        return Next::Wrong;
+                    }
                     // Before the first command there is nothing that could be different meanwhile.
                     let words = match commands.iter().any(|command: &Command| command.verb != Verb::Show) {
                         true => {
@@ -125,6 +142,7 @@ impl Script {
         };
         let of_shell = control::run(text, pieces, &mut variables, &mut take);
         problems.extend(of_shell);
+        problems.extend(down.iter().map(|(device, span)| stays_down(device, span)));
         if problems.is_empty() && commands.is_empty() {
             problems.push(
                 Problem::new("there is no command of tc")

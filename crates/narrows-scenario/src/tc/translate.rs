@@ -419,10 +419,7 @@ impl Tree {
                     None
                 }
                 qdisc::Kind::Htb(_) => {
-                    let mut class = named(DIRECT);
-                    for (key, value) in [("rate", "100gbit"), ("burst", "1MB"), ("cburst", "1MB")] {
-                        class.put(key, text(value));
-                    }
+                    let class = direct();
                     notes.push(format!(
                         "Without a catch-all filter or `default`, unclassified packets are not shaped, as in the kernel; here they use the class `{DIRECT}` of 100 Gbit/s."
                     ));
@@ -449,10 +446,20 @@ impl Tree {
                 default = Some(name.into());
             }
         }
+        let is_direct = |rule: &Rule| rule.to == To::Direct;
+        if rules.rules.iter().any(is_direct) && !names.iter().any(|name| name == DIRECT) {
+            notes.push(format!(
+                "Packets of filters that name {} are not shaped, as in the kernel; here they use the class `{DIRECT}` of 100 Gbit/s.",
+                qdisc.handle
+            ));
+            classes.push(direct());
+            names.push(DIRECT.into());
+        }
         // Trailing rules that lead to the default class are redundant.
         if let Some(default) = &default {
             let is_default = |rule: &Rule| match rule.to {
                 To::Class(class) => self.called(class) == *default,
+                To::Direct => *default == DIRECT,
                 To::Rest => true,
                 To::Drop | To::Flow(_) | To::Tin(_) => false,
             };
@@ -463,6 +470,7 @@ impl Tree {
         // Packets of the rest are dropped where there is no default class.
         let called = |to: To| match to {
             To::Class(class) => self.called(class),
+            To::Direct => DIRECT.to_owned(),
             To::Rest => default.clone().unwrap_or_else(|| DROP.into()),
             // The last two are CAKE's, which has no classes.
             To::Drop | To::Flow(_) | To::Tin(_) => DROP.into(),
@@ -524,6 +532,8 @@ impl Tree {
                 let quantum = rate.bits_per_second() / 8 / rate_to_quantum;
                 table.put("quantum", text(Bytes::new(quantum.clamp(1000, 200_000))));
             }
+            // Only a leaf has turns.
+            (_, qdisc::Kind::Htb(_)) if self.below(class.id).next().is_some() => table.remove("quantum"),
             (_, qdisc::Kind::Hpd(_)) if self.child(class.id).is_some() => table.remove("queue"),
             _ => {}
         }
@@ -594,6 +604,15 @@ fn no_limit(bucket: &Table, inside: Handle) -> String {
 }
 
 /// A table with a name, such as a class.
+/// The class of HTB for packets past all classes.
+fn direct() -> Table {
+    let mut class = named(DIRECT);
+    for (key, value) in [("rate", "100gbit"), ("burst", "1MB"), ("cburst", "1MB")] {
+        class.put(key, text(value));
+    }
+    class
+}
+
 fn named(name: impl std::fmt::Display) -> Table {
     let mut table = Table::default();
     table.put("name", text(name));

@@ -14,6 +14,8 @@ pub(super) enum To {
     /// To a tin of CAKE, by its number from 1 on.
     Tin(u16),
     Drop,
+    /// Past all classes of HTB.
+    Direct,
     /// As packets that no rule matches.
     Rest,
 }

@@ -390,6 +390,35 @@ fn classes_found_by_filters_in_their_order() {
     assert_eq!(keys(&format!("{tree}{bare}")), keys(&format!("{tree}{before}")));
 }
 
+/// As sch_htb, sch_prio and sch_hfsc of Linux 6.12 read a class `MAJOR:0`.
+#[test]
+fn a_filter_may_name_the_discipline_itself() {
+    let filters = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip tos 0xb8 0xfc flowid 1:10\n\
+        tc filter add dev eth0 parent 1:0 prio 9 u32 match ip dport 80 0xffff flowid 1:0\n";
+    let tree = |root: &str, class: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: {root}\n\
+             tc class add dev eth0 parent 1: est 1sec 4sec classid 1:1 {class} quantum 15\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 {class}\ntc class add dev eth0 parent 1:1 classid 1:11 {class}\n{filters}"
+        )
+    };
+    let htb = keys(&tree("htb default 11", "htb rate 1mbit")).remove(2);
+    for part in [
+        "name = \"direct\", rate = \"100gbit\"",
+        "destination-port = 80, family = \"ipv4\" }, class = \"direct\"",
+        "default = \"1:11\"",
+    ] {
+        assert!(htb.contains(part), "{part}\n{htb}");
+    }
+    assert!(!htb.contains("quantum"), "an inner class has no turns: {htb}");
+    let hfsc = keys(&tree("hfsc default 11", "hfsc ls rate 1mbit").replace(" quantum 15", "")).remove(2);
+    assert!(!hfsc.contains("destination-port"), "as those that no filter takes: {hfsc}");
+    let bands = "tc qdisc add dev eth0 root handle 1: prio\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff class 1:0\n";
+    let prio = keys(bands).join("\n");
+    assert!(prio.contains("destination-port = 80, family = \"ipv4\" }, class = \"1:2\""), "that of priority 0: {prio}");
+}
+
 #[test]
 fn filters_of_inner_classes_hold_beside_those_that_lead_there() {
     let text = "tc qdisc add dev eth0 root handle 1: htb\n\
@@ -585,7 +614,21 @@ fn devices_in_network_namespaces() {
         &["loops and conditions are not run"],
     );
     fails("ip link set dev eth0 mtu 900\n", "`ip` is not a command of tc", "ip", &[]);
-    fails("ifconfig eth0 down\n", "`ifconfig` is not a command of tc", "ifconfig", &[]);
+    fails("ifconfig eth0 down mtu 900\n", "`ifconfig` is not a command of tc", "ifconfig", &[]);
+    let limit = "tc qdisc add dev eth0 root pfifo limit 1\n";
+    let again = format!(
+        "ip link set dev eth0 down\nifconfig ifb0 down\n{limit}ip link set eth0 up\nip li set ifb0 up\n"
+    );
+    assert_eq!(keys(&again), ["link.up.queue=\"1 packet\""]);
+    for late in ["", "sleep 1\nip link set eth0 up\n"] {
+        let text = format!("{limit}ip link set dev eth0 down\n{late}");
+        fails(
+            &text,
+            "`eth0` is taken down, and no packet passes it",
+            "ip link set dev eth0 down",
+            &["`outage`"],
+        );
+    }
     let ended = "tc qdisc add dev e root pfifo limit 1\nexit 0\ntc qdisc change dev e root pfifo limit 2\n";
     assert_eq!(keys(ended), ["link.up.queue=\"1 packet\""]);
     let error = Script::parse("tc -n\n", "x.sh").unwrap_err().to_string();

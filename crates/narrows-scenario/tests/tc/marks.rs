@@ -125,6 +125,17 @@ fn classes_by_iptables_go_before_filters() {
 }
 
 #[test]
+fn ports_have_names() {
+    let of = |port: &str| {
+        filters(&format!(
+            "iptables -t mangle -A POSTROUTING -p tcp --dport {port} -j CLASSIFY --set-class 1:10\n"
+        ))
+    };
+    assert_eq!(of("https"), of("443"));
+    assert_eq!(of("ssh:domain"), of("22:53"));
+}
+
+#[test]
 fn what_iptables_says_that_packets_do_not_carry() {
     for (line, title, at, says) in [
         (
@@ -154,10 +165,10 @@ fn what_iptables_says_that_packets_do_not_carry() {
         ),
         ("-A INPUT -p tcp -j DROP", "`DROP` of iptables", "DROP", "action drop"),
         (
-            "-t mangle -A POSTROUTING -p tcp --dport http -j MARK --set-mark 1",
-            "`http` is not a number, and no range of numbers",
-            "http",
-            "names of services",
+            "-t mangle -A POSTROUTING -p tcp --dport nobody -j MARK --set-mark 1",
+            "`nobody` is not a number, and no range of numbers",
+            "nobody",
+            "names of well-known services",
         ),
     ] {
         fails(&format!("{TREE}iptables {line}\n"), title, at, &[says]);

@@ -67,6 +67,26 @@ fn commands_are_conditions() {
     );
 }
 
+#[test]
+fn conditions_stand_before_what_depends_on_them() {
+    let text = "[ \"$(id -u)\" -eq 0 ] || { echo 'as root'; exit 1; }\n\
+        [ -e /etc/qos.conf ] && echo found\n\
+        usage() { echo 'usage: qos'; exit 2; }\n\
+        if [ $# -gt 1 ]; then usage; fi\n\
+        LATENCY=2ms JITTER= LOSS=1%\nTC=$(which tc)\n\
+        OPTIONS=\"delay $LATENCY\"\n\
+        [[ -n \"$JITTER\" ]] && OPTIONS+=\" $JITTER\"\n\
+        [ -z \"$LOSS\" ] || [ $LOSS = 0% ] || OPTIONS+=\" loss $LOSS\"\n\
+        test $LATENCY = 1ms && { $TC qdisc add dev eth0 root fq; exit; }\n\
+        { $TC qdisc add dev eth0 root netem $OPTIONS; }\n";
+    assert_eq!(keys(text), ["link.up.delay=\"2ms\"", "link.up.loss={ ingress = \"1%\" }"]);
+    for unknown in ["[ -e /etc/a ] && ", "[ -e /etc/a ] || ", "[ a = a ] && [ -e /etc/a ] && "] {
+        let text = format!("{unknown}tc qdisc add dev eth0 root fq\n");
+        fails(&text, "a condition that depends on more than the script", "[ -e", &["keep the branch"]);
+    }
+    fails("{ tc qdisc add dev eth0 root fq\n", "`{` without `}`", "{ tc", &[]);
+}
+
 /// What prepares folders, names and namespaces changes no packet.
 #[test]
 fn other_programs_prepare_things() {

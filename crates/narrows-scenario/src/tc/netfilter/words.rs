@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use narrows_core::classify::{Families, TcpFlags};
 
-use crate::dialect::{Word, Words};
+use crate::dialect::{SERVICES, Word, Words};
 use crate::netem::units;
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
@@ -185,14 +185,17 @@ fn module(word: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
 fn range(word: Word<'_>, text: &str) -> Result<RangeInclusive<u16>, Problem> {
     let number = |text: &str, usual| match text {
         "" => Some(usual),
-        text => text.parse().ok(),
+        text => text
+            .parse()
+            .ok()
+            .or_else(|| SERVICES.iter().find(|(name, _)| *name == text).map(|(_, port)| *port)),
     };
     let (low, high) = text.split_once(':').unwrap_or((text, text));
     match (number(low, 0), number(high, u16::MAX)) {
         (Some(low), Some(high)) if low <= high && !text.is_empty() => Ok(low..=high),
         _ => Err(word
             .problem(format!("{} is not a number, and no range of numbers", Found(text)))
-            .help("write numbers: names of services are not looked up")),
+            .help("understood: numbers, and names of well-known services such as `http`")),
     }
 }
 

@@ -149,7 +149,7 @@ impl Tree {
     fn check_target(&self, parent: Handle, class: Handle) -> Result<(), Problem> {
         let kind = self.qdisc(parent).map(|qdisc| &qdisc.kind);
         let is_exact = self.is_run
-            || class.minor == 0
+            || class.minor == 0 && matches!(kind, Some(qdisc::Kind::Cbq(_)))
             || !kind.is_some_and(|kind| {
                 kind.bands().is_some()
                     || matches!(
@@ -189,6 +189,7 @@ impl Tree {
             }
             _ if self.is_class(class) && class.major == qdisc.handle.major => To::Class(class),
             (_, qdisc::Kind::Drr | qdisc::Kind::Qfq) => To::Drop,
+            (_, qdisc::Kind::Htb(_)) if class == qdisc.handle => To::Direct,
             (_, qdisc::Kind::Htb(_) | qdisc::Kind::Hfsc(_) | qdisc::Kind::Cbq(_)) => To::Rest,
             _ => To::Class(class),
         }
