@@ -12,6 +12,10 @@ use crate::problem::{Found, Problem};
 
 /// The most commands of a script, with those that loops come to.
 const MOST: usize = 1 << 20;
+/// The most turns of loops and looks at conditions, whether they lead to commands or not.
+const MOST_STEPS: usize = 1 << 22;
+/// The longest function that is looked through for commands without effect.
+const SHORT: usize = 16;
 /// Loops and conditions within one another.
 const DEEPEST: usize = 32;
 
@@ -78,6 +82,7 @@ pub(crate) fn run(
         command,
         problems: Vec::new(),
         left: MOST,
+        steps: MOST_STEPS,
         functions: BTreeMap::new(),
         calls: 0,
     };
@@ -348,6 +353,7 @@ struct Runner<'a, 'p> {
     command: &'a mut dyn FnMut(&Piece, &mut Variables) -> Next,
     problems: Vec<Problem>,
     left: usize,
+    steps: usize,
     functions: BTreeMap<&'p str, &'p [Part]>,
     /// How many of them are being executed.
     calls: usize,
@@ -429,6 +435,9 @@ impl<'p> Runner<'_, 'p> {
             Err(problem) => return self.wrong(problem),
         };
         for value in values {
+            if !self.step(1, list) {
+                return Next::End;
+            }
             self.variables.set(name, &value);
             match self.parts(body) {
                 Next::Command => {}
@@ -466,12 +475,28 @@ impl<'p> Runner<'_, 'p> {
         Ok(all)
     }
 
+    /// Takes steps; returns whether so many are allowed.
+    fn step(&mut self, count: usize, at: &Range<usize>) -> bool {
+        match self.steps.checked_sub(count) {
+            Some(left) => self.steps = left,
+            None => {
+                let title = format!("more than {MOST_STEPS} turns of loops and conditions");
+                self.problems.push(Problem::new(title).at(at));
+                return false;
+            }
+        }
+        true
+    }
+
     /// Runs what depends on a condition.
     fn test(&mut self, test: &Range<usize>, dependent: &'p [(Joint, Part)]) -> Next {
+        if !self.step(dependent.iter().map(|(_, part)| size(part)).sum::<usize>() + 1, test) {
+            return Next::End;
+        }
         let mut status = match self.holds(test) {
             Ok(holds) => holds,
             // Whether it holds does not matter.
-            Err(_) if dependent.iter().all(|(_, part)| self.is_harmless(part, 0)) => return Next::Command,
+            Err(_) if dependent.iter().all(|(_, part)| self.is_harmless(part)) => return Next::Command,
             Err(problem) => return self.wrong(problem),
         };
         for (joint, part) in dependent {
@@ -492,25 +517,31 @@ impl<'p> Runner<'_, 'p> {
         Next::Command
     }
 
-    /// Whether a part has no effect on a network, whether it runs or not.
-    fn is_harmless(&self, part: &Part, depth: usize) -> bool {
-        let all =
-            |parts: &[Part]| depth < DEEPEST && parts.iter().all(|part| self.is_harmless(part, depth + 1));
+    /// Whether a part has no effect on a network, whether it runs or not. It may call short functions of commands alone, so
+    /// that this takes time in proportion to the script.
+    fn is_harmless(&self, part: &Part) -> bool {
+        let all = |parts: &[Part]| parts.iter().all(|part| self.is_harmless(part));
+        let word = |piece: &Piece| first_word(&self.text[piece.span.clone()]).unwrap_or_default();
+        let is_known = |part: &Part| matches!(part, Part::Command(piece) if HARMLESS.contains(&word(piece)));
         match part {
             Part::Command(piece) => {
-                let word = first_word(&self.text[piece.span.clone()]).unwrap_or_default();
-                HARMLESS.contains(&word) || self.functions.get(word).is_some_and(|body| all(body))
+                let called = self.functions.get(word(piece)).filter(|body| body.len() <= SHORT);
+                is_known(part) || called.is_some_and(|body| body.iter().all(is_known))
             }
             Part::Group(body) => all(body),
-            Part::Test { dependent, .. } => {
-                depth < DEEPEST && dependent.iter().all(|(_, part)| self.is_harmless(part, depth + 1))
-            }
+            Part::Test { dependent, .. } => dependent.iter().all(|(_, part)| self.is_harmless(part)),
             Part::If(branches) => branches.iter().all(|(_, body)| all(body)),
             Part::Loop { .. } | Part::Function { .. } | Part::Wrong(_) => false,
         }
     }
 
     fn branch(&mut self, branches: &'p [(Option<Range<usize>>, Vec<Part>)]) -> Next {
+        let all = branches.iter().map(|(_, body)| body.iter().map(size).sum::<usize>() + 1).sum();
+        if let Some(test) = branches.iter().find_map(|(test, _)| test.as_ref())
+            && !self.step(all, test)
+        {
+            return Next::End;
+        }
         for (test, body) in branches {
             let holds = match test {
                 None => true,
@@ -522,7 +553,7 @@ impl<'p> Runner<'_, 'p> {
                         Err(_)
                             if branches
                                 .iter()
-                                .all(|(_, body)| body.iter().all(|part| self.is_harmless(part, 0))) =>
+                                .all(|(_, body)| body.iter().all(|part| self.is_harmless(part))) =>
                         {
                             return Next::Command;
                         }
@@ -601,6 +632,17 @@ impl<'p> Runner<'_, 'p> {
             _ => return Err(unknown()),
         };
         Ok(holds != not)
+    }
+}
+
+/// How many parts a part has, with itself.
+fn size(part: &Part) -> usize {
+    let all = |parts: &[Part]| parts.iter().map(size).sum::<usize>();
+    1 + match part {
+        Part::Command(_) | Part::Wrong(_) | Part::Function { .. } => 0,
+        Part::Loop { body, .. } | Part::Group(body) => all(body),
+        Part::If(branches) => branches.iter().map(|(_, body)| all(body)).sum(),
+        Part::Test { dependent, .. } => dependent.iter().map(|(_, part)| size(part)).sum(),
     }
 }
 

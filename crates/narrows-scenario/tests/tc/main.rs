@@ -416,7 +416,10 @@ fn a_filter_may_name_the_discipline_itself() {
     let bands = "tc qdisc add dev eth0 root handle 1: prio\n\
         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff class 1:0\n";
     let prio = keys(bands).join("\n");
-    assert!(prio.contains("destination-port = 80, family = \"ipv4\" }, class = \"1:2\""), "that of priority 0: {prio}");
+    assert!(
+        prio.contains("destination-port = 80, family = \"ipv4\" }, class = \"1:2\""),
+        "that of priority 0: {prio}"
+    );
 }
 
 #[test]
