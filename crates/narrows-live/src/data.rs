@@ -353,16 +353,17 @@ impl DataLoop {
                 continue;
             }
             let off = self.rest.is_needed().then(|| Off::since(now));
-            if is_attended {
+            let woken = if is_attended {
                 unattended = 0;
                 // Generated packets are handed in as of their due instants: a timer is accurate enough.
                 let until = if sleeps { next.before(early).min(traffic_due) } else { now };
                 self.sleep(until)?;
+                self.clock.now()
             } else {
-                self.pause(now + GATHER)?;
-                self.rivals.gathered += self.clock.now().since(now);
-            }
-            let woken = self.clock.now();
+                let woken = self.pause(now + GATHER)?;
+                self.rivals.gathered += woken.since(now);
+                woken
+            };
             self.rivals.slept(woken.since(now));
             if let Some(off) = off {
                 self.rest.slept(off.until(woken), woken);

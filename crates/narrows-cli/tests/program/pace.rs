@@ -27,6 +27,8 @@ fn every_way_to_wait_gives_the_same_delays_and_is_reported() {
             (&report["host"]["priority"], &report["host"]["throttle_pause_ns"]),
             (&"usual".into(), &0.into())
         );
+        // Only a thread that would poll gathers packets instead, where others want its processor.
+        assert!(wait == "hybrid" || report["host"]["gather_ns"] == 0, "{ended}");
         for pair in report["pairs"].as_array().unwrap() {
             assert_eq!(
                 (&pair["delay"]["min_ns"], &pair["delay"]["max_ns"]),
@@ -107,4 +109,19 @@ fn the_doctor_explains_what_the_kernel_does_to_real_time_threads() {
         bound.trim().parse::<i64>().unwrap() > 0,
         "{ended}"
     );
+}
+
+/// Polling would take time from programs that compute, twice as many as there are processors.
+#[test]
+#[ignore = "needs namespaces"]
+fn packets_are_gathered_where_other_programs_want_the_processor() {
+    let busy = 2 * std::thread::available_parallelism().unwrap().get();
+    let line =
+        format!("for n in $(seq {busy}); do timeout 2 sh -c 'while :; do :; done' & done; wait || true");
+    let flags = ["--delay", "5ms", "--probe=2000", "--json", "-"];
+    let ended = finish(&mut run(flags, &line)).expect(0);
+    let report = ended.json();
+    sound(&report);
+    assert!(report["host"]["gather_ns"].as_u64() > Some(0), "{ended}");
+    assert!(ended.err.contains("0.1 ms at a time: other programs wanted its processor"), "{ended}");
 }

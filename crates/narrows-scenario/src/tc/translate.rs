@@ -603,7 +603,6 @@ fn no_limit(bucket: &Table, inside: Handle) -> String {
     format!("`{said}` of tbf has no effect, as in the kernel: its inner {inside} bounds the backlog.")
 }
 
-/// A table with a name, such as a class.
 /// The class of HTB for packets past all classes.
 fn direct() -> Table {
     let mut class = named(DIRECT);
@@ -613,6 +612,7 @@ fn direct() -> Table {
     class
 }
 
+/// A table with a name, such as a class.
 fn named(name: impl std::fmt::Display) -> Table {
     let mut table = Table::default();
     table.put("name", text(name));
