@@ -250,7 +250,7 @@ fn a_stopped_run_keeps_nobody_waiting_and_is_named() {
 fn nothing_is_read_for_a_client_with_fewer_rights() {
     let (folder, open) = (RunFolder::new(), Scratch::new());
     let (known, secret) =
-        (open.write("known.txt", "10\n12\n11\n"), open.write("secret.txt", "10\nhunter2\n"));
+        (open.write("known.txt", "10\n12.345\n11\n"), open.write("secret.txt", "10\nhunter2\n"));
     fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
     let program = open.file("narrows");
     fs::copy(NARROWS, &program).unwrap();
@@ -275,7 +275,7 @@ fn nothing_is_read_for_a_client_with_fewer_rights() {
     };
     set("nobody", "link.rate=5mbit").expect(0);
     for (file, at) in
-        [(secret.as_path(), "hunter2"), (known.as_path(), "12"), (Path::new("/missing"), "no such")]
+        [(secret.as_path(), "hunter2"), (known.as_path(), "12.345"), (Path::new("/missing"), "no such")]
     {
         let err = set("nobody", &samples(file)).expect(2).err;
         assert!(err.contains("only files that the scenario uses already"), "{err}");
