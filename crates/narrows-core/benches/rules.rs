@@ -154,6 +154,8 @@ fn walk(rules: &mut RuleSet, (key, headers): &(FlowKey, Headers)) {
     let mut labels = Labels::default();
     let mut packet = Passing {
         key: &mut key,
+        whole: None,
+        quoted: None,
         headers,
         length: 1_000,
         link_header: 14,

@@ -9,7 +9,7 @@ use crate::network::{
     BuildError, Network, NetworkConfig, Parts, PortCounters, RouterCounters, RulesChange, RulesCounters,
     SwitchCounters, Verdict,
 };
-use crate::packet::{FlowKey, Fragment, Packet, PacketId, TcpOptions};
+use crate::packet::{FlowKey, Fragment, Packet, PacketId, Quoted, TcpOptions};
 use crate::pool::{HeaderEdit, Passed, Pool};
 use crate::rules::{Answer, PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
@@ -151,6 +151,17 @@ impl<B> Engine<B> {
     /// The packet that is handed in next is a TCP segment with these options.
     pub fn set_tcp_options(&mut self, options: TcpOptions) {
         self.network.pool.set_next_tcp_options(options);
+    }
+
+    /// Whether a translator looks at the packets that ICMP errors quote. They are then to be told by
+    /// [`Engine::set_quoted`], and change verdicts.
+    pub const fn looks_at_quoted(&self) -> bool {
+        self.network.pool.keeps_quoted()
+    }
+
+    /// The packet that is handed in next is an ICMP error that quotes this packet.
+    pub fn set_quoted(&mut self, quoted: Quoted) {
+        self.network.pool.set_next_quoted(quoted);
     }
 
     /// Grows with the pool: by an eighth instead of doubling, to stay within the memory allowed per packet.

@@ -50,7 +50,7 @@ pub use network::{
     RouterCounters, RulesChange, RulesConfig, RulesCounters, Spread, SwitchConfig, SwitchCounters,
     SwitchPort, Verdict, VlanSet,
 };
-pub use packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId, Protocol, TcpOptions};
+pub use packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId, Protocol, Quoted, TcpOptions};
 pub use pool::{HeaderEdit, PacketList, PacketRef, PacketState, Passed, Pool};
 pub use random::{Draw, Seed, Stream, port_origin};
 pub use time::{Duration, Time};

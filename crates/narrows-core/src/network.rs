@@ -34,7 +34,7 @@ use crate::packet::{Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
 use crate::random::Seed;
-use crate::rules::PreparedRules;
+use crate::rules::{PreparedRules, RuleChange};
 use crate::time::Time;
 use classified::{Classified, Pipe};
 use decided::Decided;
@@ -324,6 +324,9 @@ impl Network {
             _ => None,
         };
         let may_return = matches!(change, RulesChange::OnePass(false));
+        if matches!(change, RulesChange::Rules(RuleChange::Nat { .. })) {
+            self.pool.keep_quoted();
+        }
         let set = &mut self.rules[rules.0 as usize];
         match change {
             RulesChange::Rules(change) => {

@@ -1,8 +1,10 @@
 //! What the engine knows about a packet.
 
 mod options;
+mod quoted;
 
 pub use options::TcpOptions;
+pub use quoted::Quoted;
 
 use crate::id::PortId;
 

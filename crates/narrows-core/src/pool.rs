@@ -13,11 +13,11 @@ pub use list::PacketList;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::packet::{FlowKey, Fragment, Packet, PacketId, TcpOptions};
+use crate::packet::{FlowKey, Fragment, Packet, PacketId};
 use crate::random::{Draw, Stream};
 use crate::time::{Duration, Time};
 use crate::units::Bytes;
-use carried::Carried;
+use carried::{Carried, Extra};
 use visits::Visits;
 
 /// A reference to a packet inside the network. Valid until the packet leaves.
@@ -192,8 +192,10 @@ pub struct Pool {
     keeps_headers: bool,
     /// Whether the options of TCP segments are kept in `carried`.
     keeps_tcp_options: bool,
-    /// Those of the segment that comes next.
-    next_tcp_options: Option<Box<TcpOptions>>,
+    /// Whether the packets that ICMP errors quote are kept in `carried`.
+    keeps_quoted: bool,
+    /// Those of the packet that comes next.
+    next: Extra,
     /// Whether the links that packets pass are kept in `carried`.
     keeps_passed: bool,
 }
@@ -295,7 +297,7 @@ impl Pool {
         self.free = free;
         self.inside += 1;
         self.bytes += u64::from(packet.length) + u64::from(packet.link_header);
-        self.carry(slot, |all, at, options| all[at].begin(packet.headers, options.take()));
+        self.carry(slot, |all, at, next| all[at].begin(packet.headers, core::mem::take(next)));
         slot
     }
 

@@ -30,6 +30,7 @@ mod error;
 mod facts;
 mod hot;
 mod index;
+mod nat;
 mod passing;
 mod program;
 mod rule;
@@ -47,13 +48,14 @@ pub use book::RuleBook;
 pub use change::RuleChange;
 pub use config::RuleSetConfig;
 pub use error::RuleError;
+pub use nat::{Inner, Lifetimes, NatConfig, Redirect, Remote};
 pub use passing::Passing;
 pub use program::PreparedRules;
 pub use rule::{
     Action, Addresses, Answer, Argument, By, Field, Flags, Keep, Literal, Masked, NextHop, Ranges, Rule,
     TableTest, Tag, Term, Test, Tos,
 };
-pub use ruleset::{Exceeded, RuleCounters, RuleSet, RuleView};
+pub use ruleset::{Exceeded, NatView, RuleCounters, RuleSet, RuleView};
 pub use state::{Parent, Refused, RefusedCounts, StateConfig, StateKind, StateView, States};
 pub use table::{FlowEntry, FlowFields, Lpm, Matches, Prefixes, Side, SpecialKey, Table};
 pub use walk::Decision;

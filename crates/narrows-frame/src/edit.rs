@@ -14,11 +14,11 @@
 //! 6. An Ethernet frame gets new link addresses where the network rewrites them, as a router does. On the last link
 //!    the sender of the frame supplies them; for switches and filters the engine knows them. A multicast or broadcast
 //!    destination stays.
-//! 7. What filters wrote is written: EtherType, hop limit, and addresses and ports with the checksums that cover
-//!    them.
+//! 7. What filters and translators wrote is written: EtherType, hop limit, and addresses and ports with the checksums
+//!    that cover them, also those of the packet that an ICMP error quotes.
 //! 8. A VLAN tag is put on or taken off, if a switch or a filter did so.
 
-use narrows_core::{Event, FlowKey, Fragment, Protocol};
+use narrows_core::{Event, FlowKey, Fragment, Protocol, Quoted};
 
 use crate::MacAddress;
 use crate::bytes::{array, byte, word};
@@ -50,8 +50,10 @@ pub struct Edits<'a> {
     pub stations: Option<(MacAddress, MacAddress)>,
     /// The EtherType of the payload of an Ethernet frame, if a filter wrote it.
     pub ether_type: Option<u16>,
-    /// The flow key whose addresses and ports to write, if a filter changed them.
+    /// The flow key whose addresses and ports to write, if a filter or a translator changed them.
     pub ends: Option<FlowKey>,
+    /// With them, the ends of the packet that an ICMP error quotes.
+    pub quoted: Option<Quoted>,
     /// What happens to the VLAN tag of an Ethernet frame.
     pub tag: Tag,
 }
@@ -90,6 +92,7 @@ impl<'a> Edits<'a> {
             stations: addresses.map(|[to, from]| (MacAddress(from), MacAddress(to))),
             ether_type: edit.and_then(|edit| edit.ether_type),
             ends: edit.is_some_and(|edit| edit.has_new_ends).then_some(event.key),
+            quoted: edit.and_then(|edit| edit.quoted),
             tag,
         }
     }
@@ -111,12 +114,12 @@ impl<'a> Edits<'a> {
             || self.tag != Tag::Stays
     }
 
-    /// Writes the addresses and ports that a filter changed into the frame that arrived, which stays otherwise, and takes
+    /// Writes the addresses and ports that were changed into the frame that arrived, which stays otherwise, and takes
     /// them out of the edits: for whoever changes addresses after the network.
     pub fn write_ends(&mut self, frame: &mut [u8]) {
         if let (Some(key), Some(packet)) = (self.ends.take(), frame.get_mut(usize::from(self.link_header)..))
         {
-            write_ends(packet, &key);
+            write_ends(packet, &key, self.quoted.take());
         }
     }
 
@@ -135,7 +138,7 @@ impl<'a> Edits<'a> {
             limit_hops(&mut out[network..], self.network, hop_limit);
         }
         if let (Some(key), Some(packet)) = (&self.ends, out.get_mut(network..)) {
-            write_ends(packet, key);
+            write_ends(packet, key, self.quoted);
         }
         if let Some(ether_type) = self.ether_type.filter(|_| network >= 14 && out.len() >= network) {
             out[network - 2..network].copy_from_slice(&ether_type.to_be_bytes());

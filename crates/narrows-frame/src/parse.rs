@@ -28,6 +28,7 @@ use narrows_core::{FlowKey, Headers, Packet, Protocol};
 
 use crate::LinkLayer;
 use crate::bytes::{array, byte, word};
+use crate::translate::{ERROR_HEADER, MOST_QUOTED};
 
 /// What a frame's headers say. [`Parsed::with`] adds the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,9 @@ pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
             let before = (from - found.link_header) as u32;
             parsed.headers.tcp_data_length = tcp_data_length(transport, parsed.length.saturating_sub(before));
             seen = seen.max(read_tcp(&mut parsed.headers, transport));
+        }
+        if parsed.key.transport == protocol::ICMP && matches!(parsed.key.source_port >> 8, 3 | 4 | 11 | 12) {
+            seen = transport.len().min(ERROR_HEADER + MOST_QUOTED);
         }
         examined = examined.max(from + seen);
     }

@@ -7,7 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use narrows_core::{FlowKey, Protocol};
+use narrows_core::{FlowKey, Protocol, Quoted};
 
 use crate::LinkLayer;
 use crate::bytes::{array, byte, word};
@@ -135,10 +135,34 @@ pub fn replace(frame: &mut [u8], end: End, with: Endpoint) -> bool {
     true
 }
 
-/// Writes the addresses and ports of a flow key into a packet, which begins with its IP header. A part that the packet
-/// does not have is not written, nor are the ports of SCTP, whose checksum covers the whole packet (RFC 9260).
-pub(crate) fn write_ends(packet: &mut [u8], key: &FlowKey) {
-    let Some(layout) = Layout::of(packet, LinkLayer::Ip, 0) else { return };
+/// The flow of the IPv4 packet that a frame's ICMP error quotes. `original` is the length of a truncated frame.
+pub fn quoted(layer: LinkLayer, frame: &[u8], original: u32) -> Option<Quoted> {
+    let error = Layout::of(frame, layer, original).filter(|layout| layout.is_ipv4)?;
+    let transport = error.transport.filter(|&at| error.is_error(frame, at))?;
+    let quoted = Layout::quoted(frame, transport).filter(|quoted| quoted.is_ipv4)?;
+    // Of a later fragment, the ports are not known.
+    quoted.transport?;
+    let end = |end| match quoted.address(frame, end)? {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    };
+    let ports = match quoted.ports(frame) {
+        Some([source, destination]) => [word(frame, source)?, word(frame, destination)?],
+        None => [0; 2],
+    };
+    let (source, destination) = ((end(End::Source)?, ports[0]), (end(End::Destination)?, ports[1]));
+    Some(Quoted { protocol: quoted.protocol, source, destination })
+}
+
+/// More bytes of an ICMP error than its header, as far as [`quoted`] looks: the longest IPv4 header, and ports.
+pub(crate) const MOST_QUOTED: usize = 60 + 8;
+
+/// Writes the addresses and ports of a flow key into a packet, which begins with its IP header, and those of the packet
+/// that it quotes. A part that the packet does not have is not written, nor are the ports of SCTP, whose checksum covers
+/// the whole packet (RFC 9260).
+pub fn write_ends(packet: &mut [u8], key: &FlowKey, quoted: Option<Quoted>) {
+    // Also where only the beginning is there.
+    let Some(layout) = Layout::of(packet, LinkLayer::Ip, u32::MAX) else { return };
     if layout.is_ipv4 == (key.network == Protocol::Ipv6) {
         return;
     }
@@ -156,7 +180,33 @@ pub(crate) fn write_ends(packet: &mut [u8], key: &FlowKey) {
         put(packet, at, &key.source_port.to_be_bytes(), sums);
         put(packet, at + 2, &key.destination_port.to_be_bytes(), sums);
     }
+    let has_identifier = layout.protocol == protocol::ICMP && layout.is_ipv4;
+    if let Some(at) = layout.transport.filter(|_| has_identifier)
+        && matches!(byte(packet, at), Some(0 | 8 | 13 | 14))
+    {
+        let sums = Sums { header: None, transport, around: None };
+        put(packet, at + IDENTIFIER, &key.destination_port.to_be_bytes(), sums);
+    }
     layout.settle(packet, transport);
+    if let Some(quoted) = quoted
+        && let Some(at) = layout.transport.filter(|&at| layout.is_error(packet, at))
+        && let Some(inner) = Layout::quoted(packet, at)
+    {
+        let ends = [(End::Source, quoted.source), (End::Destination, quoted.destination)];
+        for (end, (address, port)) in ends {
+            let around = Some(at + ICMP_CHECKSUM);
+            match inner.ports(packet) {
+                // An echo's identifier stands for both.
+                Some([one, other]) if one == other && end == End::Destination => {
+                    inner.replace_address(packet, end, address.into(), around);
+                }
+                Some(_) => {
+                    inner.replace(packet, end, Endpoint { address: address.into(), port }, around);
+                }
+                None => inner.replace_address(packet, end, address.into(), around),
+            }
+        }
+    }
 }
 
 /// The offsets of checksums and of an echo's identifier.
@@ -166,7 +216,7 @@ const TCP_CHECKSUM: usize = 16;
 const IPV4_CHECKSUM: usize = 10;
 const IDENTIFIER: usize = 4;
 /// The header of an ICMP error, before the quoted packet.
-const ERROR_HEADER: usize = 8;
+pub(crate) const ERROR_HEADER: usize = 8;
 
 impl Layout {
     fn of(frame: &[u8], layer: LinkLayer, original: u32) -> Option<Self> {

@@ -2,13 +2,13 @@
 
 use std::sync::OnceLock;
 
-use narrows_core::{Body, Bytes, Duration, Engine, Event, FlowKey, Fragment, Time};
+use narrows_core::{Body, Bytes, Duration, Engine, Event, FlowKey, Fragment, Quoted, Time};
 use narrows_frame::answer::{self, IcmpError, Neighbour, Notice};
 use narrows_frame::edit::{Edits, Tag};
 use narrows_frame::forward::IpHeader;
 use narrows_frame::nat::{Nat, Outcome};
 use narrows_frame::parse::{Parsed, parse, parse_cut};
-use narrows_frame::translate::{self, End, Endpoint, kind, replace};
+use narrows_frame::translate::{self, End, Endpoint, kind, quoted, replace};
 use narrows_frame::{LinkLayer, MacAddress};
 use narrows_live::neighbor_proxy::NeighborProxy;
 use narrows_report::{Kind, Meter, Report, RunInfo};
@@ -65,6 +65,7 @@ fn edits(parsed: &Parsed, bytes: &[u8], out: &mut Vec<u8>) {
         stations: None,
         ether_type: None,
         ends: None,
+        quoted: None,
         tag: Tag::Stays,
     };
     assert!(!same.needed(bytes), "a frame that stays as it is needs no edit");
@@ -78,6 +79,8 @@ fn edits(parsed: &Parsed, bytes: &[u8], out: &mut Vec<u8>) {
         stations,
         hop_limit: Some(9),
         ether_type: Some(0xbeef),
+        quoted: quoted(LinkLayer::Ethernet, bytes, 0)
+            .map(|quoted| Quoted { source: quoted.destination, ..quoted }),
         ends: Some(FlowKey { source: [7; 16], destination: [9; 16], source_port: 5, ..parsed.key }),
         ..same
     };

@@ -36,6 +36,9 @@ pub struct RulesReport {
     pub no_pipe: Count,
     /// Packets dropped because they had visited the maximum number of links and rules.
     pub looped: Count,
+    /// Packets whose addresses or ports a translator has changed. They are in the other counts, too.
+    #[serde(default)]
+    pub translated: Count,
     /// Limits that packets exceeded.
     pub bounds: Bounds,
     /// Each rule, in order; the last is the default rule, which passes everything.
@@ -66,6 +69,9 @@ pub struct Bounds {
     pub depth_calls: u64,
     /// Packets whose call stack was lost while they were in a pipe.
     pub forgotten_packets: u64,
+    /// Packets denied because a translator had no port or no room left for their flow.
+    #[serde(default)]
+    pub nat_packets: u64,
 }
 
 /// A rule.
@@ -146,8 +152,16 @@ impl RuleCounts {
 
     pub(crate) fn report(self, info: &[RulesInfo]) -> RulesReport {
         let ends = info.iter().find(|info| info.name == self.name);
-        let RulesCounters { arrived: [out, incoming], returned, piped, passed, denied, no_pipe, looped } =
-            self.counters;
+        let RulesCounters {
+            arrived: [out, incoming],
+            returned,
+            piped,
+            passed,
+            denied,
+            translated,
+            no_pipe,
+            looped,
+        } = self.counters;
         RulesReport {
             from: ends.map(|info| info.from.clone()),
             to: ends.map(|info| info.to.clone()),
@@ -160,6 +174,7 @@ impl RuleCounts {
             denied: denied.into(),
             no_pipe: no_pipe.into(),
             looped: looped.into(),
+            translated: translated.into(),
             bounds: bounds(self.exceeded),
             rules: self.rules.into_iter().map(rule_report).collect(),
             dynamic_rules: self.states.iter().map(dynamic).collect(),
@@ -167,13 +182,14 @@ impl RuleCounts {
     }
 }
 
-fn bounds(Exceeded { states, depth, calls, forgotten }: Exceeded) -> Bounds {
+fn bounds(Exceeded { states, depth, calls, nat, forgotten }: Exceeded) -> Bounds {
     Bounds {
         full_packets: states.full,
         limit_packets: states.limit,
         calls_packets: calls,
         depth_calls: depth,
         forgotten_packets: forgotten,
+        nat_packets: nat,
     }
 }
 
@@ -217,7 +233,7 @@ fn dynamic(state: &StateView) -> DynamicRule {
 /// Conservation violations in a rule set.
 pub(crate) fn violations<B>(id: RulesId, engine: &Engine<B>) -> Vec<String> {
     let name = engine.element_name(Element::Rules(id));
-    let RulesCounters { arrived: [out, incoming], returned, piped, passed, denied, no_pipe, looped } =
+    let RulesCounters { arrived: [out, incoming], returned, piped, passed, denied, no_pipe, looped, .. } =
         engine.rules_counters(id);
     let mut found = Vec::new();
     let came = [out, incoming, returned].map(|tally| tally.packets);
@@ -229,8 +245,9 @@ pub(crate) fn violations<B>(id: RulesId, engine: &Engine<B>) -> Vec<String> {
              {piped} into pipes, {denied} denied, {no_pipe} without a pipe and {looped} in loops"
         ));
     }
-    let Bounds { full_packets, limit_packets, calls_packets, .. } = bounds(engine.rule_set(id).exceeded());
-    let refused = full_packets + limit_packets + calls_packets;
+    let Bounds { full_packets, limit_packets, calls_packets, nat_packets, .. } =
+        bounds(engine.rule_set(id).exceeded());
+    let refused = full_packets + limit_packets + calls_packets + nat_packets;
     if refused > denied.packets {
         found.push(format!(
             "rules {name}: {refused} packets were denied by bounds, but {} in all",

@@ -41,6 +41,7 @@ fn one(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
         ("into pipes", rules.piped),
         ("from pipes", rules.returned),
         ("passed", rules.passed),
+        ("translated", rules.translated),
     ] {
         if number > 0 {
             writeln!(f, "  {what:<11}{:>20}{:>12}", packets(number), bytes(sum))?;
@@ -57,7 +58,8 @@ fn one(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn dynamic(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
-    let Bounds { full_packets, limit_packets, calls_packets, depth_calls, forgotten_packets } = rules.bounds;
+    let Bounds { full_packets, limit_packets, calls_packets, depth_calls, forgotten_packets, nat_packets } =
+        rules.bounds;
     // The shared entries of `limit` are not flows.
     let alive = rules.dynamic_rules.iter().filter(|rule| rule.flows.is_none()).count() as u64;
     let figures = [
@@ -75,6 +77,9 @@ fn dynamic(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
     ];
     if figures.iter().any(|(_, number)| *number > 0) {
         writeln!(f, "  calls: {}", listed(figures))?;
+    }
+    if nat_packets > 0 {
+        writeln!(f, "  translators: packets denied without a free port or flow {}", count(nat_packets))?;
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ mod lexer;
 mod listing;
 mod mask;
 mod names;
+mod nat;
 mod network;
 mod numbers;
 mod options;
@@ -54,6 +55,8 @@ pub use listing::{
     ListedFlow, ListedRule, ListedState, StateKind, object_lines, rule_lines, sets_line, table_info,
     table_lines,
 };
+pub use nat::{NatCommand, nat_flow_lines, nat_lines};
+pub(crate) use nat::{explained as explained_nat, redirect as read_redirect, redirect_text};
 pub use network::Network;
 pub(crate) use options::fits;
 pub(crate) use script::LaterCommand;

@@ -63,6 +63,15 @@ impl Interfaces {
     }
 }
 
+/// Whose an interface is assumed to be.
+enum Guess {
+    Client,
+    /// The client's, because a translator uses its address.
+    Translated,
+    /// A router's, towards the client.
+    Router,
+}
+
 impl Script {
     /// Parses a script for the scenario that [`Script::scenario`] builds from it. In its rules, `client`
     /// and `server` are the addresses of the two hosts, and the only interface is `net`.
@@ -96,7 +105,15 @@ impl Script {
         let unknown =
             |known: &[&str]| named.all.iter().find(|(name, ..)| !known.iter().any(|known| fits(name, known)));
         let mut guess = None;
+        let mut translated =
+            named.translated.iter().filter(|(name, _)| !known.iter().any(|known| fits(name, known)));
+        let of_translator = translated.next().filter(|(name, _)| translated.all(|(other, _)| other == name));
         if interfaces.is_empty()
+            && let Some((name, line)) = of_translator
+        {
+            inside.push(name);
+            guess = Some((name, *line, Guess::Translated));
+        } else if interfaces.is_empty()
             && let Some((name, _, line)) = unknown(&known)
             && named
                 .all
@@ -108,7 +125,8 @@ impl Script {
             } else {
                 inside.push(name)
             };
-            guess = Some((name, *line));
+            let is = if named.is_router { Guess::Router } else { Guess::Client };
+            guess = Some((name, *line, is));
         }
         let context = Context {
             interfaces: &inside,
@@ -119,14 +137,17 @@ impl Script {
             ..Context::default()
         };
         let mut script = Self::parse(text, file, &context)?;
-        if let Some((name, line)) = guess
+        if let Some((name, line, is)) = guess
             && let Some(explained) = script.lines.iter_mut().find(|explained| explained.number == line)
         {
-            explained.remarks.push(match named.is_router {
-                true => format!(
+            explained.remarks.push(match is {
+                Guess::Router => format!(
                     "{name} is assumed to be a router's interface towards the client, which receives what the client sends; --interface {name}=client turns this round"
                 ),
-                false => format!(
+                Guess::Translated => {
+                    format!("{name} is assumed to be the client's interface, whose address a translator uses")
+                }
+                Guess::Client => format!(
                     "{name} is assumed to be the client's interface; --interface {name}=server makes it the server's"
                 ),
             });
@@ -134,8 +155,9 @@ impl Script {
         if script.no_pipe_is_reached()
             && let Some((name, span, _)) = unknown(&[&inside[..], &outside[..]].concat())
         {
+            let what = if script.nats.is_empty() { "pipe" } else { "pipe or translator" };
             let problem = Problem::new(format!(
-                "no packet can reach a pipe: there is no interface {}, and all rules of pipes name one",
+                "no packet can reach a {what}: there is no interface {}, and all rules of {what}s name one",
                 Found(name)
             ))
             .at(span)
@@ -167,12 +189,12 @@ impl Script {
         Ok(())
     }
 
-    /// Whether there are rules that lead to pipes, but none of them matches any packet.
+    /// Whether there are rules that lead to pipes or translators, but none of them matches any packet.
     fn no_pipe_is_reached(&self) -> bool {
         let mut leading = self
             .rules
             .iter()
-            .filter(|rule| matches!(rule.action, Action::Pipe(_) | Action::Queue(_)))
+            .filter(|rule| matches!(rule.action, Action::Pipe(_) | Action::Queue(_) | Action::Nat(_)))
             .peekable();
         let is_never = |literal: &Literal| !literal.not && self.is_never(&literal.test);
         leading.peek().is_some()

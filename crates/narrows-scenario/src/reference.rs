@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use narrows_core::rules::NatConfig;
 use serde_json::json;
 
 use crate::direction::Direction;
@@ -45,6 +46,7 @@ pub fn reference() -> BTreeMap<&'static str, String> {
         ("timeline", keys::keys::<Entry>()),
         ("link", keys::keys::<Link>()),
         ("rules", keys::keys::<RulesLink>()),
+        ("nat", keys::keys::<NatConfig>()),
         ("pipe", keys::keys::<Pipe>()),
         ("pipe-queue", keys::keys::<PipeQueue>()),
     ]);

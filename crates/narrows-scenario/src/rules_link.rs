@@ -24,6 +24,7 @@ mod build;
 mod configure;
 mod diff;
 mod mask;
+mod nat;
 mod objects;
 mod pipe;
 mod queue;
@@ -46,7 +47,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use narrows_core::Duration;
-use narrows_core::rules::{Rule, RuleBook, Table};
+use narrows_core::rules::{NatConfig, Rule, RuleBook, Table};
 
 use crate::direction::Direction;
 
@@ -55,7 +56,7 @@ use crate::direction::Direction;
 pub struct RulesLink {
     /// Name of the interface in the rules; `None` for the name of the link.
     pub interface: Option<String>,
-    /// Whether a packet that leaves a pipe is accepted; otherwise it continues at the next rule.
+    /// Whether a packet that leaves a pipe or a translator is accepted; otherwise it continues at the next rule.
     pub one_pass: bool,
     /// Disabled sets of rules, one bit for each.
     pub disabled_sets: u32,
@@ -63,6 +64,8 @@ pub struct RulesLink {
     pub rules: Vec<Rule>,
     /// Tables by name.
     pub tables: BTreeMap<String, Table>,
+    /// Translators by number.
+    pub nats: BTreeMap<u32, NatConfig>,
     /// Pipes by number.
     pub pipes: BTreeMap<u32, Pipe>,
     /// Queues by number.
@@ -115,6 +118,7 @@ impl Default for RulesLink {
             disabled_sets: 0,
             rules: Vec::new(),
             tables: BTreeMap::new(),
+            nats: BTreeMap::new(),
             pipes: BTreeMap::new(),
             queues: Queues::default(),
             memory: Memory::default(),

@@ -369,6 +369,7 @@ impl Scenario {
             seed: Seed(self.seed),
             addresses: Arc::new(hosts.collect()),
             me: self.addresses(first).into_iter().chain(of_router).collect(),
+            here: self.topology.first_address(&link.name, first),
         }
     }
 

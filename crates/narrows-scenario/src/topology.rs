@@ -16,7 +16,7 @@ mod ways;
 mod wiring;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use narrows_core::{LinkAddress, RouterConfig, SwitchConfig, Target};
@@ -164,6 +164,7 @@ impl Topology {
         is_free: &dyn Fn(Address) -> bool,
     ) {
         addresses::give(&mut self.wiring, hosts, routers, is_free);
+        addresses::give_outer(&mut self.wiring, links);
         self.routing = Arc::new(Routing::new(&self.wiring, routers));
         let ends = &self.wiring.ends;
         let path = |end: &End| end.hops.iter().map(|hop| entry(&links[hop.link], hop.way)).collect();
@@ -227,10 +228,22 @@ impl Topology {
         exits
     }
 
+    /// The first IPv4 address of a host or router at a link.
+    pub(crate) fn first_address(&self, link: &str, owner: &str) -> Option<Ipv4Addr> {
+        let is_here = |end: &&End| end.link == link && end.owner_name == owner;
+        let addresses = self.wiring.ends.iter().filter(is_here).flat_map(|end| &end.addresses);
+        addresses.into_iter().find_map(|address| match address.ip {
+            IpAddr::V4(ip) => Some(ip),
+            IpAddr::V6(_) => None,
+        })
+    }
+
     /// The networks behind routers that a host reaches without another router from this port, if the port is
     /// on the host's shortest path to them.
     pub(crate) fn host_routes(&self, port: &Port) -> Vec<HostRoute> {
-        self.routing.host_routes(port.end, &self.wiring)
+        let mut routes = self.routing.host_routes(port.end, &self.wiring);
+        routes.extend(addresses::outer_routes(&self.wiring, port.end));
+        routes
     }
 
     /// The address of the interface by which a router sends packets to this address.

@@ -4,8 +4,8 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
-use narrows_scenario::Scenario;
 use narrows_scenario::ipfw::{self, Context, Script};
+use narrows_scenario::{Interfaces, Scenario};
 
 /// Names without a network.
 fn names(name: &str) -> io::Result<Vec<IpAddr>> {
@@ -133,6 +133,88 @@ error: `$fwcmd` is a variable of a shell that is not set
     );
 }
 
+/// Translators: what their options mean, and how they are written again.
+#[test]
+fn translators_are_read_written_and_explained() {
+    let text = "nat 1 config if em0 deny_in same_ports reset unreg_only udp_eim port_range 1024-2047 \
+                redirect_port tcp 10.0.0.2:80 8080 \
+                redirect_port udp 10.0.0.2:6000-6009 192.0.2.9:7000-7009 198.51.100.1:0 \
+                redirect_port tcp 10.0.0.2:80,10.0.0.3:81 443 198.51.100.1:5 \
+                redirect_addr 10.0.0.4,10.0.0.5 0 redirect_proto gre 10.0.0.6 0 198.51.100.2\n\
+                nat 2 config ip 192.0.2.7 unreg_cgn reverse skip_global\n\
+                add 100 nat 1 ip from any to any out via em0\n\
+                add 200 nat tablearg ip from table(1) to any\n\
+                add 300 nat global ip4 from any to any in\n";
+    let script = Script::for_two_hosts(text, "test.conf").unwrap();
+    let lines =
+        narrows_scenario::ipfw::nat_lines(script.nats.iter().map(|(nat, of)| (*nat, of)), None, "net");
+    assert_eq!(
+        lines,
+        "ipfw nat 1 config if net deny_in same_ports reset unreg_only udp_eim port_range 1024-2047 \
+         redirect_port tcp 10.0.0.2:80 8080 \
+         redirect_port udp 10.0.0.2:6000-6009 192.0.2.9:7000-7009 198.51.100.1 \
+         redirect_port tcp 10.0.0.2:80,10.0.0.3:81 443 198.51.100.1:5 \
+         redirect_addr 10.0.0.4,10.0.0.5 0 redirect_proto gre 10.0.0.6 0 198.51.100.2\n\
+         ipfw nat 2 config ip 192.0.2.7 reverse unreg_cgn skip_global\n"
+    );
+    let again: String = lines.lines().map(|line| format!("{}\n", line.replace("if net", "if em0"))).collect();
+    assert_eq!(Script::for_two_hosts(&again, "test.conf").unwrap().nats, script.nats);
+    let rules: Vec<String> = script.rules.iter().map(ipfw::rule_text).collect();
+    assert_eq!(
+        rules,
+        [
+            "100 nat 1 ip from any to any out",
+            "200 nat tablearg ip from table(1) to any",
+            "300 nat global ip4 from any to any in"
+        ]
+    );
+    // The scenario means the same, and the client has the outer addresses that nobody else has.
+    let scenario = script.scenario("test.conf").unwrap();
+    assert_eq!(scenario.links[0].rules().unwrap().nats, script.nats);
+    let client: Vec<String> =
+        scenario.ports()[0].addresses.iter().map(|address| address.ip.to_string()).collect();
+    assert_eq!(client[0], "10.213.0.1");
+    assert_eq!(client[2..], ["192.0.2.9", "192.0.2.7"]);
+    let server = &scenario.ports()[1];
+    let routes: Vec<String> =
+        scenario.routes(server).iter().map(|route| format!("{} by {}", route.to, route.via)).collect();
+    assert_eq!(routes, ["192.0.2.9/32 by 10.213.0.1", "192.0.2.7/32 by 10.213.0.1"]);
+    assert!(script.lines[0].meaning.contains("otherwise one from 1024 to 2047"), "{}", script.lines[0]);
+    assert!(script.lines[0].remarks[0].contains("em0 is assumed to be the client's interface"));
+}
+
+#[test]
+fn a_wrong_translator_is_an_error_at_the_word() {
+    let wrong = |text: &str| {
+        let text = format!("{text}\nadd nat 1 ip from any to any\n");
+        Script::for_two_hosts(&text, "test.conf").unwrap_err().to_string()
+    };
+    for (text, expected) in [
+        ("add count", "rule 200 uses translator 1, which is not configured"),
+        ("nat 1 config ip fd00::1", "found `fd00::1`, expected an IPv4 address"),
+        ("nat 1 config same_ports same_ports", "`same_ports` twice"),
+        ("nat 1 config proxy_only", "`proxy_only` exists in ipfw but not in narrows"),
+        ("nat 1 config same_port", "did you mean `same_ports`?"),
+        ("nat 1 config port_range 0-9", "expected ports from 1 to 65535"),
+        ("nat 1 config redirect_port sctp 10.0.0.2:1 1", "ports of SCTP cannot be written"),
+        ("nat 1 config redirect_port tcp 10.0.0.2 1", "expected an address and a port, as in 10.0.0.2:80"),
+        ("nat 1 config redirect_port tcp 10.0.0.2:1-9 1-8", "is not as many ports as the inner host has, 9"),
+        ("nat 1 config redirect_port tcp 10.0.0.2:1,10.0.0.3:1-2 1", "several hosts and several ports"),
+        ("nat 1 config redirect_proto tcp 10.0.0.2", "which is for protocols without ports"),
+        ("nat config", "the number of a translator is missing after `config`"),
+        ("nat 0 config", "the number of a translator"),
+    ] {
+        let error = wrong(text);
+        assert!(error.contains(expected), "{text}:\n{error}");
+    }
+    let mut interfaces = Interfaces::default();
+    interfaces.add("em1=server").unwrap();
+    for text in ["nat 1 config if em1", "nat 1 config\nadd nat 1 ip from any to any via em1"] {
+        let error = Script::at_interfaces(text, "test.conf", &interfaces).unwrap_err().to_string();
+        assert!(error.contains("`em1` is an interface of the link's second host"), "{error}");
+    }
+}
+
 #[test]
 fn what_ipfw_has_and_narrows_has_not_is_refused_by_name() {
     fails(
@@ -155,7 +237,7 @@ error: `uid` exists in ipfw but not in narrows
   = help: a packet on the wire does not say whose it is; if narrows asked the host, the answer would come after the first packet, and a replay could not repeat it: tell flows apart by address, port or `dscp`
 "#,
     );
-    for action in ["tee 1", "netgraph 1", "ngtee 1", "nat 1", "tcp-setmss 1400", "reass"] {
+    for action in ["tee 1", "netgraph 1", "ngtee 1", "nptv6 1", "tcp-setmss 1400", "reass"] {
         let error = ipfw::rule(&format!("{action} ip from any to any"), &context()).unwrap_err().to_string();
         let name = action.split(' ').next().unwrap_or_default();
         assert!(error.contains(&format!("`{name}` exists in ipfw but not in narrows")), "{error}");
@@ -175,7 +257,7 @@ error: `uid` exists in ipfw but not in narrows
         assert!(error.contains("exists in ipfw but not in narrows"), "{error}");
     }
     let refused = |text: &str| ipfw::Command::parse(text, &context()).unwrap_err().to_string();
-    assert!(refused("nat 1 config if em0").contains("`nat` exists in ipfw but not in narrows"));
+    assert!(refused("nptv6 a create").contains("`nptv6` exists in ipfw but not in narrows"));
     assert!(refused("add 5 deny altq q ip from any to any").contains("`altq` exists in ipfw"));
     assert!(refused("pipe 1 config bw em0").contains("exists in ipfw but not in narrows"));
     assert!(refused("pipe 1 config pie onoff").contains("`onoff` is known to ipfw"));

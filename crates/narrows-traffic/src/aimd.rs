@@ -24,7 +24,7 @@ use narrows_core::{FlowKey, Headers, Packet, PortId, Protocol, Time};
 use narrows_scenario::AimdConfig;
 
 use crate::aimd::sender::Sender;
-use crate::body::{Arrived, Delivery};
+use crate::body::{Arrived, Delivery, reversed};
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -57,14 +57,8 @@ impl Aimd {
         let network_header = if key.network == Protocol::Ipv6 { 0 } else { 20 };
         let headers = Headers::plain(&key, config.length);
         let data = Packet { length: config.length, link_header: 14, network_header, key, headers, body: () };
-        let back = FlowKey {
-            source: key.destination,
-            destination: key.source,
-            source_port: key.destination_port,
-            destination_port: key.source_port,
-            traffic_class: key.traffic_class & !FlowKey::CONGESTION_EXPERIENCED,
-            ..key
-        };
+        let traffic_class = key.traffic_class & !FlowKey::CONGESTION_EXPERIENCED;
+        let back = FlowKey { traffic_class, ..reversed(&key) };
         let length = if key.network == Protocol::Ipv6 { 60 } else { 40 };
         let headers = Headers::plain(&back, length);
         let acknowledgement = Packet { length, key: back, headers, ..data };
@@ -90,8 +84,12 @@ impl Aimd {
 
     /// A packet has arrived at one of the ends.
     pub(crate) fn arrive(&mut self, arrived: Arrived) {
-        let Arrived { delivery: Delivery { at, port, marked, .. }, number, .. } = arrived;
+        let Arrived { delivery: Delivery { at, port, marked, seen, .. }, number, .. } = arrived;
         if port == self.to {
+            if let Some(seen) = seen {
+                let traffic_class = self.acknowledgement.key.traffic_class;
+                self.acknowledgement.key = FlowKey { traffic_class, ..reversed(&seen) };
+            }
             self.arrived.push_back((number, marked));
             let number = self.known + self.arrived.len() as u64;
             self.out.push_back(Out { at, port, number });

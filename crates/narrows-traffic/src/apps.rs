@@ -29,7 +29,7 @@ use crate::apps::demand::Clients;
 use crate::apps::query::QuerySession;
 use crate::apps::scene::{Draws, Outcome, Scene, Side};
 use crate::apps::session::Session;
-use crate::body::{Arrived, Delivery, Frame};
+use crate::body::{Arrived, Delivery, Frame, reversed};
 use crate::tcp::Host;
 
 /// A traffic source: its clients, its servers, and the sessions between them.
@@ -56,6 +56,8 @@ struct Entry {
     /// The valid timer entry.
     wakes: Option<Time>,
     is_open: bool,
+    /// The flow key of what the server answers with, if the network translates.
+    answers: Option<FlowKey>,
 }
 
 /// A packet that enters the network.
@@ -118,15 +120,20 @@ impl App {
 
     /// A packet has arrived at one of the ends.
     pub(crate) fn arrive(&mut self, arrived: Arrived) {
-        let Arrived { delivery: Delivery { at, sent, port, length, .. }, number, frame, .. } = arrived;
+        let Arrived { delivery: Delivery { at, sent, port, length, seen, .. }, number, frame, .. } = arrived;
         let side = if port == self.ports[Side::Server as usize] { Side::Server } else { Side::Client };
         let (serial, message) = ((number >> 32) as u32, number as u32);
         if self.hosts.is_none() {
             scene::datagram_arrived(&mut self.meter, side, message, length, self.key.network, at.since(sent));
         }
         let Some(mut entry) = self.sessions.remove(&serial) else { return };
+        if side == Side::Server {
+            entry.answers = seen.map(|seen| reversed(&seen));
+        }
+        let before = self.out.len();
         let mut scene = self.scene(at, serial);
         entry.session.arrive(&mut scene, side, message, frame.as_deref());
+        self.readdress(before, entry.answers);
         self.keep(at, serial, entry);
     }
 
@@ -150,7 +157,7 @@ impl App {
             }
             _ => Session::Tcp(Box::new(Connection::begin(&config, &mut scene))),
         };
-        self.keep(at, serial, Entry { session, wakes: None, is_open: true });
+        self.keep(at, serial, Entry { session, wakes: None, is_open: true, answers: None });
     }
 
     fn wake(&mut self, at: Time, serial: u32) {
@@ -158,11 +165,24 @@ impl App {
         if entry.wakes == Some(at) {
             entry.wakes = None;
             if entry.session.wakes().is_some_and(|due| due <= at) {
+                let before = self.out.len();
                 let mut scene = self.scene(at, serial);
                 entry.session.wake(&mut scene);
+                self.readdress(before, entry.answers);
             }
         }
         self.keep(at, serial, entry);
+    }
+
+    /// Gives datagrams that a server has just sent the ends of a flow that the network translates. Segments of TCP have
+    /// them already.
+    fn readdress(&mut self, before: usize, answers: Option<FlowKey>) {
+        let Some(ends) = answers.filter(|_| self.hosts.is_none()) else { return };
+        let server = self.ports[Side::Server as usize];
+        for departure in self.out.range_mut(before..).filter(|departure| departure.port == server) {
+            let traffic_class = departure.packet.key.traffic_class;
+            departure.packet.key = FlowKey { traffic_class, ..ends };
+        }
     }
 
     /// Stores a session that has processed an event, unless it is over.
@@ -209,16 +229,5 @@ impl App {
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").field("config", &self.config).field("key", &self.key).finish_non_exhaustive()
-    }
-}
-
-/// The flow key of the reverse direction.
-fn reversed(key: &FlowKey) -> FlowKey {
-    FlowKey {
-        source: key.destination,
-        destination: key.source,
-        source_port: key.destination_port,
-        destination_port: key.source_port,
-        ..*key
     }
 }

@@ -2,7 +2,8 @@
 
 use narrows_core::{Body as Kept, Event, FlowKey, Packet, PortId, TcpOptions, Time, Verdict};
 use narrows_frame::LinkLayer;
-use narrows_frame::parse::tcp_options;
+use narrows_frame::parse::{parse_cut, tcp_options};
+use narrows_frame::translate::write_ends;
 
 /// What a generated packet carries through the engine.
 #[derive(Debug)]
@@ -39,13 +40,23 @@ impl Body {
     }
 }
 
+impl Frame {
+    /// Writes the addresses and ports of a flow key into it.
+    fn write_ends(&mut self, key: &FlowKey) {
+        let link_header = usize::from(parse_cut(self.layer, &self.bytes, self.original).link_header);
+        if let Some(packet) = self.bytes.get_mut(link_header..) {
+            write_ends(packet, key, None);
+        }
+    }
+}
+
 /// A packet that has crossed the network.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Arrived {
     pub(crate) delivery: Delivery,
     pub(crate) source: u32,
     pub(crate) number: u64,
-    /// The frame on entry, if it has one.
+    /// The frame on entry, if it has one, with the addresses and ports that it has now.
     pub(crate) frame: Option<Box<Frame>>,
 }
 
@@ -59,6 +70,8 @@ pub struct Delivery {
     /// The length from the network header on.
     pub(crate) length: u32,
     pub(crate) marked: bool,
+    /// The flow key, if the network has changed its addresses or ports: what the receiver answers to.
+    pub(crate) seen: Option<FlowKey>,
 }
 
 impl Delivery {
@@ -68,19 +81,24 @@ impl Delivery {
         let marked = event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED;
         let (at, sent, length) = (event.at, event.arrival, event.length);
         let is_whole = event.fragment.is_none() && event.flips.is_empty();
-        is_whole.then_some(Self { at, sent, port, length, marked })
+        let has_new_ends = event.header_edit.as_ref().is_some_and(|edit| edit.has_new_ends);
+        let seen = has_new_ends.then_some(FlowKey { mark: 0, ..event.key });
+        is_whole.then_some(Self { at, sent, port, length, marked, seen })
     }
 
     /// The packet, with its body.
     pub fn with(self, body: Body) -> Arrived {
-        let Body { source, number, frame, .. } = body;
+        let Body { source, number, mut frame, .. } = body;
+        if let (Some(seen), Some(frame)) = (&self.seen, &mut frame) {
+            frame.write_ends(seen);
+        }
         Arrived { delivery: self, source, number, frame }
     }
 
     /// The packet, with a copy of its body.
     pub fn with_shared(self, body: &Body) -> Arrived {
-        let Body { source, number, ref frame, .. } = *body;
-        Arrived { delivery: self, source, number, frame: frame.clone() }
+        let Body { source, number, length, ref frame } = *body;
+        self.with(Body { source, number, length, frame: frame.clone() })
     }
 }
 
@@ -92,5 +110,16 @@ impl Arrived {
             Kept::Last(body) => delivery.with(body),
             Kept::Shared(body) => delivery.with_shared(body),
         })
+    }
+}
+
+/// The flow key of the reverse direction.
+pub(crate) fn reversed(key: &FlowKey) -> FlowKey {
+    FlowKey {
+        source: key.destination,
+        destination: key.source,
+        source_port: key.destination_port,
+        destination_port: key.source_port,
+        ..*key
     }
 }

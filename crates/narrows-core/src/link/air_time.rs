@@ -239,12 +239,13 @@ mod tests {
             let points: Vec<_> = corners.iter().map(|&(p, nanos)| (ratio(p, 1000), Duration::from_nanos(nanos))).collect();
             let times = AirTime::new(&points, samples, Probability::ONE).unwrap();
             for (index, time) in times.times().iter().enumerate() {
-                let p = index as f64 / f64::from(samples);
                 let below = corners.iter().rev().find(|corner| corner.0 * u64::from(samples) <= index as u64 * 1000);
                 let above = corners.iter().find(|corner| corner.0 * u64::from(samples) > index as u64 * 1000);
                 let expected = match (below, above) {
                     (Some(&(p0, t0)), Some(&(p1, t1))) => {
-                        t0 as f64 + (t1 - t0) as f64 * (p - p0 as f64 / 1e3) / ((p1 - p0) as f64 / 1e3)
+                        // In whole numbers up to here: on a steep slope a float of `p` would be too coarse.
+                        let part = index as u64 * 1000 - p0 * u64::from(samples);
+                        t0 as f64 + (t1 - t0) as f64 * part as f64 / ((p1 - p0) * u64::from(samples)) as f64
                     }
                     (Some(only), None) | (None, Some(only)) => only.1 as f64,
                     (None, None) => unreachable!(),

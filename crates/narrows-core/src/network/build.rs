@@ -52,6 +52,9 @@ impl Network {
         {
             pool.keep_headers();
         }
+        if sets.iter().any(|set| !set.nats.is_empty()) {
+            pool.keep_quoted();
+        }
         if config.links.iter().any(|link| link.queue.looks_at_tcp_options()) {
             pool.keep_tcp_options();
         }

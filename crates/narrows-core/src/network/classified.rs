@@ -11,6 +11,9 @@ use crate::pool::{PacketRef, Pool};
 use crate::rules::{Answer, Decision, Passing, Place, RuleSet};
 use crate::time::Time;
 
+/// A packet that translators have left in the rules more often than this is denied: calls may lead backwards.
+const MOST_TRANSLATIONS: u32 = 64;
+
 /// The counters of a rule set: `arrived + returned = passed + piped + dropped`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RulesCounters {
@@ -24,6 +27,8 @@ pub struct RulesCounters {
     pub passed: Tally,
     /// Dropped by a rule.
     pub denied: Tally,
+    /// Translated: an address or a port was changed. They are in the other counts, too.
+    pub translated: Tally,
     /// Dropped because a rule gave them the number of a pipe or queue that does not exist.
     pub no_pipe: Tally,
     /// Dropped because they reached the limit on visited links and rule sets.
@@ -109,19 +114,39 @@ impl Classified {
         let length = state.length;
         // For a fragment, rules see fewer fields than the packet has.
         let mut seen = state.fragment().is_some().then(|| state.seen_key());
-        let decision = self.rules.walk(
-            now,
-            &mut Passing {
-                key: seen.as_mut().unwrap_or(&mut state.key),
+        let (mut from, mut translations) = (from, 0);
+        let decision = loop {
+            let link_header = state.link_header;
+            let (key, whole) = match &mut seen {
+                Some(seen) => (seen, Some(&mut state.key)),
+                None => (&mut state.key, None),
+            };
+            let mut passing = Passing {
+                key,
+                whole,
+                quoted: carried.extra.quoted.as_deref_mut(),
                 headers: &carried.headers,
                 length,
-                link_header: state.link_header,
+                link_header,
                 incoming,
                 labels: &mut carried.labels,
                 draw: &mut |stream| draws.of(stream),
-            },
-            from,
-        );
+            };
+            let decision = self.rules.walk(now, &mut passing, from);
+            let Decision::Translated { changed, resume } = decision else { break decision };
+            if changed {
+                self.counters.translated.add(length);
+                carried.note_new_ends();
+            }
+            translations += 1;
+            if self.one_pass {
+                break Decision::Pass;
+            }
+            if translations > MOST_TRANSLATIONS {
+                break Decision::Deny;
+            }
+            from = resume;
+        };
         if let Some(seen) = seen {
             state.key.traffic_class = seen.traffic_class;
         }
@@ -130,7 +155,7 @@ impl Classified {
                 self.counters.passed.add(length);
                 return Ok(self.exits[usize::from(incoming)]);
             }
-            Decision::Deny => {
+            Decision::Deny | Decision::Translated { .. } => {
                 self.counters.denied.add(length);
                 return Err((DropReason::Denied, None));
             }

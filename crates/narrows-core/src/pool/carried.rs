@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::{CHUNK, Draws, PacketRef, PacketState, Pool};
 use crate::id::LinkId;
 use crate::labels::Labels;
-use crate::packet::{Headers, LinkAddress, TcpOptions};
+use crate::packet::{Headers, LinkAddress, Quoted, TcpOptions};
 use crate::place::Place;
 use crate::time::{Duration, Time};
 
@@ -15,8 +15,7 @@ use crate::time::{Duration, Time};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
     pub(crate) headers: Headers,
-    /// The options of a TCP segment that has any, if they are kept.
-    tcp_options: Option<Box<TcpOptions>>,
+    pub(crate) extra: Extra,
     /// Where the packet continues in the rules that sent it to a pipe.
     pub(crate) place: Place,
     pub(crate) labels: Labels,
@@ -32,6 +31,15 @@ pub(crate) struct Carried {
     is_inside: bool,
     /// The links that it has passed, if they are kept.
     passed: Vec<Passed>,
+}
+
+/// What only few packets have, and few networks look at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra {
+    /// The options of a TCP segment that has any, if they are kept.
+    tcp_options: Option<Box<TcpOptions>>,
+    /// The packet that an ICMP error quotes, if that is kept.
+    pub(crate) quoted: Option<Box<Quoted>>,
 }
 
 /// Fields that filters have written.
@@ -69,8 +77,10 @@ pub struct HeaderEdit {
     pub ether_type: Option<u16>,
     /// The hop limit, if a filter wrote it.
     pub hop_limit: Option<u8>,
-    /// Whether a filter wrote addresses or ports of the flow key.
+    /// Whether a filter or a translator wrote addresses or ports of the flow key.
     pub has_new_ends: bool,
+    /// The packet that an ICMP error quotes, if a translator has changed something.
+    pub quoted: Option<Quoted>,
 }
 
 /// Bytes of a VLAN tag.
@@ -82,10 +92,10 @@ const KEPT: usize = 32;
 
 impl Carried {
     /// A packet takes the slot.
-    pub(super) fn begin(&mut self, headers: Headers, options: Option<Box<TcpOptions>>) {
+    pub(super) fn begin(&mut self, headers: Headers, next: Extra) {
         let Self {
             headers: own,
-            tcp_options,
+            extra,
             place,
             labels,
             hops,
@@ -96,7 +106,7 @@ impl Carried {
             passed,
         } = self;
         (*own, *place, *labels) = (headers, Place::default(), Labels::default());
-        *tcp_options = options;
+        *extra = next;
         (*hops, *growth, *is_readdressed, *is_inside) = (0, 0, false, false);
         *written = Written::default();
         passed.clear();
@@ -114,6 +124,11 @@ impl Carried {
         &self.passed
     }
 
+    /// Addresses or ports of the flow key have been written.
+    pub(crate) const fn note_new_ends(&mut self) {
+        self.written.ends = true;
+    }
+
     /// How the headers differ from those in the body.
     pub(super) fn header_edit(&self, state: &PacketState) -> Option<Box<HeaderEdit>> {
         let &Self { headers, growth, is_readdressed, written, .. } = self;
@@ -129,6 +144,7 @@ impl Carried {
             ether_type: written.ether_type.then_some(headers.ether_type),
             hop_limit: written.hop_limit.then_some(headers.hop_limit),
             has_new_ends: written.ends,
+            quoted: self.extra.quoted.as_deref().copied().filter(|_| written.ends),
         }))
     }
 }
@@ -164,13 +180,31 @@ impl Pool {
     /// The segment that comes next has these options.
     pub(crate) fn set_next_tcp_options(&mut self, options: TcpOptions) {
         if self.keeps_tcp_options {
-            self.next_tcp_options = Some(Box::new(options));
+            self.next.tcp_options = Some(Box::new(options));
+        }
+    }
+
+    /// From now on, keeps the packets that arriving ICMP errors quote.
+    pub(crate) fn keep_quoted(&mut self) {
+        self.keep_headers();
+        self.keeps_quoted = true;
+    }
+
+    /// Whether the packets that ICMP errors quote are kept.
+    pub(crate) const fn keeps_quoted(&self) -> bool {
+        self.keeps_quoted
+    }
+
+    /// The packet that comes next is an ICMP error that quotes this one.
+    pub(crate) fn set_next_quoted(&mut self, quoted: Quoted) {
+        if self.keeps_quoted {
+            self.next.quoted = Some(Box::new(quoted));
         }
     }
 
     /// The options of a TCP segment that has any, if they are kept.
     pub(crate) fn tcp_options(&self, packet: PacketRef) -> Option<&TcpOptions> {
-        self.carried.as_ref()?[packet.0 as usize].tcp_options.as_deref()
+        self.carried.as_ref()?[packet.0 as usize].extra.tcp_options.as_deref()
     }
 
     /// From now on, keeps the links that packets pass, or not.
@@ -227,16 +261,12 @@ impl Pool {
 
     /// Fills in the extra state of a newly taken slot.
     #[inline]
-    pub(super) fn carry(
-        &mut self,
-        packet: PacketRef,
-        from: impl FnOnce(&mut [Carried], usize, &mut Option<Box<TcpOptions>>),
-    ) {
+    pub(super) fn carry(&mut self, packet: PacketRef, from: impl FnOnce(&mut [Carried], usize, &mut Extra)) {
         if let Some(all) = &mut self.carried {
             if all.len() <= packet.0 as usize {
                 all.resize_with(self.chunks.len() * CHUNK, Carried::default);
             }
-            from(all, packet.0 as usize, &mut self.next_tcp_options);
+            from(all, packet.0 as usize, &mut self.next);
         }
     }
 
@@ -298,7 +328,7 @@ impl Pool {
 
     /// Addresses or ports of the flow key have been written.
     pub(crate) fn note_new_ends(&mut self, packet: PacketRef) {
-        self.carried_mut(packet).written.ends = true;
+        self.carried_mut(packet).note_new_ends();
     }
 
     /// Puts on a tag of this VLAN, or takes the tag off if it is 0. Packets without an Ethernet header only

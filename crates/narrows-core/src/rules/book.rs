@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::RangeBounds;
 
 use super::check::{self, ALWAYS, DEFAULT};
@@ -90,6 +91,20 @@ impl RuleBook {
         let last = Entry { rule, order: u32::MAX, stream: None, terms: Terms::default(), zeroed: 0 };
         book.rules.insert(position(DEFAULT, last.order), last);
         Ok(book)
+    }
+
+    pub(super) const fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The first IPv4 address of the host that the rules are on.
+    pub(super) fn own_address(&self) -> Option<Ipv4Addr> {
+        let mut whole = self.me.iter().filter(|one| one.mask == u128::MAX);
+        whole.find_map(|one| Ipv6Addr::from_bits(one.address).to_ipv4_mapped())
     }
 
     /// The rules in order, with the default rule at the end.

@@ -6,8 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::book::RuleBook;
+use super::nat::Nat;
 use super::ruleset::RuleSet;
-use super::{FlowEntry, Masked, Rule, RuleError, Table, Which};
+use super::{FlowEntry, Masked, NatConfig, Rule, RuleError, Table, Which};
 use crate::classify::Prefix;
 use crate::time::Time;
 
@@ -82,12 +83,19 @@ pub enum RuleChange {
         /// The table.
         table: String,
     },
+    /// Sets what a translator does, or removes it with its flows. An existing one keeps its flows.
+    Nat {
+        /// The translator's number.
+        number: u32,
+        /// What it does.
+        config: Option<Box<NatConfig>>,
+    },
     /// Sets the addresses of the host that the rules are on.
     Me(Vec<Masked>),
 }
 
 impl RuleBook {
-    /// Changes the rules. A book has no tables, so a change of a table has no effect here.
+    /// Changes the rules. A book has no tables and translators, so a change of one has no effect here.
     ///
     /// # Errors
     /// If a rule is invalid, or there is nothing with that number to change. Then nothing has changed.
@@ -106,7 +114,8 @@ impl RuleBook {
             | RuleChange::TableDelete { .. }
             | RuleChange::FlowAdd { .. }
             | RuleChange::FlowDelete { .. }
-            | RuleChange::TableFlush { .. } => {}
+            | RuleChange::TableFlush { .. }
+            | RuleChange::Nat { .. } => {}
         }
         Ok(())
     }
@@ -151,6 +160,19 @@ impl RuleSet {
                 if let Some(entries) = self.tables.find_mut(&table) {
                     entries.clear();
                 }
+            }
+            RuleChange::Nat { number, config: Some(config) } => {
+                config.check(number)?;
+                match self.nats.get_mut(&number) {
+                    Some(nat) => nat.set_config(*config),
+                    None => {
+                        let nat = Nat::new(self.book.seed(), self.book.name(), number, *config);
+                        self.nats.insert(number, nat);
+                    }
+                }
+            }
+            RuleChange::Nat { number, config: None } => {
+                self.nats.remove(&number).ok_or(RuleError::NoSuchNat { nat: number })?;
             }
             of_rules => {
                 let may_end = matches!(of_rules, RuleChange::Delete(_) | RuleChange::Flush);

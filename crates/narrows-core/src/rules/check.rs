@@ -50,12 +50,12 @@ pub(super) fn check(rule: &Rule) -> Result<(), RuleError> {
 
 /// Whether an action uses the value of a table lookup.
 pub(super) const fn takes_argument(action: Action) -> bool {
-    use Action::{Call, Pipe, Queue, SetDscp, SetFib, SetMark, SkipTo};
+    use Action::{Call, Nat, Pipe, Queue, SetDscp, SetFib, SetMark, SkipTo};
     if matches!(action, Action::Forward(NextHop::TableArgument)) {
         return true;
     }
     let (SkipTo(argument) | Call(argument) | Pipe(argument) | Queue(argument) | SetDscp(argument)
-    | SetMark(argument) | SetFib(argument)) = action
+    | SetMark(argument) | SetFib(argument) | Nat(argument)) = action
     else {
         return false;
     };

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Masked, Rule, StateConfig, Table};
+use super::{Masked, NatConfig, Rule, StateConfig, Table};
 
 /// The configuration of a rule set. The default has no rules, so all packets pass.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +13,8 @@ pub struct RuleSetConfig {
     pub rules: Vec<Rule>,
     /// Tables by name. Tables that rules use but that are not listed are empty.
     pub tables: Vec<(String, Table)>,
+    /// Translators by number.
+    pub nats: Vec<(u32, NatConfig)>,
     /// The addresses of the host that the rules are on (`me`).
     pub me: Vec<Masked>,
     /// Lifetimes and limits of dynamic rules.

@@ -103,6 +103,16 @@ pub enum RuleError {
         /// The name.
         table: String,
     },
+    /// A translator has no ports for new flows, or a redirection has none, or no inner host.
+    NoPorts {
+        /// The translator's number.
+        nat: u32,
+    },
+    /// There is no translator with this number.
+    NoSuchNat {
+        /// The number.
+        nat: u32,
+    },
     /// Two tables have the same name.
     TableTwice {
         /// The name.
@@ -148,6 +158,10 @@ impl fmt::Display for RuleError {
             Self::NoSuchEntry { table } => write!(f, "table `{table}` has no such entry"),
             Self::NoSuchTable { table } => write!(f, "no table `{table}`"),
             Self::NotOfFlows { table } => write!(f, "table `{table}` is not one of flows"),
+            Self::NoPorts { nat } => {
+                write!(f, "translator {nat} has an empty range of ports, or of inner hosts")
+            }
+            Self::NoSuchNat { nat } => write!(f, "no translator {nat}"),
             Self::TableTwice { table } => write!(f, "two tables are called `{table}`"),
         }
     }

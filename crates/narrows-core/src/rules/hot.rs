@@ -37,7 +37,7 @@ impl Hot {
     pub(super) const SETTLED: u16 = 1 << 5;
     /// Like `SETTLED`, and a match ends the walk.
     pub(super) const DECIDES: u16 = 1 << 6;
-    /// Like `DECIDES`, with no tag, no table value and no next hop.
+    /// Like `DECIDES`, with no tag, no table value, no next hop and no translation.
     pub(super) const PLAIN: u16 = 1 << 7;
     /// At this rule the packet's dynamic rule is looked up before the conditions are tested.
     pub(super) const ASKS: u16 = 1 << 8;
@@ -51,8 +51,8 @@ impl Hot {
 
     pub(super) fn flags(Entry { rule, terms, .. }: &Entry, is_enabled: bool, changes: Changes) -> u16 {
         let is_settled = test::are_settled(terms, changes);
-        let forwards = matches!(rule.action, Action::Forward(_));
-        let ends = forwards
+        let edits = matches!(rule.action, Action::Forward(_) | Action::Nat(_) | Action::NatGlobal);
+        let ends = edits
             || matches!(
                 rule.action,
                 Action::Allow | Action::Deny | Action::Reject(_) | Action::Pipe(_) | Action::Queue(_)
@@ -68,7 +68,7 @@ impl Hot {
             (Self::ARGUMENT, argument),
             (Self::SETTLED, is_settled),
             (Self::DECIDES, decides),
-            (Self::PLAIN, decides && !tags && !argument && !forwards),
+            (Self::PLAIN, decides && !tags && !argument && !edits),
             (Self::ASKS, keeps && !rule.records),
             (Self::DEFERS, rule.defers),
         ];

@@ -1,13 +1,17 @@
 //! A packet passed through the rules.
 
 use crate::labels::Labels;
-use crate::packet::{FlowKey, Headers};
+use crate::packet::{FlowKey, Headers, Quoted};
 use crate::random::{Draw, Stream};
 
 /// A packet passed through the rules.
 pub struct Passing<'a> {
-    /// The flow key. `setdscp` changes its code point.
+    /// The flow key. `setdscp` changes its code point, `nat` its addresses and ports.
     pub key: &'a mut FlowKey,
+    /// The flow key of the whole packet, if this is a fragment cut inside the network: translation changes it, too.
+    pub whole: Option<&'a mut FlowKey>,
+    /// The flow of the packet that an ICMP error quotes, if it is known.
+    pub quoted: Option<&'a mut Quoted>,
     /// Other header fields.
     pub headers: &'a Headers,
     /// Length in bytes from the network header on.

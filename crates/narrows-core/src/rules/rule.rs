@@ -89,6 +89,14 @@ pub enum Action {
     /// Pass, and let the next router that the packet reaches send it towards this address, instead of its destination.
     /// Packets of another IP version only pass, and so do those that go against the flow that created a dynamic rule.
     Forward(NextHop),
+    /// Translate the packet by the translator with this number ([`NatConfig`](super::NatConfig)). If that leaves the packet
+    /// in the rules, it passes, or continues at the next rule as if it came anew: see [`Decision::Translated`]. Packets
+    /// that are not IPv4 are dropped, and all if there is no such translator.
+    ///
+    /// [`Decision::Translated`]: super::Decision::Translated
+    Nat(Argument),
+    /// Like `Nat`, by the first translator that knows the flow of a packet that goes out. Others are not changed.
+    NatGlobal,
     /// Apply the action of the rule that created the packet's dynamic rule. If there is none, continue without
     /// counting.
     CheckState,

@@ -8,10 +8,11 @@ use core::mem;
 use super::book::RuleBook;
 use super::calls::Calls;
 use super::index::Found;
+use super::nat::Nat;
 use super::program::{PreparedRules, Program};
 use super::state::RefusedCounts;
 use super::tables::Tables;
-use super::{Rule, RuleError, RuleSetConfig, StateView, States, Table};
+use super::{NatConfig, Rule, RuleError, RuleSetConfig, StateView, States, Table};
 use crate::random::Seed;
 use crate::time::Time;
 
@@ -29,6 +30,7 @@ pub struct RuleSet {
     pub(super) stale: bool,
     pub(super) tables: Tables,
     pub(super) states: States,
+    pub(super) nats: BTreeMap<u32, Nat>,
     pub(super) calls: Calls,
     pub(super) exceeded: Exceeded,
     /// What the index has found for a packet. Kept to reuse its memory.
@@ -57,6 +59,17 @@ pub struct RuleView<'a> {
     pub enabled: bool,
 }
 
+/// A translator as shown in a listing.
+#[derive(Clone, Copy, Debug)]
+pub struct NatView<'a> {
+    /// Its number.
+    pub number: u32,
+    /// What it does.
+    pub config: &'a NatConfig,
+    /// How many flows it has: of ICMP, UDP, TCP and other protocols.
+    pub flows: [usize; 4],
+}
+
 /// How often packets have met a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exceeded {
@@ -66,6 +79,8 @@ pub struct Exceeded {
     pub depth: u64,
     /// Packets denied after [`MOST_CALLS`](RuleSet::MOST_CALLS) calls.
     pub calls: u64,
+    /// Packets denied because a translator had no port or no room left for their flow.
+    pub nat: u64,
     /// Packets that lost their open calls on the way through a pipe, because there were more call stacks than can be
     /// numbered.
     pub forgotten: u64,
@@ -80,12 +95,18 @@ impl RuleSet {
         let book = RuleBook::new(seed, name, &config)?;
         let mut tables = Tables::new(config.tables)?;
         tables.arrange(book.names());
+        let mut nats = BTreeMap::new();
+        for (number, config) in config.nats {
+            config.check(number)?;
+            nats.insert(number, Nat::new(seed, name, number, config));
+        }
         Ok(Self {
             program: Program::new(&book),
             book: Arc::new(book),
             stale: false,
             tables,
             states: States::new(config.states),
+            nats,
             calls: Calls::default(),
             exceeded: Exceeded::default(),
             found: Vec::new(),
@@ -129,9 +150,24 @@ impl RuleSet {
         self.states.views(now, |order| numbers.get(&order).copied().unwrap_or(0))
     }
 
+    /// The translators, by number.
+    pub fn nats(&self, now: Time) -> impl Iterator<Item = NatView<'_>> {
+        let view = move |(&number, nat): (&u32, _)| NatView {
+            number,
+            config: Nat::config(nat),
+            flows: nat.flows(now),
+        };
+        self.nats.iter().map(view)
+    }
+
     /// How often packets have met a limit.
     pub fn exceeded(&self) -> Exceeded {
-        Exceeded { states: self.states.refused(), forgotten: self.calls.forgotten, ..self.exceeded }
+        Exceeded {
+            states: self.states.refused(),
+            nat: self.nats.values().map(Nat::refused).sum(),
+            forgotten: self.calls.forgotten,
+            ..self.exceeded
+        }
     }
 
     /// The disabled sets, one bit each.

@@ -5,6 +5,7 @@ use super::calls::CallStack;
 use super::facts::Facts;
 use super::hot::Hot;
 use super::index::Rules;
+use super::nat::{Fate, Nat};
 use super::passing::Passing;
 use super::program::Program;
 use super::ruleset::RuleSet;
@@ -22,6 +23,13 @@ pub enum Decision {
     Deny,
     /// Drop, and tell the sender.
     Reject(Answer),
+    /// A translator has changed the packet, or left it as it is: see [`Action::Nat`].
+    Translated {
+        /// Whether addresses or ports are others than before.
+        changed: bool,
+        /// Where the packet continues in the rules, if it does not pass.
+        resume: Place,
+    },
     /// Send through a pipe.
     Pipe {
         /// The pipe's number.
@@ -271,6 +279,8 @@ impl RuleSet {
                 }
                 Step::Done(Decision::Pass)
             }
+            Action::Nat(number) => Step::Done(self.translate(at, Some(number.or(argument)), packet, path)),
+            Action::NatGlobal => Step::Done(self.translate(at, None, packet, path)),
             Action::Count | Action::CheckState => next,
             Action::SkipTo(to) => Step::On(self.target(at, to, argument).max(at + 1)),
             Action::Call(to) => {
@@ -307,6 +317,44 @@ impl RuleSet {
         }
     }
 
+    /// Translates a packet, by the translator with a number or by the one that knows it.
+    fn translate(
+        &mut self,
+        at: usize,
+        number: Option<u32>,
+        packet: &mut Passing<'_>,
+        path: &Path,
+    ) -> Decision {
+        let own = self.book.own_address();
+        let ends = |packet: &Passing<'_>| {
+            let key = packet.whole.as_deref().unwrap_or(packet.key);
+            (key.source, key.destination, key.source_port, key.destination_port)
+        };
+        let (before, quoted) = (ends(packet), packet.quoted.as_deref().copied());
+        let is_v4 = matches!(packet.key.network, Protocol::Ipv4 | Protocol::Ipv4DontFragment);
+        let fate = match number {
+            _ if !is_v4 => Fate::Denied,
+            Some(number) => match self.nats.get_mut(&number) {
+                Some(nat) => nat.translate(path.now, packet, own),
+                None => Fate::Denied,
+            },
+            None => {
+                let known = |nat: &mut Nat| nat.translate_known(path.now, packet, own) == Fate::Translated;
+                match self.nats.values_mut().any(known) {
+                    true => Fate::Translated,
+                    false => Fate::Ignored,
+                }
+            }
+        };
+        if fate == Fate::Denied {
+            return Decision::Deny;
+        }
+        let changed = before != ends(packet) || quoted != packet.quoted.as_deref().copied();
+        let position = self.program.hot[at].position;
+        let calls = self.calls.number(&path.stack);
+        Decision::Translated { changed, resume: place(position, calls) }
+    }
+
     fn target(&self, at: usize, to: Argument, argument: u32) -> usize {
         match to {
             Argument::Number(_) => self.program.hot[at].target as usize,
@@ -318,7 +366,7 @@ impl RuleSet {
     #[inline]
     fn decision(&self, at: usize, argument: u32, calls: u16) -> Decision {
         let Hot { action, position, .. } = self.program.hot[at];
-        let resume = Place { number: (position >> 32) as u16, order: position as u32, calls };
+        let resume = place(position, calls);
         match action {
             Action::Deny => Decision::Deny,
             Action::Reject(answer) => Decision::Reject(answer),
@@ -335,6 +383,11 @@ impl RuleSet {
         hot.bytes += u64::from(packet.length);
         hot.last = now;
     }
+}
+
+/// Behind the rule at this position.
+const fn place(position: u64, calls: u16) -> Place {
+    Place { number: (position >> 32) as u16, order: position as u32, calls }
 }
 
 /// Notes where the next router sends a packet.

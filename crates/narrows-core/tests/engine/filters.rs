@@ -142,6 +142,7 @@ fn an_edit_is_seen_by_later_filters_and_by_whoever_writes_the_frame() {
         ether_type: Some(0xbeef),
         hop_limit: Some(9),
         has_new_ends: true,
+        quoted: None,
     };
     assert_eq!(edited, Some(expected));
 

@@ -300,5 +300,13 @@ proptest! {
 
 /// What switches and routers write.
 fn edited(addresses: Option<[narrows_core::LinkAddress; 2]>, link_header: u8, vlan: u16) -> HeaderEdit {
-    HeaderEdit { addresses, link_header, vlan, ether_type: None, hop_limit: None, has_new_ends: false }
+    HeaderEdit {
+        addresses,
+        link_header,
+        vlan,
+        ether_type: None,
+        hop_limit: None,
+        has_new_ends: false,
+        quoted: None,
+    }
 }

@@ -29,6 +29,8 @@ fn walk(rules: &mut RuleSet, number: u64, from: Place) -> Decision {
     let mut key = FlowKey { network: Protocol::Ipv4, transport: 17, ..FlowKey::default() };
     let mut packet = Passing {
         key: &mut key,
+        whole: None,
+        quoted: None,
         headers: &Headers::default(),
         length: 100,
         link_header: 14,
@@ -242,6 +244,8 @@ fn rules_that_are_handed_over_have_their_trees() {
             let mut key = FlowKey { network, transport: 17, ..FlowKey::default() };
             let mut packet = Passing {
                 key: &mut key,
+                whole: None,
+                quoted: None,
                 headers: &Headers::default(),
                 length: 100,
                 link_header: 14,

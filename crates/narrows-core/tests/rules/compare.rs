@@ -132,6 +132,8 @@ impl Comparison {
             self.now,
             &mut Passing {
                 key: &mut walker.key,
+                whole: None,
+                quoted: None,
                 headers: &walker.headers,
                 length: walker.length,
                 link_header: walker.link_header,

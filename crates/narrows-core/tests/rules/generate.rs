@@ -387,6 +387,7 @@ pub(crate) fn config(random: &mut Random, style: Style, rules: u64) -> RuleSetCo
     RuleSetConfig {
         rules: (0..rules).map(|_| rule(random, style, numbers)).collect(),
         tables,
+        nats: Vec::new(),
         me: me(random),
         states: StateConfig {
             most: random.one_of(&[3, 40, 40]),

@@ -45,6 +45,8 @@ fn walk(rules: &mut RuleSet, mut key: FlowKey, labels: &mut Labels, from: Place)
     let headers = Headers::plain(&key, 100);
     let mut passing = Passing {
         key: &mut key,
+        whole: None,
+        quoted: None,
         headers: &headers,
         length: 100,
         link_header: 14,
@@ -59,7 +61,7 @@ fn walk(rules: &mut RuleSet, mut key: FlowKey, labels: &mut Labels, from: Place)
 fn pipe(rules: &mut RuleSet, key: FlowKey) -> Option<u32> {
     match walk(rules, key, &mut Labels::default(), Place::default()) {
         Decision::Pipe { number, .. } | Decision::Queue { number, .. } => Some(number),
-        Decision::Pass | Decision::Deny | Decision::Reject(_) => None,
+        Decision::Pass | Decision::Deny | Decision::Reject(_) | Decision::Translated { .. } => None,
     }
 }
 

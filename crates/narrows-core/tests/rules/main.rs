@@ -5,6 +5,7 @@ mod compare;
 mod generate;
 mod labels;
 mod manual;
+mod nat;
 mod oracle;
 mod oracle_states;
 mod random;

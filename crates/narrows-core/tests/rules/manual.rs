@@ -85,6 +85,8 @@ impl Host {
         let nth = self.packets;
         let mut passing = Passing {
             key,
+            whole: None,
+            quoted: None,
             headers: &headers,
             length: LENGTH,
             link_header: 14,
@@ -404,6 +406,8 @@ fn a_later_fragment_has_no_ports() {
     let headers = Headers { is_later_fragment: true, ..Headers::plain(&key, LENGTH) };
     let mut passing = Passing {
         key: &mut key,
+        whole: None,
+        quoted: None,
         headers: &headers,
         length: LENGTH,
         link_header: 14,

@@ -135,6 +135,7 @@ impl Oracle {
         };
         match change {
             RuleChange::Add(rule) => self.add(rule.clone()),
+            RuleChange::Nat { .. } => unreachable!("translation is not generated"),
             RuleChange::Delete(which) => self.delete(|rule| is(which, rule)),
             RuleChange::Flush => self.delete(|rule| rule.set != 31),
             RuleChange::Zero(which) => {
@@ -289,6 +290,7 @@ impl Oracle {
                 |number: u32| self.rules.iter().take_while(|one| u32::from(one.rule.number) < number).count();
             let next = match action {
                 Action::Allow => return Outcome::Pass,
+                Action::Nat(_) | Action::NatGlobal => unreachable!("translation is not generated"),
                 Action::Forward(to) => {
                     let to = match to {
                         NextHop::Address(to) => to,

@@ -20,6 +20,7 @@ fn edits(parsed: &Parsed) -> Edits<'static> {
         stations: None,
         ether_type: None,
         ends: None,
+        quoted: None,
         tag: Tag::Stays,
     }
 }
@@ -303,6 +304,7 @@ proptest! {
             flips: &flips,
             stations: stations.map(|(from, to)| (MacAddress(from), MacAddress(to))),
             ether_type: written.1,
+            quoted: None,
             ends: ends.map(|(source, source_port)| FlowKey { source, source_port, ..parsed.key }),
             tag: [Tag::Stays, Tag::On(7), Tag::Off][tag],
         };

@@ -173,3 +173,48 @@ proptest! {
         }
     }
 }
+
+/// What [`write_ends`] does with a frame: from the key of one to that of another.
+fn written(frame: &[u8], like: &[u8], quotes: Option<Quoted>) -> Vec<u8> {
+    let mut out = frame.to_vec();
+    write_ends(&mut out[14..], &crate::parse::parse(LinkLayer::Ethernet, like).key, quotes);
+    out
+}
+
+#[test]
+fn an_echo_gets_the_identifier_of_its_key() {
+    let (inner, server, outer) = CASES[0];
+    let (before, after) = (echo(inner, server, 7), echo(outer, server, 61_000));
+    assert_eq!(written(&before, &after, None), after);
+}
+
+#[test]
+fn the_quotation_of_an_error_is_written_and_read_from_its_beginning() {
+    let (inner, server, outer) = CASES[0];
+    let router = endpoint(server).address;
+    let about = |sent: &[u8]| {
+        let mut error = Vec::new();
+        assert!(icmp_error(LinkLayer::Ethernet, sent, IcmpError::HopLimit, router, &mut error));
+        error
+    };
+    let errors = [
+        [outer, inner].map(|from| about(&udp(from, server, &[0; 600]))),
+        [(outer, 61_000), (inner, 7)].map(|(from, id)| about(&echo(from, server, id))),
+    ];
+    for [before, after] in errors {
+        let all = quoted(LinkLayer::Ethernet, &after, 0).expect("it quotes a packet");
+        assert_ne!(quoted(LinkLayer::Ethernet, &before, 0), Some(all));
+        let mut out = written(&before, &after, Some(all));
+        assert_eq!(quoted(LinkLayer::Ethernet, &out, 0), Some(all));
+        // Checksums of quoted packets stay as they were; the error's own is right.
+        let mended = out.clone();
+        refresh(&mut out);
+        assert_eq!(out, mended);
+        // What a log keeps is enough.
+        let parsed = crate::parse::parse(LinkLayer::Ethernet, &after);
+        let kept = &after[..parsed.examined as usize];
+        assert!(kept.len() < after.len() || after.len() < 120, "{}", kept.len());
+        assert_eq!(quoted(LinkLayer::Ethernet, kept, after.len() as u32), Some(all));
+    }
+    assert_eq!(quoted(LinkLayer::Ethernet, &udp(inner, server, b"no error"), 0), None);
+}

@@ -5,6 +5,7 @@ use narrows_core::{Bytes, DropReason, Duration, Element, Event, LinkId, PortId, 
 use narrows_frame::LinkLayer;
 use narrows_frame::answer::{IcmpError, Notice};
 use narrows_frame::parse::parse;
+use narrows_frame::translate::quoted;
 use narrows_io::frame::Frame;
 
 use super::{DataLoop, LoopError, Outgoing};
@@ -107,6 +108,11 @@ impl DataLoop {
             recorder.arrived(at, Duration::ZERO, port, &self.made, packet.examined)?;
         }
         self.frames_inside += 1;
+        if self.engine.looks_at_quoted()
+            && let Some(quoted) = quoted(LinkLayer::Ethernet, &self.made, 0)
+        {
+            self.engine.set_quoted(quoted);
+        }
         self.engine.hand_in(at, port, packet.with(Load::Frame(self.frames.frame(&self.made))));
         Ok(true)
     }

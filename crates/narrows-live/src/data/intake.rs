@@ -3,6 +3,7 @@
 use narrows_core::{Duration, Time};
 use narrows_frame::LinkLayer;
 use narrows_frame::parse::{parse_cut, tcp_options};
+use narrows_frame::translate::quoted;
 use narrows_io::packet_socket::ReceiveBatch;
 
 use super::{DataLoop, Input, LoopError, Outgoing};
@@ -165,6 +166,11 @@ impl DataLoop {
             if self.engine.looks_at_tcp_options() {
                 let options = tcp_options(LinkLayer::Ethernet, &frame, length);
                 self.engine.set_tcp_options(options.unwrap_or_default());
+            }
+            if self.engine.looks_at_quoted()
+                && let Some(quoted) = quoted(LinkLayer::Ethernet, &frame, length)
+            {
+                self.engine.set_quoted(quoted);
             }
             self.engine.hand_in(at, port, packet.with(Load::Frame(frame)));
         }

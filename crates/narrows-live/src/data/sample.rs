@@ -42,6 +42,8 @@ pub(crate) struct Sampled {
 pub(crate) struct RulesSample {
     pub(crate) rules: Vec<(Rule, RuleCounters, bool)>,
     pub(crate) states: Vec<StateView>,
+    /// The numbers of flows of each translator: ICMP, UDP, TCP, others.
+    pub(crate) nats: Vec<(u32, [usize; 4])>,
     /// The engine's links whose names begin with the name of the rules.
     pub(crate) pipes: Vec<PipeSample>,
 }
@@ -160,6 +162,7 @@ impl DataLoop {
         RulesSample {
             rules: set.rules().map(rule).collect(),
             states: set.states(now),
+            nats: set.nats(now).map(|nat| (nat.number, nat.flows)).collect(),
             pipes: pipes.collect(),
         }
     }

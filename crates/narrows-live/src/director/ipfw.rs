@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use narrows_core::rules::{StateKind, StateView};
 use narrows_core::{Protocol, Time};
 use narrows_scenario::ipfw::{
-    self, Command, ListedFlow, ListedRule, ListedState, Listing, Object, SetCommand, TableCommand,
-    object_lines, rule_lines, sets_line, setting_lines, table_info, table_lines,
+    self, Command, ListedFlow, ListedRule, ListedState, Listing, NatCommand, Object, SetCommand,
+    TableCommand, nat_flow_lines, nat_lines, object_lines, rule_lines, sets_line, setting_lines, table_info,
+    table_lines,
 };
 use narrows_scenario::{RulesLink, Scenario};
 
@@ -32,6 +33,13 @@ impl Printer<'_> {
                 object_lines(&rules.objects(), *object, numbers, |object, number| {
                     self.flows(rules, object, number)
                 })
+            }
+            Command::Nat(NatCommand::Show(which)) => {
+                let interface = rules.interface.as_deref().unwrap_or(self.link);
+                nat_lines(rules.nats.iter().map(|(number, nat)| (*number, nat)), *which, interface)
+            }
+            Command::Nat(NatCommand::ShowFlows(which)) => {
+                nat_flow_lines(self.counted.nats.iter().copied(), *which)
             }
             Command::Settings(names) => setting_lines(names, rules.one_pass),
             Command::Table(TableCommand::List(table)) => table_lines(&rules.networks(), table.as_deref()),

@@ -26,6 +26,8 @@ pub struct RulesExplanation {
     pub one_pass: bool,
     /// The rules in order.
     pub rules: Vec<RuleExplanation>,
+    /// What translators do, in words.
+    pub nats: Vec<String>,
     /// The tables, each with its number of entries.
     pub tables: Vec<(String, usize)>,
 }
@@ -84,6 +86,7 @@ pub(super) fn of(link: &Link) -> Option<RulesExplanation> {
         interface: rules.interface.clone().unwrap_or_else(|| link.name.clone()),
         one_pass: rules.one_pass,
         rules: rules.rules.iter().map(one).collect(),
+        nats: rules.nats.iter().map(|(number, nat)| ipfw::explained_nat(*number, nat)).collect(),
         tables: rules.tables.iter().map(|(name, table)| (name.clone(), table.iter().len())).collect(),
     })
 }

@@ -15,6 +15,7 @@ use super::config::{self, Config, Object};
 use super::flows;
 use super::interfaces;
 use super::lexer::{Line, Word, Words};
+use super::nat::{self, NatCommand};
 use super::numbers;
 use super::reader::{LAST, set_number, unknown};
 use super::rule;
@@ -54,7 +55,9 @@ pub enum Command {
     FlushObjects,
     /// `table …`
     Table(TableCommand),
-    /// `enable one_pass`, `disable one_pass`, or the sysctl: whether a packet that leaves a pipe is
+    /// `nat …`
+    Nat(NatCommand),
+    /// `enable one_pass`, `disable one_pass`, or the sysctl: whether a packet that leaves a pipe or a translator is
     /// accepted, or continues at the next rule.
     OnePass(bool),
     /// `sysctl NAME`: prints the settings with this name, or below it.
@@ -74,6 +77,7 @@ impl Command {
                 | Self::Sets(SetCommand::Show)
                 | Self::ListObjects(..)
                 | Self::Settings(_)
+                | Self::Nat(NatCommand::Show(_) | NatCommand::ShowFlows(_))
                 | Self::Table(TableCommand::List(_) | TableCommand::Info(_))
         )
     }
@@ -122,10 +126,9 @@ pub enum Times {
 
 /// ipfw commands that narrows rejects, and why.
 const REFUSED: &[(&str, &str)] = &[
-    ("nat", "narrows does not change addresses"),
-    ("nat64lsn", "narrows does not change addresses"),
-    ("nat64stl", "narrows does not change addresses"),
-    ("nptv6", "narrows does not change addresses"),
+    ("nat64lsn", "narrows translates IPv4 only: `nat`"),
+    ("nat64stl", "narrows translates IPv4 only: `nat`"),
+    ("nptv6", "narrows translates IPv4 only: `nat`"),
     ("internal", "narrows has no equivalent"),
 ];
 
@@ -210,6 +213,7 @@ pub(super) fn read(
         "sysctl" => sysctl(&mut words, remarks)?,
         sleep::SLEEP => Command::Sleep(sleep::time(words.expect("a time in seconds")?.into())?),
         "table" => Command::Table(table::read(&mut words, context, remarks)?),
+        "nat" => Command::Nat(nat::read(&mut words, context, remarks)?),
         "enable" => switch(&mut words, true, remarks)?,
         "disable" => switch(&mut words, false, remarks)?,
         "pipe" | "link" => object(Object::Pipe, &mut words, remarks)?,

@@ -71,6 +71,8 @@ pub(crate) struct Named {
     pub(crate) all: Vec<(String, Range<usize>, usize)>,
     /// Whether a rule is for packets that a router sends on.
     pub(crate) is_router: bool,
+    /// Those whose addresses translators use.
+    pub(crate) translated: Vec<(String, usize)>,
 }
 
 impl Named {
@@ -84,6 +86,10 @@ impl Named {
         for line in lines {
             for name in entries(&line.words, &tables) {
                 named.all.push((name.text.clone(), name.span.clone(), line.number));
+            }
+            if let Some(name) = of_translator(&line.words).filter(|name| is_name(&name.text)) {
+                named.all.push((name.text.clone(), name.span.clone(), line.number));
+                named.translated.push((name.text.clone(), line.number));
             }
             if !line.words.iter().take(4).any(|word| word.text == "add") {
                 continue;
@@ -100,6 +106,14 @@ impl Named {
         }
         named
     }
+}
+
+/// The interface of `nat N config if NAME`.
+fn of_translator(words: &[Word]) -> Option<&Word> {
+    let at = words.iter().take(4).position(|word| word.text == "nat")?;
+    let rest = &words[at + 1..];
+    rest.iter().take(2).any(|word| word.text == "config").then_some(())?;
+    rest.windows(2).find(|pair| pair[0].text == "if").map(|pair| &pair[1])
 }
 
 /// The tables that these commands create with the type `iface`.

@@ -230,6 +230,7 @@ pub(super) const ACTIONS: &[&str] = &[
     "unreach6",
     "count",
     "skipto",
+    "nat",
     "call",
     "return",
     "setdscp",
@@ -244,7 +245,8 @@ const NO_SOCKETS: &str = "a packet on the wire does not say whose it is; if narr
                           the first packet, and a replay could not repeat it: tell flows apart by address, port or `dscp`";
 const NO_ROUTES: &str = "narrows has no routing table at its rules";
 const NO_DIVERT: &str = "narrows does not pass packets to other programs";
-const NO_REWRITE: &str = "rules do not change addresses: `edits` of a link do, without state, and `narrows route` has NAT with state";
+const NO_REWRITE: &str =
+    "of the rules, only `nat` changes addresses; `edits` of a link do, too, without state";
 
 /// ipfw options that narrows rejects, and why.
 pub(super) const REFUSED_OPTIONS: Names<&str> = &[
@@ -265,7 +267,6 @@ pub(super) const REFUSED_ACTIONS: Names<&str> = &[
     ("tee", NO_DIVERT),
     ("netgraph", NO_DIVERT),
     ("ngtee", NO_DIVERT),
-    ("nat", NO_REWRITE),
     ("nat64lsn", NO_REWRITE),
     ("nat64stl", NO_REWRITE),
     ("nat64clat", NO_REWRITE),

@@ -90,6 +90,7 @@ impl Reader<'_> {
             "check-state" => Action::CheckState,
             "pipe" => Action::Pipe(self.argument("the number of a pipe")?),
             "queue" => Action::Queue(self.argument("the number of a queue")?),
+            "nat" => self.translator()?,
             "skipto" => Action::SkipTo(self.argument("the number of a rule")?),
             "call" => Action::Call(self.argument("the number of a rule")?),
             "setmark" => {
@@ -158,7 +159,7 @@ impl Reader<'_> {
         })
     }
 
-    fn argument(&mut self, what: &str) -> Result<Argument, Problem> {
+    pub(super) fn argument(&mut self, what: &str) -> Result<Argument, Problem> {
         let word = self.words.expect(what)?;
         if word.text == "tablearg" {
             return Ok(Argument::TableArgument);

@@ -8,7 +8,7 @@ pub(crate) use later::LaterCommand;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use narrows_core::rules::{Action, Argument, FlowFields, Rule};
+use narrows_core::rules::{Action, Argument, FlowFields, NatConfig, Rule};
 
 use super::address::Context;
 use super::command::{self, Command, Rules};
@@ -16,6 +16,7 @@ use super::config::{Config, Object};
 use super::flows::{self, TableKey};
 use super::interfaces;
 use super::lexer::Line;
+use super::nat::NatCommand;
 use super::reader::LAST;
 use super::rule::backwards;
 use super::sets::SetCommand;
@@ -35,7 +36,9 @@ pub struct Script {
     pub tables: BTreeMap<String, BTreeMap<TableKey, u32>>,
     /// The fields of tables of flows.
     pub flow_tables: BTreeMap<String, FlowFields>,
-    /// Whether a packet that leaves a pipe is accepted; otherwise it continues at the next rule.
+    /// Translators by number.
+    pub nats: BTreeMap<u32, NatConfig>,
+    /// Whether a packet that leaves a pipe or a translator is accepted; otherwise it continues at the next rule.
     pub one_pass: bool,
     /// Pipes, queues and schedulers by kind and number.
     pub objects: BTreeMap<(Object, u32), Config>,
@@ -76,6 +79,7 @@ impl Default for Script {
             disabled_sets: 0,
             tables: BTreeMap::new(),
             flow_tables: BTreeMap::new(),
+            nats: BTreeMap::new(),
             one_pass: true,
             objects: BTreeMap::new(),
             lines: Vec::new(),
@@ -207,6 +211,7 @@ impl Script {
             }
             Command::FlushObjects => self.objects.clear(),
             Command::Table(change) => self.table(change, remarks),
+            Command::Nat(command) => self.nat(command, remarks),
             Command::OnePass(on) => self.one_pass = *on,
             Command::Zero(_) | Command::ResetLog(_) => {
                 remarks.push("a script has nothing to reset yet".into());
@@ -305,6 +310,26 @@ impl Script {
         self.objects.insert(key, config.clone());
     }
 
+    fn nat(&mut self, command: &NatCommand, remarks: &mut Vec<String>) {
+        match command {
+            NatCommand::Configure { number, config } => {
+                if self.nats.insert(*number, (**config).clone()).is_some() {
+                    remarks.push(format!(
+                        "translator {number} was configured before: options not given here return to their defaults"
+                    ));
+                }
+            }
+            NatCommand::Delete(number) => {
+                if self.nats.remove(number).is_none() {
+                    remarks.push(format!("there is no translator {number} to delete"));
+                }
+            }
+            NatCommand::Show(_) | NatCommand::ShowFlows(_) => {
+                remarks.push("a script prints nothing".into());
+            }
+        }
+    }
+
     fn table(&mut self, change: &TableCommand, remarks: &mut Vec<String>) {
         match change {
             TableCommand::Add { table, entries } => {
@@ -371,6 +396,10 @@ impl Script {
             let (object, number) = match rule.action {
                 Action::Pipe(Argument::Number(number)) => (Object::Pipe, number),
                 Action::Queue(Argument::Number(number)) => (Object::Queue, number),
+                Action::Nat(Argument::Number(number)) if !self.nats.contains_key(&number) => {
+                    problems.push(self.no_translator(rule.number, number, places));
+                    continue;
+                }
                 _ => continue,
             };
             if self.objects.contains_key(&(object, number)) {
@@ -428,6 +457,22 @@ impl Script {
     }
 }
 
+impl Script {
+    fn no_translator(&self, rule: u16, number: u32, places: &Places) -> Problem {
+        let known: Vec<String> = self.nats.keys().map(u32::to_string).collect();
+        let known = match &known[..] {
+            [] => "no translator is configured".into(),
+            known => format!("configured: {}", known.join(", ")),
+        };
+        let title = format!("rule {rule} uses translator {number}, which is not configured");
+        let problem = Problem::new(title).help(format!("{known}; write: nat {number} config if em0"));
+        match places.nats.get(&number) {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    }
+}
+
 /// The name of the dynamic rules, if all rules that create or check some use the same.
 fn only_name_of_states(commands: &[Result<Line, Problem>]) -> Option<&str> {
     let words = commands.iter().flatten().flat_map(|line| {
@@ -451,6 +496,8 @@ fn only_name_of_states(commands: &[Result<Line, Problem>]) -> Option<&str> {
 struct Places {
     /// Pipes and queues in the actions of rules.
     rules: BTreeMap<(Object, u32), Range<usize>>,
+    /// Translators in the actions of rules.
+    nats: BTreeMap<u32, Range<usize>>,
     /// Lines that configure queues.
     queues: BTreeMap<u32, Range<usize>>,
     /// Lines that configure schedulers.
@@ -467,6 +514,12 @@ impl Places {
             self.typed.insert(config.number, at);
         }
         match command {
+            Command::Add(Rule { action: Action::Nat(Argument::Number(number)), .. }) => {
+                let at = line.words.iter().position(|word| word.text == "nat");
+                let word = at.and_then(|at| line.words.get(at + 1));
+                let place = word.map_or(line.span.clone(), |word| word.span.clone());
+                self.nats.entry(*number).or_insert(place);
+            }
             Command::Add(rule) => {
                 let (object, number) = match rule.action {
                     Action::Pipe(Argument::Number(number)) => (Object::Pipe, number),

@@ -67,6 +67,8 @@ fn action(action: Action) -> String {
         Action::Count => "count".into(),
         Action::Return => "return".into(),
         Action::CheckState => "check-state".into(),
+        Action::Nat(number) => with("nat", number),
+        Action::NatGlobal => "nat global".into(),
         Action::SkipTo(to) => with("skipto", to),
         Action::Call(to) => with("call", to),
         Action::Pipe(number) => with("pipe", number),

@@ -12,8 +12,8 @@ use super::quantity::DEFAULT_BOUND;
 use super::script::Script;
 use super::{mask, text};
 use crate::dialect::{is_zero, text_of};
-use crate::keys::kind;
-use crate::node::{Node, Table, Value, toml_string};
+use crate::keys::{self, kind};
+use crate::node::{Key, Node, Table, Value, toml_string};
 
 /// Keys of a pipe or queue of a scenario.
 type Keys = Vec<(&'static str, Value)>;
@@ -54,6 +54,12 @@ impl Script {
             // A name may contain a dot.
             let name = if name.contains('.') { toml_string(name) } else { name.clone() };
             file += &format!("{name} = [{}]\n", rows.join(", "));
+        }
+        for (number, config) in &self.nats {
+            let keys = keys::written(config);
+            let line = |(key, node): (&Key, &Node)| format!("{} = {}\n", key.name, node.toml());
+            let lines: String = keys.iter().map(line).collect();
+            file += &format!("\n[links.{link}.nats.{number}]\n{lines}");
         }
         let mut links: Vec<u32> = self
             .objects

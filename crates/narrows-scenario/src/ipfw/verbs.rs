@@ -5,7 +5,7 @@ use super::lexer::Word;
 /// First words of commands.
 pub(super) const VERBS: &[&str] = &[
     "add", "delete", "list", "show", "print", "zero", "resetlog", "flush", "set", "pipe", "queue", "sched",
-    "table", "enable", "disable", "sysctl", "link", "flowset",
+    "table", "enable", "disable", "sysctl", "link", "flowset", "nat",
 ];
 
 /// Whether the words of an indented line are a command of their own, rather than a continuation.
@@ -16,7 +16,7 @@ pub(super) fn is_command(words: &[Word]) -> bool {
         |at: usize| words.get(at).is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit()));
     match words.first().map(|word| word.text.as_str()) {
         // `queue 20` and `pipe 5` may continue a configuration line.
-        Some("pipe" | "queue" | "sched" | "link" | "flowset") => {
+        Some("pipe" | "queue" | "sched" | "link" | "flowset" | "nat") => {
             let verbs = ["config", "delete", "list", "show", "flush"];
             is(1, &verbs) || number(1) && is(2, &verbs)
         }

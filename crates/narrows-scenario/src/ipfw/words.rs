@@ -13,6 +13,7 @@ use super::command::{Command, Rules};
 use super::config::{AQMS, Config, Object, SCHEDULERS, or_usual, shares};
 use super::flows::kind_text;
 use super::names;
+use super::nat;
 use super::sets::SetCommand;
 use super::table::TableCommand;
 use super::text::{
@@ -48,9 +49,11 @@ pub(super) fn command(command: &Command) -> String {
         }
         Command::FlushObjects => "Deletes all pipes, queues and schedulers.".into(),
         Command::Table(change) => table(change),
-        Command::OnePass(true) => "A packet that leaves a pipe is accepted; no later rule is tried.".into(),
+        Command::Nat(command) => nat::words(command),
+        Command::OnePass(true) => "A packet that leaves a pipe or a translator is accepted; no later rule is tried.".into(),
         Command::OnePass(false) => {
-            "A packet that leaves a pipe continues at the rule after the one that sent it there.".into()
+            "A packet that leaves a pipe or a translator continues at the rule after the one that sent it there."
+                .into()
         }
         Command::Settings(names) => format!(
             "Prints {}.",
@@ -226,6 +229,8 @@ fn action(action: Action) -> String {
         Action::Call(to) => format!("go on at {}, until `return`", number(to, "rule")),
         Action::Pipe(pipe) => format!("go through {}", number(pipe, "pipe")),
         Action::Queue(queue) => format!("wait in {}", number(queue, "queue")),
+        Action::Nat(nat) => format!("are translated by {}", number(nat, "translator")),
+        Action::NatGlobal => "are translated by the translator that knows their flow".into(),
         Action::SetMark(Argument::Number(mark)) => {
             format!("get the mark 0x{mark:x}, and continue at the next rule")
         }

@@ -89,6 +89,7 @@ impl<'a> Batch<'a> {
             disabled_sets: before.disabled_sets,
             rules: Vec::new(),
             tables: BTreeMap::new(),
+            nats: before.nats.clone(),
             pipes: before.pipes.clone(),
             queues: before.queues.clone(),
             memory: before.memory.clone(),
@@ -122,6 +123,7 @@ impl<'a> Batch<'a> {
             Command::Zero(rules) => self.zero(rules),
             Command::Sets(change) => self.change_sets(*change),
             Command::Table(change) => self.change_table(change),
+            Command::Nat(command) => self.change_nat(command),
             Command::Configure(config) => self.configure(config),
             Command::DeleteObjects(object, numbers) => {
                 numbers.iter().try_for_each(|numbers| self.delete_objects(*object, numbers))

@@ -1,7 +1,7 @@
 //! Builds the engine's rules and links from rules and pipes.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use narrows_core::classify::FlowMask;
@@ -27,12 +27,14 @@ pub(crate) struct RulesSite {
     pub(crate) addresses: Arc<BTreeMap<String, Vec<IpAddr>>>,
     /// The addresses of the host at the rules.
     pub(crate) me: Vec<IpAddr>,
+    /// Its IPv4 address at the link.
+    pub(crate) here: Option<Ipv4Addr>,
 }
 
 impl RulesSite {
     /// A site without any addresses.
     fn nowhere() -> Self {
-        Self { seed: Seed(0), addresses: Arc::default(), me: Vec::new() }
+        Self { seed: Seed(0), addresses: Arc::default(), me: Vec::new(), here: None }
     }
 
     /// The meaning of `me`.
@@ -68,6 +70,7 @@ impl RulesLink {
             name: name.into(),
             rules: RuleSetConfig {
                 tables: self.tables.iter().map(|(name, table)| (name.clone(), table.clone())).collect(),
+                nats: self.nats.iter().map(|(&number, nat)| (number, site.nat(nat))).collect(),
                 ..self.rules_alone(&site)
             },
             pipes: self

@@ -3,12 +3,14 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use narrows_core::rules::{Action, Addresses, Argument, Rule, RuleChange, RuleSet, RuleSetConfig, Test};
+use narrows_core::rules::{
+    Action, Addresses, Argument, NatConfig, Rule, RuleChange, RuleSet, RuleSetConfig, Test,
+};
 use narrows_core::{Seed, Time};
 
 use super::pipe::Pipe;
 use super::queue::{self, PipeQueue};
-use super::{RulesLink, tables};
+use super::{RulesLink, nat, tables};
 use crate::direction;
 use crate::files::Files;
 use crate::host::Host;
@@ -77,6 +79,7 @@ pub(crate) fn read(
     let around = reader.around;
     reader.problems.extend(keys::read_all(&mut reader.link, table, &key.span, around));
     reader.tables(table);
+    reader.nats(table);
     reader.pipes(table);
     reader.queues(table);
     reader.rules(table, key, hosts);
@@ -132,6 +135,18 @@ impl Reader<'_> {
             }
         }
         all
+    }
+
+    fn nats(&mut self, table: &Table) {
+        for (number, key, node) in self.numbered(table, "nats") {
+            match nat::read(node, self.around) {
+                Ok(nat) => drop(self.link.nats.insert(number, nat)),
+                Err(problems) => {
+                    self.link.nats.insert(number, NatConfig::default());
+                    self.keep_all(problems, &["nats", &key.name]);
+                }
+            }
+        }
     }
 
     fn pipes(&mut self, table: &Table) {
@@ -285,6 +300,9 @@ impl RulesLink {
             Action::Queue(Argument::Number(number)) if !self.queues.contains_key(&number) => {
                 ("queue", number, self.queues.keys().map(u32::to_string).collect())
             }
+            Action::Nat(Argument::Number(number)) if !self.nats.contains_key(&number) => {
+                ("nat", number, self.nats.keys().map(u32::to_string).collect())
+            }
             _ => return None,
         };
         let problem =
@@ -304,7 +322,7 @@ fn says_me(rule: &Rule) -> bool {
 }
 
 /// Places a problem of a text that is a string in a file.
-fn placed(problem: Problem, node: &Node, text: &str) -> Problem {
+pub(super) fn placed(problem: Problem, node: &Node, text: &str) -> Problem {
     // Quoted, and without escapes.
     let is_plain = node.span.len() == text.len() + 2;
     if is_plain { problem.moved(node.span.start + 1) } else { problem.put_at(&node.span) }

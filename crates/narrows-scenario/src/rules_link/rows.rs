@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use narrows_core::rules::NatConfig;
+
 use super::{Pipe, PipeQueue, RulesLink, tables};
 use crate::ipfw;
 use crate::keys::compound::Group;
@@ -17,6 +19,13 @@ const RULES: Described = Described {
 const PIPES: Tables = Tables { words: "tables `[links.NAME.pipes.NUMBER]`, 1 to 65534", of: Pipe::schema };
 const QUEUES: Tables =
     Tables { words: "tables `[links.NAME.queues.NUMBER]`, 1 to 65534", of: |all| QUEUE.schema(all) };
+const NATS: Tables =
+    Tables { words: "tables `[links.NAME.nats.NUMBER]`, 1 to 65534", of: |all| NAT.schema(all) };
+const NAT: Group<NatConfig> = Group::new(
+    "Nat",
+    "A translator of addresses and ports, with a table of flows.",
+    "a table of what the translator does: { keep-ports = true }",
+);
 const QUEUE: Group<PipeQueue> = Group::new(
     "PipeQueue",
     "A queue that shares the transmitter of a pipe with others, or with a mask one for each flow.",
@@ -73,6 +82,10 @@ impl Keyed for RulesLink {
             |link: &Self| by_name(&link.tables, tables::value),
         )
         .default("none"),
+        Row::apart("nats", &NATS, "[Translators](#address-translation) of addresses that rules send packets to.", |link: &Self| {
+            by_name(&link.nats, |nat| Value::Table(keys::written(nat)))
+        })
+        .default("none"),
         Row::apart("pipes", &PIPES, "[Links](#pipes) that rules send packets to.", |link: &Self| {
             by_name(&link.pipes, |pipe| Value::Table(pipe.table()))
         })
@@ -81,7 +94,7 @@ impl Keyed for RulesLink {
             by_name(&link.queues, |queue| Value::Table(keys::written(queue)))
         })
         .default("none"),
-        row!("one-pass", one_pass, Boolean, "Whether a packet is accepted when it leaves a pipe. Otherwise it continues at the next rule."),
+        row!("one-pass", one_pass, Boolean, "Whether a packet is accepted when it leaves a pipe or a translator. Otherwise it continues at the next rule."),
         row!("interface", interface, Given(INTERFACE), "Name of the interface in the rules (`via`, `recv`, `xmit`).")
             .default("the name of the link"),
         row!("disabled-sets", disabled_sets, SETS, "Rule sets that are disabled.").default("none"),

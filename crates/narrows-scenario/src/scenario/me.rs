@@ -7,13 +7,17 @@ use crate::ipfw::Written;
 use crate::rules_link::RulesLink;
 
 impl Scenario {
-    /// What uses `me`: a rule, such as `rule 100`, or a command of the timeline.
+    /// What uses `me`: a rule, such as `rule 100`, a translator without an outer address, or a command of the timeline.
     pub fn says_me(&self) -> Option<String> {
         let mut rules = self.links.iter().filter_map(|link| link.rules());
         let is_me = |word: &str| matches!(word, "me" | "me6");
         let says = |command: &&Written| command.text.split(|c: char| !c.is_alphanumeric()).any(is_me);
-        match rules.find_map(RulesLink::says_me) {
-            Some(rule) => Some(format!("rule {}", rule.number)),
+        let says_me = |link: &RulesLink| {
+            let rule = link.says_me().map(|rule| format!("rule {}", rule.number));
+            rule.or_else(|| link.needs_own_address().map(|nat| format!("translator {nat}")))
+        };
+        match rules.find_map(says_me) {
+            Some(rule) => Some(rule),
             None => {
                 let command = self.timeline.iter().flat_map(|entry| &entry.ipfw).find(says)?;
                 Some(format!("the timeline's `{}`", command.text))

@@ -145,11 +145,13 @@ pub(super) fn read(
             problems.extend(vec![problem.inside("links")]);
         }
         let rule = link.rules().and_then(RulesLink::says_me);
+        let nat = link.rules().and_then(RulesLink::needs_own_address);
         let is_junction = places.get(&link.between[0]).is_some_and(|(kind, _)| *kind == "junction");
-        if let (Some(rule), true) = (rule, is_junction) {
+        let who = rule.map(|rule| format!("rule {} uses `me`", rule.number));
+        let who = who.or_else(|| nat.map(|nat| format!("translator {nat} has no `address`")));
+        if let (Some(who), true) = (who, is_junction) {
             let [first, _] = &link.between;
-            let title =
-                format!("rule {} uses `me`, but `{first}` is a junction without addresses", rule.number);
+            let title = format!("{who}, but `{first}` is a junction without addresses");
             let help =
                 "rules apply at the first end of the link: make it a host or a router, or write addresses";
             let problem = Problem::new(title).at(&ends[0]).help(help).inside("between").inside(&link.name);

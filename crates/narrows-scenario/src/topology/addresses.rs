@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Fault;
 use super::segments::Owner;
 use super::wiring::Wiring;
+use super::{Fault, Hop, HostRoute};
 use crate::host::{Address, Host, HostAddress};
+use crate::link::{Link, Way};
 use crate::problem::Problem;
 use crate::router::Router;
 
@@ -42,6 +43,40 @@ pub(super) fn give(
             }
         }
     }
+}
+
+/// Gives the outer addresses of translators that nobody has to the first end of their link, each as a network of its
+/// own.
+pub(super) fn give_outer(wiring: &mut Wiring, links: &[Link]) {
+    for (number, link) in links.iter().enumerate() {
+        let Some(rules) = link.rules() else { continue };
+        let first = Hop { link: number, way: Way::Up };
+        let Some(at) = wiring.ends.iter().position(|end| end.hops.first() == Some(&first)) else { continue };
+        for outer in rules.outer_addresses() {
+            let address = Address::host(IpAddr::V4(outer));
+            let mut all = wiring.ends.iter().flat_map(|end| &end.addresses);
+            if !all.any(|known| known.ip == address.ip) {
+                wiring.ends[at].addresses.push(address);
+            }
+        }
+    }
+}
+
+/// The routes of a host to such addresses at the other ends of its segment.
+pub(super) fn outer_routes(wiring: &Wiring, end: usize) -> Vec<HostRoute> {
+    let own = &wiring.ends[end].addresses;
+    let mut routes = Vec::new();
+    for neighbour in wiring.neighbours(end) {
+        let addresses = &wiring.ends[neighbour].addresses;
+        let gateway = addresses
+            .iter()
+            .find(|address| address.ip.is_ipv4() && own.iter().any(|own| are_neighbours(own, address)));
+        let is_outer = |address: &&Address| address.ip.is_ipv4() && address.prefix == 32;
+        let Some(gateway) = gateway else { continue };
+        let outer = addresses.iter().filter(is_outer).filter(|address| address.ip != gateway.ip);
+        routes.extend(outer.map(|&to| HostRoute { to, via: gateway.ip }));
+    }
+    routes
 }
 
 /// Automatic addresses of one domain: some /24 networks of IPv4 in a row, a power of two, taken as one.

@@ -232,7 +232,8 @@ fn what_cannot_be() {
     run.fails("table 1 delete 10.0.0.1", "is not in table 1");
     run.fails("table 9 flush", "there is no table 9");
     run.fails("add pipe tablearg out", "looks up nothing");
-    run.fails("nat 1 config", "nat");
+    run.fails("nat 7 delete", "there is no translator 7");
+    run.fails("nat config", "the number of a translator is missing");
     let mut wire = Scenario::from_flags(&narrows_scenario::LinkFlags::default()).unwrap();
     let command = read(&run.scenario, "flush").unwrap();
     let error = wire.ipfw_at(Time::ZERO, None, &command).expect_err("it has no rules").to_string();

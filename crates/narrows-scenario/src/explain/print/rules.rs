@@ -6,7 +6,7 @@ use crate::explain::about::about;
 use crate::explain::{QueueExplanation, RulesExplanation, percent};
 
 pub(super) fn print(rules: &RulesExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let RulesExplanation { name, from, to, interface, one_pass, rules, tables } = rules;
+    let RulesExplanation { name, from, to, interface, one_pass, rules, nats, tables } = rules;
     writeln!(f, "{name}: rules at {interface}; {from} → {to} is out, {to} → {from} is in")?;
     for one in rules {
         let disabled = if one.disabled { " (its set is disabled)" } else { "" };
@@ -14,9 +14,13 @@ pub(super) fn print(rules: &RulesExplanation, f: &mut fmt::Formatter<'_>) -> fmt
         writeln!(f, "      {}", one.words)?;
     }
     writeln!(f, "  packets that no rule accepts or denies pass")?;
+    let what = if nats.is_empty() { "a pipe" } else { "a pipe or a translator" };
     match one_pass {
-        true => writeln!(f, "  a packet that leaves a pipe is accepted")?,
-        false => writeln!(f, "  a packet that leaves a pipe continues at the next rule")?,
+        true => writeln!(f, "  a packet that leaves {what} is accepted")?,
+        false => writeln!(f, "  a packet that leaves {what} continues at the next rule")?,
+    }
+    for nat in nats {
+        writeln!(f, "  {nat}")?;
     }
     for (table, entries) in tables {
         let entries = if *entries == 1 { "1 entry".into() } else { format!("{entries} entries") };

@@ -1,0 +1,229 @@
+//! The flows of a translator, found from either side.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+
+use super::{End, ICMP, TCP, UDP};
+use crate::time::Time;
+
+/// A flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    protocol: u8,
+    pub(super) inner: End,
+    pub(super) outer: End,
+    far: End,
+    /// It is dead from this instant on.
+    pub(super) end: Time,
+    pub(super) tcp: Tcp,
+}
+
+/// A direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    In,
+    Out,
+}
+
+/// A side of the translator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Inner,
+    Outer,
+}
+
+/// What has been seen of a TCP connection, for each direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tcp {
+    seen: [Seen; 2],
+    life: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Seen {
+    #[default]
+    Nothing,
+    Opened,
+    Closed,
+}
+
+impl Tcp {
+    pub(super) const OPENING: u8 = 0;
+    pub(super) const OPEN: u8 = 1;
+    pub(super) const CLOSING: u8 = 2;
+    pub(super) const CLOSED: u8 = 3;
+
+    /// A segment with these flags goes this way.
+    pub(super) fn see(&mut self, way: Way, flags: u8) {
+        const FIN: u8 = 1;
+        const SYN: u8 = 2;
+        const RST: u8 = 4;
+        let (own, other) = match way {
+            Way::In => (0, 1),
+            Way::Out => (1, 0),
+        };
+        let new = match self.seen[own] {
+            Seen::Nothing if flags & RST != 0 => Seen::Closed,
+            Seen::Nothing if flags & SYN != 0 => Seen::Opened,
+            Seen::Opened if flags & (FIN | RST) != 0 => Seen::Closed,
+            _ => return,
+        };
+        self.life = match (new, self.seen[other]) {
+            (Seen::Closed, Seen::Opened) => Self::CLOSING,
+            (Seen::Closed, _) => Self::CLOSED,
+            (Seen::Opened, Seen::Opened) => Self::OPEN,
+            _ => self.life,
+        };
+        self.seen[own] = new;
+    }
+
+    pub(super) const fn life(self) -> u8 {
+        self.life
+    }
+}
+
+impl Flow {
+    pub(super) fn new(protocol: u8, inner: End, outer: End, far: End) -> Self {
+        Self { protocol, inner, outer, far, end: Time::NEVER, tcp: Tcp::default() }
+    }
+
+    fn key(&self, side: Side) -> u128 {
+        let near = match side {
+            Side::Inner => self.inner,
+            Side::Outer => self.outer,
+        };
+        pack(self.protocol, near, self.far)
+    }
+}
+
+/// The protocol, the end on a side, and the remote end. Flows that differ in the remote end only are neighbours.
+fn pack(protocol: u8, near: End, far: End) -> u128 {
+    let end = |(address, port): End| u128::from(address.to_bits()) << 16 | u128::from(port);
+    u128::from(protocol) << 96 | end(near) << 48 | end(far)
+}
+
+const NOWHERE: End = (Ipv4Addr::UNSPECIFIED, 0);
+/// Dead flows that are looked for with each packet.
+const SWEPT: usize = 4;
+
+/// The flows, by both sides.
+#[derive(Clone, Debug)]
+pub(super) struct Flows {
+    slots: Vec<Option<Flow>>,
+    free: Vec<usize>,
+    by: [BTreeMap<u128, usize>; 2],
+    /// The next slot to sweep.
+    next: usize,
+    most: usize,
+}
+
+impl Flows {
+    pub(super) fn new(most: u32) -> Self {
+        let by = [BTreeMap::new(), BTreeMap::new()];
+        Self { slots: Vec::new(), free: Vec::new(), by, next: 0, most: most as usize }
+    }
+
+    pub(super) fn set_most(&mut self, most: u32) {
+        self.most = most as usize;
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.most as u32); // as it was given
+    }
+
+    /// The numbers of live flows: of ICMP, UDP, TCP and others.
+    pub(super) fn live(&self, now: Time) -> [usize; 4] {
+        let mut counts = [0; 4];
+        for flow in self.slots.iter().flatten().filter(|flow| flow.end > now) {
+            counts[match flow.protocol {
+                ICMP => 0,
+                UDP => 1,
+                TCP => 2,
+                _ => 3,
+            }] += 1;
+        }
+        counts
+    }
+
+    pub(super) fn get(&self, at: usize) -> &Flow {
+        self.slots[at].as_ref().expect("a slot that was found is taken")
+    }
+
+    pub(super) fn get_mut(&mut self, at: usize) -> &mut Flow {
+        self.slots[at].as_mut().expect("a slot that was found is taken")
+    }
+
+    /// The live flow with this end on a side, and this remote end.
+    pub(super) fn find(&mut self, now: Time, side: Side, protocol: u8, near: End, far: End) -> Option<usize> {
+        let at = *self.by[side as usize].get(&pack(protocol, near, far))?;
+        self.alive(now, at)
+    }
+
+    /// A live flow with this end on a side, whatever its remote end.
+    pub(super) fn any(&mut self, now: Time, side: Side, protocol: u8, near: End) -> Option<&Flow> {
+        let all = pack(protocol, near, NOWHERE)..=pack(protocol, near, (Ipv4Addr::BROADCAST, u16::MAX));
+        loop {
+            let (_, &at) = self.by[side as usize].range(all.clone()).next()?;
+            if self.alive(now, at).is_some() {
+                return Some(self.get(at));
+            }
+        }
+    }
+
+    /// Adds a flow, in place of one with the same ends. Returns its slot; `None` if there is no room.
+    pub(super) fn insert(&mut self, now: Time, flow: Flow) -> Option<usize> {
+        for side in [Side::Inner, Side::Outer] {
+            if let Some(&same) = self.by[side as usize].get(&flow.key(side)) {
+                self.remove(same);
+            }
+        }
+        if self.slots.len() - self.free.len() >= self.most {
+            self.sweep_all(now);
+            if self.slots.len() - self.free.len() >= self.most {
+                return None;
+            }
+        }
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[at] = Some(flow);
+        for side in [Side::Inner, Side::Outer] {
+            self.by[side as usize].insert(flow.key(side), at);
+        }
+        Some(at)
+    }
+
+    /// Removes a few dead flows.
+    pub(super) fn sweep(&mut self, now: Time) {
+        for _ in 0..SWEPT.min(self.slots.len()) {
+            self.next = (self.next + 1) % self.slots.len();
+            self.alive(now, self.next);
+        }
+    }
+
+    fn sweep_all(&mut self, now: Time) {
+        for at in 0..self.slots.len() {
+            self.alive(now, at);
+        }
+    }
+
+    /// Removes a flow if it is dead.
+    fn alive(&mut self, now: Time, at: usize) -> Option<usize> {
+        let flow = self.slots[at].as_ref()?;
+        if flow.end > now {
+            return Some(at);
+        }
+        self.remove(at);
+        None
+    }
+
+    fn remove(&mut self, at: usize) {
+        let Some(flow) = self.slots[at].take() else { return };
+        for side in [Side::Inner, Side::Outer] {
+            self.by[side as usize].remove(&flow.key(side));
+        }
+        self.free.push(at);
+    }
+}
