@@ -27,6 +27,7 @@ mod mask;
 mod nat;
 mod objects;
 mod pipe;
+mod placed;
 mod queue;
 mod queues;
 mod read;

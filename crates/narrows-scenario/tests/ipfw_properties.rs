@@ -256,6 +256,8 @@ fn action() -> impl Strategy<Value = Action> {
         number().prop_map(Action::Call),
         number().prop_map(Action::Pipe),
         number().prop_map(Action::Queue),
+        number().prop_map(Action::Nat),
+        Just(Action::NatGlobal),
         point.prop_map(Action::SetDscp),
         mark().prop_map(Action::SetMark),
         prop_oneof![3 => (0..65_536_u32).prop_map(Argument::Number), 1 => Just(Argument::TableArgument)]

@@ -39,6 +39,7 @@ mod machines_underlay;
 mod main_job;
 mod malformed;
 mod names;
+mod nat;
 mod netem;
 mod ordinary_user;
 mod overload;

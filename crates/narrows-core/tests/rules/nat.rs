@@ -76,7 +76,7 @@ impl Host {
         let bits = |address: Ipv4Addr| u128::from(address.to_ipv6_mapped());
         let me = vec![Masked { address: bits(HOST), mask: u128::MAX }];
         let config = RuleSetConfig { rules, nats, me, ..RuleSetConfig::default() };
-        Self { rules: RuleSet::new(Seed(7), "net", config).unwrap(), now: Time::ZERO, number: 0 }
+        Self { rules: RuleSet::new(Seed(7), "net", config).expect("it is right"), now: Time::ZERO, number: 0 }
     }
 
     fn walk(&mut self, packet: &mut Packet, incoming: bool, from: Place) -> Decision {

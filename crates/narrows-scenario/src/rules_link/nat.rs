@@ -9,6 +9,7 @@ use serde_json::json;
 use super::RulesLink;
 use super::batch::Batch;
 use super::build::RulesSite;
+use super::placed::placed;
 use crate::ipfw::{self, NatCommand};
 use crate::keys::kind::{Boolean, ByHand, Choice, Given, Integer, text};
 use crate::keys::quantity::Time;
@@ -65,7 +66,7 @@ const MOST: Integer = Integer { what: "a number of flows", low: 1, high: 16_777_
 
 fn redirect(item: &Node, allowed: &str) -> Result<Redirect, Problem> {
     let text = item.text(allowed)?;
-    ipfw::read_redirect(text).map_err(|problem| super::read::placed(problem, item, text))
+    ipfw::read_redirect(text).map_err(|problem| placed(problem, item, text))
 }
 
 impl Keyed for NatConfig {

@@ -9,6 +9,7 @@ use narrows_core::rules::{
 use narrows_core::{Seed, Time};
 
 use super::pipe::Pipe;
+use super::placed::placed;
 use super::queue::{self, PipeQueue};
 use super::{RulesLink, nat, tables};
 use crate::direction;
@@ -319,11 +320,4 @@ impl RulesLink {
 fn says_me(rule: &Rule) -> bool {
     let mut tests = rule.terms.iter().flat_map(|term| &term.0).map(|literal| &literal.test);
     tests.any(|test| matches!(test, Test::Source(Addresses::Me) | Test::Destination(Addresses::Me)))
-}
-
-/// Places a problem of a text that is a string in a file.
-pub(super) fn placed(problem: Problem, node: &Node, text: &str) -> Problem {
-    // Quoted, and without escapes.
-    let is_plain = node.span.len() == text.len() + 2;
-    if is_plain { problem.moved(node.span.start + 1) } else { problem.put_at(&node.span) }
 }
