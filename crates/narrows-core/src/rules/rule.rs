@@ -91,7 +91,7 @@ pub enum Action {
     Forward(NextHop),
     /// Translate the packet by the translator with this number ([`NatConfig`](super::NatConfig)). If that leaves the packet
     /// in the rules, it passes, or continues at the next rule as if it came anew: see [`Decision::Translated`]. Packets
-    /// that are not IPv4 are dropped, and all if there is no such translator.
+    /// of IPv6 are dropped, and all if there is no such translator; what is not IP stays as it is.
     ///
     /// [`Decision::Translated`]: super::Decision::Translated
     Nat(Argument),

@@ -331,9 +331,9 @@ impl RuleSet {
             (key.source, key.destination, key.source_port, key.destination_port)
         };
         let (before, quoted) = (ends(packet), packet.quoted.as_deref().copied());
-        let is_v4 = matches!(packet.key.network, Protocol::Ipv4 | Protocol::Ipv4DontFragment);
         let fate = match number {
-            _ if !is_v4 => Fate::Denied,
+            _ if packet.key.network == Protocol::Ipv6 => Fate::Denied,
+            _ if packet.key.network == Protocol::Other => Fate::Ignored,
             Some(number) => match self.nats.get_mut(&number) {
                 Some(nat) => nat.translate(path.now, packet, own),
                 None => Fate::Denied,

@@ -175,9 +175,10 @@ fn what_comes_in_without_a_flow_is_for_the_host_or_denied() {
     assert_eq!(host.inner((FAR, 53), (HOST, 22)), None);
     assert!(host.back(Packet::icmp(8, 3, FAR, HOST)).is_none());
     assert!(host.back(Packet::icmp(5, 0, FAR, HOST)).is_none(), "a redirect belongs to no flow");
-    // Not IPv4.
-    let six = Packet::new(UDP, (INNER, 1), (FAR, 2)).with(|packet| packet.key.network = Protocol::Ipv6);
-    assert!(host.out(six).is_none());
+    // Not IPv4, and not IP.
+    let of = |network| Packet::new(UDP, (INNER, 1), (FAR, 2)).with(|packet| packet.key.network = network);
+    assert!(host.out(of(Protocol::Ipv6)).is_none());
+    assert!(host.out(of(Protocol::Other)).is_some() && host.back(of(Protocol::Other)).is_some());
 }
 
 #[test]
