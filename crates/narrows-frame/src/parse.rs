@@ -28,7 +28,6 @@ use narrows_core::{FlowKey, Headers, Packet, Protocol};
 
 use crate::LinkLayer;
 use crate::bytes::{array, byte, word};
-use crate::translate::{ERROR_HEADER, MOST_QUOTED};
 
 /// What a frame's headers say. [`Parsed::with`] adds the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +114,11 @@ pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
     parsed.examined = examined as u32;
     parsed
 }
+
+/// The header of an ICMP error, before the quoted packet.
+pub(crate) const ERROR_HEADER: usize = 8;
+/// How much of the quoted packet tells its flow: the longest IPv4 header, and ports.
+const MOST_QUOTED: usize = 60 + 8;
 
 /// How much of a packet that is not IP, or is malformed, must be kept to recognise that again: the longest IPv4
 /// header.

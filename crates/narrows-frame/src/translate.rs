@@ -12,7 +12,7 @@ use narrows_core::{FlowKey, Protocol, Quoted};
 use crate::LinkLayer;
 use crate::bytes::{array, byte, word};
 use crate::checksum::updated;
-use crate::parse::{Found, Network, protocol};
+use crate::parse::{ERROR_HEADER, Found, Network, protocol};
 
 /// An address with a port of TCP or UDP, or the identifier of an ICMP echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,9 +154,6 @@ pub fn quoted(layer: LinkLayer, frame: &[u8], original: u32) -> Option<Quoted> {
     Some(Quoted { protocol: quoted.protocol, source, destination })
 }
 
-/// More bytes of an ICMP error than its header, as far as [`quoted`] looks: the longest IPv4 header, and ports.
-pub(crate) const MOST_QUOTED: usize = 60 + 8;
-
 /// Writes the addresses and ports of a flow key into a packet, which begins with its IP header, and those of the packet
 /// that it quotes. A part that the packet does not have is not written, nor are the ports of SCTP, whose checksum covers
 /// the whole packet (RFC 9260).
@@ -215,8 +212,6 @@ const UDP_CHECKSUM: usize = 6;
 const TCP_CHECKSUM: usize = 16;
 const IPV4_CHECKSUM: usize = 10;
 const IDENTIFIER: usize = 4;
-/// The header of an ICMP error, before the quoted packet.
-pub(crate) const ERROR_HEADER: usize = 8;
 
 impl Layout {
     fn of(frame: &[u8], layer: LinkLayer, original: u32) -> Option<Self> {
