@@ -35,6 +35,7 @@ pub mod qfq;
 mod scheduled;
 mod server;
 pub(crate) mod shaping;
+pub mod taprio;
 pub mod tbf;
 mod tournament;
 pub mod wf2q;
@@ -70,6 +71,7 @@ pub use qfq::{Qfq, QfqFlow, WorstCase};
 pub use scheduled::{Class, Overload, Scheduled, Store};
 pub use server::{Served, Server};
 pub use shaping::{ShapingError, ShapingFault};
+pub use taprio::{Taprio, TaprioEntry, TaprioFlow};
 pub use tbf::{Peak, Tbf, TbfConfig};
 pub use wf2q::{Wf2q, Wf2qFlow};
 

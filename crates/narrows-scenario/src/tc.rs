@@ -51,6 +51,7 @@ mod rules;
 mod scenario;
 mod script;
 mod stab;
+mod taprio;
 mod translate;
 mod tree;
 mod u32;

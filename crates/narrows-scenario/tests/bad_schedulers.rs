@@ -162,13 +162,30 @@ fn queues() {
 }
 
 #[test]
+fn schedules_of_gates() {
+    let of = |schedule: &str| {
+        format!(
+            "scheduler = {{ type = \"taprio\", classes = [{{ name = \"control\", match = {{ dscp = 46 }} }}, {{ name = \"rest\" }}]{schedule} }}"
+        )
+    };
+    fails(&of(""), "`schedule` is missing", "6:13", ".scheduler", &["sched"]);
+    fails(
+        &of(", schedule = [{ lasts = \"1ms\", open = [\"contorl\"] }]"),
+        "`taprio` does not take this: its schedule opens `contorl`, which is no class of it",
+        "6:13",
+        ".scheduler",
+        &[],
+    );
+}
+
+#[test]
 fn schedulers() {
     fails(
         "scheduler = \"wrr\"",
         "`wrr` is not a scheduler",
         "6:13",
         ".scheduler",
-        &["allowed: `fifo`, `prio`, `pfifo_fast`, `drr`, `ets`, `wf2q+`, `qfq`"],
+        &["allowed: `fifo`, `prio`, `pfifo_fast`, `drr`, `ets`, `taprio`, `wf2q+`, `qfq`"],
     );
     fails(
         "scheduler = { type = \"fq-codel\" }",

@@ -326,6 +326,11 @@ fn another_scheduler_with_the_same_classes() {
             assert!(error.contains("`plugin` has no module"), "{error}");
             continue;
         }
+        if kind == SchedulerKind::Taprio {
+            let error = result.expect_err("nothing says when gates open").to_string();
+            assert!(error.contains("`taprio` has no schedule"), "{error}");
+            continue;
+        }
         if kind.is_shaper() {
             let error = result.expect_err("nothing says the rates").to_string();
             assert!(error.contains(" has no rate") || error.contains(" has no service curve"), "{error}");

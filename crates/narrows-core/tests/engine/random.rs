@@ -254,6 +254,7 @@ pub(crate) fn scheduler() -> impl Strategy<Value = SchedulerPlan> {
         Just(SchedulerPlan::Priority),
         Just(SchedulerPlan::Drr),
         Just(SchedulerPlan::Ets),
+        Just(SchedulerPlan::Taprio),
         Just(SchedulerPlan::Wf2q),
         Just(SchedulerPlan::Qfq),
         Just(SchedulerPlan::Gfq),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use narrows_core::sched::{FlowConfig, FlowId, Refused, Served, Weight};
+use narrows_core::sched::{FlowConfig, FlowId, Refused, Served, Taprio, Weight};
 use narrows_core::{Duration, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -46,6 +46,7 @@ impl Run {
         match *step {
             Step::Join { weight, band } => {
                 let weight = Weight::new(weight).expect("not 0");
+                let band = if self.kind.name == "taprio" { band % Taprio::BANDS } else { band };
                 let config = FlowConfig { weight, band, longest: LONGEST, quantum: None };
                 if self.kind.most.is_some_and(|most| self.model.len() == most as usize) {
                     let most = self.model.len() as u64;

@@ -4,7 +4,7 @@ use narrows_core::queue::Wire;
 use narrows_core::sched::{
     Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, CsmaCd, CsmaCdConfig, Dcf, DcfConfig, Drr, Ets,
     Fair, Fifo, FlowConfig, FlowId, Flows, Gfq, Hfsc, HfscClass, HfscCurve, Hpd, Htb, HtbClass, Kps,
-    Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Waits, Weight, Wf2q,
+    Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Taprio, TaprioEntry, Waits, Weight, Wf2q,
 };
 use narrows_core::{Bytes, Duration, PacketRef, Rate, Seed, Stream, Time};
 
@@ -41,7 +41,7 @@ const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 /// Leaves of trees.
 const LEAVES: u32 = 40;
 
-pub(crate) const ALL: [Kind; 17] = [
+pub(crate) const ALL: [Kind; 18] = [
     Kind {
         most: Some(LEAVES),
         declines: true,
@@ -98,6 +98,15 @@ pub(crate) const ALL: [Kind; 17] = [
         lag: None,
         name: "ets",
         make: || subject(Ets::new(QUANTUM, 2)),
+    },
+    // Gates of a millisecond; the third and fourth band are open half of the time.
+    Kind {
+        most: None,
+        declines: true,
+        weighted: false,
+        lag: None,
+        name: "taprio",
+        make: || subject(taprio()),
     },
     // Up to the end of one of its packets one packet, up to any other instant one more.
     Kind {
@@ -202,6 +211,11 @@ pub(crate) fn alike() -> impl Iterator<Item = Kind> {
         }),
     ];
     ALL.into_iter().filter(|kind| !["hfsc", "htb", "cbq", "abe"].contains(&kind.name)).chain(trees)
+}
+
+fn taprio() -> Taprio {
+    let entry = |open| TaprioEntry { lasts: Duration::from_millis(1), open };
+    Taprio::new(Time::ZERO, &[entry(!0b0100), entry(!0b1000), entry(!0)], None).expect("entries that last")
 }
 
 /// A tree of three levels with curves of every shape, some of them limited, some with a guarantee only.

@@ -83,7 +83,7 @@ impl CurrentConfig {
             script += &format!("tc qdisc add dev {device} {place} handle {handle} {kind} {options}\n");
             for class in self.classes.iter().filter(|class| class.handle.starts_with(handle)) {
                 // These qdiscs make their classes themselves.
-                if matches!(class.kind.as_str(), "prio" | "ets" | "tbf") {
+                if matches!(class.kind.as_str(), "prio" | "ets" | "taprio" | "tbf") {
                     continue;
                 }
                 let CurrentClass { kind, handle: id, parent, options, .. } = class;
@@ -224,6 +224,7 @@ fn is_tree(scheduler: &Scheduler) -> bool {
                 | SchedulerKind::Hpd
                 | SchedulerKind::Prio
                 | SchedulerKind::Ets
+                | SchedulerKind::Taprio
                 | SchedulerKind::Tbf
         ),
     }
@@ -414,6 +415,7 @@ impl Walk<'_> {
             SchedulerKind::Cbq => scheduler.own.get().map(options::cbq).unwrap_or_default(),
             SchedulerKind::Prio => format!("bands {}", ids.len()),
             SchedulerKind::Ets => options::ets(scheduler),
+            SchedulerKind::Taprio => options::taprio(scheduler),
             SchedulerKind::Tbf => {
                 let tbf = scheduler.own.get();
                 // Its own limit has no effect if it contains another qdisc, but tc requires one.
@@ -437,20 +439,27 @@ impl Walk<'_> {
                     self.unrepresentable("default", handle);
                 }
             }
-            SchedulerKind::Prio | SchedulerKind::Ets => {
+            SchedulerKind::Prio | SchedulerKind::Ets | SchedulerKind::Taprio => {
                 if ids.len() > 16 {
                     self.unrepresentable("classes", handle);
                 }
-                match by_points.as_ref().and_then(|points| points::priorities(points, default, scheduler)) {
-                    Some(map) => options += &format!(" priomap {map}"),
-                    None => {
-                        self.filters(scheduler, handle, ids);
-                        match default {
-                            Some(band) => {
-                                options += &format!(" priomap {}", [band.to_string().as_str(); 16].join(" "))
-                            }
-                            None => self.unrepresentable("default", handle),
-                        }
+                let map =
+                    by_points.as_ref().and_then(|points| points::priorities(points, default, scheduler));
+                if map.is_none() {
+                    self.filters(scheduler, handle, ids);
+                    if default.is_none() {
+                        self.unrepresentable("default", handle);
+                    }
+                }
+                if let Some(map) = map.or_else(|| default.map(|band| [band; 16])) {
+                    let word = if scheduler.kind == SchedulerKind::Taprio { "map" } else { "priomap" };
+                    let bands = map.map(|band| (ids[band].minor - 1).to_string());
+                    options += &format!(" {word} {}", bands.join(" "));
+                }
+                if scheduler.kind == SchedulerKind::Taprio {
+                    options += &options::schedule(scheduler);
+                    if !scheduler.starts_at_once() {
+                        self.unrepresentable("start", handle);
                     }
                 }
             }
@@ -610,6 +619,10 @@ impl Walk<'_> {
 fn handles(scheduler: &Scheduler, of: Handle) -> Vec<Handle> {
     let classes = scheduler.named();
     let own = |class: &Class| named_handle(class).filter(|handle| handle.major == of.major);
+    if scheduler.kind == SchedulerKind::Taprio {
+        // The last traffic class goes first.
+        return (1..=classes.len() as u16).rev().map(|minor| Handle { minor, ..of }).collect();
+    }
     let bands = matches!(scheduler.kind, SchedulerKind::Prio | SchedulerKind::Ets);
     let used: Vec<Handle> = classes.iter().filter_map(own).collect();
     let mut free =

@@ -1,5 +1,7 @@
 //! Explains commands in words.
 
+use narrows_core::Duration;
+
 use super::bands::Bands;
 use super::command::{Body, Command, Parent};
 use super::filter::{Filter, Which};
@@ -117,6 +119,15 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
                     map[0], map[2], map[6], map[4]
                 ),
             ]
+        }
+        qdisc::Kind::Taprio(taprio) => {
+            let entry = |(lasts, gates): &(Duration, u32)| format!("{lasts} 0x{gates:x}");
+            let entries: Vec<String> = taprio.entries.iter().map(entry).collect();
+            vec![format!(
+                "{} traffic classes in strict priority, the last one first, whose gates open by a schedule: {}.",
+                taprio.bands.bands,
+                entries.join(", ")
+            )]
         }
         qdisc::Kind::Prio(prio) => {
             let mut words = vec![format!("{} bands in strict priority, the first one first.", prio.bands)];

@@ -160,7 +160,8 @@ impl<'a> Link<'a> {
             );
             // Bands, and the class of a bucket, exist by themselves.
             let own = classes.iter().filter(|class| class.is_of(qdisc));
-            for class in own.filter(|class| !matches!(class.kind.as_str(), "prio" | "ets" | "tbf")) {
+            for class in own.filter(|class| !matches!(class.kind.as_str(), "prio" | "ets" | "taprio" | "tbf"))
+            {
                 let parent = class.parent.as_ref().unwrap_or(&qdisc.handle);
                 let (handle, options) = (&class.handle, &class.options);
                 let _ =

@@ -6,6 +6,7 @@ use super::bands::Bands;
 use super::ets::{self, Ets};
 use super::gred::Gred;
 use super::managed::{DISCIPLINES, Managed};
+use super::taprio::{self, Taprio};
 use super::unit::{CLASS, RATE, SIZE, missing, number, unknown, whole};
 use super::{bucket, hfsc};
 use crate::dialect::{Follows, Opt, Options, Word, Words, number_of};
@@ -24,6 +25,7 @@ pub(super) enum Kind {
     Hfsc(u16),
     Prio(Bands),
     Ets(Ets),
+    Taprio(Box<Taprio>),
     Hpd(Hpd),
     Drr,
     Qfq,
@@ -60,6 +62,7 @@ impl Kind {
         match self {
             Self::Prio(prio) => Some(*prio),
             Self::Ets(ets) => Some(ets.bands),
+            Self::Taprio(taprio) => Some(taprio.bands),
             _ => None,
         }
     }
@@ -78,6 +81,7 @@ impl Kind {
             Self::Hfsc(_) => "hfsc",
             Self::Prio(_) => "prio",
             Self::Ets(_) => "ets",
+            Self::Taprio(_) => "taprio",
             Self::Hpd(_) => "hpd",
             Self::Drr => "drr",
             Self::Qfq => "qfq",
@@ -127,21 +131,20 @@ pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 /// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
-    ["tbf", "htb", "cbq", "hfsc", "prio", "ets", "hpd", "drr", "qfq", "mq", "mqprio", "multiq", "gred"]
-        .into_iter()
-        .chain(managed)
-        .chain(["netem", "delay", "ingress", "clsact"])
-        .collect()
+    [
+        "tbf", "htb", "cbq", "hfsc", "prio", "ets", "taprio", "hpd", "drr", "qfq", "mq", "mqprio", "multiq",
+        "gred",
+    ]
+    .into_iter()
+    .chain(managed)
+    .chain(["netem", "delay", "ingress", "clsact"])
+    .collect()
 }
 
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
     ("dsmark", "the classes of a scheduler match `dscp` themselves"),
     ("etf", "netem's `slot`"),
-    (
-        "taprio",
-        "netem's `slot`, a trace, or for packets that a closed gate drops the action `gate`; here a gate does not hold packets back by class",
-    ),
     ("cbs", "tbf"),
     ("plug", "the key `outage` of a link"),
     ("noqueue", "nothing: a link has what no discipline has"),
@@ -161,6 +164,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "hfsc" => Kind::Hfsc(hfsc::qdisc(words)?),
         "prio" => prio(words)?,
         "ets" => Kind::Ets(ets::read(word, words)?),
+        "taprio" => Kind::Taprio(Box::new(taprio::read(word, words)?)),
         "hpd" => hpd(words)?,
         "drr" => Kind::Drr,
         "qfq" => Kind::Qfq,

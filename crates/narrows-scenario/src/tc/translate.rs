@@ -12,6 +12,7 @@ use super::filters::Filters;
 use super::managed::Managed;
 use super::qdisc::USUAL_LIMIT;
 use super::rules::{Rule, Rules};
+use super::taprio::Taprio;
 use super::tree::{Class, Qdisc, Tree};
 use super::unit::{FRAME, rate_of};
 use super::verdict::To;
@@ -191,6 +192,7 @@ impl Tree {
             | qdisc::Kind::Hfsc(_)
             | qdisc::Kind::Prio(_)
             | qdisc::Kind::Ets(_)
+            | qdisc::Kind::Taprio(_)
             | qdisc::Kind::Hpd(_)
             | qdisc::Kind::Drr
             | qdisc::Kind::Qfq => {
@@ -200,8 +202,13 @@ impl Tree {
                     keys.keys.push(("queue", text(self.usual_limit())));
                 }
                 keys.put("scheduler", scheduler);
-                let is_limited = matches!(qdisc.kind, qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_))
-                    || matches!(qdisc.kind, qdisc::Kind::Hfsc(_)) && self.is_limited(qdisc);
+                if let qdisc::Kind::Taprio(taprio) = &qdisc.kind {
+                    keys.notes.extend(taprio.notes.iter().cloned());
+                    keys.notes.push("The speed of the device is not in the script: while the link has no rate, packets take no time, so any fits before a gate closes.".into());
+                }
+                let is_limited =
+                    matches!(qdisc.kind, qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Taprio(_))
+                        || matches!(qdisc.kind, qdisc::Kind::Hfsc(_)) && self.is_limited(qdisc);
                 if !is_limited {
                     keys.nothing_waits(qdisc.kind.name());
                 }
@@ -322,6 +329,20 @@ impl Tree {
         Ok(())
     }
 
+    /// The schedule of gates.
+    fn put_schedule(&self, taprio: &Taprio, handle: Handle, table: &mut Table) {
+        let entry = |(lasts, gates): &(Duration, u32)| {
+            let open = (0..u16::from(taprio.bands.bands)).filter(|class| gates >> class & 1 == 1);
+            let names = open.map(|class| text(self.called(Handle { minor: class + 1, ..handle })));
+            let mut entry = Table::default();
+            entry.put("lasts", text(lasts));
+            entry.put("open", Value::Array(names.map(Node::new).collect()));
+            entry
+        };
+        table.put("schedule", list(taprio.entries.iter().map(entry)));
+        taprio.cycle.into_iter().for_each(|cycle| table.put("cycle", text(cycle)));
+    }
+
     /// Classes, and the rules that send packets to them.
     fn classful(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
         if let qdisc::Kind::Hpd(hpd) = &qdisc.kind {
@@ -351,7 +372,13 @@ impl Tree {
                     _ => None,
                 };
                 ets.iter().for_each(|ets| table.put("strict", number(ets.strict)));
-                for band in 1..=u16::from(bands.bands) {
+                let mut order: Vec<u16> = (1..=u16::from(bands.bands)).collect();
+                if let qdisc::Kind::Taprio(taprio) = kind {
+                    // The last traffic class goes first.
+                    order.reverse();
+                    self.put_schedule(taprio, qdisc.handle, &mut table);
+                }
+                for band in order {
                     let id = Handle { minor: band, ..qdisc.handle };
                     let mut class = named(self.called(id));
                     if let Some(quantum) = ets.and_then(|ets| ets.quantum(band)) {

@@ -30,6 +30,7 @@ mod rows;
 mod sfq;
 mod shape;
 mod station;
+mod taprio;
 mod tbf;
 mod tins;
 mod tree;
@@ -51,6 +52,7 @@ pub use own::SchedulerParameters;
 pub use plugin::Plugin;
 pub use shape::ShapedBy;
 pub use station::Station;
+pub(crate) use taprio::Taprio;
 pub use tbf::Tbf;
 
 pub(crate) use bucket::{BURST, below_one_packet};
@@ -433,7 +435,7 @@ impl Division {
         }
         if kind.needs_classes() {
             return Err(Problem::new(format!("`{}` has no classes", kind.name())).at(&node.span).help(match kind {
-                Kind::Prio | Kind::Ets => "add some, in order of priority: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
+                Kind::Prio | Kind::Ets | Kind::Taprio => "add some, in order of priority: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
                 Kind::Hfsc => "add some: classes = [{ name = \"voice\", sc = { umax = \"250 bytes\", dmax = \"5ms\", rate = \"100kbit\" } }, { name = \"rest\", ls = \"1mbit\" }]",
                 _ => "add some: classes = [{ name = \"all\", rate = \"10mbit\" }, { name = \"web\", parent = \"all\", rate = \"4mbit\" }]",
             }));

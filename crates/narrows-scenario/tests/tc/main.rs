@@ -14,6 +14,7 @@ mod on_link;
 mod scripts;
 mod show;
 mod stab;
+mod taprio;
 mod turns;
 
 use std::path::Path;

@@ -17,7 +17,7 @@ fn shown(scenario: &str) -> (String, narrows_scenario::tc::CurrentConfig) {
 
 /// What is shown can be fed in again, and shows the same then.
 #[track_caller]
-fn comes_back(text: &str, unrepresentable: &[&str]) -> narrows_scenario::tc::CurrentConfig {
+pub(crate) fn comes_back(text: &str, unrepresentable: &[&str]) -> narrows_scenario::tc::CurrentConfig {
     let script = Script::parse(text, "x.sh").unwrap_or_else(|error| panic!("{error}"));
     let (again, tree) = shown(&script.scenario_text(false).unwrap());
     let wordless = tree.filters.iter().filter(|filter| filter.words.is_none());

@@ -8,7 +8,7 @@ use narrows_core::sched::{
     FlowConfig, Gfq, Hfsc, HfscClass, HfscCurve, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload,
     PacedFq, PacedFqConfig, Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig, Weight, Wf2q,
 };
-use narrows_core::{Bytes, DelayQueue, Duration, NetemQueue, Order, Probability, Rate, Seed, model};
+use narrows_core::{Bytes, DelayQueue, Duration, NetemQueue, Order, Probability, Rate, Seed, Time, model};
 
 use crate::foreign::{Gate, Slots};
 
@@ -40,6 +40,8 @@ pub(crate) enum SchedulerPlan {
     Drr,
     /// Two strict bands; four that share.
     Ets,
+    /// Gates of 300 and 500 µs.
+    Taprio,
     Wf2q,
     Qfq,
     Gfq,
@@ -85,6 +87,7 @@ impl QueuePlan {
                 SchedulerPlan::Priority => classes(Priority::default(), bound, overload, limits),
                 SchedulerPlan::Drr => classes(Drr::new(Bytes::new(700)), bound, overload, limits),
                 SchedulerPlan::Ets => classes(sched::Ets::new(Bytes::new(700), 2), bound, overload, limits),
+                SchedulerPlan::Taprio => classes(taprio(), bound, overload, limits),
                 SchedulerPlan::Wf2q => classes(Wf2q::default(), bound, overload, limits),
                 SchedulerPlan::Gfq => classes(Gfq::default(), bound, overload, limits),
                 SchedulerPlan::Kps => classes(Kps::default(), bound, overload, limits),
@@ -102,6 +105,12 @@ impl QueuePlan {
             },
         }
     }
+}
+
+fn taprio() -> sched::Taprio {
+    let entry = |micros, open| sched::TaprioEntry { lasts: Duration::from_micros(micros), open };
+    sched::Taprio::new(Time::ZERO, &[entry(300, 0b01_0101), entry(500, 0b11_1110)], None)
+        .expect("entries that last")
 }
 
 /// Classes of all three estimators, every second with a bound that is often at stake.

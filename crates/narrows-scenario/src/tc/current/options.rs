@@ -75,6 +75,28 @@ pub(super) fn ets(scheduler: &Scheduler) -> String {
     words
 }
 
+/// Without the `map`, which comes next.
+pub(super) fn taprio(scheduler: &Scheduler) -> String {
+    format!("num_tc {}", scheduler.named().len())
+}
+
+/// What follows the `map` of `taprio`.
+pub(super) fn schedule(scheduler: &Scheduler) -> String {
+    let classes = scheduler.named().len();
+    let queues: Vec<String> = (0..classes).map(|queue| format!("1@{queue}")).collect();
+    let mut words = format!(" queues {} base-time 0", queues.join(" "));
+    let (entries, cycle) = scheduler.schedule();
+    if let Some(cycle) = cycle {
+        words += &format!(" cycle-time {}", cycle.nanos());
+    }
+    for (lasts, open) in entries {
+        // The first class is the last traffic class.
+        let gates = open.iter().fold(0u64, |gates, class| gates | 1 << (classes - 1 - class));
+        words += &format!(" sched-entry S {gates:02x} {}", lasts.nanos());
+    }
+    words + " clockid CLOCK_TAI"
+}
+
 pub(super) fn drr_class(turn: Bytes) -> String {
     let mut keys = Table::default();
     keys.put("quantum", text(turn));

@@ -45,10 +45,11 @@ pub(super) fn priorities(
     points: &[Option<usize>; 64],
     default: Option<usize>,
     scheduler: &Scheduler,
-) -> Option<String> {
+) -> Option<[usize; 16]> {
     let last = scheduler.named().len().saturating_sub(1);
     let mut map = match scheduler.kind {
         SchedulerKind::Ets => [last; 16],
+        SchedulerKind::Taprio => [default.unwrap_or(last); 16],
         _ => Bands::MAP.map(|band| usize::from(band).min(last)),
     };
     for (bits, priority) in Bands::OF_POINTS {
@@ -59,5 +60,5 @@ pub(super) fn priorities(
         }
         map[priority] = first;
     }
-    Some(map.map(|band| band.to_string()).join(" "))
+    Some(map)
 }

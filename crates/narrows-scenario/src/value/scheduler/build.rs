@@ -6,7 +6,7 @@ use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
     self, Abe, Cake, Cbq, CbqClass, ClassSettings, CsmaCd, Dcf, Ets, FlowConfig, HfscClass, Hhf, HiddenDcf,
-    Hpd, HtbClass, Overload, PacedFq, Peak, Scheduled, ShapingError, Store, TbfConfig, Weight,
+    Hpd, HtbClass, Overload, PacedFq, Peak, Scheduled, ShapingError, Store, Taprio, TbfConfig, Weight,
 };
 use narrows_core::{Bytes, NetemAround, NetemQueue, Seed, Stream, Time};
 
@@ -263,6 +263,11 @@ impl Scheduler {
 
     pub(super) fn ets(&self) -> Ets {
         Ets::new(self.quantum().unwrap_or_default(), self.own::<super::Ets>().strict)
+    }
+
+    pub(super) fn taprio(&self) -> Result<Taprio, Refusal> {
+        let names: Vec<&str> = self.named().iter().map(|class| class.name.as_str()).collect();
+        self.own::<super::Taprio>().gates(&names)
     }
 
     pub(super) fn abe(&self) -> Abe {

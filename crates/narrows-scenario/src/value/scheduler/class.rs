@@ -255,7 +255,9 @@ impl Class {
                 "weight",
                 match kind {
                     Kind::Ets => "its first classes are strict, and the others share by `quantum`",
-                    Kind::Prio => "its classes are bands in order: the first goes before all others",
+                    Kind::Prio | Kind::Taprio => {
+                        "its classes are bands in order: the first goes before all others"
+                    }
                     Kind::Dcf | Kind::CsmaCd => "its classes are stations, which all contend alike",
                     Kind::Hpd => "it keeps delays in proportion: set `ddp`; the smallest is served best",
                     Kind::Hfsc => "its classes share by their curves: `ls`",

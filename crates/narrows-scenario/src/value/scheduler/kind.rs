@@ -143,6 +143,7 @@ schedulers! {
     PfifoFast "pfifo_fast" "strict priority of three bands by the TOS byte" Bands, |it, plan| it.assemble(Priority::default(), plan);
     Drr "drr" "deficit round robin" ClassesOrFlows, |it, plan| it.assemble(Drr::new(it.quantum().unwrap_or_default()), plan), weights(), quantum(1500);
     Ets "ets" "strict priority of the first classes, then deficit round robin" Classes, |it, plan| it.assemble(it.ets(), plan), quantum(1514), own::<super::Ets>();
+    Taprio "taprio" "strict priority behind gates that open by a schedule, the first class first" Classes, |it, plan| it.assemble(it.taprio()?, plan), own::<super::Taprio>();
     Wf2q "wf2q+" "worst-case fair weighted fair queueing" ClassesOrFlows, |it, plan| it.assemble(Wf2q::default(), plan), weights();
     Qfq "qfq" "quick fair queueing" ClassesOrFlows, |it, plan| it.assemble(Qfq::default(), plan), weights(), longest();
     Gfq "gfq" "grouped fair queueing" ClassesOrFlows, |it, plan| it.assemble(Gfq::default(), plan), weights(), longest();
@@ -198,13 +199,16 @@ impl Kind {
 
     /// Whether classes must be named because it has no default classes.
     pub(crate) fn needs_classes(self) -> bool {
-        matches!(self, Self::Prio | Self::Ets | Self::Htb | Self::Hfsc | Self::Cbq)
+        matches!(self, Self::Prio | Self::Ets | Self::Taprio | Self::Htb | Self::Hfsc | Self::Cbq)
     }
 
     /// Whether its name alone is a complete setting.
     pub(crate) fn is_enough_by_name(self) -> bool {
         // `prio` is, for the queues of a pipe.
-        !matches!(self, Self::Ets | Self::Tbf | Self::Htb | Self::Hfsc | Self::Cbq | Self::Plugin)
+        !matches!(
+            self,
+            Self::Ets | Self::Taprio | Self::Tbf | Self::Htb | Self::Hfsc | Self::Cbq | Self::Plugin
+        )
     }
 
     /// All names.

@@ -38,6 +38,8 @@ pub(crate) enum Why {
     Refused(Refused),
     Shaping(ShapingError),
     Load(LoadError),
+    /// The schedule of gates.
+    Schedule(String),
 }
 
 impl From<ShapingError> for Refusal {
@@ -58,6 +60,7 @@ impl fmt::Display for Refusal {
             Why::Refused(refused) => refused.fmt(f),
             Why::Shaping(error) => error.fault.fmt(f),
             Why::Load(error) => error.fmt(f),
+            Why::Schedule(why) => why.fmt(f),
         }
     }
 }
