@@ -7,7 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use narrows_core::{FlowKey, Protocol, Quoted};
+use narrows_core::{Engine, FlowKey, Protocol, Quoted};
 
 use crate::LinkLayer;
 use crate::bytes::{array, byte, word};
@@ -133,6 +133,15 @@ pub fn replace(frame: &mut [u8], end: End, with: Endpoint) -> bool {
         Kind::Other => return false,
     }
     true
+}
+
+/// Tells an engine that looks at it what a frame quotes, before the frame is handed in.
+pub fn tell_quoted<B>(engine: &mut Engine<B>, layer: LinkLayer, frame: &[u8], original: u32) {
+    if engine.looks_at_quoted()
+        && let Some(quoted) = quoted(layer, frame, original)
+    {
+        engine.set_quoted(quoted);
+    }
 }
 
 /// The flow of the IPv4 packet that a frame's ICMP error quotes. `original` is the length of a truncated frame.

@@ -114,7 +114,7 @@ pub enum InlineError {
     },
     /// A rule that needs addresses, but there are none.
     #[error(
-        "{user} uses `me`, but {interfaces} of this host have no addresses: write addresses instead of `me`"
+        "{user} uses the addresses of {interfaces} of this host, which have none: write addresses instead"
     )]
     NoMe {
         /// The rule or the command.

@@ -7,7 +7,7 @@ use narrows_scenario::printable;
 use crate::app::ApplicationReport;
 use crate::figures::Quantiles;
 use crate::generated;
-use crate::human::{count, percent, rate, run_span, shortened, span};
+use crate::human::{count, packets, percent, rate, run_span, shortened, span};
 use crate::info::Kind;
 use crate::probe::ProbeReport;
 use crate::report::{Direction, Pair, Report};
@@ -88,7 +88,10 @@ impl Display for Body<'_> {
         let room = look.width.saturating_sub(after.chars().count());
         writeln!(f, "{}{after}", shortened(&report.title, room))?;
         let busy = report.directions.iter().filter(|direction| direction.offered.packets > 0).count();
-        if busy == 0 {
+        let passed: u64 = report.rules.iter().map(|rules| rules.passed.packets).sum();
+        if busy == 0 && passed > 0 {
+            writeln!(f, "{} crossed rules, and no pipe", packets(passed))?;
+        } else if busy == 0 {
             writeln!(f, "no packet crossed the network")?;
         } else {
             let (applications, probes) = (&report.applications[..], &report.probes[..]);

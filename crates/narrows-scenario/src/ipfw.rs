@@ -56,7 +56,7 @@ pub use listing::{
     table_lines,
 };
 pub use nat::{NatCommand, nat_flow_lines, nat_lines};
-pub(crate) use nat::{explained as explained_nat, redirect as read_redirect, redirect_text};
+pub(crate) use nat::{explained as explained_nat, is_usable, redirect as read_redirect, redirect_text};
 pub use network::Network;
 pub(crate) use options::fits;
 pub(crate) use script::LaterCommand;

@@ -151,7 +151,8 @@ impl Topology {
         let mut topology = Self { wiring, ..Self::default() };
         routes::check_size(&topology.wiring, routers)?;
         topology.number(hosts, routers, links, &|_| true);
-        let faults = addresses::check(&topology.wiring, routers);
+        let mut faults = addresses::check(&topology.wiring, routers);
+        faults.extend(addresses::untranslatable(&topology.wiring, links));
         if faults.is_empty() { Ok(topology) } else { Err(faults) }
     }
 

@@ -198,6 +198,9 @@ fn a_wrong_translator_is_an_error_at_the_word() {
         ("nat 1 config port_range 0-9", "expected ports from 1 to 65535"),
         ("nat 1 config redirect_port sctp 10.0.0.2:1 1", "ports of SCTP cannot be written"),
         ("nat 1 config redirect_port tcp 10.0.0.2 1", "expected an address and a port, as in 10.0.0.2:80"),
+        ("nat 1 config redirect_port tcp 10.0.0.2:0-65535 0-65535", "expected ports from 1 to 65535"),
+        ("nat 1 config redirect_port tcp 10.0.0.2:80 0", "expected ports from 1 to 65535"),
+        ("nat 1 config ip 224.0.0.5", "expected the address of a host"),
         ("nat 1 config redirect_port tcp 10.0.0.2:1-9 1-8", "is not as many ports as the inner host has, 9"),
         ("nat 1 config redirect_port tcp 10.0.0.2:1,10.0.0.3:1-2 1", "several hosts and several ports"),
         ("nat 1 config redirect_proto tcp 10.0.0.2", "which is for protocols without ports"),
@@ -207,6 +210,16 @@ fn a_wrong_translator_is_an_error_at_the_word() {
         let error = wrong(text);
         assert!(error.contains(expected), "{text}:\n{error}");
     }
+    let of = |nat: &str| {
+        let text = format!(
+            "[hosts.a]\naddresses = [\"10.9.0.1/24\"]\n[hosts.b]\naddresses = [\"10.9.0.2/24\"]\n[links.l]\nbetween = [\"a\", \"b\"]\n\
+             rules = [\"100 nat 1 out\"]\nnats.1 = {nat}\n"
+        );
+        Scenario::parse(&text, "net.toml").map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(of("{ address = \"10.9.0.1\" }"), Ok(()));
+    let error = of("{ address = \"10.9.0.2\" }").unwrap_err();
+    assert!(error.contains("a translator has the outer address 10.9.0.2, which is that of `b`"), "{error}");
     let mut interfaces = Interfaces::default();
     interfaces.add("em1=server").unwrap();
     for text in ["nat 1 config if em1", "nat 1 config\nadd nat 1 ip from any to any via em1"] {

@@ -12,7 +12,7 @@ use narrows_frame::log::{
     Arrived, Changed, Ended, Fed, FilePart, Generated, Header, LogReader, LoggedFiles, Record, Segment,
 };
 use narrows_frame::parse::{parse_cut, tcp_options};
-use narrows_frame::translate::quoted;
+use narrows_frame::translate::tell_quoted;
 use narrows_report::{Kind, Report, RunInfo, SourceInfo, SourceMeter};
 use narrows_scenario::{Files, Scenario};
 
@@ -326,11 +326,7 @@ impl Replay {
         let compares = self.network.engine.looks_at_tcp_options();
         let options =
             compares.then(|| tcp_options(named.layer, arrived.frame, arrived.length).unwrap_or_default());
-        if self.network.engine.looks_at_quoted()
-            && let Some(quoted) = quoted(named.layer, arrived.frame, arrived.length)
-        {
-            self.network.engine.set_quoted(quoted);
-        }
+        tell_quoted(&mut self.network.engine, named.layer, arrived.frame, arrived.length);
         self.hand_in(arrived.at, port, parsed.with(body), options)
     }
 

@@ -86,10 +86,8 @@ impl Aimd {
     pub(crate) fn arrive(&mut self, arrived: Arrived) {
         let Arrived { delivery: Delivery { at, port, marked, seen, .. }, number, .. } = arrived;
         if port == self.to {
-            if let Some(seen) = seen {
-                let traffic_class = self.acknowledgement.key.traffic_class;
-                self.acknowledgement.key = FlowKey { traffic_class, ..reversed(&seen) };
-            }
+            let traffic_class = self.acknowledgement.key.traffic_class;
+            self.acknowledgement.key = FlowKey { traffic_class, ..reversed(&seen.unwrap_or(self.data.key)) };
             self.arrived.push_back((number, marked));
             let number = self.known + self.arrived.len() as u64;
             self.out.push_back(Out { at, port, number });

@@ -25,9 +25,10 @@ between = ["home", "isp"]
 rules = ["100 nat 1 ip4 from any to any", "200 pipe 1 ip4 from any to any"]
 one-pass = false
 nats.1 = { address = "192.0.2.9", redirects = ["redirect_port tcp 198.18.7.2:80 8080"] }
-pipes.1 = { rate = "50mbit", delay = "2ms" }
+pipes.1 = { rate = "50mbit", delay = "2ms", mtu = 1200 }
 [links.core]
 between = ["isp", "server"]
+mtu = 1000
 "#;
 
 /// CMD runs on the first of them.
@@ -97,6 +98,10 @@ fn programs_are_seen_at_the_outer_address_and_the_replay_agrees() {
         ping -n -c 2 -i 0.05 -w 20 198.18.1.2 || exit 3
         # Through the translator, the second router says that no hops are left.
         ping -n -c 1 -t 2 -w 20 198.18.1.2
+        # Both ways in pieces, which are cut on the far side of the translator.
+        ping -n -c 3 -i 0.05 -w 20 -M dont -s 1100 198.18.1.2
+        # Too long for the pipe behind the translator.
+        ping -n -c 1 -w 20 -M do -s 1190 198.18.1.2
         {CLIENT}
         {show}"
     );
@@ -106,6 +111,8 @@ fn programs_are_seen_at_the_outer_address_and_the_replay_agrees() {
     sound(&report);
     assert!(ended.err.contains("2 received"), "{ended}");
     assert!(ended.err.contains("From 198.18.3.2 icmp_seq=1 Time to live exceeded"), "{ended}");
+    assert!(ended.err.contains("3 received"), "{ended}");
+    assert!(ended.err.contains("icmp_seq=1 Frag needed and DF set (mtu = 1200)"), "{ended}");
     let ends = |word: &str| -> Vec<&str> {
         ended.err.lines().filter_map(|line| line.strip_prefix(word)).map(str::trim).collect()
     };
@@ -117,7 +124,7 @@ fn programs_are_seen_at_the_outer_address_and_the_replay_agrees() {
     assert_eq!(ends("udp").len(), 2, "{ended}");
     assert_eq!(ends("udp")[0], ends("udp")[1], "one flow: {ended}");
     assert!(ended.err.contains("\nrefused\n"), "an error about a closed port comes back: {ended}");
-    assert!(ended.err.contains("nat 1: icmp=2, udp=2, tcp="), "{ended}");
+    assert!(ended.err.contains("nat 1: icmp=4, udp=2, tcp="), "{ended}");
     let config = "ipfw nat 1 config ip 192.0.2.9 redirect_port tcp 198.18.7.2:80 8080";
     assert!(ended.err.contains(config), "{ended}");
     assert!(translated(&report) > 15, "{report:#}");

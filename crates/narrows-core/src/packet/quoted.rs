@@ -8,7 +8,7 @@ use core::net::Ipv4Addr;
 pub struct Quoted {
     /// The IP protocol.
     pub protocol: u8,
-    /// The address and port of its sender. The ports of an echo or a timestamp of ICMP are its identifier, both of
+    /// The address and port of its sender. The ports of an echo of ICMP are its identifier, both of
     /// them; those of protocols without ports are 0.
     pub source: (Ipv4Addr, u16),
     /// The address and port of its receiver.

@@ -172,7 +172,8 @@ impl RuleSet {
                 }
             }
             RuleChange::Nat { number, config: None } => {
-                self.nats.remove(&number).ok_or(RuleError::NoSuchNat { nat: number })?;
+                let gone = self.nats.remove(&number).ok_or(RuleError::NoSuchNat { nat: number })?;
+                self.exceeded.nat += gone.refused();
             }
             of_rules => {
                 let may_end = matches!(of_rules, RuleChange::Delete(_) | RuleChange::Flush);

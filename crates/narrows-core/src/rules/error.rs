@@ -159,7 +159,10 @@ impl fmt::Display for RuleError {
             Self::NoSuchTable { table } => write!(f, "no table `{table}`"),
             Self::NotOfFlows { table } => write!(f, "table `{table}` is not one of flows"),
             Self::NoPorts { nat } => {
-                write!(f, "translator {nat} has an empty range of ports, or of inner hosts")
+                write!(
+                    f,
+                    "translator {nat} has no ports for new flows, or a redirection without ports or inner hosts"
+                )
             }
             Self::NoSuchNat { nat } => write!(f, "no translator {nat}"),
             Self::TableTwice { table } => write!(f, "two tables are called `{table}`"),

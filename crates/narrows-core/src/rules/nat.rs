@@ -14,8 +14,10 @@
 //! - A fragment other than the first has no ports: one that goes out gets the outer address; one that comes in follows
 //!   the first, which must have come less than 10 s before.
 //!
-//! Differences from libalias: lifetimes are exact, where it counts whole seconds; there is a maximum of flows; protocols
-//! that carry addresses in their data (FTP, IRC, PPTP) are not rewritten.
+//! Differences from libalias: lifetimes are exact, where it counts whole seconds; there is a maximum of flows, beyond which,
+//! as without a free port, packets that go out are denied, where libalias lets them out untranslated; protocols that carry
+//! addresses in their data (FTP, IRC, PPTP) are not rewritten; a first fragment that comes in without a flow is denied like
+//! other packets. Fragments that are cut inside the network have the flow of their packet.
 
 mod config;
 mod flows;
@@ -25,6 +27,7 @@ pub use config::{Inner, Lifetimes, NatConfig};
 pub use redirect::{Redirect, Remote};
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use flows::{Flow, Flows, Side, Tcp, Way};
@@ -45,6 +48,8 @@ pub(super) const UDP: u8 = 17;
 const TRIES: u32 = 20;
 /// How long later fragments find the first.
 const FRAGMENT_LIFE: Duration = Duration::from_secs(10);
+/// Dead flows that are removed with each packet: more than it makes.
+const BURIED: usize = 4;
 /// More first fragments are not remembered at a time.
 const MOST_FRAGMENTS: usize = 1024;
 
@@ -54,6 +59,8 @@ pub(super) struct Nat {
     config: NatConfig,
     ports: Stream,
     flows: Flows,
+    /// Of each redirection, which inner host is next.
+    turns: Vec<usize>,
     /// The outer address of the last packet.
     outer: Option<Ipv4Addr>,
     /// The inner addresses of packets whose first fragment came in: by sender, outer address and identification.
@@ -87,8 +94,10 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(key: &FlowKey, headers: &Headers, quoted: Option<&Quoted>) -> Self {
-        if headers.is_later_fragment {
+    /// `is_piece`: it was cut from a packet inside the network, whose key is known.
+    fn of(key: &FlowKey, headers: &Headers, quoted: Option<&Quoted>, is_piece: bool) -> Self {
+        const OFFSET: u8 = 0x01;
+        if if is_piece { headers.fragment & OFFSET != 0 } else { headers.is_later_fragment } {
             return Self::Fragment;
         }
         match key.transport {
@@ -108,7 +117,8 @@ impl Nat {
     pub(super) fn new(seed: Seed, rules: &str, number: u32, config: NatConfig) -> Self {
         let ports = Stream::new(seed, rules, &alloc::format!("nat {number}"));
         let flows = Flows::new(config.most);
-        Self { config, ports, flows, outer: None, fragments: BTreeMap::new(), refused: 0 }
+        let turns = alloc::vec![0; config.redirects.len()];
+        Self { config, ports, flows, turns, outer: None, fragments: BTreeMap::new(), refused: 0 }
     }
 
     pub(super) const fn config(&self) -> &NatConfig {
@@ -118,6 +128,7 @@ impl Nat {
     /// Flows stay as they are.
     pub(super) fn set_config(&mut self, config: NatConfig) {
         self.flows.set_most(config.most);
+        self.turns = alloc::vec![0; config.redirects.len()];
         self.config = config;
     }
 
@@ -143,7 +154,7 @@ impl Nat {
         packet: &mut Passing<'_>,
         own: Option<Ipv4Addr>,
     ) -> Fate {
-        match self.config.global && packet.incoming == self.config.reverse {
+        match self.config.global && !self.config.reverse && !packet.incoming {
             true => self.pass(now, packet, own, false),
             false => Fate::Ignored,
         }
@@ -157,10 +168,11 @@ impl Nat {
         let Some(outer) = self.config.address.or(own) else { return Fate::Denied };
         if self.outer.replace(outer) != Some(outer) && self.config.resets {
             self.flows.clear();
+            self.fragments.clear();
         }
-        self.flows.sweep(now);
+        self.flows.bury(now, BURIED);
         let goes_out = packet.incoming == self.config.reverse;
-        let kind = Kind::of(&key, packet.headers, packet.quoted.as_deref());
+        let kind = Kind::of(&key, packet.headers, packet.quoted.as_deref(), packet.whole.is_some());
         let fate = match (kind, goes_out) {
             (Kind::Flow([from, to]), true) => {
                 let ends = Ends { near: (source, from), far: (destination, to) };
@@ -320,7 +332,9 @@ impl Nat {
     /// The inner end for a packet without a flow.
     fn inner_end(&mut self, now: Time, protocol: u8, Ends { near, far }: Ends) -> Option<End> {
         let own = self.outer?;
-        let fixed = self.config.redirects.iter_mut().find_map(|one| one.inner_end(protocol, near, far, own));
+        let redirects = self.config.redirects.iter().zip(&mut self.turns);
+        let fixed =
+            redirects.into_iter().find_map(|(one, turn)| one.inner_end(protocol, near, far, own, turn));
         if fixed.is_some() || self.config.denies_incoming {
             return fixed;
         }
@@ -330,7 +344,8 @@ impl Nat {
         {
             return Some(flow.inner);
         }
-        let to_host = self.config.redirects.iter_mut().find_map(|one| one.inner_address(near.0, own));
+        let mut redirects = self.config.redirects.iter().zip(&mut self.turns);
+        let to_host = redirects.find_map(|(one, turn)| one.inner_address(near.0, own, turn));
         Some((to_host.unwrap_or(near.0), near.1))
     }
 
@@ -346,9 +361,9 @@ impl Nat {
     /// Restarts the lifetime of a flow.
     fn refresh(&mut self, now: Time, at: usize, key: &FlowKey, way: Way) {
         let lives = self.config.lifetimes;
-        let flow = self.flows.get_mut(at);
         let life = match key.transport {
             TCP => {
+                let flow = self.flows.get_mut(at);
                 flow.tcp.see(way, key.tcp_flags);
                 match flow.tcp.life() {
                     Tcp::OPENING => lives.tcp_opening,
@@ -361,7 +376,7 @@ impl Nat {
             ICMP => lives.icmp,
             _ => lives.other,
         };
-        flow.end = now + life;
+        self.flows.set_end(at, now + life);
     }
 }
 

@@ -164,7 +164,7 @@ impl RuleSet {
     pub fn exceeded(&self) -> Exceeded {
         Exceeded {
             states: self.states.refused(),
-            nat: self.nats.values().map(Nat::refused).sum(),
+            nat: self.exceeded.nat + self.nats.values().map(Nat::refused).sum::<u64>(),
             forgotten: self.calls.forgotten,
             ..self.exceeded
         }

@@ -191,7 +191,6 @@ fn ports_addresses_and_protocols_are_redirected() {
             port: 6000,
             count: 10,
             remote: Remote::default(),
-            turn: 0,
         },
         Redirect::Ports {
             protocol: UDP,
@@ -200,9 +199,8 @@ fn ports_addresses_and_protocols_are_redirected() {
             port: 80,
             count: 1,
             remote: Remote { address: Some(FAR), port: None },
-            turn: 0,
         },
-        Redirect::Address { inner: vec![OTHER], outer: Some(Ipv4Addr::new(192, 0, 2, 9)), turn: 0 },
+        Redirect::Address { inner: vec![OTHER], outer: Some(Ipv4Addr::new(192, 0, 2, 9)) },
         Redirect::Protocol { protocol: 47, inner: INNER, outer: None, remote: None },
     ];
     let mut host = by(NatConfig { redirects, keeps_ports: true, ..NatConfig::default() });
@@ -288,6 +286,34 @@ fn later_fragments_follow_the_first() {
 }
 
 #[test]
+fn a_piece_that_was_cut_inside_has_the_flow_of_its_packet() {
+    let mut host = by(NatConfig::default());
+    let outer = host.outer((INNER, 5000), (FAR, 53));
+    let mut whole = Packet::new(UDP, (FAR, 53), outer);
+    let mut seen = FlowKey { source_port: 0, destination_port: 0, ..whole.key };
+    let headers = Headers { is_later_fragment: true, ..whole.headers };
+    let mut passing = Passing {
+        key: &mut seen,
+        whole: Some(&mut whole.key),
+        quoted: None,
+        headers: &headers,
+        length: 100,
+        link_header: 14,
+        incoming: true,
+        labels: &mut Labels::default(),
+        draw: &mut |stream| stream.draw(0, 1, 0, 0),
+    };
+    let decision = host.rules.walk(host.now, &mut passing, Place::default());
+    assert!(matches!(decision, Decision::Translated { changed: true, .. }), "{decision:?}");
+    assert_eq!(whole.ends().1, (INNER, 5000));
+    assert_eq!(
+        (seen.destination, seen.destination_port),
+        (whole.key.destination, 0),
+        "rules see no ports of it"
+    );
+}
+
+#[test]
 fn flows_end_after_their_lifetime_and_tcp_by_its_flags() {
     const FIN: u8 = 1;
     const SYN: u8 = 2;
@@ -328,6 +354,8 @@ fn without_a_port_or_room_packets_are_denied_and_counted() {
     assert_ne!(ends[0], ends[1]);
     assert!(host.out(Packet::new(UDP, (INNER, 9), (FAR, 53))).is_none());
     assert_eq!(host.rules.exceeded().nat, 1);
+    host.rules.change(host.now, RuleChange::Nat { number: 1, config: None }).unwrap();
+    assert_eq!(host.rules.exceeded().nat, 1, "they stay counted");
     let mut host = by(NatConfig { most: 3, ..NatConfig::default() });
     let went = (0..5).filter(|&one| host.out(Packet::new(UDP, (INNER, one), (FAR, 53))).is_some()).count();
     assert_eq!((went, host.rules.exceeded().nat), (3, 2));

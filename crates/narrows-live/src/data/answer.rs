@@ -5,7 +5,7 @@ use narrows_core::{Bytes, DropReason, Duration, Element, Event, LinkId, PortId, 
 use narrows_frame::LinkLayer;
 use narrows_frame::answer::{IcmpError, Notice};
 use narrows_frame::parse::parse;
-use narrows_frame::translate::quoted;
+use narrows_frame::translate::tell_quoted;
 use narrows_io::frame::Frame;
 
 use super::{DataLoop, LoopError, Outgoing};
@@ -108,11 +108,7 @@ impl DataLoop {
             recorder.arrived(at, Duration::ZERO, port, &self.made, packet.examined)?;
         }
         self.frames_inside += 1;
-        if self.engine.looks_at_quoted()
-            && let Some(quoted) = quoted(LinkLayer::Ethernet, &self.made, 0)
-        {
-            self.engine.set_quoted(quoted);
-        }
+        tell_quoted(&mut self.engine, LinkLayer::Ethernet, &self.made, 0);
         self.engine.hand_in(at, port, packet.with(Load::Frame(self.frames.frame(&self.made))));
         Ok(true)
     }

@@ -18,6 +18,8 @@ pub(super) struct Leaving {
     pub(super) stations: Option<(MacAddress, MacAddress)>,
     /// How many routers it passed outside the engine.
     pub(super) routed: u8,
+    /// Whether it keeps the addresses and ports with which it came.
+    pub(super) keeps_ends: bool,
     /// The frame, if its addresses are translated: it takes the place of the one that arrived.
     pub(super) translated: Option<Frame>,
 }
@@ -44,7 +46,7 @@ impl Leaving {
             }
             translated = Some(copy);
         }
-        Some(Self { stations, routed: 1, translated })
+        Some(Self { stations, routed: 1, translated, keeps_ends: false })
     }
 }
 

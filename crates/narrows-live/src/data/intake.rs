@@ -3,7 +3,7 @@
 use narrows_core::{Duration, Time};
 use narrows_frame::LinkLayer;
 use narrows_frame::parse::{parse_cut, tcp_options};
-use narrows_frame::translate::quoted;
+use narrows_frame::translate::tell_quoted;
 use narrows_io::packet_socket::ReceiveBatch;
 
 use super::{DataLoop, Input, LoopError, Outgoing};
@@ -167,11 +167,7 @@ impl DataLoop {
                 let options = tcp_options(LinkLayer::Ethernet, &frame, length);
                 self.engine.set_tcp_options(options.unwrap_or_default());
             }
-            if self.engine.looks_at_quoted()
-                && let Some(quoted) = quoted(LinkLayer::Ethernet, &frame, length)
-            {
-                self.engine.set_quoted(quoted);
-            }
+            tell_quoted(&mut self.engine, LinkLayer::Ethernet, &frame, length);
             self.engine.hand_in(at, port, packet.with(Load::Frame(frame)));
         }
         inputs.drain(..done);

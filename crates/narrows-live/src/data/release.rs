@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use narrows_core::{Body, Event, PortId, Time, Verdict};
+use narrows_core::{Body, Element, Event, LinkId, PortId, Time, Verdict};
 use narrows_frame::capture::verdicts::{Fate, Passage};
 use narrows_frame::edit::Edits;
+use narrows_frame::translate::write_ends;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::SendStop;
 use narrows_report::Meter;
@@ -62,8 +63,19 @@ impl DataLoop {
             }
             if let Some(told) = Told::of(&event, |port| ports[usize::from(port.index())].cable.is_none()) {
                 let (at, from) = (event.at, event.id.port());
-                let mut frame = render(event, Leaving::default(), &mut self.frames, &mut self.made);
+                // Rules translate at the router that sends into their link, which knows a packet as it came.
+                let keeps_ends = matches!(told, Told::Rejected(..) | Told::TooLong(_));
+                let edit = event.header_edit.as_deref().filter(|edit| edit.has_new_ends && keeps_ends);
+                let ends = edit.map(|edit| (usize::from(edit.link_header), event.key, edit.quoted));
+                let leaving = Leaving { keeps_ends, ..Leaving::default() };
+                let mut frame = render(event, leaving, &mut self.frames, &mut self.made);
                 frame.finish();
+                if let (Some((network, key, quoted)), Told::TooLong(link)) = (ends, told)
+                    && !self.is_pipe(link)
+                    && let Some(packet) = frame.get_mut(network..)
+                {
+                    write_ends(packet, &key, quoted);
+                }
                 self.tell(at, from, told, frame)?;
                 continue;
             }
@@ -179,14 +191,22 @@ impl Outgoing {
 }
 
 /// The outgoing frame: the one that arrived, or a copy if others still need that, with the engine's edits applied.
+impl DataLoop {
+    /// Whether rules send packets to a link.
+    fn is_pipe(&self, link: LinkId) -> bool {
+        let name = self.engine.element_name(Element::Link(link));
+        name.rsplit_once('.').is_some_and(|(rules, _)| self.engine.rules_of(rules).is_some())
+    }
+}
+
 fn render(event: Event<'_, Load>, leaving: Leaving, frames: &mut FramePool, made: &mut Vec<u8>) -> Frame {
-    let Leaving { stations, routed, translated } = leaving;
+    let Leaving { stations, routed, translated, keeps_ends } = leaving;
     let edits = Edits::of(&event);
     let hops = edits.hops.saturating_add(routed);
     // A router's link addresses are the last word.
     let stations = if routed > 0 { stations } else { edits.stations.or(stations) };
     // A translated frame has what filters wrote.
-    let ends = edits.ends.filter(|_| translated.is_none());
+    let ends = edits.ends.filter(|_| translated.is_none() && !keeps_ends);
     let edits = Edits { stations, hops, ends, ..edits };
     // Generated packets are not sent.
     let Load::Frame(body) = event.body.get() else { return Frame::default() };

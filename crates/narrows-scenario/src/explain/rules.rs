@@ -152,7 +152,9 @@ pub(super) fn warnings(link: &Link) -> Vec<String> {
     let mut all = Vec::new();
     let missing = rules.rules.iter().filter_map(|rule| rules.leads_nowhere(rule).map(|_| rule.number));
     all.extend(missing.map(|rule| {
-        format!("rule {rule} leads to a pipe or queue that does not exist: its packets are dropped")
+        format!(
+            "rule {rule} leads to a pipe, queue or translator that does not exist: its packets are dropped"
+        )
     }));
     let from_table = |queue: bool| {
         rules.rules.iter().any(|rule| match rule.action {
@@ -176,6 +178,16 @@ pub(super) fn warnings(link: &Link) -> Vec<String> {
         if rules.queues_of(*number).next().is_none() {
             all.push(format!("no rule leads to pipe {number}"));
         }
+    }
+    let of_nats = |number: u32| {
+        rules.rules.iter().any(|rule| match rule.action {
+            Action::Nat(Argument::Number(to)) => to == number,
+            Action::Nat(Argument::TableArgument) | Action::NatGlobal => true,
+            _ => false,
+        })
+    };
+    for number in rules.nats.keys().filter(|number| !of_nats(**number)) {
+        all.push(format!("no rule leads to translator {number}"));
     }
     for (number, pipe) in &rules.pipes {
         // An unlimited rate never queues packets, so there is nothing to share.

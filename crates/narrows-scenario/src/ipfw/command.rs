@@ -126,9 +126,9 @@ pub enum Times {
 
 /// ipfw commands that narrows rejects, and why.
 const REFUSED: &[(&str, &str)] = &[
-    ("nat64lsn", "narrows translates IPv4 only: `nat`"),
-    ("nat64stl", "narrows translates IPv4 only: `nat`"),
-    ("nptv6", "narrows translates IPv4 only: `nat`"),
+    ("nat64lsn", "narrows translates IPv4 only: see `nat`"),
+    ("nat64stl", "narrows translates IPv4 only: see `nat`"),
+    ("nptv6", "narrows translates IPv4 only: see `nat`"),
     ("internal", "narrows has no equivalent"),
 ];
 

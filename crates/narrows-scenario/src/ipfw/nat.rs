@@ -95,13 +95,21 @@ fn config(
         seen.push(name);
         match name {
             "if" => interface(words.expect("the name of an interface")?, context, remarks)?,
-            "ip" => config.address = Some(v4(words.expect("an IPv4 address")?, context, remarks)?),
+            "ip" => {
+                let address = words.expect("an IPv4 address")?;
+                config.address = Some(v4(address, context, remarks)?).filter(|one| is_usable(*one));
+                if config.address.is_none() {
+                    return Err(address.expected("the address of a host"));
+                }
+            }
             "log" => remarks.push("`log` writes no log; `nat show log` counts the flows".into()),
             "deny_in" => config.denies_incoming = true,
             "same_ports" => config.keeps_ports = true,
             "reset" => config.resets = true,
             "reverse" => config.reverse = true,
-            "unreg_only" => config.inner = Inner::Private,
+            // Together they mean both ranges.
+            "unreg_only" if config.inner == Inner::All => config.inner = Inner::Private,
+            "unreg_only" => {}
             "unreg_cgn" => config.inner = Inner::PrivateOrShared,
             "udp_eim" => config.udp_eim = true,
             "skip_global" => config.global = false,
@@ -185,6 +193,19 @@ fn v4_or_any(
     Ok(Some(v4(word, context, remarks)?).filter(|found| !found.is_unspecified()))
 }
 
+/// Whether a host can have this address.
+pub(crate) fn is_usable(address: Ipv4Addr) -> bool {
+    !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || address.is_broadcast())
+}
+
+/// Ports that packets go to.
+fn own_ports(word: &Word, ports: &RangeInclusive<u16>) -> Result<u16, Problem> {
+    match *ports.start() {
+        0 => Err(word.expected("ports from 1 to 65535")),
+        first => Ok(ports.end() - first + 1),
+    }
+}
+
 fn port_range(word: &Word) -> Result<RangeInclusive<u16>, Problem> {
     match &numbers::ranges(word, numbers::PORTS)?[..] {
         [range] => Ok(range.clone()),
@@ -218,7 +239,7 @@ fn redirect_of(
             let all = inner.text.split(',').map(|one| v4(&inner.part(one), context, remarks));
             let inner = all.collect::<Result<_, _>>()?;
             let outer = v4_or_any(words.expect("the outer address, or 0")?, context, remarks)?;
-            Ok(Redirect::Address { inner, outer, turn: 0 })
+            Ok(Redirect::Address { inner, outer })
         }
         _ => {
             let word = words.expect("a protocol")?;
@@ -286,7 +307,7 @@ fn ports(
         let one = target.part(one);
         let (address, ports) = with_ports(&one, context, remarks)?;
         let address = address.ok_or_else(|| one.expected("the address of an inner host"))?;
-        count = ports.end() - ports.start() + 1;
+        count = own_ports(&one, &ports)?;
         if is_several && count != 1 {
             return Err(one.problem("several hosts and several ports").help("give each host one port"));
         }
@@ -297,7 +318,7 @@ fn ports(
         true => with_ports(word, context, remarks)?,
         false => (None, port_range(word)?),
     };
-    if outer_ports.end() - outer_ports.start() + 1 != count {
+    if own_ports(word, &outer_ports)? != count {
         return Err(word
             .problem(format!("{} is not as many ports as the inner host has, {count}", Found(&word.text)))
             .help("one outer port belongs to one inner port"));
@@ -312,8 +333,8 @@ fn ports(
         match word.text.contains(':') {
             true => {
                 let (address, ports) = with_ports(word, context, remarks)?;
-                let many = ports.end() - ports.start() + 1;
-                if *ports.start() != 0 && many != count {
+                let many = u32::from(ports.end() - ports.start()) + 1;
+                if *ports.start() != 0 && many != u32::from(count) {
                     return Err(word.problem(format!("{many} remote ports for {count} inner ones")));
                 }
                 remote = Remote { address, port: Some(*ports.start()).filter(|port| *port != 0) };
@@ -321,7 +342,7 @@ fn ports(
             false => remote.address = v4_or_any(word, context, remarks)?,
         }
     }
-    Ok(Redirect::Ports { protocol, inner, outer, port: *outer_ports.start(), count, remote, turn: 0 })
+    Ok(Redirect::Ports { protocol, inner, outer, port: *outer_ports.start(), count, remote })
 }
 
 /// A redirection as written.
@@ -439,16 +460,24 @@ pub(crate) fn explained(number: u32, config: &NatConfig) -> String {
         true => format!("their own port where that is free, otherwise one from {first} to {last}"),
         false => format!("a port from {first} to {last}"),
     };
-    let mut text = format!("Translator {number} gives packets that go out {outer} and {ports}{inner}.");
+    let mut text = format!(
+        "Translator {number} replaces the source of packets that go out by {outer} and {ports}{inner}."
+    );
     if config.udp_eim {
         text += " All flows of UDP from one inner port have one outer port.";
     }
     if config.reverse {
         text += " Directions are reversed.";
     }
-    text += match config.denies_incoming {
-        true => " Packets that come in without a flow are dropped",
-        false => " Packets that come in without a flow pass unchanged",
+    if config.resets {
+        text += " All flows end when the outer address changes.";
+    }
+    text += match (config.denies_incoming, config.udp_eim) {
+        (true, _) => " Packets that come in without a flow are dropped",
+        (false, true) => {
+            " Packets that come in without a flow pass to whoever has that outer port, or unchanged"
+        }
+        (false, false) => " Packets that come in without a flow pass unchanged",
     };
     match config.redirects.len() {
         0 => text += ".",

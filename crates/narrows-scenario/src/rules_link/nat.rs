@@ -24,8 +24,11 @@ const ADDRESS: ByHand<Ipv4Addr> = ByHand {
     schema: |_| json!({ "type": "string" }),
     read: |node, _| {
         const ALLOWED: &str = "an IPv4 address";
-        let address = node.text(ALLOWED)?.parse::<Ipv4Addr>();
-        address.map_err(|_| node.expected(ALLOWED).help("only IPv4 is translated"))
+        match node.text(ALLOWED)?.parse::<Ipv4Addr>() {
+            Ok(address) if ipfw::is_usable(address) => Ok(address),
+            Ok(_) => Err(node.expected("the address of a host")),
+            Err(_) => Err(node.expected(ALLOWED).help("only IPv4 is translated")),
+        }
     },
     write: |address| Some(text(address)),
 };
@@ -75,7 +78,7 @@ impl Keyed for NatConfig {
             .default("that of the first end, at this link"),
         row!("keep-ports", keeps_ports, Boolean, "Whether a new flow keeps its port if that is free."),
         row!("ports", ports, PORTS, "Outer ports of new flows, drawn at random."),
-        row!("inner", inner, INNER, "Which inner addresses are translated: all, private ones (RFC 1918), or also those of carriers (RFC 6598). Others keep theirs."),
+        row!("inner", inner, INNER, "Which inner addresses are replaced: all, private ones (RFC 1918), or also those of carriers (RFC 6598). Packets from others keep their address, but not their port."),
         row!("udp-eim", udp_eim, Boolean, "Whether all flows of UDP from an inner address and port have one outer port (endpoint-independent mapping, RFC 4787; “cone”). Otherwise each remote end sees another one (“symmetric”)."),
         row!("deny-in", denies_incoming, Boolean, "Whether packets that come in without a flow are dropped, unless their port is redirected. Otherwise they pass unchanged, or, with `udp-eim`, to whoever has that outer port."),
         row!("redirects", redirects, REDIRECTS, "Inner hosts for packets that come in without a flow, in the [syntax of ipfw](ipfw.md#address-translation).")
@@ -113,15 +116,17 @@ impl RulesLink {
 
     /// The outer addresses that translators name.
     pub(crate) fn outer_addresses(&self) -> impl Iterator<Item = Ipv4Addr> {
-        self.nats.values().flat_map(|nat| {
-            let redirected = nat.redirects.iter().filter_map(|redirect| match redirect {
-                Redirect::Ports { outer, .. }
-                | Redirect::Address { outer, .. }
-                | Redirect::Protocol { outer, .. } => *outer,
-            });
-            nat.address.into_iter().chain(redirected)
-        })
+        self.nats.values().flat_map(outer_addresses)
     }
+}
+
+fn outer_addresses(nat: &NatConfig) -> impl Iterator<Item = Ipv4Addr> {
+    let redirected = nat.redirects.iter().filter_map(|redirect| match redirect {
+        Redirect::Ports { outer, .. }
+        | Redirect::Address { outer, .. }
+        | Redirect::Protocol { outer, .. } => *outer,
+    });
+    nat.address.into_iter().chain(redirected)
 }
 
 impl RulesSite {
@@ -140,6 +145,15 @@ impl Batch<'_> {
                 let config =
                     NatConfig { lifetimes: before.lifetimes, most: before.most, ..(**config).clone() };
                 let told = self.site.nat(&config);
+                if let Some(address) =
+                    outer_addresses(&config).find(|&one| !self.site.me.contains(&one.into()))
+                {
+                    let problem = Problem::new(format!(
+                        "the first host of the link does not have the address {address}"
+                    ));
+                    return Err(problem
+                        .help("it gets the outer addresses that translators have at the start of a run"));
+                }
                 if told.address.is_none() {
                     let problem = Problem::new(format!("translator {number} has no outer address"));
                     return Err(problem.help("as in: ip 192.0.2.1"));

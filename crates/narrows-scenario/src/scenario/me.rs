@@ -11,7 +11,11 @@ impl Scenario {
     pub fn says_me(&self) -> Option<String> {
         let mut rules = self.links.iter().filter_map(|link| link.rules());
         let is_me = |word: &str| matches!(word, "me" | "me6");
-        let says = |command: &&Written| command.text.split(|c: char| !c.is_alphanumeric()).any(is_me);
+        let says = |command: &&Written| {
+            let words: Vec<&str> = command.text.split(|c: char| !c.is_alphanumeric()).collect();
+            let is_translator = words.starts_with(&["nat"]) && words.contains(&"config");
+            words.iter().any(|word| is_me(word)) || is_translator && !words.contains(&"ip")
+        };
         let says_me = |link: &RulesLink| {
             let rule = link.says_me().map(|rule| format!("rule {}", rule.number));
             rule.or_else(|| link.needs_own_address().map(|nat| format!("translator {nat}")))

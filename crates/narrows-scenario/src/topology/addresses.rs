@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::segments::Owner;
+use super::segments::{End, Owner};
 use super::wiring::Wiring;
 use super::{Fault, Hop, HostRoute};
 use crate::host::{Address, Host, HostAddress};
@@ -60,6 +60,34 @@ pub(super) fn give_outer(wiring: &mut Wiring, links: &[Link]) {
             }
         }
     }
+}
+
+/// Finds translators whose outer address another has, and those without one.
+pub(super) fn untranslatable(wiring: &Wiring, links: &[Link]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (number, link) in links.iter().enumerate() {
+        let Some(rules) = link.rules() else { continue };
+        let first = Hop { link: number, way: Way::Up };
+        let Some(end) = wiring.ends.iter().find(|end| end.hops.first() == Some(&first)) else { continue };
+        for outer in rules.outer_addresses() {
+            let has = |other: &&End| other.addresses.iter().any(|address| address.ip == IpAddr::V4(outer));
+            if let Some(other) = wiring.ends.iter().filter(has).find(|other| other.owner != end.owner) {
+                let problem = Problem::new(format!(
+                    "a translator has the outer address {outer}, which is that of `{}`",
+                    other.owner_name
+                ));
+                let help = format!("give it one of `{}`, or one that nobody has", end.owner_name);
+                faults.push(Fault::Link(number, problem.help(help)));
+            }
+        }
+        let is_v4 = |address: &Address| address.ip.is_ipv4();
+        if let Some(nat) = rules.needs_own_address().filter(|_| !end.addresses.iter().any(is_v4)) {
+            let title =
+                format!("translator {nat} has no `address`, and `{}` has none of IPv4", end.owner_name);
+            faults.push(Fault::Link(number, Problem::new(title)));
+        }
+    }
+    faults
 }
 
 /// The routes of a host to such addresses at the other ends of its segment.

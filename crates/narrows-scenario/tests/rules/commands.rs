@@ -72,7 +72,10 @@ fn the_promise_of_two_commands_in_either_order() {
     assert_eq!(run.command(at(1000), "add pipe 1 ip from any to any"), ["ReplaceRules"]);
     assert_eq!(run.probe(at(2000), "client"), Err(DropReason::NoPipe));
     assert!(
-        run.scenario.explain().to_string().contains("rule 100 leads to a pipe or queue that does not exist")
+        run.scenario
+            .explain()
+            .to_string()
+            .contains("rule 100 leads to a pipe, queue or translator that does not exist")
     );
     let told = run.command(at(3000), "pipe 1 config bw 3Mbit/s delay 32ms");
     assert_eq!(told, ["adds net.1", "Pipe"]);

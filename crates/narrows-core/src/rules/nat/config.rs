@@ -34,7 +34,7 @@ pub struct NatConfig {
     pub redirects: Vec<Redirect>,
     /// How long flows last without packets.
     pub lifetimes: Lifetimes,
-    /// Maximum number of flows at a time. Each takes about 250 bytes.
+    /// Maximum number of flows at a time. Each takes about 350 bytes.
     pub most: u32,
 }
 

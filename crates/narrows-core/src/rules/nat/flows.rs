@@ -1,6 +1,6 @@
 //! The flows of a translator, found from either side.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
@@ -15,7 +15,7 @@ pub(super) struct Flow {
     pub(super) outer: End,
     far: End,
     /// It is dead from this instant on.
-    pub(super) end: Time,
+    end: Time,
     pub(super) tcp: Tcp,
 }
 
@@ -104,8 +104,6 @@ fn pack(protocol: u8, near: End, far: End) -> u128 {
 }
 
 const NOWHERE: End = (Ipv4Addr::UNSPECIFIED, 0);
-/// Dead flows that are looked for with each packet.
-const SWEPT: usize = 4;
 
 /// The flows, by both sides.
 #[derive(Clone, Debug)]
@@ -113,15 +111,15 @@ pub(super) struct Flows {
     slots: Vec<Option<Flow>>,
     free: Vec<usize>,
     by: [BTreeMap<u128, usize>; 2],
-    /// The next slot to sweep.
-    next: usize,
+    /// In the order of their ends.
+    ends: BTreeSet<(Time, usize)>,
     most: usize,
 }
 
 impl Flows {
     pub(super) fn new(most: u32) -> Self {
         let by = [BTreeMap::new(), BTreeMap::new()];
-        Self { slots: Vec::new(), free: Vec::new(), by, next: 0, most: most as usize }
+        Self { slots: Vec::new(), free: Vec::new(), by, ends: BTreeSet::new(), most: most as usize }
     }
 
     pub(super) fn set_most(&mut self, most: u32) {
@@ -154,6 +152,14 @@ impl Flows {
         self.slots[at].as_mut().expect("a slot that was found is taken")
     }
 
+    /// Sets when a flow ends.
+    pub(super) fn set_end(&mut self, at: usize, end: Time) {
+        let flow = self.get_mut(at);
+        let before = core::mem::replace(&mut flow.end, end);
+        self.ends.remove(&(before, at));
+        self.ends.insert((end, at));
+    }
+
     /// The live flow with this end on a side, and this remote end.
     pub(super) fn find(&mut self, now: Time, side: Side, protocol: u8, near: End, far: End) -> Option<usize> {
         let at = *self.by[side as usize].get(&pack(protocol, near, far))?;
@@ -179,7 +185,7 @@ impl Flows {
             }
         }
         if self.slots.len() - self.free.len() >= self.most {
-            self.sweep_all(now);
+            self.bury(now, 1);
             if self.slots.len() - self.free.len() >= self.most {
                 return None;
             }
@@ -189,23 +195,20 @@ impl Flows {
             self.slots.len() - 1
         });
         self.slots[at] = Some(flow);
+        self.ends.insert((flow.end, at));
         for side in [Side::Inner, Side::Outer] {
             self.by[side as usize].insert(flow.key(side), at);
         }
         Some(at)
     }
 
-    /// Removes a few dead flows.
-    pub(super) fn sweep(&mut self, now: Time) {
-        for _ in 0..SWEPT.min(self.slots.len()) {
-            self.next = (self.next + 1) % self.slots.len();
-            self.alive(now, self.next);
-        }
-    }
-
-    fn sweep_all(&mut self, now: Time) {
-        for at in 0..self.slots.len() {
-            self.alive(now, at);
+    /// Removes at most this many dead flows.
+    pub(super) fn bury(&mut self, now: Time, most: usize) {
+        for _ in 0..most {
+            match self.ends.first() {
+                Some(&(end, at)) if end <= now => self.remove(at),
+                _ => return,
+            }
         }
     }
 
@@ -221,6 +224,7 @@ impl Flows {
 
     fn remove(&mut self, at: usize) {
         let Some(flow) = self.slots[at].take() else { return };
+        self.ends.remove(&(flow.end, at));
         for side in [Side::Inner, Side::Outer] {
             self.by[side as usize].remove(&flow.key(side));
         }

@@ -7,7 +7,8 @@ use super::{End, ICMP, TCP, UDP};
 
 /// Leads packets that come in without a flow to an inner host. What that host sends comes from the outer end.
 ///
-/// `None` as an outer address stands for that of the translator. Several inner hosts take turns.
+/// `None` as an outer address stands for that of the translator. Several inner hosts take turns; what they send by themselves
+/// comes from other ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirect {
     /// Ports of TCP or UDP.
@@ -24,8 +25,6 @@ pub enum Redirect {
         count: u16,
         /// For whom.
         remote: Remote,
-        /// Whose turn it is.
-        turn: usize,
     },
     /// A whole address.
     Address {
@@ -33,8 +32,6 @@ pub enum Redirect {
         inner: Vec<Ipv4Addr>,
         /// The outer address.
         outer: Option<Ipv4Addr>,
-        /// Whose turn it is.
-        turn: usize,
     },
     /// A protocol without ports.
     Protocol {
@@ -87,7 +84,7 @@ impl Redirect {
         match self {
             Self::Ports { protocol: of, inner, outer, port, count, remote, .. } => inner
                 .iter()
-                .filter(|_| *of == protocol)
+                .filter(|_| *of == protocol && inner.len() == 1)
                 .filter(|(address, _)| *address == near.0)
                 .map(|(_, first)| near.1.wrapping_sub(*first))
                 .find(|&nth| nth < *count && remote.is(far, nth))
@@ -103,15 +100,22 @@ impl Redirect {
     /// The outer address of a whole inner one.
     pub(super) fn outer_address(&self, inner: Ipv4Addr, own: Ipv4Addr) -> Option<Ipv4Addr> {
         match self {
-            Self::Address { inner: all, outer, .. } => all.contains(&inner).then(|| outer.unwrap_or(own)),
+            Self::Address { inner: all, outer } => (all[..] == [inner]).then(|| outer.unwrap_or(own)),
             _ => None,
         }
     }
 
     /// The inner end for a packet to an outer one.
-    pub(super) fn inner_end(&mut self, protocol: u8, near: End, far: End, own: Ipv4Addr) -> Option<End> {
+    pub(super) fn inner_end(
+        &self,
+        protocol: u8,
+        near: End,
+        far: End,
+        own: Ipv4Addr,
+        turn: &mut usize,
+    ) -> Option<End> {
         match self {
-            Self::Ports { protocol: of, inner, outer, port, count, remote, turn } => {
+            Self::Ports { protocol: of, inner, outer, port, count, remote } => {
                 let nth = near.1.wrapping_sub(*port);
                 let is_it = *of == protocol && outer.unwrap_or(own) == near.0 && nth < *count;
                 if !is_it || !remote.is(far, nth) {
@@ -119,7 +123,7 @@ impl Redirect {
                 }
                 next(inner, turn).map(|(address, first)| (address, first.wrapping_add(nth)))
             }
-            &mut Self::Protocol { protocol: of, inner, outer, remote } => {
+            &Self::Protocol { protocol: of, inner, outer, remote } => {
                 let is_it = of == protocol && outer.unwrap_or(own) == near.0;
                 (is_it && is_plain(protocol) && remote.is_none_or(|one| one == far.0)).then_some((inner, 0))
             }
@@ -128,9 +132,9 @@ impl Redirect {
     }
 
     /// The inner address for a packet to an outer one.
-    pub(super) fn inner_address(&mut self, to: Ipv4Addr, own: Ipv4Addr) -> Option<Ipv4Addr> {
+    pub(super) fn inner_address(&self, to: Ipv4Addr, own: Ipv4Addr, turn: &mut usize) -> Option<Ipv4Addr> {
         match self {
-            Self::Address { inner, outer, turn } if outer.unwrap_or(own) == to => next(inner, turn),
+            Self::Address { inner, outer } if outer.unwrap_or(own) == to => next(inner, turn),
             _ => None,
         }
     }

@@ -40,7 +40,7 @@ pub(crate) enum SchedulerPlan {
     Drr,
     /// Two strict bands; four that share.
     Ets,
-    /// Gates of 300 and 500 µs.
+    /// Gates of 200 and 300 ms: long enough for any packet at 100 kbit/s.
     Taprio,
     Wf2q,
     Qfq,
@@ -108,8 +108,8 @@ impl QueuePlan {
 }
 
 fn taprio() -> sched::Taprio {
-    let entry = |micros, open| sched::TaprioEntry { lasts: Duration::from_micros(micros), open };
-    sched::Taprio::new(Time::ZERO, &[entry(300, 0b01_0101), entry(500, 0b11_1110)], None)
+    let entry = |millis, open| sched::TaprioEntry { lasts: Duration::from_millis(millis), open };
+    sched::Taprio::new(Time::ZERO, &[entry(200, 0b01_0101), entry(300, 0b11_1110)], None)
         .expect("entries that last")
 }
 
