@@ -101,7 +101,8 @@ fn all_are_those_that_the_link_can_have() {
     assert_eq!(all["algorithms"].as_array().unwrap().len(), 16);
     assert_eq!(all["left_out"][0]["algorithm"], "prio");
     assert_eq!(all["left_out"][1]["why"], "`ets` has no classes");
-    assert_eq!(all["left_out"][2]["why"], "`dcf` does not support the link's rate, 1.5mbit");
+    assert_eq!(all["left_out"][2]["why"], "`taprio` has no classes");
+    assert_eq!(all["left_out"][3]["why"], "`dcf` does not support the link's rate, 1.5mbit");
     let named = ["--traffic", "burst,all", "--packets", "1k", "--algorithm", "drr", "--json"];
     assert_eq!(sched("fairness", named).expect(0).json()["trials"].as_array().unwrap().len(), 7);
 }
