@@ -30,7 +30,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use flows::{Flow, Flows, Side, Tcp, Way};
+use flows::{Flow, Flows, Phase, Side, Way};
 
 use super::passing::Passing;
 use crate::packet::{FlowKey, Headers, Protocol, Quoted};
@@ -97,7 +97,8 @@ impl Kind {
     /// `is_piece`: it was cut from a packet inside the network, whose key is known.
     fn of(key: &FlowKey, headers: &Headers, quoted: Option<&Quoted>, is_piece: bool) -> Self {
         const OFFSET: u8 = 0x01;
-        if if is_piece { headers.fragment & OFFSET != 0 } else { headers.is_later_fragment } {
+        let is_later = if is_piece { headers.fragment & OFFSET != 0 } else { headers.is_later_fragment };
+        if is_later {
             return Self::Fragment;
         }
         match key.transport {
@@ -365,11 +366,11 @@ impl Nat {
             TCP => {
                 let flow = self.flows.get_mut(at);
                 flow.tcp.see(way, key.tcp_flags);
-                match flow.tcp.life() {
-                    Tcp::OPENING => lives.tcp_opening,
-                    Tcp::OPEN => lives.tcp,
-                    Tcp::CLOSING => lives.tcp_closing,
-                    _ => lives.tcp_closed,
+                match flow.tcp.phase() {
+                    Phase::Opening => lives.tcp_opening,
+                    Phase::Open => lives.tcp,
+                    Phase::Closing => lives.tcp_closing,
+                    Phase::Closed => lives.tcp_closed,
                 }
             }
             UDP => lives.udp,

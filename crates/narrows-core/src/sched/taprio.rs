@@ -18,8 +18,9 @@
 //! on arrival. While the transmitter's rate is 0 or unlimited, packets take no time.
 //!
 //! Differences from Linux: the transmission time is that on the link, with its exact rate and overhead, where Linux takes
-//! the device's speed (of a link header, that of Ethernet without a tag is counted); the link sends what is selected at once, so Linux's budget of bytes for an entry is not needed; a
-//! packet may end at the very instant at which its gate closes.
+//! the device's speed (of a link header, that of Ethernet without a tag is counted); the link sends what is selected at
+//! once, so Linux's budget of bytes for an entry is not needed; a packet may end at the very instant at which its gate
+//! closes.
 //!
 //! Flows of one band take turns, one packet each. A selection looks at each backlogged flow once, and at the times in which
 //! its gate is open.

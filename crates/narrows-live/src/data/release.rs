@@ -190,7 +190,6 @@ impl Outgoing {
     }
 }
 
-/// The outgoing frame: the one that arrived, or a copy if others still need that, with the engine's edits applied.
 impl DataLoop {
     /// Whether rules send packets to a link.
     fn is_pipe(&self, link: LinkId) -> bool {
@@ -199,6 +198,7 @@ impl DataLoop {
     }
 }
 
+/// The outgoing frame: the one that arrived, or a copy if others still need that, with the engine's edits applied.
 fn render(event: Event<'_, Load>, leaving: Leaving, frames: &mut FramePool, made: &mut Vec<u8>) -> Frame {
     let Leaving { stations, routed, translated, keeps_ends } = leaving;
     let edits = Edits::of(&event);

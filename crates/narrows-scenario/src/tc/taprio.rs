@@ -35,6 +35,7 @@ pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Taprio, Prob
         "queues",
         "base-time",
         "cycle-time",
+        "cycle-time-extension",
         "sched-entry",
         "clockid",
         "flags",

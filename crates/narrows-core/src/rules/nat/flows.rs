@@ -37,7 +37,19 @@ pub(super) enum Side {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tcp {
     seen: [Seen; 2],
-    life: u8,
+    phase: Phase,
+}
+
+/// The phases of a TCP connection, each with a lifetime of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Opening,
+    /// Both sides have opened it.
+    Open,
+    /// One side has closed it.
+    Closing,
+    Closed,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,11 +61,6 @@ enum Seen {
 }
 
 impl Tcp {
-    pub(super) const OPENING: u8 = 0;
-    pub(super) const OPEN: u8 = 1;
-    pub(super) const CLOSING: u8 = 2;
-    pub(super) const CLOSED: u8 = 3;
-
     /// A segment with these flags goes this way.
     pub(super) fn see(&mut self, way: Way, flags: u8) {
         const FIN: u8 = 1;
@@ -69,17 +76,17 @@ impl Tcp {
             Seen::Opened if flags & (FIN | RST) != 0 => Seen::Closed,
             _ => return,
         };
-        self.life = match (new, self.seen[other]) {
-            (Seen::Closed, Seen::Opened) => Self::CLOSING,
-            (Seen::Closed, _) => Self::CLOSED,
-            (Seen::Opened, Seen::Opened) => Self::OPEN,
-            _ => self.life,
+        self.phase = match (new, self.seen[other]) {
+            (Seen::Closed, Seen::Opened) => Phase::Closing,
+            (Seen::Closed, _) => Phase::Closed,
+            (Seen::Opened, Seen::Opened) => Phase::Open,
+            _ => self.phase,
         };
         self.seen[own] = new;
     }
 
-    pub(super) const fn life(self) -> u8 {
-        self.life
+    pub(super) const fn phase(self) -> Phase {
+        self.phase
     }
 }
 

@@ -1,5 +1,3 @@
-use alloc::vec;
-
 use super::*;
 use crate::PacketRef;
 use crate::sched::{Served, Server};
@@ -107,8 +105,13 @@ fn priorities_count_among_open_gates_and_what_never_fits_is_dropped() {
     assert!(matches!(server.dequeue(at(1_800)), Served::Packet(flow, _) if flow == low));
     assert!(matches!(server.dequeue(at(2_600)), Served::NotBefore(then) if then == at(3_000)));
     assert!(matches!(server.dequeue(at(3_000)), Served::Packet(flow, _) if flow == high));
-    // 1300 bytes take longer than the gate of the first band is open.
-    let scheduler = vec![entry(1_000, 1), entry(9, 2)];
-    let gates = Taprio::new(Time::ZERO, &scheduler, None).unwrap();
-    assert_eq!(gates.begins(at(5), 0, 1_040), None);
+    // 1300 bytes take longer than the gate of the first band is open; what waits behind them goes on.
+    send(&mut server, 3_800, high, 1_300);
+    send(&mut server, 3_800, high, 100);
+    assert!(matches!(
+        server.dequeue(at(3_800)),
+        Served::GivenUp(flow, _, DropReason::BlackHole) if flow == high
+    ));
+    assert!(matches!(server.dequeue(at(3_800)), Served::Packet(flow, _) if flow == high));
+    assert!(matches!(server.dequeue(at(3_880)), Served::Empty));
 }
