@@ -24,6 +24,7 @@ use crate::classify::Classifier;
 use crate::counters::Tally;
 use crate::model::Feed;
 use crate::pool::{PacketList, PacketRef, Pool};
+use crate::sched::ClassesPlan;
 use crate::service::Overhead;
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
@@ -82,6 +83,11 @@ pub trait Queue: fmt::Debug + Send {
     /// The queue itself, moved out, if it is a [`Fifo`]: a link then calls it directly. Any other queue stays as it is
     /// and returns `None`, the default.
     fn take_fifo(&mut self) -> Option<Fifo> {
+        None
+    }
+
+    /// What it is made of, if it has classes and is of a kind that [`ClassesPlan`] has.
+    fn plan(&self) -> Option<ClassesPlan> {
         None
     }
 

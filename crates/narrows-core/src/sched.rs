@@ -30,6 +30,7 @@ pub mod kps;
 mod list;
 mod longest;
 pub mod paced;
+mod plan;
 pub mod prio;
 pub mod qfq;
 mod scheduled;
@@ -66,6 +67,7 @@ pub use hpd::{
 pub use htb::{Htb, HtbClass};
 pub use kps::{Kps, KpsFlow};
 pub use paced::{PacedFq, PacedFqConfig};
+pub use plan::{ClassesPlan, DelayPlan, SchedulerPlan};
 pub use prio::{Priority, PriorityFlow};
 pub use qfq::{Qfq, QfqFlow, WorstCase};
 pub use scheduled::{Class, Overload, Scheduled, Store};
@@ -213,6 +215,11 @@ pub trait Scheduler: fmt::Debug + Send {
     /// Sets the bound of the whole queue. Only needed by a scheduler that decides about admission: see
     /// [`Scheduler::refuses`].
     fn set_bound(&mut self, _bound: Bound) {}
+
+    /// What it is made of, if it is of a kind that [`SchedulerPlan`] has.
+    fn plan(&self, _flows: &Flows<Self::Flow>) -> Option<SchedulerPlan> {
+        None
+    }
 
     /// Returns the state of each class, inner classes included, in configuration order. Empty if the scheduler
     /// reports nothing beyond the counters that every class has, which is the default.

@@ -94,7 +94,7 @@ impl ErrorWidth {
     }
 
     /// How many steps make up 1.
-    pub(crate) const fn parts(self) -> u128 {
+    pub const fn parts(self) -> u32 {
         match self {
             Self::Tenth => 10,
             Self::Eighth => 8,

@@ -39,6 +39,12 @@ pub trait DelayModel: fmt::Debug + Send {
         None
     }
 
+    /// The delay of a packet with these draws, if it depends on nothing else: neither on time, nor on the packet, nor
+    /// on packets before it. Then it can be drawn ahead of the packet.
+    fn drawn(&self, _draw: &mut Draw) -> Option<Duration> {
+        None
+    }
+
     /// Visits the feeds that the delays come from, always in the same order. A model that wraps others visits
     /// theirs.
     fn each_feed(&mut self, _visit: &mut dyn FnMut(&mut Feed)) {}
@@ -63,6 +69,10 @@ impl DelayModel for Constant {
     fn constant(&self) -> Option<Duration> {
         Some(self.0)
     }
+
+    fn drawn(&self, _: &mut Draw) -> Option<Duration> {
+        Some(self.0)
+    }
 }
 
 /// Uniform between two delays, both included: every nanosecond is equally likely.
@@ -77,12 +87,20 @@ impl Uniform {
     pub fn new(low: Duration, high: Duration) -> Option<Self> {
         (low <= high).then_some(Self { low, high })
     }
+
+    fn draw(&self, draw: &mut Draw) -> Duration {
+        let width = (self.high - self.low).nanos().saturating_add(1);
+        self.low + Duration::from_nanos(draw.below(width))
+    }
 }
 
 impl DelayModel for Uniform {
     fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Propagation {
-        let width = (self.high - self.low).nanos().saturating_add(1);
-        Propagation::After(self.low + Duration::from_nanos(draw.below(width)))
+        Propagation::After(self.draw(draw))
+    }
+
+    fn drawn(&self, draw: &mut Draw) -> Option<Duration> {
+        Some(self.draw(draw))
     }
 
     fn mean(&self) -> Option<Duration> {
@@ -100,12 +118,22 @@ pub struct Normal {
     pub sd: Duration,
 }
 
-impl DelayModel for Normal {
-    fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Propagation {
+impl Normal {
+    fn draw(&self, draw: &mut Draw) -> Duration {
         let z = normal::quantile(draw.uniform());
         let nanos = self.mean.nanos() as f64 + z * self.sd.nanos() as f64;
         // A cast from a float saturates: negative values become zero.
-        Propagation::After(Duration::from_nanos((nanos + 0.5) as u64))
+        Duration::from_nanos((nanos + 0.5) as u64)
+    }
+}
+
+impl DelayModel for Normal {
+    fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Propagation {
+        Propagation::After(self.draw(draw))
+    }
+
+    fn drawn(&self, draw: &mut Draw) -> Option<Duration> {
+        Some(self.draw(draw))
     }
 
     /// The mean before clamping. If it is 3 standard deviations or more, it is within 0.04 % of a standard

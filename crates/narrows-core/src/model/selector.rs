@@ -22,6 +22,7 @@ pub use loss::Loss;
 pub use pattern::{BitPattern, Pattern, Per};
 
 use core::fmt;
+use core::ops::Range;
 
 use crate::pool::PacketState;
 use crate::random::Draw;
@@ -43,10 +44,38 @@ pub trait Selector: fmt::Debug + Send {
         None
     }
 
+    /// What it is made of, if it is of a kind that [`SelectorPlan`] has, and has seen no packet yet.
+    fn plan(&self) -> Option<SelectorPlan<'_>> {
+        self.independent().map(SelectorPlan::Independent)
+    }
+
     /// The mean length of runs of selected packets, if known.
     fn mean_burst(&self) -> Option<f64> {
         None
     }
+}
+
+/// What a selector is made of, for those who select the same packets elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectorPlan<'a> {
+    /// [`Independent`].
+    Independent(Probability),
+    /// [`GilbertElliott`].
+    GilbertElliott {
+        /// The probability of leaving the good state, and the bad one.
+        leaves: [Probability; 2],
+        /// The probability of selection in the good state, and in the bad one.
+        selects: [Probability; 2],
+        /// The probability of starting in the bad state. `None`: it starts in the good one, without a draw.
+        starts_bad: Option<Probability>,
+    },
+    /// A [`Pattern`] of packets.
+    Pattern {
+        /// After how many packets it repeats.
+        length: u64,
+        /// The selected places, ascending, with gaps between them.
+        ranges: &'a [Range<u64>],
+    },
 }
 
 /// Each packet with the same probability, independently of the others.

@@ -49,7 +49,9 @@
 //! ```
 
 use crate::sched::list::{Linked, Links, List};
-use crate::sched::{ClassSettings, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::sched::{
+    ClassSettings, FlowConfig, FlowId, Flows, Refused, Scheduler, SchedulerPlan, Selection, Weight,
+};
 use crate::time::Time;
 use crate::units::Bytes;
 
@@ -273,6 +275,11 @@ impl Scheduler for Drr {
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, length: u32, flows: &mut Flows<DrrFlow>) {
         self.turns.sent(flow, length, flows);
+    }
+
+    fn plan(&self, flows: &Flows<DrrFlow>) -> Option<SchedulerPlan> {
+        let quantum = |flow| Bytes::new(flows[flow].quantum as u64); // at least 1
+        Some(SchedulerPlan::Drr(flows.ids().map(quantum).collect()))
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<DrrFlow>) {

@@ -99,6 +99,7 @@ mod ring;
 
 pub use crate::class::{ErrorWidth, Estimator, Gamma, HpdClass, Per1024};
 pub use config::{BoundOrder, BoundReading, HpdConfig};
+pub use gamma::weight_by_backlog;
 
 use alloc::vec::Vec;
 use core::num::NonZero;
@@ -107,7 +108,8 @@ use crate::bits::Bits;
 use crate::queue::Wire;
 use crate::sched::bucket;
 use crate::sched::{
-    ClassSettings, ClassState, DelayState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection,
+    ClassSettings, ClassState, DelayPlan, DelayState, FlowConfig, FlowId, Flows, Refused, Scheduler,
+    SchedulerPlan, Selection,
 };
 use crate::service::{ConstantRate, Overhead, ServiceCurve};
 use crate::time::{Duration, Time};
@@ -377,6 +379,20 @@ impl Scheduler for Hpd {
 
     fn set_wire(&mut self, _now: Time, wire: Wire) {
         self.wire = wire;
+    }
+
+    fn plan(&self, flows: &Flows<HpdFlow>) -> Option<SchedulerPlan> {
+        let class = |flow| {
+            let number = flows[flow].class;
+            let (slope, factor) = self.parts.of(number).scale();
+            DelayPlan { settings: self.classes[number as usize].settings, slope, factor }
+        };
+        Some(SchedulerPlan::Delay {
+            classes: flows.ids().map(class).collect(),
+            common: self.parts.is_common(),
+            bound_order: self.config.bound_order,
+            bound_reading: self.config.bound_reading,
+        })
     }
 
     fn states(&self, now: Time, _flows: &Flows<HpdFlow>) -> Vec<ClassState> {

@@ -23,7 +23,7 @@
 use alloc::vec::Vec;
 
 use crate::sched::list::{Linked, Links, List};
-use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
+use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, SchedulerPlan, Selection};
 use crate::time::Time;
 
 /// Serves the lowest band, and the flows of a band in turn. Ignores weights.
@@ -94,6 +94,10 @@ impl Scheduler for Priority {
             let band = state.band;
             self.bands.rotate(band, flows);
         }
+    }
+
+    fn plan(&self, flows: &Flows<PriorityFlow>) -> Option<SchedulerPlan> {
+        Some(SchedulerPlan::Priority(flows.ids().map(|flow| flows[flow].band).collect()))
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<PriorityFlow>) {

@@ -17,7 +17,8 @@ use crate::pool::{PacketList, PacketRef, Pool};
 use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, DropAt, Queue, Wire};
 use crate::sched::longest::Longest;
 use crate::sched::{
-    ClassSettings, ClassState, FlowConfig, FlowId, Refused, Scheduler, Selection, Server, Waits, Weight,
+    ClassSettings, ClassState, ClassesPlan, FlowConfig, FlowId, Refused, Scheduler, Selection, Server, Waits,
+    Weight,
 };
 use crate::time::Time;
 use parked::Parked;
@@ -436,6 +437,16 @@ impl<S: Scheduler> Queue for Scheduled<S> {
 
     fn bound(&self) -> Bound {
         self.bound
+    }
+
+    fn plan(&self) -> Option<ClassesPlan> {
+        let is_plain = self.overload == Overload::Arriving
+            && self.stores.iter().all(|store| matches!(store, Store::Plain))
+            && self.bounds.len() == self.stores.len()
+            && self.bounds.iter().all(|(_, drop_at)| *drop_at == DropAt::Tail);
+        let scheduler = self.server.scheduler().plan(self.server.flows()).filter(|_| is_plain)?;
+        let bounds = self.bounds.iter().map(|(bound, _)| *bound).collect();
+        Some(ClassesPlan { scheduler, classifier: self.classifier.clone(), bounds, bound: self.bound })
     }
 
     fn take_all(&mut self, pool: &mut Pool) -> PacketList {

@@ -25,6 +25,10 @@ impl DelayModel for Sampled {
         Propagation::After(self.sampler.sample(draw))
     }
 
+    fn drawn(&self, draw: &mut Draw) -> Option<Duration> {
+        Some(self.sampler.sample(draw))
+    }
+
     fn mean(&self) -> Option<Duration> {
         Some(self.mean)
     }

@@ -26,7 +26,7 @@
 //! assert_eq!(loss.mean_burst(), Some(4.0));
 //! ```
 
-use super::Selector;
+use super::{Selector, SelectorPlan};
 use crate::pool::PacketState;
 use crate::random::Draw;
 use crate::time::Time;
@@ -82,6 +82,11 @@ impl Selector for GilbertElliott {
         let state = usize::from(self.bad);
         self.bad ^= self.leaves[state].decides(left);
         self.loses[state].decides(lost)
+    }
+
+    fn plan(&self) -> Option<SelectorPlan<'_>> {
+        let Self { leaves, loses: selects, start: starts_bad, .. } = *self;
+        Some(SelectorPlan::GilbertElliott { leaves, selects, starts_bad })
     }
 
     fn mean(&self) -> f64 {

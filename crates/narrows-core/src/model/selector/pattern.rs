@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{Selector, SelectorError};
+use super::{Selector, SelectorError, SelectorPlan};
 use crate::pool::PacketState;
 use crate::random::Draw;
 use crate::time::{Duration, Time};
@@ -85,6 +85,11 @@ impl Selector for Pattern {
     fn selects(&mut self, now: Time, _: &PacketState, _: &mut Draw) -> bool {
         let place = self.per.place(now, self.places.length, &mut self.seen);
         self.places.from(place).first().is_some_and(|range| range.contains(&place))
+    }
+
+    fn plan(&self) -> Option<SelectorPlan<'_>> {
+        let Places { length, ranges } = &self.places;
+        (self.per == Per::Packet).then_some(SelectorPlan::Pattern { length: *length, ranges })
     }
 
     /// For spans of time, the share of time.

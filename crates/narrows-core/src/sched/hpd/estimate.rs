@@ -98,7 +98,7 @@ impl Estimate {
                 }
             },
             Estimator::EwmaPe { steps, width } => {
-                let n = self.error_steps(scaled, width.parts()).min(u128::from(steps.max(1)));
+                let n = self.error_steps(scaled, width.parts().into()).min(u128::from(steps.max(1)));
                 self.smooth(scaled, (gamma * n as u64).min(WHOLE)); // n has 8 bits
             }
         }

@@ -40,13 +40,19 @@ impl Gammas {
 
     #[cold]
     fn work_out(&mut self, packets: u32) -> u64 {
-        let classes = u64::from(self.classes.max(1));
-        let weight = |packets| (of_backlog(packets) / classes).min(WHOLE);
+        let classes = self.classes;
+        let weight = |packets| weight_by_backlog(classes, packets);
         if self.by_backlog.is_empty() {
             self.by_backlog = (0..LOOKED_UP).map(weight).collect();
         }
         weight(packets)
     }
+}
+
+/// The weight γ of the newest delay, in units of 2⁻³², with [`Gamma::OfBacklog`], this many classes, and this many packets
+/// in the class that sends, the departing one included.
+pub fn weight_by_backlog(classes: u32, packets: u32) -> u64 {
+    (of_backlog(packets) / u64::from(classes.max(1))).min(WHOLE)
 }
 
 /// The weight for one class. From two packets on, at most 2³²·1.03. For one packet it would be unbounded; the value

@@ -37,6 +37,11 @@ impl Part {
         self.average + u128::from(self.slope) * u128::from(now.since(self.head).nanos())
     }
 
+    /// The slope, and the factor of the average.
+    pub(super) const fn scale(&self) -> (u64, u64) {
+        (self.slope, self.factor)
+    }
+
     /// Sets the average, which has 63 bits.
     #[inline]
     pub(super) fn set_average(&mut self, average: u64) {
@@ -77,6 +82,11 @@ impl Parts {
         let part = &mut self.parts[class as usize];
         part.slope = (scale * u64::from(g.rest())) << FRACTION; // 33, 11 and 16 bits
         part.factor = scale * u64::from(g.get());
+    }
+
+    /// Whether all hybrid delays have a common denominator.
+    pub(super) const fn is_common(&self) -> bool {
+        self.common
     }
 
     /// The terms of a class.

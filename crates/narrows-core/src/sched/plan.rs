@@ -1,0 +1,53 @@
+//! What a queue with classes is made of, for those who decide the same elsewhere, such as a program inside the kernel.
+
+use alloc::vec::Vec;
+
+use crate::classify::Classifier;
+use crate::queue::Bound;
+use crate::sched::{BoundOrder, BoundReading, HpdClass};
+use crate::units::Bytes;
+
+/// Classes that are plain FIFOs which drop arriving packets, and their scheduler.
+#[derive(Clone, Debug)]
+pub struct ClassesPlan {
+    /// The scheduler.
+    pub scheduler: SchedulerPlan,
+    /// Sorts packets into classes.
+    pub classifier: Classifier,
+    /// The bound of each class.
+    pub bounds: Vec<Bound>,
+    /// The bound of all together.
+    pub bound: Bound,
+}
+
+/// A scheduler, with the settings of each of its classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchedulerPlan {
+    /// [`Priority`](crate::sched::Priority), with the band of each class.
+    Priority(Vec<u32>),
+    /// [`Drr`](crate::sched::Drr), with the quantum of each class.
+    Drr(Vec<Bytes>),
+    /// [`Hpd`](crate::sched::Hpd).
+    Delay {
+        /// The classes.
+        classes: Vec<DelayPlan>,
+        /// Whether hybrid delays have a common denominator, and can be compared as they are. If not, each of two that are
+        /// compared is multiplied by the δ of the other.
+        common: bool,
+        /// Which class is served first if the bounds of several are at stake.
+        bound_order: BoundOrder,
+        /// When a bound is at stake.
+        bound_reading: BoundReading,
+    },
+}
+
+/// A class of [`Hpd`](crate::sched::Hpd), and the integers of its hybrid delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayPlan {
+    /// Its settings.
+    pub settings: HpdClass,
+    /// What each nanosecond of waiting adds: below 2⁵⁹.
+    pub slope: u64,
+    /// What each unit of the average, 2⁻¹⁶ ns, adds: below 2⁴³.
+    pub factor: u64,
+}
