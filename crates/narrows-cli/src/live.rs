@@ -235,19 +235,21 @@ pub(crate) fn capture(args: &args::Capture) -> Result<Option<CapturePlan>, Failu
 
 /// The packet I/O backend between kernel and engine.
 pub(crate) fn cabling(args: &args::Cabling) -> Result<Cabling, Failure> {
-    let backend = args.backend.map(|name| match name {
-        BackendName::AfPacket => Backend::AfPacket,
-        BackendName::Tap => Backend::Tap,
-        BackendName::AfXdp => Backend::AfXdp,
-        BackendName::Kernel => Backend::Kernel,
+    let backend = args.backend.and_then(|name| match name {
+        BackendName::AfPacket => Some(Backend::AfPacket),
+        BackendName::Tap => Some(Backend::Tap),
+        BackendName::AfXdp => Some(Backend::AfXdp),
+        BackendName::Kernel => Some(Backend::Kernel),
+        BackendName::Auto => None,
     });
+    let kernel_if_possible = matches!(args.backend, Some(BackendName::Auto));
     if let Some(other) = backend.filter(|&backend| args.busy_poll && backend != Backend::AfXdp) {
         let name = other.name();
         return Err(Failure::Other(format!(
             "--busy-poll is for --backend af_xdp, and the backend is {name}"
         )));
     }
-    let cabling = Cabling { backend, busy_poll: args.busy_poll, trains: args.trains };
+    let cabling = Cabling { backend, kernel_if_possible, busy_poll: args.busy_poll, trains: args.trains };
     // Guests have no AF_XDP, and no lateness either.
     Ok(if host::time_is_virtual() { cabling.or(Backend::AfPacket) } else { cabling })
 }

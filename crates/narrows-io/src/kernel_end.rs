@@ -4,6 +4,7 @@
 //! The memory's layout is that of `link.h` in `narrows-kernel`, which has the program.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -19,28 +20,26 @@ pub struct Layout;
 
 #[expect(missing_docs, reason = "they are the names in link.h")]
 impl Layout {
-    pub const PARAMETERS: usize = 104;
-    pub const DIRECTION: usize = 240;
-    pub const NUMBER: usize = 104;
-    pub const LINE_IN: usize = 152;
-    pub const LINE_OUT: usize = 160;
-    pub const BEGUN: usize = 184;
-    pub const DONE: usize = 192;
-    pub const READ: usize = 200;
-    pub const NO_ROOM: usize = 208;
-    pub const UNSUPPORTED: usize = 216;
-    pub const TRAINS: usize = 224;
-    pub const BYPASSED: usize = 232;
-    pub const RECORD: usize = 176;
+    pub const DIRECTION: usize = 6464;
+    pub const NUMBER: usize = 3056;
+    pub const LEFT: usize = 6320;
+    pub const BEGUN: usize = 6344;
+    pub const DONE: usize = 6352;
+    pub const READ: usize = 6360;
+    pub const SETTLED: usize = 6368;
+    pub const NO_ROOM: usize = 6376;
+    pub const UNSUPPORTED: usize = 6384;
+    pub const TRAINS: usize = 6392;
+    pub const BYPASSED: usize = 6400;
+    pub const RECORD: usize = 160;
     pub const ARRIVAL: usize = 8;
-    pub const AT: usize = 16;
-    pub const LENGTH: usize = 24;
-    pub const FRAME_LENGTH: usize = 28;
-    pub const VERDICT: usize = 32;
-    pub const HEAD_LENGTH: usize = 36;
-    pub const HEAD: usize = 40;
+    pub const FRAME_LENGTH: usize = 16;
+    pub const HEAD_LENGTH: usize = 20;
+    pub const HEAD: usize = 24;
     pub const HEAD_MOST: usize = 136;
+    pub const DECISION: usize = 16;
     pub const DEPARTURE: usize = 16;
+    pub const DELAY: usize = 8;
 }
 
 /// What the kernel did with a packet.
@@ -54,6 +53,8 @@ pub enum KernelVerdict {
     QueueFull,
     /// Lost after its transmission.
     WireLoss,
+    /// It belongs to no class.
+    NoClass,
 }
 
 /// The verdict about a packet, and its instant.
@@ -74,63 +75,128 @@ pub struct Departure {
     pub left: MonotonicTime,
 }
 
+/// The memory of all directions of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelMaps<'a> {
+    /// Their states.
+    pub control: &'a Map,
+    /// Packets that entered.
+    pub records: &'a Map,
+    /// What was decided about them.
+    pub decisions: &'a Map,
+    /// Packets that left.
+    pub departures: &'a Map,
+    /// Delays that are drawn ahead.
+    pub delays: &'a Map,
+    /// The length of the rings of records, departures and delays of one direction, a power of two.
+    pub record_count: u32,
+    /// The length of the ring of decisions, a power of two.
+    pub decision_count: u32,
+    /// How many directions there are.
+    pub directions: usize,
+}
+
+/// Draws the delay of the packet with this number, in nanoseconds.
+pub type DrawDelay = Box<dyn FnMut(u64) -> u64 + Send>;
+
 /// A direction of a link inside the kernel, seen from the host that sends.
-#[derive(Debug)]
 pub struct KernelEnd {
     control: MappedMap,
     records: MappedMap,
+    decisions: MappedMap,
     departures: MappedMap,
+    delays: MappedMap,
     /// Its number, which is its place in each memory.
     direction: usize,
-    /// The length of both rings.
-    length: u64,
+    /// The number of the direction from whose host packets of this one leave.
+    opposite: usize,
+    record_count: u64,
+    decision_count: u64,
+    draw: Option<DrawDelay>,
     read: u64,
     departed: u64,
-    /// What the kernel decided about packets that were received here, and that were not asked for yet.
-    fates: VecDeque<Option<KernelFate>>,
-    /// The number of the first of them.
-    first_fate: u64,
+    /// Of the packets from this number on, those whose decisions need not be kept.
+    settled: u64,
+    settled_ahead: VecDeque<bool>,
     /// Nothing ever happens at it: records are looked at from time to time.
     silent: EventFd,
 }
 
+impl fmt::Debug for KernelEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelEnd").field("direction", &self.direction).finish_non_exhaustive()
+    }
+}
+
 impl KernelEnd {
-    /// The direction with this number in the program's maps, whose rings have this length, a power of two.
+    /// The direction with this number. Packets leave it at the host of the `opposite` one. With `draw` the delays of the
+    /// first packets are drawn here.
     ///
     /// # Errors
     /// If the memory cannot be mapped.
     pub fn new(
-        [control, records, departures]: [&Map; 3],
+        maps: KernelMaps<'_>,
         direction: usize,
-        length: u32,
-        directions: usize,
+        opposite: usize,
+        draw: Option<DrawDelay>,
     ) -> Result<Self, BpfError> {
-        let all = length as usize * directions;
+        let KernelMaps { record_count, decision_count, directions, .. } = maps;
+        let records = record_count as usize * directions;
         let silent = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         let silent = silent.map_err(|cause| BpfError::Refused {
             step: "make a descriptor to wait for".into(),
             cause: cause.into(),
         })?;
-        Ok(Self {
-            control: MappedMap::new(control, Layout::DIRECTION * directions)?,
-            records: MappedMap::new(records, Layout::RECORD * all)?,
-            departures: MappedMap::new(departures, Layout::DEPARTURE * all)?,
+        let mut end = Self {
+            control: MappedMap::new(maps.control, Layout::DIRECTION * directions)?,
+            records: MappedMap::new(maps.records, Layout::RECORD * records)?,
+            decisions: MappedMap::new(
+                maps.decisions,
+                Layout::DECISION * decision_count as usize * directions,
+            )?,
+            departures: MappedMap::new(maps.departures, Layout::DEPARTURE * records)?,
+            delays: MappedMap::new(maps.delays, Layout::DELAY * records)?,
             direction,
-            length: length.into(),
+            opposite,
+            record_count: record_count.into(),
+            decision_count: decision_count.into(),
+            draw,
             read: 0,
             departed: 0,
-            fates: VecDeque::new(),
-            first_fate: 0,
+            settled: 0,
+            settled_ahead: VecDeque::new(),
             silent,
-        })
+        };
+        for number in 0..end.record_count {
+            end.draw_delay(number);
+        }
+        Ok(end)
+    }
+
+    /// The number of the direction from whose host packets of this one leave.
+    pub const fn opposite(&self) -> usize {
+        self.opposite
     }
 
     fn counter(&self, place: usize) -> u64 {
         self.control.number(self.direction * Layout::DIRECTION + place)
     }
 
+    fn set_counter(&self, place: usize, value: u64) {
+        self.control.set_number(self.direction * Layout::DIRECTION + place, value);
+    }
+
+    /// The place of a packet in the rings of records.
     fn place(&self, number: u64) -> usize {
-        self.direction * self.length as usize + (number % self.length) as usize
+        (self.direction as u64 * self.record_count + number % self.record_count) as usize
+    }
+
+    /// Draws the delay of the packet with this number, if delays are drawn here.
+    fn draw_delay(&mut self, number: u64) {
+        if let Some(draw) = &mut self.draw {
+            let delay = draw(number);
+            self.delays.set_number(self.place(number) * Layout::DELAY, delay);
+        }
     }
 
     /// Appends the packets that arrived since the last call, at most [`ReceiveBatch::FRAMES`]; returns how many. Of each
@@ -154,8 +220,7 @@ impl KernelEnd {
                 into.push(self.take_record(&mut frame, pool));
                 count += 1;
             }
-            let read = self.direction * Layout::DIRECTION + Layout::READ;
-            self.control.set_number(read, self.read);
+            self.set_counter(Layout::READ, self.read);
         }
         count
     }
@@ -168,15 +233,9 @@ impl KernelEnd {
         frame.clear();
         frame.resize(length, 0);
         self.records.copy(place + Layout::HEAD, &mut frame[..head]);
-        let verdict = match word(Layout::VERDICT) {
-            0 => KernelVerdict::Delivered,
-            1 => KernelVerdict::IngressLoss,
-            2 => KernelVerdict::QueueFull,
-            _ => KernelVerdict::WireLoss,
-        };
-        let at = MonotonicTime::from_nanos(self.records.number(place + Layout::AT));
-        self.fates.push_back(Some(KernelFate { verdict, at }));
         let arrival = self.records.number(place + Layout::ARRIVAL);
+        // The packet has its delay; that of a later one takes its place.
+        self.draw_delay(self.read + self.record_count);
         self.read += 1;
         Received {
             frame: pool.frame(frame),
@@ -186,22 +245,44 @@ impl KernelEnd {
         }
     }
 
-    /// What the kernel decided about the packet with this number among those received here; at most once.
-    pub fn take_fate(&mut self, number: u64) -> Option<KernelFate> {
-        let at = usize::try_from(number.checked_sub(self.first_fate)?).ok()?;
-        let fate = self.fates.get_mut(at)?.take();
-        while let Some(None) = self.fates.front() {
-            self.fates.pop_front();
-            self.first_fate += 1;
+    /// What the kernel has decided about the packet with this number, if it has. Known until the packet is
+    /// [settled](Self::settle).
+    pub fn fate(&self, number: u64) -> Option<KernelFate> {
+        let place = self.direction as u64 * self.decision_count + number % self.decision_count;
+        let place = place as usize * Layout::DECISION;
+        let word = self.decisions.number(place + 8);
+        let verdict = match word & 0xff {
+            1 => KernelVerdict::Delivered,
+            2 => KernelVerdict::IngressLoss,
+            3 => KernelVerdict::QueueFull,
+            4 => KernelVerdict::WireLoss,
+            5 => KernelVerdict::NoClass,
+            _ => return None,
+        };
+        let at = MonotonicTime::from_nanos(self.decisions.number(place));
+        (word >> 8 == number).then_some(KernelFate { verdict, at })
+    }
+
+    /// The decision about the packet with this number need not be kept.
+    pub fn settle(&mut self, number: u64) {
+        let Some(ahead) = number.checked_sub(self.settled) else { return };
+        let ahead = ahead as usize; // below the number of packets that have records
+        if self.settled_ahead.len() <= ahead {
+            self.settled_ahead.resize(ahead + 1, false);
         }
-        fate
+        self.settled_ahead[ahead] = true;
+        while self.settled_ahead.front() == Some(&true) {
+            self.settled_ahead.pop_front();
+            self.settled += 1;
+        }
+        self.set_counter(Layout::SETTLED, self.settled);
     }
 
     /// Packets that have left since the last call, oldest first. Of very many only the last are known.
     pub fn departures(&mut self, mut each: impl FnMut(Departure)) {
-        let until = self.counter(Layout::LINE_OUT);
+        let until = self.counter(Layout::LEFT);
         // The kernel may be writing over the oldest.
-        let oldest = until.saturating_sub(self.length / 2);
+        let oldest = until.saturating_sub(self.record_count / 2);
         for number in self.departed.max(oldest)..until {
             let place = self.place(number) * Layout::DEPARTURE;
             let at = |place| MonotonicTime::from_nanos(self.departures.number(place));

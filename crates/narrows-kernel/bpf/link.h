@@ -1,112 +1,34 @@
 /* SPDX-License-Identifier: (MIT OR Apache-2.0) OR GPL-2.0-only */
 /*
- * One direction of a link: what happens to a packet, decided when it arrives.
+ * One direction of a link: what happens to a packet, and when.
  *
- *     arrive -> loss at ingress -> bounded FIFO -> transmitter -> loss on the wire -> constant delay -> leave
+ *     arrive -> loss at ingress -> classes, each a bounded FIFO -> scheduler -> transmitter -> loss on the wire -> delay line -> leave
  *
- * With a FIFO, a constant rate and a constant delay everything about a packet is known at its arrival: whether it is dropped,
- * when its transmission begins, and when it leaves. This file computes exactly what narrows-core computes
- * (link/transmitter.rs, service.rs, random.rs, queue/fifo.rs); a test compiles it for the host and compares. Times are
- * nanoseconds of CLOCK_MONOTONIC.
+ * These files compute what narrows-core computes (link.rs, link/transmitter.rs, link/line.rs, service.rs): a test compiles them for
+ * the host and compares. Times are nanoseconds of CLOCK_MONOTONIC. Everything happens at the instant at which it should:
+ * narrows_catch_up() does, one by one and each at its own instant, what should have happened up to now, so being called late changes
+ * no verdict.
  *
- * Pure: no helper, no map. The includer defines NARROWS_MAY_LOOP, which bounds loops for the verifier, and the memory of waiting
- * packets.
+ * Pure: no helper, no map. The includer defines NARROWS_MAY_LOOP, which bounds loops for the verifier, and has the memory: what it
+ * must define is declared where it is used.
  */
 #ifndef NARROWS_LINK_H
 #define NARROWS_LINK_H
 
-typedef unsigned char narrows_u8;
-typedef unsigned short narrows_u16;
-typedef unsigned int narrows_u32;
-typedef unsigned long long narrows_u64;
+#include "classes.h"
+#include "dbhpd.h"
+#include "headers.h"
+#include "loss.h"
+#include "state.h"
 
-#define NARROWS_NEVER (~0ULL)
-#define NARROWS_UNLIMITED (~0ULL)
-
-/* What happened to a packet, as in the records. */
-enum narrows_verdict {
-	NARROWS_DELIVERED = 0,
-	NARROWS_INGRESS_LOSS = 1,
-	NARROWS_QUEUE_FULL = 2,
-	NARROWS_WIRE_LOSS = 3,
-};
-
-/* Written by user space before the qdisc is added, and constant from then on. */
-struct narrows_parameters {
-	narrows_u64 rate;          /* bits per second; NARROWS_UNLIMITED, or 0 for a wire that is down */
-	narrows_u64 delay;         /* nanoseconds */
-	narrows_u64 limit_packets; /* waiting packets; one of the two limits is NARROWS_UNLIMITED */
-	narrows_u64 limit_bytes;   /* waiting bytes, from the network header on */
-	narrows_u64 ingress_loss;  /* 2^63 is certain */
-	narrows_u64 wire_loss;
-	narrows_u32 ingress_key[2]; /* keys of Philox: (seed, link, purpose) */
-	narrows_u32 wire_key[2];
-	narrows_u32 origin; /* hash of the port's name */
-	int overhead_extra; /* bytes */
-	narrows_u32 overhead_minimum;
-	narrows_u32 counts_link_header;
-	narrows_u32 cell_payload; /* 0: no cells */
-	narrows_u32 cell_size;
-	narrows_u32 mtu;       /* longer packets are trains of segments */
-	narrows_u32 slots;     /* packets that fit into the queue, and into the delay line; a power of two */
-	narrows_u32 records;   /* length of the ring of records; a power of two */
-	narrows_u32 reserved;
-};
-
-struct narrows_state {
-	narrows_u64 number;  /* of the next packet */
-	narrows_u64 freed;   /* when the last transmission ends */
-	narrows_u64 surplus; /* service left over then, in billionths of a bit */
-	/* Packets that wait for the transmitter, as a ring: counts of all that entered and all that left. */
-	narrows_u64 waiting_in;
-	narrows_u64 waiting_out;
-	narrows_u64 waiting_bytes;
-};
-
-/* A packet that waits for the transmitter. */
-struct narrows_waiting {
-	narrows_u64 begins;
-	narrows_u64 length;
-};
-
-/* The fate of a packet. */
-struct narrows_fate {
-	narrows_u64 begins; /* of its transmission */
-	narrows_u64 at;     /* when it leaves or is dropped */
-	enum narrows_verdict verdict;
-};
-
-static inline __attribute__((always_inline)) narrows_u64 narrows_bits(const narrows_u32 key[2], narrows_u64 number, narrows_u32 origin)
-{
-	/* The first 64 bits of Philox4x32-10 (Salmon et al., SC 2011). */
-	narrows_u32 k0 = key[0], k1 = key[1];
-	narrows_u32 c0 = (narrows_u32)number, c1 = (narrows_u32)(number >> 32), c2 = origin, c3 = 0;
-
-#ifdef __clang__
-#pragma unroll
-#endif
-	for (int round = 0; round < 10; round++) {
-		narrows_u64 p0 = (narrows_u64)0xD2511F53u * c0, p1 = (narrows_u64)0xCD9E8D57u * c2;
-
-		c0 = (narrows_u32)(p1 >> 32) ^ c1 ^ k0;
-		c2 = (narrows_u32)(p0 >> 32) ^ c3 ^ k1;
-		c1 = (narrows_u32)p1;
-		c3 = (narrows_u32)p0;
-		k0 += 0x9E3779B9u;
-		k1 += 0xBB67AE85u;
-	}
-	return (narrows_u64)c1 << 32 | c0;
-}
-
-static inline __attribute__((always_inline)) int narrows_is_lost(narrows_u64 chance, const narrows_u32 key[2], narrows_u64 number,
-							 narrows_u32 origin)
-{
-	return chance && narrows_bits(key, number, origin) >> 1 < chance;
-}
+NARROWS_INLINE struct narrows_overtaking *narrows_overtaking(narrows_u32 direction, narrows_u32 index);
+/* A packet's verdict, and its instant. */
+NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, enum narrows_verdict verdict, narrows_u64 at);
+/* The packet in this slot was lost on the wire. Returns the bytes of its frame. */
+NARROWS_INLINE narrows_u32 narrows_discard(narrows_u32 direction, narrows_u32 slot);
 
 /* The bits that a packet occupies on the wire. User space rejects overheads with which they would exceed 34 bits. */
-static inline __attribute__((always_inline)) narrows_u64 narrows_wire_bits(const struct narrows_parameters *p, narrows_u32 length,
-							   narrows_u32 link_header)
+NARROWS_INLINE narrows_u64 narrows_wire_bits(const struct narrows_parameters *p, narrows_u32 length, narrows_u32 link_header)
 {
 	long long sum = (long long)length + p->overhead_extra;
 	narrows_u64 bytes;
@@ -121,26 +43,114 @@ static inline __attribute__((always_inline)) narrows_u64 narrows_wire_bits(const
 	return 8 * bytes;
 }
 
-/*
- * Whether the packet is dropped before it may wait. Transmissions that have begun by `now` must have left `waiting_*`.
- */
-static inline __attribute__((always_inline)) int narrows_is_full(const struct narrows_parameters *p, const struct narrows_state *s,
-							 narrows_u32 length)
+/* When the packet of `length` bytes would be gone whose transmission began at `now`. */
+NARROWS_INLINE narrows_u64 narrows_gone(const struct narrows_parameters *p, narrows_u64 now, narrows_u32 length)
 {
-	return s->waiting_in - s->waiting_out >= p->limit_packets || s->waiting_bytes + length > p->limit_bytes;
+	narrows_u64 work = narrows_wire_bits(p, length, NARROWS_ETHERNET) * 1000000000ULL;
+
+	if (p->rate == 0)
+		return NARROWS_NEVER;
+	if (p->rate == NARROWS_UNLIMITED)
+		return now;
+	return narrows_later(now, work / p->rate + (work % p->rate != 0));
 }
 
-/* A packet that the queue accepts at `now`: its transmission, and when it leaves. */
-static inline __attribute__((always_inline)) void narrows_transmit(const struct narrows_parameters *p, struct narrows_state *s,
-							   narrows_u64 now, narrows_u32 length,
-							   narrows_u32 link_header, struct narrows_fate *fate)
+/* The class that sends next; some class has a packet. */
+NARROWS_PART narrows_u32 narrows_select(narrows_u32 direction, narrows_u64 now)
 {
-	narrows_u64 bits = narrows_wire_bits(p, length, link_header);
-	/* Below 2^34 bits times 10^9: 64 bits suffice. */
-	narrows_u64 work = bits * 1000000000ULL, carried = 0, left_over = 0, nanos, end;
-	narrows_u64 begins = s->freed > now ? s->freed : now;
+	struct narrows_direction *d = narrows_direction(direction);
+	narrows_u32 class, violator;
+	narrows_u64 instant = now;
 
-	if (begins == s->freed)
+	if (!d)
+		return 0;
+	switch (d->parameters.queue.discipline) {
+	case NARROWS_PRIO:
+		return narrows_lowest(d->state.queue.waiting) & 31;
+	case NARROWS_DRR:
+		return narrows_drr_select(direction);
+	case NARROWS_DBHPD:
+		class = narrows_largest(direction, now);
+		if (!(d->state.queue.waiting & d->parameters.queue.bounded))
+			return class;
+		if (!d->parameters.queue.has_violated)
+			instant = narrows_gone(&d->parameters, now, narrows_first_length(d, direction, class));
+		violator = narrows_violator(direction, instant);
+		return violator == NARROWS_NONE ? class : violator;
+	default:
+		return 0;
+	}
+}
+
+/* A packet joins its class. */
+NARROWS_INLINE void narrows_join(struct narrows_direction *d, narrows_u32 direction, narrows_u64 now, narrows_u32 slot,
+				 narrows_u32 class, narrows_u32 length)
+{
+	struct narrows_queue_state *q = &d->state.queue;
+	struct narrows_class_state *c = &q->class[class & 31];
+	struct narrows_packet *last = c->packets ? narrows_packet(direction, c->last) : 0;
+
+	if (last)
+		last->next = slot;
+	else
+		c->first = slot;
+	c->last = slot;
+	c->packets++;
+	c->bytes += length;
+	q->packets++;
+	q->bytes += length;
+	if (c->packets == 1) {
+		q->waiting |= 1U << (class & 31);
+		if (d->parameters.queue.discipline == NARROWS_DRR) {
+			q->order[(q->turn + q->turns) & 31] = (narrows_u8)class;
+			q->turns++;
+		}
+	}
+	if (d->parameters.queue.discipline == NARROWS_DBHPD)
+		narrows_dbhpd_joined(direction, class, now);
+}
+
+/* Puts the next packet on the wire, which is free at `now`, if one waits. */
+NARROWS_PART int narrows_start(narrows_u32 direction, narrows_u64 now)
+{
+	struct narrows_direction *d = narrows_direction(direction);
+	const struct narrows_parameters *p;
+	struct narrows_state *s;
+	struct narrows_queue_state *q;
+	struct narrows_class_state *c;
+	struct narrows_packet *packet;
+	narrows_u64 bits, work, carried = 0, left_over = 0, nanos;
+	narrows_u32 class, length;
+
+	if (!d || !d->state.queue.waiting)
+		return 0;
+	p = &d->parameters;
+	s = &d->state;
+	q = &s->queue;
+	class = p->queue.discipline == NARROWS_IN_ORDER ? 0 : narrows_select(direction, now) & 31;
+	c = &q->class[class];
+	packet = narrows_packet(direction, c->first);
+	if (!packet || !c->packets)
+		return 0;
+	s->on_wire = c->first;
+	s->wire_busy = 1;
+	c->first = packet->next;
+	length = packet->length;
+	c->packets--;
+	c->bytes -= length;
+	q->packets--;
+	q->bytes -= length;
+	if (!c->packets)
+		q->waiting &= ~(1U << class);
+	if (p->queue.discipline == NARROWS_DRR)
+		narrows_drr_sent(q, class, length);
+	if (p->queue.discipline == NARROWS_DBHPD)
+		narrows_dbhpd_sent(direction, class, packet->arrival, now);
+
+	bits = narrows_wire_bits(p, length, packet->link_header);
+	/* Below 2^34 bits times 10^9: 64 bits suffice. */
+	work = bits * 1000000000ULL;
+	if (now == s->freed)
 		carried = s->surplus;
 	if (carried > work) {
 		left_over = carried - work;
@@ -148,116 +158,306 @@ static inline __attribute__((always_inline)) void narrows_transmit(const struct 
 	} else {
 		work -= carried;
 	}
+	s->surplus = left_over;
 	if (work == 0 && (bits || left_over)) {
-		end = begins;
-		s->surplus = left_over;
-	} else if (p->rate == 0 || begins == NARROWS_NEVER) {
-		end = NARROWS_NEVER;
-		s->surplus = left_over;
+		s->freed = now;
+	} else if (p->rate == 0) {
+		s->freed = NARROWS_NEVER;
 	} else if (p->rate == NARROWS_UNLIMITED || work == 0) {
-		end = begins;
-		s->surplus = left_over;
+		s->freed = now;
 	} else {
 		nanos = work / p->rate + (work % p->rate != 0);
 		/* Below the rate, so what the product loses beyond 64 bits cancels in the difference. */
 		s->surplus = nanos * p->rate - work + left_over;
-		end = begins + nanos;
+		s->freed = now + nanos;
 	}
-	s->freed = end;
-	fate->begins = begins;
-	fate->at = end > NARROWS_NEVER - p->delay ? NARROWS_NEVER : end + p->delay;
+	return 0;
 }
 
-/* The includer has the memory: the slot of the waiting packet with this number, or 0. */
-static inline __attribute__((always_inline)) struct narrows_waiting *
-narrows_waiting_slot(const struct narrows_parameters *p, narrows_u32 direction, narrows_u64 number);
-
-/* Packets whose transmission has begun by `now` wait no more. */
-static inline __attribute__((always_inline)) void narrows_catch_up(const struct narrows_parameters *p, struct narrows_state *s,
-							   narrows_u32 direction, narrows_u64 now)
+NARROWS_INLINE int narrows_is_before(narrows_u64 due, narrows_u32 sequence, const struct narrows_overtaking *other)
 {
-	while (s->waiting_out != s->waiting_in && NARROWS_MAY_LOOP) {
-		struct narrows_waiting *slot = narrows_waiting_slot(p, direction, s->waiting_out);
+	return due != other->due ? due < other->due : sequence < other->sequence;
+}
 
-		if (!slot || slot->begins > now)
+/* Into the heap, a binary one. */
+NARROWS_PART int narrows_overtake(narrows_u32 direction, narrows_u32 slot, narrows_u64 due)
+{
+	struct narrows_direction *d = narrows_direction(direction);
+	struct narrows_overtaking *entry, *above;
+	narrows_u32 at, sequence;
+
+	if (!d)
+		return 0;
+	at = d->state.heap;
+	if (!at)
+		d->state.sequence = 0;
+	sequence = d->state.sequence++;
+	d->state.heap = at + 1;
+	while (at && NARROWS_MAY_LOOP) {
+		above = narrows_overtaking(direction, (at - 1) / 2);
+		entry = narrows_overtaking(direction, at);
+		if (!above || !entry || !narrows_is_before(due, sequence, above))
 			break;
-		s->waiting_bytes -= slot->length;
-		s->waiting_out++;
+		*entry = *above;
+		at = (at - 1) / 2;
 	}
+	entry = narrows_overtaking(direction, at);
+	if (entry) {
+		entry->due = due;
+		entry->sequence = sequence;
+		entry->slot = slot;
+	}
+	return 0;
 }
 
-/* The fate of the next packet, which arrives at `now`; narrows_catch_up() was called, and left room for it. */
-static inline __attribute__((always_inline)) void narrows_decide(const struct narrows_parameters *p, struct narrows_state *s,
-							 narrows_u32 direction, narrows_u64 now, narrows_u32 length,
-							 narrows_u32 link_header, struct narrows_fate *fate)
+/* Takes the first one from the heap, which is not empty; returns its slot. */
+NARROWS_PART narrows_u32 narrows_pop_overtaking(narrows_u32 direction)
 {
-	narrows_u64 number = s->number++;
+	struct narrows_direction *d = narrows_direction(direction);
+	struct narrows_overtaking *top = narrows_overtaking(direction, 0), *last, *below, *other, *entry;
+	narrows_u32 at = 0, child, slot, count;
 
-	fate->at = fate->begins = now;
-	if (narrows_is_lost(p->ingress_loss, p->ingress_key, number, p->origin)) {
-		fate->verdict = NARROWS_INGRESS_LOSS;
-		return;
-	}
-	if (narrows_is_full(p, s, length)) {
-		fate->verdict = NARROWS_QUEUE_FULL;
-		return;
-	}
-	narrows_transmit(p, s, now, length, link_header, fate);
-	if (fate->begins > now) {
-		struct narrows_waiting *slot = narrows_waiting_slot(p, direction, s->waiting_in);
-
-		if (slot) {
-			slot->begins = fate->begins;
-			slot->length = length;
+	if (!d || !top)
+		return 0;
+	slot = top->slot;
+	count = --d->state.heap;
+	last = narrows_overtaking(direction, count);
+	if (!last)
+		return slot;
+	while (NARROWS_MAY_LOOP) {
+		child = 2 * at + 1;
+		if (child >= count)
+			break;
+		below = narrows_overtaking(direction, child);
+		other = child + 1 < count ? narrows_overtaking(direction, child + 1) : 0;
+		if (!below)
+			break;
+		if (other && narrows_is_before(other->due, other->sequence, below)) {
+			below = other;
+			child++;
 		}
-		s->waiting_bytes += length;
-		s->waiting_in++;
+		entry = narrows_overtaking(direction, at);
+		if (!entry || !narrows_is_before(below->due, below->sequence, last))
+			break;
+		*entry = *below;
+		at = child;
 	}
-	fate->verdict = NARROWS_DELIVERED;
-	if (narrows_is_lost(p->wire_loss, p->wire_key, number, p->origin)) {
-		fate->verdict = NARROWS_WIRE_LOSS;
-		fate->at = s->freed; /* dropped when its transmission ends */
-	}
+	entry = narrows_overtaking(direction, at);
+	if (entry)
+		*entry = *last;
+	return slot;
 }
 
-/* The state of a direction, mapped by user space. */
-struct narrows_direction {
-	struct narrows_parameters parameters;
-	struct narrows_state state;
-	/* Packets given to the delay line, and packets that have left it. */
-	narrows_u64 line_in, line_out;
-	narrows_u64 bypass_in, bypass_out;
-	/* Arrivals begun and done. While they differ, a record is being written. */
-	narrows_u64 begun, done;
-	/* Written by user space: records before this one have been read. */
-	narrows_u64 read;
-	/* Packets that did not enter the link: no room; with a VLAN tag, or too short. */
-	narrows_u64 no_room, unsupported;
-	/* Packets longer than the MTU: the segments of one message, crossing as one packet. */
-	narrows_u64 trains;
-	/* ARP, neighbour discovery and the like, which do not cross the link. */
-	narrows_u64 bypassed;
-};
+/* Into the delay line at `now`. */
+NARROWS_INLINE void narrows_propagate(struct narrows_direction *d, narrows_u32 direction, narrows_u64 now, narrows_u32 slot,
+				      struct narrows_packet *packet)
+{
+	struct narrows_state *s = &d->state;
+	narrows_u64 due = narrows_later(now, packet->delay);
+	struct narrows_packet *last;
 
-#define NARROWS_BYPASS_SLOTS 256
-#define NARROWS_HEAD 136
+	if (d->parameters.keeps_order && due < s->latest)
+		due = s->latest;
+	if (due > s->latest)
+		s->latest = due;
+	packet->due = due;
+	narrows_decided(direction, packet->number, NARROWS_DELIVERED, due);
+	if (s->row && due < s->last_due) {
+		narrows_overtake(direction, slot, due);
+		return;
+	}
+	last = s->row ? narrows_packet(direction, s->row_last) : 0;
+	if (last) {
+		last->next = slot;
+	} else {
+		s->row_first = slot;
+		s->first_due = due;
+	}
+	s->row_last = slot;
+	s->last_due = due;
+	s->row++;
+}
 
-/* A packet that entered the link. */
-struct narrows_record {
+NARROWS_INLINE void narrows_free_slot(struct narrows_state *s, narrows_u32 slot, struct narrows_packet *packet)
+{
+	packet->next = s->free;
+	/* One more than the slot, so that zero is none. */
+	s->free = slot + 1;
+}
+
+/* The transmission on the wire ends, which is due. */
+NARROWS_PART int narrows_sent(narrows_u32 direction)
+{
+	struct narrows_direction *d = narrows_direction(direction);
+	struct narrows_packet *packet;
+	narrows_u32 slot;
+
+	if (!d)
+		return 0;
+	slot = d->state.on_wire;
+	packet = narrows_packet(direction, slot);
+	d->state.wire_busy = 0;
+	if (!packet)
+		return 0;
+	if (d->parameters.loss[1].model && narrows_is_lost(direction, 1, packet->number)) {
+		narrows_decided(direction, packet->number, NARROWS_WIRE_LOSS, d->state.freed);
+		d->state.discarded++;
+		d->state.discarded_bytes += narrows_discard(direction, slot);
+		narrows_free_slot(&d->state, slot, packet);
+		return 0;
+	}
+	narrows_propagate(d, direction, d->state.freed, slot, packet);
+	return 0;
+}
+
+/* Does what should have happened at the transmitter up to `now`, at its instants. */
+NARROWS_PART int narrows_catch_up(narrows_u32 direction, narrows_u64 now)
+{
+	struct narrows_direction *d = narrows_direction(direction);
+
+	if (!d)
+		return 0;
+	while (d->state.wire_busy && d->state.freed <= now && NARROWS_MAY_LOOP) {
+		narrows_sent(direction);
+		narrows_start(direction, d->state.freed);
+	}
+	return 0;
+}
+
+NARROWS_INLINE int narrows_has_room(const struct narrows_direction *d)
+{
+	return d->state.free || d->state.used < d->parameters.slots;
+}
+
+/*
+ * The next packet, whose headers are in the direction, arrives at `now`. narrows_catch_up() was called, and there is room. Returns its
+ * slot, or NARROWS_NONE if it is dropped; then narrows_decided() was called.
+ */
+NARROWS_PART narrows_u32 narrows_arrive(narrows_u32 direction, narrows_u64 now, narrows_u64 delay)
+{
+	struct narrows_direction *d = narrows_direction(direction);
+	const struct narrows_parameters *p;
+	struct narrows_state *s;
+	const struct narrows_class *settings;
+	const struct narrows_class_state *c;
+	struct narrows_packet *packet;
+	narrows_u32 class = 0, slot, length;
 	narrows_u64 number;
-	narrows_u64 arrival;
-	narrows_u64 at;           /* when it is due, or dropped */
-	narrows_u32 length;       /* from the network header on */
-	narrows_u32 frame_length; /* from the Ethernet header on */
-	narrows_u32 verdict;
-	narrows_u32 head_length;
-	narrows_u8 head[NARROWS_HEAD]; /* the first bytes of the frame */
-};
 
-/* A packet that left it. */
-struct narrows_departure {
-	narrows_u64 due;
-	narrows_u64 left;
-};
+	if (!d)
+		return NARROWS_NONE;
+	p = &d->parameters;
+	s = &d->state;
+	length = d->headers.length;
+	number = s->number++;
+	if (p->loss[0].model && narrows_is_lost(direction, 0, number)) {
+		narrows_decided(direction, number, NARROWS_INGRESS_LOSS, now);
+		return NARROWS_NONE;
+	}
+	if (p->rules)
+		class = narrows_classify(direction);
+	if (class >= NARROWS_CLASSES) {
+		narrows_decided(direction, number, NARROWS_NO_CLASS, now);
+		return NARROWS_NONE;
+	}
+	settings = &p->queue.class[class & 31];
+	c = &s->queue.class[class & 31];
+	if (s->queue.packets >= p->queue.limit_packets || s->queue.bytes + length > p->queue.limit_bytes ||
+	    c->packets >= settings->limit_packets || c->bytes + length > settings->limit_bytes) {
+		narrows_decided(direction, number, NARROWS_QUEUE_FULL, now);
+		return NARROWS_NONE;
+	}
+	if (s->free) {
+		slot = s->free - 1;
+		packet = narrows_packet(direction, slot);
+		if (packet)
+			s->free = packet->next;
+	} else {
+		slot = s->used++;
+		packet = narrows_packet(direction, slot);
+	}
+	if (!packet)
+		return NARROWS_NONE;
+	packet->number = number;
+	packet->arrival = now;
+	packet->delay = delay;
+	packet->length = length;
+	packet->class = class;
+	packet->link_header = NARROWS_ETHERNET;
+	narrows_join(d, direction, now, slot, class, length);
+	if (!s->wire_busy)
+		narrows_start(direction, now);
+	return slot;
+}
+
+/* When the next packet leaves the delay line. */
+NARROWS_INLINE narrows_u64 narrows_next_due(const struct narrows_direction *d, narrows_u32 direction)
+{
+	narrows_u64 due = d->state.row ? d->state.first_due : NARROWS_NEVER;
+	const struct narrows_overtaking *top = d->state.heap ? narrows_overtaking(direction, 0) : 0;
+
+	return top && top->due < due ? top->due : due;
+}
+
+/* When to look again: before a packet can be due. Nothing else depends on it. */
+NARROWS_INLINE narrows_u64 narrows_wake(const struct narrows_direction *d, narrows_u32 direction)
+{
+	narrows_u64 due = narrows_next_due(d, direction);
+	narrows_u64 wire = d->state.wire_busy ? narrows_later(d->state.freed, d->parameters.delay) : NARROWS_NEVER;
+
+	return due < wire ? due : wire;
+}
+
+/* Takes the packet that leaves next from the delay line; there is one. Its slot is free from the next arrival on. */
+NARROWS_PART narrows_u32 narrows_leave(narrows_u32 direction)
+{
+	struct narrows_direction *d = narrows_direction(direction);
+	const struct narrows_overtaking *top;
+	struct narrows_packet *packet, *next;
+	struct narrows_state *s;
+	narrows_u32 slot;
+
+	if (!d)
+		return NARROWS_NONE;
+	s = &d->state;
+	top = s->heap ? narrows_overtaking(direction, 0) : 0;
+	if (top && (!s->row || top->due < s->first_due)) {
+		slot = narrows_pop_overtaking(direction);
+		packet = narrows_packet(direction, slot);
+	} else {
+		slot = s->row_first;
+		packet = narrows_packet(direction, slot);
+		if (packet) {
+			s->row--;
+			s->row_first = packet->next;
+			next = s->row ? narrows_packet(direction, packet->next) : 0;
+			if (next)
+				s->first_due = next->due;
+		}
+	}
+	if (packet)
+		narrows_free_slot(s, slot, packet);
+	return slot;
+}
+
+/* Nothing is inside any more. Averages, turns and the states of losses stay. */
+NARROWS_PART int narrows_forget(narrows_u32 direction)
+{
+	struct narrows_direction *d = narrows_direction(direction);
+	struct narrows_state *s;
+
+	if (!d)
+		return 0;
+	s = &d->state;
+	s->row = 0;
+	s->heap = s->used = s->free = s->wire_busy = s->discarded = s->discarded_bytes = 0;
+	s->queue.packets = s->queue.bytes = 0;
+	s->queue.waiting = s->queue.turns = s->queue.granted = 0;
+	for (narrows_u32 class = 0; class < NARROWS_CLASSES && NARROWS_MAY_LOOP; class++) {
+		s->queue.class[class & 31].packets = s->queue.class[class & 31].bytes = 0;
+		s->queue.class[class & 31].deficit = 0;
+	}
+	return 0;
+}
 
 #endif

@@ -2,15 +2,16 @@
 /*
  * A direction of a link as a queueing discipline at the sending interface's root. link.h decides; this file moves packets.
  *
- * Arrays instead of lists and trees: with a constant delay packets leave in the order in which they came, so the delay line is a
- * ring of (due time, packet). Both `enqueue` and `dequeue` run under the qdisc's lock, so nothing here needs one. A direction's
- * place in the maps is its qdisc's major handle minus one: a BPF qdisc has no memory of its own.
+ * `enqueue` and `dequeue` run under the qdisc's lock, so nothing here needs one. Lists, rings and a heap in arrays instead of the
+ * kernel's lists and trees: they need no allocation, and no lock. A direction's place in the maps is its qdisc's major handle minus
+ * one: a BPF qdisc has no memory of its own.
  *
  * Every packet that enters the link leaves a record in memory that user space maps and reads at its leisure. A packet for which
- * there is no room, there or in the delay line, does not enter the link and gets no number, so all others keep their draws.
+ * there is no room, there or in the link, does not enter and gets no number, so all others keep their draws.
  *
- * No header of the kernel is included. The loader resolves these undefined symbols: kfuncs by their names, and `offset_S__F` to the
- * place of field F in structure S of the running kernel. The `maps` section only gives maps names: the loader knows their sizes.
+ * No header of the kernel is included. The loader resolves these undefined symbols: kfuncs by their names, `offset_S__F` to the
+ * place of field F in structure S of the running kernel, and `room_R` to the length of a ring for one direction. The `maps` section
+ * only gives maps names: the loader knows their sizes.
  */
 /* Lets the verifier accept a loop without knowing its bound: an instruction that ends it after some millions of rounds. */
 #define NARROWS_MAY_LOOP \
@@ -18,6 +19,8 @@
 	   asm volatile goto("may_goto %l[over]" :::: over); goto next; \
 	over: may = 0; next: may; })
 
+/* Weak: or clang would rely on what it sees of their results, which the verifier does not. */
+#define NARROWS_PART __attribute__((noinline, weak))
 #include "link.h"
 
 typedef narrows_u8 u8;
@@ -47,29 +50,110 @@ extern const char offset_Qdisc__q__qlen, offset_Qdisc__qstats__backlog, offset_Q
 /* A field of a structure of the kernel. */
 #define FIELD(type, pointer, name) (*(type *)((char *)(pointer) + (u64)&offset_##name))
 
+extern const char room_slots, room_records, room_decisions, room_weights, room_ranges, room_rules;
+/* The number of an entry of a direction among those of all. */
+#define ENTRY(direction, length, index) ((direction) * (u32)(u64)&room_##length + (index))
+
 #define SUCCESS 0 /* NET_XMIT_SUCCESS: a sender must not learn of losses that happen further on */
 #define DROPPED 1 /* NET_XMIT_DROP */
-#define DIRECTIONS 2
-struct in_line {
-	u64 due;
+
+/* A packet inside the link. */
+struct held {
+	struct narrows_packet packet;
 	struct sk_buff *skb;
 };
 
-char control SEC("maps"), records SEC("maps"), departures SEC("maps"), waiting SEC("maps"), line SEC("maps"), bypass SEC("maps");
+char control SEC("maps"), records SEC("maps"), decisions SEC("maps"), departures SEC("maps"), delays SEC("maps"), packets SEC("maps"),
+	heap SEC("maps"), weights SEC("maps"), ranges SEC("maps"), rules SEC("maps"), bypass SEC("maps");
 
-INLINE struct narrows_waiting *narrows_waiting_slot(const struct narrows_parameters *p, u32 direction, u64 number)
+INLINE struct narrows_direction *narrows_direction(u32 direction)
 {
-	u32 key = direction * p->slots + ((u32)number & (p->slots - 1));
+	return map_lookup(&control, &direction);
+}
 
-	return map_lookup(&waiting, &key);
+INLINE struct held *held(u32 direction, u32 slot)
+{
+	u32 key = ENTRY(direction, slots, slot);
+
+	return map_lookup(&packets, &key);
+}
+
+INLINE struct narrows_packet *narrows_packet(u32 direction, u32 slot)
+{
+	struct held *found = held(direction, slot);
+
+	return found ? &found->packet : 0;
+}
+
+INLINE struct narrows_overtaking *narrows_overtaking(u32 direction, u32 index)
+{
+	u32 key = ENTRY(direction, slots, index);
+
+	return map_lookup(&heap, &key);
+}
+
+INLINE u64 narrows_gamma(u32 direction, u64 count)
+{
+	u32 key = ENTRY(direction, weights, (u32)count);
+	u64 *weight = map_lookup(&weights, &key);
+
+	return weight ? *weight : 0;
+}
+
+INLINE struct narrows_range *narrows_range(u32 direction, u32 which, u32 index)
+{
+	u32 key = ENTRY(2 * direction + which, ranges, index);
+
+	return map_lookup(&ranges, &key);
+}
+
+INLINE const struct narrows_rule *narrows_rule(u32 direction, u32 index)
+{
+	u32 key = ENTRY(direction, rules, index);
+
+	return map_lookup(&rules, &key);
+}
+
+INLINE void narrows_decided(u32 direction, u64 number, enum narrows_verdict verdict, u64 at)
+{
+	u32 key = ENTRY(direction, decisions, (u32)number & ((u32)(u64)&room_decisions - 1));
+	struct narrows_decision *decision = map_lookup(&decisions, &key);
+
+	if (!decision)
+		return;
+	decision->at = at;
+	/* Atomic: a barrier before user space may read it. */
+	__sync_lock_test_and_set(&decision->verdict, number << 8 | verdict);
+}
+
+INLINE u32 narrows_discard(u32 direction, u32 slot)
+{
+	struct held *found = held(direction, slot);
+	struct sk_buff *skb = found ? kptr_xchg(&found->skb, 0) : 0;
+	u32 length;
+
+	if (!skb)
+		return 0;
+	length = FIELD(u32, skb, sk_buff__len);
+	bpf_kfree_skb(skb);
+	return length;
 }
 
 INLINE struct narrows_direction *direction_of(struct Qdisc *sch, u32 *which)
 {
 	*which = (FIELD(u32, sch, Qdisc__handle) >> 16) - 1;
-	if (*which >= DIRECTIONS)
-		return 0;
-	return map_lookup(&control, which);
+	return narrows_direction(*which);
+}
+
+/* Takes off the backlog what was lost on the wire. */
+INLINE void settle(struct Qdisc *sch, struct narrows_state *s)
+{
+	if (!s->discarded)
+		return;
+	FIELD(u32, sch, Qdisc__q__qlen) -= s->discarded;
+	FIELD(u32, sch, Qdisc__qstats__backlog) -= s->discarded_bytes;
+	FIELD(u32, sch, Qdisc__qstats__drops) += s->discarded;
+	s->discarded = s->discarded_bytes = 0;
 }
 
 /* ARP, multicast listener reports and neighbour discovery: the hosts are neighbours, whatever the link does. */
@@ -101,14 +185,14 @@ int enqueue(u64 *context)
 	struct sk_buff *skb = (void *)context[0];
 	struct Qdisc *sch = (void *)context[1];
 	void *to_free = (void *)context[2];
-	struct narrows_fate fate = {};
-	struct in_line *in_line;
 	struct narrows_direction *d;
 	struct narrows_record *record;
+	struct held *found;
 	struct dynptr bytes;
-	u32 which, key, length, frame_length, head_length;
+	u32 which, key, slot, frame_length, head_length;
 	u16 ether_type;
-	u64 now, number;
+	u64 now, number, delay;
+	u64 *drawn;
 
 	d = direction_of(sch, &which);
 	if (!d)
@@ -116,11 +200,12 @@ int enqueue(u64 *context)
 	frame_length = FIELD(u32, skb, sk_buff__len);
 	number = d->state.number;
 	/* The record serves as room for the head of a packet that may turn out not to enter. */
-	key = which * d->parameters.records + ((u32)number & (d->parameters.records - 1));
+	key = ENTRY(which, records, (u32)number & ((u32)(u64)&room_records - 1));
 	record = map_lookup(&records, &key);
-	if (!record)
+	drawn = map_lookup(&delays, &key);
+	if (!record || !drawn)
 		goto drop;
-	if (number - *(volatile u64 *)&d->read >= d->parameters.records) {
+	if (number - *(volatile u64 *)&d->read >= (u64)&room_records || number - *(volatile u64 *)&d->settled >= (u64)&room_decisions) {
 		d->no_room++;
 		goto drop;
 	}
@@ -147,58 +232,38 @@ int enqueue(u64 *context)
 			bpf_qdisc_skb_drop(skb, to_free);
 		return SUCCESS;
 	}
-	length = frame_length - 14;
-	if (FIELD(u32, skb, sk_buff__vlan_all))
+	if (FIELD(u32, skb, sk_buff__vlan_all) || ether_type == 0x8100 || ether_type == 0x88a8 || ether_type == 0x9100)
 		goto unsupported;
-	if (ether_type == 0x0800) {
-		u32 said = record->head[16] << 8 | record->head[17];
-
-		/* A short packet may be padded. */
-		if (said >= 20 && said < length)
-			length = said;
-	} else if (ether_type == 0x86dd) {
-		u32 said = (record->head[18] << 8 | record->head[19]) + 40;
-
-		if (said < length)
-			length = said;
-	} else if (ether_type == 0x8100 || ether_type == 0x88a8) {
-		goto unsupported;
-	}
+	narrows_read_headers(&d->headers, record->head, frame_length);
+	delay = d->parameters.is_drawn ? *drawn : d->parameters.delay;
 
 	/* User space takes all packets up to an instant as read once no arrival is under way. Atomic: it is a barrier, too. */
 	__sync_fetch_and_add(&d->begun, 1);
 	now = ktime_get_ns();
-	narrows_catch_up(&d->parameters, &d->state, which, now);
-	if (d->line_in - d->line_out >= d->parameters.slots || d->state.waiting_in - d->state.waiting_out >= d->parameters.slots) {
+	narrows_catch_up(which, now);
+	settle(sch, &d->state);
+	if (!narrows_has_room(d)) {
 		d->no_room++;
 		__sync_fetch_and_add(&d->done, 1);
 		goto drop;
 	}
 	if (frame_length > d->parameters.mtu + 14)
 		d->trains++;
-	narrows_decide(&d->parameters, &d->state, which, now, length, 14, &fate);
 	record->number = number;
 	record->arrival = now;
-	record->at = fate.at;
-	record->length = length;
 	record->frame_length = frame_length;
-	record->verdict = fate.verdict;
 	record->head_length = head_length;
+	slot = narrows_arrive(which, now, delay);
 	__sync_fetch_and_add(&d->done, 1);
-	if (fate.verdict != NARROWS_DELIVERED) {
+	found = slot == NARROWS_NONE ? 0 : held(which, slot);
+	if (!found) {
 		FIELD(u32, sch, Qdisc__qstats__drops)++;
 		bpf_qdisc_skb_drop(skb, to_free);
 		return SUCCESS;
 	}
-	key = which * d->parameters.slots + ((u32)d->line_in & (d->parameters.slots - 1));
-	in_line = map_lookup(&line, &key);
-	if (!in_line)
-		goto drop;
-	in_line->due = fate.at;
-	d->line_in++;
 	FIELD(u32, sch, Qdisc__q__qlen)++;
 	FIELD(u32, sch, Qdisc__qstats__backlog) += frame_length;
-	skb = kptr_xchg(&in_line->skb, skb);
+	skb = kptr_xchg(&found->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
 	return SUCCESS;
@@ -216,11 +281,11 @@ struct sk_buff *dequeue(u64 *context)
 {
 	struct Qdisc *sch = (void *)context[0];
 	struct sk_buff *skb = 0;
-	struct in_line *in_line;
+	struct held *found;
 	struct narrows_departure *departure;
 	struct narrows_direction *d;
 	u32 which, key;
-	u64 now;
+	u64 now, due;
 
 	d = direction_of(sch, &which);
 	if (!d)
@@ -235,27 +300,28 @@ struct sk_buff *dequeue(u64 *context)
 		skb = kptr_xchg(place, 0);
 		goto out;
 	}
-	if (d->line_out == d->line_in)
-		return 0;
-	key = which * d->parameters.slots + ((u32)d->line_out & (d->parameters.slots - 1));
-	in_line = map_lookup(&line, &key);
-	if (!in_line)
-		return 0;
 	now = ktime_get_ns();
-	if (in_line->due > now) {
-		if (in_line->due != NARROWS_NEVER)
-			bpf_qdisc_watchdog_schedule(sch, in_line->due, 0);
+	narrows_catch_up(which, now);
+	settle(sch, &d->state);
+	due = narrows_next_due(d, which);
+	if (due > now) {
+		due = narrows_wake(d, which);
+		if (due != NARROWS_NEVER)
+			bpf_qdisc_watchdog_schedule(sch, due, 0);
 		return 0;
 	}
-	key = which * d->parameters.records + ((u32)d->line_out & (d->parameters.records - 1));
+	found = held(which, narrows_leave(which));
+	key = ENTRY(which, records, (u32)d->left & ((u32)(u64)&room_records - 1));
 	departure = map_lookup(&departures, &key);
 	if (departure) {
-		departure->due = in_line->due;
+		departure->due = due;
 		departure->left = now;
 	}
 	/* Atomic: a barrier before user space may read it. */
-	__sync_fetch_and_add(&d->line_out, 1);
-	skb = kptr_xchg(&in_line->skb, 0);
+	__sync_fetch_and_add(&d->left, 1);
+	if (!found)
+		return 0;
+	skb = kptr_xchg(&found->skb, 0);
 out:
 	if (!skb)
 		return 0;
@@ -279,10 +345,10 @@ SEC("struct_ops/reset")
 void reset(u64 *context)
 {
 	struct Qdisc *sch = (void *)context[0];
-	struct in_line *in_line;
+	struct held *found;
 	struct narrows_direction *d;
 	struct sk_buff *skb;
-	u32 which, key;
+	u32 which, key, slot;
 
 	d = direction_of(sch, &which);
 	if (!d)
@@ -298,16 +364,15 @@ void reset(u64 *context)
 		if (skb)
 			bpf_kfree_skb(skb);
 	}
-	while (d->line_out != d->line_in && NARROWS_MAY_LOOP) {
-		key = which * d->parameters.slots + ((u32)d->line_out & (d->parameters.slots - 1));
-		in_line = map_lookup(&line, &key);
-		if (!in_line)
+	for (slot = 0; slot < d->state.used && NARROWS_MAY_LOOP; slot++) {
+		found = held(which, slot);
+		if (!found)
 			break;
-		d->line_out++;
-		skb = kptr_xchg(&in_line->skb, 0);
+		skb = kptr_xchg(&found->skb, 0);
 		if (skb)
 			bpf_kfree_skb(skb);
 	}
+	narrows_forget(which);
 	FIELD(u32, sch, Qdisc__q__qlen) = 0;
 	FIELD(u32, sch, Qdisc__qstats__backlog) = 0;
 }

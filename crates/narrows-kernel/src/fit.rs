@@ -3,10 +3,13 @@
 use std::fmt;
 
 use narrows_core::queue::Queue;
-use narrows_core::{LinkConfig, LinkSettings, Order, Probability, Seed, Stream, Target, port_origin};
+use narrows_core::{LinkConfig, LinkSettings, Order, Seed, Stream, Target, port_origin};
 use narrows_scenario::Scenario;
 
-use crate::parameters::{Loss, MOST_OVERHEAD, Parameters};
+use crate::parameters::{Delay, Drawn, Loss, LossModel, MOST_OVERHEAD, Parameters, QueueParameters};
+
+/// The most directions of links.
+const MOST_DIRECTIONS: usize = 64;
 
 /// What a scenario has that the kernel's program does not do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,14 +38,22 @@ impl Misfits {
     }
 }
 
-const ONE_LINK: &str = "the kernel has one link between two hosts";
+const HOSTS_AND_LINKS: &str = "links inside the kernel join two hosts each";
 
-/// The parameters of the directions of a scenario's only link, in the order of its ports: each belongs to the packets that
-/// enter there.
+/// What a direction of a link, by the index of the port where packets enter it, is in the kernel; and the links.
+#[derive(Debug)]
+pub struct Fitting {
+    /// In the order of the scenario's ports.
+    pub directions: Vec<Parameters>,
+    /// The two ports of each link, the first end first.
+    pub links: Vec<[usize; 2]>,
+}
+
+/// The parameters of the directions of a scenario's links.
 ///
 /// # Errors
 /// Everything that does not fit, by name.
-pub fn fit(scenario: &Scenario) -> Result<[Parameters; 2], Misfits> {
+pub fn fit(scenario: &Scenario) -> Result<Fitting, Misfits> {
     let mut misfits = Vec::new();
     let mut no = |key: String, why| misfits.push(Misfit { key, why });
     for (name, count) in [
@@ -51,11 +62,11 @@ pub fn fit(scenario: &Scenario) -> Result<[Parameters; 2], Misfits> {
         ("junctions", scenario.junctions.len()),
     ] {
         if count > 0 {
-            no(name.into(), ONE_LINK);
+            no(name.into(), HOSTS_AND_LINKS);
         }
     }
-    if scenario.links.len() != 1 || scenario.hosts.len() != 2 {
-        no(format!("{} hosts, {} links", scenario.hosts.len(), scenario.links.len()), ONE_LINK);
+    if scenario.ports().len() > MOST_DIRECTIONS {
+        no(format!("{} links", scenario.links.len()), "the kernel has at most 32 of them");
     }
     if !scenario.traffic.is_empty() {
         no("traffic".into(), "the kernel generates none");
@@ -65,7 +76,7 @@ pub fn fit(scenario: &Scenario) -> Result<[Parameters; 2], Misfits> {
     }
     for host in &scenario.hosts {
         if host.place != narrows_scenario::Place::New {
-            no(format!("host {}", host.name), "the kernel's link joins hosts that narrows creates");
+            no(format!("host {}", host.name), "links inside the kernel join hosts that narrows creates");
         }
     }
     if !misfits.is_empty() {
@@ -73,11 +84,11 @@ pub fn fit(scenario: &Scenario) -> Result<[Parameters; 2], Misfits> {
     }
     let network = scenario.network();
     if !network.rules.is_empty() {
-        return Err(Misfits(vec![Misfit { key: "rules".into(), why: "the kernel's link has none" }]));
+        return Err(Misfits(vec![Misfit { key: "rules".into(), why: "links inside the kernel have none" }]));
     }
     let (seed, mut links) = (network.seed, network.links);
-    let mut found = Vec::new();
-    for (port, place) in network.ports.iter().zip(scenario.ports()) {
+    let (mut directions, mut pairs) = (Vec::new(), Vec::new());
+    for (number, (port, place)) in network.ports.iter().zip(scenario.ports()).enumerate() {
         let entered = match &port.entry {
             Target::Link { name, lane: 0 } => links.iter().position(|link| link.name == *name),
             _ => None,
@@ -85,17 +96,19 @@ pub fn fit(scenario: &Scenario) -> Result<[Parameters; 2], Misfits> {
         match entered.map(|at| links.swap_remove(at)) {
             Some(link) if link.lanes.len() == 1 => {
                 let mtu = scenario.interface_mtu(place);
-                found.extend(direction(link, seed, &port.name, mtu, &mut misfits));
+                directions.extend(direction(link, seed, &port.name, mtu, &mut misfits));
             }
             _ => misfits.push(Misfit {
                 key: "shared".into(),
-                why: "the kernel's link has a wire for each direction",
+                why: "a link inside the kernel has a wire for each direction",
             }),
         }
+        let peer = scenario.ports().iter().position(|other| other.name == place.peer);
+        pairs.extend(peer.filter(|peer| number < *peer).map(|peer| [number, peer]));
     }
-    match <[Parameters; 2]>::try_from(found) {
-        Ok(both) if misfits.is_empty() => Ok(both),
-        _ => Err(Misfits(misfits)),
+    match misfits.is_empty() {
+        true => Ok(Fitting { directions, links: pairs }),
+        false => Err(Misfits(misfits)),
     }
 }
 
@@ -139,50 +152,59 @@ fn direction(
     no(bound_steps.is_some(), "trace", varies);
     no(air_time.is_some(), "profile", "the kernel counts bits, not air time");
     no(burst.get() > 0, "burst", "the kernel saves nothing up");
-    no(ingress.is_some(), "ingress", "the kernel's link has no filters");
-    no(policer.is_some(), "policer", "the kernel's link has none");
+    no(ingress.is_some(), "ingress", "links inside the kernel have no filters");
+    no(policer.is_some(), "policer", "links inside the kernel have none");
     no(corruption.is_some(), "corrupt", "a BPF qdisc cannot change a packet");
     no(duplication.is_some(), "duplicate", "a BPF qdisc cannot copy a packet");
-    no(reorder.is_some(), "reorder", "packets keep their order in the kernel");
-    no(slots.is_some(), "slots", "the kernel's link has none");
-    no(netem.is_some(), "netem", "the kernel's link is no exact sch_netem");
-    no(line_limit.is_some(), "line_limit", "the kernel's link has none");
-    no(link_mtu.is_some(), "mtu", "the kernel's link does not fragment");
-    no(instances.is_some(), "instances", "the kernel's link has none");
-    // With a constant delay nothing overtakes anything anyway.
-    let (Order::Keep | Order::Allow) = order;
+    no(reorder.is_some(), "reorder", "no packet skips the delay in the kernel");
+    no(slots.is_some(), "slots", "links inside the kernel have none");
+    no(netem.is_some(), "netem", "a link inside the kernel is no exact sch_netem");
+    no(line_limit.is_some(), "line_limit", "links inside the kernel have none");
+    no(link_mtu.is_some(), "mtu", "links inside the kernel do not fragment");
+    no(instances.is_some(), "instances", "links inside the kernel have none");
     let rate = service.constant();
     no(rate.is_none(), "rate", varies);
-    let delay = delay.constant();
-    no(delay.is_none(), "delay", "the kernel's link has a constant delay");
-    let is_netem = netem.is_some();
-    let bound = match queue.take_fifo() {
-        Some(fifo) if fifo.is_plain_drop_tail() => Some(fifo.bound()),
-        _ => None,
+    let origin = port_origin(port);
+    let delay = match delay.constant() {
+        Some(delay) => Some(Delay::Constant(delay)),
+        None => Drawn::new(delay, Stream::new(seed, &name, "delay"), origin).map(Delay::Drawn),
     };
-    no(bound.is_none() && !is_netem, "queue", "the kernel's queue is a FIFO that drops arriving packets");
+    no(delay.is_none(), "delay", "in the kernel it is constant, or drawn for each packet alone");
+    let queues =
+        "the kernel has FIFOs that drop arriving packets, alone or as classes of prio, drr and dbhpd";
+    let queue = match queue.take_fifo() {
+        Some(fifo) if fifo.is_plain_drop_tail() => Ok(QueueParameters::fifo(fifo.bound())),
+        Some(_) => Err(queues),
+        None => queue.plan().ok_or(queues).and_then(QueueParameters::new),
+    };
+    if let (Err(why), None) = (&queue, &netem) {
+        no(true, "queue", why);
+    }
     let most = overhead.minimum.max(overhead.extra.unsigned_abs());
     let cells = overhead.cells.map_or(0, |cells| cells.payload.max(cells.size));
     no(most.max(cells) > MOST_OVERHEAD, "overhead", "it is too large for the kernel's arithmetic");
     let mut loss = |loss: Option<narrows_core::Loss>, purpose: &str| -> Loss {
         let Some(loss) = loss else { return Loss::default() };
-        let chance = loss.selector.independent().filter(|_| !loss.mark);
-        no(chance.is_none(), "loss", "the kernel loses packets independently, and marks none");
-        Loss { chance: chance.unwrap_or(Probability::ZERO), key: Stream::new(seed, &name, purpose).key() }
+        no(loss.mark, "loss", "a BPF qdisc cannot mark a packet");
+        let model = loss.selector.plan().map(LossModel::of);
+        let losses = "in the kernel it is independent, of Gilbert and Elliott, or a pattern of packets";
+        no(model.is_none(), "loss", losses);
+        no(model == Some(None), "loss", "the kernel has room for 4096 ranges of a pattern");
+        Loss { model: model.flatten().unwrap_or_default(), key: Stream::new(seed, &name, purpose).key() }
     };
-    let ingress_loss = loss(ingress_loss, "ingress loss");
-    let wire_loss = loss(wire_loss, "wire loss");
+    let losses = [loss(ingress_loss, "ingress loss"), loss(wire_loss, "wire loss")];
     if misfits.len() > before {
         return None;
     }
+    let keeps_order = order == Order::Keep;
     Some(Parameters {
         rate: rate?,
         delay: delay?,
-        bound: bound?,
+        keeps_order,
+        queue: queue.ok()?,
         overhead,
-        ingress_loss,
-        wire_loss,
-        origin: port_origin(port),
+        losses,
+        origin,
         mtu,
     })
 }

@@ -1,6 +1,6 @@
 //! Links inside the kernel: each direction is a queueing discipline in BPF at the interface of the host that sends.
 //!
-//! [`fit()`] says which scenarios fit, and gives the [`Parameters`] of their directions; [`KernelLink`] loads the program
+//! [`fit()`] says which scenarios fit, and gives the [`Parameters`] of their directions; [`KernelLinks`] loads the program
 //! (`bpf/qdisc.bpf.c`) with them. The program decides as the engine does and leaves a record of each packet, which
 //! [`narrows_io::kernel_end::KernelEnd`] reads; nothing of narrows is on the packets' way.
 //!
@@ -14,6 +14,6 @@ pub mod parameters;
 pub mod program;
 pub mod types;
 
-pub use fit::{Misfit, Misfits, fit};
-pub use load::{KernelLink, LoadError, qdisc_name, try_out};
-pub use parameters::{Loss, Parameters};
+pub use fit::{Fitting, Misfit, Misfits, fit};
+pub use load::{KernelLinks, LoadError, qdisc_name, try_out};
+pub use parameters::Parameters;

@@ -1,26 +1,25 @@
 //! Puts the program into the kernel.
 
 use narrows_io::bpf::{
-    BpfError, Btf, Map, MapValue, MappedMap, Program, ProgramKind, StructOps, StructOpsMember,
+    BpfError, Btf, FunctionTypes, Map, MapValue, MappedMap, Program, ProgramKind, StructOps, StructOpsMember,
 };
-use narrows_io::kernel_end::{KernelEnd, Layout};
+use narrows_io::kernel_end::{DrawDelay, KernelEnd, KernelMaps, Layout};
 use narrows_io::xdp::is_kernels_clock_ours;
 
-use crate::parameters::Parameters;
-use crate::program::{ObjectFile, ProgramError};
+use crate::fit::Fitting;
+use crate::parameters::{Delay, Loss, Parameters, QueueParameters, Room, Rule};
+use crate::program::{Code, ObjectFile, ProgramError, Surroundings};
 use crate::types::{Field, KernelTypes, OwnTypes, TypesError};
 
-/// The directions that the program has room for.
-const DIRECTIONS: usize = 2;
-/// The length of the ring of records: at a million packets a second, 65 ms.
-const RECORDS: u32 = 1 << 16;
-/// The packets that fit into the queue and into the delay line: at 10 Gbit/s and 1500 bytes, 157 ms.
-const SLOTS: u32 = 1 << 17;
 const BYPASS_SLOTS: u32 = 256;
-/// The sizes of `struct narrows_waiting`, `struct in_line`, and of a pointer alone.
-const WAITING: u32 = 16;
-const IN_LINE: u32 = 16;
+/// The sizes of `struct held`, `struct narrows_overtaking`, `struct narrows_range`, `struct narrows_rule`, and of a pointer alone.
+const HELD: u32 = 56;
+const OVERTAKING: u32 = 16;
+const RANGE: u32 = 16;
+const RULE: u32 = 112;
 const BYPASS: u32 = 8;
+/// Where `struct held` has its pointer.
+const HELD_POINTER: u32 = 48;
 /// The kernel's table of a qdisc's operations, and the structure around it.
 const OPERATIONS: &str = "Qdisc_ops";
 const TABLE: &str = "bpf_struct_ops_Qdisc_ops";
@@ -44,22 +43,23 @@ pub enum LoadError {
     Clock,
 }
 
-/// A link inside the kernel. With its end the kernel forgets the qdisc; interfaces that have it keep it until they go.
+/// Links inside the kernel. With its end the kernel forgets the qdisc; interfaces that have it keep it until they go.
 #[derive(Debug)]
-pub struct KernelLink {
+pub struct KernelLinks {
     _operations: StructOps,
     orphan: Program,
     kind: String,
     ends: Vec<KernelEnd>,
 }
 
-impl KernelLink {
-    /// Loads the program for a link with these directions. `name` is the qdisc's in the kernel, where names are the same
+impl KernelLinks {
+    /// Loads the program for links with these directions. `name` is the qdisc's in the kernel, where names are the same
     /// in all namespaces; at most 15 bytes.
     ///
     /// # Errors
     /// If this build has no program, or the kernel refuses it.
-    pub fn load(name: &str, directions: &[Parameters; DIRECTIONS]) -> Result<Self, LoadError> {
+    pub fn load(name: &str, fitting: Fitting) -> Result<Self, LoadError> {
+        let Fitting { directions, links } = fitting;
         let file = ObjectFile::open()?;
         let types = KernelTypes::of_this_kernel()?;
         let operations = Operations::find(&types)?;
@@ -67,41 +67,114 @@ impl KernelLink {
             return Err(LoadError::Clock);
         }
         let own = MapTypes::load()?;
-        let all = |each: u32| each * DIRECTIONS as u32;
-        let control = Map::array("control", Layout::DIRECTION as u32, DIRECTIONS as u32, MapValue::Mapped)?;
-        let records = Map::array("records", Layout::RECORD as u32, all(RECORDS), MapValue::Mapped)?;
-        let departures = Map::array("departures", Layout::DEPARTURE as u32, all(RECORDS), MapValue::Mapped)?;
-        let waiting = Map::array("waiting", WAITING, all(SLOTS), MapValue::Bytes)?;
-        let in_line = MapValue::Typed(&own.btf, own.key, own.in_line);
-        let line = Map::array("line", IN_LINE, all(SLOTS), in_line)?;
-        let in_bypass = MapValue::Typed(&own.btf, own.key, own.bypass);
-        let bypass = Map::array("bypass", BYPASS, all(BYPASS_SLOTS), in_bypass)?;
-        let maps = |name: &str| match name {
-            "control" => Some(&control),
-            "records" => Some(&records),
-            "departures" => Some(&departures),
-            "waiting" => Some(&waiting),
-            "line" => Some(&line),
-            "bypass" => Some(&bypass),
-            _ => None,
+        let room = Room::of(directions.len());
+        let count = directions.len() as u32; // at most 64
+        let weights: Vec<_> = directions.iter().map(|direction| direction.weights(room.slots)).collect();
+        let most = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0).max(1) as u32;
+        let rooms = [
+            ("slots", room.slots),
+            ("records", room.records),
+            ("decisions", room.decisions),
+            ("weights", most(&mut weights.iter().map(Vec::len))),
+            (
+                "ranges",
+                most(&mut directions.iter().flat_map(|way| &way.losses).map(|loss| loss.ranges().len())),
+            ),
+            ("rules", most(&mut directions.iter().map(|way| way.queue.rules.len()))),
+        ];
+        let of = |name: &str| rooms.iter().find(|(room, _)| *room == name).map_or(0, |(_, length)| *length);
+        let mapped = |name: &str, size: usize, entries: u32| {
+            Map::array(name, size as u32, entries * count, MapValue::Mapped) // sizes of a few KiB
         };
-        let memory = MappedMap::new(&control, Layout::DIRECTION * DIRECTIONS)?;
-        for (number, direction) in directions.iter().enumerate() {
-            memory.write(number * Layout::DIRECTION, &direction.bytes(SLOTS, RECORDS));
-        }
+        let control = mapped("control", Layout::DIRECTION, 1)?;
+        let records = mapped("records", Layout::RECORD, room.records)?;
+        let decisions = mapped("decisions", Layout::DECISION, room.decisions)?;
+        let departures = mapped("departures", Layout::DEPARTURE, room.records)?;
+        let delays = mapped("delays", Layout::DELAY, room.records)?;
+        let weight_map = mapped("weights", 8, of("weights"))?;
+        let ranges = mapped("ranges", RANGE as usize, 2 * of("ranges"))?;
+        let rules = mapped("rules", RULE as usize, of("rules"))?;
+        let heap = Map::array("heap", OVERTAKING, room.slots * count, MapValue::Bytes)?;
+        let held = MapValue::Typed(&own.btf, own.key, own.held);
+        let packets = Map::array("packets", HELD, room.slots * count, held)?;
+        let in_bypass = MapValue::Typed(&own.btf, own.key, own.bypass);
+        let bypass = Map::array("bypass", BYPASS, BYPASS_SLOTS * count, in_bypass)?;
+        let all = [
+            ("control", &control),
+            ("records", &records),
+            ("decisions", &decisions),
+            ("departures", &departures),
+            ("delays", &delays),
+            ("weights", &weight_map),
+            ("ranges", &ranges),
+            ("rules", &rules),
+            ("heap", &heap),
+            ("packets", &packets),
+            ("bypass", &bypass),
+        ];
+        let place = Surroundings {
+            types: &types,
+            map: &|name| all.iter().find(|(map, _)| *map == name).map(|(_, map)| *map),
+            room: &|name| rooms.iter().find(|(room, _)| *room == name).map(|(_, length)| *length),
+        };
+        let longs = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let fill = |map: &Map, each: u32, values: Vec<Vec<u8>>| -> Result<(), BpfError> {
+            let memory = MappedMap::new(map, each as usize * values.len())?;
+            let places = (0..).step_by(each as usize);
+            values.iter().zip(places).for_each(|(value, place)| memory.write(place, value));
+            Ok(())
+        };
+        let each = |of: &dyn Fn(&Parameters) -> Vec<u8>| directions.iter().map(of).collect::<Vec<_>>();
+        fill(&control, Layout::DIRECTION as u32, each(&|way| way.bytes(room)))?;
+        fill(&weight_map, 8 * of("weights"), weights.iter().map(|weights| longs(weights)).collect())?;
+        fill(
+            &rules,
+            RULE * of("rules"),
+            each(&|way| way.queue.rules.iter().flat_map(Rule::bytes).collect()),
+        )?;
+        let places = |loss: &Loss| {
+            longs(&loss.ranges().iter().flat_map(|range| [range.start, range.end]).collect::<Vec<_>>())
+        };
+        let losses = directions.iter().flat_map(|way| &way.losses).map(places).collect();
+        fill(&ranges, RANGE * of("ranges"), losses)?;
+
         let mut programs = Vec::new();
-        for (function, (place, index)) in FUNCTIONS.iter().zip(&operations.functions) {
-            let instructions = file.function(&format!("struct_ops/{function}"), &types, maps)?;
-            let member = StructOpsMember { table: operations.structure, index: *index };
-            programs.push((*place, Program::load_struct_ops(member, function, &instructions)?));
+        for (function, (member, index)) in FUNCTIONS.iter().zip(&operations.functions) {
+            let code = file.function(&format!("struct_ops/{function}"), &place)?;
+            let of = StructOpsMember { table: operations.structure, index: *index };
+            let (btf, places) = function_types(&code)?;
+            let types = FunctionTypes { btf: &btf, places: &places };
+            programs.push((*member, Program::load_struct_ops(of, function, &code.instructions, types)?));
         }
-        let orphan = file.function("classifier", &types, maps)?;
-        let orphan = Program::load(ProgramKind::Classifier, "orphan", &orphan)?;
+        let orphan = file.function("classifier", &place)?;
+        let orphan = Program::load(ProgramKind::Classifier, "orphan", &orphan.instructions)?;
         let functions: Vec<_> = programs.iter().map(|(place, program)| (*place, program)).collect();
         let value = operations.value(name);
         let registered = StructOps::register(name, &own.btf, operations.table, value, &functions)?;
-        let ends = (0..DIRECTIONS)
-            .map(|number| KernelEnd::new([&control, &records, &departures], number, RECORDS, DIRECTIONS))
+        let maps = KernelMaps {
+            control: &control,
+            records: &records,
+            decisions: &decisions,
+            departures: &departures,
+            delays: &delays,
+            record_count: room.records,
+            decision_count: room.decisions,
+            directions: directions.len(),
+        };
+        let opposite = |number: usize| {
+            let link = links.iter().find(|ports| ports.contains(&number));
+            link.map_or(number, |&[one, other]| if one == number { other } else { one })
+        };
+        let ends = directions
+            .into_iter()
+            .enumerate()
+            .map(|(number, direction)| {
+                let draw: Option<DrawDelay> = match direction.delay {
+                    Delay::Constant(_) => None,
+                    Delay::Drawn(drawn) => Some(Box::new(move |number| drawn.of(number))),
+                };
+                KernelEnd::new(maps, number, opposite(number), draw)
+            })
             .collect::<Result<_, _>>()?;
         Ok(Self { _operations: registered, orphan, kind: name.to_owned(), ends })
     }
@@ -112,7 +185,7 @@ impl KernelLink {
     }
 
     /// The handle of the qdisc of a direction.
-    pub fn handle(direction: usize) -> u32 {
+    pub const fn handle(direction: usize) -> u32 {
         (direction as u32 + 1) << 16
     }
 
@@ -166,11 +239,49 @@ impl Operations {
     }
 }
 
+/// How many numbers the parts of the program have for arguments (`NARROWS_PART` in `bpf`).
+const PARTS: [(&str, u32); 17] = [
+    ("narrows_arrive", 3),
+    ("narrows_catch_up", 2),
+    ("narrows_classify", 1),
+    ("narrows_dbhpd_joined", 3),
+    ("narrows_dbhpd_sent", 4),
+    ("narrows_drr_select", 1),
+    ("narrows_forget", 1),
+    ("narrows_is_lost", 3),
+    ("narrows_largest", 2),
+    ("narrows_leave", 1),
+    ("narrows_overtake", 3),
+    ("narrows_pop_overtaking", 1),
+    ("narrows_select", 2),
+    ("narrows_sent", 1),
+    ("narrows_skip_rounds", 1),
+    ("narrows_start", 2),
+    ("narrows_violator", 2),
+];
+
+/// The types of a program's functions. The kernel calls the first one.
+fn function_types(code: &Code) -> Result<(Btf, Vec<[u32; 2]>), LoadError> {
+    let mut types = OwnTypes::new();
+    let number = types.unsigned("unsigned long long", 8);
+    let mut places = Vec::new();
+    for function in &code.functions {
+        let part = PARTS.iter().find(|(name, _)| *name == function.name);
+        let (name, arguments) = match (part, function.at) {
+            (_, 0) => ("main", 1),
+            (Some(&(name, arguments)), _) => (name, arguments),
+            (None, _) => return Err(ProgramError::Damaged(format!("no type of {}", function.name)).into()),
+        };
+        places.push([function.at as u32, types.function_of(name, number, arguments)]);
+    }
+    Ok((Btf::load(&types.encoded())?, places))
+}
+
 /// The types of maps with pointers to packets.
 struct MapTypes {
     btf: Btf,
     key: u32,
-    in_line: u32,
+    held: u32,
     bypass: u32,
 }
 
@@ -178,12 +289,10 @@ impl MapTypes {
     fn load() -> Result<Self, BpfError> {
         let mut types = OwnTypes::new();
         let key = types.unsigned("unsigned int", 4);
-        let time = types.unsigned("unsigned long long", 8);
         let packet = types.owned_pointer("sk_buff");
-        let fields = [Field { name: "due", of: time, place: 0 }, Field { name: "skb", of: packet, place: 8 }];
-        let in_line = types.structure("in_line", IN_LINE, &fields);
+        let held = types.structure("held", HELD, &[Field { name: "skb", of: packet, place: HELD_POINTER }]);
         let bypass = types.structure("in_bypass", BYPASS, &[Field { name: "skb", of: packet, place: 0 }]);
-        Ok(Self { btf: Btf::load(&types.encoded())?, key, in_line, bypass })
+        Ok(Self { btf: Btf::load(&types.encoded())?, key, held, bypass })
     }
 }
 
@@ -195,17 +304,18 @@ pub fn try_out() -> Result<(), LoadError> {
     use narrows_core::queue::Bound;
     use narrows_core::service::Overhead;
     use narrows_core::{Duration, Rate};
-    let plain = Parameters {
+    let plain = || Parameters {
         rate: Rate::UNLIMITED,
-        delay: Duration::ZERO,
-        bound: Bound::Packets(1),
+        delay: Delay::Constant(Duration::ZERO),
+        keeps_order: true,
+        queue: QueueParameters::fifo(Bound::Packets(1)),
         overhead: Overhead::IP,
-        ingress_loss: Default::default(),
-        wire_loss: Default::default(),
+        losses: Default::default(),
         origin: 0,
         mtu: 1500,
     };
-    KernelLink::load(&qdisc_name(), &[plain.clone(), plain]).map(drop)
+    let fitting = Fitting { directions: vec![plain(), plain()], links: vec![[0, 1]] };
+    KernelLinks::load(&qdisc_name(), fitting).map(drop)
 }
 
 /// A name for a qdisc of this process: names are known in all namespaces of a kernel.

@@ -281,6 +281,15 @@ impl OwnTypes {
         self.add(name, kind::STRUCT, fields.len() as u32, size, &rest)
     }
 
+    /// A function with this many numbers as arguments, which returns a number.
+    pub(crate) fn function_of(&mut self, name: &str, number: u32, arguments: u32) -> u32 {
+        const GLOBAL: u32 = 1;
+        let argument = self.call("number");
+        let all: Vec<u32> = (0..arguments).flat_map(|_| [argument, number]).collect();
+        let prototype = self.add("", kind::FUNC_PROTO, arguments, number, &all);
+        self.add(name, kind::FUNC, GLOBAL, prototype, &[])
+    }
+
     pub(crate) fn encoded(&self) -> Vec<u8> {
         const HEADER: u32 = 24;
         let (types, names) = (self.types.len() as u32, self.names.len() as u32);

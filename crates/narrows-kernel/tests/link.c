@@ -1,60 +1,202 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * link.h on the host, for tests: reads parameters as they lie in memory, then arrivals (time, length), and writes for each what
- * was decided (verdict, time). With an argument it prints the places and sizes of the shared structures instead.
+ * link.h on the host, for tests.
+ *
+ *   (none)    reads parameters, weights, ranges, rules and then arrivals; writes (verdict, time) of each packet, by number
+ *   headers   reads frames and writes what is read of their headers
+ *   layout    writes the places and sizes of the shared structures
+ *
+ * A timer wakes it as the kernel's would, and a packet that leaves late ends it with status 3.
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define NARROWS_MAY_LOOP 1
 #include "../bpf/link.h"
 
 #define SLOTS 65536
-static struct narrows_waiting waiting[SLOTS];
+#define RULES 1024
+#define RANGES 4096
+static struct narrows_direction the_direction;
+static struct narrows_packet packets[SLOTS];
+static struct narrows_overtaking heap[SLOTS];
+static narrows_u64 gammas[SLOTS + 1];
+static struct narrows_range ranges[2][RANGES];
+static struct narrows_rule rules[RULES];
+static struct narrows_decision *decisions;
+static narrows_u64 decided;
 
-static inline struct narrows_waiting *narrows_waiting_slot(const struct narrows_parameters *p, narrows_u32 direction, narrows_u64 number)
+NARROWS_INLINE struct narrows_direction *narrows_direction(narrows_u32 direction)
 {
-	return p->slots == SLOTS && direction == 0 ? &waiting[number % SLOTS] : 0;
+	return direction == 0 ? &the_direction : 0;
+}
+
+NARROWS_INLINE struct narrows_packet *narrows_packet(narrows_u32 direction, narrows_u32 slot)
+{
+	return direction == 0 && slot < SLOTS ? &packets[slot] : 0;
+}
+
+NARROWS_INLINE struct narrows_overtaking *narrows_overtaking(narrows_u32 direction, narrows_u32 index)
+{
+	return direction == 0 && index < SLOTS ? &heap[index] : 0;
+}
+
+NARROWS_INLINE narrows_u64 narrows_gamma(narrows_u32 direction, narrows_u64 count)
+{
+	return direction == 0 && count <= SLOTS ? gammas[count] : 0;
+}
+
+NARROWS_INLINE struct narrows_range *narrows_range(narrows_u32 direction, narrows_u32 which, narrows_u32 index)
+{
+	return direction == 0 && index < RANGES ? &ranges[which][index] : 0;
+}
+
+NARROWS_INLINE const struct narrows_rule *narrows_rule(narrows_u32 direction, narrows_u32 index)
+{
+	return direction == 0 && index < RULES ? &rules[index] : 0;
+}
+
+NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, enum narrows_verdict verdict, narrows_u64 at)
+{
+	if (direction || decisions[number].verdict)
+		exit(4); /* decided twice */
+	decisions[number].verdict = verdict;
+	decisions[number].at = at;
+	decided++;
+}
+
+NARROWS_INLINE narrows_u32 narrows_discard(narrows_u32 direction, narrows_u32 slot)
+{
+	return direction + slot ? 1 : 0;
+}
+
+/* Lets the timer go off until `now`, and packets leave. */
+static void run_until(narrows_u64 now)
+{
+	const struct narrows_direction *d = &the_direction;
+	narrows_u64 at;
+
+	while ((at = narrows_wake(d, 0)) <= now) {
+		narrows_catch_up(0, at);
+		while (narrows_next_due(d, 0) <= at) {
+			if (narrows_next_due(d, 0) != at)
+				exit(3);
+			narrows_leave(0);
+		}
+	}
+}
+
+static void get(void *into, size_t size, size_t count)
+{
+	if (fread(into, size, count, stdin) != count)
+		exit(1);
+}
+
+static int decide(void)
+{
+	struct arrival {
+		narrows_u64 at, delay;
+		narrows_u32 frame_length;
+		narrows_u8 head[NARROWS_HEAD];
+		narrows_u32 pad;
+	} arrival;
+	narrows_u64 count;
+
+	get(&the_direction.parameters, sizeof(the_direction.parameters), 1);
+	get(gammas, sizeof(gammas), 1);
+	get(ranges, sizeof(ranges), 1);
+	get(rules, sizeof(rules), 1);
+	get(&count, sizeof(count), 1);
+	decisions = calloc(count, sizeof(*decisions));
+	for (narrows_u64 number = 0; number < count; number++) {
+		get(&arrival, sizeof(arrival), 1);
+		narrows_read_headers(&the_direction.headers, arrival.head, arrival.frame_length);
+		run_until(arrival.at);
+		/* The timer goes off for what leaves, not for each transmission. */
+		narrows_catch_up(0, arrival.at);
+		if (!narrows_has_room(&the_direction))
+			exit(5);
+		narrows_arrive(0, arrival.at, arrival.delay);
+	}
+	run_until(NARROWS_NEVER - 1);
+	for (narrows_u64 number = 0; number < count; number++) {
+		narrows_u64 out[2] = { decisions[number].verdict, decisions[number].at };
+
+		fwrite(out, sizeof(out), 1, stdout);
+	}
+	return 0;
+}
+
+static int read_headers(void)
+{
+	struct frame {
+		narrows_u32 length;
+		narrows_u8 head[NARROWS_HEAD];
+	} frame;
+
+	while (fread(&frame, sizeof(frame), 1, stdin) == 1) {
+		struct narrows_headers headers = {0};
+
+		narrows_read_headers(&headers, frame.head, frame.length);
+		fwrite(&headers, sizeof(headers), 1, stdout);
+	}
+	return 0;
 }
 
 #define DIRECTION(field) offsetof(struct narrows_direction, field)
 #define RECORD(field) offsetof(struct narrows_record, field)
+#define PARAMETERS(field) offsetof(struct narrows_parameters, field)
+#define CLASS(field) offsetof(struct narrows_class, field)
+#define RULE(field) offsetof(struct narrows_rule, field)
+#define HEADERS(field) offsetof(struct narrows_headers, field)
+#define PRINT(value) printf(#value " %zu\n", (size_t)(value))
 
 static int print_layout(void)
 {
-	size_t all[] = {
-		sizeof(struct narrows_parameters), sizeof(struct narrows_direction), DIRECTION(state.number), DIRECTION(line_in),
-		DIRECTION(line_out), DIRECTION(begun), DIRECTION(done), DIRECTION(read), DIRECTION(no_room), DIRECTION(unsupported),
-		DIRECTION(trains), DIRECTION(bypassed), sizeof(struct narrows_record), RECORD(arrival), RECORD(at), RECORD(length),
-		RECORD(frame_length), RECORD(verdict), RECORD(head_length), RECORD(head), NARROWS_HEAD,
-		sizeof(struct narrows_departure), sizeof(struct narrows_waiting), NARROWS_BYPASS_SLOTS,
-	};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		printf("%zu\n", all[i]);
+	PRINT(sizeof(struct narrows_parameters));
+	PRINT(sizeof(struct narrows_loss));
+	PRINT(sizeof(struct narrows_class));
+	PRINT(sizeof(struct narrows_rule));
+	PRINT(sizeof(struct narrows_range));
+	PRINT(sizeof(struct narrows_packet));
+	PRINT(sizeof(struct narrows_overtaking));
+	PRINT(PARAMETERS(loss));
+	PRINT(PARAMETERS(queue));
+	PRINT(PARAMETERS(queue.class));
+	PRINT(RULE(class));
+	PRINT(sizeof(struct narrows_headers));
+	PRINT(sizeof(struct narrows_direction));
+	PRINT(DIRECTION(state.number));
+	PRINT(DIRECTION(left));
+	PRINT(DIRECTION(begun));
+	PRINT(DIRECTION(done));
+	PRINT(DIRECTION(read));
+	PRINT(DIRECTION(settled));
+	PRINT(DIRECTION(no_room));
+	PRINT(DIRECTION(unsupported));
+	PRINT(DIRECTION(trains));
+	PRINT(DIRECTION(bypassed));
+	PRINT(sizeof(struct narrows_record));
+	PRINT(RECORD(arrival));
+	PRINT(RECORD(frame_length));
+	PRINT(RECORD(head_length));
+	PRINT(RECORD(head));
+	PRINT(NARROWS_HEAD);
+	PRINT(sizeof(struct narrows_decision));
+	PRINT(sizeof(struct narrows_departure));
+	PRINT(NARROWS_BYPASS_SLOTS);
 	return 0;
 }
 
 int main(int count, char **arguments)
 {
-	struct narrows_parameters p;
-	struct narrows_state s = {0};
-	narrows_u64 arrival[2];
+	const char *what = count > 1 ? arguments[1] : "";
 
-	(void)arguments;
-	if (count > 1)
+	if (!strcmp(what, "layout"))
 		return print_layout();
-	if (fread(&p, sizeof(p), 1, stdin) != 1)
-		return 1;
-	while (fread(arrival, sizeof(arrival), 1, stdin) == 1) {
-		struct narrows_fate fate = {0};
-		narrows_u64 out[2];
-
-		narrows_catch_up(&p, &s, 0, arrival[0]);
-		narrows_decide(&p, &s, 0, arrival[0], (narrows_u32)arrival[1], 14, &fate);
-		out[0] = fate.verdict;
-		out[1] = fate.at;
-		fwrite(out, sizeof(out), 1, stdout);
-	}
-	return 0;
+	if (!strcmp(what, "headers"))
+		return read_headers();
+	return decide();
 }

@@ -14,6 +14,8 @@ use narrows_io::xdp::{Group, PortOptions, XdpError};
 pub struct Cabling {
     /// The backend; by default the best available.
     pub backend: Option<Backend>,
+    /// Whether links are inside the kernel if it offers that and everything fits.
+    pub kernel_if_possible: bool,
     /// Whether to busy-poll, which runs the driver's receive work in our thread; AF_XDP only.
     pub busy_poll: bool,
     /// Whether to take trains of segments from the kernel unsplit, and hand packets that leave together back as

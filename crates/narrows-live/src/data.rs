@@ -64,7 +64,7 @@ use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::feeds::Feeds;
 use crate::gateway::Gateway;
-use crate::in_kernel::{Agreement, LOOK_EVERY};
+use crate::in_kernel::{Agreement, Ahead, LOOK_EVERY};
 use crate::load::Load;
 use crate::packet_records::PacketTap;
 use crate::recorder::Recorder;
@@ -125,6 +125,8 @@ struct Port {
     /// Arrival times of its frames.
     arrivals: Arrivals,
     ring_drops: u64,
+    /// Verdicts that a link inside the kernel has not reached yet.
+    ahead_of_kernel: Ahead,
     trains: Trains,
     /// Frames that the interface dropped after accepting them.
     refused: u64,
@@ -250,6 +252,7 @@ impl DataLoop {
                 answered: 0,
                 arrivals: Arrivals::since(opened),
                 ring_drops: 0,
+                ahead_of_kernel: Ahead::default(),
                 trains: Trains::default(),
                 refused: 0,
             }

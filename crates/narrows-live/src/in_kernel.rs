@@ -1,9 +1,10 @@
 //! A link inside the kernel, watched: the packet loop hands the kernel's records to the engine and compares what both decided.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use narrows_core::{DropReason, Duration, Event, Verdict};
+use narrows_core::{DropReason, Duration, Event, Time, Verdict};
 use narrows_io::kernel_end::{KernelEnd, KernelFate, KernelVerdict};
 use narrows_report::KernelVerdicts;
 
@@ -23,26 +24,71 @@ pub(crate) struct Agreement {
     bypassed: AtomicU64,
 }
 
+/// Verdicts of the engine about packets of a port on which the kernel has not decided yet: it decides when it wakes, the engine at
+/// the very instant. The oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead(VecDeque<(u64, Decision)>);
+
+/// A verdict, as the kernel gives it, and its instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Decision {
+    dropped: Option<DropReason>,
+    at: Time,
+}
+
 impl Agreement {
     pub(crate) fn shared() -> Arc<Self> {
         Arc::default()
     }
 
     /// Compares the engine's event with what the kernel did. If they differ, the event becomes the kernel's: reports and logs are
-    /// about what happened.
-    pub(crate) fn compare<B>(&self, event: &mut Event<'_, B>, end: &mut KernelEnd, clock: &Clock) {
-        let Some(fate) = end.take_fate(event.id.number()) else { return };
+    /// about what happened. If the kernel has not decided yet, the event stays as it is and is compared later.
+    pub(crate) fn compare<B>(
+        &self,
+        event: &mut Event<'_, B>,
+        end: &mut KernelEnd,
+        ahead: &mut Ahead,
+        clock: &Clock,
+    ) {
+        let number = event.id.number();
+        let dropped = match event.verdict {
+            Verdict::Delivered(_) => None,
+            Verdict::Dropped { reason, .. } => Some(reason),
+        };
+        let engines = Decision { dropped, at: event.at };
+        let Some(fate) = end.fate(number) else { return ahead.0.push_back((number, engines)) };
+        let kernels = Decision::of_kernel(fate, clock);
+        if !self.count_comparison(end, number, engines, kernels) {
+            event.at = kernels.at;
+            if let Some(reason) = kernels.dropped.filter(|_| kernels.dropped != engines.dropped) {
+                event.verdict = Verdict::Dropped { at: None, reason };
+            }
+        }
+    }
+
+    /// Compares verdicts on which the kernel has decided by now.
+    pub(crate) fn catch_up(&self, end: &mut KernelEnd, ahead: &mut Ahead, clock: &Clock) {
+        while let Some(&(number, engines)) = ahead.0.front()
+            && let Some(fate) = end.fate(number)
+        {
+            ahead.0.pop_front();
+            self.count_comparison(end, number, engines, Decision::of_kernel(fate, clock));
+        }
+    }
+
+    /// Counts a comparison, and returns whether both are the same.
+    fn count_comparison(
+        &self,
+        end: &mut KernelEnd,
+        number: u64,
+        engines: Decision,
+        kernels: Decision,
+    ) -> bool {
+        end.settle(number);
         self.compared.fetch_add(1, Relaxed);
-        let at = clock.instant(fate.at);
-        let is_same = is_same(event.verdict, fate);
-        if is_same && at == event.at {
-            return;
-        }
-        self.differing.fetch_add(1, Relaxed);
-        event.at = at;
-        if !is_same && let Some(reason) = reason(fate.verdict) {
-            event.verdict = Verdict::Dropped { at: None, reason };
-        }
+        let is_same = engines == kernels;
+        self.differing.fetch_add(u64::from(!is_same), Relaxed);
+        is_same
     }
 
     /// Takes over the counters of an end.
@@ -71,7 +117,7 @@ impl Agreement {
         let mut notes =
             vec![format!("kernel backend: {compared} verdicts compared with the engine's: {differ}")];
         for (count, what) in [
-            (&self.no_room, "did not enter the link: no room for their records, or in the delay line"),
+            (&self.no_room, "did not enter the link: no room for their records, or in the link"),
             (
                 &self.unsupported,
                 "did not enter the link: VLAN tags and frames below 34 bytes are not supported",
@@ -86,19 +132,15 @@ impl Agreement {
     }
 }
 
-fn reason(verdict: KernelVerdict) -> Option<DropReason> {
-    match verdict {
-        KernelVerdict::Delivered => None,
-        KernelVerdict::IngressLoss => Some(DropReason::IngressLoss),
-        KernelVerdict::QueueFull => Some(DropReason::QueueFull),
-        KernelVerdict::WireLoss => Some(DropReason::WireLoss),
-    }
-}
-
-fn is_same(verdict: Verdict, fate: KernelFate) -> bool {
-    match (verdict, reason(fate.verdict)) {
-        (Verdict::Delivered(_), None) => true,
-        (Verdict::Dropped { reason, .. }, Some(kernels)) => reason == kernels,
-        _ => false,
+impl Decision {
+    fn of_kernel(fate: KernelFate, clock: &Clock) -> Self {
+        let dropped = match fate.verdict {
+            KernelVerdict::Delivered => None,
+            KernelVerdict::IngressLoss => Some(DropReason::IngressLoss),
+            KernelVerdict::QueueFull => Some(DropReason::QueueFull),
+            KernelVerdict::WireLoss => Some(DropReason::WireLoss),
+            KernelVerdict::NoClass => Some(DropReason::NoClass),
+        };
+        Self { dropped, at: clock.instant(fate.at) }
     }
 }

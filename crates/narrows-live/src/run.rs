@@ -143,14 +143,15 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         process::check(&command)?;
     }
     step_aside(&mut scenario)?;
-    let agreement = fits_into_kernel(&scenario, options)?.then(Agreement::shared);
+    let (cabling, choice) = choose(&scenario, options)?;
+    let agreement = (cabling.backend == Some(Backend::Kernel)).then(Agreement::shared);
     let engine = Engine::new(scenario.network())?;
     process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
     wake_on_time().map_err(system("set the timer slack"))?;
     descriptors::allow_many().map_err(system("allow more descriptors"))?;
     // From here on there is something to restore; signals during set-up are handled once it is complete.
     let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
-    let mut testbed = Testbed::create(&scenario, options.cabling)?;
+    let mut testbed = Testbed::create(&scenario, cabling)?;
     let host = chosen_host(&testbed, options.host.as_deref())?;
     let (uplink, refusal) = open_uplink(&testbed, host, options)?;
     testbed.add_routes(uplink.as_ref().map(NatUplink::host))?;
@@ -179,13 +180,14 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
 
     info.notes.extend(refusal);
     info.notes.extend(no_names);
-    info.notes.extend(options.cabling.remark());
+    info.notes.extend(choice);
+    info.notes.extend(cabling.remark());
     info.notes.extend(testbed.cabling_note().map(String::from));
     if scenario.duration.is_some() {
         info.notes.push("the scenario's `duration` applies to `sim` only and was ignored".into());
     }
     info.notes.extend(uplink.iter().flat_map(NatUplink::remarks));
-    let (threads, remark) = threads(options);
+    let (threads, remark) = threads(options, cabling);
     info.notes.extend(remark);
     let mut cables = testbed.take_cables();
     cables.extend(tunnels::open(&options.tunnels)?);
@@ -260,20 +262,48 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     Ok(Outcome { report, status, broken })
 }
 
-/// Whether links are to be inside the kernel.
+/// The packet I/O, and a note about it if `auto` chose it.
 ///
 /// # Errors
-/// If the scenario does not fit there, or an option.
-fn fits_into_kernel(scenario: &Scenario, options: &RunOptions) -> Result<bool, RunError> {
-    if options.cabling.backend != Some(Backend::Kernel) {
-        return Ok(false);
+/// If links have to be inside the kernel, and the scenario does not fit there, or an option.
+fn choose(scenario: &Scenario, options: &RunOptions) -> Result<(Cabling, Option<String>), RunError> {
+    let cabling = options.cabling;
+    if cabling.backend == Some(Backend::Kernel) {
+        fits_into_kernel(scenario, options)?;
     }
+    if !cabling.kernel_if_possible {
+        return Ok((cabling, None));
+    }
+    let possible = fits_into_kernel(scenario, options).map_err(|misfit| misfit.to_string());
+    let possible = possible.and_then(|()| narrows_kernel::try_out().map_err(|error| error.to_string()));
+    Ok(match possible {
+        Ok(()) => {
+            let links = scenario.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
+            let chosen = Cabling { backend: Some(Backend::Kernel), ..cabling };
+            (chosen, Some(format!("--backend auto: inside the kernel: {links}")))
+        }
+        Err(why) => {
+            // The verifier's log, if there is one, is for doctor.
+            let why = why.lines().map(str::trim).take(MOST_REASONS).collect::<Vec<_>>().join(" ");
+            (cabling, Some(format!("--backend auto: not inside the kernel: {why}")))
+        }
+    })
+}
+
+/// The most lines about why links are not inside the kernel.
+const MOST_REASONS: usize = 6;
+
+/// Whether links can be inside the kernel, as far as the scenario and the options are concerned.
+///
+/// # Errors
+/// What does not fit there.
+fn fits_into_kernel(scenario: &Scenario, options: &RunOptions) -> Result<(), RunError> {
     let whole = "only the heads of packets are known outside the kernel";
     for (is_asked, option, why) in [
         (options.capture.is_some(), "--capture", whole),
         (options.record.is_some() && options.record_whole, "--record-whole", whole),
         (options.cabling.trains, "--trains", "packets cross singly"),
-        (!options.tunnels.is_empty(), "--machines", "the kernel has one link between two hosts"),
+        (!options.tunnels.is_empty(), "--machines", "links inside the kernel join hosts of one machine"),
         (host::time_is_virtual(), "--virtual", "the guest kernel has no BPF qdiscs"),
     ] {
         if is_asked {
@@ -281,14 +311,14 @@ fn fits_into_kernel(scenario: &Scenario, options: &RunOptions) -> Result<bool, R
         }
     }
     narrows_kernel::fit(scenario)?;
-    Ok(true)
+    Ok(())
 }
 
 /// The number of threads; and, if fewer than requested, the reason.
-fn threads(options: &RunOptions) -> (Threads, Option<String>) {
+fn threads(options: &RunOptions, cabling: Cabling) -> (Threads, Option<String>) {
     // The parts of an input log are merged in a separate file, which replaces it.
     let is_special = |path: &PathBuf| path.metadata().is_ok_and(|data| !data.is_file());
-    if options.cabling.backend == Some(Backend::Kernel) {
+    if cabling.backend == Some(Backend::Kernel) {
         return (Threads { most: Some(1), ..options.threads.clone() }, None);
     }
     let reason = match (&options.capture, &options.record) {

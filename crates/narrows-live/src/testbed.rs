@@ -30,7 +30,7 @@ use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::offload::OffloadError;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::stack::StackError;
-use narrows_kernel::KernelLink;
+use narrows_kernel::KernelLinks;
 use narrows_scenario::{Address, HostRoute, Neighbour, Place, Scenario};
 
 use self::cable::{End, lay_cable};
@@ -208,8 +208,8 @@ pub struct Testbed {
     wire: Namespace,
     /// Why the best packet I/O backend is not used.
     cabling_note: Option<String>,
-    /// The link, if it is inside the kernel: as long as the hosts.
-    _kernel_link: Option<KernelLink>,
+    /// The links, if they are inside the kernel: as long as the hosts.
+    _kernel_links: Option<KernelLinks>,
 }
 
 impl Testbed {
@@ -240,10 +240,10 @@ impl Testbed {
             networks,
             wire,
             cabling_note: None,
-            _kernel_link: None,
+            _kernel_links: None,
         };
         match cabling.backend {
-            Some(Backend::Kernel) => testbed.lay_kernel_cable(scenario)?,
+            Some(Backend::Kernel) => testbed.lay_kernel_cables(scenario)?,
             _ => testbed.lay_cables(scenario, cabling)?,
         }
         Ok(testbed)

@@ -64,9 +64,12 @@ pub(crate) enum BackendName {
     /// AF_XDP, memory shared with the kernel: needs root on the host
     #[value(name = "af_xdp")]
     AfXdp,
-    /// A link inside the kernel, as BPF qdiscs: for run and shell, one simple link, root, Linux 6.16 or later
+    /// Links inside the kernel, as BPF qdiscs: for run, shell and up, simple links, root, Linux 6.16 or later
     #[value(name = "kernel")]
     Kernel,
+    /// kernel if this kernel offers it and everything fits, otherwise as by default; the report says which and why
+    #[value(name = "auto")]
+    Auto,
 }
 
 /// How well the packet loop is to keep up, and what it may take for that.

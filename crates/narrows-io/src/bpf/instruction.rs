@@ -140,7 +140,9 @@ const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
 /// In the source register field of a 64-bit load: the value is a map's descriptor.
 const PSEUDO_MAP: u8 = 1;
-/// In the source register field of a call: the immediate is a function's number in the kernel's BTF.
+/// In the source register field of a call: the immediate is an offset in the program.
+const PSEUDO_CALL: u8 = 1;
+/// The same: the immediate is a function's number in the kernel's BTF.
 const PSEUDO_KERNEL_CALL: u8 = 2;
 
 impl Instruction {
@@ -230,6 +232,11 @@ impl Instruction {
     /// `to = value`.
     pub fn load_number(to: Register, value: u64) -> [Self; 2] {
         Self::load_wide(to, 0, value)
+    }
+
+    /// Calls a function of the program itself, this many instructions behind the next one.
+    pub fn call_at(offset: i32) -> Self {
+        Self { registers: PSEUDO_CALL << 4, ..Self::new(JUMP | CALL, Register::R0, 0, 0, offset) }
     }
 
     /// Calls a function of the kernel's, by its number in the kernel's BTF.

@@ -26,7 +26,7 @@ pub use instruction::{Arithmetic, Condition, Helper, Instruction, Operand, Regis
 pub use link::{Direction, Link, TCX_DROP, TCX_NEXT, XdpMode};
 pub use map::{Map, MapValue};
 pub use mapped::MappedMap;
-pub use program::{Outcome, Program, ProgramKind, StructOpsMember};
+pub use program::{FunctionTypes, Outcome, Program, ProgramKind, StructOpsMember};
 pub use struct_ops::StructOps;
 
 /// Why a program could not be loaded or attached.

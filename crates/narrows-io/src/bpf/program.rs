@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use super::instruction::Instruction;
-use super::{Argument, BpfError, Command, address, bpf, bpf_descriptor, short_name};
+use super::{Argument, BpfError, Btf, Command, address, bpf, bpf_descriptor, short_name};
 
 /// The licence reported to the kernel. None of the helper functions used requires the GPL.
 const LICENCE: &std::ffi::CStr = c"MIT OR Apache-2.0";
@@ -77,6 +77,15 @@ pub struct StructOpsMember {
     pub index: u32,
 }
 
+/// The types of a program's functions: the verifier checks those that others call by themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionTypes<'a> {
+    /// Where the types are.
+    pub btf: &'a Btf,
+    /// The instruction at which each function begins, ascending, and the number of its type.
+    pub places: &'a [[u32; 2]],
+}
+
 /// Programs in tables of operations, and those that call functions of the kernel's, must say that the GPL covers them, too.
 const LICENCE_WITH_GPL: &std::ffi::CStr = c"Dual MIT/GPL";
 /// `BPF_PROG_TYPE_STRUCT_OPS`, `BPF_PROG_TYPE_SCHED_CLS`.
@@ -134,12 +143,17 @@ impl Program {
         member: StructOpsMember,
         name: &str,
         instructions: &[Instruction],
+        functions: FunctionTypes<'_>,
     ) -> Result<Self, BpfError> {
         let load = Load {
             kind: STRUCT_OPS,
             licence: address(LICENCE_WITH_GPL),
             expected_attach_type: member.index,
             attach_type_number: member.table,
+            btf: functions.btf.as_fd().as_raw_fd() as u32,
+            function_record_size: 8,
+            functions: address(functions.places),
+            function_count: functions.places.len() as u32,
             ..Load::default()
         };
         Self::load_as(load, name, instructions)

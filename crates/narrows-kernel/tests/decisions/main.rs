@@ -2,111 +2,83 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+mod harness;
+mod headers;
+mod misfits;
 
-use narrows_core::{DropReason, Engine, Packet, Time, Verdict};
-use narrows_io::kernel_end::Layout;
-use narrows_kernel::{Parameters, fit};
+use narrows_core::{DropReason, Engine, Time, Verdict};
+use narrows_frame::LinkLayer;
+use narrows_frame::parse::parse_cut;
+use narrows_kernel::fit;
 use narrows_scenario::Scenario;
 
-/// The harness `link.c`, compiled; removed at the end.
-struct Harness(PathBuf);
-
-impl Harness {
-    fn new(name: &str) -> Self {
-        let program = std::env::temp_dir().join(format!("narrows-link-{name}-{}", std::process::id()));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/link.c");
-        let done = Command::new("cc")
-            .args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(&program)
-            .arg(source)
-            .status();
-        assert!(done.unwrap().success());
-        Self(program)
-    }
-
-    /// What is decided about these arrivals (time, length): (verdict, time).
-    fn decide(&self, parameters: &Parameters, arrivals: &[(u64, u32)]) -> Vec<(u64, u64)> {
-        let mut input = parameters.bytes(65_536, 65_536).to_vec();
-        for &(at, length) in arrivals {
-            input.extend(at.to_ne_bytes());
-            input.extend(u64::from(length).to_ne_bytes());
-        }
-        let mut child = Command::new(&self.0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let writer = std::thread::spawn(move || stdin.write_all(&input).unwrap());
-        let output = child.wait_with_output().unwrap().stdout;
-        writer.join().unwrap();
-        let (numbers, []) = output.as_chunks::<16>() else { panic!("half a decision") };
-        let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
-        numbers.iter().map(|both| (number(&both[..8]), number(&both[8..]))).collect()
-    }
-}
-
-impl Drop for Harness {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+use harness::{Arrival, HEAD, Harness, Random};
 
 /// What the engine decides about the same arrivals at its first port.
-fn by_engine(scenario: &Scenario, arrivals: &[(u64, u32)]) -> Vec<(u64, u64)> {
+fn by_engine(scenario: &Scenario, arrivals: &[Arrival]) -> Vec<(u64, u64)> {
     let mut engine = Engine::<()>::new(scenario.network()).unwrap();
     let port = engine.ports().next().unwrap();
     let mut decided = vec![None; arrivals.len()];
     let mut drain = |engine: &mut Engine<()>, until: Time| {
         while let Some(event) = engine.poll(until) {
             let verdict = match event.verdict {
-                Verdict::Delivered(_) => 0,
-                Verdict::Dropped { reason: DropReason::IngressLoss, .. } => 1,
-                Verdict::Dropped { reason: DropReason::QueueFull, .. } => 2,
-                Verdict::Dropped { reason: DropReason::WireLoss, .. } => 3,
+                Verdict::Delivered(_) => 1,
+                Verdict::Dropped { reason: DropReason::IngressLoss, .. } => 2,
+                Verdict::Dropped { reason: DropReason::QueueFull, .. } => 3,
+                Verdict::Dropped { reason: DropReason::WireLoss, .. } => 4,
+                Verdict::Dropped { reason: DropReason::NoClass, .. } => 5,
                 other => panic!("{other:?}"),
             };
             decided[event.id.number() as usize] = Some((verdict, event.at.nanos()));
         }
     };
-    for &(at, length) in arrivals {
-        let at = Time::from_nanos(at);
+    for Arrival { at, frame } in arrivals {
+        let at = Time::from_nanos(*at);
         drain(&mut engine, at);
-        let (key, headers) = (Default::default(), Default::default());
-        engine.hand_in(
-            at,
-            port,
-            Packet { length, link_header: 14, network_header: 20, key, headers, body: () },
-        );
+        let cut = &frame[..frame.len().min(HEAD)];
+        engine.hand_in(at, port, parse_cut(LinkLayer::Ethernet, cut, frame.len() as u32).with(()));
     }
     drain(&mut engine, Time::from_nanos(u64::MAX - 1));
     decided.into_iter().map(|decision| decision.expect("every packet gets its verdict")).collect()
 }
 
-/// Arrivals with gaps around the time that a packet takes, some at one instant, from a generator of its own.
-fn arrivals(count: usize, mean_gap: u64) -> Vec<(u64, u32)> {
-    let (mut state, mut at) = (0x2545_f491_4f6c_dd1d_u64, 1_000_000_007);
-    let mut next = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+/// Arrivals with gaps around this mean, some at one instant, of several classes.
+fn arrivals(count: usize, mean_gap: u64) -> Vec<Arrival> {
+    let (mut random, mut at) = (Random::default(), 1_000_000_007);
     (0..count)
         .map(|_| {
-            at += match next() % 8 {
+            at += match random.below(8) {
                 0 => 0,
-                1 => next() % (16 * mean_gap + 1),
-                _ => next() % (mean_gap + 1),
+                1 => random.below(16 * mean_gap + 1),
+                _ => random.below(mean_gap + 1),
             };
-            (at, 28 + (next() % 1473) as u32)
+            Arrival { at, frame: random.udp() }
         })
         .collect()
+}
+
+/// Both decide the same. Returns the verdicts, and how many packets overtook others.
+fn agree(harness: &Harness, keys: &str, gap: u64) -> (Vec<(u64, u64)>, usize) {
+    let text = format!("seed = 7\n[hosts.a]\n[hosts.b]\n[links.wire]\nbetween = [\"a\", \"b\"]\n{keys}\n");
+    let scenario = Scenario::parse(&text, "case.toml").unwrap_or_else(|error| panic!("{keys}: {error}"));
+    let fitting = fit(&scenario).unwrap_or_else(|error| panic!("{keys}: {error}"));
+    let arrivals = arrivals(20_000, gap);
+    let ours = harness.decide(&fitting.directions[0], &arrivals);
+    let engines = by_engine(&scenario, &arrivals);
+    let differing = ours.iter().zip(&engines).filter(|(ours, engines)| ours != engines).count();
+    let first = ours.iter().zip(&engines).position(|(ours, engines)| ours != engines);
+    let first = first.map(|at| (at, arrivals[at].at, ours[at], engines[at]));
+    assert_eq!((ours.len(), differing), (arrivals.len(), 0), "{keys}: {first:?}");
+    let delivered: Vec<u64> =
+        engines.iter().filter(|(verdict, _)| *verdict == 1).map(|(_, at)| *at).collect();
+    let overtaking = delivered.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    (engines, overtaking)
 }
 
 #[test]
 fn every_packet_gets_the_verdict_and_the_instant_that_the_engine_gives_it() {
     let harness = Harness::new("verdicts");
-    let cases: [(&str, u64); 9] = [
+    for (keys, gap) in [
         ("delay = \"5ms\"", 1_000),
         ("rate = \"10mbit\"\nqueue = \"20 packets\"\ndelay = \"3ms\"\nloss = \"2%\"", 500_000),
         ("rate = \"7777777bit\"\nqueue = \"9000 bytes\"\nloss = \"0.1%\"", 700_000),
@@ -116,88 +88,125 @@ fn every_packet_gets_the_verdict_and_the_instant_that_the_engine_gives_it() {
         ("loss = \"100%\"\ndelay = \"1s\"", 100),
         ("rate = \"99gbit\"\ndelay = \"123456ns\"", 50),
         ("rate = \"1kbit\"\nqueue = \"1 packet\"", 5_000_000_000),
-    ];
-    for (keys, gap) in cases {
-        let text =
-            format!("seed = 7\n[hosts.a]\n[hosts.b]\n[links.wire]\nbetween = [\"a\", \"b\"]\n{keys}\n");
-        let scenario = Scenario::parse(&text, "case.toml").unwrap_or_else(|error| panic!("{error}"));
-        let [up, _] = fit(&scenario).unwrap_or_else(|error| panic!("{keys}: {error}"));
-        let arrivals = arrivals(20_000, gap);
-        let (ours, engines) = (harness.decide(&up, &arrivals), by_engine(&scenario, &arrivals));
-        let differing = ours.iter().zip(&engines).filter(|(ours, engines)| ours != engines).count();
-        let first = ours.iter().zip(&engines).position(|(ours, engines)| ours != engines);
-        let first = first.map(|at| (at, arrivals[at], ours[at], engines[at]));
-        assert_eq!((ours.len(), differing), (arrivals.len(), 0), "{keys}: {first:?}");
+    ] {
+        let (verdicts, _) = agree(&harness, keys, gap);
         if keys.contains("loss") || keys.contains("queue") {
-            assert!(engines.iter().any(|&(verdict, _)| verdict > 0), "{keys}: nothing is dropped");
+            assert!(verdicts.iter().any(|&(verdict, _)| verdict > 1), "{keys}: nothing is dropped");
         }
     }
 }
 
 #[test]
-fn what_is_shared_lies_where_both_sides_expect_it() {
-    let harness = Harness::new("layout");
-    let output = Command::new(&harness.0).arg("layout").output().unwrap().stdout;
-    let found: Vec<usize> =
-        String::from_utf8(output).unwrap().lines().map(|line| line.parse().unwrap()).collect();
-    let expected = [
-        Layout::PARAMETERS,
-        Layout::DIRECTION,
-        Layout::NUMBER,
-        Layout::LINE_IN,
-        Layout::LINE_OUT,
-        Layout::BEGUN,
-        Layout::DONE,
-        Layout::READ,
-        Layout::NO_ROOM,
-        Layout::UNSUPPORTED,
-        Layout::TRAINS,
-        Layout::BYPASSED,
-        Layout::RECORD,
-        Layout::ARRIVAL,
-        Layout::AT,
-        Layout::LENGTH,
-        Layout::FRAME_LENGTH,
-        Layout::VERDICT,
-        Layout::HEAD_LENGTH,
-        Layout::HEAD,
-        Layout::HEAD_MOST,
-        Layout::DEPARTURE,
-        16,
-        256,
-    ];
-    assert_eq!(found, expected);
+fn delays_are_those_that_the_engine_draws_and_packets_overtake_as_there() {
+    let harness = Harness::new("delays");
+    for (keys, overtake) in [
+        ("delay = \"5ms\"\njitter = \"1ms\"", false),
+        ("delay = \"5ms\"\njitter = \"2ms\"\norder = \"allow\"", true),
+        (
+            "delay = { uniform = { low = \"1ms\", high = \"9ms\" }, order = \"allow\" }\nrate = \"50mbit\"\nloss = \"3%\"",
+            true,
+        ),
+        ("delay = { gamma = { mean = \"20ms\", sd = \"9ms\" }, order = \"allow\" }", true),
+    ] {
+        let (verdicts, overtaking) = agree(&harness, keys, 100_000);
+        assert!(verdicts.iter().any(|&(verdict, _)| verdict == 1), "{keys}");
+        assert_eq!(overtaking > 1000, overtake, "{keys}: {overtaking}");
+    }
 }
 
 #[test]
-fn what_does_not_fit_is_refused_by_name() {
-    let refused = |text: &str, keys: &[&str]| {
-        let scenario = Scenario::parse(text, "case.toml").unwrap_or_else(|error| panic!("{text}: {error}"));
-        let misfits = fit(&scenario).unwrap_err();
-        let found: Vec<&str> = misfits.all().iter().map(|misfit| misfit.key.as_str()).collect();
-        assert_eq!(found, keys, "{text}");
-        let text = misfits.to_string();
-        assert!(keys.iter().all(|key| text.contains(key)) && text.contains("af_packet"), "{text}");
-    };
-    let link = |keys: &str| format!("[hosts.a]\n[hosts.b]\n[links.wire]\nbetween = [\"a\", \"b\"]\n{keys}");
-    for (keys, found) in [
-        ("delay = \"5ms\"\njitter = \"1ms\"", &["wire.up.delay", "wire.down.delay"][..]),
-        ("up = { duplicate = \"1%\" }", &["wire.up.duplicate"]),
+fn bursts_of_losses_hit_the_same_packets() {
+    let harness = Harness::new("losses");
+    let wire = "rate = \"20mbit\"\nqueue = \"30 packets\"";
+    for (keys, share) in [
+        ("loss = { gilbert-elliott = { p = \"1%\", r = \"20%\" } }", 0.0476),
         (
-            "up = { corrupt = \"1%\", reorder = \"5%\" }\ndown = { delay = \"1ms\" }",
-            &["wire.up.corrupt", "wire.up.reorder"],
+            "loss = { gilbert-elliott = { p = \"2%\", r = \"30%\", loss-bad = \"50%\", loss-good = \"1%\" } }",
+            0.0406,
         ),
-        ("queue = { drop = \"head\" }", &["wire.up.queue", "wire.down.queue"]),
-        ("up = { queue = \"codel\" }", &["wire.up.queue"]),
-        ("up = { rate = \"1mbit\", scheduler = \"sfq\" }", &["wire.up.queue"]),
-        ("up = { loss = { gilbert-elliott = { p = 0.01, r = 0.2 } } }", &["wire.up.loss"]),
+        ("loss = { gilbert-elliott = { p = \"0.1%\", r = 0 } }", 1.0),
     ] {
-        refused(&link(keys), found);
+        let (verdicts, _) = agree(&harness, &format!("{keys}\n{wire}"), 300_000);
+        let lost = verdicts.iter().filter(|&&(verdict, _)| verdict == 4).count() as f64;
+        let sent = verdicts.iter().filter(|&&(verdict, _)| verdict != 3).count() as f64;
+        assert!((lost / sent - share).abs() < 0.1 * share, "{keys}: {lost} of {sent}");
     }
-    let three = "[hosts.a]\n[hosts.b]\n[hosts.c]\n[links.x]\nbetween = [\"a\", \"b\"]\n[links.y]\nbetween = [\"b\", \"c\"]";
-    refused(three, &["3 hosts, 2 links"]);
-    refused(
-        &(link("") + "\n[[timeline]]\nat = \"1s\"\nset = { \"wire.up.delay\" = \"1ms\" }"),
-        &["timeline"],
-    );
+}
+
+#[test]
+fn patterns_of_losses_hit_the_same_packets() {
+    let harness = Harness::new("patterns");
+    let folder = std::env::temp_dir().join(format!("narrows-patterns-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (text, hits) in [("1-5,50,100", 7), ("1", 1), ("2-99", 98), ("", 0), ("1-100", 100)] {
+        let ranges: String = text
+            .split(',')
+            .filter(|range| !range.is_empty())
+            .fold(String::new(), |all, range| all + range + "\n");
+        std::fs::write(folder.join("x.pattern"), format!("pattern loss\nper packet\nlength 100\n{ranges}"))
+            .unwrap();
+        let keys =
+            format!("loss = {{ ingress = {{ pattern = {{ file = {:?} }} }} }}", folder.join("x.pattern"));
+        let (verdicts, _) = agree(&harness, &keys, 300_000);
+        assert_eq!(verdicts.iter().filter(|&&(verdict, _)| verdict == 2).count(), 200 * hits, "{text}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn classes_are_served_in_the_order_of_the_engine() {
+    let harness = Harness::new("classes");
+    for (kind, [one, two, three]) in [
+        ("prio", ["", "", ""]),
+        ("drr", [", quantum = \"300B\"", ", quantum = \"900B\"", ", quantum = \"20B\""]),
+        ("drr", [", weight = 3", ", weight = 1", ", weight = 7"]),
+        ("hpd", ["", ", ddp = 2", ", ddp = 4"]),
+        ("hpd", [", g = 0", ", ddp = 3, g = 1024, gamma = 100", ", ddp = 7, estimator = \"ewma-pe\""]),
+        ("hpd", [", limit = \"2ms\", estimator = \"ewma-r\"", ", ddp = 2, limit = \"4ms\"", ", ddp = 4"]),
+        (
+            "hpd\", bound-order = \"earliest-deadline\", bound-reading = \"has-violated",
+            [", limit = \"20ms\"", ", ddp = 2, limit = \"4ms\"", ", ddp = 4"],
+        ),
+        // Their least common multiple is too large for a common denominator.
+        (
+            "hpd",
+            [
+                ", ddp = 4294967291",
+                ", ddp = 4294967279",
+                ", ddp = 4294967231, estimator = { type = \"ewma-r\", threshold = 3, cycle = \"1s\" }",
+            ],
+        ),
+    ] {
+        let classes = format!(
+            "{{ name = \"one\", match = {{ dscp = 10 }}{one} }}, {{ name = \"two\", match = {{ dscp = [20, 21] }}, queue = \"7 packets\"{two} }}, {{ name = \"three\"{three} }}"
+        );
+        for (rate, gap) in [("10mbit", 600_000), ("10mbit", 500_000), ("100mbit", 30_000), ("1gbit", 6_500)] {
+            let keys = format!(
+                "rate = \"{rate}\"\nqueue = \"25 packets\"\nscheduler = {{ type = \"{kind}\", classes = [{classes}] }}"
+            );
+            let (verdicts, overtaking) = agree(&harness, &keys, gap);
+            assert!(verdicts.iter().any(|&(verdict, _)| verdict == 3), "{keys}: nothing is dropped");
+            assert!(overtaking > 1000, "{keys}: {overtaking}");
+        }
+    }
+}
+
+#[test]
+fn classes_look_at_what_the_engine_looks_at() {
+    let harness = Harness::new("matches");
+    for filter in [
+        "{ protocol = \"udp\", destination-port = 53 }",
+        "{ protocol = \"tcp\" }",
+        "{ port = [\"300-400\", 565] }",
+        "{ source-port = 5000, length = \"..300 bytes\" }",
+        "[{ dscp = \"ef\" }, { ecn = \"ce\", destination = \"b\" }]",
+        "{ source = \"10.0.0.0/31\" }",
+        "{ destination = [\"10.0.0.3\", \"10.0.0.2/32\"] }",
+    ] {
+        let classes = format!("{{ name = \"one\", match = {filter} }}, {{ name = \"two\" }}");
+        let keys = format!(
+            "rate = \"10mbit\"\nqueue = \"25 packets\"\nscheduler = {{ type = \"prio\", classes = [{classes}] }}"
+        );
+        agree(&harness, &keys, 500_000);
+    }
 }

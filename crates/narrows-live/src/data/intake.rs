@@ -72,19 +72,20 @@ impl DataLoop {
 
     /// Records how late the kernel let packets leave that had entered its link at a port.
     fn meter_departures(&mut self, at: usize) {
-        if self.in_kernel.is_none() {
-            return;
-        }
-        // A link inside the kernel joins two ports.
-        let opposite = self.ports[1 - at.min(1)].id;
+        let Some(agreement) = &self.in_kernel else { return };
         let (clock, meter) = (self.clock, &mut self.meter);
         let end = self.ports[at].cable.as_mut().and_then(|cable| cable.end.kernel_end_mut());
-        end.into_iter().for_each(|end| {
+        let Some(opposite) = end.map(|end| end.opposite()) else { return };
+        // Links inside the kernel join the scenario's ports, in their order.
+        let leaves_at = self.ports[opposite].id;
+        let port = &mut self.ports[at];
+        if let Some(end) = port.cable.as_mut().and_then(|cable| cable.end.kernel_end_mut()) {
+            agreement.catch_up(end, &mut port.ahead_of_kernel, &self.clock);
             end.departures(|departure| {
                 let due = clock.instant(departure.due);
-                meter.released(opposite, due, clock.instant(departure.left).since(due));
+                meter.released(leaves_at, due, clock.instant(departure.left).since(due));
             });
-        });
+        }
     }
 
     pub(super) fn put_in_order(&mut self) {

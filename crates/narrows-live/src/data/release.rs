@@ -27,11 +27,11 @@ impl DataLoop {
         // a timestamp before the watermark.
         while let Some(at) = self.engine.next_event().filter(|&at| at <= watermark) {
             let Some(mut event) = self.engine.poll(at) else { continue };
-            if let Some(agreement) = &self.in_kernel
-                && let Some(cable) = &mut self.ports[usize::from(event.id.port().index())].cable
-                && let Some(end) = cable.end.kernel_end_mut()
-            {
-                agreement.compare(&mut event, end, &self.clock);
+            if let Some(agreement) = &self.in_kernel {
+                let port = &mut self.ports[usize::from(event.id.port().index())];
+                if let Some(end) = port.cable.as_mut().and_then(|cable| cable.end.kernel_end_mut()) {
+                    agreement.compare(&mut event, end, &mut port.ahead_of_kernel, &self.clock);
+                }
             }
             if let Some(recorder) = &mut self.recorder {
                 recorder.decided(&event)?;

@@ -1,11 +1,11 @@
-//! The cable of a link inside the kernel: a veth pair between two hosts, with the link's qdiscs at its ends.
+//! The cables of links inside the kernel: veth pairs between two hosts, with the link's qdiscs at their ends.
 
 use narrows_io::cable_end::CableEnd;
 use narrows_io::clock::clock_monotonic;
 use narrows_io::link::{InterfaceIndex, VethEnd, create_numbered_veth};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::{offload, stack};
-use narrows_kernel::{KernelLink, qdisc_name};
+use narrows_kernel::{KernelLinks, qdisc_name};
 use narrows_scenario::Scenario;
 
 use super::cable::{CARRIER, give_addresses};
@@ -13,31 +13,40 @@ use super::{Cable, FIRST_END, Host, Interface, Testbed, TestbedError, interface_
 use crate::neighbor_proxy::NeighborProxy;
 
 impl Testbed {
-    /// Joins the two hosts of a scenario that fits by a link inside the kernel.
-    pub(super) fn lay_kernel_cable(&mut self, scenario: &Scenario) -> Result<(), TestbedError> {
-        let parameters = narrows_kernel::fit(scenario)?;
-        let mut link = KernelLink::load(&qdisc_name(), &parameters)?;
+    /// Joins the hosts of a scenario that fits by links inside the kernel.
+    pub(super) fn lay_kernel_cables(&mut self, scenario: &Scenario) -> Result<(), TestbedError> {
+        let fitting = narrows_kernel::fit(scenario)?;
+        let pairs = fitting.links.clone();
+        let mut links = KernelLinks::load(&qdisc_name(), fitting)?;
         let laid = clock_monotonic();
-        let at_hosts = scenario.ports().iter().filter_map(|port| {
+        let ports = scenario.ports().iter().filter_map(|port| {
             let place = self.hosts.iter().position(|host| host.name == port.host)?;
             Some((place, interface_at(scenario, port)))
         });
-        let at_hosts: Vec<(usize, Interface)> = at_hosts.collect();
-        let [(near, near_end), (far, far_end)] = &at_hosts[..] else { return Ok(()) };
-        let end = |host: usize, interface: &Interface| (&self.hosts[host].namespace, interface.mac);
-        let ((near_space, near_mac), (far_space, far_mac)) = (end(*near, near_end), end(*far, far_end));
-        create_numbered_veth(
-            &VethEnd { namespace: near_space, name: &near_end.name, mac: Some(near_mac) },
-            InterfaceIndex(FIRST_END),
-            &VethEnd { namespace: far_space, name: &far_end.name, mac: Some(far_mac) },
-            near_end.mtu,
-        )?;
-        for (direction, (host, interface)) in at_hosts.iter().enumerate() {
+        let ports: Vec<(usize, Interface)> = ports.collect();
+        for (number, pair) in (FIRST_END..).zip(&pairs) {
+            let [(near, near_end), (far, far_end)] = pair.map(|port| &ports[port]);
+            create_numbered_veth(
+                &VethEnd {
+                    namespace: &self.hosts[*near].namespace,
+                    name: &near_end.name,
+                    mac: Some(near_end.mac),
+                },
+                InterfaceIndex(number),
+                &VethEnd {
+                    namespace: &self.hosts[*far].namespace,
+                    name: &far_end.name,
+                    mac: Some(far_end.mac),
+                },
+                near_end.mtu,
+            )?;
+        }
+        for (direction, (host, interface)) in ports.iter().enumerate() {
             let host = &self.hosts[*host];
-            let prepared = prepare(host, interface, &link, direction);
+            let prepared = prepare(host, interface, &links, direction);
             prepared.map_err(|cause| of_host(&host.name, cause))?;
         }
-        for ((place, interface), end) in at_hosts.into_iter().zip(link.take_ends()) {
+        for ((place, interface), end) in ports.into_iter().zip(links.take_ends()) {
             let host = &mut self.hosts[place];
             let dressed = RouteSocket::open(&host.namespace)
                 .and_then(|mut sockets| sockets.wait_for_carrier(&interface.name, CARRIER))
@@ -55,7 +64,7 @@ impl Testbed {
             });
             host.interfaces.push(interface);
         }
-        self._kernel_link = Some(link);
+        self._kernel_links = Some(links);
         Ok(())
     }
 }
@@ -64,15 +73,15 @@ impl Testbed {
 fn prepare(
     host: &Host,
     interface: &Interface,
-    link: &KernelLink,
+    links: &KernelLinks,
     direction: usize,
 ) -> Result<(), TestbedError> {
     let (namespace, name) = (&host.namespace, interface.name.as_str());
     offload::plain_packets(namespace, name)?;
     namespace.run(|| stack::settle(namespace, name))??;
     let mut sockets = RouteSocket::open(namespace)?;
-    sockets.add_root_qdisc_as(name, link.kind(), KernelLink::handle(direction), &[])?;
-    sockets.add_egress_classifier(name, "narrows", link.orphan())?;
+    sockets.add_root_qdisc_as(name, links.kind(), KernelLinks::handle(direction), &[])?;
+    sockets.add_egress_classifier(name, "narrows", links.orphan())?;
     sockets.set_up(name)?;
     Ok(())
 }
