@@ -20,17 +20,18 @@ pub struct Layout;
 
 #[expect(missing_docs, reason = "they are the names in link.h")]
 impl Layout {
-    pub const DIRECTION: usize = 6464;
-    pub const NUMBER: usize = 3056;
-    pub const LEFT: usize = 6320;
-    pub const BEGUN: usize = 6344;
-    pub const DONE: usize = 6352;
-    pub const READ: usize = 6360;
-    pub const SETTLED: usize = 6368;
-    pub const NO_ROOM: usize = 6376;
-    pub const UNSUPPORTED: usize = 6384;
-    pub const TRAINS: usize = 6392;
-    pub const BYPASSED: usize = 6400;
+    pub const DIRECTION: usize = 6504;
+    pub const NUMBER: usize = 3064;
+    pub const LEFT: usize = 6352;
+    pub const BEGUN: usize = 6376;
+    pub const DONE: usize = 6384;
+    pub const READ: usize = 6392;
+    pub const SETTLED: usize = 6400;
+    pub const FED: usize = 6408;
+    pub const NO_ROOM: usize = 6416;
+    pub const UNSUPPORTED: usize = 6424;
+    pub const TRAINS: usize = 6432;
+    pub const BYPASSED: usize = 6440;
     pub const RECORD: usize = 160;
     pub const ARRIVAL: usize = 8;
     pub const FRAME_LENGTH: usize = 16;
@@ -40,6 +41,7 @@ impl Layout {
     pub const DECISION: usize = 16;
     pub const DEPARTURE: usize = 16;
     pub const DELAY: usize = 8;
+    pub const VALUE: usize = 16;
 }
 
 /// What the kernel did with a packet.
@@ -55,6 +57,8 @@ pub enum KernelVerdict {
     WireLoss,
     /// It belongs to no class.
     NoClass,
+    /// Lost by a value that was fed, or for lack of one.
+    DelayModel,
 }
 
 /// The verdict about a packet, and its instant.
@@ -88,6 +92,10 @@ pub struct KernelMaps<'a> {
     pub departures: &'a Map,
     /// Delays that are drawn ahead.
     pub delays: &'a Map,
+    /// Values that are fed.
+    pub values: &'a Map,
+    /// The length of the ring of values of one direction, a power of two.
+    pub value_count: u32,
     /// The length of the rings of records, departures and delays of one direction, a power of two.
     pub record_count: u32,
     /// The length of the ring of decisions, a power of two.
@@ -106,12 +114,16 @@ pub struct KernelEnd {
     decisions: MappedMap,
     departures: MappedMap,
     delays: MappedMap,
+    values: MappedMap,
     /// Its number, which is its place in each memory.
     direction: usize,
     /// The number of the direction from whose host packets of this one leave.
     opposite: usize,
     record_count: u64,
     decision_count: u64,
+    value_count: u64,
+    /// Values fed so far.
+    fed: u64,
     draw: Option<DrawDelay>,
     read: u64,
     departed: u64,
@@ -156,10 +168,13 @@ impl KernelEnd {
             )?,
             departures: MappedMap::new(maps.departures, Layout::DEPARTURE * records)?,
             delays: MappedMap::new(maps.delays, Layout::DELAY * records)?,
+            values: MappedMap::new(maps.values, Layout::VALUE * maps.value_count as usize * directions)?,
             direction,
             opposite,
             record_count: record_count.into(),
             decision_count: decision_count.into(),
+            value_count: maps.value_count.into(),
+            fed: 0,
             draw,
             read: 0,
             departed: 0,
@@ -245,6 +260,19 @@ impl KernelEnd {
         }
     }
 
+    /// Feeds values: delays in nanoseconds, or below zero losses. They count for packets that enter the delay line after
+    /// `from`, which should be in the future when this returns. The caller knows that there is room.
+    pub fn feed(&mut self, from: MonotonicTime, values: &[i64]) {
+        for &value in values {
+            let number = self.direction as u64 * self.value_count + self.fed % self.value_count;
+            let place = number as usize * Layout::VALUE;
+            self.values.set_number(place, from.as_nanos());
+            self.values.set_number(place + 8, value as u64);
+            self.fed += 1;
+        }
+        self.set_counter(Layout::FED, self.fed);
+    }
+
     /// What the kernel has decided about the packet with this number, if it has. Known until the packet is
     /// [settled](Self::settle).
     pub fn fate(&self, number: u64) -> Option<KernelFate> {
@@ -257,6 +285,7 @@ impl KernelEnd {
             3 => KernelVerdict::QueueFull,
             4 => KernelVerdict::WireLoss,
             5 => KernelVerdict::NoClass,
+            6 => KernelVerdict::DelayModel,
             _ => return None,
         };
         let at = MonotonicTime::from_nanos(self.decisions.number(place));

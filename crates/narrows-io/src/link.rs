@@ -186,6 +186,16 @@ impl RouteSocket {
         self.execute(request, || format!("set the MTU of the interface `{name}` to {mtu}"))
     }
 
+    /// Sets of how many segments a TCP train may consist. TCP makes trains whatever the interface can do, since Linux 4.17; with 1 it
+    /// makes none.
+    pub fn set_longest_train(&mut self, name: &str, segments: u32) -> Result<(), NetlinkError> {
+        let request = Request::new(libc::RTM_NEWLINK, 0)
+            .fixed(&header(0, 0, 0))
+            .string(libc::IFLA_IFNAME, name)
+            .u32(libc::IFLA_GSO_MAX_SEGS, segments);
+        self.execute(request, || format!("set the longest train of the interface `{name}` to {segments}"))
+    }
+
     /// Waits until a cable has carrier: both ends are up and the kernel has noticed, which takes some milliseconds.
     /// Packets sent before that are dropped.
     pub fn wait_for_carrier(&mut self, name: &str, patience: Duration) -> Result<(), NetlinkError> {

@@ -52,7 +52,7 @@ NARROWS_INLINE void narrows_read_transport(struct narrows_headers *h, const narr
 		h->tcp_flags = narrows_byte(head, at + 13);
 }
 
-NARROWS_INLINE void narrows_read_ipv6(struct narrows_headers *h, const narrows_u8 *head, narrows_u32 room)
+NARROWS_INLINE void narrows_read_ipv6(struct narrows_headers *h, const narrows_u8 *head, narrows_u32 room, int whole)
 {
 	narrows_u32 length = narrows_word(head, NARROWS_ETHERNET + 4), at = 40;
 	narrows_u8 protocol = head[NARROWS_ETHERNET + 6];
@@ -63,6 +63,8 @@ NARROWS_INLINE void narrows_read_ipv6(struct narrows_headers *h, const narrows_u
 		return;
 	h->family = NARROWS_IPV6;
 	h->length = length;
+	if (!whole)
+		return;
 	h->traffic_class = (narrows_u8)(head[NARROWS_ETHERNET] << 4 | head[NARROWS_ETHERNET + 1] >> 4);
 	h->source[0] = narrows_half_address(head, NARROWS_ETHERNET + 8);
 	h->source[1] = narrows_half_address(head, NARROWS_ETHERNET + 16);
@@ -89,7 +91,7 @@ NARROWS_INLINE void narrows_read_ipv6(struct narrows_headers *h, const narrows_u
 		narrows_read_transport(h, head, NARROWS_ETHERNET + at, NARROWS_ETHERNET + length);
 }
 
-NARROWS_INLINE void narrows_read_ipv4(struct narrows_headers *h, const narrows_u8 *head, narrows_u32 room)
+NARROWS_INLINE void narrows_read_ipv4(struct narrows_headers *h, const narrows_u8 *head, narrows_u32 room, int whole)
 {
 	narrows_u32 header = (head[NARROWS_ETHERNET] & 15) * 4, length = narrows_word(head, NARROWS_ETHERNET + 2);
 
@@ -97,6 +99,8 @@ NARROWS_INLINE void narrows_read_ipv4(struct narrows_headers *h, const narrows_u
 		return;
 	h->family = NARROWS_IPV4;
 	h->length = length;
+	if (!whole)
+		return;
 	h->traffic_class = head[NARROWS_ETHERNET + 1];
 	h->protocol = head[NARROWS_ETHERNET + 9];
 	h->source[1] = 0xffffULL << 32 | narrows_half_address(head, NARROWS_ETHERNET + 8) << 32 >> 32;
@@ -105,8 +109,8 @@ NARROWS_INLINE void narrows_read_ipv4(struct narrows_headers *h, const narrows_u
 		narrows_read_transport(h, head, NARROWS_ETHERNET + header, NARROWS_ETHERNET + length);
 }
 
-/* Reads the head of an untagged Ethernet frame of `frame_length` bytes, at least 34. */
-NARROWS_INLINE void narrows_read_headers(struct narrows_headers *h, const narrows_u8 *head, narrows_u32 frame_length)
+/* Reads the head of an untagged Ethernet frame of `frame_length` bytes, at least 34: the length and, if `whole`, all the rest. */
+NARROWS_INLINE void narrows_read_headers(struct narrows_headers *h, const narrows_u8 *head, narrows_u32 frame_length, int whole)
 {
 	struct narrows_headers none = {};
 	narrows_u16 ether_type = narrows_word(head, 12);
@@ -115,9 +119,9 @@ NARROWS_INLINE void narrows_read_headers(struct narrows_headers *h, const narrow
 	h->length = frame_length - NARROWS_ETHERNET;
 	h->family = NARROWS_OTHER;
 	if (ether_type == 0x0800)
-		narrows_read_ipv4(h, head, h->length);
+		narrows_read_ipv4(h, head, h->length, whole);
 	else if (ether_type == 0x86dd)
-		narrows_read_ipv6(h, head, h->length);
+		narrows_read_ipv6(h, head, h->length, whole);
 }
 
 NARROWS_INLINE int narrows_is_within(narrows_u16 value, narrows_u16 from, narrows_u16 to)

@@ -17,6 +17,7 @@
 
 #include "classes.h"
 #include "dbhpd.h"
+#include "feed.h"
 #include "headers.h"
 #include "loss.h"
 #include "state.h"
@@ -248,12 +249,12 @@ NARROWS_PART narrows_u32 narrows_pop_overtaking(narrows_u32 direction)
 	return slot;
 }
 
-/* Into the delay line at `now`. */
+/* Into the delay line at `now`, for this long. */
 NARROWS_INLINE void narrows_propagate(struct narrows_direction *d, narrows_u32 direction, narrows_u64 now, narrows_u32 slot,
-				      struct narrows_packet *packet)
+				      struct narrows_packet *packet, narrows_u64 delay)
 {
 	struct narrows_state *s = &d->state;
-	narrows_u64 due = narrows_later(now, packet->delay);
+	narrows_u64 due = narrows_later(now, delay);
 	struct narrows_packet *last;
 
 	if (d->parameters.keeps_order && due < s->latest)
@@ -285,11 +286,23 @@ NARROWS_INLINE void narrows_free_slot(struct narrows_state *s, narrows_u32 slot,
 	s->free = slot + 1;
 }
 
+/* The packet in this slot is lost when its transmission ends. */
+NARROWS_INLINE void narrows_lose(struct narrows_direction *d, narrows_u32 direction, narrows_u32 slot, struct narrows_packet *packet,
+				 enum narrows_verdict why)
+{
+	narrows_decided(direction, packet->number, why, d->state.freed);
+	d->state.discarded++;
+	d->state.discarded_bytes += narrows_discard(direction, slot);
+	narrows_free_slot(&d->state, slot, packet);
+}
+
 /* The transmission on the wire ends, which is due. */
 NARROWS_PART int narrows_sent(narrows_u32 direction)
 {
 	struct narrows_direction *d = narrows_direction(direction);
 	struct narrows_packet *packet;
+	enum narrows_verdict lost = NARROWS_UNDECIDED;
+	narrows_u64 delay;
 	narrows_u32 slot;
 
 	if (!d)
@@ -299,14 +312,18 @@ NARROWS_PART int narrows_sent(narrows_u32 direction)
 	d->state.wire_busy = 0;
 	if (!packet)
 		return 0;
+	delay = packet->delay;
 	if (d->parameters.loss[1].model && narrows_is_lost(direction, 1, packet->number)) {
-		narrows_decided(direction, packet->number, NARROWS_WIRE_LOSS, d->state.freed);
-		d->state.discarded++;
-		d->state.discarded_bytes += narrows_discard(direction, slot);
-		narrows_free_slot(&d->state, slot, packet);
-		return 0;
+		lost = NARROWS_WIRE_LOSS;
+	} else if (d->parameters.delays == NARROWS_FED) {
+		delay = narrows_fed_delay(direction, d->state.freed);
+		if (delay == NARROWS_NEVER)
+			lost = NARROWS_DELAY_LOSS;
 	}
-	narrows_propagate(d, direction, d->state.freed, slot, packet);
+	if (lost)
+		narrows_lose(d, direction, slot, packet, lost);
+	else
+		narrows_propagate(d, direction, d->state.freed, slot, packet, delay);
 	return 0;
 }
 

@@ -50,7 +50,7 @@ extern const char offset_Qdisc__q__qlen, offset_Qdisc__qstats__backlog, offset_Q
 /* A field of a structure of the kernel. */
 #define FIELD(type, pointer, name) (*(type *)((char *)(pointer) + (u64)&offset_##name))
 
-extern const char room_slots, room_records, room_decisions, room_weights, room_ranges, room_rules;
+extern const char room_slots, room_records, room_decisions, room_weights, room_ranges, room_rules, room_values;
 /* The number of an entry of a direction among those of all. */
 #define ENTRY(direction, length, index) ((direction) * (u32)(u64)&room_##length + (index))
 
@@ -64,7 +64,7 @@ struct held {
 };
 
 char control SEC("maps"), records SEC("maps"), decisions SEC("maps"), departures SEC("maps"), delays SEC("maps"), packets SEC("maps"),
-	heap SEC("maps"), weights SEC("maps"), ranges SEC("maps"), rules SEC("maps"), bypass SEC("maps");
+	heap SEC("maps"), weights SEC("maps"), ranges SEC("maps"), rules SEC("maps"), values SEC("maps"), bypass SEC("maps");
 
 INLINE struct narrows_direction *narrows_direction(u32 direction)
 {
@@ -112,6 +112,13 @@ INLINE const struct narrows_rule *narrows_rule(u32 direction, u32 index)
 	u32 key = ENTRY(direction, rules, index);
 
 	return map_lookup(&rules, &key);
+}
+
+INLINE const struct narrows_fed_value *narrows_fed_value(u32 direction, u64 number)
+{
+	u32 key = ENTRY(direction, values, (u32)number & ((u32)(u64)&room_values - 1));
+
+	return map_lookup(&values, &key);
 }
 
 INLINE void narrows_decided(u32 direction, u64 number, enum narrows_verdict verdict, u64 at)
@@ -234,8 +241,8 @@ int enqueue(u64 *context)
 	}
 	if (FIELD(u32, skb, sk_buff__vlan_all) || ether_type == 0x8100 || ether_type == 0x88a8 || ether_type == 0x9100)
 		goto unsupported;
-	narrows_read_headers(&d->headers, record->head, frame_length);
-	delay = d->parameters.is_drawn ? *drawn : d->parameters.delay;
+	narrows_read_headers(&d->headers, record->head, frame_length, d->parameters.rules != 0);
+	delay = d->parameters.delays == NARROWS_DRAWN ? *drawn : d->parameters.delay;
 
 	/* User space takes all packets up to an instant as read once no arrival is under way. Atomic: it is a barrier, too. */
 	__sync_fetch_and_add(&d->begun, 1);

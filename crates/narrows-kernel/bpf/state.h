@@ -162,13 +162,29 @@ enum narrows_verdict {
 	NARROWS_QUEUE_FULL = 3,
 	NARROWS_WIRE_LOSS = 4,
 	NARROWS_NO_CLASS = 5,
+	NARROWS_DELAY_LOSS = 6, /* by a value that was fed, or for lack of one */
+};
+
+/* Where delays come from. */
+enum narrows_delays {
+	NARROWS_CONSTANT = 0,
+	NARROWS_DRAWN = 1, /* user space draws the delay of each packet, ahead */
+	NARROWS_FED = 2,   /* by another process */
+};
+
+/* The delay of a packet for which no value was fed. */
+enum narrows_on_empty {
+	NARROWS_ZERO = 0,
+	NARROWS_LAST = 1,
+	NARROWS_REPEAT = 2,
+	NARROWS_DROP = 3,
 };
 
 /* Written by user space before the qdisc is added, and constant from then on. */
 struct narrows_parameters {
 	narrows_u64 rate;  /* bits per second; NARROWS_UNLIMITED, or 0 for a wire that is down */
-	narrows_u64 delay; /* nanoseconds, if is_drawn is 0; otherwise the least */
-	narrows_u32 is_drawn; /* whether user space draws the delay of each packet, ahead */
+	narrows_u64 delay; /* nanoseconds, if it is constant; otherwise the least */
+	narrows_u32 delays;
 	narrows_u32 keeps_order;
 	narrows_u32 origin; /* hash of the port's name */
 	int overhead_extra; /* bytes */
@@ -181,9 +197,23 @@ struct narrows_parameters {
 	narrows_u32 records;   /* length of the rings of records, departures and delays; a power of two */
 	narrows_u32 decisions; /* length of the ring of decisions; a power of two */
 	narrows_u32 rules;     /* of the classifier */
+	narrows_u32 on_empty;
+	narrows_u32 lead; /* the most values that repeat */
 	narrows_u32 reserved;
 	struct narrows_loss loss[2]; /* at ingress, on the wire */
 	struct narrows_queue queue;
+};
+
+/* A value that was fed: a delay, or below zero a loss, for packets that enter the delay line after `from`. */
+struct narrows_fed_value {
+	narrows_u64 from;
+	narrows_s64 delay;
+};
+
+struct narrows_feed_state {
+	narrows_u64 used; /* values */
+	narrows_u64 last; /* delay */
+	narrows_u64 repeated; /* place in the cycle of values that repeat */
 };
 
 struct narrows_state {
@@ -204,6 +234,7 @@ struct narrows_state {
 	/* Lost on the wire, and not yet taken off the qdisc's backlog. */
 	narrows_u32 discarded, discarded_bytes;
 	struct narrows_loss_state loss[2];
+	struct narrows_feed_state feed;
 	struct narrows_queue_state queue;
 };
 
@@ -223,8 +254,8 @@ struct narrows_direction {
 	narrows_u64 bypass_in, bypass_out;
 	/* Arrivals begun and done. While they differ, a record is being written. */
 	narrows_u64 begun, done;
-	/* Written by user space: records and decisions before these have been read. */
-	narrows_u64 read, settled;
+	/* Written by user space: records and decisions before these have been read, and values that have been fed. */
+	narrows_u64 read, settled, fed;
 	/* Packets that did not enter the link: no room; with a VLAN tag, or too short. */
 	narrows_u64 no_room, unsupported;
 	/* Packets longer than the MTU: the segments of one message, crossing as one packet. */

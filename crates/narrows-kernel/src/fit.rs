@@ -6,7 +6,9 @@ use narrows_core::queue::Queue;
 use narrows_core::{LinkConfig, LinkSettings, Order, Seed, Stream, Target, port_origin};
 use narrows_scenario::Scenario;
 
-use crate::parameters::{Delay, Drawn, Loss, LossModel, MOST_OVERHEAD, Parameters, QueueParameters};
+use crate::parameters::{
+    Delay, Drawn, Loss, LossModel, MOST_LEAD, MOST_OVERHEAD, Parameters, QueueParameters,
+};
 
 /// The most directions of links.
 const MOST_DIRECTIONS: usize = 64;
@@ -165,11 +167,21 @@ fn direction(
     let rate = service.constant();
     no(rate.is_none(), "rate", varies);
     let origin = port_origin(port);
-    let delay = match delay.constant() {
-        Some(delay) => Some(Delay::Constant(delay)),
-        None => Drawn::new(delay, Stream::new(seed, &name, "delay"), origin).map(Delay::Drawn),
+    let feed = delay.fed().map(|feed| (feed.on_empty, feed.lead.max(1), feed.ask));
+    let delay = match (delay.constant(), feed) {
+        (Some(delay), _) => Some(Delay::Constant(delay)),
+        (_, Some((on_empty, lead, None))) if lead <= MOST_LEAD => {
+            Some(Delay::Fed { on_empty, lead: lead as u32 })
+        }
+        (_, Some(_)) => None,
+        _ => Drawn::new(delay, Stream::new(seed, &name, "delay"), origin).map(Delay::Drawn),
     };
-    no(delay.is_none(), "delay", "in the kernel it is constant, or drawn for each packet alone");
+    let delays = match feed {
+        Some((_, _, Some(_))) => "the kernel asks nobody",
+        Some(_) => "the kernel holds at most 32768 values of a feed",
+        None => "in the kernel it is constant, drawn for each packet alone, or fed",
+    };
+    no(delay.is_none(), "delay", delays);
     let queues =
         "the kernel has FIFOs that drop arriving packets, alone or as classes of prio, drr and dbhpd";
     let queue = match queue.take_fifo() {

@@ -7,7 +7,7 @@ use narrows_io::kernel_end::{DrawDelay, KernelEnd, KernelMaps, Layout};
 use narrows_io::xdp::is_kernels_clock_ours;
 
 use crate::fit::Fitting;
-use crate::parameters::{Delay, Loss, Parameters, QueueParameters, Room, Rule};
+use crate::parameters::{Delay, Loss, Parameters, QueueParameters, Room, Rule, VALUES};
 use crate::program::{Code, ObjectFile, ProgramError, Surroundings};
 use crate::types::{Field, KernelTypes, OwnTypes, TypesError};
 
@@ -80,6 +80,7 @@ impl KernelLinks {
                 "ranges",
                 most(&mut directions.iter().flat_map(|way| &way.losses).map(|loss| loss.ranges().len())),
             ),
+            ("values", if directions.iter().any(Parameters::is_fed) { VALUES } else { 1 }),
             ("rules", most(&mut directions.iter().map(|way| way.queue.rules.len()))),
         ];
         let of = |name: &str| rooms.iter().find(|(room, _)| *room == name).map_or(0, |(_, length)| *length);
@@ -93,6 +94,7 @@ impl KernelLinks {
         let delays = mapped("delays", Layout::DELAY, room.records)?;
         let weight_map = mapped("weights", 8, of("weights"))?;
         let ranges = mapped("ranges", RANGE as usize, 2 * of("ranges"))?;
+        let values = mapped("values", Layout::VALUE, of("values"))?;
         let rules = mapped("rules", RULE as usize, of("rules"))?;
         let heap = Map::array("heap", OVERTAKING, room.slots * count, MapValue::Bytes)?;
         let held = MapValue::Typed(&own.btf, own.key, own.held);
@@ -108,6 +110,7 @@ impl KernelLinks {
             ("weights", &weight_map),
             ("ranges", &ranges),
             ("rules", &rules),
+            ("values", &values),
             ("heap", &heap),
             ("packets", &packets),
             ("bypass", &bypass),
@@ -157,6 +160,8 @@ impl KernelLinks {
             decisions: &decisions,
             departures: &departures,
             delays: &delays,
+            values: &values,
+            value_count: of("values"),
             record_count: room.records,
             decision_count: room.decisions,
             directions: directions.len(),
@@ -170,7 +175,7 @@ impl KernelLinks {
             .enumerate()
             .map(|(number, direction)| {
                 let draw: Option<DrawDelay> = match direction.delay {
-                    Delay::Constant(_) => None,
+                    Delay::Constant(_) | Delay::Fed { .. } => None,
                     Delay::Drawn(drawn) => Some(Box::new(move |number| drawn.of(number))),
                 };
                 KernelEnd::new(maps, number, opposite(number), draw)
@@ -240,13 +245,14 @@ impl Operations {
 }
 
 /// How many numbers the parts of the program have for arguments (`NARROWS_PART` in `bpf`).
-const PARTS: [(&str, u32); 17] = [
+const PARTS: [(&str, u32); 18] = [
     ("narrows_arrive", 3),
     ("narrows_catch_up", 2),
     ("narrows_classify", 1),
     ("narrows_dbhpd_joined", 3),
     ("narrows_dbhpd_sent", 4),
     ("narrows_drr_select", 1),
+    ("narrows_fed_delay", 2),
     ("narrows_forget", 1),
     ("narrows_is_lost", 3),
     ("narrows_largest", 2),

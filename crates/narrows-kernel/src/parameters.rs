@@ -8,7 +8,7 @@ pub use loss::{Loss, LossModel};
 pub use queue::{Discipline, QueueParameters};
 pub use rules::{MOST_RULES, Rule, rules_of};
 
-use narrows_core::model::DelayModel;
+use narrows_core::model::{DelayModel, OnEmpty};
 use narrows_core::queue::Bound;
 use narrows_core::service::Overhead;
 use narrows_core::{Duration, Rate, Stream};
@@ -17,6 +17,10 @@ use narrows_core::{Duration, Rate, Stream};
 const NO_LIMIT: u64 = u64::MAX;
 /// More bytes than this in an overhead might overflow the program's arithmetic.
 pub const MOST_OVERHEAD: u32 = 1 << 20;
+/// The most values of a feed that are held. The ring has room for as many used ones, which may repeat.
+pub const MOST_LEAD: usize = VALUES as usize / 2;
+/// The length of the ring of values that were fed, a power of two.
+pub const VALUES: u32 = 1 << 16;
 /// The most ranges of a pattern of losses.
 pub const MOST_RANGES: usize = 4096;
 
@@ -48,6 +52,13 @@ pub enum Delay {
     Constant(Duration),
     /// Drawn for each packet, by its number, ahead of it.
     Drawn(Drawn),
+    /// Fed by another process.
+    Fed {
+        /// The delay of a packet without a value.
+        on_empty: OnEmpty,
+        /// The most values that are held, at most [`MOST_LEAD`].
+        lead: u32,
+    },
 }
 
 /// Draws delays as the engine does.
@@ -100,16 +111,23 @@ impl Parameters {
     /// How they lie in memory.
     pub fn bytes(&self, room: Room) -> Vec<u8> {
         let mut bytes = Bytes::default();
-        let (delay, is_drawn) = match &self.delay {
-            Delay::Constant(delay) => (delay.nanos(), false),
-            // Its least value is not known.
-            Delay::Drawn(_) => (0, true),
+        // The least value of others is not known.
+        let (delay, delays, on_empty, lead) = match &self.delay {
+            Delay::Constant(delay) => (delay.nanos(), 0, OnEmpty::Zero, 0),
+            Delay::Drawn(_) => (0, 1, OnEmpty::Zero, 0),
+            Delay::Fed { on_empty, lead } => (0, 2, *on_empty, *lead),
+        };
+        let on_empty = match on_empty {
+            OnEmpty::Zero => 0,
+            OnEmpty::Last => 1,
+            OnEmpty::Repeat => 2,
+            OnEmpty::Drop => 3,
         };
         bytes.long(self.rate.bits_per_second());
         bytes.long(delay);
         let cells = self.overhead.cells;
         for word in [
-            u32::from(is_drawn),
+            delays,
             u32::from(self.keeps_order),
             self.origin,
             self.overhead.extra as u32,
@@ -122,6 +140,8 @@ impl Parameters {
             room.records,
             room.decisions,
             self.queue.rules.len() as u32, // at most MOST_RULES
+            on_empty,
+            lead,
             0,
         ] {
             bytes.word(word);
@@ -131,6 +151,11 @@ impl Parameters {
         }
         self.queue.put(&mut bytes);
         bytes.0
+    }
+
+    /// Whether its delays are fed.
+    pub const fn is_fed(&self) -> bool {
+        matches!(self.delay, Delay::Fed { .. })
     }
 
     /// DBHPD's weights by the backlog, for up to so many packets; nothing if no class needs them.

@@ -2,7 +2,7 @@
 /*
  * link.h on the host, for tests.
  *
- *   (none)    reads parameters, weights, ranges, rules and then arrivals; writes (verdict, time) of each packet, by number
+ *   (none)    reads parameters, weights, ranges, rules, values that are fed, and then arrivals; writes (verdict, time) of each packet, by number
  *   headers   reads frames and writes what is read of their headers
  *   layout    writes the places and sizes of the shared structures
  *
@@ -19,12 +19,14 @@
 #define SLOTS 65536
 #define RULES 1024
 #define RANGES 4096
+#define VALUES 65536
 static struct narrows_direction the_direction;
 static struct narrows_packet packets[SLOTS];
 static struct narrows_overtaking heap[SLOTS];
 static narrows_u64 gammas[SLOTS + 1];
 static struct narrows_range ranges[2][RANGES];
 static struct narrows_rule rules[RULES];
+static struct narrows_fed_value values[VALUES];
 static struct narrows_decision *decisions;
 static narrows_u64 decided;
 
@@ -56,6 +58,11 @@ NARROWS_INLINE struct narrows_range *narrows_range(narrows_u32 direction, narrow
 NARROWS_INLINE const struct narrows_rule *narrows_rule(narrows_u32 direction, narrows_u32 index)
 {
 	return direction == 0 && index < RULES ? &rules[index] : 0;
+}
+
+NARROWS_INLINE const struct narrows_fed_value *narrows_fed_value(narrows_u32 direction, narrows_u64 number)
+{
+	return direction == 0 ? &values[number % VALUES] : 0;
 }
 
 NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, enum narrows_verdict verdict, narrows_u64 at)
@@ -108,11 +115,14 @@ static int decide(void)
 	get(gammas, sizeof(gammas), 1);
 	get(ranges, sizeof(ranges), 1);
 	get(rules, sizeof(rules), 1);
+	/* All at once: each counts from its stamp on. */
+	get(&the_direction.fed, sizeof(the_direction.fed), 1);
+	get(values, sizeof(*values), the_direction.fed);
 	get(&count, sizeof(count), 1);
 	decisions = calloc(count, sizeof(*decisions));
 	for (narrows_u64 number = 0; number < count; number++) {
 		get(&arrival, sizeof(arrival), 1);
-		narrows_read_headers(&the_direction.headers, arrival.head, arrival.frame_length);
+		narrows_read_headers(&the_direction.headers, arrival.head, arrival.frame_length, the_direction.parameters.rules != 0);
 		run_until(arrival.at);
 		/* The timer goes off for what leaves, not for each transmission. */
 		narrows_catch_up(0, arrival.at);
@@ -139,7 +149,7 @@ static int read_headers(void)
 	while (fread(&frame, sizeof(frame), 1, stdin) == 1) {
 		struct narrows_headers headers = {0};
 
-		narrows_read_headers(&headers, frame.head, frame.length);
+		narrows_read_headers(&headers, frame.head, frame.length, 1);
 		fwrite(&headers, sizeof(headers), 1, stdout);
 	}
 	return 0;
@@ -174,6 +184,8 @@ static int print_layout(void)
 	PRINT(DIRECTION(done));
 	PRINT(DIRECTION(read));
 	PRINT(DIRECTION(settled));
+	PRINT(DIRECTION(fed));
+	PRINT(sizeof(struct narrows_fed_value));
 	PRINT(DIRECTION(no_room));
 	PRINT(DIRECTION(unsupported));
 	PRINT(DIRECTION(trains));

@@ -177,12 +177,27 @@ impl Feeds {
 
     /// Takes what had arrived by `until`, as much as the engine has room for. No system call.
     pub fn receive<B>(&mut self, clock: &Clock, engine: &Engine<B>, until: Time) {
+        self.receive_each(clock, engine, until, |_| ());
+    }
+
+    /// The same; `each` sees each new batch, and may set a later instant for it.
+    pub fn receive_each<B>(
+        &mut self,
+        clock: &Clock,
+        engine: &Engine<B>,
+        until: Time,
+        mut each: impl FnMut(&mut Batch),
+    ) {
         let reading = clock.reading(until);
         for feed in &mut self.open {
             if !feed.outlet.has_values() {
                 continue;
             }
-            let room = feed.view(engine, |view| view.room).unwrap_or(0);
+            // Of what is not handed in yet, the engine knows nothing.
+            let pending =
+                self.batches.iter().filter(|batch| batch.link == feed.link && batch.feed == feed.name);
+            let pending: usize = pending.map(|batch| batch.values.len()).sum();
+            let room = feed.view(engine, |view| view.room).unwrap_or(0).saturating_sub(pending as u64);
             let (link, name, batches, spent) = (feed.link, &feed.name, &mut self.batches, &mut self.spent);
             let first = batches.len();
             feed.outlet.take(reading, usize::try_from(room).unwrap_or(usize::MAX), |stamped| {
@@ -196,6 +211,7 @@ impl Feeds {
                     }
                 }
             });
+            self.batches.range_mut(first..).for_each(&mut each);
         }
         // Stable: the values of one feed stay in order.
         self.batches.make_contiguous().sort_by_key(|batch| batch.at);

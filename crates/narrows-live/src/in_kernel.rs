@@ -4,11 +4,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use narrows_core::{DropReason, Duration, Event, Time, Verdict};
+use narrows_core::model::Feed;
+use narrows_core::{DropReason, Duration, Event, Target, Time, Verdict};
 use narrows_io::kernel_end::{KernelEnd, KernelFate, KernelVerdict};
 use narrows_report::KernelVerdicts;
+use narrows_scenario::{Port, Scenario};
 
 use crate::clock::Clock;
+use crate::feeds::Batch;
+
+/// How long before they count values are given to the kernel, so that it has them in time.
+const FED_AHEAD: Duration = Duration::from_millis(1);
 
 /// How long the loop waits between looks at the records: nothing waits for it, and the ring has room for longer.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -22,6 +28,9 @@ pub(crate) struct Agreement {
     unsupported: AtomicU64,
     no_room: AtomicU64,
     bypassed: AtomicU64,
+    late_values: AtomicU64,
+    /// The link that packets enter at each port.
+    entered: Vec<String>,
 }
 
 /// Verdicts of the engine about packets of a port on which the kernel has not decided yet: it decides when it wakes, the engine at
@@ -37,8 +46,19 @@ struct Decision {
 }
 
 impl Agreement {
-    pub(crate) fn shared() -> Arc<Self> {
-        Arc::default()
+    /// Nothing was compared yet.
+    pub(crate) fn of(scenario: &Scenario) -> Arc<Self> {
+        let entered = |port: &Port| match port.path.first() {
+            Some(Target::Link { name, .. }) => name.clone(),
+            _ => String::new(),
+        };
+        let entered = scenario.ports().iter().map(entered).collect();
+        Arc::new(Self { entered, ..Self::default() })
+    }
+
+    /// The index of the port where packets enter a link.
+    pub(crate) fn port_of(&self, link: &str) -> Option<usize> {
+        self.entered.iter().position(|entered| entered == link)
     }
 
     /// Compares the engine's event with what the kernel did. If they differ, the event becomes the kernel's: reports and logs are
@@ -91,6 +111,18 @@ impl Agreement {
         is_same
     }
 
+    /// Feeds the kernel what a batch has, and delays the batch to the instant from which its values count there. With values that
+    /// counted before the kernel had them, it may have decided otherwise.
+    pub(crate) fn feed(&self, batch: &mut Batch, end: &mut KernelEnd, clock: &Clock) {
+        let from = clock.now() + FED_AHEAD;
+        let possible: Vec<i64> = batch.values.iter().map(|&value| Feed::possible(value)).collect();
+        end.feed(clock.reading(from), &possible);
+        if clock.now() >= from {
+            self.late_values.fetch_add(possible.len() as u64, Relaxed);
+        }
+        batch.at = from;
+    }
+
     /// Takes over the counters of an end.
     pub(crate) fn count(&self, ends: &[&KernelEnd]) {
         let sum = |of: fn(&KernelEnd) -> u64| ends.iter().map(|end| of(end)).sum();
@@ -117,15 +149,19 @@ impl Agreement {
         let mut notes =
             vec![format!("kernel backend: {compared} verdicts compared with the engine's: {differ}")];
         for (count, what) in [
-            (&self.no_room, "did not enter the link: no room for their records, or in the link"),
+            (&self.no_room, "packets did not enter the link: no room for their records, or in the link"),
             (
                 &self.unsupported,
-                "did not enter the link: VLAN tags and frames below 34 bytes are not supported",
+                "packets did not enter the link: VLAN tags and frames below 34 bytes are not supported",
             ),
-            (&self.trains, "crossed as trains: longer than the MTU, segmented behind the link"),
+            (
+                &self.late_values,
+                "values were fed too late to be sure that they count from the same packet on",
+            ),
+            (&self.trains, "packets crossed as trains: longer than the MTU, segmented behind the link"),
         ] {
             if of(count) > 0 {
-                notes.push(format!("kernel backend: {} packets {what}", of(count)));
+                notes.push(format!("kernel backend: {} {what}", of(count)));
             }
         }
         notes
@@ -140,6 +176,7 @@ impl Decision {
             KernelVerdict::QueueFull => Some(DropReason::QueueFull),
             KernelVerdict::WireLoss => Some(DropReason::WireLoss),
             KernelVerdict::NoClass => Some(DropReason::NoClass),
+            KernelVerdict::DelayModel => Some(DropReason::DelayModel),
         };
         Self { dropped, at: clock.instant(fate.at) }
     }

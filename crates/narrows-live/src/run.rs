@@ -144,7 +144,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     step_aside(&mut scenario)?;
     let (cabling, choice) = choose(&scenario, options)?;
-    let agreement = (cabling.backend == Some(Backend::Kernel)).then(Agreement::shared);
+    let agreement = (cabling.backend == Some(Backend::Kernel)).then(|| Agreement::of(&scenario));
     let engine = Engine::new(scenario.network())?;
     process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
     wake_on_time().map_err(system("set the timer slack"))?;

@@ -67,7 +67,8 @@ fn frames_that_find_the_ring_full_are_held_back_at_the_sender_or_counted() {
     let line =
         "exec >&2; iperf3 -u -b 1G -l 64 -t 1 -c $NARROWS_SERVER; awk '/link:/ {print $13}' /proc/net/dev";
     let ended = finish(&mut run(flags, line)).expect(0);
-    let dropped: u64 = ended.err.lines().last().unwrap().trim().parse().unwrap();
+    // The server says what it received, too, at any time.
+    let dropped: u64 = ended.err.lines().rev().find_map(|line| line.trim().parse().ok()).unwrap();
     let report = ended.json();
     let up = &report["ports"][0];
     assert_eq!(up["name"], "client.link", "{report:#}");
@@ -133,4 +134,38 @@ fn af_xdp_in_a_user_namespace_says_what_it_needs() {
     let ended = finish(&mut command);
     assert_ne!(ended.code(), 0, "{ended}");
     assert!(ended.err.contains("CAP_BPF") && ended.err.contains("root"), "{ended}");
+}
+
+/// `auto` takes the kernel where it is offered and everything fits. What does not fit there runs all the same, and the report says what.
+#[test]
+#[ignore = "needs namespaces"]
+fn auto_says_why_links_are_not_inside_the_kernel() {
+    let backend = |flags: &[&str]| {
+        let flags =
+            flags.iter().copied().chain(["--backend", "auto", "--delay", "1ms", "--json", "-", "--quiet"]);
+        let report = finish(&mut run(flags, "true")).expect(0).json();
+        (report["host"]["backend"].as_str().unwrap().to_owned(), report["notes"].to_string())
+    };
+    let (used, notes) = backend(&["--duplicate", "1%"]);
+    assert!(used.starts_with("af_"), "{used}");
+    assert!(notes.contains("auto: not inside the kernel") && notes.contains("link.up.duplicate"), "{notes}");
+    // Whether it fits, is up to this host.
+    let (used, notes) = backend(&[]);
+    let said = if used == "kernel" { "auto: inside the kernel: link" } else { "auto: not inside the kernel" };
+    assert!(notes.contains(said), "{used}: {notes}");
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn what_does_not_fit_into_the_kernel_is_refused_before_the_run() {
+    let flags = ["--backend", "kernel", "--delay", "1ms", "--corrupt", "1%", "--loss", "1%"];
+    let error = finish(&mut run(flags, "true")).expect(2).err;
+    for line in [
+        "link.up.corrupt: a BPF qdisc cannot change a packet",
+        "link.down.corrupt",
+        "af_packet and af_xdp do",
+    ] {
+        assert!(error.contains(line), "{error}");
+    }
+    assert!(!error.contains("loss"), "{error}");
 }

@@ -16,7 +16,7 @@ pub use sampled::Sampled;
 
 use core::fmt;
 
-use super::feed::Feed;
+use super::feed::{Feed, FeedConfig};
 use super::normal;
 use super::propagation::Propagation;
 use crate::pool::PacketState;
@@ -42,6 +42,11 @@ pub trait DelayModel: fmt::Debug + Send {
     /// The delay of a packet with these draws, if it depends on nothing else: neither on time, nor on the packet, nor
     /// on packets before it. Then it can be drawn ahead of the packet.
     fn drawn(&self, _draw: &mut Draw) -> Option<Duration> {
+        None
+    }
+
+    /// The feed, if the delays are its values and nothing else.
+    fn fed(&self) -> Option<&FeedConfig> {
         None
     }
 

@@ -185,15 +185,20 @@ impl Feed {
         taken.len()
     }
 
+    /// The valid value nearest to a value: a delay of at most an hour, or −1.
+    pub const fn possible(value: i64) -> i64 {
+        match value {
+            LOSE..=LONGEST => value,
+            ..LOSE => 0,
+            _ => LONGEST,
+        }
+    }
+
     /// Counts an accepted value, and clamps it to the valid range.
     pub(crate) fn take(&mut self, value: i64) -> i64 {
         self.counters.taken += 1;
-        let possible = match value {
-            LOSE..=LONGEST => return value,
-            ..LOSE => 0,
-            _ => LONGEST,
-        };
-        self.counters.clamped += 1;
+        let possible = Self::possible(value);
+        self.counters.clamped += u64::from(possible != value);
         possible
     }
 

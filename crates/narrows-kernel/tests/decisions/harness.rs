@@ -52,8 +52,13 @@ impl Harness {
         output.stdout
     }
 
-    /// What is decided about these arrivals: (verdict, time).
-    pub(crate) fn decide(&self, parameters: &Parameters, arrivals: &[Arrival]) -> Vec<(u64, u64)> {
+    /// What is decided about these arrivals: (verdict, time). Values are fed (from when they count, delay).
+    pub(crate) fn decide(
+        &self,
+        parameters: &Parameters,
+        fed: &[(u64, i64)],
+        arrivals: &[Arrival],
+    ) -> Vec<(u64, u64)> {
         let mut input = parameters.bytes(ROOM);
         let mut put = |bytes: Vec<u8>, length: usize| {
             assert!(bytes.len() <= length);
@@ -67,11 +72,15 @@ impl Harness {
         }
         let rules = parameters.queue.rules.iter().flat_map(|rule| rule.bytes()).collect();
         put(rules, RULE * RULES);
+        put(longs(&[fed.len() as u64]), 8);
+        let values: Vec<u64> = fed.iter().flat_map(|&(from, delay)| [from, delay as u64]).collect();
+        put(longs(&values), 16 * fed.len());
         put(longs(&[arrivals.len() as u64]), 8);
         for (Arrival { at, frame }, number) in arrivals.iter().zip(0..) {
             let delay = match &parameters.delay {
                 Delay::Constant(delay) => delay.nanos(),
                 Delay::Drawn(drawn) => drawn.of(number),
+                Delay::Fed { .. } => 0,
             };
             put(longs(&[*at, delay]), 16);
             put((frame.len() as u32).to_ne_bytes().to_vec(), 4);

@@ -14,8 +14,8 @@ use narrows_scenario::Scenario;
 
 use harness::{Arrival, HEAD, Harness, Random};
 
-/// What the engine decides about the same arrivals at its first port.
-fn by_engine(scenario: &Scenario, arrivals: &[Arrival]) -> Vec<(u64, u64)> {
+/// What the engine decides about the same arrivals at its first port, with these values fed to the link that begins there.
+fn by_engine(scenario: &Scenario, mut fed: &[(u64, i64)], arrivals: &[Arrival]) -> Vec<(u64, u64)> {
     let mut engine = Engine::<()>::new(scenario.network()).unwrap();
     let port = engine.ports().next().unwrap();
     let mut decided = vec![None; arrivals.len()];
@@ -27,17 +27,29 @@ fn by_engine(scenario: &Scenario, arrivals: &[Arrival]) -> Vec<(u64, u64)> {
                 Verdict::Dropped { reason: DropReason::QueueFull, .. } => 3,
                 Verdict::Dropped { reason: DropReason::WireLoss, .. } => 4,
                 Verdict::Dropped { reason: DropReason::NoClass, .. } => 5,
+                Verdict::Dropped { reason: DropReason::DelayModel, .. } => 6,
                 other => panic!("{other:?}"),
             };
             decided[event.id.number() as usize] = Some((verdict, event.at.nanos()));
         }
     };
+    let link = engine.link("wire.up").unwrap();
+    let mut feed = |engine: &mut Engine<()>, drain: &mut dyn FnMut(&mut Engine<()>, Time), until: u64| {
+        while let Some(((from, value), rest)) = fed.split_first().filter(|((from, _), _)| *from <= until) {
+            let from = Time::from_nanos(*from);
+            drain(engine, from);
+            assert_eq!(engine.feed(from, link, "radio", &[*value]), 1);
+            fed = rest;
+        }
+    };
     for Arrival { at, frame } in arrivals {
+        feed(&mut engine, &mut drain, *at);
         let at = Time::from_nanos(*at);
         drain(&mut engine, at);
         let cut = &frame[..frame.len().min(HEAD)];
         engine.hand_in(at, port, parse_cut(LinkLayer::Ethernet, cut, frame.len() as u32).with(()));
     }
+    feed(&mut engine, &mut drain, u64::MAX);
     drain(&mut engine, Time::from_nanos(u64::MAX - 1));
     decided.into_iter().map(|decision| decision.expect("every packet gets its verdict")).collect()
 }
@@ -59,12 +71,17 @@ fn arrivals(count: usize, mean_gap: u64) -> Vec<Arrival> {
 
 /// Both decide the same. Returns the verdicts, and how many packets overtook others.
 fn agree(harness: &Harness, keys: &str, gap: u64) -> (Vec<(u64, u64)>, usize) {
+    agree_with(harness, keys, gap, &[])
+}
+
+/// The same, with values that are fed.
+fn agree_with(harness: &Harness, keys: &str, gap: u64, fed: &[(u64, i64)]) -> (Vec<(u64, u64)>, usize) {
     let text = format!("seed = 7\n[hosts.a]\n[hosts.b]\n[links.wire]\nbetween = [\"a\", \"b\"]\n{keys}\n");
     let scenario = Scenario::parse(&text, "case.toml").unwrap_or_else(|error| panic!("{keys}: {error}"));
     let fitting = fit(&scenario).unwrap_or_else(|error| panic!("{keys}: {error}"));
     let arrivals = arrivals(20_000, gap);
-    let ours = harness.decide(&fitting.directions[0], &arrivals);
-    let engines = by_engine(&scenario, &arrivals);
+    let ours = harness.decide(&fitting.directions[0], fed, &arrivals);
+    let engines = by_engine(&scenario, fed, &arrivals);
     let differing = ours.iter().zip(&engines).filter(|(ours, engines)| ours != engines).count();
     let first = ours.iter().zip(&engines).position(|(ours, engines)| ours != engines);
     let first = first.map(|at| (at, arrivals[at].at, ours[at], engines[at]));
@@ -151,6 +168,33 @@ fn patterns_of_losses_hit_the_same_packets() {
         assert_eq!(verdicts.iter().filter(|&&(verdict, _)| verdict == 2).count(), 200 * hits, "{text}");
     }
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn values_that_are_fed_go_to_the_same_packets() {
+    let harness = Harness::new("feeds");
+    for (on_empty, lost) in [("zero", 0.02), ("last", 0.02), ("repeat", 0.04), ("drop", 0.3)] {
+        for keys in ["order = \"allow\"", "rate = \"20mbit\"\nqueue = \"30 packets\"\nloss = \"1%\""] {
+            let (mut random, mut at) = (Random::default(), 1_000_000_000);
+            // Sometimes more than packets, sometimes fewer.
+            let mut next = || {
+                at += if at / 40_000_000 % 3 == 0 { random.below(200_000) } else { random.below(800_000) };
+                let delay = match random.below(20) {
+                    0 => -1,
+                    _ => 1_000_000 + random.below(9_000_000) as i64,
+                };
+                (at, delay)
+            };
+            let fed: Vec<(u64, i64)> = (0..9_000).map(|_| next()).collect();
+            let keys = format!(
+                "delay = {{ feed = \"radio\", on-empty = \"{on_empty}\", lead = \"20000 values\" }}\n{keys}"
+            );
+            let (verdicts, _) = agree_with(&harness, &keys, 200_000, &fed);
+            let share =
+                verdicts.iter().filter(|&&(verdict, _)| verdict == 6).count() as f64 / verdicts.len() as f64;
+            assert!(share > lost, "{keys}: {share}");
+        }
+    }
 }
 
 #[test]

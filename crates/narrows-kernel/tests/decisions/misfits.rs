@@ -28,6 +28,8 @@ fn what_is_shared_lies_where_both_sides_expect_it() {
         (Layout::DONE, direction("done")),
         (Layout::READ, direction("read")),
         (Layout::SETTLED, direction("settled")),
+        (Layout::FED, direction("fed")),
+        (Layout::VALUE, found("sizeof(struct narrows_fed_value)")),
         (Layout::NO_ROOM, direction("no_room")),
         (Layout::UNSUPPORTED, direction("unsupported")),
         (Layout::TRAINS, direction("trains")),
@@ -73,6 +75,7 @@ fn what_does_not_fit_is_refused_by_name() {
             "up = { delay = { normal = { mean = \"5ms\", sd = \"1ms\" }, correlation = \"20ms\" } }",
             &["wire.up.delay"][..],
         ),
+        ("up = { delay = { feed = \"x\", ask = \"1ms\" } }", &["wire.up.delay"]),
         ("up = { duplicate = \"1%\" }", &["wire.up.duplicate"]),
         (
             "up = { corrupt = \"1%\", reorder = \"5%\", delay = \"1ms\" }",

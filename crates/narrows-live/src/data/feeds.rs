@@ -31,9 +31,18 @@ impl DataLoop {
 
     /// Takes values that arrived by the watermark. No system call.
     pub(super) fn receive_values(&mut self, watermark: Time) {
-        if let Some(feeds) = self.feeds.as_mut().filter(|feeds| !feeds.is_empty()) {
-            feeds.receive(&self.clock, &self.engine, watermark);
-        }
+        let Some(feeds) = self.feeds.as_mut().filter(|feeds| !feeds.is_empty()) else { return };
+        let Some(agreement) = &self.in_kernel else {
+            return feeds.receive(&self.clock, &self.engine, watermark);
+        };
+        let (clock, engine, ports) = (self.clock, &self.engine, &mut self.ports);
+        feeds.receive_each(&clock, engine, watermark, |batch| {
+            let port = agreement.port_of(engine.view(batch.link).name());
+            let cable = port.and_then(|port| ports[port].cable.as_mut());
+            if let Some(end) = cable.and_then(|cable| cable.end.kernel_end_mut()) {
+                agreement.feed(batch, end, &clock);
+            }
+        });
     }
 
     /// Hands in values that arrived by `until`.

@@ -80,6 +80,7 @@ fn prepare(
     offload::plain_packets(namespace, name)?;
     namespace.run(|| stack::settle(namespace, name))??;
     let mut sockets = RouteSocket::open(namespace)?;
+    sockets.set_longest_train(name, 1)?;
     sockets.add_root_qdisc_as(name, links.kind(), KernelLinks::handle(direction), &[])?;
     sockets.add_egress_classifier(name, "narrows", links.orphan())?;
     sockets.set_up(name)?;

@@ -29,6 +29,10 @@ impl DelayModel for Fed {
         None
     }
 
+    fn fed(&self) -> Option<&FeedConfig> {
+        Some(self.0.config())
+    }
+
     fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {
         visit(&mut self.0);
     }
