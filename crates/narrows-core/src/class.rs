@@ -2,10 +2,12 @@
 
 mod delay;
 mod failure;
+mod plan;
 mod state;
 
-pub use delay::{ErrorWidth, Estimator, Gamma, HpdClass, Per1024};
+pub use delay::{BoundOrder, BoundReading, ErrorWidth, Estimator, Gamma, HpdClass, Per1024};
 pub use failure::{Failure, Fault};
+pub use plan::{DelayPlan, SchedulerPlan};
 pub use state::{ClassState, DelayState, Mode, ShapedState};
 
 use core::fmt;

@@ -7,12 +7,14 @@
 pub(crate) mod context;
 mod fifo;
 mod masked;
+mod plan;
 mod policy;
 mod stand;
 
 pub use context::{Context, Drops};
 pub use fifo::{DropAt, Fifo};
 pub use masked::{FlowSetCounts, MaskedFlow};
+pub use plan::ClassesPlan;
 pub use policy::{Aqm, Judgement, Waiting};
 pub use stand::Stand;
 
@@ -24,7 +26,6 @@ use crate::classify::Classifier;
 use crate::counters::Tally;
 use crate::model::Feed;
 use crate::pool::{PacketList, PacketRef, Pool};
-use crate::sched::ClassesPlan;
 use crate::service::Overhead;
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};

@@ -30,7 +30,6 @@ pub mod kps;
 mod list;
 mod longest;
 pub mod paced;
-mod plan;
 pub mod prio;
 pub mod qfq;
 mod scheduled;
@@ -43,9 +42,10 @@ pub mod wf2q;
 
 // What is named most often, for short. A new scheduler needs no line here.
 pub use crate::class::{
-    ClassSettings, ClassState, DelayState, Failure, Fault, Mode, Refused, ShapedState, Weight,
+    ClassSettings, ClassState, DelayPlan, DelayState, Failure, Fault, Mode, Refused, SchedulerPlan,
+    ShapedState, Weight,
 };
-pub use crate::queue::{FlowSetCounts, MaskedFlow};
+pub use crate::queue::{ClassesPlan, FlowSetCounts, MaskedFlow};
 pub use abe::{Abe, AbeConfig, AbeFlow};
 pub use cake::{AckFilter, Cake, CakeConfig, CakeTarget, Cells, Framing, Isolation, TinMode};
 pub use cbq::{Cbq, CbqClass, CbqFlow};
@@ -67,7 +67,6 @@ pub use hpd::{
 pub use htb::{Htb, HtbClass};
 pub use kps::{Kps, KpsFlow};
 pub use paced::{PacedFq, PacedFqConfig};
-pub use plan::{ClassesPlan, DelayPlan, SchedulerPlan};
 pub use prio::{Priority, PriorityFlow};
 pub use qfq::{Qfq, QfqFlow, WorstCase};
 pub use scheduled::{Class, Overload, Scheduled, Store};

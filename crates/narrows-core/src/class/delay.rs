@@ -102,6 +102,27 @@ impl ErrorWidth {
     }
 }
 
+/// Which class is served first if the bounds of several are at stake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BoundOrder {
+    /// The class with the highest number, in the order of the published implementation.
+    #[default]
+    Reference,
+    /// The class whose bound is reached first; on a tie, the one with the lowest number.
+    EarliestDeadline,
+}
+
+/// When the bound of a class is at stake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BoundReading {
+    /// When its first packet would have waited too long after the transmission, at the wire's rate, of the packet
+    /// that would be sent otherwise.
+    #[default]
+    AboutToViolate,
+    /// When its first packet has already waited too long.
+    HasViolated,
+}
+
 /// A fraction in units of 1/1024, from 0 to 1024 units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Per1024(u16);

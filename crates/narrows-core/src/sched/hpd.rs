@@ -97,8 +97,8 @@ mod gamma;
 mod largest;
 mod ring;
 
-pub use crate::class::{ErrorWidth, Estimator, Gamma, HpdClass, Per1024};
-pub use config::{BoundOrder, BoundReading, HpdConfig};
+pub use crate::class::{BoundOrder, BoundReading, ErrorWidth, Estimator, Gamma, HpdClass, Per1024};
+pub use config::HpdConfig;
 pub use gamma::weight_by_backlog;
 
 use alloc::vec::Vec;
