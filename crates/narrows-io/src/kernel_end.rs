@@ -1,7 +1,7 @@
 //! The end of a link that is inside the kernel: a queueing discipline in BPF at a host's interface moves its packets, and
 //! leaves a record of each in memory that is mapped here. Nothing is received or sent: the records stand for the packets.
 //!
-//! The memory's layout is that of `link.h` in `narrows-kernel`, which has the program.
+//! The memory's layout is that of `bpf/state.h` in `narrows-kernel`, which has the program.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,9 +18,9 @@ use crate::packet_socket::{PacketStatistics, ReceiveBatch, Received};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout;
 
-#[expect(missing_docs, reason = "they are the names in link.h")]
+#[expect(missing_docs, reason = "they are the names in state.h")]
 impl Layout {
-    pub const DIRECTION: usize = 6504;
+    pub const DIRECTION: usize = 6512;
     pub const NUMBER: usize = 3064;
     pub const LEFT: usize = 6352;
     pub const BEGUN: usize = 6376;
@@ -59,6 +59,8 @@ pub enum KernelVerdict {
     NoClass,
     /// Lost by a value that was fed, or for lack of one.
     DelayModel,
+    /// None: it was inside when the interface went down.
+    Forgotten,
 }
 
 /// The verdict about a packet, and its instant.
@@ -117,8 +119,6 @@ pub struct KernelEnd {
     values: MappedMap,
     /// Its number, which is its place in each memory.
     direction: usize,
-    /// The number of the direction from whose host packets of this one leave.
-    opposite: usize,
     record_count: u64,
     decision_count: u64,
     value_count: u64,
@@ -141,17 +141,11 @@ impl fmt::Debug for KernelEnd {
 }
 
 impl KernelEnd {
-    /// The direction with this number. Packets leave it at the host of the `opposite` one. With `draw` the delays of the
-    /// first packets are drawn here.
+    /// The direction with this number. With `draw` the delays of the first packets are drawn here.
     ///
     /// # Errors
     /// If the memory cannot be mapped.
-    pub fn new(
-        maps: KernelMaps<'_>,
-        direction: usize,
-        opposite: usize,
-        draw: Option<DrawDelay>,
-    ) -> Result<Self, BpfError> {
+    pub fn new(maps: KernelMaps<'_>, direction: usize, draw: Option<DrawDelay>) -> Result<Self, BpfError> {
         let KernelMaps { record_count, decision_count, directions, .. } = maps;
         let records = record_count as usize * directions;
         let silent = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
@@ -170,7 +164,6 @@ impl KernelEnd {
             delays: MappedMap::new(maps.delays, Layout::DELAY * records)?,
             values: MappedMap::new(maps.values, Layout::VALUE * maps.value_count as usize * directions)?,
             direction,
-            opposite,
             record_count: record_count.into(),
             decision_count: decision_count.into(),
             value_count: maps.value_count.into(),
@@ -186,11 +179,6 @@ impl KernelEnd {
             end.draw_delay(number);
         }
         Ok(end)
-    }
-
-    /// The number of the direction from whose host packets of this one leave.
-    pub const fn opposite(&self) -> usize {
-        self.opposite
     }
 
     fn counter(&self, place: usize) -> u64 {
@@ -220,10 +208,12 @@ impl KernelEnd {
         let mut frame = Vec::new();
         let mut count = 0;
         while count < ReceiveBatch::FRAMES {
-            // In this order: all packets below `number` had begun to arrive, and have been recorded if none is arriving.
-            let number = self.counter(Layout::NUMBER);
+            // No arrival is under way between the two looks at `begun`, so all packets below `number` have been recorded, and
+            // what arrives later has a later stamp.
             let begun = self.counter(Layout::BEGUN);
-            if self.counter(Layout::DONE) != begun {
+            let done = self.counter(Layout::DONE);
+            let number = self.counter(Layout::NUMBER);
+            if done != begun || self.counter(Layout::BEGUN) != begun {
                 // An arrival takes a microsecond.
                 std::hint::spin_loop();
                 continue;
@@ -286,6 +276,7 @@ impl KernelEnd {
             4 => KernelVerdict::WireLoss,
             5 => KernelVerdict::NoClass,
             6 => KernelVerdict::DelayModel,
+            7 => KernelVerdict::Forgotten,
             _ => return None,
         };
         let at = MonotonicTime::from_nanos(self.decisions.number(place));
@@ -324,6 +315,11 @@ impl KernelEnd {
     /// program's memory; and those with a VLAN tag, or no IP header.
     pub fn refused(&self) -> [u64; 2] {
         [self.counter(Layout::NO_ROOM), self.counter(Layout::UNSUPPORTED)]
+    }
+
+    /// Packets that entered the link.
+    pub fn entered(&self) -> u64 {
+        self.counter(Layout::NUMBER)
     }
 
     /// Packets longer than the MTU, which crossed unsegmented.

@@ -23,7 +23,8 @@
 #include "state.h"
 
 NARROWS_INLINE struct narrows_overtaking *narrows_overtaking(narrows_u32 direction, narrows_u32 index);
-/* A packet's verdict, and its instant. */
+/* A packet's verdict, and its instant; and whether it has one. */
+NARROWS_INLINE int narrows_is_decided(narrows_u32 direction, narrows_u64 number);
 NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, enum narrows_verdict verdict, narrows_u64 at);
 /* The packet in this slot was lost on the wire. Returns the bytes of its frame. */
 NARROWS_INLINE narrows_u32 narrows_discard(narrows_u32 direction, narrows_u32 slot);
@@ -455,6 +456,15 @@ NARROWS_PART narrows_u32 narrows_leave(narrows_u32 direction)
 	if (packet)
 		narrows_free_slot(s, slot, packet);
 	return slot;
+}
+
+/* The packet in this slot vanishes with its interface. */
+NARROWS_INLINE void narrows_vanish(narrows_u32 direction, narrows_u32 slot, narrows_u64 now)
+{
+	const struct narrows_packet *packet = narrows_packet(direction, slot);
+
+	if (packet && !narrows_is_decided(direction, packet->number))
+		narrows_decided(direction, packet->number, NARROWS_FORGOTTEN, now);
 }
 
 /* Nothing is inside any more. Averages, turns and the states of losses stay. */

@@ -133,6 +133,14 @@ INLINE void narrows_decided(u32 direction, u64 number, enum narrows_verdict verd
 	__sync_lock_test_and_set(&decision->verdict, number << 8 | verdict);
 }
 
+INLINE int narrows_is_decided(u32 direction, u64 number)
+{
+	u32 key = ENTRY(direction, decisions, (u32)number & ((u32)(u64)&room_decisions - 1));
+	struct narrows_decision *decision = map_lookup(&decisions, &key);
+
+	return decision && decision->verdict && decision->verdict >> 8 == number;
+}
+
 INLINE u32 narrows_discard(u32 direction, u32 slot)
 {
 	struct held *found = held(direction, slot);
@@ -219,12 +227,15 @@ int enqueue(u64 *context)
 	head_length = frame_length < NARROWS_HEAD ? frame_length : NARROWS_HEAD;
 	if (head_length < 34)
 		goto unsupported;
+	__builtin_memset(record->head, 0, sizeof(record->head));
 	if (bpf_dynptr_from_skb(skb, 0, &bytes) || dynptr_read(record->head, head_length, &bytes, 0, 0))
 		goto unsupported;
 	ether_type = record->head[12] << 8 | record->head[13];
 	if (concerns_the_link(record->head, ether_type)) {
-		if (d->bypass_in - d->bypass_out >= NARROWS_BYPASS_SLOTS)
+		if (d->bypass_in - d->bypass_out >= NARROWS_BYPASS_SLOTS) {
+			d->no_room++;
 			goto drop;
+		}
 		key = which * NARROWS_BYPASS_SLOTS + ((u32)d->bypass_in & (NARROWS_BYPASS_SLOTS - 1));
 		void *place = map_lookup(&bypass, &key);
 
@@ -338,12 +349,21 @@ out:
 	return skb;
 }
 
+/* Takes its direction, if no other qdisc has it. The limit, which nothing else uses, says so. */
 SEC("struct_ops/init")
 int init(u64 *context)
 {
 	struct Qdisc *sch = (void *)context[0];
+	struct narrows_direction *d;
+	u32 which;
 
 	FIELD(u32, sch, Qdisc__limit) = 0;
+	d = direction_of(sch, &which);
+	if (!d)
+		return -22; /* EINVAL */
+	if (__sync_lock_test_and_set(&d->taken, 1))
+		return -16; /* EBUSY */
+	FIELD(u32, sch, Qdisc__limit) = 1;
 	return 0;
 }
 
@@ -356,9 +376,10 @@ void reset(u64 *context)
 	struct narrows_direction *d;
 	struct sk_buff *skb;
 	u32 which, key, slot;
+	u64 now = ktime_get_ns();
 
 	d = direction_of(sch, &which);
-	if (!d)
+	if (!d || !FIELD(u32, sch, Qdisc__limit))
 		return;
 	while (d->bypass_out != d->bypass_in && NARROWS_MAY_LOOP) {
 		key = which * NARROWS_BYPASS_SLOTS + ((u32)d->bypass_out & (NARROWS_BYPASS_SLOTS - 1));
@@ -376,8 +397,10 @@ void reset(u64 *context)
 		if (!found)
 			break;
 		skb = kptr_xchg(&found->skb, 0);
-		if (skb)
+		if (skb) {
 			bpf_kfree_skb(skb);
+			narrows_vanish(which, slot, now);
+		}
 	}
 	narrows_forget(which);
 	FIELD(u32, sch, Qdisc__q__qlen) = 0;
@@ -387,7 +410,14 @@ void reset(u64 *context)
 SEC("struct_ops/destroy")
 void destroy(u64 *context)
 {
-	(void)context; /* the kernel has called reset */
+	struct Qdisc *sch = (void *)context[0];
+	struct narrows_direction *d;
+	u32 which;
+
+	/* The kernel has called reset; and this, too, after an init that failed. */
+	d = direction_of(sch, &which);
+	if (d && FIELD(u32, sch, Qdisc__limit))
+		__sync_lock_test_and_set(&d->taken, 0);
 }
 
 /* struct __sk_buff, of which the kernel promises the places. */

@@ -163,6 +163,7 @@ enum narrows_verdict {
 	NARROWS_WIRE_LOSS = 4,
 	NARROWS_NO_CLASS = 5,
 	NARROWS_DELAY_LOSS = 6, /* by a value that was fed, or for lack of one */
+	NARROWS_FORGOTTEN = 7,  /* none: it was inside when the interface went down */
 };
 
 /* Where delays come from. */
@@ -262,6 +263,8 @@ struct narrows_direction {
 	narrows_u64 trains;
 	/* ARP, neighbour discovery and the like, which do not cross the link. */
 	narrows_u64 bypassed;
+	/* Whether a qdisc has this direction: another one, of anybody who knows its name, may not. */
+	narrows_u64 taken;
 	/* Of the packet that arrives. */
 	struct narrows_headers headers;
 	narrows_u64 hidden;

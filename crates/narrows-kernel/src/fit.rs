@@ -10,6 +10,10 @@ use crate::parameters::{
     Delay, Drawn, Loss, LossModel, MOST_LEAD, MOST_OVERHEAD, Parameters, QueueParameters,
 };
 
+/// The longest packet, a train of segments; and the most bits that one may have on the wire, so that times 10⁹ fits into 64.
+const LONGEST_PACKET: u32 = 1 << 16;
+const MOST_BITS: u64 = 1 << 34;
+
 /// The most directions of links.
 const MOST_DIRECTIONS: usize = 64;
 
@@ -100,10 +104,15 @@ pub fn fit(scenario: &Scenario) -> Result<Fitting, Misfits> {
                 let mtu = scenario.interface_mtu(place);
                 directions.extend(direction(link, seed, &port.name, mtu, &mut misfits));
             }
-            _ => misfits.push(Misfit {
-                key: "shared".into(),
-                why: "a link inside the kernel has a wire for each direction",
-            }),
+            _ => {
+                let shared = Misfit {
+                    key: format!("{}.shared", place.link),
+                    why: "a link inside the kernel has a wire for each direction",
+                };
+                if !misfits.contains(&shared) {
+                    misfits.push(shared);
+                }
+            }
         }
         let peer = scenario.ports().iter().position(|other| other.name == place.peer);
         pairs.extend(peer.filter(|peer| number < *peer).map(|peer| [number, peer]));
@@ -178,7 +187,7 @@ fn direction(
     };
     let delays = match feed {
         Some((_, _, Some(_))) => "the kernel asks nobody",
-        Some(_) => "the kernel holds at most 32768 values of a feed",
+        Some(_) => "the kernel holds at most 65536 values of a feed",
         None => "in the kernel it is constant, drawn for each packet alone, or fed",
     };
     no(delay.is_none(), "delay", delays);
@@ -193,8 +202,8 @@ fn direction(
         no(true, "queue", why);
     }
     let most = overhead.minimum.max(overhead.extra.unsigned_abs());
-    let cells = overhead.cells.map_or(0, |cells| cells.payload.max(cells.size));
-    no(most.max(cells) > MOST_OVERHEAD, "overhead", "it is too large for the kernel's arithmetic");
+    let is_too_large = most > MOST_OVERHEAD || overhead.bits(LONGEST_PACKET, 14) > MOST_BITS;
+    no(is_too_large, "overhead", "it is too large for the kernel's arithmetic");
     let mut loss = |loss: Option<narrows_core::Loss>, purpose: &str| -> Loss {
         let Some(loss) = loss else { return Loss::default() };
         no(loss.mark, "loss", "a BPF qdisc cannot mark a packet");

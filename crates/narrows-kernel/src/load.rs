@@ -4,6 +4,9 @@ use narrows_io::bpf::{
     BpfError, Btf, FunctionTypes, Map, MapValue, MappedMap, Program, ProgramKind, StructOps, StructOpsMember,
 };
 use narrows_io::kernel_end::{DrawDelay, KernelEnd, KernelMaps, Layout};
+use narrows_io::link::{VethEnd, create_veth};
+use narrows_io::namespace::{Namespace, NamespaceError};
+use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::xdp::is_kernels_clock_ours;
 
 use crate::fit::Fitting;
@@ -38,6 +41,12 @@ pub enum LoadError {
     /// The kernel refuses.
     #[error("the kernel backend is not available: {0}")]
     Bpf(#[from] BpfError),
+    /// The namespace for the trial cannot be created.
+    #[error("the kernel backend is not available: {0}")]
+    Namespace(#[from] NamespaceError),
+    /// Interfaces do not take it.
+    #[error("the kernel backend is not available: {0}")]
+    Interface(#[from] NetlinkError),
     /// The instants of the kernel's program would not be ours.
     #[error("the kernel backend is not available in a time namespace, whose clock is not the kernel's")]
     Clock,
@@ -59,7 +68,7 @@ impl KernelLinks {
     /// # Errors
     /// If this build has no program, or the kernel refuses it.
     pub fn load(name: &str, fitting: Fitting) -> Result<Self, LoadError> {
-        let Fitting { directions, links } = fitting;
+        let Fitting { directions, .. } = fitting;
         let file = ObjectFile::open()?;
         let types = KernelTypes::of_this_kernel()?;
         let operations = Operations::find(&types)?;
@@ -166,10 +175,6 @@ impl KernelLinks {
             decision_count: room.decisions,
             directions: directions.len(),
         };
-        let opposite = |number: usize| {
-            let link = links.iter().find(|ports| ports.contains(&number));
-            link.map_or(number, |&[one, other]| if one == number { other } else { one })
-        };
         let ends = directions
             .into_iter()
             .enumerate()
@@ -178,7 +183,7 @@ impl KernelLinks {
                     Delay::Constant(_) | Delay::Fed { .. } => None,
                     Delay::Drawn(drawn) => Some(Box::new(move |number| drawn.of(number))),
                 };
-                KernelEnd::new(maps, number, opposite(number), draw)
+                KernelEnd::new(maps, number, draw)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { _operations: registered, orphan, kind: name.to_owned(), ends })
@@ -245,7 +250,7 @@ impl Operations {
 }
 
 /// How many numbers the parts of the program have for arguments (`NARROWS_PART` in `bpf`).
-const PARTS: [(&str, u32); 18] = [
+pub const PARTS: [(&str, u32); 18] = [
     ("narrows_arrive", 3),
     ("narrows_catch_up", 2),
     ("narrows_classify", 1),
@@ -302,7 +307,8 @@ impl MapTypes {
     }
 }
 
-/// Whether this kernel and this process can do it, tried: loads the program and lets go of it.
+/// Whether this kernel and this process can do it, tried: loads the program, puts it at an interface in a namespace of its own,
+/// and lets go of both.
 ///
 /// # Errors
 /// The reason, if not.
@@ -321,7 +327,15 @@ pub fn try_out() -> Result<(), LoadError> {
         mtu: 1500,
     };
     let fitting = Fitting { directions: vec![plain(), plain()], links: vec![[0, 1]] };
-    KernelLinks::load(&qdisc_name(), fitting).map(drop)
+    // The kernel forgets a name some time after its program: that of a run must not be the same.
+    let links = KernelLinks::load(&format!("narrowst{}", std::process::id()), fitting)?;
+    let namespace = Namespace::create()?;
+    let end = |name| VethEnd { namespace: &namespace, name, mac: None };
+    create_veth(&end("left"), &end("right"), 1500)?;
+    let mut sockets = RouteSocket::open(&namespace)?;
+    sockets.set_longest_train("left", 1)?;
+    sockets.add_root_qdisc_as("left", links.kind(), KernelLinks::handle(0), &[])?;
+    Ok(sockets.add_egress_classifier("left", "narrows", links.orphan())?)
 }
 
 /// A name for a qdisc of this process: names are known in all namespaces of a kernel.

@@ -1,4 +1,4 @@
-//! The parameters of a direction of a link, as the program reads them (`struct narrows_parameters` in `bpf/link.h`).
+//! The parameters of a direction of a link, as the program reads them (`struct narrows_parameters` in `bpf/state.h`).
 
 mod loss;
 mod queue;
@@ -17,10 +17,11 @@ use narrows_core::{Duration, Rate, Stream};
 const NO_LIMIT: u64 = u64::MAX;
 /// More bytes than this in an overhead might overflow the program's arithmetic.
 pub const MOST_OVERHEAD: u32 = 1 << 20;
-/// The most values of a feed that are held. The ring has room for as many used ones, which may repeat.
-pub const MOST_LEAD: usize = VALUES as usize / 2;
+/// The most values of a feed that are held. The ring has room for as many used ones, which may repeat, and for as many as the engine
+/// may be ahead of the kernel.
+pub const MOST_LEAD: usize = VALUES as usize / 4;
 /// The length of the ring of values that were fed, a power of two.
-pub const VALUES: u32 = 1 << 16;
+pub const VALUES: u32 = 1 << 18;
 /// The most ranges of a pattern of losses.
 pub const MOST_RANGES: usize = 4096;
 
@@ -102,8 +103,9 @@ impl Room {
             3..=8 => 2,
             _ => 4,
         };
-        // At 10 Gbit/s and 1500 bytes, the slots of two directions are 157 ms; at a million packets a second, the records 65 ms.
-        Self { slots: 1 << (17 - less), records: 1 << (16 - less), decisions: 1 << (18 - less) }
+        // At 10 Gbit/s and 1500 bytes, the slots of two directions are 157 ms; at a million packets a second, the records 65 ms. While a
+        // packet waits, so many others as there is room for decisions may come.
+        Self { slots: 1 << (17 - less), records: 1 << (16 - less), decisions: 1 << (18 - less / 2) }
     }
 }
 

@@ -19,7 +19,7 @@
 #define SLOTS 65536
 #define RULES 1024
 #define RANGES 4096
-#define VALUES 65536
+#define VALUES (1 << 18)
 static struct narrows_direction the_direction;
 static struct narrows_packet packets[SLOTS];
 static struct narrows_overtaking heap[SLOTS];
@@ -72,6 +72,11 @@ NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, e
 	decisions[number].verdict = verdict;
 	decisions[number].at = at;
 	decided++;
+}
+
+NARROWS_INLINE int narrows_is_decided(narrows_u32 direction, narrows_u64 number)
+{
+	return direction == 0 && decisions[number].verdict != 0;
 }
 
 NARROWS_INLINE narrows_u32 narrows_discard(narrows_u32 direction, narrows_u32 slot)

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use narrows_core::model::Feed;
-use narrows_core::{DropReason, Duration, Event, Target, Time, Verdict};
+use narrows_core::{DropReason, Duration, Engine, Event, Target, Time, Verdict};
 use narrows_io::kernel_end::{KernelEnd, KernelFate, KernelVerdict};
 use narrows_report::KernelVerdicts;
-use narrows_scenario::{Port, Scenario};
+use narrows_scenario::Scenario;
 
 use crate::clock::Clock;
 use crate::feeds::Batch;
@@ -29,8 +29,12 @@ pub(crate) struct Agreement {
     no_room: AtomicU64,
     bypassed: AtomicU64,
     late_values: AtomicU64,
-    /// The link that packets enter at each port.
-    entered: Vec<String>,
+    entered_link: AtomicU64,
+    forgotten: AtomicU64,
+    /// For each link's direction, its name and the index of the port where packets enter it.
+    entered: Vec<(String, usize)>,
+    /// For each port, the index of the one where packets leave that enter there.
+    opposite: Vec<usize>,
 }
 
 /// Verdicts of the engine about packets of a port on which the kernel has not decided yet: it decides when it wakes, the engine at
@@ -47,18 +51,27 @@ struct Decision {
 
 impl Agreement {
     /// Nothing was compared yet.
-    pub(crate) fn of(scenario: &Scenario) -> Arc<Self> {
-        let entered = |port: &Port| match port.path.first() {
-            Some(Target::Link { name, .. }) => name.clone(),
-            _ => String::new(),
-        };
-        let entered = scenario.ports().iter().map(entered).collect();
-        Arc::new(Self { entered, ..Self::default() })
+    pub(crate) fn of<B>(scenario: &Scenario, engine: &Engine<B>) -> Arc<Self> {
+        let index = |name: &str| engine.port(name).map(|port| usize::from(port.index()));
+        let mut agreement = Self { opposite: (0..engine.ports().count()).collect(), ..Self::default() };
+        for port in scenario.ports() {
+            let (Some(here), Some(there)) = (index(&port.name), index(&port.peer)) else { continue };
+            agreement.opposite[here] = there;
+            if let Some(Target::Link { name, .. }) = port.path.first() {
+                agreement.entered.push((name.clone(), here));
+            }
+        }
+        Arc::new(agreement)
     }
 
     /// The index of the port where packets enter a link.
     pub(crate) fn port_of(&self, link: &str) -> Option<usize> {
-        self.entered.iter().position(|entered| entered == link)
+        self.entered.iter().find(|(entered, _)| entered == link).map(|(_, port)| *port)
+    }
+
+    /// The index of the port where packets leave that enter at a port.
+    pub(crate) fn opposite(&self, port: usize) -> usize {
+        self.opposite[port]
     }
 
     /// Compares the engine's event with what the kernel did. If they differ, the event becomes the kernel's: reports and logs are
@@ -77,7 +90,7 @@ impl Agreement {
         };
         let engines = Decision { dropped, at: event.at };
         let Some(fate) = end.fate(number) else { return ahead.0.push_back((number, engines)) };
-        let kernels = Decision::of_kernel(fate, clock);
+        let Some(kernels) = Decision::of_kernel(fate, clock) else { return self.forget(end, number) };
         if !self.count_comparison(end, number, engines, kernels) {
             event.at = kernels.at;
             if let Some(reason) = kernels.dropped.filter(|_| kernels.dropped != engines.dropped) {
@@ -92,8 +105,17 @@ impl Agreement {
             && let Some(fate) = end.fate(number)
         {
             ahead.0.pop_front();
-            self.count_comparison(end, number, engines, Decision::of_kernel(fate, clock));
+            match Decision::of_kernel(fate, clock) {
+                Some(kernels) => drop(self.count_comparison(end, number, engines, kernels)),
+                None => self.forget(end, number),
+            }
         }
+    }
+
+    /// A packet went with its interface: there is nothing to compare.
+    fn forget(&self, end: &mut KernelEnd, number: u64) {
+        end.settle(number);
+        self.forgotten.fetch_add(1, Relaxed);
     }
 
     /// Counts a comparison, and returns whether both are the same.
@@ -126,28 +148,43 @@ impl Agreement {
     /// Takes over the counters of an end.
     pub(crate) fn count(&self, ends: &[&KernelEnd]) {
         let sum = |of: fn(&KernelEnd) -> u64| ends.iter().map(|end| of(end)).sum();
+        self.entered_link.store(sum(KernelEnd::entered), Relaxed);
         self.trains.store(sum(KernelEnd::trains), Relaxed);
         self.bypassed.store(sum(KernelEnd::bypassed), Relaxed);
         self.no_room.store(sum(|end| end.refused()[0]), Relaxed);
         self.unsupported.store(sum(|end| end.refused()[1]), Relaxed);
     }
 
-    /// How many verdicts were compared, and differ.
-    pub(crate) fn verdicts(&self) -> KernelVerdicts {
+    /// Packets that entered, and whose verdicts should have been compared, as no more than `inside` were still in the network.
+    fn missed(&self, inside: u64) -> u64 {
         let of = |count: &AtomicU64| count.load(Relaxed);
-        KernelVerdicts { compared_packets: of(&self.compared), differing_packets: of(&self.differing) }
+        of(&self.entered_link).saturating_sub(of(&self.compared) + of(&self.forgotten) + inside)
+    }
+
+    /// How many verdicts were compared, and differ; or were not compared, which is no better.
+    pub(crate) fn verdicts(&self, inside: u64) -> KernelVerdicts {
+        let of = |count: &AtomicU64| count.load(Relaxed);
+        let differing_packets = of(&self.differing) + self.missed(inside);
+        KernelVerdicts { compared_packets: of(&self.compared), differing_packets }
     }
 
     /// For the report.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self, inside: u64) -> Vec<String> {
         let of = |count: &AtomicU64| count.load(Relaxed);
         let compared = of(&self.compared);
-        let differ = match of(&self.differing) {
-            0 => "all agree".to_owned(),
-            some => format!("{some} DIFFER; please report this as a bug of narrows"),
+        let differ = match (of(&self.differing), of(&self.forgotten)) {
+            (0, _) => "all agree".to_owned(),
+            (some, 0) => format!("{some} DIFFER; please report this as a bug of narrows"),
+            (some, _) => {
+                format!("{some} differ, since an interface went down, which the engine does not know")
+            }
         };
         let mut notes =
             vec![format!("kernel backend: {compared} verdicts compared with the engine's: {differ}")];
+        let missed = self.missed(inside);
+        if missed > 0 {
+            notes.push(format!("kernel backend: {missed} verdicts could not be compared"));
+        }
         for (count, what) in [
             (&self.no_room, "packets did not enter the link: no room for their records, or in the link"),
             (
@@ -169,8 +206,10 @@ impl Agreement {
 }
 
 impl Decision {
-    fn of_kernel(fate: KernelFate, clock: &Clock) -> Self {
+    /// `None` if the kernel has decided nothing, because the packet went with its interface.
+    fn of_kernel(fate: KernelFate, clock: &Clock) -> Option<Self> {
         let dropped = match fate.verdict {
+            KernelVerdict::Forgotten => return None,
             KernelVerdict::Delivered => None,
             KernelVerdict::IngressLoss => Some(DropReason::IngressLoss),
             KernelVerdict::QueueFull => Some(DropReason::QueueFull),
@@ -178,6 +217,6 @@ impl Decision {
             KernelVerdict::NoClass => Some(DropReason::NoClass),
             KernelVerdict::DelayModel => Some(DropReason::DelayModel),
         };
-        Self { dropped, at: clock.instant(fate.at) }
+        Some(Self { dropped, at: clock.instant(fate.at) })
     }
 }

@@ -144,8 +144,8 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     step_aside(&mut scenario)?;
     let (cabling, choice) = choose(&scenario, options)?;
-    let agreement = (cabling.backend == Some(Backend::Kernel)).then(|| Agreement::of(&scenario));
     let engine = Engine::new(scenario.network())?;
+    let agreement = (cabling.backend == Some(Backend::Kernel)).then(|| Agreement::of(&scenario, &engine));
     process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
     wake_on_time().map_err(system("set the timer slack"))?;
     descriptors::allow_many().map_err(system("allow more descriptors"))?;
@@ -253,9 +253,10 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     // The last records are read, and compared, at the end.
     let mut report = network.finish(&mut info)?;
     if let Some(agreement) = &agreement {
-        report.notes.extend(agreement.notes());
+        let inside = report.conservation.inside_packets;
+        report.notes.extend(agreement.notes(inside));
         if let Some(host) = &mut report.host {
-            host.kernel_verdicts = Some(agreement.verdicts());
+            host.kernel_verdicts = Some(agreement.verdicts(inside));
         }
     }
     report.probes = probes;
@@ -280,7 +281,7 @@ fn choose(scenario: &Scenario, options: &RunOptions) -> Result<(Cabling, Option<
         Ok(()) => {
             let links = scenario.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
             let chosen = Cabling { backend: Some(Backend::Kernel), ..cabling };
-            (chosen, Some(format!("--backend auto: inside the kernel: {links}")))
+            (chosen, Some(format!("--backend auto: inside the kernel, so that they do not change: {links}")))
         }
         Err(why) => {
             // The verifier's log, if there is one, is for doctor.
@@ -303,6 +304,7 @@ fn fits_into_kernel(scenario: &Scenario, options: &RunOptions) -> Result<(), Run
         (options.capture.is_some(), "--capture", whole),
         (options.record.is_some() && options.record_whole, "--record-whole", whole),
         (options.cabling.trains, "--trains", "packets cross singly"),
+        (options.cabling.busy_poll, "--busy-poll", "no driver is polled"),
         (!options.tunnels.is_empty(), "--machines", "links inside the kernel join hosts of one machine"),
         (host::time_is_virtual(), "--virtual", "the guest kernel has no BPF qdiscs"),
     ] {
@@ -318,10 +320,10 @@ fn fits_into_kernel(scenario: &Scenario, options: &RunOptions) -> Result<(), Run
 fn threads(options: &RunOptions, cabling: Cabling) -> (Threads, Option<String>) {
     // The parts of an input log are merged in a separate file, which replaces it.
     let is_special = |path: &PathBuf| path.metadata().is_ok_and(|data| !data.is_file());
-    if cabling.backend == Some(Backend::Kernel) {
-        return (Threads { most: Some(1), ..options.threads.clone() }, None);
-    }
     let reason = match (&options.capture, &options.record) {
+        _ if cabling.backend == Some(Backend::Kernel) => {
+            "links inside the kernel have one to compare verdicts"
+        }
         (Some(_), _) => "a capture is made by one",
         (None, Some(path)) if is_special(path) => "records of several are joined, which takes a plain file",
         _ => return (options.threads.clone(), None),

@@ -151,7 +151,11 @@ fn auto_says_why_links_are_not_inside_the_kernel() {
     assert!(notes.contains("auto: not inside the kernel") && notes.contains("link.up.duplicate"), "{notes}");
     // Whether it fits, is up to this host.
     let (used, notes) = backend(&[]);
-    let said = if used == "kernel" { "auto: inside the kernel: link" } else { "auto: not inside the kernel" };
+    let said = if used == "kernel" {
+        "auto: inside the kernel, so that they do not change: link"
+    } else {
+        "auto: not inside the kernel"
+    };
     assert!(notes.contains(said), "{used}: {notes}");
 }
 

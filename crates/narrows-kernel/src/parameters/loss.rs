@@ -1,4 +1,4 @@
-//! Losses (`struct narrows_loss` in `bpf/loss.h`).
+//! Losses (`struct narrows_loss` in `bpf/state.h`).
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Classes and their scheduler (`struct narrows_queue` in `bpf/classes.h`).
+//! Classes and their scheduler (`struct narrows_queue` in `bpf/state.h`).
 
 use narrows_core::Bytes as ByteCount;
 use narrows_core::queue::Bound;

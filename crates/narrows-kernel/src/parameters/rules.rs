@@ -1,4 +1,4 @@
-//! The classifier (`struct narrows_rule` in `bpf/headers.h`): conditions with lists become several without.
+//! The classifier (`struct narrows_rule` in `bpf/state.h`): conditions with lists become several without.
 
 use std::ops::RangeInclusive;
 

@@ -2,6 +2,7 @@
 
 use narrows_io::kernel_end::Layout;
 use narrows_kernel::fit;
+use narrows_kernel::load::PARTS;
 use narrows_kernel::parameters::{Loss, Parameters, QueueParameters, Room};
 use narrows_scenario::Scenario;
 
@@ -53,6 +54,23 @@ fn what_is_shared_lies_where_both_sides_expect_it() {
     }
 }
 
+/// The kernel must know how many arguments each part of the program has.
+#[test]
+fn the_list_of_parts_is_that_of_the_sources() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
+    let mut found = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        for line in text.lines().filter_map(|line| line.strip_prefix("NARROWS_PART ")) {
+            let (head, arguments) = line.split_once('(').unwrap();
+            let name = head.split_whitespace().last().unwrap().to_owned();
+            found.push((name, arguments.split(',').count() as u32));
+        }
+    }
+    found.sort();
+    assert_eq!(found, PARTS.map(|(name, arguments)| (name.to_owned(), arguments)));
+}
+
 fn misfits(text: &str) -> (Vec<String>, String) {
     let scenario = Scenario::parse(text, "case.toml").unwrap_or_else(|error| panic!("{text}: {error}"));
     let misfits = fit(&scenario).unwrap_err();
@@ -87,6 +105,11 @@ fn what_does_not_fit_is_refused_by_name() {
         ("up = { loss = { rate = \"1%\", correlation = \"20%\" } }", &["wire.up.loss"]),
         ("up = { loss = { rate = \"1%\", ecn = true } }", &["wire.up.loss"]),
         (&class("{ fragment = \"first\" }"), &["wire.up.queue"]),
+        (
+            "up = { overhead = { bytes = 65536, cells = { payload = 1, size = 65536 } } }",
+            &["wire.up.overhead"],
+        ),
+        ("shared = true\nrate = \"1mbit\"", &["wire.shared"]),
     ] {
         let (keys_found, text) = misfits(&link(keys));
         assert_eq!(keys_found, found, "{keys}");

@@ -74,10 +74,7 @@ impl DataLoop {
     fn meter_departures(&mut self, at: usize) {
         let Some(agreement) = &self.in_kernel else { return };
         let (clock, meter) = (self.clock, &mut self.meter);
-        let end = self.ports[at].cable.as_mut().and_then(|cable| cable.end.kernel_end_mut());
-        let Some(opposite) = end.map(|end| end.opposite()) else { return };
-        // Links inside the kernel join the scenario's ports, in their order.
-        let leaves_at = self.ports[opposite].id;
+        let leaves_at = self.ports[agreement.opposite(at)].id;
         let port = &mut self.ports[at];
         if let Some(end) = port.cable.as_mut().and_then(|cable| cable.end.kernel_end_mut()) {
             agreement.catch_up(end, &mut port.ahead_of_kernel, &self.clock);
@@ -142,7 +139,9 @@ impl DataLoop {
                 break;
             }
             done += 1;
-            self.hand_in_values(at)?;
+            // Inside the kernel a value counts for packets after its instant.
+            let earlier = u64::from(self.in_kernel.is_some());
+            self.hand_in_values(Time::from_nanos(at.nanos().saturating_sub(earlier)))?;
             self.catch_up(at)?;
             let mut frame = std::mem::take(&mut received.frame);
             if self.capture.is_some() {

@@ -8,6 +8,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use narrows_io::cable_end::CableEnd;
 use narrows_io::host::time_is_virtual;
 use narrows_io::ready_set::ReadySet;
 
@@ -39,7 +40,9 @@ impl PollSet {
         };
         // If the kernel has no descriptor left for a list, all are read.
         let few = if time_is_virtual() { FEW_IN_VIRTUAL_TIME } else { FEW };
-        let ready = if cabled().count() > few { listed().ok() } else { None };
+        // Nothing is ever ready at a link inside the kernel: its records are looked at.
+        let is_in_kernel = cabled().any(|(_, cable)| matches!(cable.end, CableEnd::Kernel(_)));
+        let ready = if cabled().count() > few && !is_in_kernel { listed().ok() } else { None };
         let cabled = cabled().map(|(at, _)| at).collect();
         Self { due: Vec::new(), cabled, ready, woken: None }
     }
