@@ -186,6 +186,7 @@ impl Agreement {
             notes.push(format!("kernel backend: {missed} verdicts could not be compared"));
         }
         for (count, what) in [
+            (&self.forgotten, "packets were inside when an interface went down, and are lost"),
             (&self.no_room, "packets did not enter the link: no room for their records, or in the link"),
             (
                 &self.unsupported,
