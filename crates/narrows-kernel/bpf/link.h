@@ -30,13 +30,13 @@ NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, e
 NARROWS_INLINE narrows_u32 narrows_discard(narrows_u32 direction, narrows_u32 slot);
 
 /* The bits that a packet occupies on the wire. User space rejects overheads with which they would exceed 34 bits. */
-NARROWS_INLINE narrows_u64 narrows_wire_bits(const struct narrows_parameters *p, narrows_u32 length, narrows_u32 link_header)
+NARROWS_INLINE narrows_u64 narrows_wire_bits(const struct narrows_parameters *p, narrows_u32 length)
 {
 	long long sum = (long long)length + p->overhead_extra;
 	narrows_u64 bytes;
 
 	if (p->counts_link_header)
-		sum += link_header;
+		sum += NARROWS_ETHERNET;
 	if (sum < (long long)p->overhead_minimum)
 		sum = p->overhead_minimum;
 	bytes = sum < 0 ? 0 : (narrows_u64)sum;
@@ -48,7 +48,7 @@ NARROWS_INLINE narrows_u64 narrows_wire_bits(const struct narrows_parameters *p,
 /* When the packet of `length` bytes would be gone whose transmission began at `now`. */
 NARROWS_INLINE narrows_u64 narrows_gone(const struct narrows_parameters *p, narrows_u64 now, narrows_u32 length)
 {
-	narrows_u64 work = narrows_wire_bits(p, length, NARROWS_ETHERNET) * 1000000000ULL;
+	narrows_u64 work = narrows_wire_bits(p, length) * 1000000000ULL;
 
 	if (p->rate == 0)
 		return NARROWS_NEVER;
@@ -149,7 +149,7 @@ NARROWS_PART int narrows_start(narrows_u32 direction, narrows_u64 now)
 	if (p->queue.discipline == NARROWS_DBHPD)
 		narrows_dbhpd_sent(direction, class, packet->arrival, now);
 
-	bits = narrows_wire_bits(p, length, packet->link_header);
+	bits = narrows_wire_bits(p, length);
 	/* Below 2^34 bits times 10^9: 64 bits suffice. */
 	work = bits * 1000000000ULL;
 	if (now == s->freed)
@@ -400,8 +400,6 @@ NARROWS_PART narrows_u32 narrows_arrive(narrows_u32 direction, narrows_u64 now, 
 	packet->arrival = now;
 	packet->delay = delay;
 	packet->length = length;
-	packet->class = class;
-	packet->link_header = NARROWS_ETHERNET;
 	narrows_join(d, direction, now, slot, class, length);
 	if (!s->wire_busy)
 		narrows_start(direction, now);

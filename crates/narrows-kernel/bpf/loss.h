@@ -8,7 +8,7 @@
 /* The includer has the memory: `which` is 0 for the loss at ingress, 1 for the loss on the wire. */
 NARROWS_INLINE struct narrows_range *narrows_range(narrows_u32 direction, narrows_u32 which, narrows_u32 index);
 
-/* Whether the next packet that comes here is lost; `which` is as above. */
+/* Whether the packet is lost that reaches the model next; `which` is as above. */
 NARROWS_PART int narrows_is_lost(narrows_u32 direction, narrows_u32 which, narrows_u64 number)
 {
 	struct narrows_direction *d = narrows_direction(direction);

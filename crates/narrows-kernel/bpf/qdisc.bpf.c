@@ -267,7 +267,6 @@ int enqueue(u64 *context)
 	}
 	if (frame_length > d->parameters.mtu + 14)
 		d->trains++;
-	record->number = number;
 	record->arrival = now;
 	record->frame_length = frame_length;
 	record->head_length = head_length;

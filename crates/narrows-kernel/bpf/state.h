@@ -83,15 +83,15 @@ struct narrows_class_state {
 
 /* The queue of a direction. */
 struct narrows_queue {
-	narrows_u32 discipline;
-	narrows_u32 classes;
 	narrows_u64 limit_packets; /* of all classes together */
 	narrows_u64 limit_bytes;
+	narrows_u32 discipline;
 	/* DBHPD */
-	narrows_u32 common;             /* whether hybrid delays have a common denominator */
-	narrows_u32 bounded;            /* the set of classes with a bound */
-	narrows_u32 has_violated;       /* a bound is at stake when it has been missed, and not before */
+	narrows_u32 common;            /* whether hybrid delays have a common denominator */
+	narrows_u32 bounded;           /* the set of classes with a bound */
+	narrows_u32 has_violated;      /* a bound is at stake when it has been missed, and not before */
 	narrows_u32 earliest_deadline; /* which class is first if the bounds of several are at stake */
+	narrows_u32 reserved;
 	struct narrows_class class[NARROWS_CLASSES];
 };
 
@@ -113,8 +113,6 @@ struct narrows_packet {
 	narrows_u64 due;
 	narrows_u32 length; /* from the network header on */
 	narrows_u32 next;
-	narrows_u32 class;
-	narrows_u32 link_header;
 };
 
 #define NARROWS_HEAD 136
@@ -194,9 +192,7 @@ struct narrows_parameters {
 	narrows_u32 cell_payload; /* 0: no cells */
 	narrows_u32 cell_size;
 	narrows_u32 mtu;       /* longer packets are trains of segments */
-	narrows_u32 slots;     /* packets that fit into the link; a power of two */
-	narrows_u32 records;   /* length of the rings of records, departures and delays; a power of two */
-	narrows_u32 decisions; /* length of the ring of decisions; a power of two */
+	narrows_u32 slots;     /* packets that fit into the link */
 	narrows_u32 rules;     /* of the classifier */
 	narrows_u32 on_empty;
 	narrows_u32 lead; /* the most values that repeat */
@@ -286,7 +282,6 @@ NARROWS_INLINE narrows_u64 narrows_hide(struct narrows_direction *d, narrows_u64
 
 /* A packet that entered the link. */
 struct narrows_record {
-	narrows_u64 number;
 	narrows_u64 arrival;
 	narrows_u32 frame_length; /* from the Ethernet header on */
 	narrows_u32 head_length;

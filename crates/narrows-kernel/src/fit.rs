@@ -7,7 +7,7 @@ use narrows_core::{LinkConfig, LinkSettings, Order, Seed, Stream, Target, port_o
 use narrows_scenario::Scenario;
 
 use crate::parameters::{
-    Delay, Drawn, Loss, LossModel, MOST_LEAD, MOST_OVERHEAD, Parameters, QueueParameters,
+    Delay, Drawn, Loss, MOST_LEAD, MOST_OVERHEAD, MOST_RANGES, Parameters, QueueParameters,
 };
 
 /// The longest packet, a train of segments; and the most bits that one may have on the wire, so that times 10⁹ fits into 64.
@@ -191,8 +191,7 @@ fn direction(
         None => "in the kernel it is constant, drawn for each packet alone, or fed",
     };
     no(delay.is_none(), "delay", delays);
-    let queues =
-        "the kernel has FIFOs that drop arriving packets, alone or as classes of prio, drr and dbhpd";
+    let queues = "the kernel has FIFOs that drop arriving packets, alone or as classes of prio, drr and hpd";
     let queue = match queue.take_fifo() {
         Some(fifo) if fifo.is_plain_drop_tail() => Ok(QueueParameters::fifo(fifo.bound())),
         Some(_) => Err(queues),
@@ -207,11 +206,12 @@ fn direction(
     let mut loss = |loss: Option<narrows_core::Loss>, purpose: &str| -> Loss {
         let Some(loss) = loss else { return Loss::default() };
         no(loss.mark, "loss", "a BPF qdisc cannot mark a packet");
-        let model = loss.selector.plan().map(LossModel::of);
+        let model = loss.selector.plan();
         let losses = "in the kernel it is independent, of Gilbert and Elliott, or a pattern of packets";
         no(model.is_none(), "loss", losses);
-        no(model == Some(None), "loss", "the kernel has room for 4096 ranges of a pattern");
-        Loss { model: model.flatten().unwrap_or_default(), key: Stream::new(seed, &name, purpose).key() }
+        let loss = Loss { model, key: Stream::new(seed, &name, purpose).key() };
+        no(loss.ranges().len() > MOST_RANGES, "loss", "the kernel has room for 4096 ranges of a pattern");
+        loss
     };
     let losses = [loss(ingress_loss, "ingress loss"), loss(wire_loss, "wire loss")];
     if misfits.len() > before {

@@ -16,13 +16,13 @@ use crate::types::{Field, KernelTypes, OwnTypes, TypesError};
 
 const BYPASS_SLOTS: u32 = 256;
 /// The sizes of `struct held`, `struct narrows_overtaking`, `struct narrows_range`, `struct narrows_rule`, and of a pointer alone.
-const HELD: u32 = 56;
+const HELD: u32 = 48;
 const OVERTAKING: u32 = 16;
 const RANGE: u32 = 16;
 const RULE: u32 = 112;
 const BYPASS: u32 = 8;
 /// Where `struct held` has its pointer.
-const HELD_POINTER: u32 = 48;
+const HELD_POINTER: u32 = 40;
 /// The kernel's table of a qdisc's operations, and the structure around it.
 const OPERATIONS: &str = "Qdisc_ops";
 const TABLE: &str = "bpf_struct_ops_Qdisc_ops";

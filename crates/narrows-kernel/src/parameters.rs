@@ -4,7 +4,7 @@ mod loss;
 mod queue;
 mod rules;
 
-pub use loss::{Loss, LossModel};
+pub use loss::Loss;
 pub use queue::{Discipline, QueueParameters};
 pub use rules::{MOST_RULES, Rule, rules_of};
 
@@ -139,8 +139,6 @@ impl Parameters {
             cells.map_or(0, |cells| cells.size),
             self.mtu,
             room.slots,
-            room.records,
-            room.decisions,
             self.queue.rules.len() as u32, // at most MOST_RULES
             on_empty,
             lead,

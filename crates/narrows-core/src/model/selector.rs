@@ -21,6 +21,7 @@ pub use gilbert_elliott::GilbertElliott;
 pub use loss::Loss;
 pub use pattern::{BitPattern, Pattern, Per};
 
+use alloc::sync::Arc;
 use core::fmt;
 use core::ops::Range;
 
@@ -45,7 +46,7 @@ pub trait Selector: fmt::Debug + Send {
     }
 
     /// What it is made of, if it is of a kind that [`SelectorPlan`] has, and has seen no packet yet.
-    fn plan(&self) -> Option<SelectorPlan<'_>> {
+    fn plan(&self) -> Option<SelectorPlan> {
         self.independent().map(SelectorPlan::Independent)
     }
 
@@ -57,7 +58,7 @@ pub trait Selector: fmt::Debug + Send {
 
 /// What a selector is made of, for those who select the same packets elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SelectorPlan<'a> {
+pub enum SelectorPlan {
     /// [`Independent`].
     Independent(Probability),
     /// [`GilbertElliott`].
@@ -74,7 +75,7 @@ pub enum SelectorPlan<'a> {
         /// After how many packets it repeats.
         length: u64,
         /// The selected places, ascending, with gaps between them.
-        ranges: &'a [Range<u64>],
+        ranges: Arc<[Range<u64>]>,
     },
 }
 

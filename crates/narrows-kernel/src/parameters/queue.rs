@@ -102,10 +102,8 @@ impl QueueParameters {
                 (3, u32::from(*common), bounded, has_violated, *bound_order == BoundOrder::EarliestDeadline)
             }
         };
-        bytes.word(discipline);
-        bytes.word(self.bounds.len().max(1) as u32); // at most 32
         limits(self.bound).into_iter().for_each(|limit| bytes.long(limit));
-        for word in [common, bounded, u32::from(has_violated), u32::from(earliest)] {
+        for word in [discipline, common, bounded, u32::from(has_violated), u32::from(earliest), 0] {
             bytes.word(word);
         }
         for number in 0..MOST_CLASSES {

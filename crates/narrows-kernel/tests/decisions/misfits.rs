@@ -45,7 +45,7 @@ fn what_is_shared_lies_where_both_sides_expect_it() {
         (Layout::DEPARTURE, found("sizeof(struct narrows_departure)")),
         (112, found("sizeof(struct narrows_rule)")),
         (16, found("sizeof(struct narrows_range)")),
-        (48, found("sizeof(struct narrows_packet)")),
+        (40, found("sizeof(struct narrows_packet)")),
         (16, found("sizeof(struct narrows_overtaking)")),
         (48, found("sizeof(struct narrows_headers)")),
         (256, found("NARROWS_BYPASS_SLOTS")),

@@ -84,7 +84,7 @@ impl Selector for GilbertElliott {
         self.loses[state].decides(lost)
     }
 
-    fn plan(&self) -> Option<SelectorPlan<'_>> {
+    fn plan(&self) -> Option<SelectorPlan> {
         let Self { leaves, loses: selects, start: starts_bad, .. } = *self;
         Some(SelectorPlan::GilbertElliott { leaves, selects, starts_bad })
     }

@@ -87,9 +87,9 @@ impl Selector for Pattern {
         self.places.from(place).first().is_some_and(|range| range.contains(&place))
     }
 
-    fn plan(&self) -> Option<SelectorPlan<'_>> {
-        let Places { length, ranges } = &self.places;
-        (self.per == Per::Packet).then_some(SelectorPlan::Pattern { length: *length, ranges })
+    fn plan(&self) -> Option<SelectorPlan> {
+        let Places { length, ranges } = self.places.clone();
+        (self.per == Per::Packet).then_some(SelectorPlan::Pattern { length, ranges })
     }
 
     /// For spans of time, the share of time.
