@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use crate::id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 use crate::link::{Change, LinkConfig, LinkView, Question};
 use crate::network::{
-    BuildError, Network, NetworkConfig, Parts, PortCounters, RouterCounters, RulesChange, RulesCounters,
-    SwitchCounters, Verdict,
+    BuildError, Crossing, Network, NetworkConfig, Parts, PortCounters, Regions, RouterCounters, RulesChange,
+    RulesCounters, SwitchCounters, Verdict,
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId, Quoted, TcpOptions};
 use crate::pool::{HeaderEdit, Passed, Pool};
@@ -343,6 +343,100 @@ impl<B> Engine<B> {
     /// gets a pipe whose link is in another.
     pub fn parts(&self) -> Parts {
         self.network.parts()
+    }
+
+    /// Whether several engines can carry this network together, each a share of it: see [`Engine::lead_away`]. Not with
+    /// instances of links, switches, or links that duplicate or fragment packets.
+    pub fn is_divisible(&self) -> bool {
+        self.network.is_divisible()
+    }
+
+    /// The delay of a link at which the network can be divided: it has one direction and a constant delay, and does nothing
+    /// else to packets in flight.
+    pub fn crossing_delay(&self, link: LinkId) -> Option<Duration> {
+        self.network.crossing_delay(link)
+    }
+
+    /// The regions of the network as it is now, between which packets take at least `least` on a link: what different
+    /// engines may carry. Each two ports in `together` are in one.
+    pub fn regions(&self, least: Duration, together: &[(PortId, PortId)]) -> Regions {
+        self.network.regions(least, together)
+    }
+
+    /// From now on, another engine of the same network has what is in flight on this link, which has a
+    /// [`Engine::crossing_delay`].
+    ///
+    /// Each engine is handed only what arrives at its own ports. Take what has begun to cross
+    /// ([`Engine::take_crossing`]) and hand it to the engine where the link's packets arrive ([`Engine::take_over`])
+    /// before that engine is polled beyond the instant when it began to cross and the link's delay.
+    ///
+    /// Events of different engines are then in the order of a single engine if they are sorted by time and, at one
+    /// instant, by [`Engine::turn`], with what was caused by an input behind all that was not.
+    pub fn lead_away(&mut self, link: LinkId) {
+        self.network.lead_away(link);
+    }
+
+    /// Takes the packets that have begun to cross to other engines, in order for each link. Returns false if one of them
+    /// stays because there are copies of it: a network that [is divisible](Engine::is_divisible) has some only after a queue
+    /// has made them.
+    pub fn take_crossing(&mut self, mut each: impl FnMut(Crossing<B>)) -> bool {
+        let mut all_left = true;
+        let Self { network, bodies, .. } = self;
+        network.take_leaving(|element, packet, left| {
+            match left.and_then(|left| Some((left, bodies[Pool::slot(packet)].take()?))) {
+                Some((packet, body)) => each(Crossing { element, packet, body }),
+                None => all_left = false,
+            }
+        });
+        all_left
+    }
+
+    /// Takes over a packet from another engine of the same network. It is not refused, whatever memory the packets inside take.
+    pub fn take_over(&mut self, crossing: Crossing<B>) {
+        let Crossing { element, packet, body } = crossing;
+        let packet = self.network.take_over(element, packet);
+        let slot = Pool::slot(packet);
+        if slot >= self.bodies.len() {
+            self.make_room();
+        }
+        self.bodies[slot] = Some(body);
+    }
+
+    /// Takes over from another engine what it has of a link that leads away from this one: packets in flight and counters.
+    pub fn reunite(&mut self, link: LinkId, other: &mut Self) {
+        let Self { network, bodies, .. } = other;
+        let mut in_flight = Vec::new();
+        network.take_in_flight(link, |element, packet, left| {
+            if let (Some(packet), Some(body)) = (left, bodies[Pool::slot(packet)].take()) {
+                in_flight.push(Crossing { element, packet, body });
+            }
+        });
+        for crossing in in_flight {
+            self.take_over(crossing);
+        }
+        self.network.add_counters(link, &mut other.network);
+    }
+
+    /// The memory that the packets inside take, as the limit counts it. Several engines that carry a network together refuse no
+    /// packet that a single one would take, and take none that it would refuse, as long as all of them together stay within
+    /// the limit.
+    pub const fn memory_used(&self) -> u64 {
+        self.network.pool.memory_used()
+    }
+
+    /// The memory that a packet will take.
+    pub fn memory_of(packet: &Packet<B>) -> u64 {
+        Pool::memory_of(packet)
+    }
+
+    /// The place of the latest event in the order of events at its instant.
+    pub fn turn(&self) -> u32 {
+        self.network.turn()
+    }
+
+    /// How many packets have come from other engines ([`Engine::take_over`]), and how many went there.
+    pub fn crossed(&self) -> (u64, u64) {
+        self.network.crossed()
     }
 
     /// A rule set, for inspection.

@@ -46,9 +46,9 @@ pub use link::{
     PolicerCounts, Question, Reorder, SlotGap, Slots, Target, TimedGate, netem,
 };
 pub use network::{
-    BuildError, NetworkConfig, Parts, PipeConfig, PortConfig, PortCounters, Route, RouterConfig,
-    RouterCounters, RulesChange, RulesConfig, RulesCounters, Spread, SwitchConfig, SwitchCounters,
-    SwitchPort, Verdict, VlanSet,
+    BuildError, Crossing, NetworkConfig, Parts, PipeConfig, PortConfig, PortCounters, Regions, Route,
+    RouterConfig, RouterCounters, RulesChange, RulesConfig, RulesCounters, Spread, SwitchConfig,
+    SwitchCounters, SwitchPort, Verdict, VlanSet,
 };
 pub use packet::{FlowKey, Fragment, Headers, LinkAddress, Packet, PacketId, Protocol, Quoted, TcpOptions};
 pub use pool::{HeaderEdit, PacketList, PacketRef, PacketState, Passed, Pool};

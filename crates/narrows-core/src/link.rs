@@ -15,6 +15,7 @@ mod change;
 mod config;
 mod constant;
 mod corruption;
+mod crossing;
 mod delayed;
 mod edit;
 mod feeds;

@@ -5,6 +5,7 @@ mod classified;
 mod config;
 mod cycles;
 mod decided;
+mod divided;
 mod names;
 mod parts;
 mod router;
@@ -16,10 +17,12 @@ pub use config::{
     BuildError, NetworkConfig, PipeConfig, PortConfig, Route, RouterConfig, RulesChange, RulesConfig, Spread,
     SwitchConfig, SwitchPort, Verdict, VlanSet,
 };
+pub use divided::{Crossing, Regions};
 pub use parts::Parts;
 pub use router::RouterCounters;
 pub use switch::SwitchCounters;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -38,6 +41,7 @@ use crate::rules::{PreparedRules, RuleChange};
 use crate::time::Time;
 use classified::{Classified, Pipe};
 use decided::Decided;
+use divided::Divided;
 use names::Named;
 use router::Router;
 use switch::{Out, Switch};
@@ -134,6 +138,10 @@ pub(crate) struct Network {
     drops: Drops,
     /// Whether [`Network::find_cycles`] must run before the next packet moves.
     has_new_ways: bool,
+    /// The latest turn of an element at this instant: see [`Network::turn`].
+    turn: u32,
+    /// In a network that is divided among engines.
+    divided: Option<Box<Divided>>,
 }
 
 impl Network {
@@ -229,6 +237,7 @@ impl Network {
     /// Handles one event of an element.
     #[inline(always)]
     fn step(&mut self, at: Time, element: u32) {
+        self.turn = if at == self.now { self.turn.max(element) } else { element };
         self.now = at;
         if self.has_new_ways {
             self.settle_ways();
@@ -238,6 +247,9 @@ impl Network {
         let next = link.next_event();
         self.agenda.set_first(element, next);
         self.settle_rest(element);
+        if self.divided.is_some() {
+            self.set_aside(element);
+        }
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
         if let Some((packet, lane)) = left {
@@ -540,6 +552,9 @@ impl Network {
         element.arrive(self.now, packet, lane, self.visits, &mut self.pool, &mut self.drops);
         let next = element.next_event();
         self.settle(link, next);
+        if self.divided.is_some() {
+            self.set_aside(link);
+        }
     }
 
     /// Call this after each call to a link, with its next event: puts that on the agenda and handles the link's drops.

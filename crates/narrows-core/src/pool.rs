@@ -5,10 +5,12 @@
 
 mod carried;
 mod list;
+mod travelling;
 mod visits;
 
 pub use carried::{HeaderEdit, Passed};
 pub use list::PacketList;
+pub(crate) use travelling::Travelling;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -238,7 +240,17 @@ impl Pool {
 
     /// Whether the packets inside exceed the memory cap.
     pub(crate) const fn over_memory_cap(&self) -> bool {
-        self.bytes + RECORD * self.inside > self.memory
+        self.memory_used() > self.memory
+    }
+
+    /// The memory that the packets inside take, as the cap counts it.
+    pub(crate) const fn memory_used(&self) -> u64 {
+        self.bytes + RECORD * self.inside
+    }
+
+    /// The memory that a packet takes.
+    pub(crate) fn memory_of<B>(packet: &Packet<B>) -> u64 {
+        RECORD + u64::from(packet.length) + u64::from(packet.link_header)
     }
 
     /// A packet's bit flips: offsets in bits from the network header.

@@ -179,8 +179,9 @@ pub(crate) fn conservation<B>(engine: &Engine<B>, now: Time) -> Conservation {
         sum.dropped_packets += counters.filtered.packets + counters.looped.packets + counters.refused.packets;
         sum.violations.extend(switch::violation(switch, engine));
     }
-    let came = sum.in_packets + sum.duplicated_packets;
-    let went = sum.delivered_packets + sum.dropped_packets + sum.inside_packets;
+    let (taken_over, given) = engine.crossed();
+    let came = sum.in_packets + sum.duplicated_packets + taken_over;
+    let went = sum.delivered_packets + sum.dropped_packets + sum.inside_packets + given;
     if came != went {
         sum.violations.push(format!(
             "network: {} in and {} duplicated are not {} delivered, {} dropped and {} inside",

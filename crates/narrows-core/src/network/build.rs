@@ -104,6 +104,8 @@ impl Network {
             now: Time::ZERO,
             drops: Drops::default(),
             has_new_ways: false,
+            turn: 0,
+            divided: None,
         };
         for (link, exits) in config.links.into_iter().zip(exits) {
             network.put_link(link, exits);

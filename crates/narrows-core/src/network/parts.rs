@@ -13,12 +13,12 @@ use super::Network;
 /// reach count as part of the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    count: usize,
-    links: Vec<usize>,
-    rules: Vec<usize>,
-    routers: Vec<usize>,
-    switches: Vec<usize>,
-    ports: Vec<usize>,
+    pub(super) count: usize,
+    pub(super) links: Vec<usize>,
+    pub(super) rules: Vec<usize>,
+    pub(super) routers: Vec<usize>,
+    pub(super) switches: Vec<usize>,
+    pub(super) ports: Vec<usize>,
 }
 
 impl Parts {
@@ -49,7 +49,7 @@ impl Network {
         let (rules, routers) = (self.links.len(), self.links.len() + self.rules.len());
         let switches = routers + self.routers.len();
         let ports = switches + self.switches.len();
-        let mut groups = Groups((0..ways.len()).collect());
+        let mut groups = Groups::new(ways.len());
         for from in 0..ways.len() {
             ways.of(from).iter().for_each(|&to| groups.join(from, to));
         }
@@ -74,10 +74,15 @@ impl Network {
 }
 
 /// A union-find forest: each number leads to an earlier one of its group, the first one to itself.
-struct Groups(Vec<usize>);
+pub(super) struct Groups(Vec<usize>);
 
 impl Groups {
-    fn first(&mut self, mut number: usize) -> usize {
+    /// Each number on its own.
+    pub(super) fn new(count: usize) -> Self {
+        Self((0..count).collect())
+    }
+
+    pub(super) fn first(&mut self, mut number: usize) -> usize {
         while self.0[number] != number {
             // Path halving for later searches.
             self.0[number] = self.0[self.0[number]];
@@ -86,7 +91,7 @@ impl Groups {
         number
     }
 
-    fn join(&mut self, one: usize, other: usize) {
+    pub(super) fn join(&mut self, one: usize, other: usize) {
         let (one, other) = (self.first(one), self.first(other));
         self.0[one.max(other)] = one.min(other);
     }

@@ -51,6 +51,23 @@ impl Visits {
         self.rows[slot] = row;
     }
 
+    /// Takes a packet's row away, for another pool.
+    pub(super) fn take(&mut self, packet: PacketRef) -> Vec<(u32, u8)> {
+        self.rows.get_mut(packet.0 as usize).map_or(Vec::new(), core::mem::take)
+    }
+
+    /// Puts in the row of a packet that was in another pool.
+    pub(super) fn put(&mut self, packet: PacketRef, row: Vec<(u32, u8)>) {
+        let slot = packet.0 as usize;
+        if row.is_empty() {
+            return;
+        }
+        if slot >= self.rows.len() {
+            self.rows.resize_with(slot + 1, Vec::new);
+        }
+        self.rows[slot] = row;
+    }
+
     #[inline]
     pub(super) fn forget(&mut self, packet: PacketRef) {
         if let Some(row) = self.rows.get_mut(packet.0 as usize) {

@@ -1,0 +1,232 @@
+//! A network divided among several engines, each of which carries packets in one share of it.
+//!
+//! All engines have the whole network. They are divided at links with a constant delay: up to its delay line such a
+//! link is in one engine, and what is in flight is in another, where it arrives. A packet that begins to cross at t is
+//! needed there only at t and the delay, so two engines may differ by as much in time. Draws are keyed by the packet
+//! and the element, so every packet gets the verdict that a single engine gives it.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::parts::Groups;
+use super::{Network, Parts};
+use crate::id::{Element, LinkId, PortId};
+use crate::pool::{PacketRef, Travelling};
+use crate::time::{Duration, Time};
+
+/// A packet in flight between two engines of one divided network.
+#[derive(Debug)]
+pub struct Crossing<B> {
+    pub(crate) element: u32,
+    pub(crate) packet: Travelling,
+    pub(crate) body: B,
+}
+
+impl<B> Crossing<B> {
+    /// The link.
+    pub const fn link(&self) -> LinkId {
+        // Only configured links divide a network.
+        LinkId(self.element)
+    }
+
+    /// When it leaves the link.
+    pub const fn due(&self) -> Time {
+        self.packet.due()
+    }
+}
+
+/// The regions of a network: elements between which packets take no time, or less than was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Regions {
+    parts: Parts,
+    /// By link: where its packets arrive.
+    beyond: Vec<usize>,
+}
+
+impl Regions {
+    /// The number of regions.
+    pub const fn count(&self) -> usize {
+        self.parts.count()
+    }
+
+    /// The region of a port.
+    pub fn of_port(&self, port: PortId) -> usize {
+        self.parts.of_port(port)
+    }
+
+    /// The region of an element. Of a link between two regions: the one where packets enter it.
+    pub fn of_element(&self, element: Element) -> usize {
+        self.parts.of_element(element)
+    }
+
+    /// The region where packets leave a link.
+    pub fn beyond(&self, link: LinkId) -> usize {
+        self.beyond[link.index() as usize]
+    }
+}
+
+/// What an engine of a divided network has given to the others.
+#[derive(Debug, Default)]
+pub(super) struct Divided {
+    /// By element: whether what is in flight there is another engine's.
+    leads_away: Vec<bool>,
+    /// What has begun to cross since the others last took it.
+    pub(super) leaving: Vec<(u32, PacketRef)>,
+    /// Packets that came from other engines, and that went there.
+    pub(super) came: u64,
+    pub(super) went: u64,
+}
+
+impl Network {
+    /// Whether parts of this network can be in different engines: no element counts or numbers what is created anywhere.
+    pub(crate) fn is_divisible(&self) -> bool {
+        self.made.is_empty() && self.switches.is_empty() && !self.links.iter().any(|link| link.makes_copies())
+    }
+
+    /// The delay of a link at which the network can be divided.
+    pub(crate) fn crossing_delay(&self, link: LinkId) -> Option<Duration> {
+        let element = self.element(link);
+        if element >= self.configured as usize || self.exits[element].len() != 1 {
+            return None;
+        }
+        self.links[element].crossing_delay()
+    }
+
+    pub(crate) fn regions(&self, least: Duration, together: &[(PortId, PortId)]) -> Regions {
+        let ways = self.ways();
+        let (rules, routers) = (self.links.len(), self.links.len() + self.rules.len());
+        let switches = routers + self.routers.len();
+        let ports = switches + self.switches.len();
+        // A pipe belongs to its rules, at both ends.
+        let mut is_pipe = alloc::vec![false; self.links.len()];
+        for set in &self.rules {
+            set.pipes
+                .values()
+                .chain(set.queues.values())
+                .for_each(|pipe| is_pipe[pipe.link.element as usize] = true);
+        }
+        let divides = |place: usize| {
+            place < self.links.len()
+                && !is_pipe[place]
+                && self.crossing_delay(LinkId(place as u32)).is_some_and(|delay| delay >= least)
+        };
+        let mut groups = Groups::new(ways.len());
+        for from in (0..ways.len()).filter(|&from| !divides(from)) {
+            ways.of(from).iter().for_each(|&to| groups.join(from, to));
+        }
+        for (number, port) in self.ports.iter().enumerate() {
+            groups.join(ports + number, self.place(&port.entry));
+        }
+        for (one, other) in together {
+            groups.join(ports + usize::from(one.index()), ports + usize::from(other.index()));
+        }
+        let mut numbers = BTreeMap::new();
+        let mut region = |place: usize| {
+            let next = numbers.len();
+            *numbers.entry(groups.first(place)).or_insert(next)
+        };
+        let of_ports = (ports..ways.len()).map(&mut region).collect();
+        let links: Vec<_> = (0..self.links.len()).map(&mut region).collect();
+        let beyond = (0..links.len()).map(|link| match (divides(link), ways.of(link)) {
+            (true, &[to]) => region(to),
+            _ => links[link],
+        });
+        let beyond = beyond.collect();
+        let of_rules = (rules..routers).map(&mut region).collect();
+        let of_routers = (routers..switches).map(&mut region).collect();
+        let of_switches = (switches..ports).map(&mut region).collect();
+        let parts = Parts {
+            count: numbers.len(),
+            links,
+            rules: of_rules,
+            routers: of_routers,
+            switches: of_switches,
+            ports: of_ports,
+        };
+        Regions { parts, beyond }
+    }
+
+    /// From now on, what is in flight on this link is another engine's. It has a [`Network::crossing_delay`].
+    pub(crate) fn lead_away(&mut self, link: LinkId) {
+        let element = self.element(link);
+        let divided = self.divided.get_or_insert_default();
+        divided.leads_away.resize(self.links.len(), false);
+        divided.leads_away[element] = true;
+    }
+
+    pub(super) fn leads_away(&self, element: u32) -> bool {
+        let all = self.divided.as_ref().map(|divided| &divided.leads_away);
+        all.and_then(|all| all.get(element as usize)).is_some_and(|&away| away)
+    }
+
+    /// Sets aside what has just entered the delay line of a link that leads away.
+    pub(super) fn set_aside(&mut self, element: u32) {
+        if !self.leads_away(element) {
+            return;
+        }
+        let Some(divided) = &mut self.divided else { return };
+        let link = &mut self.links[element as usize];
+        let before = divided.leaving.len();
+        while let Some(packet) = link.take_from_line(&mut self.pool) {
+            divided.leaving.push((element, packet));
+        }
+        if divided.leaving.len() > before {
+            self.agenda.set(element, link.next_event());
+        }
+    }
+
+    /// Takes the packets that have begun to cross, in order for each link; `None` in place of one of which there are copies
+    /// here.
+    pub(crate) fn take_leaving(&mut self, mut each: impl FnMut(u32, PacketRef, Option<Travelling>)) {
+        let Some(divided) = &mut self.divided else { return };
+        for (element, packet) in divided.leaving.drain(..) {
+            divided.went += 1;
+            each(element, packet, self.pool.move_out(packet));
+        }
+    }
+
+    /// Takes over a packet in flight.
+    pub(crate) fn take_over(&mut self, element: u32, packet: Travelling) -> PacketRef {
+        let packet = self.pool.move_in(packet);
+        let link = &mut self.links[element as usize];
+        link.put_in_line_again(packet, &mut self.pool);
+        let next = link.next_event();
+        self.agenda.set(element, next);
+        self.divided.get_or_insert_default().came += 1;
+        packet
+    }
+
+    /// Takes what is in flight on a link in this engine, for the engine that has the rest of the link.
+    pub(crate) fn take_in_flight(
+        &mut self,
+        link: LinkId,
+        each: impl FnMut(u32, PacketRef, Option<Travelling>),
+    ) {
+        let element = self.element(link) as u32;
+        let Some(divided) = &mut self.divided else { return };
+        let link = &mut self.links[element as usize];
+        while let Some(packet) = link.take_from_line(&mut self.pool) {
+            divided.leaving.push((element, packet));
+        }
+        self.agenda.set(element, link.next_event());
+        self.take_leaving(each);
+    }
+
+    /// Adds what the counters of another engine say about the same link.
+    pub(crate) fn add_counters(&mut self, link: LinkId, other: &mut Self) {
+        let element = self.element(link);
+        self.links[element].take_counters(&mut other.links[element]);
+    }
+
+    /// The place of the latest event in the order of events at its instant: the greatest element that has had its turn there,
+    /// because one that comes later, whatever its number, comes after that. Where a link is in two engines, its packets leave
+    /// before it does anything else.
+    pub(crate) fn turn(&self) -> u32 {
+        self.turn << 1 | u32::from(self.leads_away(self.turn))
+    }
+
+    /// Packets that came from other engines, and that went there.
+    pub(crate) fn crossed(&self) -> (u64, u64) {
+        self.divided.as_ref().map_or((0, 0), |divided| (divided.came, divided.went))
+    }
+}
