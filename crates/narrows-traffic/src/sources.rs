@@ -34,6 +34,8 @@ pub struct Origin {
     name: String,
     /// Its index among the scenario's traffic.
     place: u32,
+    /// Captures come first.
+    rank: u8,
     port: PortId,
     /// The port at the other end.
     to: PortId,
@@ -51,6 +53,8 @@ enum Kind {
     App(Box<App>),
     /// A capture file.
     Capture(CaptureFeed),
+    /// A source that sends in another part of the run.
+    Elsewhere,
 }
 
 /// All sources, merged in order of time. At the same instant, captures come before others, then the order is by name,
@@ -78,27 +82,54 @@ impl Sources {
         options: SourceOptions,
         has: impl Fn(PortId) -> bool,
     ) -> Result<Self, SourceError> {
+        let mut all = Self::origins(scenario, engine, options, has)?;
+        all.retain(|origin| !matches!(origin.kind, Kind::Elsewhere));
+        Ok(Self::new(all))
+    }
+
+    /// As [`Sources::of`], for one of several parts of a run: all sources have the numbers that they have in the whole run,
+    /// and those at other ports do nothing here.
+    ///
+    /// # Errors
+    /// If a capture cannot be read.
+    pub fn share<B>(
+        scenario: &Scenario,
+        engine: &Engine<B>,
+        options: SourceOptions,
+        has: impl Fn(PortId) -> bool,
+    ) -> Result<Self, SourceError> {
+        Ok(Self::new(Self::origins(scenario, engine, options, has)?))
+    }
+
+    fn origins<B>(
+        scenario: &Scenario,
+        engine: &Engine<B>,
+        options: SourceOptions,
+        has: impl Fn(PortId) -> bool,
+    ) -> Result<Vec<Origin>, SourceError> {
         // A queue that compares acknowledgements needs what they say.
         let keep_captured = options.keep_frames || engine.looks_at_tcp_options();
         let port = |name: &str| engine.port(name).expect("the scenario made the ports of its traffic");
-        let own = scenario
-            .traffic
-            .iter()
-            .zip(0..)
-            .filter(|(traffic, _)| !(options.live && traffic.sim_only) && has(port(&traffic.from)));
         let seed = Seed(scenario.seed);
-        let origins = own.map(|(traffic, place)| {
+        let all = scenario.traffic.iter().zip(0..).filter(|(traffic, _)| !(options.live && traffic.sim_only));
+        let origins = all.map(|(traffic, place)| {
             let ports = (port(&traffic.from), port(&traffic.to));
-            let origin = Origin::of(traffic, seed, ports, options, keep_captured)?;
-            let stations = stations(scenario, traffic, ports);
-            Ok::<_, SourceError>(Origin { place, stations, ..origin })
+            let (origin, stations) = match has(ports.0) {
+                true => (
+                    Origin::of(traffic, seed, ports, options, keep_captured)?,
+                    stations(scenario, traffic, ports),
+                ),
+                false => (Origin::plain(&traffic.name, ports.0, Kind::Elsewhere), Stations::default()),
+            };
+            let rank = u8::from(!matches!(traffic.source, TrafficSource::Capture { .. }));
+            Ok(Origin { place, rank, stations, ..origin })
         });
-        Ok(Self::new(origins.collect::<Result<_, _>>()?))
+        origins.collect()
     }
 
     /// Merges these sources.
     pub fn new(mut origins: Vec<Origin>) -> Self {
-        origins.sort_by(|a, b| (a.rank(), &a.name).cmp(&(b.rank(), &b.name)));
+        origins.sort_by(|a, b| (a.rank, &a.name).cmp(&(b.rank, &b.name)));
         let entries: Vec<_> = origins.iter().map(Origin::peek).collect();
         let heads = entries.iter().zip(0..).filter_map(|(&at, number)| Some(Reverse((at?, number))));
         Self { heads: heads.collect(), entries, origins, starved: Vec::new() }
@@ -178,7 +209,7 @@ impl Sources {
         match &mut origin.kind {
             Kind::Aimd(aimd) => aimd.arrive(arrived),
             Kind::App(app) => app.arrive(arrived),
-            Kind::Source { .. } | Kind::Capture(_) => return,
+            Kind::Source { .. } | Kind::Capture(_) | Kind::Elsewhere => return,
         }
         let entry = &mut self.entries[number as usize];
         if let Some(at) = origin.peek().filter(|&at| entry.is_none_or(|entry| at < entry)) {
@@ -204,6 +235,11 @@ impl Sources {
             }
         }
         None
+    }
+
+    /// The number of the source whose instant was peeked at.
+    pub fn next_source(&self) -> Option<u32> {
+        self.heads.peek().map(|Reverse((_, number))| *number)
     }
 
     /// Takes the packet whose instant was peeked at; `None` if a timer expired and nothing is sent.
@@ -274,14 +310,7 @@ impl Origin {
     }
 
     fn plain(name: &str, port: PortId, kind: Kind) -> Self {
-        Self { name: name.into(), place: 0, port, to: port, kind, stations: Stations::default() }
-    }
-
-    fn rank(&self) -> u8 {
-        match self.kind {
-            Kind::Capture(_) => 0,
-            Kind::Source { .. } | Kind::Aimd(_) | Kind::App(_) => 1,
-        }
+        Self { name: name.into(), place: 0, rank: 1, port, to: port, kind, stations: Stations::default() }
     }
 
     fn peek(&self) -> Option<Time> {
@@ -290,6 +319,7 @@ impl Origin {
             Kind::Aimd(aimd) => aimd.peek(),
             Kind::App(app) => app.peek(),
             Kind::Capture(capture) => capture.peek(),
+            Kind::Elsewhere => None,
         }
     }
 
@@ -315,6 +345,7 @@ impl Origin {
                 let (packet, frame) = capture.take()?;
                 (self.port, 0, packet, frame)
             }
+            Kind::Elsewhere => return Ok(None),
         };
         let Packet { length, mut link_header, network_header, key, mut headers, .. } = packet;
         // The tag of a captured frame belongs to the network where it was captured.
