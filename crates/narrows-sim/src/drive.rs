@@ -16,9 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// Within a span this short, responsive senders send at most [`RUSH`] inputs. More means that the path between them
 /// takes no time and the run would never end: a thousand million packets a second are beyond any link.
-const MOMENT: Duration = Duration::from_millis(1);
+pub(crate) const MOMENT: Duration = Duration::from_millis(1);
 /// The maximum number of inputs within a [`MOMENT`].
-const RUSH: u64 = 2_000_000;
+pub(crate) const RUSH: u64 = 2_000_000;
 
 /// Sources between two calls of the [`Watch`]: a fraction of a millisecond.
 const LOOK: u32 = 1_024;
@@ -47,6 +47,29 @@ pub(crate) struct Drive<'a> {
 pub(crate) struct TrafficInfo {
     pub(crate) sources: Vec<SourceInfo>,
     pub(crate) applications: Vec<(u32, ApplicationInfo)>,
+}
+
+impl TrafficInfo {
+    /// Adds the results to a report, after a run of this length: of all parts of the run, each with its sources and their
+    /// meters.
+    pub(crate) fn report<'a>(
+        &self,
+        report: &mut Report,
+        parts: impl IntoIterator<Item = (&'a Sources, &'a [SourceMeter])>,
+        length: Duration,
+    ) {
+        let (mut counted, mut applications) = (Vec::new(), Vec::new());
+        for (sources, meters) in parts {
+            counted.extend((0u32..).map(|source| sources.place(source)).zip(meters).take(meters.len()));
+            applications.extend(sources.applications());
+        }
+        report.generated = SourceMeter::reports(&self.sources, counted);
+        let app = |(place, info): &(u32, ApplicationInfo)| {
+            let (_, meter) = applications.iter().find(|(of, _)| of == place)?;
+            Some(meter.report(info, length))
+        };
+        report.applications = self.applications.iter().filter_map(app).collect();
+    }
 }
 
 /// How a run ended.
@@ -205,15 +228,7 @@ impl<'a> Drive<'a> {
 
     /// Adds the results of a scenario's traffic to a report, after a run of this length.
     pub(crate) fn report_traffic(&self, report: &mut Report, traffic: &TrafficInfo, length: Duration) {
-        let places = (0u32..).map(|source| self.inputs.place(source));
-        let meters = &self.network.traffic;
-        report.generated = SourceMeter::reports(&traffic.sources, places.take(meters.len()).zip(meters));
-        let meters: Vec<_> = self.inputs.applications().collect();
-        let app = |(place, info): &(u32, ApplicationInfo)| {
-            let (_, meter) = meters.iter().find(|(of, _)| of == place)?;
-            Some(meter.report(info, length))
-        };
-        report.applications = traffic.applications.iter().filter_map(app).collect();
+        traffic.report(report, [(&self.inputs, &self.network.traffic[..])], length);
     }
 
     /// Makes the changes due up to and including `at`, before packets that arrive at the same instant.

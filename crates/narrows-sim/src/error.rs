@@ -8,6 +8,8 @@ use narrows_frame::{ReadError, WriteError};
 use narrows_scenario::ScenarioError;
 use narrows_traffic::SourceError;
 
+use crate::parallel::Whole;
+
 /// Why a run in virtual time failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -69,6 +71,9 @@ pub enum SimError {
         /// The limit.
         most: u64,
     },
+    /// A run on several threads has to begin again on one, but has written packets to where it cannot begin again.
+    #[error("the run cannot go on with several threads: {}. Use one thread", .0.words())]
+    Whole(Whole),
 }
 
 impl SimError {

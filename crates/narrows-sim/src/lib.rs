@@ -20,9 +20,11 @@ mod changes;
 mod compare;
 mod drive;
 mod error;
+mod metered;
 mod names;
 mod observe;
 mod output;
+mod parallel;
 mod replay;
 pub mod series;
 mod simulate;
@@ -33,6 +35,7 @@ pub use error::SimError;
 pub use narrows_frame::{Address, transport};
 pub use observe::{Observer, Observers, SeriesObserver};
 pub use output::Destination;
+pub use parallel::Whole;
 pub use replay::{ReplayResult, replay, replay_log, replay_watched};
 pub use simulate::{
     AdjustLink, OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_all, observe_watched,

@@ -13,8 +13,10 @@ use crate::capture_out::CaptureOut;
 use crate::changes::ScenarioChanges;
 use crate::drive::{Drive, End, TrafficInfo, Watch};
 use crate::error::SimError;
+use crate::metered::Metered;
 use crate::observe::{Observer, Observers, Observing};
 use crate::output::{Destination, Output, Rows};
+use crate::parallel::{self, Whole};
 use crate::series::{Series, Sink};
 use crate::watched::{Watched, Watchers};
 use narrows_traffic::{Body, SourceOptions, Sources, application_infos};
@@ -35,6 +37,16 @@ pub struct SimOptions {
     pub capture: Option<Destination>,
     /// Write the report, as JSON.
     pub json: Option<Destination>,
+    /// The most threads to run on; 0 is one. The outputs are the same, byte for byte, on any number. A run for which
+    /// [`SimResult::whole`] gives a reason is on one.
+    pub threads: usize,
+}
+
+impl SimOptions {
+    /// Whether packets go to standard output, which cannot be begun again.
+    fn has_standard_output(&self) -> bool {
+        [&self.packets, &self.capture].into_iter().any(|to| *to == Some(Destination::StandardOutput))
+    }
 }
 
 /// The time series output.
@@ -54,6 +66,10 @@ pub struct SimResult {
     pub report: Report,
     /// Whether the watch stopped the run: the report covers the time until then.
     pub broken_off: bool,
+    /// The threads that it ran on.
+    pub threads: usize,
+    /// Why it ran on one thread although the options allow more.
+    pub whole: Option<Whole>,
 }
 
 /// Runs a scenario in virtual time and writes the selected outputs. The same scenario, captures and seed give the
@@ -87,7 +103,7 @@ pub struct SimResult {
 /// If the scenario has no traffic, or endless traffic without a duration; if a capture cannot be read or an output
 /// cannot be written.
 pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| (), Observers::default(), &mut go_on)
+    run(scenario, options, None, Observers::default(), &mut go_on)
 }
 
 /// As [`simulate`], with a watch that can stop the run: the report then covers the time until that, and says so.
@@ -99,7 +115,7 @@ pub fn simulate_watched(
     options: &SimOptions,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| (), Observers::default(), watch)
+    run(scenario, options, None, Observers::default(), watch)
 }
 
 fn go_on(_: Time) -> ControlFlow<()> {
@@ -124,7 +140,7 @@ pub fn observe_watched(
     observer: Observer,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| (), Observers { packets: Some(observer), ..Observers::default() }, watch)
+    run(scenario, options, None, Observers { packets: Some(observer), ..Observers::default() }, watch)
 }
 
 /// As [`simulate_watched`], with callbacks for packets, for rows of a series, or both. If there is a callback for a
@@ -140,7 +156,7 @@ pub fn observe_all(
     observers: Observers,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, adjust, observers, watch)
+    run(scenario, options, Some(adjust), observers, watch)
 }
 
 /// May change the configuration of a link of the engine. Called once for each link.
@@ -169,7 +185,7 @@ pub fn observe_with(
     run(
         scenario,
         options,
-        &mut adjust,
+        Some(&mut adjust),
         Observers { packets: Some(observer), ..Observers::default() },
         &mut go_on,
     )
@@ -178,8 +194,8 @@ pub fn observe_with(
 fn run(
     scenario: &Scenario,
     options: &SimOptions,
-    adjust: AdjustLink<'_>,
-    observers: Observers,
+    adjust: Option<AdjustLink<'_>>,
+    mut observers: Observers,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
     let mut scenario = scenario.clone();
@@ -188,9 +204,71 @@ fn run(
     }
     let until = options.duration.or(scenario.duration).map(|length| Time::ZERO + length);
     check(&scenario, until)?;
+    let mut whole = None;
+    if options.threads > 1 {
+        if adjust.is_some() {
+            whole = Some(Whole::Adjusted);
+        } else if options.series.is_some() || observers.series.is_some() {
+            whole = Some(Whole::Series);
+        } else {
+            match on_threads(&scenario, options, until, &mut observers, watch)? {
+                Ok(result) => return Ok(result),
+                Err(why) => whole = Some(why),
+            }
+        }
+    }
+    on_one_thread(scenario, options, until, adjust, observers, watch)
+        .map(|result| SimResult { whole, ..result })
+}
 
+/// Runs on several threads, or says why that is not possible.
+fn on_threads(
+    scenario: &Scenario,
+    options: &SimOptions,
+    until: Option<Time>,
+    observers: &mut Observers,
+    watch: Watch<'_>,
+) -> Result<Result<SimResult, Whole>, SimError> {
+    let traffic =
+        TrafficInfo { sources: SourceInfo::all(scenario), applications: application_infos(scenario) };
+    let mut opened = false;
+    let open = |engine: &Engine<Body>| {
+        let mut watchers = watchers(options, engine, &scenario.file, WallTime::default())?;
+        watchers.observing = Observing(observers.packets.take());
+        opened = watchers.observing.0.is_some() || options.has_standard_output();
+        Ok(watchers)
+    };
+    let ended = match parallel::run(scenario, options, until, open, watch)? {
+        Ok(ended) => ended,
+        // Packets have been written or told of already.
+        Err(whole) if opened => return Err(SimError::Whole(whole)),
+        Err(whole) => return Ok(Err(whole)),
+    };
+    let mut info = RunInfo::of(scenario, Kind::Virtual);
+    info.span = (Time::ZERO, ended.at);
+    info.update(scenario);
+    let (at, broken_off, inside) = (ended.at, ended.broken_off, ended.inside());
+    let end = End { at, stuck: until.is_none() && !broken_off && inside > 0, broken_off };
+    info.notes.extend(stuck(end, inside));
+    info.notes.extend(self::broken_off(end, until));
+    let threads = ended.threads();
+    let report = ended.report(&info, &traffic, at.since(Time::ZERO));
+    write_json(options.json.as_ref(), &report)?;
+    Ok(Ok(SimResult { report, broken_off, threads, whole: None }))
+}
+
+fn on_one_thread(
+    scenario: Scenario,
+    options: &SimOptions,
+    until: Option<Time>,
+    adjust: Option<AdjustLink<'_>>,
+    observers: Observers,
+    watch: Watch<'_>,
+) -> Result<SimResult, SimError> {
     let mut network = scenario.network();
-    network.links.iter_mut().for_each(adjust);
+    if let Some(adjust) = adjust {
+        network.links.iter_mut().for_each(adjust);
+    }
     let engine: Engine<Body> = Engine::new(network)?;
     let traffic =
         TrafficInfo { sources: SourceInfo::all(&scenario), applications: application_infos(&scenario) };
@@ -216,14 +294,14 @@ fn run(
 
     info.span = (Time::ZERO, end.at);
     drive.update(&mut info);
-    let Watched { engine, meter, .. } = &drive.network;
+    let Metered { engine, meter, .. } = &*drive.network;
     info.notes.extend(stuck(end, engine.inside()));
     info.notes.extend(broken_off(end, until));
     info.notes.extend(changed(drive.changes_made));
     let mut report = Report::new(&info, engine, meter);
     drive.report_traffic(&mut report, &traffic, end.at.since(Time::ZERO));
     write_json(options.json.as_ref(), &report)?;
-    Ok(SimResult { report, broken_off: end.broken_off })
+    Ok(SimResult { report, broken_off: end.broken_off, threads: 1, whole: None })
 }
 
 fn check(scenario: &Scenario, until: Option<Time>) -> Result<(), SimError> {

@@ -1,29 +1,26 @@
 //! The engine with all receivers of its events.
 
+use std::ops::{Deref, DerefMut};
+
 use narrows_columns::Packets;
-use narrows_core::{Body as Kept, Engine, Event, LinkId, Packet, PortId, TcpOptions, Time};
-use narrows_report::{Meter, SourceMeter};
+use narrows_core::{Engine, Event, LinkId, Packet, PortId, TcpOptions, Time};
 use narrows_scenario::EngineChange;
+use narrows_traffic::Body;
 
 use crate::capture_out::CaptureOut;
 use crate::compare::Comparison;
 use crate::error::SimError;
+use crate::metered::Metered;
 use crate::names::Names;
 use crate::observe::{Observing, packet_row};
 use crate::output::Rows;
 use crate::series::Series;
-use narrows_traffic::{Arrived, Body};
 
 /// An engine, its meter, and the outputs. Inputs must be handed in in order of time.
 pub(crate) struct Watched {
-    pub(crate) engine: Engine<Body>,
-    pub(crate) meter: Meter,
+    metered: Metered,
     names: Names,
     pub(crate) watchers: Watchers,
-    /// Results per traffic source, by source number.
-    pub(crate) traffic: Vec<SourceMeter>,
-    /// Complete packets that were delivered, if needed.
-    pub(crate) arrived: Option<Vec<Arrived>>,
 }
 
 /// The receivers of each event, beside the meter.
@@ -39,10 +36,10 @@ pub(crate) struct Watchers {
 impl Watched {
     /// `feeds` are the names for the numbers in [`Body::feed`].
     pub(crate) fn new(mut engine: Engine<Body>, feeds: Vec<String>, watchers: Watchers) -> Self {
-        engine.keep_passed(watchers.packets.is_some() || watchers.observing.0.is_some());
-        let meter = Meter::new(engine.ports().len());
-        let traffic = feeds.iter().map(|_| SourceMeter::default()).collect();
-        Self { names: Names::new(&engine, feeds), engine, meter, watchers, traffic, arrived: None }
+        engine.keep_passed(watchers.follow_paths());
+        let sources = feeds.len();
+        let names = Names::new(&engine, feeds);
+        Self { names, metered: Metered::new(engine, sources), watchers }
     }
 
     pub(crate) fn names(&self) -> &Names {
@@ -58,19 +55,15 @@ impl Watched {
         options: Option<TcpOptions>,
     ) -> Result<(), SimError> {
         self.close_intervals_before(at)?;
-        self.traffic[packet.body.source as usize].offered(packet.length);
-        if self.engine.looks_at_tcp_options() {
-            self.engine.set_tcp_options(options.unwrap_or_else(|| Body::tcp_options(&packet)));
-        }
-        self.engine.hand_in(at, port, packet);
+        self.metered.hand_in(at, port, packet, options);
         Ok(())
     }
 
     /// Makes changes, which may add links to the network.
     pub(crate) fn make(&mut self, at: Time, changes: Vec<EngineChange>) -> Result<(), SimError> {
         self.close_intervals_before(at)?;
-        changes.into_iter().try_for_each(|change| change.make(&mut self.engine, at).map(drop))?;
-        self.names.update(&self.engine);
+        changes.into_iter().try_for_each(|change| change.make(&mut self.metered.engine, at).map(drop))?;
+        self.names.update(&self.metered.engine);
         Ok(())
     }
 
@@ -95,10 +88,10 @@ impl Watched {
     /// Completes the output files of a run that ends at `end`.
     pub(crate) fn finish(&mut self, end: Time) -> Result<(), SimError> {
         self.poll(end)?;
-        let Watchers { packets, series, capture, .. } = std::mem::take(&mut self.watchers);
-        packets.map_or(Ok(()), Rows::finish)?;
-        series.map_or(Ok(()), |series| series.finish(end, &self.names, &self.engine))?;
-        capture.map_or(Ok(()), CaptureOut::finish)
+        let mut watchers = std::mem::take(&mut self.watchers);
+        let series = watchers.series.take();
+        series.map_or(Ok(()), |series| series.finish(end, &self.names, &self.metered.engine))?;
+        watchers.finish()
     }
 
     /// Closes the intervals of the series that end before `at`: all events up to their ends have been handled, and
@@ -107,30 +100,51 @@ impl Watched {
         while let Some(end) = self.watchers.series.as_ref().map(Series::next_end).filter(|&end| end < at) {
             self.drain(end)?;
             if let Some(series) = &mut self.watchers.series {
-                series.close(end, &self.names, &self.engine)?;
+                series.close(end, &self.names, &self.metered.engine)?;
             }
         }
         Ok(())
     }
 
     fn drain(&mut self, now: Time) -> Result<(), SimError> {
-        while let Some(event) = self.engine.poll(now) {
-            self.meter.verdict(&event);
-            let is_last = matches!(event.body, Kept::Last(_));
-            self.traffic[event.body.get().source as usize].verdict(&event, is_last);
-            self.watchers.event(&self.names, &event)?;
-            if let Some(all) = &mut self.arrived
-                && let Some(arrived) = Arrived::of(event)
-            {
-                all.push(arrived);
-            }
-        }
+        let Self { metered, names, watchers } = self;
+        while metered.event(now, |event| watchers.event(names, event))? {}
         Ok(())
     }
 }
 
+impl Deref for Watched {
+    type Target = Metered;
+
+    fn deref(&self) -> &Metered {
+        &self.metered
+    }
+}
+
+impl DerefMut for Watched {
+    fn deref_mut(&mut self) -> &mut Metered {
+        &mut self.metered
+    }
+}
+
 impl Watchers {
-    fn event(&mut self, names: &Names, event: &Event<'_, Body>) -> Result<(), SimError> {
+    /// Whether any of them looks at the links that packets have passed.
+    pub(crate) fn follow_paths(&self) -> bool {
+        self.packets.is_some() || self.observing.0.is_some()
+    }
+
+    /// Whether any of them looks at packets.
+    pub(crate) fn look_at_packets(&self) -> bool {
+        self.follow_paths() || self.capture.is_some()
+    }
+
+    /// Completes the files of packets.
+    pub(crate) fn finish(self) -> Result<(), SimError> {
+        self.packets.map_or(Ok(()), Rows::finish)?;
+        self.capture.map_or(Ok(()), CaptureOut::finish)
+    }
+
+    pub(crate) fn event(&mut self, names: &Names, event: &Event<'_, Body>) -> Result<(), SimError> {
         if let Some(packets) = &mut self.packets {
             packets.put(&packet_row(names, event))?;
         }

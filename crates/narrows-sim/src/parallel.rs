@@ -1,0 +1,385 @@
+//! A run on several threads, with the same bytes out as on one.
+//!
+//! The network is divided at links with a constant delay ([`division`]). Each thread has an engine for the whole network and
+//! carries packets in its share. All run through the same windows of virtual time, each as long as the shortest of those
+//! delays: what begins to cross in one window arrives in a later one, so within a window no thread needs to know of the
+//! others. Between two windows the threads meet ([`meeting`]), exchange the packets in flight, and agree on when something
+//! happens next. (The method is that of Nicol's conservative windows, "The cost of conservative synchronization in parallel
+//! discrete event simulations", JACM 40(2), 1993.)
+//!
+//! Each packet gets the verdict that it gets on one thread, because draws are keyed by packet and element. Where outputs need
+//! the order of events, that is restored ([`fates`]).
+
+mod division;
+mod fates;
+mod meeting;
+mod share;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration as WallDuration;
+
+use narrows_core::{Duration, Engine, Time};
+use narrows_report::{Part, Place, Report, RunInfo};
+use narrows_scenario::Scenario;
+use narrows_traffic::{Body, SourceOptions, Sources};
+
+use crate::drive::{TrafficInfo, Watch};
+use crate::error::SimError;
+use crate::names::Names;
+use crate::simulate::SimOptions;
+use crate::watched::Watchers;
+use division::{Division, Work};
+use fates::{Fate, Fates, merged};
+use meeting::{Broken, Meeting, Wish, Word};
+use share::{Crossing, HasCopies, Share};
+
+/// Why a run is on one thread although more were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Whole {
+    /// A timeline changes the network.
+    Timeline,
+    /// A time series looks at all links at once.
+    Series,
+    /// The caller changes links of the engine.
+    Adjusted,
+    /// Something makes copies of packets, or instances of links.
+    Copies,
+    /// No link with a constant delay divides the network.
+    Undivided,
+    /// The packets inside came near the limit on memory.
+    Memory,
+}
+
+impl Whole {
+    /// The reason in words: "one thread: …".
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Timeline => "a timeline changes the network",
+            Self::Series => "a time series looks at all links at once",
+            Self::Adjusted => "the caller changes links of the engine",
+            Self::Copies => {
+                "links duplicate or fragment packets, switches copy them, or links are made for each flow"
+            }
+            Self::Undivided => {
+                "no link with a constant delay divides the network: the two ends of a source that responds are in one share"
+            }
+            Self::Memory => "the packets inside came near the limit on memory",
+        }
+    }
+}
+
+/// How many windows a thread runs between two deliveries of events for the outputs.
+const WINDOWS: u64 = 64;
+/// Deliveries that may wait for the outputs.
+const WAITING: usize = 4;
+/// How often the watch is asked.
+const LOOK: WallDuration = WallDuration::from_millis(20);
+/// Steps from which the work of each region is known.
+const TRIAL: u64 = 100_000;
+
+/// A run on several threads, at its end.
+pub(crate) struct Ended {
+    pub(crate) at: Time,
+    pub(crate) broken_off: bool,
+    shares: Vec<Share>,
+    division: Division,
+}
+
+/// What the threads of a run have in common.
+struct Common<'a> {
+    division: &'a Division,
+    meeting: Meeting,
+    /// Packets that have begun to cross, by parity of the meeting where they are exchanged, sender and receiver.
+    boxes: [Vec<Vec<Mutex<Vec<Crossing>>>>; 2],
+    /// The caller wants to stop.
+    is_stopped: AtomicBool,
+    /// The virtual time reached.
+    reached: AtomicU64,
+    last: Time,
+    /// The limit on the memory of packets.
+    memory: u64,
+}
+
+/// Why a thread cannot go on.
+enum Failure {
+    /// The run has to begin again, on one thread.
+    Again(Whole),
+    Error(SimError),
+    /// Another thread has failed, or the outputs.
+    Elsewhere,
+}
+
+/// A thread's share at the end, and why it ended if that was too early.
+type Left = (Share, Result<Wish, Failure>);
+
+/// Runs a scenario on at most as many threads as the options say. `open` opens the outputs once it is clear that there are
+/// several.
+pub(crate) fn run(
+    scenario: &Scenario,
+    options: &SimOptions,
+    until: Option<Time>,
+    open: impl FnOnce(&Engine<Body>) -> Result<Watchers, SimError>,
+    watch: Watch<'_>,
+) -> Result<Result<Ended, Whole>, SimError> {
+    if scenario.timeline().next().is_some() {
+        return Ok(Err(Whole::Timeline));
+    }
+    let keep_frames = options.capture.is_some();
+    let source_options = SourceOptions { keep_frames, ..SourceOptions::default() };
+    let last = until.unwrap_or(Time::NEVER);
+    let network = scenario.network();
+    let memory = network.memory.get();
+    let mut trial = {
+        let engine = Engine::new(network)?;
+        let inputs = Sources::of(scenario, &engine, source_options, |_| true)?;
+        Share::new(engine, inputs, [], last)
+    };
+    let responds = trial.inputs.respond();
+    trial.network.arrived = responds.then(Vec::new);
+    for _ in 0..TRIAL {
+        if !trial.step(Time::NEVER)? {
+            break;
+        }
+    }
+    let engine = &trial.network.engine;
+    let division = match Division::of(scenario, engine, &Work::of(engine), options.threads) {
+        Ok(division) => division,
+        Err(whole) => return Ok(Err(whole)),
+    };
+    let mut outputs = open(engine)?;
+    let names = Names::new(engine, trial.inputs.names());
+    let shares = (0..division.threads).map(|thread| {
+        let mut engine = Engine::new(scenario.network())?;
+        engine.keep_passed(outputs.follow_paths());
+        let has = |port| division.of_place(Place::Port(port)) == thread;
+        let inputs = Sources::share(scenario, &engine, source_options, has)?;
+        let away = division.crossing(&engine).filter(|&(_, front, _)| front == thread);
+        let away: Vec<_> = away.map(|(link, ..)| link).collect();
+        let mut share = Share::new(engine, inputs, away, last);
+        share.network.arrived = responds.then(Vec::new);
+        share.fates = outputs.look_at_packets().then(Fates::default);
+        Ok(share)
+    });
+    let shares = shares.collect::<Result<Vec<_>, SimError>>()?;
+    let mailbox = || (0..division.threads).map(|_| Mutex::default()).collect();
+    let common = Common {
+        division: &division,
+        meeting: Meeting::new(division.threads),
+        boxes: [(); 2].map(|()| (0..division.threads).map(|_| mailbox()).collect()),
+        is_stopped: AtomicBool::new(false),
+        reached: AtomicU64::new(0),
+        last,
+        memory,
+    };
+    let (left, written) = run_all(&common, shares, (&mut outputs, &names), watch);
+    written?;
+    let mut shares = Vec::new();
+    let (mut wish, mut again) = (Wish::GoOn, None);
+    for (share, how) in left {
+        shares.push(share);
+        match how {
+            Ok(how) => wish = wish.max(how),
+            Err(Failure::Error(error)) => return Err(error),
+            Err(Failure::Again(why)) => again = Some(why),
+            Err(Failure::Elsewhere) => {}
+        }
+    }
+    if let Some(why) = again {
+        return Ok(Err(why));
+    }
+    let broken_off = wish == Wish::Stop;
+    let now = shares.iter().map(|share| share.network.engine.now()).max().unwrap_or(Time::ZERO);
+    let at = until.filter(|_| !broken_off).unwrap_or(now);
+    for share in &mut shares {
+        share.poll(at)?;
+    }
+    outputs.finish()?;
+    Ok(Ok(Ended { at, broken_off, shares, division }))
+}
+
+/// Runs all shares, and passes events to the outputs.
+fn run_all(
+    common: &Common<'_>,
+    shares: Vec<Share>,
+    (outputs, names): (&mut Watchers, &Names),
+    watch: Watch<'_>,
+) -> (Vec<Left>, Result<(), SimError>) {
+    thread::scope(|scope| {
+        let mut receivers = Vec::new();
+        let mut threads = Vec::new();
+        for (number, share) in shares.into_iter().enumerate() {
+            let (sender, receiver) = sync_channel(WAITING);
+            receivers.push(receiver);
+            threads.push(scope.spawn(move || carry(common, number, share, &sender)));
+        }
+        let written = write_all(common, receivers, (outputs, names), watch);
+        let left = threads.into_iter().map(|thread| match thread.join() {
+            Ok(left) => left,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        (left.collect(), written)
+    })
+}
+
+/// Writes events as they come, until all threads have ended. An error makes them end.
+fn write_all(
+    common: &Common<'_>,
+    receivers: Vec<Receiver<Vec<Fate>>>,
+    (outputs, names): (&mut Watchers, &Names),
+    watch: Watch<'_>,
+) -> Result<(), SimError> {
+    loop {
+        let mut batches = Vec::new();
+        for receiver in &receivers {
+            loop {
+                match receiver.recv_timeout(LOOK) {
+                    Ok(batch) => batches.push(batch),
+                    Err(RecvTimeoutError::Disconnected) => {}
+                    Err(RecvTimeoutError::Timeout) => {
+                        let reached = Time::from_nanos(common.reached.load(Ordering::Relaxed));
+                        if watch(reached).is_break() {
+                            common.is_stopped.store(true, Ordering::Relaxed);
+                        }
+                        continue;
+                    }
+                }
+                break;
+            }
+        }
+        if batches.is_empty() {
+            return Ok(());
+        }
+        for fate in merged(batches) {
+            fate.into_event(|event| outputs.event(names, event))?;
+        }
+    }
+}
+
+/// Carries one share through all windows.
+fn carry(common: &Common<'_>, thread: usize, mut share: Share, outputs: &SyncSender<Vec<Fate>>) -> Left {
+    let _attendance = common.meeting.attend();
+    let mut how = windows(common, thread, &mut share, outputs);
+    if how.is_ok() && deliver(&mut share, outputs).is_err() {
+        how = Err(Failure::Elsewhere);
+    }
+    (share, how)
+}
+
+fn windows(
+    common: &Common<'_>,
+    thread: usize,
+    share: &mut Share,
+    outputs: &SyncSender<Vec<Fate>>,
+) -> Result<Wish, Failure> {
+    let threads = common.division.threads;
+    let mut out: Vec<Vec<Crossing>> = (0..threads).map(|_| Vec::new()).collect();
+    let mut mail = Vec::new();
+    let mut failure = None;
+    let mut next = share.next();
+    for number in 0.. {
+        let wish = match &failure {
+            Some(_) => Wish::Fail,
+            None if thread == 0 && common.is_stopped.load(Ordering::Relaxed) => Wish::Stop,
+            None => Wish::GoOn,
+        };
+        let word = Word { next, memory: share.most_memory(), wish };
+        let agreed = common.meeting.meet(number, thread, word).map_err(|Broken| Failure::Elsewhere)?;
+        if agreed.wish == Wish::Fail {
+            return Err(failure.unwrap_or(Failure::Elsewhere));
+        }
+        if agreed.memory > common.memory {
+            return Err(Failure::Again(Whole::Memory));
+        }
+        for from in common.boxes[(number % 2) as usize].iter().map(|to| &to[thread]) {
+            std::mem::swap(&mut mail, &mut *lock(from));
+            share.take_over(mail.drain(..));
+        }
+        if agreed.wish == Wish::Stop || agreed.next == Time::NEVER {
+            return Ok(agreed.wish);
+        }
+        if thread == 0 {
+            common.reached.store(agreed.next.nanos(), Ordering::Relaxed);
+        }
+        share.begin_window();
+        let ran = share.run(agreed.next + common.division.lookahead).map_err(Failure::Error);
+        let first = ran.and_then(|()| {
+            let first = share.take_crossing(common.division, &mut out);
+            first.map_err(|HasCopies| Failure::Again(Whole::Copies))
+        });
+        let first = first.unwrap_or_else(|why| {
+            failure = Some(why);
+            Time::NEVER
+        });
+        let boxes = &common.boxes[((number + 1) % 2) as usize][thread];
+        for (packets, to) in out.iter_mut().zip(boxes).filter(|(packets, _)| !packets.is_empty()) {
+            // The receiver has emptied it before the meeting just held.
+            std::mem::swap(packets, &mut *lock(to));
+        }
+        next = share.next();
+        if first <= common.last {
+            next = next.min(first);
+        }
+        if number % WINDOWS == WINDOWS - 1 && deliver(share, outputs).is_err() {
+            failure = Some(Failure::Elsewhere);
+        }
+    }
+    unreachable!("meetings are numbered without end")
+}
+
+/// Sends the events noted so far to the outputs.
+fn deliver(share: &mut Share, outputs: &SyncSender<Vec<Fate>>) -> Result<(), SendError<Vec<Fate>>> {
+    match &mut share.fates {
+        Some(fates) => outputs.send(fates.take()),
+        None => Ok(()),
+    }
+}
+
+/// Each box has one sender and one receiver, at different times.
+fn lock(mailbox: &Mutex<Vec<Crossing>>) -> MutexGuard<'_, Vec<Crossing>> {
+    mailbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Ended {
+    /// The number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.division.threads
+    }
+
+    /// Packets inside the network.
+    pub(crate) fn inside(&self) -> u64 {
+        self.shares.iter().map(|share| share.network.engine.inside()).sum()
+    }
+
+    /// The report of the whole run.
+    pub(crate) fn report(mut self, info: &RunInfo, traffic: &TrafficInfo, length: Duration) -> Report {
+        self.reunite();
+        let Self { shares, division, .. } = &self;
+        let mut parts = shares.iter().enumerate().map(|(thread, Share { network, .. })| {
+            let has = |place| division.of_place(place) == thread;
+            Part::new(info, &network.engine, &network.meter, &has)
+        });
+        let first = parts.next().expect("there are several");
+        let mut report = Report::of_parts(info, first, parts);
+        let all = shares.iter().map(|share| (&share.inputs, &share.network.traffic[..]));
+        traffic.report(&mut report, all, length);
+        report
+    }
+
+    /// Brings both ends of each link that divided the network together again.
+    fn reunite(&mut self) {
+        let Self { shares, division, .. } = self;
+        let crossing: Vec<_> = division.crossing(&shares[0].network.engine).collect();
+        for (link, front, back) in crossing {
+            if let Ok([front, back]) = shares.get_disjoint_mut([front, back]) {
+                front.network.engine.reunite(link, &mut back.network.engine);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Where threads meet between two windows of virtual time.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::thread::yield_now;
+
+use narrows_core::Time;
+
+/// How often a thread looks for the others before it lets other programs run.
+const LOOKS: u32 = 2_000;
+
+/// How a thread wants the run to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Wish {
+    /// As before.
+    GoOn = 0,
+    /// It was told to stop.
+    Stop = 1,
+    /// It cannot go on.
+    Fail = 2,
+}
+
+/// What threads tell each other at a meeting.
+#[derive(Debug)]
+struct Words {
+    next: Vec<AtomicU64>,
+    memory: Vec<AtomicU64>,
+    wish: AtomicU8,
+}
+
+/// What one thread says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word {
+    /// When something happens next there.
+    pub(super) next: Time,
+    /// The most memory that packets have taken there since the last meeting.
+    pub(super) memory: u64,
+    pub(super) wish: Wish,
+}
+
+/// All threads come to each meeting, and none goes on before all have come.
+#[derive(Debug)]
+pub(super) struct Meeting {
+    threads: usize,
+    come: AtomicUsize,
+    meetings: AtomicU64,
+    /// A thread has died.
+    broken: AtomicBool,
+    /// Of this meeting and the next in turn: nobody speaks at the one after that before all have left this one.
+    words: [Words; 2],
+}
+
+/// What was said at a meeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Agreed {
+    /// When something happens next anywhere; never if the run is over.
+    pub(super) next: Time,
+    /// The sum of all.
+    pub(super) memory: u64,
+    /// The strongest.
+    pub(super) wish: Wish,
+}
+
+/// A thread has died, so that there are no meetings any more.
+#[derive(Debug)]
+pub(super) struct Broken;
+
+impl Meeting {
+    pub(super) fn new(threads: usize) -> Self {
+        let numbers = || (0..threads).map(|_| AtomicU64::new(0)).collect();
+        let words = || Words { next: numbers(), memory: numbers(), wish: AtomicU8::new(Wish::GoOn as u8) };
+        Self {
+            threads,
+            come: AtomicUsize::new(0),
+            meetings: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+            words: [words(), words()],
+        }
+    }
+
+    /// A thread comes to the meeting with this number, counted from 0.
+    pub(super) fn meet(&self, number: u64, thread: usize, word: Word) -> Result<Agreed, Broken> {
+        let words = &self.words[(number % 2) as usize];
+        words.next[thread].store(word.next.nanos(), Ordering::Relaxed);
+        words.memory[thread].store(word.memory, Ordering::Relaxed);
+        words.wish.fetch_max(word.wish as u8, Ordering::Relaxed);
+        // The last one to come lets all go, with all that was written before by any of them.
+        if self.come.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.come.store(0, Ordering::Relaxed);
+            self.meetings.store(number + 1, Ordering::Release);
+        } else {
+            self.wait_for(number + 1)?;
+        }
+        let next = words.next.iter().map(|next| next.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
+        let wish = match words.wish.load(Ordering::Relaxed) {
+            0 => Wish::GoOn,
+            1 => Wish::Stop,
+            _ => Wish::Fail,
+        };
+        let memory = words.memory.iter().map(|memory| memory.load(Ordering::Relaxed)).sum();
+        Ok(Agreed { next: Time::from_nanos(next), memory, wish })
+    }
+
+    fn wait_for(&self, meetings: u64) -> Result<(), Broken> {
+        let mut looks = 0;
+        while self.meetings.load(Ordering::Acquire) < meetings {
+            if self.broken.load(Ordering::Relaxed) {
+                return Err(Broken);
+            }
+            if looks < LOOKS {
+                looks += 1;
+                spin_loop();
+            } else {
+                yield_now();
+            }
+        }
+        Ok(())
+    }
+
+    /// A guard of a thread: if the thread panics, the others do not wait for it.
+    pub(super) fn attend(&self) -> Attendance<'_> {
+        Attendance(self)
+    }
+}
+
+/// See [`Meeting::attend`].
+#[derive(Debug)]
+pub(super) struct Attendance<'a>(&'a Meeting);
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn all_agree_at_each_meeting() {
+        let meeting = Meeting::new(3);
+        let come = |thread: usize| {
+            let meeting = &meeting;
+            move || {
+                (0..20_000)
+                    .map(|number| {
+                        let next = Time::from_nanos(3 * number + (thread as u64 + number) % 3);
+                        let word = Word { next, memory: number + thread as u64, wish: Wish::GoOn };
+                        meeting.meet(number, thread, word).unwrap()
+                    })
+                    .collect::<Vec<_>>()
+            }
+        };
+        let agreed = |number: u64| Agreed {
+            next: Time::from_nanos(3 * number),
+            memory: 3 * number + 3,
+            wish: Wish::GoOn,
+        };
+        let expected: Vec<_> = (0..20_000).map(agreed).collect();
+        thread::scope(|scope| {
+            let all = [0, 1, 2].map(|thread| scope.spawn(come(thread)));
+            for thread in all {
+                assert!(thread.join().unwrap() == expected);
+            }
+        });
+    }
+
+    #[test]
+    fn the_strongest_wish_counts_and_nobody_waits_for_the_dead() {
+        let meeting = Meeting::new(2);
+        let word = |wish| Word { next: Time::ZERO, memory: 1, wish };
+        thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let _attendance = meeting.attend();
+                let agreed = meeting.meet(0, 1, word(Wish::Stop)).unwrap();
+                assert_eq!(agreed, Agreed { next: Time::ZERO, memory: 2, wish: Wish::Stop });
+                // The thread dies; the message is of no interest.
+                std::panic::resume_unwind(Box::new(()));
+            });
+            assert_eq!(meeting.meet(0, 0, word(Wish::GoOn)).unwrap().wish, Wish::Stop);
+            assert!(meeting.meet(1, 0, word(Wish::GoOn)).is_err());
+            assert!(other.join().is_err());
+        });
+    }
+}
