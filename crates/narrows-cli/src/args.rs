@@ -251,6 +251,9 @@ pub(crate) struct Sim {
     /// Write a capture of packets delivered and dropped; comments give the reason of each drop
     #[arg(long, value_name = "FILE.pcapng")]
     pub(crate) capture: Option<PathBuf>,
+    /// Run on up to N threads, or on one per processor (`all`); the results are the same (docs/parallel.md)
+    #[arg(long, value_name = "N|all", default_value = "1", value_parser = threads, conflicts_with = "replay")]
+    pub(crate) threads: usize,
     // Under the heading of these flags stands what comes behind them.
     #[command(flatten)]
     pub(crate) link: LinkFlags,
@@ -258,6 +261,18 @@ pub(crate) struct Sim {
     /// [default without a file: constant, at 90 % of the rate]
     #[arg(long, value_name = "KIND=VALUE", conflicts_with = "replay")]
     pub(crate) traffic: Vec<String>,
+}
+
+/// Threads of a run in virtual time.
+fn threads(text: &str) -> Result<usize, String> {
+    const MOST: usize = 256;
+    match text {
+        "all" => Ok(std::thread::available_parallelism().map_or(1, |all| all.get().min(MOST))),
+        _ => match text.parse() {
+            Ok(number @ 1..=MOST) => Ok(number),
+            _ => Err(format!("expected a number from 1 to {MOST}, or `all`")),
+        },
+    }
 }
 
 #[derive(Debug, Args)]

@@ -39,6 +39,7 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
         series,
         capture: args.capture.as_deref().map(to_file),
         json: args.report.json.path().map(to_file),
+        threads: args.threads,
     };
     args.report.json.probe()?;
     one_at_most_to_stdout(&outputs(args))?;
@@ -63,7 +64,12 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
         long.tell(at.nanos() / MILLISECOND, total, &come_to(at))
     });
     drop(long);
-    say(args, "", &result?.report)?;
+    let result = result?;
+    if let Some(whole) = result.whole.filter(|_| !args.report.quiet) {
+        // If stderr is closed, the report is still whole.
+        let _ = writeln!(stderr(), "narrows: one thread instead of {}: {}", args.threads, whole.words());
+    }
+    say(args, "", &result.report)?;
     Ok(status_or_interrupted(0, "the report covers the time until then"))
 }
 
