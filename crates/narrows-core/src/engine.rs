@@ -357,6 +357,11 @@ impl<B> Engine<B> {
         self.network.crossing_delay(link)
     }
 
+    /// Whether a link may make copies of packets, or cut them to fragments.
+    pub fn makes_copies(&self, link: LinkId) -> bool {
+        self.network.makes_copies(link)
+    }
+
     /// The regions of the network as it is now, between which packets take at least `least` on a link: what different
     /// engines may carry. Each two ports in `together` are in one.
     pub fn regions(&self, least: Duration, together: &[(PortId, PortId)]) -> Regions {
@@ -370,8 +375,9 @@ impl<B> Engine<B> {
     /// ([`Engine::take_crossing`]) and hand it to the engine where the link's packets arrive ([`Engine::take_over`])
     /// before that engine is polled beyond the instant when it began to cross and the link's delay.
     ///
-    /// Events of different engines are then in the order of a single engine if they are sorted by time and, at one
-    /// instant, by [`Engine::turn`], with what was caused by an input behind all that was not.
+    /// Changes are made in all engines. Events of different engines are then in the order of a single engine if they are
+    /// sorted by time and, at one instant, by [`Engine::turn`], with what follows from a change or an input at that instant
+    /// behind all that does not.
     pub fn lead_away(&mut self, link: LinkId) {
         self.network.lead_away(link);
     }
@@ -429,7 +435,7 @@ impl<B> Engine<B> {
         Pool::memory_of(packet)
     }
 
-    /// The place of the latest event in the order of events at its instant.
+    /// The place of the latest event in the order of events at its instant, since the latest input or change.
     pub fn turn(&self) -> u32 {
         self.network.turn()
     }
@@ -495,5 +501,6 @@ impl<B> Engine<B> {
         }
         // A straggler, too, comes after everything up to now.
         self.network.advance(at.max(self.network.now()));
+        self.network.turn = 0;
     }
 }

@@ -138,8 +138,8 @@ pub(crate) struct Network {
     drops: Drops,
     /// Whether [`Network::find_cycles`] must run before the next packet moves.
     has_new_ways: bool,
-    /// The latest turn of an element at this instant: see [`Network::turn`].
-    turn: u32,
+    /// The element after the greatest that has had its turn at this instant, 0 for none: see [`Network::turn`].
+    pub(crate) turn: u32,
     /// In a network that is divided among engines.
     divided: Option<Box<Divided>>,
 }
@@ -237,7 +237,7 @@ impl Network {
     /// Handles one event of an element.
     #[inline(always)]
     fn step(&mut self, at: Time, element: u32) {
-        self.turn = if at == self.now { self.turn.max(element) } else { element };
+        self.turn = if at == self.now { self.turn.max(element + 1) } else { element + 1 };
         self.now = at;
         if self.has_new_ways {
             self.settle_ways();

@@ -1,8 +1,10 @@
-//! How many packets a second virtual time takes through one link on one core.
+//! How many packets a second virtual time takes through links.
 //!
 //! `cargo bench -p narrows-sim --bench packets` prints, for a few links, packets a second of wall-clock time for a whole
 //! run: generated traffic, the engine, the meter and the report; and the same with a record written for each packet.
-//! Then the links that packets cross a second in a leaf and spine of 64 hosts, each of which sends to another by TCP.
+//! Then the links that packets cross a second in a leaf and spine of 64 hosts, each of which sends to another by TCP; and
+//! by several threads, with 64 and 1000 hosts: the ratio to one thread, and the one that even work of the threads would
+//! allow if their meetings took no time.
 //! The best of three, because other work on the machine only ever makes a run slower. With `fabric MILLISECONDS` as
 //! arguments that network runs once for so long, for a profile.
 
@@ -14,7 +16,8 @@ fn main() {
     if let [case, milliseconds] = arguments.as_slice()
         && case == "fabric"
     {
-        println!("{} links crossed", crossed(&fabric(milliseconds.parse().expect("a number"))));
+        let milliseconds = milliseconds.parse().expect("a number");
+        println!("{} links crossed", crossed(&fabric(8, 4, 64, "", milliseconds), 1));
         return;
     }
     // Without this argument it is a test that the bench still works.
@@ -45,22 +48,54 @@ fn main() {
             SimOptions { packets: Some(Destination::File("/dev/null".into())), ..SimOptions::default() };
         println!("{name:<42} {plain:>14.0} {:>14.0}", best(&scenario, &records, packets));
     }
-    let (fabric, name) = (fabric(packets / 4_000), "64 hosts by TCP: links crossed a second");
-    println!("{name:<42} {:>14.0}", best_of_three(|| crossed(&fabric)));
+    let (small, name) = (fabric(8, 4, 64, "", packets / 4_000), "64 hosts by TCP: links crossed a second");
+    println!("{name:<42} {:>14.0}", best_of_three(|| crossed(&small, 1)));
+    on_threads(packets);
 }
 
-/// 8 leaves and 4 spines, 1 Gbit/s and 5 µs each; every host sends to another all the time.
-fn fabric(milliseconds: u64) -> Scenario {
+/// The same by several threads, where links to hosts have delays, too. The links that packets have crossed are the same.
+fn on_threads(packets: u64) {
+    println!("\n{:<42} {:>14} {:>9} {:>9}", "by TCP, on threads", "links/s", "ratio", "at most");
+    let delay = "5us";
+    for (name, fabric) in [
+        ("64 hosts", fabric(8, 4, 64, delay, packets / 8_000)),
+        ("1000 hosts", fabric(25, 16, 1000, delay, packets / 80_000)),
+    ] {
+        let one = best_of_three(|| crossed(&fabric, 1));
+        println!("{:<42} {one:>14.0}", format!("{name}, 1 thread"));
+        for threads in [2, 4, 8] {
+            let options = SimOptions { threads, ..SimOptions::default() };
+            let result = simulate(&fabric, &options).expect("the scenario is right");
+            let label = format!("{name}, {} threads", result.threads);
+            // More threads than processors say nothing about speed; how even their work is does not depend on them.
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            match threads <= processors {
+                true => {
+                    let several = best_of_three(|| crossed(&fabric, threads));
+                    print!("{label:<42} {several:>14.0} {:>9.2}", several / one);
+                }
+                false => print!("{label:<42} {:>14} {:>9}", "-", "-"),
+            }
+            println!(" {:>9.2}", result.parallelism);
+        }
+    }
+}
+
+/// Leaves and spines, 1 Gbit/s and 5 µs each, with a delay of links to hosts or none; every host sends to another all the time.
+fn fabric(leaves: usize, spines: usize, hosts: usize, edge: &str, milliseconds: u64) -> Scenario {
     let mut plan = NetworkPlan {
-        size: Some((8, Some(4))),
-        hosts: Some(64),
+        size: Some((leaves, Some(spines))),
+        hosts: Some(hosts),
         ..NetworkPlan::new(NetworkShape::LeafSpine)
     };
     (plan.values.rate, plan.values.delay) = (Some("1gbit".into()), Some("5us".into()));
+    if !edge.is_empty() {
+        (plan.values.edge_rate, plan.values.edge_delay) = (Some("1gbit".into()), Some(edge.into()));
+    }
     let mut text = plan.scenario().expect("the plan is right");
     text = format!("duration = \"{milliseconds} ms\"\n{text}");
-    for host in 0..64 {
-        let (from, to) = (host + 1, (host * 7 + 9) % 64 + 1);
+    for host in 0..hosts {
+        let (from, to) = (host + 1, (host * 7 + 9) % hosts + 1);
         text += &format!(
             "[[traffic]]\nname = \"t{host}\"\nfrom = \"h{from}\"\nto = \"h{to}\"\n\
              file = {{ size = \"10 GB\", transactions = 1 }}\n"
@@ -70,8 +105,9 @@ fn fabric(milliseconds: u64) -> Scenario {
 }
 
 /// How many links packets have reached.
-fn crossed(scenario: &Scenario) -> u64 {
-    let report = simulate(scenario, &SimOptions::default()).expect("the scenario is right").report;
+fn crossed(scenario: &Scenario, threads: usize) -> u64 {
+    let options = SimOptions { threads, ..SimOptions::default() };
+    let report = simulate(scenario, &options).expect("the scenario is right").report;
     report.directions.iter().map(|direction| direction.offered.packets).sum()
 }
 

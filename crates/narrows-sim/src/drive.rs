@@ -12,7 +12,7 @@ use narrows_traffic::Sources;
 
 /// For a run without a duration, once all inputs have arrived: how long nothing may happen inside the network before
 /// packets count as stuck behind a link that is down. Changes that repeat for ever may never bring it up.
-const PATIENCE: Duration = Duration::from_secs(3_600);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// Within a span this short, responsive senders send at most [`RUSH`] inputs. More means that the path between them
 /// takes no time and the run would never end: a thousand million packets a second are beyond any link.

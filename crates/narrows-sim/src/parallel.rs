@@ -18,7 +18,7 @@ mod share;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration as WallDuration;
 
 use narrows_core::{Duration, Engine, Time};
@@ -26,7 +26,8 @@ use narrows_report::{Part, Place, Report, RunInfo};
 use narrows_scenario::Scenario;
 use narrows_traffic::{Body, SourceOptions, Sources};
 
-use crate::drive::{TrafficInfo, Watch};
+use crate::changes::{Changes, ScenarioChanges};
+use crate::drive::{PATIENCE, TrafficInfo, Watch};
 use crate::error::SimError;
 use crate::names::Names;
 use crate::simulate::SimOptions;
@@ -34,13 +35,13 @@ use crate::watched::Watchers;
 use division::{Division, Work};
 use fates::{Fate, Fates, merged};
 use meeting::{Broken, Meeting, Wish, Word};
-use share::{Crossing, HasCopies, Share};
+use share::{Crossing, HasCopies, Share, Timed};
 
 /// Why a run is on one thread although more were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Whole {
-    /// A timeline changes the network.
+    /// A timeline changes rules or what divides the network, or the run has no duration.
     Timeline,
     /// A time series looks at all links at once.
     Series,
@@ -58,7 +59,9 @@ impl Whole {
     /// The reason in words: "one thread: …".
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Timeline => "a timeline changes the network",
+            Self::Timeline => {
+                "a timeline changes rules, or lets links that divide the network copy packets or delay them less, or the run has no duration"
+            }
             Self::Series => "a time series looks at all links at once",
             Self::Adjusted => "the caller changes links of the engine",
             Self::Copies => {
@@ -85,6 +88,7 @@ const TRIAL: u64 = 100_000;
 pub(crate) struct Ended {
     pub(crate) at: Time,
     pub(crate) broken_off: bool,
+    pub(crate) parallelism: f64,
     shares: Vec<Share>,
     division: Division,
 }
@@ -104,6 +108,15 @@ struct Common<'a> {
     memory: u64,
 }
 
+/// How the threads have come to the end.
+#[derive(Clone, Copy)]
+struct Conclusion {
+    /// The caller has stopped them.
+    is_stopped: bool,
+    /// See [`SimResult::parallelism`](crate::SimResult::parallelism).
+    parallelism: f64,
+}
+
 /// Why a thread cannot go on.
 enum Failure {
     /// The run has to begin again, on one thread.
@@ -113,8 +126,17 @@ enum Failure {
     Elsewhere,
 }
 
+impl From<SimError> for Failure {
+    fn from(error: SimError) -> Self {
+        match error {
+            SimError::Whole(why) => Self::Again(why),
+            error => Self::Error(error),
+        }
+    }
+}
+
 /// A thread's share at the end, and why it ended if that was too early.
-type Left = (Share, Result<Wish, Failure>);
+type Left = (Share, Result<Conclusion, Failure>);
 
 /// Runs a scenario on at most as many threads as the options say. `open` opens the outputs once it is clear that there are
 /// several.
@@ -125,7 +147,8 @@ pub(crate) fn run(
     open: impl FnOnce(&Engine<Body>) -> Result<Watchers, SimError>,
     watch: Watch<'_>,
 ) -> Result<Result<Ended, Whole>, SimError> {
-    if scenario.timeline().next().is_some() {
+    let is_timed = scenario.timeline().next().is_some();
+    if is_timed && until.is_none() {
         return Ok(Err(Whole::Timeline));
     }
     let keep_frames = options.capture.is_some();
@@ -139,6 +162,8 @@ pub(crate) fn run(
         Share::new(engine, inputs, [], last)
     };
     let responds = trial.inputs.respond();
+    // Timeline entries may count from the first packet.
+    let first = trial.inputs.peek().filter(|&at| at < last);
     trial.network.arrived = responds.then(Vec::new);
     for _ in 0..TRIAL {
         if !trial.step(Time::NEVER)? {
@@ -152,19 +177,30 @@ pub(crate) fn run(
     };
     let mut outputs = open(engine)?;
     let names = Names::new(engine, trial.inputs.names());
-    let shares = (0..division.threads).map(|thread| {
+    drop(trial);
+    let (follow_paths, look_at_packets) = (outputs.follow_paths(), outputs.look_at_packets());
+    let share = |thread: usize| {
         let mut engine = Engine::new(scenario.network())?;
-        engine.keep_passed(outputs.follow_paths());
+        engine.keep_passed(follow_paths);
         let has = |port| division.of_place(Place::Port(port)) == thread;
         let inputs = Sources::share(scenario, &engine, source_options, has)?;
         let away = division.crossing(&engine).filter(|&(_, front, _)| front == thread);
         let away: Vec<_> = away.map(|(link, ..)| link).collect();
         let mut share = Share::new(engine, inputs, away, last);
         share.network.arrived = responds.then(Vec::new);
-        share.fates = outputs.look_at_packets().then(Fates::default);
+        share.fates = look_at_packets.then(Fates::default);
+        share.timed = is_timed.then(|| Timed {
+            changes: ScenarioChanges::new(scenario.clone(), first),
+            made: 0,
+            crosses: division.crosses(),
+            least: division.lookahead,
+        });
         Ok(share)
-    });
-    let shares = shares.collect::<Result<Vec<_>, SimError>>()?;
+    };
+    let shares = thread::scope(|scope| {
+        let all: Vec<_> = (0..division.threads).map(|thread| scope.spawn(move || share(thread))).collect();
+        all.into_iter().map(join).collect::<Result<Vec<_>, SimError>>()
+    })?;
     let mailbox = || (0..division.threads).map(|_| Mutex::default()).collect();
     let common = Common {
         division: &division,
@@ -178,11 +214,13 @@ pub(crate) fn run(
     let (left, written) = run_all(&common, shares, (&mut outputs, &names), watch);
     written?;
     let mut shares = Vec::new();
-    let (mut wish, mut again) = (Wish::GoOn, None);
+    let mut again = None;
+    let mut conclusion = Conclusion { is_stopped: false, parallelism: 1.0 };
     for (share, how) in left {
         shares.push(share);
         match how {
-            Ok(how) => wish = wish.max(how),
+            // All have come to the same.
+            Ok(how) => conclusion = how,
             Err(Failure::Error(error)) => return Err(error),
             Err(Failure::Again(why)) => again = Some(why),
             Err(Failure::Elsewhere) => {}
@@ -191,14 +229,14 @@ pub(crate) fn run(
     if let Some(why) = again {
         return Ok(Err(why));
     }
-    let broken_off = wish == Wish::Stop;
+    let Conclusion { is_stopped: broken_off, parallelism } = conclusion;
     let now = shares.iter().map(|share| share.network.engine.now()).max().unwrap_or(Time::ZERO);
     let at = until.filter(|_| !broken_off).unwrap_or(now);
     for share in &mut shares {
         share.poll(at)?;
     }
     outputs.finish()?;
-    Ok(Ok(Ended { at, broken_off, shares, division }))
+    Ok(Ok(Ended { at, broken_off, parallelism, shares, division }))
 }
 
 /// Runs all shares, and passes events to the outputs.
@@ -217,12 +255,13 @@ fn run_all(
             threads.push(scope.spawn(move || carry(common, number, share, &sender)));
         }
         let written = write_all(common, receivers, (outputs, names), watch);
-        let left = threads.into_iter().map(|thread| match thread.join() {
-            Ok(left) => left,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        (left.collect(), written)
+        (threads.into_iter().map(join).collect(), written)
     })
+}
+
+/// What a thread returns; if it panicked, so does this one.
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Writes events as they come, until all threads have ended. An error makes them end.
@@ -274,19 +313,21 @@ fn windows(
     thread: usize,
     share: &mut Share,
     outputs: &SyncSender<Vec<Fate>>,
-) -> Result<Wish, Failure> {
+) -> Result<Conclusion, Failure> {
     let threads = common.division.threads;
     let mut out: Vec<Vec<Crossing>> = (0..threads).map(|_| Vec::new()).collect();
     let mut mail = Vec::new();
     let mut failure = None;
     let mut next = share.next();
+    let mut reached = Time::ZERO;
+    let (mut steps, mut longest) = (0, 0);
     for number in 0.. {
         let wish = match &failure {
             Some(_) => Wish::Fail,
             None if thread == 0 && common.is_stopped.load(Ordering::Relaxed) => Wish::Stop,
             None => Wish::GoOn,
         };
-        let word = Word { next, memory: share.most_memory(), wish };
+        let word = Word { next, memory: share.most_memory(), steps: share.steps, wish };
         let agreed = common.meeting.meet(number, thread, word).map_err(|Broken| Failure::Elsewhere)?;
         if agreed.wish == Wish::Fail {
             return Err(failure.unwrap_or(Failure::Elsewhere));
@@ -294,18 +335,26 @@ fn windows(
         if agreed.memory > common.memory {
             return Err(Failure::Again(Whole::Memory));
         }
+        // A run on one thread leaves responding sources alone after such a pause, although later changes may end it.
+        if share.timed.is_some() && agreed.next < Time::NEVER && agreed.next.since(reached) > PATIENCE {
+            return Err(Failure::Again(Whole::Timeline));
+        }
+        reached = agreed.next;
         for from in common.boxes[(number % 2) as usize].iter().map(|to| &to[thread]) {
             std::mem::swap(&mut mail, &mut *lock(from));
             share.take_over(mail.drain(..));
         }
+        steps += agreed.steps.0;
+        longest += agreed.steps.1;
         if agreed.wish == Wish::Stop || agreed.next == Time::NEVER {
-            return Ok(agreed.wish);
+            let parallelism = steps as f64 / longest.max(1) as f64;
+            return Ok(Conclusion { is_stopped: agreed.wish == Wish::Stop, parallelism });
         }
         if thread == 0 {
             common.reached.store(agreed.next.nanos(), Ordering::Relaxed);
         }
         share.begin_window();
-        let ran = share.run(agreed.next + common.division.lookahead).map_err(Failure::Error);
+        let ran = share.run(agreed.next + common.division.lookahead).map_err(Failure::from);
         let first = ran.and_then(|()| {
             let first = share.take_crossing(common.division, &mut out);
             first.map_err(|HasCopies| Failure::Again(Whole::Copies))
@@ -352,6 +401,15 @@ impl Ended {
     /// Packets inside the network.
     pub(crate) fn inside(&self) -> u64 {
         self.shares.iter().map(|share| share.network.engine.inside()).sum()
+    }
+
+    /// How many changes the timeline made; updates the report's information on classes with them.
+    pub(crate) fn changes(&self, info: &mut RunInfo) -> u64 {
+        let timed = self.shares.first().and_then(|share| share.timed.as_ref());
+        timed.map_or(0, |timed| {
+            timed.changes.update(info);
+            timed.made
+        })
     }
 
     /// The report of the whole run.

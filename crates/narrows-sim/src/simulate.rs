@@ -68,6 +68,9 @@ pub struct SimResult {
     pub broken_off: bool,
     /// The threads that it ran on.
     pub threads: usize,
+    /// How many times as fast as on one thread it can be at most: all events and inputs, divided by those of the thread with
+    /// the most between any two meetings of the threads.
+    pub parallelism: f64,
     /// Why it ran on one thread although the options allow more.
     pub whole: Option<Whole>,
 }
@@ -246,15 +249,17 @@ fn on_threads(
     };
     let mut info = RunInfo::of(scenario, Kind::Virtual);
     info.span = (Time::ZERO, ended.at);
-    info.update(scenario);
-    let (at, broken_off, inside) = (ended.at, ended.broken_off, ended.inside());
+    let changes = ended.changes(&mut info);
+    let parallel::Ended { at, broken_off, parallelism, .. } = ended;
+    let inside = ended.inside();
     let end = End { at, stuck: until.is_none() && !broken_off && inside > 0, broken_off };
     info.notes.extend(stuck(end, inside));
     info.notes.extend(self::broken_off(end, until));
+    info.notes.extend(changed(changes));
     let threads = ended.threads();
     let report = ended.report(&info, &traffic, at.since(Time::ZERO));
     write_json(options.json.as_ref(), &report)?;
-    Ok(Ok(SimResult { report, broken_off, threads, whole: None }))
+    Ok(Ok(SimResult { report, broken_off, threads, parallelism, whole: None }))
 }
 
 fn on_one_thread(
@@ -301,7 +306,7 @@ fn on_one_thread(
     let mut report = Report::new(&info, engine, meter);
     drive.report_traffic(&mut report, &traffic, end.at.since(Time::ZERO));
     write_json(options.json.as_ref(), &report)?;
-    Ok(SimResult { report, broken_off: end.broken_off, threads: 1, whole: None })
+    Ok(SimResult { report, broken_off: end.broken_off, threads: 1, parallelism: 1.0, whole: None })
 }
 
 fn check(scenario: &Scenario, until: Option<Time>) -> Result<(), SimError> {

@@ -112,6 +112,14 @@ fn events_at_one_instant_keep_their_order() {
             );
         }
     }
+    // A link that has no rate for a moment sends what waits at once, at the instant of the change.
+    for at in (5..35).step_by(2) {
+        let (one, other) = if at % 4 == 1 { ("x", "y") } else { ("y", "x") };
+        text += &format!(
+            "[[timeline]]\nat = \"{at}ms\"\nset.{one} = {{ rate = \"unlimited\", loss = \"40%\" }}\n\
+             set.{other} = {{ rate = \"80mbit\", loss = \"40%\" }}\n"
+        );
+    }
     let (report, threads) = same("instants", &parsed(&text), &[2, 3, 5]);
     assert!(threads >= 3, "{threads}");
     let reasons = report.directions.iter().flat_map(|direction| &direction.drops);
@@ -261,10 +269,14 @@ fn what_cannot_be_divided_runs_on_one_thread_and_says_why() {
         several.whole
     };
     assert_eq!(whole(&link("", "")), None);
-    assert_eq!(
-        whole(&link("", "[[timeline]]\nat = \"200ms\"\nset.l.rate = \"20mbit\"\n")),
-        Some(Whole::Timeline)
-    );
+    let timeline = |set: &str| link("", &format!("[[timeline]]\nat = \"200ms\"\nset.l.{set}\n"));
+    assert_eq!(whole(&timeline("rate = \"20mbit\"")), None);
+    assert_eq!(whole(&timeline("delay = \"7ms\"")), None);
+    for set in ["delay = \"4ms\"", "jitter = \"1ms\"", "duplicate = \"1%\""] {
+        assert_eq!(whole(&timeline(set)), Some(Whole::Timeline), "{set}");
+    }
+    let endless = timeline("rate = \"20mbit\"").replace("duration = \"1s\"", "");
+    assert_eq!(whole(&endless.replace("length", "packets = 900\nlength")), Some(Whole::Timeline));
     assert_eq!(whole(&link("duplicate = \"1%\"", "")), Some(Whole::Copies));
     assert_eq!(whole(&link("mtu = 576", "")), Some(Whole::Copies));
     let jitter = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\ndelay = { uniform = { low = \"1ms\", high = \"2ms\" } }\n\

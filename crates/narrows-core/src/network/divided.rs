@@ -218,11 +218,17 @@ impl Network {
         self.links[element].take_counters(&mut other.links[element]);
     }
 
-    /// The place of the latest event in the order of events at its instant: the greatest element that has had its turn there,
-    /// because one that comes later, whatever its number, comes after that. Where a link is in two engines, its packets leave
-    /// before it does anything else.
+    /// The place of the latest event in the order of events at its instant since the latest input or change: the greatest
+    /// element that has had its turn, because one that comes later, whatever its number, comes after that. Where a link is in
+    /// two engines, its packets leave before it does anything else.
     pub(crate) fn turn(&self) -> u32 {
-        self.turn << 1 | u32::from(self.leads_away(self.turn))
+        let Some(element) = self.turn.checked_sub(1) else { return 0 };
+        self.turn << 1 | u32::from(self.leads_away(element))
+    }
+
+    /// Whether a link may make copies of packets, or cut them to fragments.
+    pub(crate) fn makes_copies(&self, link: LinkId) -> bool {
+        self.links[self.element(link)].makes_copies()
     }
 
     /// Packets that came from other engines, and that went there.

@@ -1,6 +1,5 @@
 //! Packets that move from one pool to another.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::carried::Carried;
@@ -13,7 +12,7 @@ pub(crate) struct Travelling {
     state: PacketState,
     flips: Vec<u32>,
     visits: Vec<(u32, u8)>,
-    carried: Option<Box<Carried>>,
+    carried: Option<Carried>,
 }
 
 impl Travelling {
@@ -41,7 +40,7 @@ impl Pool {
             }
         };
         let visits = self.visits.take(packet);
-        let carried = self.carried.as_mut().map(|all| Box::new(core::mem::take(&mut all[packet.0 as usize])));
+        let carried = self.carried.as_mut().map(|all| core::mem::take(&mut all[packet.0 as usize]));
         self.release(packet);
         Some(Travelling { state, flips, visits, carried })
     }
@@ -63,7 +62,7 @@ impl Pool {
         *self.get_mut(slot) = PacketState { next: NONE, origin: slot.0, flips: at, ..state };
         self.visits.put(slot, visits);
         if let Some(carried) = carried {
-            self.carry(slot, |all, at, _| all[at] = *carried);
+            self.carry(slot, |all, at, _| all[at] = carried);
         }
         slot
     }

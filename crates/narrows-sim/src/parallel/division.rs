@@ -156,6 +156,11 @@ impl Division {
         self.links[link.index() as usize].1
     }
 
+    /// By link: whether it is between two threads.
+    pub(super) fn crosses(&self) -> Vec<bool> {
+        self.links.iter().map(|(front, back)| front != back).collect()
+    }
+
     /// The links between threads, each with the thread where packets enter it and the one where they leave.
     pub(super) fn crossing<'a>(
         &'a self,

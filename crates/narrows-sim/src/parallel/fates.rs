@@ -11,12 +11,15 @@ use narrows_traffic::Body;
 
 /// The place of an event in the order of a single thread.
 ///
-/// At one instant that thread handles first what follows from earlier instants, by the numbers of elements, and then one
-/// input after the other, by the numbers of sources, each with all that follows from it at that instant. What a thread
-/// handles later than something with a greater number comes behind that: the numbers are the greatest so far.
+/// At one instant that thread handles first what follows from earlier instants, by the numbers of elements; then one change of
+/// the timeline after the other; then one input after the other, by the numbers of sources. With each comes all that follows
+/// from it at that instant. What a thread handles later than something with a greater number comes behind that: the numbers are
+/// the greatest so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Order {
     at: Time,
+    /// Changes made at this instant.
+    changes: u32,
     /// 0 before the first input, else the source's number and 1.
     input: u32,
     /// See [`Engine::turn`](narrows_core::Engine::turn).
@@ -96,8 +99,8 @@ impl Fate {
 #[derive(Debug, Default)]
 pub(super) struct Fates {
     all: Vec<Fate>,
-    /// The instant and the source of the latest input.
-    input: (Time, u32),
+    /// The latest change or input.
+    latest: Order,
 }
 
 impl Fates {
@@ -108,15 +111,27 @@ impl Fates {
     /// The event noted last was handled at this turn.
     pub(super) fn at_turn(&mut self, turn: u32) {
         if let Some(fate) = self.all.last_mut() {
-            let input = if fate.at == self.input.0 { self.input.1 } else { 0 };
-            fate.order = Order { at: fate.at, input, turn };
+            let latest = if fate.at == self.latest.at { self.latest } else { Order::default() };
+            fate.order = Order { at: fate.at, turn, ..latest };
         }
+    }
+
+    /// What comes next follows from a change.
+    pub(super) fn change(&mut self, at: Time) {
+        self.come_to(at);
+        self.latest.changes += 1;
     }
 
     /// What comes next follows from an input of this source.
     pub(super) fn input(&mut self, at: Time, source: u32) {
-        let before = if at == self.input.0 { self.input.1 } else { 0 };
-        self.input = (at, before.max(source + 1));
+        self.come_to(at);
+        self.latest.input = self.latest.input.max(source + 1);
+    }
+
+    fn come_to(&mut self, at: Time) {
+        if self.latest.at != at {
+            self.latest = Order { at, ..Order::default() };
+        }
     }
 
     pub(super) fn take(&mut self) -> Vec<Fate> {

@@ -25,6 +25,7 @@ pub(super) enum Wish {
 struct Words {
     next: Vec<AtomicU64>,
     memory: Vec<AtomicU64>,
+    steps: Vec<AtomicU64>,
     wish: AtomicU8,
 }
 
@@ -35,6 +36,8 @@ pub(super) struct Word {
     pub(super) next: Time,
     /// The most memory that packets have taken there since the last meeting.
     pub(super) memory: u64,
+    /// The work that it has done since then.
+    pub(super) steps: u64,
     pub(super) wish: Wish,
 }
 
@@ -57,6 +60,8 @@ pub(super) struct Agreed {
     pub(super) next: Time,
     /// The sum of all.
     pub(super) memory: u64,
+    /// The sum, and the most of one thread, for which the others have waited.
+    pub(super) steps: (u64, u64),
     /// The strongest.
     pub(super) wish: Wish,
 }
@@ -68,7 +73,12 @@ pub(super) struct Broken;
 impl Meeting {
     pub(super) fn new(threads: usize) -> Self {
         let numbers = || (0..threads).map(|_| AtomicU64::new(0)).collect();
-        let words = || Words { next: numbers(), memory: numbers(), wish: AtomicU8::new(Wish::GoOn as u8) };
+        let words = || Words {
+            next: numbers(),
+            memory: numbers(),
+            steps: numbers(),
+            wish: AtomicU8::new(Wish::GoOn as u8),
+        };
         Self {
             threads,
             come: AtomicUsize::new(0),
@@ -83,6 +93,7 @@ impl Meeting {
         let words = &self.words[(number % 2) as usize];
         words.next[thread].store(word.next.nanos(), Ordering::Relaxed);
         words.memory[thread].store(word.memory, Ordering::Relaxed);
+        words.steps[thread].store(word.steps, Ordering::Relaxed);
         words.wish.fetch_max(word.wish as u8, Ordering::Relaxed);
         // The last one to come lets all go, with all that was written before by any of them.
         if self.come.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
@@ -91,14 +102,21 @@ impl Meeting {
         } else {
             self.wait_for(number + 1)?;
         }
-        let next = words.next.iter().map(|next| next.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
+        let all = |numbers: &[AtomicU64]| {
+            let loaded = numbers.iter().map(|number| number.load(Ordering::Relaxed));
+            loaded.fold((0, u64::MAX, 0), |(sum, least, most), number| {
+                (u64::wrapping_add(sum, number), number.min(least), number.max(most))
+            })
+        };
+        let (_, next, _) = all(&words.next);
+        let (memory, ..) = all(&words.memory);
+        let (sum, _, most) = all(&words.steps);
         let wish = match words.wish.load(Ordering::Relaxed) {
             0 => Wish::GoOn,
             1 => Wish::Stop,
             _ => Wish::Fail,
         };
-        let memory = words.memory.iter().map(|memory| memory.load(Ordering::Relaxed)).sum();
-        Ok(Agreed { next: Time::from_nanos(next), memory, wish })
+        Ok(Agreed { next: Time::from_nanos(next), memory, steps: (sum, most), wish })
     }
 
     fn wait_for(&self, meetings: u64) -> Result<(), Broken> {
@@ -150,7 +168,8 @@ mod tests {
                 (0..20_000)
                     .map(|number| {
                         let next = Time::from_nanos(3 * number + (thread as u64 + number) % 3);
-                        let word = Word { next, memory: number + thread as u64, wish: Wish::GoOn };
+                        let own = number + thread as u64;
+                        let word = Word { next, memory: own, steps: own, wish: Wish::GoOn };
                         meeting.meet(number, thread, word).unwrap()
                     })
                     .collect::<Vec<_>>()
@@ -159,6 +178,7 @@ mod tests {
         let agreed = |number: u64| Agreed {
             next: Time::from_nanos(3 * number),
             memory: 3 * number + 3,
+            steps: (3 * number + 3, number + 2),
             wish: Wish::GoOn,
         };
         let expected: Vec<_> = (0..20_000).map(agreed).collect();
@@ -173,12 +193,12 @@ mod tests {
     #[test]
     fn the_strongest_wish_counts_and_nobody_waits_for_the_dead() {
         let meeting = Meeting::new(2);
-        let word = |wish| Word { next: Time::ZERO, memory: 1, wish };
+        let word = |wish| Word { next: Time::ZERO, memory: 1, steps: 1, wish };
         thread::scope(|scope| {
             let other = scope.spawn(|| {
                 let _attendance = meeting.attend();
                 let agreed = meeting.meet(0, 1, word(Wish::Stop)).unwrap();
-                assert_eq!(agreed, Agreed { next: Time::ZERO, memory: 2, wish: Wish::Stop });
+                assert_eq!(agreed, Agreed { next: Time::ZERO, memory: 2, steps: (2, 1), wish: Wish::Stop });
                 // The thread dies; the message is of no interest.
                 std::panic::resume_unwind(Box::new(()));
             });

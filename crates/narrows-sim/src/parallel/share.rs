@@ -1,9 +1,11 @@
 //! One thread's share of a run.
 
-use narrows_core::{Engine, LinkId, Time};
+use narrows_core::{Duration, Engine, LinkId, Time};
+use narrows_scenario::EngineChange;
 use narrows_traffic::{Body, Sources};
 
-use super::{Division, Fates};
+use super::{Division, Fates, Whole};
+use crate::changes::{Changes, ScenarioChanges};
 use crate::drive::{MOMENT, RUSH};
 use crate::error::SimError;
 use crate::metered::Metered;
@@ -17,17 +19,30 @@ pub(super) struct Share {
     pub(super) inputs: Sources,
     /// Events for the outputs, if they need any.
     pub(super) fates: Option<Fates>,
+    pub(super) timed: Option<Timed>,
     /// Inputs are taken before this instant, and events handled up to it.
     last: Time,
     /// The inputs since an instant, while sources respond.
     rush: (Time, u64),
     /// The memory that packets took at the beginning of the window.
     memory: u64,
+    /// Instants with events, and inputs, in the window.
+    pub(super) steps: u64,
 }
 
 /// A packet that was to cross has copies here.
 #[derive(Debug)]
 pub(super) struct HasCopies;
+
+/// The timeline, and what it must not change.
+pub(super) struct Timed {
+    pub(super) changes: ScenarioChanges,
+    /// The number of changes made.
+    pub(super) made: u64,
+    /// By link: whether it is between two shares. Its delay is then this long or longer.
+    pub(super) crosses: Vec<bool>,
+    pub(super) least: Duration,
+}
 
 impl Share {
     pub(super) fn new(
@@ -38,14 +53,19 @@ impl Share {
     ) -> Self {
         away.into_iter().for_each(|link| engine.lead_away(link));
         let network = Metered::new(engine, inputs.len());
-        Self { network, inputs, fates: None, last, rush: (Time::ZERO, 0), memory: 0 }
+        Self { network, inputs, fates: None, timed: None, last, rush: (Time::ZERO, 0), memory: 0, steps: 0 }
     }
 
     /// When something happens next.
     pub(super) fn next(&mut self) -> Time {
         let event = self.network.engine.next_event().filter(|&at| at <= self.last);
         let input = self.inputs.peek().filter(|&at| at < self.last);
-        event.into_iter().chain(input).min().unwrap_or(Time::NEVER)
+        let change = self.next_change().filter(|&at| at <= self.last);
+        event.into_iter().chain(input).chain(change).min().unwrap_or(Time::NEVER)
+    }
+
+    fn next_change(&mut self) -> Option<Time> {
+        self.timed.as_mut()?.changes.peek()
     }
 
     /// Runs up to an instant: events and inputs before it.
@@ -56,17 +76,22 @@ impl Share {
 
     /// Handles what happens at one instant before `end`, or one input there. Returns whether there was something.
     pub(super) fn step(&mut self, end: Time) -> Result<bool, SimError> {
-        let is_due = |at: &Time| *at < end && *at <= self.last;
+        let last = self.last;
+        let is_due = |at: &Time| *at < end && *at <= last;
         let event = self.network.engine.next_event().filter(is_due).unwrap_or(Time::NEVER);
-        let input = self.inputs.peek().filter(is_due).filter(|&at| at < self.last).unwrap_or(Time::NEVER);
-        let next = event.min(input);
+        let input = self.inputs.peek().filter(is_due).filter(|&at| at < last).unwrap_or(Time::NEVER);
+        let change = self.next_change().filter(is_due).unwrap_or(Time::NEVER);
+        let next = event.min(change).min(input);
         if next == Time::NEVER {
             return Ok(false);
         }
+        self.steps += 1;
         if event == next {
-            self.poll(next)?
+            self.poll(next)?;
+        } else if change == next {
+            self.change(next)?;
         } else {
-            self.input(next)?
+            self.input(next)?;
         }
         if let Some(arrived) = &mut self.network.arrived
             && !arrived.is_empty()
@@ -78,18 +103,34 @@ impl Share {
 
     /// Handles all events up to an instant.
     pub(super) fn poll(&mut self, now: Time) -> Result<(), SimError> {
-        let Self { network, fates, .. } = self;
-        let Some(fates) = fates else {
-            while network.event(now, |_| Ok(()))? {}
-            return Ok(());
-        };
-        while network.event(now, |event| {
-            fates.note(event);
-            Ok(())
-        })? {
-            fates.at_turn(network.engine.turn());
+        poll(&mut self.network, self.fates.as_mut(), now)
+    }
+
+    /// Makes the next changes of the timeline: also those in other shares, where they meet no packet.
+    fn change(&mut self, at: Time) -> Result<(), SimError> {
+        let Some(timed) = &mut self.timed else { return Ok(()) };
+        let mut links = Vec::new();
+        for change in timed.changes.take()? {
+            // Rules may send packets elsewhere than before.
+            let EngineChange::Link { link, .. } = &change else {
+                return Err(SimError::Whole(Whole::Timeline));
+            };
+            let engine = &mut self.network.engine;
+            links.extend(engine.link(link));
+            if let Some(fates) = &mut self.fates {
+                fates.change(at);
+            }
+            change.make(engine, at)?;
+            poll(&mut self.network, self.fates.as_mut(), at)?;
         }
-        Ok(())
+        timed.made += 1;
+        let engine = &self.network.engine;
+        let still_divides = |&link: &LinkId| {
+            let crosses = timed.crosses[link.index() as usize];
+            let is_long = engine.crossing_delay(link).is_some_and(|delay| delay >= timed.least);
+            !engine.makes_copies(link) && (is_long || !crosses)
+        };
+        if links.iter().all(still_divides) { Ok(()) } else { Err(SimError::Whole(Whole::Timeline)) }
     }
 
     fn input(&mut self, at: Time) -> Result<(), SimError> {
@@ -134,6 +175,7 @@ impl Share {
 
     /// A window begins.
     pub(super) fn begin_window(&mut self) {
+        self.steps = 0;
         self.network.memory_taken = 0;
         self.memory = self.network.engine.memory_used();
     }
@@ -142,4 +184,18 @@ impl Share {
     pub(super) fn most_memory(&self) -> u64 {
         self.memory + self.network.memory_taken
     }
+}
+
+fn poll(network: &mut Metered, fates: Option<&mut Fates>, now: Time) -> Result<(), SimError> {
+    let Some(fates) = fates else {
+        while network.event(now, |_| Ok(()))? {}
+        return Ok(());
+    };
+    while network.event(now, |event| {
+        fates.note(event);
+        Ok(())
+    })? {
+        fates.at_turn(network.engine.turn());
+    }
+    Ok(())
 }
