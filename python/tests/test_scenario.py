@@ -54,6 +54,9 @@ def test_file_flags_python_and_program_give_the_same_verdicts(tmp_path: Path) ->
     assert len(first["port"]) > 1000 and "wire loss" in first["reason"]
     for other in [narrows.Scenario(file), text, tables, pickle.loads(pickle.dumps(flags))]:
         assert verdicts(other) == first
+    assert verdicts(flags, threads=2) == first
+    with pytest.raises(ValueError, match="one thread or more, not 0"):
+        flags.simulate(threads=0)
 
     out = tmp_path / "packets.csv"
     arguments = ["--rate=10mbit", "--delay=25ms", "--loss=1%", "--queue=codel", f"--traffic={OFFERED}"]

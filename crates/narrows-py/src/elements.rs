@@ -122,6 +122,10 @@ impl Elements {
         self.error.clone()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.models.is_empty()
+    }
+
     /// Puts the models of a link in place.
     pub(crate) fn place(&self, link: &mut LinkConfig) {
         for (key, function) in &self.models {

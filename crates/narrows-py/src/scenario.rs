@@ -132,7 +132,7 @@ impl Scenario {
 
     /// Runs it in virtual time, to the end.
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
-    #[pyo3(signature = (seed=None, duration=None, packets=false, interval=None, capture=None, progress=None, elements=Vec::new()))]
+    #[pyo3(signature = (seed=None, duration=None, packets=false, interval=None, capture=None, progress=None, elements=Vec::new(), threads=1))]
     fn simulate(
         &self,
         py: Python<'_>,
@@ -143,8 +143,9 @@ impl Scenario {
         capture: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
         elements: Vec<(String, Py<PyAny>)>,
+        threads: usize,
     ) -> PyResult<Simulation> {
-        let options = SimOptions { capture: capture.map(Into::into), ..options(seed, duration)? };
+        let options = SimOptions { capture: capture.map(Into::into), threads, ..options(seed, duration)? };
         let interval = interval.map(|text| span("interval", text)).transpose()?;
         let elements = Elements::new(elements, &self.scenario)?;
         simulation::run(py, &self.scenario, &options, packets, interval, progress, elements)

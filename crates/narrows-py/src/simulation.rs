@@ -11,9 +11,9 @@ use std::time::Duration as Span;
 
 use arrow_array::RecordBatch;
 use narrows_columns::{BATCH, Columns, PacketColumns, SeriesColumns, with_one_dictionary};
-use narrows_core::{Duration, Time};
+use narrows_core::{Duration, LinkConfig, Time};
 use narrows_scenario::Scenario;
-use narrows_sim::{Observers, SimError, SimOptions, observe_all};
+use narrows_sim::{AdjustLink, Observers, SimError, SimOptions, observe_all};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -115,7 +115,9 @@ pub(crate) fn run(
         };
         let (mut looks, mut raised) = (0_u32, None);
         let broken = elements.error();
-        let result = observe_all(scenario, options, &mut |link| elements.place(link), observers, &mut |at| {
+        let mut place = |link: &mut LinkConfig| elements.place(link);
+        let adjust: Option<AdjustLink<'_>> = if elements.is_empty() { None } else { Some(&mut place) };
+        let result = observe_all(scenario, options, adjust, observers, &mut |at| {
             if broken.is_there() {
                 return ControlFlow::Break(());
             }
@@ -209,7 +211,7 @@ fn produce(
     });
     let observers = Observers { packets: Some(observer), series: None };
     let result =
-        observe_all(scenario, options, &mut |_| (), observers, &mut |_| match over.load(Ordering::Relaxed) {
+        observe_all(scenario, options, None, observers, &mut |_| match over.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         });

@@ -155,11 +155,11 @@ pub fn observe_watched(
 pub fn observe_all(
     scenario: &Scenario,
     options: &SimOptions,
-    adjust: AdjustLink<'_>,
+    adjust: Option<AdjustLink<'_>>,
     observers: Observers,
     watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, Some(adjust), observers, watch)
+    run(scenario, options, adjust, observers, watch)
 }
 
 /// May change the configuration of a link of the engine. Called once for each link.

@@ -35,8 +35,8 @@ fn run(name: &str, scenario: &Scenario, threads: usize) -> (SimResult, Vec<Vec<u
     let result =
         simulate(scenario, &outputs(&folder, threads)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let files = ["packets.csv", "out.pcapng", "report.json"];
-    let bytes = files.map(|file| std::fs::read(folder.join(file)).unwrap());
-    std::fs::remove_dir_all(folder).unwrap();
+    let bytes = files.map(|file| std::fs::read(folder.join(file)).expect("it was just written"));
+    std::fs::remove_dir_all(folder).expect("it was just made");
     (result, bytes.into())
 }
 
@@ -298,7 +298,7 @@ fn what_cannot_be_divided_runs_on_one_thread_and_says_why() {
     assert_eq!((result.threads, result.whole), (1, Some(Whole::Series)));
     let options = SimOptions { threads: 2, ..SimOptions::default() };
     let result =
-        observe_all(&parsed(&link("", "")), &options, &mut |_| (), Observers::default(), &mut |_| {
+        observe_all(&parsed(&link("", "")), &options, Some(&mut |_| ()), Observers::default(), &mut |_| {
             ControlFlow::Continue(())
         })
         .unwrap();

@@ -152,5 +152,6 @@ class Scenario:
         capture: str | PathLike[str] | None = None,
         progress: Callable[[float], object] | None = None,
         elements: Sequence[tuple[str, object]] = (),
+        threads: int = 1,
     ) -> Simulation: ...
     def packets(self, seed: int | None = None, duration: str | None = None) -> Packets: ...

@@ -184,6 +184,7 @@ class Scenario:
         capture: str | PathLike[str] | None = None,
         progress: bool | Callable[[float], object] = False,
         elements: Mapping[str, Callable[[int], Iterable[float]] | Queue] | None = None,
+        threads: int = 1,
     ) -> Result:
         """Runs the scenario in virtual time. The same scenario and seed give the same verdict for every packet, on every
         machine.
@@ -200,10 +201,15 @@ class Scenario:
         `{"access.down.delay": lambda n: rng.gamma(4, 0.005, n)}`. An object can replace a queue,
         `{"access.down.queue": queue}`: see `narrows.Queue`. The report still shows the settings of the scenario. A model in
         the same initial state gives the same run. With elements, a result has only the packets and series that were requested.
+
+        `threads` is the most threads that a run may be divided among; the result is the same on any number. Only large networks
+        get faster by it, and some run on one thread: see "Large networks on several threads".
         """
+        if threads < 1:
+            raise ValueError(f"a run has one thread or more, not {threads}")
         scenario = self._scenario if self._scenario.has_traffic else self._scenario.offer_most()[0]
         models = list((elements or {}).items())
-        run = _Run(scenario, self._seed if seed is None else seed, None if duration is None else time_text(duration))
+        run = _Run(scenario, self._seed if seed is None else seed, None if duration is None else time_text(duration), threads)
         with _progress(progress, duration or self.duration) as told:
             done = run(packets=packets, interval=None if interval is None else time_text(interval), capture=capture, progress=told, elements=models)
         return Result(None if models else run, done)
@@ -361,8 +367,8 @@ class Result:
 class _Run:
     """A run that can be repeated with the same result."""
 
-    def __init__(self, scenario: _narrows.Scenario, seed: int | None, duration: str | None) -> None:
-        self._scenario, self._seed, self._duration = scenario, seed, duration
+    def __init__(self, scenario: _narrows.Scenario, seed: int | None, duration: str | None, threads: int) -> None:
+        self._scenario, self._seed, self._duration, self._threads = scenario, seed, duration, threads
 
     def __call__(
         self,
@@ -372,7 +378,9 @@ class _Run:
         progress: Callable[[float], object] | None = None,
         elements: Sequence[tuple[str, object]] = (),
     ) -> _narrows.Simulation:
-        return self._scenario.simulate(self._seed, self._duration, packets, interval, capture, progress, elements)
+        return self._scenario.simulate(
+            self._seed, self._duration, packets, interval, capture, progress, elements, self._threads
+        )
 
 
 @contextmanager
