@@ -80,7 +80,7 @@ const WINDOWS: u64 = 64;
 /// Deliveries that may wait for the outputs.
 const WAITING: usize = 4;
 /// How often the watch is asked.
-const LOOK: WallDuration = WallDuration::from_millis(20);
+const LOOK: WallDuration = WallDuration::from_millis(5);
 /// Steps from which the work of each region is known.
 const TRIAL: u64 = 100_000;
 
@@ -271,23 +271,21 @@ fn write_all(
     (outputs, names): (&mut Watchers, &Names),
     watch: Watch<'_>,
 ) -> Result<(), SimError> {
+    let mut ask = || {
+        if watch(Time::from_nanos(common.reached.load(Ordering::Relaxed))).is_break() {
+            common.is_stopped.store(true, Ordering::Relaxed);
+        }
+    };
     loop {
+        // Each thread sends as often as the others.
         let mut batches = Vec::new();
         for receiver in &receivers {
-            loop {
-                match receiver.recv_timeout(LOOK) {
-                    Ok(batch) => batches.push(batch),
-                    Err(RecvTimeoutError::Disconnected) => {}
-                    Err(RecvTimeoutError::Timeout) => {
-                        let reached = Time::from_nanos(common.reached.load(Ordering::Relaxed));
-                        if watch(reached).is_break() {
-                            common.is_stopped.store(true, Ordering::Relaxed);
-                        }
-                        continue;
-                    }
-                }
-                break;
+            let mut received = receiver.recv_timeout(LOOK);
+            while matches!(received, Err(RecvTimeoutError::Timeout)) {
+                ask();
+                received = receiver.recv_timeout(LOOK);
             }
+            batches.extend(received.ok());
         }
         if batches.is_empty() {
             return Ok(());
@@ -295,6 +293,7 @@ fn write_all(
         for fate in merged(batches) {
             fate.into_event(|event| outputs.event(names, event))?;
         }
+        ask();
     }
 }
 

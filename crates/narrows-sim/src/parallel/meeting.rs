@@ -2,12 +2,15 @@
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::thread::yield_now;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use narrows_core::Time;
 
-/// How often a thread looks for the others before it lets other programs run.
+/// How often a thread looks for the others before it sleeps: some ten microseconds, as long as it takes to wake up.
 const LOOKS: u32 = 2_000;
+/// How long it sleeps at most before it looks whether another has died.
+const NAP: Duration = Duration::from_millis(100);
 
 /// How a thread wants the run to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +50,9 @@ pub(super) struct Meeting {
     threads: usize,
     come: AtomicUsize,
     meetings: AtomicU64,
+    /// Threads that sleep, or are about to.
+    sleepers: AtomicUsize,
+    bed: (Mutex<()>, Condvar),
     /// A thread has died.
     broken: AtomicBool,
     /// Of this meeting and the next in turn: nobody speaks at the one after that before all have left this one.
@@ -83,6 +89,8 @@ impl Meeting {
             threads,
             come: AtomicUsize::new(0),
             meetings: AtomicU64::new(0),
+            sleepers: AtomicUsize::new(0),
+            bed: (Mutex::new(()), Condvar::new()),
             broken: AtomicBool::new(false),
             words: [words(), words()],
         }
@@ -98,7 +106,12 @@ impl Meeting {
         // The last one to come lets all go, with all that was written before by any of them.
         if self.come.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.come.store(0, Ordering::Relaxed);
-            self.meetings.store(number + 1, Ordering::Release);
+            // In one order with what a thread does before it sleeps: either it sees this, or it is seen here.
+            self.meetings.store(number + 1, Ordering::SeqCst);
+            if self.sleepers.load(Ordering::SeqCst) > 0 {
+                drop(self.bed.0.lock());
+                self.bed.1.notify_all();
+            }
         } else {
             self.wait_for(number + 1)?;
         }
@@ -120,19 +133,21 @@ impl Meeting {
     }
 
     fn wait_for(&self, meetings: u64) -> Result<(), Broken> {
-        let mut looks = 0;
-        while self.meetings.load(Ordering::Acquire) < meetings {
-            if self.broken.load(Ordering::Relaxed) {
-                return Err(Broken);
+        let has_met = |order| self.meetings.load(order) >= meetings;
+        for _ in 0..LOOKS {
+            if has_met(Ordering::Acquire) {
+                return Ok(());
             }
-            if looks < LOOKS {
-                looks += 1;
-                spin_loop();
-            } else {
-                yield_now();
-            }
+            spin_loop();
         }
-        Ok(())
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let mut bed = self.bed.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !has_met(Ordering::SeqCst) && !self.broken.load(Ordering::Relaxed) {
+            bed = self.bed.1.wait_timeout(bed, NAP).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(bed);
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        if has_met(Ordering::Acquire) { Ok(()) } else { Err(Broken) }
     }
 
     /// A guard of a thread: if the thread panics, the others do not wait for it.
