@@ -3,7 +3,9 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use crate::common::{Scratch, direction, every_scenario, finish, narrows, pair, scenarios, sound};
+use crate::common::{
+    Scratch, direction, eventually, every_scenario, finish, narrows, pair, scenarios, sound, start,
+};
 use crate::traffic::rows;
 
 /// What one run writes.
@@ -142,6 +144,88 @@ fn a_full_disk_is_an_error() {
     let output = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"));
+}
+
+/// A fabric with datagrams between its hosts.
+fn fabric(scratch: &Scratch) -> String {
+    let made = finish(&mut narrows([
+        "topology",
+        "leaf-spine",
+        "--size",
+        "2x2",
+        "--hosts",
+        "4",
+        "--rate",
+        "40mbit",
+        "--delay",
+        "20us",
+        "--edge-rate",
+        "20mbit",
+        "--edge-delay",
+        "10us",
+        "--loss",
+        "1%",
+    ]))
+    .expect(0);
+    let file = scratch.file("fabric.toml");
+    fs::write(&file, made.out).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn several_threads_write_the_bytes_of_one() {
+    let scratch = Scratch::new();
+    let fabric = fabric(&scratch);
+    let run = |threads: &str| {
+        let outputs = ["report.json", "packets.csv", "packets.parquet", "all.pcapng"];
+        let files = outputs.map(|name| scratch.file(name).to_str().unwrap().to_owned());
+        let [json, csv, parquet, capture] = &files;
+        let mut command = narrows(["sim", &fabric, "--traffic", "constant=18mbit", "--duration", "1s"]);
+        command.args(["--threads", threads, "--json", json, "--capture", capture]);
+        let ended = finish(command.args(["--packets", csv])).expect(0);
+        assert_eq!(ended.err, "", "on {threads}");
+        let mut again =
+            narrows(["sim", &fabric, "--traffic", "constant=18mbit", "--duration", "1s", "--quiet"]);
+        finish(again.args(["--threads", threads, "--packets", parquet])).expect(0);
+        (ended.out, files.map(|file| fs::read(file).unwrap()))
+    };
+    let one = run("1");
+    assert!(one.1.iter().all(|bytes| bytes.len() > 1000));
+    assert!(run("3") == one && run("all") == one);
+}
+
+#[test]
+fn a_run_on_threads_says_what_it_cannot_and_ends_when_told() {
+    let scratch = Scratch::new();
+    let fabric = fabric(&scratch);
+    let sim = |arguments: &[&str]| {
+        let mut command = narrows(["sim", &fabric, "--traffic", "constant=18mbit", "--threads", "2"]);
+        command.args(arguments);
+        command
+    };
+    let series = scratch.file("series.csv");
+    let whole = finish(sim(&["--duration", "1s"]).arg("--series").arg(&series)).expect(0);
+    assert!(
+        whole.err.contains("one thread instead of 2: a time series looks at all links at once"),
+        "{whole}"
+    );
+    for threads in ["0", "257", "x", "-1"] {
+        let refused = finish(&mut narrows(["sim", &fabric, &format!("--threads={threads}")])).expect(2);
+        assert!(refused.err.contains("a number from 1 to 256, or `all`"), "{refused}");
+    }
+    for output in ["--packets", "--capture"] {
+        let ended = finish(&mut sim(&["--duration", "1000h", output, "/dev/full"])).expect(2);
+        assert!(ended.err.contains("/dev/full") && ended.err.contains("No space left"), "{ended}");
+    }
+    // With outputs and without.
+    for arguments in [&["--duration", "1000h"][..], &["--duration", "1000h", "--packets", "/dev/null"]] {
+        let running = start(&mut sim(arguments));
+        let meets = || fs::read_dir(format!("/proc/{}/task", running.id())).is_ok_and(|all| all.count() >= 3);
+        eventually("its threads run", meets);
+        running.signal("INT");
+        let ended = running.wait().expect(130);
+        assert!(ended.out.contains("interrupted after"), "{ended}");
+    }
 }
 
 /// One link, both ways alike, and traffic from the client.
