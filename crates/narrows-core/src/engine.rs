@@ -368,8 +368,8 @@ impl<B> Engine<B> {
         self.network.regions(least, together)
     }
 
-    /// From now on, another engine of the same network has what is in flight on this link, which has a
-    /// [`Engine::crossing_delay`].
+    /// From now on, other engines of the same network have what is in flight on these links, which have a
+    /// [`Engine::crossing_delay`]. Call it in each of the engines, also for no link.
     ///
     /// Each engine is handed only what arrives at its own ports. Take what has begun to cross
     /// ([`Engine::take_crossing`]) and hand it to the engine where the link's packets arrive ([`Engine::take_over`])
@@ -378,8 +378,8 @@ impl<B> Engine<B> {
     /// Changes are made in all engines. Events of different engines are then in the order of a single engine if they are
     /// sorted by time and, at one instant, by [`Engine::turn`], with what follows from a change or an input at that instant
     /// behind all that does not.
-    pub fn lead_away(&mut self, link: LinkId) {
-        self.network.lead_away(link);
+    pub fn lead_away(&mut self, links: impl IntoIterator<Item = LinkId>) {
+        self.network.lead_away(links);
     }
 
     /// Takes the packets that have begun to cross to other engines, in order for each link. Returns false if one of them
@@ -435,7 +435,8 @@ impl<B> Engine<B> {
         Pool::memory_of(packet)
     }
 
-    /// The place of the latest event in the order of events at its instant, since the latest input or change.
+    /// The place of the latest event in the order of events at its instant, since the latest [`Engine::change`]. 0 in an engine that carries
+    /// a network alone.
     pub fn turn(&self) -> u32 {
         self.network.turn()
     }
@@ -501,6 +502,5 @@ impl<B> Engine<B> {
         }
         // A straggler, too, comes after everything up to now.
         self.network.advance(at.max(self.network.now()));
-        self.network.turn = 0;
     }
 }

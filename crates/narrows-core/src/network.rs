@@ -138,8 +138,6 @@ pub(crate) struct Network {
     drops: Drops,
     /// Whether [`Network::find_cycles`] must run before the next packet moves.
     has_new_ways: bool,
-    /// The element after the greatest that has had its turn at this instant, 0 for none: see [`Network::turn`].
-    pub(crate) turn: u32,
     /// In a network that is divided among engines.
     divided: Option<Box<Divided>>,
 }
@@ -237,7 +235,6 @@ impl Network {
     /// Handles one event of an element.
     #[inline(always)]
     fn step(&mut self, at: Time, element: u32) {
-        self.turn = if at == self.now { self.turn.max(element + 1) } else { element + 1 };
         self.now = at;
         if self.has_new_ways {
             self.settle_ways();
@@ -248,7 +245,7 @@ impl Network {
         self.agenda.set_first(element, next);
         self.settle_rest(element);
         if self.divided.is_some() {
-            self.set_aside(element);
+            self.end_turn(element);
         }
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
@@ -288,6 +285,7 @@ impl Network {
     }
 
     pub(crate) fn change(&mut self, link: LinkId, change: Change) {
+        self.begin_turns();
         let Named { element, made, .. } = self.named(link);
         let Change::Template(template) = change else { return self.change_element(element, change) };
         for change in template.changes() {

@@ -104,7 +104,6 @@ impl Network {
             now: Time::ZERO,
             drops: Drops::default(),
             has_new_ways: false,
-            turn: 0,
             divided: None,
         };
         for (link, exits) in config.links.into_iter().zip(exits) {

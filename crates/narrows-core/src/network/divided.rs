@@ -70,6 +70,8 @@ impl Regions {
 pub(super) struct Divided {
     /// By element: whether what is in flight there is another engine's.
     leads_away: Vec<bool>,
+    /// The element after the greatest that has had its turn at an instant, and the instant: see [`Network::turn`].
+    turn: (Time, u32),
     /// What has begun to cross since the others last took it.
     pub(super) leaving: Vec<(u32, PacketRef)>,
     /// Packets that came from other engines, and that went there.
@@ -146,17 +148,34 @@ impl Network {
         Regions { parts, beyond }
     }
 
-    /// From now on, what is in flight on this link is another engine's. It has a [`Network::crossing_delay`].
-    pub(crate) fn lead_away(&mut self, link: LinkId) {
-        let element = self.element(link);
-        let divided = self.divided.get_or_insert_default();
+    /// From now on, what is in flight on these links is another engine's. Each has a [`Network::crossing_delay`].
+    pub(crate) fn lead_away(&mut self, links: impl IntoIterator<Item = LinkId>) {
+        let mut divided = self.divided.take().unwrap_or_default();
         divided.leads_away.resize(self.links.len(), false);
-        divided.leads_away[element] = true;
+        links.into_iter().for_each(|link| divided.leads_away[self.element(link)] = true);
+        self.divided = Some(divided);
     }
 
     pub(super) fn leads_away(&self, element: u32) -> bool {
         let all = self.divided.as_ref().map(|divided| &divided.leads_away);
         all.and_then(|all| all.get(element as usize)).is_some_and(|&away| away)
+    }
+
+    /// An element has had its turn at this instant.
+    #[inline(never)]
+    pub(super) fn end_turn(&mut self, element: u32) {
+        if let Some(divided) = &mut self.divided {
+            let (at, before) = divided.turn;
+            divided.turn = (self.now, if at == self.now { before.max(element + 1) } else { element + 1 });
+        }
+        self.set_aside(element);
+    }
+
+    /// What follows from a change begins anew with the first element.
+    pub(super) fn begin_turns(&mut self) {
+        if let Some(divided) = &mut self.divided {
+            divided.turn = (self.now, 0);
+        }
     }
 
     /// Sets aside what has just entered the delay line of a link that leads away.
@@ -218,12 +237,15 @@ impl Network {
         self.links[element].take_counters(&mut other.links[element]);
     }
 
-    /// The place of the latest event in the order of events at its instant since the latest input or change: the greatest
-    /// element that has had its turn, because one that comes later, whatever its number, comes after that. Where a link is in
-    /// two engines, its packets leave before it does anything else.
+    /// The place of the latest event in the order of events at its instant since the latest change: the greatest element that has
+    /// had its turn, because one that comes later, whatever its number, comes after that. Where a link is in two engines, its
+    /// packets leave before it does anything else.
     pub(crate) fn turn(&self) -> u32 {
-        let Some(element) = self.turn.checked_sub(1) else { return 0 };
-        self.turn << 1 | u32::from(self.leads_away(element))
+        let Some(divided) = &self.divided else { return 0 };
+        match divided.turn {
+            (at, turn @ 1..) if at == self.now => turn << 1 | u32::from(self.leads_away(turn - 1)),
+            _ => 0,
+        }
     }
 
     /// Whether a link may make copies of packets, or cut them to fragments.

@@ -119,12 +119,13 @@ proptest! {
         prop_assert_eq!(regions.count(), delays.len() + 1);
         let owner = |region: usize| region % count;
         let mut engines: Vec<_> = (0..count).map(|_| engine(row(&delays))).collect();
+        engines.iter_mut().for_each(|engine| engine.lead_away([]));
         let mut crossing = Vec::new();
         for link in single.links() {
             prop_assert!(single.crossing_delay(link).is_some_and(|delay| delay >= least));
             let (front, back) = (owner(regions.of_element(Element::Link(link))), owner(regions.beyond(link)));
             if front != back {
-                engines[front].lead_away(link);
+                engines[front].lead_away([link]);
                 crossing.push((link, front, back));
             }
         }
@@ -175,7 +176,7 @@ fn packets_in_flight_are_in_one_engine() {
     let delays = [1_000_000, 1_000_000];
     let [mut front, mut back] = [(); 2].map(|()| engine(row(&delays)));
     let link = front.link("there0").expect("it is there");
-    front.lead_away(link);
+    front.lead_away([link]);
     let left = front.port("left").expect("it is there");
     for _ in 0..3 {
         front.hand_in(at(0), left, packet(key(1, 1), 100));
@@ -208,7 +209,7 @@ fn a_packet_with_a_copy_does_not_cross() {
     assert!(!front.is_divisible());
     let link = front.link("there0").expect("it is there");
     assert!(front.makes_copies(link));
-    front.lead_away(link);
+    front.lead_away([link]);
     let left = front.port("left").expect("it is there");
     front.hand_in(at(0), left, packet(key(1, 1), 100));
     run(&mut front, &mut Vec::new(), at(10_000_000), &mut Vec::new());

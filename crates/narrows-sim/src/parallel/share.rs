@@ -51,7 +51,7 @@ impl Share {
         away: impl IntoIterator<Item = LinkId>,
         last: Time,
     ) -> Self {
-        away.into_iter().for_each(|link| engine.lead_away(link));
+        engine.lead_away(away);
         let network = Metered::new(engine, inputs.len());
         Self { network, inputs, fates: None, timed: None, last, rush: (Time::ZERO, 0), memory: 0, steps: 0 }
     }
