@@ -55,6 +55,9 @@ def test_file_flags_python_and_program_give_the_same_verdicts(tmp_path: Path) ->
     for other in [narrows.Scenario(file), text, tables, pickle.loads(pickle.dumps(flags))]:
         assert verdicts(other) == first
     assert verdicts(flags, threads=2) == first
+    # A timeline that makes a run begin again on one thread.
+    shorter = narrows.Scenario.from_text(flags.to_toml() + '\n[[timeline]]\nat = "1s"\nset.link.delay = "9ms"\n')
+    assert verdicts(shorter, threads=2) == verdicts(shorter) != first
     with pytest.raises(ValueError, match="one thread or more, not 0"):
         flags.simulate(threads=0)
 

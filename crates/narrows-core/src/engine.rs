@@ -363,9 +363,9 @@ impl<B> Engine<B> {
     }
 
     /// The regions of the network as it is now, between which packets take at least `least` on a link: what different
-    /// engines may carry. Each two ports in `together` are in one.
-    pub fn regions(&self, least: Duration, together: &[(PortId, PortId)]) -> Regions {
-        self.network.regions(least, together)
+    /// engines may carry. Each two ports in `together` are in one. `None` if it is not [divisible](Engine::is_divisible).
+    pub fn regions(&self, least: Duration, together: &[(PortId, PortId)]) -> Option<Regions> {
+        self.is_divisible().then(|| self.network.regions(least, together))
     }
 
     /// From now on, other engines of the same network have what is in flight on these links, which have a

@@ -250,6 +250,7 @@ impl Network {
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
         if let Some((packet, lane)) = left {
+            debug_assert!(!self.leads_away(element), "what is in flight there is another engine's");
             if self.pool.keeps_passed() {
                 self.pool.pass(packet, at);
             }
@@ -550,9 +551,6 @@ impl Network {
         element.arrive(self.now, packet, lane, self.visits, &mut self.pool, &mut self.drops);
         let next = element.next_event();
         self.settle(link, next);
-        if self.divided.is_some() {
-            self.set_aside(link);
-        }
     }
 
     /// Call this after each call to a link, with its next event: puts that on the agenda and handles the link's drops.
@@ -560,6 +558,9 @@ impl Network {
     fn settle(&mut self, link: u32, next: Time) {
         self.agenda.set(link, next);
         self.settle_rest(link);
+        if self.divided.is_some() {
+            self.set_aside(link);
+        }
     }
 
     /// As [`Network::settle`], but for the agenda.

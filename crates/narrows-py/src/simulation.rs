@@ -92,54 +92,62 @@ pub(crate) fn run(
     progress: Option<Py<PyAny>>,
     elements: Elements,
 ) -> PyResult<Simulation> {
+    let mut options = options.clone();
     let outcome = py.detach(|| {
-        let packets = packets.then(|| Rc::new(RefCell::new(Growing::<PacketColumns>::default())));
-        let series =
-            interval.map(|interval| (interval, Rc::new(RefCell::new(Growing::<SeriesColumns>::default()))));
-        let observers = Observers {
-            packets: packets.clone().map(|growing| -> narrows_sim::Observer {
-                Box::new(move |packet| {
-                    let mut growing = growing.borrow_mut();
-                    growing.columns.push(packet);
-                    growing.cut();
-                })
-            }),
-            series: series.clone().map(|(interval, growing)| -> (_, narrows_sim::SeriesObserver) {
-                let observer = move |row: &narrows_report::SeriesRow<'_>| {
-                    let mut growing = growing.borrow_mut();
-                    growing.columns.push(row);
-                    growing.cut();
-                };
-                (interval, Box::new(observer))
-            }),
-        };
-        let (mut looks, mut raised) = (0_u32, None);
-        let broken = elements.error();
-        let mut place = |link: &mut LinkConfig| elements.place(link);
-        let adjust: Option<AdjustLink<'_>> = if elements.is_empty() { None } else { Some(&mut place) };
-        let result = observe_all(scenario, options, adjust, observers, &mut |at| {
-            if broken.is_there() {
-                return ControlFlow::Break(());
-            }
-            looks += 1;
-            if looks < LOOKS {
-                return ControlFlow::Continue(());
-            }
-            looks = 0;
-            match Python::attach(|py| tell(py, progress.as_ref(), at)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    raised = Some(error);
-                    ControlFlow::Break(())
+        loop {
+            let packets = packets.then(|| Rc::new(RefCell::new(Growing::<PacketColumns>::default())));
+            let series = interval
+                .map(|interval| (interval, Rc::new(RefCell::new(Growing::<SeriesColumns>::default()))));
+            let observers = Observers {
+                packets: packets.clone().map(|growing| -> narrows_sim::Observer {
+                    Box::new(move |packet| {
+                        let mut growing = growing.borrow_mut();
+                        growing.columns.push(packet);
+                        growing.cut();
+                    })
+                }),
+                series: series.clone().map(|(interval, growing)| -> (_, narrows_sim::SeriesObserver) {
+                    let observer = move |row: &narrows_report::SeriesRow<'_>| {
+                        let mut growing = growing.borrow_mut();
+                        growing.columns.push(row);
+                        growing.cut();
+                    };
+                    (interval, Box::new(observer))
+                }),
+            };
+            let (mut looks, mut raised) = (0_u32, None);
+            let broken = elements.error();
+            let mut place = |link: &mut LinkConfig| elements.place(link);
+            let adjust: Option<AdjustLink<'_>> = if elements.is_empty() { None } else { Some(&mut place) };
+            let result = observe_all(scenario, &options, adjust, observers, &mut |at| {
+                if broken.is_there() {
+                    return ControlFlow::Break(());
                 }
+                looks += 1;
+                if looks < LOOKS {
+                    return ControlFlow::Continue(());
+                }
+                looks = 0;
+                match Python::attach(|py| tell(py, progress.as_ref(), at)) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        raised = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            });
+            // What the observers have been told of counts for nothing, if the run has to begin again on one thread.
+            if matches!(result, Err(SimError::Whole(_))) && raised.is_none() {
+                options.threads = 1;
+                continue;
             }
-        });
-        // The observers have gone with the run.
-        let packets = packets.map(|growing| growing.take().table());
-        let series = series.map(|(_, growing)| growing.take().table());
-        match raised.or(broken.take()) {
-            Some(error) => Err(error),
-            None => Ok((result.map_err(failed)?.report, packets, series)),
+            // The observers have gone with the run.
+            let packets = packets.map(|growing| growing.take().table());
+            let series = series.map(|(_, growing)| growing.take().table());
+            break match raised.or(broken.take()) {
+                Some(error) => Err(error),
+                None => result.map(|result| (result.report, packets, series)).map_err(failed),
+            };
         }
     });
     let (report, packets, series) = outcome?;

@@ -8,7 +8,7 @@ use narrows_frame::{ReadError, WriteError};
 use narrows_scenario::ScenarioError;
 use narrows_traffic::SourceError;
 
-use crate::parallel::Whole;
+use crate::whole::Whole;
 
 /// Why a run in virtual time failed.
 #[derive(Debug, thiserror::Error)]

@@ -29,18 +29,19 @@ mod replay;
 pub mod series;
 mod simulate;
 mod watched;
+mod whole;
 
 pub use drive::Watch;
 pub use error::SimError;
 pub use narrows_frame::{Address, transport};
 pub use observe::{Observer, Observers, SeriesObserver};
 pub use output::Destination;
-pub use parallel::Whole;
 pub use replay::{ReplayResult, replay, replay_log, replay_watched};
 pub use simulate::{
     AdjustLink, OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_all, observe_watched,
     observe_with, simulate, simulate_watched,
 };
+pub use whole::Whole;
 
 /// The examples of the crate's page at a registry.
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use narrows_columns::{RowFile, Table};
 
@@ -21,6 +21,19 @@ pub enum Destination {
 impl From<PathBuf> for Destination {
     fn from(path: PathBuf) -> Self {
         if path.as_os_str() == "-" { Self::StandardOutput } else { Self::File(path) }
+    }
+}
+
+impl Destination {
+    /// Whether what has been written stays: in standard output, pipes, terminals.
+    pub(crate) fn is_written_once(&self) -> bool {
+        match self {
+            Self::StandardOutput => true,
+            Self::File(path) => {
+                let is_other = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+                is_other && path != Path::new("/dev/null")
+            }
+        }
     }
 }
 

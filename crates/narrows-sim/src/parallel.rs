@@ -7,6 +7,8 @@
 //! happens next. (The method is that of Nicol's conservative windows, "The cost of conservative synchronization in parallel
 //! discrete event simulations", JACM 40(2), 1993.)
 //!
+//! A window ends early in a thread that has much to do: whatever it leaves is next for all.
+//!
 //! Each packet gets the verdict that it gets on one thread, because draws are keyed by packet and element. Where outputs need
 //! the order of events, that is restored ([`fates`]).
 
@@ -23,60 +25,24 @@ use std::time::Duration as WallDuration;
 
 use narrows_core::{Duration, Engine, Time};
 use narrows_report::{Part, Place, Report, RunInfo};
-use narrows_scenario::Scenario;
+use narrows_scenario::{Scenario, Traffic, TrafficSource};
 use narrows_traffic::{Body, SourceOptions, Sources};
 
 use crate::changes::{Changes, ScenarioChanges};
-use crate::drive::{PATIENCE, TrafficInfo, Watch};
+use crate::drive::{TrafficInfo, Watch};
 use crate::error::SimError;
 use crate::names::Names;
-use crate::simulate::SimOptions;
 use crate::watched::Watchers;
+use crate::whole::Whole;
 use division::{Division, Work};
 use fates::{Fate, Fates, merged};
-use meeting::{Broken, Meeting, Wish, Word};
+use meeting::{Broken, Meeting, Wish};
 use share::{Crossing, HasCopies, Share, Timed};
 
-/// Why a run is on one thread although more were asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Whole {
-    /// A timeline changes rules or what divides the network, or the run has no duration.
-    Timeline,
-    /// A time series looks at all links at once.
-    Series,
-    /// The caller changes links of the engine.
-    Adjusted,
-    /// Something makes copies of packets, or instances of links.
-    Copies,
-    /// No link with a constant delay divides the network.
-    Undivided,
-    /// The packets inside came near the limit on memory.
-    Memory,
-}
-
-impl Whole {
-    /// The reason in words: "one thread: …".
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Timeline => {
-                "a timeline changes rules, or lets links that divide the network copy packets or delay them less, or the run has no duration"
-            }
-            Self::Series => "a time series looks at all links at once",
-            Self::Adjusted => "the caller changes links of the engine",
-            Self::Copies => {
-                "links duplicate or fragment packets, switches copy them, or links are made for each flow"
-            }
-            Self::Undivided => {
-                "no link with a constant delay divides the network: the two ends of a source that responds are in one share"
-            }
-            Self::Memory => "the packets inside came near the limit on memory",
-        }
-    }
-}
-
-/// How many windows a thread runs between two deliveries of events for the outputs.
+/// How many windows there are between two deliveries of events to the outputs, if there are fewer events than [`EVENTS`].
 const WINDOWS: u64 = 64;
+/// How many events all threads keep before a delivery.
+const EVENTS: u64 = 50_000;
 /// Deliveries that may wait for the outputs.
 const WAITING: usize = 4;
 /// How often the watch is asked.
@@ -138,20 +104,22 @@ impl From<SimError> for Failure {
 /// A thread's share at the end, and why it ended if that was too early.
 type Left = (Share, Result<Conclusion, Failure>);
 
-/// Runs a scenario on at most as many threads as the options say. `open` opens the outputs once it is clear that there are
+/// Runs a scenario on at most `threads` threads. With `keep_frames`, packets have their bytes. `open` opens the outputs once it is clear that there are
 /// several.
 pub(crate) fn run(
     scenario: &Scenario,
-    options: &SimOptions,
+    (threads, keep_frames): (usize, bool),
     until: Option<Time>,
     open: impl FnOnce(&Engine<Body>) -> Result<Watchers, SimError>,
     watch: Watch<'_>,
 ) -> Result<Result<Ended, Whole>, SimError> {
     let is_timed = scenario.timeline().next().is_some();
     if is_timed && until.is_none() {
-        return Ok(Err(Whole::Timeline));
+        return Ok(Err(Whole::Endless));
     }
-    let keep_frames = options.capture.is_some();
+    if !scenario.traffic.iter().all(is_read_again) {
+        return Ok(Err(Whole::Capture));
+    }
     let source_options = SourceOptions { keep_frames, ..SourceOptions::default() };
     let last = until.unwrap_or(Time::NEVER);
     let network = scenario.network();
@@ -171,7 +139,7 @@ pub(crate) fn run(
         }
     }
     let engine = &trial.network.engine;
-    let division = match Division::of(scenario, engine, &Work::of(engine), options.threads) {
+    let division = match Division::of(scenario, engine, &Work::of(engine), threads) {
         Ok(division) => division,
         Err(whole) => return Ok(Err(whole)),
     };
@@ -189,6 +157,7 @@ pub(crate) fn run(
         let mut share = Share::new(engine, inputs, away, last);
         share.network.arrived = responds.then(Vec::new);
         share.fates = look_at_packets.then(Fates::default);
+        share.divide_rush_by(division.threads);
         share.timed = is_timed.then(|| Timed {
             changes: ScenarioChanges::new(scenario.clone(), first),
             made: 0,
@@ -237,6 +206,14 @@ pub(crate) fn run(
     }
     outputs.finish()?;
     Ok(Ok(Ended { at, broken_off, parallelism, shares, division }))
+}
+
+/// Whether all threads can read what a source sends.
+fn is_read_again(traffic: &Traffic) -> bool {
+    match &traffic.source {
+        TrafficSource::Capture { file, .. } => std::fs::metadata(file).is_ok_and(|found| found.is_file()),
+        _ => true,
+    }
 }
 
 /// Runs all shares, and passes events to the outputs.
@@ -301,7 +278,7 @@ fn write_all(
 fn carry(common: &Common<'_>, thread: usize, mut share: Share, outputs: &SyncSender<Vec<Fate>>) -> Left {
     let _attendance = common.meeting.attend();
     let mut how = windows(common, thread, &mut share, outputs);
-    if how.is_ok() && deliver(&mut share, outputs).is_err() {
+    if how.is_ok() && deliver(&mut share, Time::NEVER, outputs).is_err() {
         how = Err(Failure::Elsewhere);
     }
     (share, how)
@@ -318,7 +295,6 @@ fn windows(
     let mut mail = Vec::new();
     let mut failure = None;
     let mut next = share.next();
-    let mut reached = Time::ZERO;
     let (mut steps, mut longest) = (0, 0);
     for number in 0.. {
         let wish = match &failure {
@@ -326,7 +302,7 @@ fn windows(
             None if thread == 0 && common.is_stopped.load(Ordering::Relaxed) => Wish::Stop,
             None => Wish::GoOn,
         };
-        let word = Word { next, memory: share.most_memory(), steps: share.steps, wish };
+        let word = share.word(next, wish);
         let agreed = common.meeting.meet(number, thread, word).map_err(|Broken| Failure::Elsewhere)?;
         if agreed.wish == Wish::Fail {
             return Err(failure.unwrap_or(Failure::Elsewhere));
@@ -334,11 +310,6 @@ fn windows(
         if agreed.memory > common.memory {
             return Err(Failure::Again(Whole::Memory));
         }
-        // A run on one thread leaves responding sources alone after such a pause, although later changes may end it.
-        if share.timed.is_some() && agreed.next < Time::NEVER && agreed.next.since(reached) > PATIENCE {
-            return Err(Failure::Again(Whole::Timeline));
-        }
-        reached = agreed.next;
         for from in common.boxes[(number % 2) as usize].iter().map(|to| &to[thread]) {
             std::mem::swap(&mut mail, &mut *lock(from));
             share.take_over(mail.drain(..));
@@ -352,8 +323,19 @@ fn windows(
         if thread == 0 {
             common.reached.store(agreed.next.nanos(), Ordering::Relaxed);
         }
-        share.begin_window();
-        let ran = share.run(agreed.next + common.division.lookahead).map_err(Failure::from);
+        let end = agreed.next + common.division.lookahead;
+        // A run on one thread leaves responding sources alone after such a pause, although later changes may end it.
+        if share.pauses(end, agreed.active) {
+            return Err(Failure::Again(Whole::Pause));
+        }
+        // No thread will come to anything before `next` any more.
+        if (number % WINDOWS == WINDOWS - 1 || agreed.events > EVENTS)
+            && deliver(share, agreed.next, outputs).is_err()
+        {
+            failure = Some(Failure::Elsewhere);
+        }
+        share.begin_window(agreed.next, end);
+        let ran = share.run(end).map_err(Failure::from);
         let first = ran.and_then(|()| {
             let first = share.take_crossing(common.division, &mut out);
             first.map_err(|HasCopies| Failure::Again(Whole::Copies))
@@ -371,17 +353,18 @@ fn windows(
         if first <= common.last {
             next = next.min(first);
         }
-        if number % WINDOWS == WINDOWS - 1 && deliver(share, outputs).is_err() {
-            failure = Some(Failure::Elsewhere);
-        }
     }
     unreachable!("meetings are numbered without end")
 }
 
-/// Sends the events noted so far to the outputs.
-fn deliver(share: &mut Share, outputs: &SyncSender<Vec<Fate>>) -> Result<(), SendError<Vec<Fate>>> {
+/// Sends the events before an instant to the outputs.
+fn deliver(
+    share: &mut Share,
+    before: Time,
+    outputs: &SyncSender<Vec<Fate>>,
+) -> Result<(), SendError<Vec<Fate>>> {
     match &mut share.fates {
-        Some(fates) => outputs.send(fates.take()),
+        Some(fates) => outputs.send(fates.take_before(before)),
         None => Ok(()),
     }
 }
@@ -437,6 +420,3 @@ impl Ended {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

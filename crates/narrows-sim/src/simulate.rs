@@ -16,9 +16,10 @@ use crate::error::SimError;
 use crate::metered::Metered;
 use crate::observe::{Observer, Observers, Observing};
 use crate::output::{Destination, Output, Rows};
-use crate::parallel::{self, Whole};
+use crate::parallel;
 use crate::series::{Series, Sink};
 use crate::watched::{Watched, Watchers};
+use crate::whole::Whole;
 use narrows_traffic::{Body, SourceOptions, Sources, application_infos};
 
 /// Options of a run beyond the scenario.
@@ -43,9 +44,9 @@ pub struct SimOptions {
 }
 
 impl SimOptions {
-    /// Whether packets go to standard output, which cannot be begun again.
-    fn has_standard_output(&self) -> bool {
-        [&self.packets, &self.capture].into_iter().any(|to| *to == Some(Destination::StandardOutput))
+    /// Whether packets go where a run cannot begin again.
+    fn write_once(&self) -> bool {
+        [&self.packets, &self.capture].into_iter().flatten().any(Destination::is_written_once)
     }
 }
 
@@ -238,15 +239,16 @@ fn on_threads(
     let open = |engine: &Engine<Body>| {
         let mut watchers = watchers(options, engine, &scenario.file, WallTime::default())?;
         watchers.observing = Observing(observers.packets.take());
-        opened = watchers.observing.0.is_some() || options.has_standard_output();
+        opened = watchers.observing.0.is_some() || options.write_once();
         Ok(watchers)
     };
-    let ended = match parallel::run(scenario, options, until, open, watch)? {
-        Ok(ended) => ended,
-        // Packets have been written or told of already.
-        Err(whole) if opened => return Err(SimError::Whole(whole)),
-        Err(whole) => return Ok(Err(whole)),
-    };
+    let ended =
+        match parallel::run(scenario, (options.threads, options.capture.is_some()), until, open, watch)? {
+            Ok(ended) => ended,
+            // Packets have been written or told of already.
+            Err(whole) if opened => return Err(SimError::Whole(whole)),
+            Err(whole) => return Ok(Err(whole)),
+        };
     let mut info = RunInfo::of(scenario, Kind::Virtual);
     info.span = (Time::ZERO, ended.at);
     let changes = ended.changes(&mut info);

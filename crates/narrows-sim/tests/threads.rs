@@ -276,15 +276,13 @@ fn what_cannot_be_divided_runs_on_one_thread_and_says_why() {
         assert_eq!(whole(&timeline(set)), Some(Whole::Timeline), "{set}");
     }
     let endless = timeline("rate = \"20mbit\"").replace("duration = \"1s\"", "");
-    assert_eq!(whole(&endless.replace("length", "packets = 900\nlength")), Some(Whole::Timeline));
-    assert_eq!(whole(&link("duplicate = \"1%\"", "")), Some(Whole::Copies));
-    assert_eq!(whole(&link("mtu = 576", "")), Some(Whole::Copies));
+    assert_eq!(whole(&endless.replace("length", "packets = 900\nlength")), Some(Whole::Endless));
     let jitter = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\ndelay = { uniform = { low = \"1ms\", high = \"2ms\" } }\n\
                   [[traffic]]\nfrom = \"a\"\nto = \"b\"\npoisson = \"1000/s\"\nlength = \"99 bytes\"\npackets = 500\n";
     assert_eq!(whole(jitter), Some(Whole::Undivided));
     // A responding source has both ends of the only link.
     let aimd = link("", "").replace("constant = \"40mbit\"\nlength = \"1000 bytes\"", "aimd = {}");
-    assert_eq!(whole(&aimd), Some(Whole::Undivided));
+    assert_eq!(whole(&aimd), Some(Whole::Responding));
 
     let series = |folder: &Path| {
         Some(SeriesOptions {
@@ -303,6 +301,79 @@ fn what_cannot_be_divided_runs_on_one_thread_and_says_why() {
         })
         .unwrap();
     assert_eq!(result.whole, Some(Whole::Adjusted));
+}
+
+/// A change sends what waits, at an instant at which no packet comes: the outputs are those of one thread.
+#[test]
+fn what_a_change_sends_at_once_crosses() {
+    let text = r#"
+        duration = "3s"
+        [hosts.a]
+        [hosts.b]
+        [routers.r]
+        [routers.s]
+        [links]
+        l = { between = ["a", "r"], rate = "10mbit", delay = "10ms" }
+        m = { between = ["r", "s"], rate = "500kbit", delay = "30ms", queue = "500 packets" }
+        n = { between = ["s", "b"], rate = "10mbit", delay = "10ms" }
+        [[traffic]]
+        from = "a"
+        to = "b"
+        constant = "1mbit"
+        length = "1000 bytes"
+        stop = "1500ms"
+        [[timeline]]
+        at = "1503217us"
+        set.m.rate = "unlimited"
+    "#;
+    let (report, threads) = same("change", &parsed(text), &[2, 3]);
+    assert_eq!(threads, 3);
+    assert_eq!(report.conservation.inside_packets, 0);
+}
+
+/// Two pairs of hosts that have nothing to do with each other, and delays of a second: windows end early.
+#[test]
+fn windows_end_early_where_nothing_else_ends_them() {
+    let pair = |a: &str, b: &str, delay: &str| {
+        format!(
+            "[hosts.{a}]\n[hosts.{b}]\n[links.{a}{b}]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"100mbit\"\ndelay = \"{delay}\"\n\
+             loss = \"1%\"\n[[traffic]]\nname = \"{a}{b}\"\nfrom = \"{a}\"\nto = \"{b}\"\npoisson = \"90mbit\"\nlength = \"300 bytes\"\n"
+        )
+    };
+    let apart = format!("duration = \"2s\"\n{}{}", pair("a", "b", "10ms"), pair("c", "d", "1s"));
+    let (_, threads) = same("apart", &parsed(&apart), &[2, 4]);
+    assert_eq!(threads, 4);
+    let long = format!("duration = \"4s\"\n{}", pair("a", "b", "1s"));
+    same("long", &parsed(&long), &[2]);
+}
+
+/// A link that is down for hours: sources that respond have given up on one thread, and what comes later must not reach them.
+#[test]
+fn a_pause_of_an_hour_ends_a_run_on_threads() {
+    let text = |source: &str, every: &str| {
+        format!(
+            "duration = \"8000s\"\n[hosts.a]\n[hosts.b]\n[hosts.c]\n[hosts.d]\n\
+             [links.l]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\ndelay = \"5ms\"\n\
+             [links.m]\nbetween = [\"c\", \"d\"]\ndelay = \"5ms\"\n\
+             [[traffic]]\nname = \"x\"\nfrom = \"a\"\nto = \"b\"\n{source}\n\
+             [[traffic]]\nname = \"y\"\nfrom = \"c\"\nto = \"d\"\nconstant = \"10/s\"\nlength = \"99 bytes\"\nstop = \"1s\"\n\
+             [[timeline]]\nat = \"200ms\"\nset.l.rate = \"down\"\n{every}\
+             [[timeline]]\nat = \"7000s\"\nset.l.rate = \"1mbit\"\n"
+        )
+    };
+    let every = "[[timeline]]\nat = \"1000s\"\nevery = \"1000s\"\nset.m.loss = \"1%\"\n";
+    for (source, every, expected) in [
+        ("aimd = {}", every, Some(Whole::Pause)),
+        ("aimd = {}", "", Some(Whole::Pause)),
+        ("constant = \"9/s\"\nlength = \"99 bytes\"\nstop = \"1s\"", every, None),
+    ] {
+        let scenario = parsed(&text(source, every));
+        let (one, expected_bytes) = run("pause", &scenario, 1);
+        let (several, found) = run("pause", &scenario, 2);
+        assert_eq!(several.whole, expected, "{source}");
+        assert_eq!(several.report, one.report, "{source}");
+        assert!(expected_bytes == found, "{source}");
+    }
 }
 
 /// A gigabyte inside: near the limit a run begins again, unless packets have been told of.

@@ -228,6 +228,54 @@ fn a_run_on_threads_says_what_it_cannot_and_ends_when_told() {
     }
 }
 
+/// A run that has to begin again on one thread writes nothing twice; and a capture that comes through a pipe is read once.
+#[test]
+fn what_can_be_written_or_read_once_is() {
+    let scratch = Scratch::new();
+    let file = scratch.file("shorter.toml");
+    let link = "rate = \"50mbit\"\ndelay = \"5ms\"";
+    let text = scenario(link, "constant = \"40mbit\"\nlength = \"1000 bytes\"");
+    let timeline = "\n[[timeline]]\nat = \"500ms\"\nset.wire.delay = \"1ms\"\n";
+    fs::write(&file, format!("{text}{timeline}")).unwrap();
+    let sim =
+        |more: &[&str]| finish(narrows(["sim", "--duration", "1s", "--threads", "2"]).args(more).arg(&file));
+    let again = sim(&["--packets", scratch.file("packets.csv").to_str().unwrap()]).expect(0);
+    assert!(
+        again.err.contains("one thread instead of 2: the timeline changes rules, or lets a link"),
+        "{again}"
+    );
+    for output in ["-", "/dev/stdout"] {
+        let mut command = narrows(["sim", "--duration", "1s", "--threads", "2", "--packets", output]);
+        let command = command.arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let once = command.spawn().unwrap().wait_with_output().unwrap();
+        let [out, err] = [&once.stdout, &once.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        assert_eq!(once.status.code(), Some(2), "{err}");
+        assert!(err.contains("cannot go on with several threads: the timeline"), "{err}");
+        assert!(err.contains("Use one thread") && out.matches("arrival_ns").count() <= 1, "{out}");
+    }
+
+    let capture = scratch.file("all.pcapng");
+    let mut first = narrows(["sim", "--duration", "1s", "--quiet", "--capture"]);
+    finish(first.arg(&capture).arg(&file)).expect(0);
+    let text = format!(
+        "[hosts.client]\n[hosts.server]\n[links.wire]\nbetween = [\"client\", \"server\"]\n{link}\n\
+         [[traffic]]\nfrom = \"client\"\nto = \"server\"\ncapture = \"/dev/stdin\"\n"
+    );
+    fs::write(&file, text).unwrap();
+    let mut command = narrows(["sim", "--duration", "2s", "--threads", "2", "--json", "-"]);
+    let command = command.arg(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let bytes = fs::read(&capture).unwrap();
+    let writer = std::thread::spawn(move || std::io::Write::write_all(&mut stdin, &bytes));
+    let output = child.wait_with_output().unwrap();
+    let _ = writer.join().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && err.contains("a capture is not a regular file"), "{err}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["conservation"]["delivered_packets"].as_u64().unwrap() > 4_000, "{report}");
+}
+
 /// One link, both ways alike, and traffic from the client.
 fn scenario(link: &str, traffic: &str) -> String {
     format!(

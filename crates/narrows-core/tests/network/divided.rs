@@ -114,7 +114,7 @@ proptest! {
         run(&mut single, &mut inputs.clone(), Time::NEVER, &mut expected);
 
         let least = Duration::from_nanos(*delays.iter().min().expect("there are some"));
-        let regions = single.regions(least, &[]);
+        let regions = single.regions(least, &[]).expect("it is divisible");
         prop_assert!(single.is_divisible());
         prop_assert_eq!(regions.count(), delays.len() + 1);
         let owner = |region: usize| region % count;
@@ -206,7 +206,7 @@ fn a_packet_with_a_copy_does_not_cross() {
     config.links[0].duplication =
         Some(Box::new(model::Independent(Probability::from_ratio(1, 1).expect("it is one"))));
     let mut front = engine(config);
-    assert!(!front.is_divisible());
+    assert!(!front.is_divisible() && front.regions(Duration::from_nanos(1), &[]).is_none());
     let link = front.link("there0").expect("it is there");
     assert!(front.makes_copies(link));
     front.lead_away([link]);
@@ -235,9 +235,36 @@ fn only_plain_delays_divide_a_network() {
     assert_eq!(divides(&|link| delay(link, 0)), None);
     assert_eq!(divides(&|link| link.settings.line_limit = Some(5)), None);
     assert_eq!(divides(&|link| link.lanes.push(Target::Port("left".into()))), None);
-    let least = |nanos| engine(row(&[1_000, 5_000])).regions(Duration::from_nanos(nanos), &[]).count();
-    assert_eq!([least(1), least(1_001), least(5_001)], [3, 2, 1]);
+    let least =
+        |nanos| engine(row(&[1_000, 5_000])).regions(Duration::from_nanos(nanos), &[]).map(|all| all.count());
+    assert_eq!([least(1), least(1_001), least(5_001)], [Some(3), Some(2), Some(1)]);
     let both = engine(row(&[1_000, 5_000]));
     let ends = ["left", "right"].map(|name| both.port(name).expect("it is there"));
-    assert_eq!(both.regions(Duration::from_nanos(1), &[(ends[0], ends[1])]).count(), 2);
+    assert_eq!(both.regions(Duration::from_nanos(1), &[(ends[0], ends[1])]).map(|all| all.count()), Some(2));
+}
+
+/// A rate that ends sends what waits at once: it crosses although nothing arrives at that instant, and no link has an event.
+#[test]
+fn what_a_change_sends_crosses() {
+    let [mut front, mut back] = [(); 2].map(|()| engine(row(&[1_000_000, 1_000_000])));
+    let link = front.link("there0").expect("it is there");
+    front.lead_away([link]);
+    back.lead_away([]);
+    let left = front.port("left").expect("it is there");
+    for _ in 0..4 {
+        front.hand_in(at(0), left, packet(key(1, 1), 100));
+    }
+    let mut dropped = Vec::new();
+    run(&mut front, &mut Vec::new(), at(10_000), &mut dropped);
+    front.change(at(10_000), link, Change::Service(Box::new(service::ConstantRate(Rate::UNLIMITED))));
+    let mut crossing = Vec::new();
+    assert!(front.take_crossing(|one| crossing.push(one)));
+    assert!(
+        crossing.len() >= 2 && crossing.iter().all(|one| one.due() == at(1_010_000)),
+        "{}",
+        crossing.len()
+    );
+    run(&mut front, &mut Vec::new(), Time::NEVER, &mut dropped);
+    assert_eq!(front.inside(), 0);
+    assert_eq!(crossing.len() + dropped.len(), 4);
 }

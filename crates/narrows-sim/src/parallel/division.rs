@@ -8,7 +8,13 @@ use narrows_report::Place;
 use narrows_scenario::{Scenario, TrafficSource};
 use narrows_traffic::Body;
 
-use super::Whole;
+use crate::whole::Whole;
+
+/// The most threads, whatever is asked for: each comes to each meeting.
+const MOST: usize = 256;
+
+/// The longest window: nothing else ends one where shares have nothing to do with each other.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// How many least delays between regions are tried.
 const TRIED: usize = 12;
@@ -83,8 +89,12 @@ impl Division {
         // The least is always among them: it has the most regions.
         let tried = delays.iter().rev().step_by(step).rev();
         let divisions: Vec<_> =
-            tried.filter_map(|&least| Self::at(engine, work, &together, least, most)).collect();
-        let Some(even) = divisions.iter().map(|(most, _)| *most).min() else { return Err(Whole::Undivided) };
+            tried.filter_map(|&least| Self::at(engine, work, &together, least, most.min(MOST))).collect();
+        let Some(even) = divisions.iter().map(|(most, _)| *most).min() else {
+            let apart =
+                engine.regions(Duration::from_nanos(1), &[]).is_some_and(|regions| regions.count() > 1);
+            return Err(if apart { Whole::Responding } else { Whole::Undivided });
+        };
         // Threads meet the more rarely, the longer packets are under way: that is worth a tenth of the work.
         let found = divisions.into_iter().find(|(most, _)| *most <= even + even / 10);
         found.map(|(_, division)| division).ok_or(Whole::Undivided)
@@ -98,7 +108,7 @@ impl Division {
         least: Duration,
         most: usize,
     ) -> Option<(u64, Self)> {
-        let regions = engine.regions(least, together);
+        let regions = engine.regions(least, together)?;
         let count = regions.count();
         if count < 2 {
             return None;
@@ -130,7 +140,8 @@ impl Division {
             lookahead: crossing
                 .filter_map(|(link, _)| engine.crossing_delay(link))
                 .min()
-                .unwrap_or(Duration::MAX),
+                .unwrap_or(LONGEST)
+                .min(LONGEST),
             ports: engine.ports().map(|port| owner[regions.of_port(port)]).collect(),
             links,
             rules: engine.rules().map(|rules| element(Element::Rules(rules))).collect(),

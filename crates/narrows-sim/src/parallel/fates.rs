@@ -134,8 +134,14 @@ impl Fates {
         }
     }
 
-    pub(super) fn take(&mut self) -> Vec<Fate> {
-        std::mem::take(&mut self.all)
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Takes the events before an instant.
+    pub(super) fn take_before(&mut self, at: Time) -> Vec<Fate> {
+        let rest = self.all.split_off(self.all.partition_point(|fate| fate.at < at));
+        std::mem::replace(&mut self.all, rest)
     }
 }
 

@@ -27,8 +27,10 @@ pub(super) enum Wish {
 #[derive(Debug)]
 struct Words {
     next: Vec<AtomicU64>,
+    active: Vec<AtomicU64>,
     memory: Vec<AtomicU64>,
     steps: Vec<AtomicU64>,
+    events: Vec<AtomicU64>,
     wish: AtomicU8,
 }
 
@@ -37,10 +39,14 @@ struct Words {
 pub(super) struct Word {
     /// When something happens next there.
     pub(super) next: Time,
+    /// When something other than a change of the timeline happened last.
+    pub(super) active: Time,
     /// The most memory that packets have taken there since the last meeting.
     pub(super) memory: u64,
     /// The work that it has done since then.
     pub(super) steps: u64,
+    /// Events that it keeps for the outputs.
+    pub(super) events: u64,
     pub(super) wish: Wish,
 }
 
@@ -64,10 +70,14 @@ pub(super) struct Meeting {
 pub(super) struct Agreed {
     /// When something happens next anywhere; never if the run is over.
     pub(super) next: Time,
+    /// The latest of all.
+    pub(super) active: Time,
     /// The sum of all.
     pub(super) memory: u64,
     /// The sum, and the most of one thread, for which the others have waited.
     pub(super) steps: (u64, u64),
+    /// The sum.
+    pub(super) events: u64,
     /// The strongest.
     pub(super) wish: Wish,
 }
@@ -81,7 +91,9 @@ impl Meeting {
         let numbers = || (0..threads).map(|_| AtomicU64::new(0)).collect();
         let words = || Words {
             next: numbers(),
+            active: numbers(),
             memory: numbers(),
+            events: numbers(),
             steps: numbers(),
             wish: AtomicU8::new(Wish::GoOn as u8),
         };
@@ -100,7 +112,9 @@ impl Meeting {
     pub(super) fn meet(&self, number: u64, thread: usize, word: Word) -> Result<Agreed, Broken> {
         let words = &self.words[(number % 2) as usize];
         words.next[thread].store(word.next.nanos(), Ordering::Relaxed);
+        words.active[thread].store(word.active.nanos(), Ordering::Relaxed);
         words.memory[thread].store(word.memory, Ordering::Relaxed);
+        words.events[thread].store(word.events, Ordering::Relaxed);
         words.steps[thread].store(word.steps, Ordering::Relaxed);
         words.wish.fetch_max(word.wish as u8, Ordering::Relaxed);
         // The last one to come lets all go, with all that was written before by any of them.
@@ -122,14 +136,17 @@ impl Meeting {
             })
         };
         let (_, next, _) = all(&words.next);
+        let (_, _, active) = all(&words.active);
         let (memory, ..) = all(&words.memory);
+        let (events, ..) = all(&words.events);
         let (sum, _, most) = all(&words.steps);
         let wish = match words.wish.load(Ordering::Relaxed) {
             0 => Wish::GoOn,
             1 => Wish::Stop,
             _ => Wish::Fail,
         };
-        Ok(Agreed { next: Time::from_nanos(next), memory, steps: (sum, most), wish })
+        let (next, active) = (Time::from_nanos(next), Time::from_nanos(active));
+        Ok(Agreed { next, active, memory, steps: (sum, most), events, wish })
     }
 
     fn wait_for(&self, meetings: u64) -> Result<(), Broken> {
@@ -184,7 +201,14 @@ mod tests {
                     .map(|number| {
                         let next = Time::from_nanos(3 * number + (thread as u64 + number) % 3);
                         let own = number + thread as u64;
-                        let word = Word { next, memory: own, steps: own, wish: Wish::GoOn };
+                        let word = Word {
+                            next,
+                            active: next,
+                            memory: own,
+                            steps: own,
+                            events: own,
+                            wish: Wish::GoOn,
+                        };
                         meeting.meet(number, thread, word).unwrap()
                     })
                     .collect::<Vec<_>>()
@@ -192,7 +216,9 @@ mod tests {
         };
         let agreed = |number: u64| Agreed {
             next: Time::from_nanos(3 * number),
+            active: Time::from_nanos(3 * number + 2),
             memory: 3 * number + 3,
+            events: 3 * number + 3,
             steps: (3 * number + 3, number + 2),
             wish: Wish::GoOn,
         };
@@ -208,12 +234,12 @@ mod tests {
     #[test]
     fn the_strongest_wish_counts_and_nobody_waits_for_the_dead() {
         let meeting = Meeting::new(2);
-        let word = |wish| Word { next: Time::ZERO, memory: 1, steps: 1, wish };
+        let word = |wish| Word { next: Time::ZERO, active: Time::ZERO, memory: 1, steps: 1, events: 1, wish };
         thread::scope(|scope| {
             let other = scope.spawn(|| {
                 let _attendance = meeting.attend();
                 let agreed = meeting.meet(0, 1, word(Wish::Stop)).unwrap();
-                assert_eq!(agreed, Agreed { next: Time::ZERO, memory: 2, steps: (2, 1), wish: Wish::Stop });
+                assert_eq!((agreed.memory, agreed.steps, agreed.wish), (2, (2, 1), Wish::Stop));
                 // The thread dies; the message is of no interest.
                 std::panic::resume_unwind(Box::new(()));
             });

@@ -4,11 +4,18 @@ use narrows_core::{Duration, Engine, LinkId, Time};
 use narrows_scenario::EngineChange;
 use narrows_traffic::{Body, Sources};
 
-use super::{Division, Fates, Whole};
+use super::meeting::{Wish, Word};
+use super::{Division, Fates};
 use crate::changes::{Changes, ScenarioChanges};
-use crate::drive::{MOMENT, RUSH};
+use crate::drive::{MOMENT, PATIENCE, RUSH};
 use crate::error::SimError;
 use crate::metered::Metered;
+use crate::whole::Whole;
+
+/// The most steps in a window: some ten milliseconds of work.
+const STEPS: u64 = 16_384;
+/// The most memory of packets that enter the network in a window: how much of it is inside is only known at its end.
+const MEMORY: u64 = 8 << 20;
 
 /// A packet between two shares.
 pub(super) type Crossing = narrows_core::Crossing<Body>;
@@ -22,12 +29,19 @@ pub(super) struct Share {
     pub(super) timed: Option<Timed>,
     /// Inputs are taken before this instant, and events handled up to it.
     last: Time,
-    /// The inputs since an instant, while sources respond.
+    /// The inputs since an instant, while sources respond, and the most of them.
     rush: (Time, u64),
+    most_rush: u64,
     /// The memory that packets took at the beginning of the window.
     memory: u64,
+    /// The most that they took in windows before that lasted longer.
+    memory_before: u64,
+    /// When the window ends.
+    end: Time,
     /// Instants with events, and inputs, in the window.
-    pub(super) steps: u64,
+    steps: u64,
+    /// When an event or an input came last.
+    active: Time,
 }
 
 /// A packet that was to cross has copies here.
@@ -53,7 +67,20 @@ impl Share {
     ) -> Self {
         engine.lead_away(away);
         let network = Metered::new(engine, inputs.len());
-        Self { network, inputs, fates: None, timed: None, last, rush: (Time::ZERO, 0), memory: 0, steps: 0 }
+        Self {
+            network,
+            inputs,
+            fates: None,
+            timed: None,
+            last,
+            rush: (Time::ZERO, 0),
+            memory: 0,
+            memory_before: 0,
+            end: Time::ZERO,
+            steps: 0,
+            most_rush: RUSH,
+            active: Time::ZERO,
+        }
     }
 
     /// When something happens next.
@@ -68,9 +95,9 @@ impl Share {
         self.timed.as_mut()?.changes.peek()
     }
 
-    /// Runs up to an instant: events and inputs before it.
+    /// Runs up to an instant: events and inputs before it. If there are too many, the others come in the next window.
     pub(super) fn run(&mut self, end: Time) -> Result<(), SimError> {
-        while self.step(end)? {}
+        while self.steps < STEPS && self.network.memory_taken < MEMORY && self.step(end)? {}
         Ok(())
     }
 
@@ -86,6 +113,9 @@ impl Share {
             return Ok(false);
         }
         self.steps += 1;
+        if event.min(input) == next {
+            self.active = next;
+        }
         if event == next {
             self.poll(next)?;
         } else if change == next {
@@ -139,8 +169,8 @@ impl Share {
                 self.rush = (at, 0);
             }
             self.rush.1 += 1;
-            if self.rush.1 > RUSH {
-                return Err(SimError::Rush { at, most: RUSH });
+            if self.rush.1 > self.most_rush {
+                return Err(SimError::Whole(Whole::Rush));
             }
         }
         if let Some(fates) = &mut self.fates
@@ -173,16 +203,41 @@ impl Share {
         packets.for_each(|crossing| self.network.engine.take_over(crossing));
     }
 
-    /// A window begins.
-    pub(super) fn begin_window(&mut self) {
+    /// A window begins at `next` and ends before `end`. Where the one before ended later than that, because another share did not
+    /// come to its end, what was inside here then may have been there at the instants that come there now.
+    pub(super) fn begin_window(&mut self, next: Time, end: Time) {
+        let most = self.memory + self.network.memory_taken;
+        self.memory_before = if next < self.end { most.max(self.memory_before) } else { 0 };
+        self.end = end;
         self.steps = 0;
         self.network.memory_taken = 0;
         self.memory = self.network.engine.memory_used();
     }
 
-    /// A bound on the memory that packets have taken at any instant of the window.
-    pub(super) fn most_memory(&self) -> u64 {
-        self.memory + self.network.memory_taken
+    /// What it says at a meeting after a window.
+    pub(super) fn word(&self, next: Time, wish: Wish) -> Word {
+        Word {
+            next,
+            active: self.active,
+            // At no instant of the window have packets taken more.
+            memory: self.memory_before.max(self.memory + self.network.memory_taken),
+            steps: self.steps,
+            events: self.fates.as_ref().map_or(0, Fates::len) as u64,
+            wish,
+        }
+    }
+
+    /// Whether a run on one thread would no longer wait for the next change, which is due before `end`: if sources respond, and
+    /// `active` is when something else happened last.
+    pub(super) fn pauses(&mut self, end: Time, active: Time) -> bool {
+        let change = self.next_change().filter(|&at| at < end && at <= self.last);
+        self.network.arrived.is_some() && change.is_some_and(|at| at > active + PATIENCE)
+    }
+
+    /// All of so many shares together stay within the limit on inputs in a moment if each does within its part. Moments begin at
+    /// different instants in each: two of its own may be one of a single thread's.
+    pub(super) fn divide_rush_by(&mut self, shares: usize) {
+        self.most_rush = RUSH / (2 * shares as u64);
     }
 }
 
