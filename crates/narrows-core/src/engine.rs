@@ -435,8 +435,8 @@ impl<B> Engine<B> {
         Pool::memory_of(packet)
     }
 
-    /// The place of the latest event in the order of events at its instant, since the latest [`Engine::change`]. 0 in an engine that carries
-    /// a network alone.
+    /// The place of the latest event in the order of events at its instant, since the latest [`Engine::change`]. 0 in an
+    /// engine that carries a network alone.
     pub fn turn(&self) -> u32 {
         self.network.turn()
     }

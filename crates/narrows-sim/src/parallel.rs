@@ -104,8 +104,8 @@ impl From<SimError> for Failure {
 /// A thread's share at the end, and why it ended if that was too early.
 type Left = (Share, Result<Conclusion, Failure>);
 
-/// Runs a scenario on at most `threads` threads. With `keep_frames`, packets have their bytes. `open` opens the outputs once it is clear that there are
-/// several.
+/// Runs a scenario on at most `threads` threads. With `keep_frames`, packets have their bytes. `open` opens the outputs once it
+/// is clear that there are several.
 pub(crate) fn run(
     scenario: &Scenario,
     (threads, keep_frames): (usize, bool),

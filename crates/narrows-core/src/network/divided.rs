@@ -8,7 +8,6 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::parts::Groups;
 use super::{Network, Parts};
 use crate::id::{Element, LinkId, PortId};
 use crate::pool::{PacketRef, Travelling};
@@ -95,10 +94,6 @@ impl Network {
     }
 
     pub(crate) fn regions(&self, least: Duration, together: &[(PortId, PortId)]) -> Regions {
-        let ways = self.ways();
-        let (rules, routers) = (self.links.len(), self.links.len() + self.rules.len());
-        let switches = routers + self.routers.len();
-        let ports = switches + self.switches.len();
         // A pipe belongs to its rules, at both ends.
         let mut is_pipe = alloc::vec![false; self.links.len()];
         for set in &self.rules {
@@ -112,39 +107,21 @@ impl Network {
                 && !is_pipe[place]
                 && self.crossing_delay(LinkId(place as u32)).is_some_and(|delay| delay >= least)
         };
-        let mut groups = Groups::new(ways.len());
-        for from in (0..ways.len()).filter(|&from| !divides(from)) {
-            ways.of(from).iter().for_each(|&to| groups.join(from, to));
-        }
-        for (number, port) in self.ports.iter().enumerate() {
-            groups.join(ports + number, self.place(&port.entry));
-        }
-        for (one, other) in together {
-            groups.join(ports + usize::from(one.index()), ports + usize::from(other.index()));
-        }
+        let mut groups = self.groups(divides);
+        let port = |port: PortId| self.first_port() + usize::from(port.index());
+        together.iter().for_each(|&(one, other)| groups.join(port(one), port(other)));
         let mut numbers = BTreeMap::new();
         let mut region = |place: usize| {
             let next = numbers.len();
             *numbers.entry(groups.first(place)).or_insert(next)
         };
-        let of_ports = (ports..ways.len()).map(&mut region).collect();
-        let links: Vec<_> = (0..self.links.len()).map(&mut region).collect();
-        let beyond = (0..links.len()).map(|link| match (divides(link), ways.of(link)) {
-            (true, &[to]) => region(to),
-            _ => links[link],
-        });
-        let beyond = beyond.collect();
-        let of_rules = (rules..routers).map(&mut region).collect();
-        let of_routers = (routers..switches).map(&mut region).collect();
-        let of_switches = (switches..ports).map(&mut region).collect();
-        let parts = Parts {
-            count: numbers.len(),
-            links,
-            rules: of_rules,
-            routers: of_routers,
-            switches: of_switches,
-            ports: of_ports,
+        let mut parts = self.by_place(&mut region);
+        let beyond = |link: usize| match (divides(link), &self.exits[link][..]) {
+            (true, [to]) => region(self.place(to)),
+            _ => parts.links[link],
         };
+        let beyond = (0..parts.links.len()).map(beyond).collect();
+        parts.count = numbers.len();
         Regions { parts, beyond }
     }
 

@@ -15,10 +15,10 @@ use super::Network;
 pub struct Parts {
     pub(super) count: usize,
     pub(super) links: Vec<usize>,
-    pub(super) rules: Vec<usize>,
-    pub(super) routers: Vec<usize>,
-    pub(super) switches: Vec<usize>,
-    pub(super) ports: Vec<usize>,
+    rules: Vec<usize>,
+    routers: Vec<usize>,
+    switches: Vec<usize>,
+    ports: Vec<usize>,
 }
 
 impl Parts {
@@ -45,30 +45,47 @@ impl Parts {
 
 impl Network {
     pub(crate) fn parts(&self) -> Parts {
-        let ways = self.ways();
-        let (rules, routers) = (self.links.len(), self.links.len() + self.rules.len());
-        let switches = routers + self.routers.len();
-        let ports = switches + self.switches.len();
-        let mut groups = Groups::new(ways.len());
-        for from in 0..ways.len() {
-            ways.of(from).iter().for_each(|&to| groups.join(from, to));
-        }
-        for (number, port) in self.ports.iter().enumerate() {
-            groups.join(ports + number, self.place(&port.entry));
-        }
+        let mut groups = self.groups(|_| false);
+        let first_port = self.first_port();
         let mut numbers = BTreeMap::new();
         for number in 0..self.ports.len() {
             let next = numbers.len();
-            numbers.entry(groups.first(ports + number)).or_insert(next);
+            numbers.entry(groups.first(first_port + number)).or_insert(next);
         }
-        let mut part = |place| numbers.get(&groups.first(place)).copied().unwrap_or(0);
+        let mut parts = self.by_place(|place| numbers.get(&groups.first(place)).copied().unwrap_or(0));
+        parts.count = numbers.len();
+        parts
+    }
+
+    /// The index of the first port: see [`Network::place`].
+    pub(super) fn first_port(&self) -> usize {
+        self.links.len() + self.rules.len() + self.routers.len() + self.switches.len()
+    }
+
+    /// Elements and ports, by index, together with all that they lead to, except for places that divide the network.
+    pub(super) fn groups(&self, divides: impl Fn(usize) -> bool) -> Groups {
+        let ways = self.ways();
+        let mut groups = Groups((0..ways.len()).collect());
+        for from in (0..ways.len()).filter(|&from| !divides(from)) {
+            ways.of(from).iter().for_each(|&to| groups.join(from, to));
+        }
+        for (number, port) in self.ports.iter().enumerate() {
+            groups.join(self.first_port() + number, self.place(&port.entry));
+        }
+        groups
+    }
+
+    /// The parts that a function gives for each index, ports first. Their count is still to be set.
+    pub(super) fn by_place(&self, mut part: impl FnMut(usize) -> usize) -> Parts {
+        let (rules, routers) = (self.links.len(), self.links.len() + self.rules.len());
+        let (switches, ports) = (routers + self.routers.len(), self.first_port());
         Parts {
-            count: numbers.len(),
+            count: 0,
+            ports: (ports..ports + self.ports.len()).map(&mut part).collect(),
             links: self.links().map(|link| part(self.element(link))).collect(),
             rules: (rules..routers).map(&mut part).collect(),
             routers: (routers..switches).map(&mut part).collect(),
             switches: (switches..ports).map(&mut part).collect(),
-            ports: (ports..ways.len()).map(&mut part).collect(),
         }
     }
 }
@@ -77,11 +94,6 @@ impl Network {
 pub(super) struct Groups(Vec<usize>);
 
 impl Groups {
-    /// Each number on its own.
-    pub(super) fn new(count: usize) -> Self {
-        Self((0..count).collect())
-    }
-
     pub(super) fn first(&mut self, mut number: usize) -> usize {
         while self.0[number] != number {
             // Path halving for later searches.

@@ -44,11 +44,8 @@ impl Visits {
 
     pub(super) fn inherit(&mut self, packet: PacketRef, copy: PacketRef) {
         let Some(row) = self.rows.get(packet.0 as usize).filter(|row| !row.is_empty()) else { return };
-        let (row, slot) = (row.clone(), copy.0 as usize);
-        if slot >= self.rows.len() {
-            self.rows.resize_with(slot + 1, Vec::new);
-        }
-        self.rows[slot] = row;
+        let row = row.clone();
+        self.put(copy, row);
     }
 
     /// Takes a packet's row away, for another pool.
