@@ -12,8 +12,8 @@ pub mod selector;
 mod steps;
 
 pub use delay::{
-    ByClass, Cell, CellConfig, Constant, Correlated, DelayModel, Fed, LightTrace, LostWithDelay, Normal,
-    PerByte, Sampled, Train, Uniform,
+    ByClass, Cell, CellConfig, Constant, Correlated, CorrelatedPlan, DelayModel, Fed, LightTrace,
+    LostWithDelay, Normal, PerByte, Sampled, Train, Uniform,
 };
 pub use delay_pattern::DelayPattern;
 pub use distribution::{BelowZero, Distribution, DistributionError, Sampler, builtin_table};

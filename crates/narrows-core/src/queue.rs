@@ -14,7 +14,7 @@ mod stand;
 pub use context::{Context, Drops};
 pub use fifo::{DropAt, Fifo};
 pub use masked::{FlowSetCounts, MaskedFlow};
-pub use plan::ClassesPlan;
+pub use plan::{AqmPlan, ClassesPlan, FifoPlan};
 pub use policy::{Aqm, Judgement, Waiting};
 pub use stand::Stand;
 

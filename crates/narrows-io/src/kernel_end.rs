@@ -20,18 +20,19 @@ pub struct Layout;
 
 #[expect(missing_docs, reason = "they are the names in state.h")]
 impl Layout {
-    pub const DIRECTION: usize = 6504;
-    pub const NUMBER: usize = 3056;
-    pub const LEFT: usize = 6344;
-    pub const BEGUN: usize = 6368;
-    pub const DONE: usize = 6376;
-    pub const READ: usize = 6384;
-    pub const SETTLED: usize = 6392;
-    pub const FED: usize = 6400;
-    pub const NO_ROOM: usize = 6408;
-    pub const UNSUPPORTED: usize = 6416;
-    pub const TRAINS: usize = 6424;
-    pub const BYPASSED: usize = 6432;
+    pub const DIRECTION: usize = 11_200;
+    pub const NUMBER: usize = 5920;
+    pub const LEFT: usize = 11_032;
+    pub const BEGUN: usize = 11_056;
+    pub const DONE: usize = 11_064;
+    pub const READ: usize = 11_072;
+    pub const SETTLED: usize = 11_080;
+    pub const FED: usize = 11_088;
+    pub const EPOCH: usize = 11_096;
+    pub const NO_ROOM: usize = 11_104;
+    pub const UNSUPPORTED: usize = 11_112;
+    pub const TRAINS: usize = 11_120;
+    pub const BYPASSED: usize = 11_128;
     pub const RECORD: usize = 152;
     pub const ARRIVAL: usize = 0;
     pub const FRAME_LENGTH: usize = 8;
@@ -61,6 +62,8 @@ pub enum KernelVerdict {
     DelayModel,
     /// None: it was inside when the interface went down.
     Forgotten,
+    /// Dropped by queue management.
+    QueueManagement,
 }
 
 /// The verdict about a packet, and its instant.
@@ -181,6 +184,11 @@ impl KernelEnd {
         Ok(end)
     }
 
+    /// The run starts: from this instant on the program counts what happens at regular instants of a run. Once.
+    pub fn set_start(&self, start: MonotonicTime) {
+        self.set_counter(Layout::EPOCH, start.as_nanos());
+    }
+
     fn counter(&self, place: usize) -> u64 {
         self.control.number(self.direction * Layout::DIRECTION + place)
     }
@@ -277,6 +285,7 @@ impl KernelEnd {
             5 => KernelVerdict::NoClass,
             6 => KernelVerdict::DelayModel,
             7 => KernelVerdict::Forgotten,
+            8 => KernelVerdict::QueueManagement,
             _ => return None,
         };
         let at = MonotonicTime::from_nanos(self.decisions.number(place));

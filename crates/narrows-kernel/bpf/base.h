@@ -21,6 +21,12 @@ typedef long long narrows_s64;
 #define NARROWS_PART static __attribute__((unused))
 #endif
 
+/*
+ * Clang forgets what it knows of this number, and so cannot make a condition of arithmetic. The verifier follows both ways of a
+ * condition, which in a loop is too much for it.
+ */
+#define NARROWS_OPAQUE(number) asm volatile("" : "+r"(number))
+
 /* A number of 128 bits; BPF has none. */
 struct narrows_wide {
 	narrows_u64 high, low;
@@ -51,6 +57,15 @@ NARROWS_INLINE struct narrows_wide narrows_sum(struct narrows_wide a, struct nar
 NARROWS_INLINE int narrows_is_more(struct narrows_wide a, struct narrows_wide b)
 {
 	return a.high != b.high ? a.high > b.high : a.low > b.low;
+}
+
+/* Whether a is less than b: 1 or 0, without a condition. */
+NARROWS_INLINE narrows_u64 narrows_borrow(narrows_u64 a, narrows_u64 b)
+{
+	narrows_u64 difference = a - b;
+
+	NARROWS_OPAQUE(difference);
+	return ((~a & b) | (~(a ^ b) & difference)) >> 63;
 }
 
 /* The lower 128 bits. */

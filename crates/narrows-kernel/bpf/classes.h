@@ -22,7 +22,7 @@ NARROWS_INLINE narrows_u32 narrows_lowest(narrows_u32 set)
 	narrows_u32 below = (set & -set) - 1;
 
 	/* Clang would otherwise make one operation of both, for which it needs a table in memory. */
-	asm volatile("" : "+r"(below));
+	NARROWS_OPAQUE(below);
 	return (narrows_u32)__builtin_popcount(below);
 }
 
@@ -81,16 +81,20 @@ NARROWS_PART narrows_u32 narrows_drr_select(narrows_u32 direction)
 	return class;
 }
 
+/* The class whose turn it is has no packets left. */
+NARROWS_INLINE void narrows_drr_emptied(struct narrows_queue_state *s, narrows_u32 class)
+{
+	s->class[class & 31].deficit = 0;
+	s->granted = 0;
+	s->turn++;
+	s->turns--;
+}
+
 NARROWS_INLINE void narrows_drr_sent(struct narrows_queue_state *s, narrows_u32 class, narrows_u32 length)
 {
 	s->class[class & 31].deficit -= length;
-	if (s->class[class & 31].packets == 0) {
-		/* The class that sends is the first one. */
-		s->class[class & 31].deficit = 0;
-		s->granted = 0;
-		s->turn++;
-		s->turns--;
-	}
+	if (s->class[class & 31].packets == 0)
+		narrows_drr_emptied(s, class);
 }
 
 #endif

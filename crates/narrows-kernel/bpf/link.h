@@ -4,6 +4,8 @@
  *
  *     arrive -> loss at ingress -> classes, each a bounded FIFO -> scheduler -> transmitter -> loss on the wire -> delay line -> leave
  *
+ * Queue management may drop packets that enter a class or are about to leave it.
+ *
  * These files compute what narrows-core computes (link.rs, link/transmitter.rs, link/line.rs, service.rs): a test compiles them for
  * the host and compares. Times are nanoseconds of CLOCK_MONOTONIC. Everything happens at the instant at which it should:
  * narrows_catch_up() does, one by one and each at its own instant, what should have happened up to now, so being called late changes
@@ -20,13 +22,15 @@
 #include "feed.h"
 #include "headers.h"
 #include "loss.h"
+#include "management.h"
 #include "state.h"
+#include "wf2q.h"
 
 NARROWS_INLINE struct narrows_overtaking *narrows_overtaking(narrows_u32 direction, narrows_u32 index);
 /* A packet's verdict, and its instant; and whether it has one. */
 NARROWS_INLINE int narrows_is_decided(narrows_u32 direction, narrows_u64 number);
 NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, enum narrows_verdict verdict, narrows_u64 at);
-/* The packet in this slot was lost on the wire. Returns the bytes of its frame. */
+/* The packet in this slot was dropped inside the link. Returns the bytes of its frame. */
 NARROWS_INLINE narrows_u32 narrows_discard(narrows_u32 direction, narrows_u32 slot);
 
 /* The bits that a packet occupies on the wire. User space rejects overheads with which they would exceed 34 bits. */
@@ -71,6 +75,8 @@ NARROWS_PART narrows_u32 narrows_select(narrows_u32 direction, narrows_u64 now)
 		return narrows_lowest(d->state.queue.waiting) & 31;
 	case NARROWS_DRR:
 		return narrows_drr_select(direction);
+	case NARROWS_WF2Q:
+		return narrows_wf2q_select(direction);
 	case NARROWS_DBHPD:
 		class = narrows_largest(direction, now);
 		if (!(d->state.queue.waiting & d->parameters.queue.bounded))
@@ -108,8 +114,87 @@ NARROWS_INLINE void narrows_join(struct narrows_direction *d, narrows_u32 direct
 			q->turns++;
 		}
 	}
+	if (d->parameters.queue.discipline == NARROWS_WF2Q && c->packets == 1)
+		narrows_wf2q_joined(direction, class);
 	if (d->parameters.queue.discipline == NARROWS_DBHPD)
 		narrows_dbhpd_joined(direction, class, now);
+}
+
+NARROWS_INLINE void narrows_free_slot(struct narrows_state *s, narrows_u32 slot, struct narrows_packet *packet)
+{
+	packet->next = s->free;
+	/* One more than the slot, so that zero is none. */
+	s->free = slot + 1;
+}
+
+/* The packet in this slot, which is in no list, is dropped at `at`. */
+NARROWS_INLINE void narrows_drop(struct narrows_direction *d, narrows_u32 direction, narrows_u32 slot, struct narrows_packet *packet,
+				 enum narrows_verdict why, narrows_u64 at)
+{
+	narrows_decided(direction, packet->number, why, at);
+	d->state.discarded++;
+	d->state.discarded_bytes += narrows_discard(direction, slot);
+	narrows_free_slot(&d->state, slot, packet);
+}
+
+/* Takes the first packet of a class that has one. */
+NARROWS_INLINE void narrows_take_first(struct narrows_queue_state *q, narrows_u32 class, const struct narrows_packet *first)
+{
+	struct narrows_class_state *c = &q->class[class & 31];
+
+	c->first = first->next;
+	c->packets--;
+	c->bytes -= first->length;
+	q->packets--;
+	q->bytes -= first->length;
+	if (!c->packets)
+		q->waiting &= ~(1U << (class & 31));
+}
+
+/* Queue management drops the first packet of a class. */
+NARROWS_PART int narrows_drop_first(narrows_u32 direction, narrows_u32 class, narrows_u64 now)
+{
+	struct narrows_direction *d = narrows_direction(direction);
+	struct narrows_queue_state *q;
+	struct narrows_packet *packet;
+	narrows_u32 slot;
+
+	if (!d)
+		return 0;
+	q = &d->state.queue;
+	slot = q->class[class & 31].first;
+	packet = narrows_packet(direction, slot);
+	if (!packet)
+		return 0;
+	narrows_take_first(q, class, packet);
+	narrows_drop(d, direction, slot, packet, NARROWS_MANAGED, now);
+	if (q->class[class & 31].packets)
+		return 0;
+	/* The scheduler learns of it only now: what was dropped has received no service. */
+	if (d->parameters.queue.discipline == NARROWS_DRR)
+		narrows_drr_emptied(q, class);
+	if (d->parameters.queue.discipline == NARROWS_WF2Q)
+		narrows_wf2q_catch_up(direction);
+	return 0;
+}
+
+/* The class that sends next, or NARROWS_NONE: then nothing is left. Its queue management has let its first packet pass. */
+NARROWS_PART narrows_u32 narrows_choose(narrows_u32 direction, narrows_u64 now)
+{
+	struct narrows_direction *d = narrows_direction(direction);
+	narrows_u32 class = NARROWS_NONE;
+
+	if (!d)
+		return NARROWS_NONE;
+	while (d->state.queue.waiting && NARROWS_MAY_LOOP) {
+		/* The class keeps its turn while its packets are dropped. */
+		if (class >= NARROWS_CLASSES || !d->state.queue.class[class & 31].packets)
+			class = d->parameters.queue.discipline == NARROWS_IN_ORDER ? 0 : narrows_select(direction, now) & 31;
+		if (!d->parameters.queue.class[class & 31].policy.kind || !narrows_departure_is_dropped(direction, class, now))
+			return class;
+		narrows_drop_first(direction, class, now);
+	}
+	return NARROWS_NONE;
 }
 
 /* Puts the next packet on the wire, which is free at `now`, if one waits. */
@@ -129,23 +214,21 @@ NARROWS_PART int narrows_start(narrows_u32 direction, narrows_u64 now)
 	p = &d->parameters;
 	s = &d->state;
 	q = &s->queue;
-	class = p->queue.discipline == NARROWS_IN_ORDER ? 0 : narrows_select(direction, now) & 31;
+	class = narrows_choose(direction, now);
+	if (class >= NARROWS_CLASSES)
+		return 0;
 	c = &q->class[class];
 	packet = narrows_packet(direction, c->first);
 	if (!packet || !c->packets)
 		return 0;
 	s->on_wire = c->first;
 	s->wire_busy = 1;
-	c->first = packet->next;
 	length = packet->length;
-	c->packets--;
-	c->bytes -= length;
-	q->packets--;
-	q->bytes -= length;
-	if (!c->packets)
-		q->waiting &= ~(1U << class);
+	narrows_take_first(q, class, packet);
 	if (p->queue.discipline == NARROWS_DRR)
 		narrows_drr_sent(q, class, length);
+	if (p->queue.discipline == NARROWS_WF2Q)
+		narrows_wf2q_sent(direction, class, length);
 	if (p->queue.discipline == NARROWS_DBHPD)
 		narrows_dbhpd_sent(direction, class, packet->arrival, now);
 
@@ -280,21 +363,26 @@ NARROWS_INLINE void narrows_propagate(struct narrows_direction *d, narrows_u32 d
 	s->row++;
 }
 
-NARROWS_INLINE void narrows_free_slot(struct narrows_state *s, narrows_u32 slot, struct narrows_packet *packet)
+/* The delay of the packet that enters the delay line next, of those that are correlated; `drawn` is what was drawn for it. */
+NARROWS_PART narrows_u64 narrows_correlated_delay(narrows_u32 direction, narrows_u64 drawn)
 {
-	packet->next = s->free;
-	/* One more than the slot, so that zero is none. */
-	s->free = slot + 1;
-}
+	struct narrows_direction *d = narrows_direction(direction);
+	const struct narrows_parameters *p;
+	struct narrows_state *s;
+	narrows_u64 number = drawn, most = 0x4340000000000000ULL; /* 2^53 */
 
-/* The packet in this slot is lost when its transmission ends. */
-NARROWS_INLINE void narrows_lose(struct narrows_direction *d, narrows_u32 direction, narrows_u32 slot, struct narrows_packet *packet,
-				 enum narrows_verdict why)
-{
-	narrows_decided(direction, packet->number, why, d->state.freed);
-	d->state.discarded++;
-	d->state.discarded_bytes += narrows_discard(direction, slot);
-	narrows_free_slot(&d->state, slot, packet);
+	if (!d)
+		return 0;
+	p = &d->parameters;
+	s = &d->state;
+	if (s->has_number)
+		number = narrows_add(narrows_multiply(p->correlation, s->last_number), narrows_multiply(p->innovation, drawn));
+	s->has_number = 1;
+	s->last_number = number;
+	number = narrows_add(p->mean, narrows_multiply(p->sd, number));
+	if (narrows_is_below(most, number))
+		number = most;
+	return narrows_whole(narrows_add(number, NARROWS_HALF));
 }
 
 /* The transmission on the wire ends, which is due. */
@@ -320,9 +408,11 @@ NARROWS_PART int narrows_sent(narrows_u32 direction)
 		delay = narrows_fed_delay(direction, d->state.freed);
 		if (delay == NARROWS_NEVER)
 			lost = NARROWS_DELAY_LOSS;
+	} else if (d->parameters.delays == NARROWS_CORRELATED) {
+		delay = narrows_correlated_delay(direction, delay);
 	}
 	if (lost)
-		narrows_lose(d, direction, slot, packet, lost);
+		narrows_drop(d, direction, slot, packet, lost, d->state.freed);
 	else
 		narrows_propagate(d, direction, d->state.freed, slot, packet, delay);
 	return 0;
@@ -380,8 +470,15 @@ NARROWS_PART narrows_u32 narrows_arrive(narrows_u32 direction, narrows_u64 now, 
 	}
 	settings = &p->queue.class[class & 31];
 	c = &s->queue.class[class & 31];
-	if (s->queue.packets >= p->queue.limit_packets || s->queue.bytes + length > p->queue.limit_bytes ||
-	    c->packets >= settings->limit_packets || c->bytes + length > settings->limit_bytes) {
+	if (s->queue.packets >= p->queue.limit_packets || s->queue.bytes + length > p->queue.limit_bytes) {
+		narrows_decided(direction, number, NARROWS_QUEUE_FULL, now);
+		return NARROWS_NONE;
+	}
+	if (settings->policy.kind && narrows_arrival_is_dropped(direction, class, now, number)) {
+		narrows_decided(direction, number, NARROWS_MANAGED, now);
+		return NARROWS_NONE;
+	}
+	if (c->packets >= settings->limit_packets || c->bytes + length > settings->limit_bytes) {
 		narrows_decided(direction, number, NARROWS_QUEUE_FULL, now);
 		return NARROWS_NONE;
 	}
@@ -465,7 +562,7 @@ NARROWS_INLINE void narrows_vanish(narrows_u32 direction, narrows_u32 slot, narr
 		narrows_decided(direction, packet->number, NARROWS_FORGOTTEN, now);
 }
 
-/* Nothing is inside any more. Averages, turns and the states of losses stay. */
+/* Nothing is inside any more. Averages, turns, and the states of losses and policies stay. */
 NARROWS_PART int narrows_forget(narrows_u32 direction)
 {
 	struct narrows_direction *d = narrows_direction(direction);

@@ -253,7 +253,7 @@ int enqueue(u64 *context)
 	if (FIELD(u32, skb, sk_buff__vlan_all) || ether_type == 0x8100 || ether_type == 0x88a8 || ether_type == 0x9100)
 		goto unsupported;
 	narrows_read_headers(&d->headers, record->head, frame_length, d->parameters.rules != 0);
-	delay = d->parameters.delays == NARROWS_DRAWN ? *drawn : d->parameters.delay;
+	delay = d->parameters.delays == NARROWS_DRAWN || d->parameters.delays == NARROWS_CORRELATED ? *drawn : d->parameters.delay;
 
 	/* User space takes all packets up to an instant as read once no arrival is under way. Atomic: it is a barrier, too. */
 	__sync_fetch_and_add(&d->begun, 1);

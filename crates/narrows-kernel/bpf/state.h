@@ -47,12 +47,77 @@ enum narrows_discipline {
 	NARROWS_PRIO = 1,     /* the lowest number first */
 	NARROWS_DRR = 2,
 	NARROWS_DBHPD = 3,
+	NARROWS_WF2Q = 4,
+};
+
+/* Queue management, see management.h. Doubles are passed as their bits. */
+enum narrows_management {
+	NARROWS_UNMANAGED = 0,
+	NARROWS_CODEL = 1,
+	NARROWS_PIE = 2,
+	NARROWS_RED = 3,
+};
+
+struct narrows_codel {
+	narrows_u64 target, interval; /* nanoseconds */
+	narrows_u64 longest;          /* bytes */
+};
+
+struct narrows_pie {
+	narrows_u64 target, period, high_delay; /* nanoseconds; there may be no high delay: NARROWS_NEVER */
+	narrows_u64 target_seconds, alpha, beta; /* doubles */
+	narrows_u64 grants;                      /* updates before the burst allowance is used up */
+	narrows_u64 mean;                        /* bytes */
+	narrows_u32 derandomize, cap_drop, byte_mode, reserved;
+};
+
+struct narrows_red {
+	narrows_u64 min, max, probability, weight, halvings, longest; /* doubles */
+	narrows_u64 typical_bits;
+	narrows_u32 gentle, in_bytes, restart, reserved;
+};
+
+struct narrows_policy {
+	narrows_u32 kind;
+	narrows_u32 reserved;
+	union {
+		struct narrows_codel codel;
+		struct narrows_pie pie;
+		struct narrows_red red;
+	};
+};
+
+struct narrows_codel_state {
+	narrows_u64 first_above, drop_next; /* no time above the target: 0 */
+	narrows_u32 count, last_count;
+	narrows_u32 dropping, after;
+};
+
+struct narrows_pie_state {
+	narrows_u64 probability, old_seconds; /* doubles */
+	narrows_u64 old_delay;                /* nanoseconds */
+	narrows_u64 updates;
+	narrows_u32 since_grant, accumulated;
+};
+
+struct narrows_red_state {
+	narrows_u64 average; /* a double */
+	narrows_u64 count;
+	narrows_u64 idle_since;
+	narrows_u64 is_idle;
+};
+
+union narrows_policy_state {
+	struct narrows_codel_state codel;
+	struct narrows_pie_state pie;
+	struct narrows_red_state red;
 };
 
 struct narrows_class {
 	narrows_u64 limit_packets; /* waiting packets; one of the two limits is NARROWS_UNLIMITED */
 	narrows_u64 limit_bytes;   /* waiting bytes, from the network header on */
-	narrows_u64 quantum;       /* DRR: bytes a turn, below 2^62 */
+	narrows_u64 quantum;       /* DRR: bytes a turn, below 2^62; WF2Q+: the weight, at least 1 */
+	struct narrows_policy policy;
 	/* DBHPD, see dbhpd.h */
 	narrows_u64 slope;
 	narrows_u64 factor;
@@ -71,6 +136,8 @@ struct narrows_class_state {
 	narrows_u64 packets, bytes;
 	narrows_u32 first, last; /* packets, if there are any */
 	narrows_s64 deficit;     /* DRR */
+	narrows_u64 start, remainder; /* WF2Q+ */
+	union narrows_policy_state policy;
 	/* DBHPD */
 	narrows_u64 head;    /* when the first packet arrived */
 	narrows_u64 average; /* nanoseconds, with 16 fraction bits */
@@ -85,6 +152,8 @@ struct narrows_class_state {
 struct narrows_queue {
 	narrows_u64 limit_packets; /* of all classes together */
 	narrows_u64 limit_bytes;
+	narrows_u64 weights;   /* WF2Q+: their sum */
+	narrows_u32 key[2];    /* of draws on arrival */
 	narrows_u32 discipline;
 	/* DBHPD */
 	narrows_u32 common;            /* whether hybrid delays have a common denominator */
@@ -102,6 +171,7 @@ struct narrows_queue_state {
 	narrows_u32 turn, turns;
 	narrows_u32 granted;
 	narrows_u8 order[NARROWS_CLASSES];
+	narrows_u64 virtual_time, virtual_remainder; /* WF2Q+; 0 before the first packet */
 	struct narrows_class_state class[NARROWS_CLASSES];
 };
 
@@ -162,6 +232,7 @@ enum narrows_verdict {
 	NARROWS_NO_CLASS = 5,
 	NARROWS_DELAY_LOSS = 6, /* by a value that was fed, or for lack of one */
 	NARROWS_FORGOTTEN = 7,  /* none: it was inside when the interface went down */
+	NARROWS_MANAGED = 8,    /* dropped by queue management */
 };
 
 /* Where delays come from. */
@@ -169,6 +240,7 @@ enum narrows_delays {
 	NARROWS_CONSTANT = 0,
 	NARROWS_DRAWN = 1, /* user space draws the delay of each packet, ahead */
 	NARROWS_FED = 2,   /* by another process */
+	NARROWS_CORRELATED = 3, /* computed from what user space draws ahead, and from the packet before */
 };
 
 /* The delay of a packet for which no value was fed. */
@@ -197,6 +269,8 @@ struct narrows_parameters {
 	narrows_u32 on_empty;
 	narrows_u32 lead; /* the most values that repeat */
 	narrows_u32 reserved;
+	/* Correlated delays: doubles, the last two in nanoseconds. */
+	narrows_u64 correlation, innovation, mean, sd;
 	struct narrows_loss loss[2]; /* at ingress, on the wire */
 	struct narrows_queue queue;
 };
@@ -232,6 +306,8 @@ struct narrows_state {
 	narrows_u32 discarded, discarded_bytes;
 	struct narrows_loss_state loss[2];
 	struct narrows_feed_state feed;
+	/* The last number of correlated delays, a double, if there was one. */
+	narrows_u64 last_number, has_number;
 	struct narrows_queue_state queue;
 };
 
@@ -253,6 +329,8 @@ struct narrows_direction {
 	narrows_u64 begun, done;
 	/* Written by user space: records and decisions before these have been read, and values that have been fed. */
 	narrows_u64 read, settled, fed;
+	/* The same, once: when the run started. */
+	narrows_u64 epoch;
 	/* Packets that did not enter the link: no room; with a VLAN tag, or too short. */
 	narrows_u64 no_room, unsupported;
 	/* Packets longer than the MTU: the segments of one message, crossing as one packet. */

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use narrows_core::queue::Queue;
 use narrows_core::{LinkConfig, LinkSettings, Order, Seed, Stream, Target, port_origin};
 use narrows_scenario::Scenario;
 
 use crate::parameters::{
-    Delay, Drawn, Loss, MOST_LEAD, MOST_OVERHEAD, MOST_RANGES, Parameters, QueueParameters,
+    Correlated, Delay, Drawn, Loss, MOST_LEAD, MOST_OVERHEAD, MOST_RANGES, Parameters, QueueParameters,
 };
 
 /// The longest packet, a train of segments; and the most bits that one may have on the wire, so that times 10⁹ fits into 64.
@@ -183,19 +182,24 @@ fn direction(
             Some(Delay::Fed { on_empty, lead: lead as u32 })
         }
         (_, Some(_)) => None,
+        _ if let Some(plan) = delay.correlated() => {
+            Some(Delay::Correlated(Correlated::new(plan, Stream::new(seed, &name, "delay"), origin)))
+        }
         _ => Drawn::new(delay, Stream::new(seed, &name, "delay"), origin).map(Delay::Drawn),
     };
     let delays = match feed {
         Some((_, _, Some(_))) => "the kernel asks nobody",
         Some(_) => "the kernel holds at most 65536 values of a feed",
-        None => "in the kernel it is constant, drawn for each packet alone, or fed",
+        None => "in the kernel it is constant, drawn for each packet alone, normal and correlated, or fed",
     };
     no(delay.is_none(), "delay", delays);
-    let queues = "the kernel has FIFOs that drop arriving packets, alone or as classes of prio, drr and hpd";
+    let queues = "the kernel has FIFOs that drop at the tail, or by codel, pie or red, alone or as classes of prio, drr, wf2q+ and hpd";
+    let key = Stream::new(seed, &name, "queue arrival").key();
     let queue = match queue.take_fifo() {
-        Some(fifo) if fifo.is_plain_drop_tail() => Ok(QueueParameters::fifo(fifo.bound())),
-        Some(_) => Err(queues),
-        None => queue.plan().ok_or(queues).and_then(QueueParameters::new),
+        Some(fifo) => {
+            fifo.plan().ok_or(queues).and_then(|plan| QueueParameters::managed(&plan, key, overhead))
+        }
+        None => queue.plan().ok_or(queues).and_then(|plan| QueueParameters::new(plan, key, overhead)),
     };
     if let (Err(why), None) = (&queue, &netem) {
         no(true, "queue", why);

@@ -182,6 +182,7 @@ impl KernelLinks {
                 let draw: Option<DrawDelay> = match direction.delay {
                     Delay::Constant(_) | Delay::Fed { .. } => None,
                     Delay::Drawn(drawn) => Some(Box::new(move |number| drawn.of(number))),
+                    Delay::Correlated(correlated) => Some(Box::new(move |number| correlated.of(number))),
                 };
                 KernelEnd::new(maps, number, draw)
             })
@@ -250,25 +251,48 @@ impl Operations {
 }
 
 /// How many numbers the parts of the program have for arguments (`NARROWS_PART` in `bpf`).
-pub const PARTS: [(&str, u32); 18] = [
+pub const PARTS: [(&str, u32); 41] = [
+    ("narrows_add", 2),
+    ("narrows_arrival_is_dropped", 4),
     ("narrows_arrive", 3),
     ("narrows_catch_up", 2),
+    ("narrows_choose", 2),
     ("narrows_classify", 1),
+    ("narrows_codel_drops", 5),
+    ("narrows_codel_gap", 2),
+    ("narrows_correlated_delay", 2),
     ("narrows_dbhpd_joined", 3),
     ("narrows_dbhpd_sent", 4),
+    ("narrows_departure_is_dropped", 3),
+    ("narrows_divide", 2),
+    ("narrows_drop_first", 3),
     ("narrows_drr_select", 1),
     ("narrows_fed_delay", 2),
     ("narrows_forget", 1),
     ("narrows_is_lost", 3),
     ("narrows_largest", 2),
     ("narrows_leave", 1),
+    ("narrows_multiply", 2),
+    ("narrows_of_whole", 1),
     ("narrows_overtake", 3),
+    ("narrows_pie_catch_up", 4),
+    ("narrows_pie_drops", 5),
+    ("narrows_pie_update", 3),
     ("narrows_pop_overtaking", 1),
+    ("narrows_red_drops", 4),
+    ("narrows_red_observes", 3),
+    ("narrows_red_probability", 2),
+    ("narrows_red_remains", 1),
     ("narrows_select", 2),
     ("narrows_sent", 1),
     ("narrows_skip_rounds", 1),
     ("narrows_start", 2),
     ("narrows_violator", 2),
+    ("narrows_wf2q_catch_up", 1),
+    ("narrows_wf2q_joined", 2),
+    ("narrows_wf2q_select", 1),
+    ("narrows_wf2q_sent", 3),
+    ("narrows_whole", 1),
 ];
 
 /// The types of a program's functions. The kernel calls the first one.

@@ -1,14 +1,16 @@
 //! The parameters of a direction of a link, as the program reads them (`struct narrows_parameters` in `bpf/state.h`).
 
 mod loss;
+mod policy;
 mod queue;
 mod rules;
 
 pub use loss::Loss;
+pub use policy::Policy;
 pub use queue::{Discipline, QueueParameters};
 pub use rules::{MOST_RULES, Rule, rules_of};
 
-use narrows_core::model::{DelayModel, OnEmpty};
+use narrows_core::model::{CorrelatedPlan, DelayModel, OnEmpty};
 use narrows_core::queue::Bound;
 use narrows_core::service::Overhead;
 use narrows_core::{Duration, Rate, Stream};
@@ -53,6 +55,8 @@ pub enum Delay {
     Constant(Duration),
     /// Drawn for each packet, by its number, ahead of it.
     Drawn(Drawn),
+    /// Normal and correlated from packet to packet: all but their state is drawn ahead.
+    Correlated(Correlated),
     /// Fed by another process.
     Fed {
         /// The delay of a packet without a value.
@@ -81,6 +85,26 @@ impl Drawn {
     pub fn of(&self, number: u64) -> u64 {
         let mut draw = self.stream.draw(self.origin, number, 0, 0);
         self.model.drawn(&mut draw).unwrap_or_default().nanos()
+    }
+}
+
+/// Draws what is new in each correlated delay, as the engine does.
+#[derive(Debug)]
+pub struct Correlated {
+    plan: CorrelatedPlan,
+    stream: Stream,
+    origin: u32,
+}
+
+impl Correlated {
+    /// Delays of a process, with these draws, for packets of a port.
+    pub const fn new(plan: CorrelatedPlan, stream: Stream, origin: u32) -> Self {
+        Self { plan, stream, origin }
+    }
+
+    /// The bits of the new number of the packet with this number.
+    pub fn of(&self, number: u64) -> u64 {
+        CorrelatedPlan::new_number(&mut self.stream.draw(self.origin, number, 0, 0)).to_bits()
     }
 }
 
@@ -118,6 +142,7 @@ impl Parameters {
             Delay::Constant(delay) => (delay.nanos(), 0, OnEmpty::Zero, 0),
             Delay::Drawn(_) => (0, 1, OnEmpty::Zero, 0),
             Delay::Fed { on_empty, lead } => (0, 2, *on_empty, *lead),
+            Delay::Correlated(_) => (0, 3, OnEmpty::Zero, 0),
         };
         let on_empty = match on_empty {
             OnEmpty::Zero => 0,
@@ -146,6 +171,13 @@ impl Parameters {
         ] {
             bytes.word(word);
         }
+        let process = match &self.delay {
+            Delay::Correlated(Correlated { plan, .. }) => {
+                [plan.correlation, plan.innovation, plan.mean, plan.sd]
+            }
+            _ => [0.0; 4],
+        };
+        process.into_iter().for_each(|number| bytes.double(number));
         for loss in &self.losses {
             loss.put(&mut bytes);
         }
@@ -179,6 +211,10 @@ pub struct Bytes(pub Vec<u8>);
 impl Bytes {
     fn long(&mut self, number: u64) {
         self.0.extend(number.to_ne_bytes());
+    }
+
+    fn double(&mut self, number: f64) {
+        self.long(number.to_bits());
     }
 
     fn word(&mut self, number: u32) {

@@ -3,6 +3,7 @@
  * link.h on the host, for tests.
  *
  *   (none)    reads parameters, weights, ranges, rules, values that are fed, and then arrivals; writes (verdict, time) of each packet, by number
+ *   floats    reads pairs of doubles and writes sum, product, quotient, the first one's whole part, whether it is less, its bits as a number
  *   headers   reads frames and writes what is read of their headers
  *   layout    writes the places and sizes of the shared structures
  *
@@ -117,6 +118,7 @@ static int decide(void)
 	narrows_u64 count;
 
 	get(&the_direction.parameters, sizeof(the_direction.parameters), 1);
+	get(&the_direction.epoch, sizeof(the_direction.epoch), 1);
 	get(gammas, sizeof(gammas), 1);
 	get(ranges, sizeof(ranges), 1);
 	get(rules, sizeof(rules), 1);
@@ -139,6 +141,22 @@ static int decide(void)
 	for (narrows_u64 number = 0; number < count; number++) {
 		narrows_u64 out[2] = { decisions[number].verdict, decisions[number].at };
 
+		fwrite(out, sizeof(out), 1, stdout);
+	}
+	return 0;
+}
+
+static int compute(void)
+{
+	narrows_u64 two[2], out[6];
+
+	while (fread(two, sizeof(two), 1, stdin) == 1) {
+		out[0] = narrows_add(two[0], two[1]);
+		out[1] = narrows_multiply(two[0], two[1]);
+		out[2] = narrows_divide(two[0], two[1]);
+		out[3] = narrows_whole(two[0]);
+		out[4] = narrows_is_below(two[0], two[1]);
+		out[5] = narrows_of_whole(two[0]);
 		fwrite(out, sizeof(out), 1, stdout);
 	}
 	return 0;
@@ -190,6 +208,7 @@ static int print_layout(void)
 	PRINT(DIRECTION(read));
 	PRINT(DIRECTION(settled));
 	PRINT(DIRECTION(fed));
+	PRINT(DIRECTION(epoch));
 	PRINT(sizeof(struct narrows_fed_value));
 	PRINT(DIRECTION(no_room));
 	PRINT(DIRECTION(unsupported));
@@ -215,5 +234,7 @@ int main(int count, char **arguments)
 		return print_layout();
 	if (!strcmp(what, "headers"))
 		return read_headers();
+	if (!strcmp(what, "floats"))
+		return compute();
 	return decide();
 }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use narrows_core::{Duration, Engine, PortId, Time};
 use narrows_frame::nat::Rebind;
 use narrows_frame::{ElementNames, WriteError};
+use narrows_io::cable_end::CableEnd;
 use narrows_io::host::ProcessorTime;
 use narrows_io::process::Signal;
 use narrows_io::scheduling;
@@ -122,6 +123,11 @@ impl Director {
         threads: &Threads,
     ) -> Result<Self, LoopError> {
         let clock = Clock::start();
+        for cable in &cables {
+            if let CableEnd::Kernel(end) = &cable.end {
+                end.set_start(clock.reading(Time::ZERO));
+            }
+        }
         let plan = Plan::new(scenario);
         let scenario = plan.scenario();
         let inspector = Inspector::new(ElementNames::of(&engine), scenario);

@@ -217,6 +217,7 @@ impl Decision {
             KernelVerdict::WireLoss => Some(DropReason::WireLoss),
             KernelVerdict::NoClass => Some(DropReason::NoClass),
             KernelVerdict::DelayModel => Some(DropReason::DelayModel),
+            KernelVerdict::QueueManagement => Some(DropReason::QueueManagement),
         };
         Some(Self { dropped, at: clock.instant(fate.at) })
     }

@@ -17,8 +17,9 @@
 //! one. A test runs both side by side. Points that the RFC leaves open, and differences:
 //! - Marks. A marked packet passes and ends the loop, as in Linux: `count` and the next due instant advance as for a
 //!   drop.
-//! - `interval / √count` is in whole nanoseconds, rounded down. The square root is `libm`'s correctly rounded one,
-//!   computed each time. So there is no drift, unlike Linux's 16-bit Newton step.
+//! - `interval / √count` is in whole nanoseconds, rounded down, and exact: the longest `gap` with
+//!   `gap²·count ≤ interval²`. So there is no drift, unlike with Linux's 16-bit Newton step, and a program without
+//!   floating point finds the same.
 //! - The RFC notices an empty queue when it tries to dequeue. Here the next arrival notices it. The result is the
 //!   same after a departure, and also correct if something else emptied the queue.
 //! - Instants are scheduled ones. The RFC reads a clock.
@@ -38,7 +39,7 @@
 
 use alloc::sync::Arc;
 
-use crate::aqm::{Aqm, Judgement, Waiting, sojourn};
+use crate::aqm::{Aqm, AqmPlan, Judgement, Waiting, sojourn};
 use crate::packet::FlowKey;
 use crate::pool::{PacketRef, PacketState};
 use crate::queue::Context;
@@ -185,13 +186,29 @@ impl Codel {
     }
 
     fn control_law(&self, last: Time) -> Time {
-        // Exact up to 2⁵³ ns, 104 days. `count` is never 0 here.
-        let gap = self.config.interval.nanos() as f64 / libm::sqrt(f64::from(self.count));
-        last + Duration::from_nanos(gap as u64)
+        last + Duration::from_nanos(gap(self.config.interval.nanos(), self.count))
+    }
+}
+
+/// `interval / √count` nanoseconds, rounded down. `count` is not 0.
+fn gap(interval: u64, count: u32) -> u64 {
+    // Floating point is at most one off.
+    let near = (interval as f64 / libm::sqrt(f64::from(count))) as u64;
+    let square = |number: u64| u128::from(number) * u128::from(number);
+    let is_short =
+        |gap: u64| square(gap).checked_mul(count.into()).is_some_and(|gap| gap <= square(interval));
+    match is_short(near) {
+        true if is_short(near + 1) => near + 1,
+        true => near,
+        false => near - 1,
     }
 }
 
 impl Aqm for Codel {
+    fn plan(&self) -> Option<AqmPlan> {
+        Some(AqmPlan::Codel(Arc::clone(&self.config)))
+    }
+
     fn arrive(
         &mut self,
         _now: Time,

@@ -40,7 +40,8 @@
 //!   an overload of the whole queue empties the class, or a bound refuses a packet of an empty queue, the average
 //!   does not decay for that time. The next arrival then counts as one that finds a queue of length zero.
 //!
-//! Floating point is used for + − × ÷ and `libm::pow` only, so all machines agree.
+//! Floating point is used for + − × ÷ only, so all machines agree, and so does a program that does these in software. The
+//! exception is a logarithm, taken once (`libm::log2`).
 //!
 //! ```
 //! use narrows_core::aqm::{Red, RedConfig, Thresholds};
@@ -53,9 +54,10 @@
 
 use alloc::sync::Arc;
 
-use crate::aqm::{Aqm, Judgement, Waiting};
+use crate::aqm::{Aqm, AqmPlan, Judgement, Waiting};
 use crate::pool::{PacketRef, PacketState};
 use crate::queue::{Context, Wire};
+use crate::service::Overhead;
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Probability, Rate};
 
@@ -142,6 +144,17 @@ impl RedConfig {
         self.probability_of(average, self.probability.as_f64())
     }
 
+    /// −log₂(1 − w): how often the average halves for each small packet that could have passed while the queue was empty.
+    pub fn halvings(&self) -> f64 {
+        -libm::log2(1.0 - self.weight)
+    }
+
+    /// The bits on the wire of the packet whose transmission time is the unit of idle time; at least 1.
+    pub fn typical_bits(&self, overhead: Overhead) -> u64 {
+        let length = u32::try_from(self.typical_packet.get()).unwrap_or(u32::MAX);
+        overhead.bits(length, ETHERNET_HEADER).max(1)
+    }
+
     /// Like [`Self::probability_at`], with another `probability`.
     fn probability_of(&self, average: f64, most: f64) -> f64 {
         let (min, max) = self.thresholds.range();
@@ -168,6 +181,8 @@ pub struct Red {
     config: Arc<RedConfig>,
     wire: Option<Wire>,
     average: f64,
+    /// How often the average halves for each small packet that could have passed.
+    halvings: f64,
     /// The configured probability, or the adapted one.
     probability: f64,
     /// The instant of the next adaptation.
@@ -185,7 +200,17 @@ impl Red {
         let config = config.into();
         let probability = config.probability.as_f64();
         let adapts_at = Time::ZERO + ADAPTS_EVERY;
-        Self { config, wire: None, average: 0.0, probability, adapts_at, count: 0, idle_since: None }
+        let halvings = config.halvings();
+        Self {
+            config,
+            wire: None,
+            average: 0.0,
+            halvings,
+            probability,
+            adapts_at,
+            count: 0,
+            idle_since: None,
+        }
     }
 
     /// The average queue length, in the thresholds' unit.
@@ -197,8 +222,8 @@ impl Red {
     fn decay(&mut self, now: Time) {
         let (Some(since), Some(wire)) = (self.idle_since, self.wire) else { return };
         self.idle_since = Some(now);
-        let packets = passed(now.since(since), wire, self.config.typical_packet);
-        self.average *= libm::pow(1.0 - self.config.weight, packets);
+        let packets = passed(now.since(since), wire, &self.config);
+        self.average *= remains(self.halvings, packets);
     }
 
     /// Adjusts the probability at every due instant up to `now`.
@@ -211,8 +236,8 @@ impl Red {
         while self.adapts_at <= now {
             let average = match (self.idle_since, self.wire) {
                 (Some(since), Some(wire)) if since < self.adapts_at => {
-                    let packets = passed(self.adapts_at.since(since), wire, self.config.typical_packet);
-                    self.average * libm::pow(1.0 - self.config.weight, packets)
+                    let packets = passed(self.adapts_at.since(since), wire, &self.config);
+                    self.average * remains(self.halvings, packets)
                 }
                 _ => self.average,
             };
@@ -299,21 +324,58 @@ impl Red {
     }
 }
 
-/// How many packets of this length could have been sent in this time.
-fn passed(span: Duration, wire: Wire, length: Bytes) -> f64 {
-    let length = u32::try_from(length.get()).unwrap_or(u32::MAX);
-    let bits = wire.overhead.bits(length, ETHERNET_HEADER);
+/// How many typical packets could have been sent in this time.
+fn passed(span: Duration, wire: Wire, config: &RedConfig) -> f64 {
     match (span, wire.rate) {
         (Duration::ZERO, _) | (_, Rate::DOWN) => 0.0,
         (_, Rate::UNLIMITED) => f64::INFINITY,
-        (span, rate) => span.seconds() * rate.bits_per_second() as f64 / bits.max(1) as f64,
+        (span, rate) => {
+            span.seconds() * rate.bits_per_second() as f64 / config.typical_bits(wire.overhead) as f64
+        }
     }
+}
+
+/// What remains of the average after it has halved `halvings` times for each of so many packets: 2^−(halvings·packets),
+/// with a relative error below 10⁻¹³.
+fn remains(halvings: f64, packets: f64) -> f64 {
+    // The powers of −ln 2 over their factorials.
+    const SERIES: [f64; 14] = [
+        1.0,
+        -0.6931471805599453,
+        0.24022650695910072,
+        -0.05550410866482158,
+        0.009618129107628477,
+        -0.0013333558146428443,
+        0.0001540353039338161,
+        -1.5252733804059841e-05,
+        1.321548679014431e-06,
+        -1.01780860092397e-07,
+        7.054911620801123e-09,
+        -4.4455382718708116e-10,
+        2.5678435993488206e-11,
+        -1.3691488853904128e-12,
+    ];
+    if packets == 0.0 {
+        return 1.0;
+    }
+    let all = halvings * packets;
+    if all >= 1000.0 {
+        return 0.0;
+    }
+    let whole = (all + 0.5) as u64;
+    let rest = all - whole as f64; // from −½ to ½
+    let of_rest = SERIES.iter().rev().fold(0.0, |sum, term| sum * rest + term);
+    of_rest * f64::from_bits((1023 - whole) << 52)
 }
 
 /// Link header bytes of a typical packet, if the overhead counts them.
 const ETHERNET_HEADER: u8 = 14;
 
 impl Aqm for Red {
+    fn plan(&self) -> Option<AqmPlan> {
+        Some(AqmPlan::Red(Arc::clone(&self.config)))
+    }
+
     fn arrive(
         &mut self,
         now: Time,

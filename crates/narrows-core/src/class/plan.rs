@@ -12,6 +12,8 @@ pub enum SchedulerPlan {
     Priority(Vec<u32>),
     /// [`Drr`](crate::sched::Drr), with the quantum of each class.
     Drr(Vec<Bytes>),
+    /// [`Wf2q`](crate::sched::Wf2q), with the weight of each class.
+    Wf2q(Vec<u32>),
     /// [`Hpd`](crate::sched::Hpd).
     Delay {
         /// The classes.

@@ -32,6 +32,11 @@ impl Autoregressive {
         Some(Self { correlation, innovation, last: None })
     }
 
+    /// ρ and √(1 − ρ²).
+    pub(super) const fn factors(&self) -> (f64, f64) {
+        (self.correlation, self.innovation)
+    }
+
     /// The next number.
     pub(super) fn advance(&mut self, draw: &mut Draw) -> f64 {
         let new = standard_normal(draw);

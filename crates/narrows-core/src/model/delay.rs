@@ -9,7 +9,7 @@ mod sampled;
 
 pub use cell::{Cell, CellConfig, LightTrace, Train};
 pub use composed::{ByClass, PerByte};
-pub use correlated::Correlated;
+pub use correlated::{Correlated, CorrelatedPlan};
 pub use fed::Fed;
 pub use lost_with_delay::LostWithDelay;
 pub use sampled::Sampled;
@@ -42,6 +42,11 @@ pub trait DelayModel: fmt::Debug + Send {
     /// The delay of a packet with these draws, if it depends on nothing else: neither on time, nor on the packet, nor
     /// on packets before it. Then it can be drawn ahead of the packet.
     fn drawn(&self, _draw: &mut Draw) -> Option<Duration> {
+        None
+    }
+
+    /// The process, if it is one from packet to packet with normal delays: then all but its state can be drawn ahead.
+    fn correlated(&self) -> Option<CorrelatedPlan> {
         None
     }
 

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 
 use crate::counters::DropReason;
 use crate::pool::{PacketList, PacketRef, Pool};
-use crate::queue::{Aqm, Backlog, Bound, Context, Dequeue, Judgement, Queue, Waiting, Wire};
+use crate::queue::{Aqm, Backlog, Bound, Context, Dequeue, FifoPlan, Judgement, Queue, Waiting, Wire};
 use crate::time::Time;
 
 /// Which packet to drop when the queue is full.
@@ -43,9 +43,10 @@ impl Fifo {
         Self { policy: Some(policy), ..Self::new(bound, drop_at) }
     }
 
-    /// Whether it only drops arriving packets, and only if it is full.
-    pub fn is_plain_drop_tail(&self) -> bool {
-        self.policy.is_none() && self.drop_at == DropAt::Tail
+    /// Its bound and policy, for those who decide the same elsewhere. `None` if nobody can: it drops at the head, or has a
+    /// policy without a plan.
+    pub fn plan(&self) -> Option<FifoPlan> {
+        FifoPlan::new(self.bound, self.drop_at, self.policy.as_deref())
     }
 
     /// Whether nothing waits.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Backlog, Context, Wire};
+use super::{AqmPlan, Backlog, Context, Wire};
 use crate::counters::DropReason;
 use crate::packet::FlowKey;
 use crate::pool::{PacketRef, PacketState};
@@ -28,6 +28,11 @@ pub trait Aqm: fmt::Debug + Send {
         waiting: Waiting,
         context: &mut Context<'_>,
     ) -> Judgement;
+
+    /// Its parameters, for those who decide the same elsewhere. `None`: there is nobody.
+    fn plan(&self) -> Option<AqmPlan> {
+        None
+    }
 
     /// Sets the transmitter's rate and overhead. In a class of a scheduler, this is the transmitter that all classes
     /// share.

@@ -14,7 +14,7 @@ use crate::classify::Classifier;
 use crate::counters::DropReason;
 use crate::model::Feed;
 use crate::pool::{PacketList, PacketRef, Pool};
-use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, DropAt, Queue, Wire};
+use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, DropAt, FifoPlan, Queue, Wire};
 use crate::sched::longest::Longest;
 use crate::sched::{
     ClassSettings, ClassState, ClassesPlan, FlowConfig, FlowId, Refused, Scheduler, Selection, Server, Waits,
@@ -440,13 +440,15 @@ impl<S: Scheduler> Queue for Scheduled<S> {
     }
 
     fn plan(&self) -> Option<ClassesPlan> {
-        let is_plain = self.overload == Overload::Arriving
-            && self.stores.iter().all(|store| matches!(store, Store::Plain))
-            && self.bounds.len() == self.stores.len()
-            && self.bounds.iter().all(|(_, drop_at)| *drop_at == DropAt::Tail);
-        let scheduler = self.server.scheduler().plan(self.server.flows()).filter(|_| is_plain)?;
-        let bounds = self.bounds.iter().map(|(bound, _)| *bound).collect();
-        Some(ClassesPlan { scheduler, classifier: self.classifier.clone(), bounds, bound: self.bound })
+        let has_classes = self.overload == Overload::Arriving && self.bounds.len() == self.stores.len();
+        let scheduler = self.server.scheduler().plan(self.server.flows()).filter(|_| has_classes)?;
+        let class = |(&(bound, drop_at), store): (&(Bound, DropAt), &Store)| match store {
+            Store::Plain => FifoPlan::new(bound, drop_at, None),
+            Store::Managed(policy) => FifoPlan::new(bound, drop_at, Some(&**policy)),
+            Store::Queue(_) => None,
+        };
+        let classes = self.bounds.iter().zip(&self.stores).map(class).collect::<Option<_>>()?;
+        Some(ClassesPlan { scheduler, classifier: self.classifier.clone(), classes, bound: self.bound })
     }
 
     fn take_all(&mut self, pool: &mut Pool) -> PacketList {

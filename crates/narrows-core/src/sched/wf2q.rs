@@ -78,7 +78,7 @@ mod divisor;
 mod tests;
 
 use crate::sched::tournament::Tournament;
-use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, SchedulerPlan, Selection, Weight};
 use crate::time::Time;
 use coming::Coming;
 use divisor::Divisor;
@@ -333,6 +333,10 @@ impl Scheduler for Wf2q {
         if self.now >= LATE {
             self.move_back(flows);
         }
+    }
+
+    fn plan(&self, flows: &Flows<Wf2qFlow>) -> Option<SchedulerPlan> {
+        Some(SchedulerPlan::Wf2q(flows.ids().map(|flow| flows[flow].weight).collect()))
     }
 
     fn owes(&self, flow: FlowId, flows: &Flows<Self::Flow>) -> bool {

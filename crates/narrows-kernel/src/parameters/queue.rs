@@ -1,14 +1,15 @@
 //! Classes and their scheduler (`struct narrows_queue` in `bpf/state.h`).
 
 use narrows_core::Bytes as ByteCount;
-use narrows_core::queue::Bound;
+use narrows_core::queue::{Bound, FifoPlan};
 use narrows_core::sched::hpd::weight_by_backlog;
 use narrows_core::sched::{
     BoundOrder, BoundReading, ClassesPlan, DelayPlan, Estimator, Gamma, SchedulerPlan,
 };
+use narrows_core::service::Overhead;
 
 use super::rules::{Rule, rules_of};
-use super::{Bytes, NO_LIMIT, limits};
+use super::{Bytes, NO_LIMIT, Policy, limits};
 
 /// The most classes.
 const MOST_CLASSES: usize = 32;
@@ -18,10 +19,12 @@ const MOST_CLASSES: usize = 32;
 pub struct QueueParameters {
     /// Which class sends next.
     pub discipline: Discipline,
-    /// The bound of each class.
-    pub bounds: Vec<Bound>,
-    /// The bound of all together.
-    pub bound: Bound,
+    /// The bound of each class, and its queue management.
+    pub classes: Vec<(Bound, Policy)>,
+    /// The bound of all together; `None` if only classes have one.
+    pub bound: Option<Bound>,
+    /// The key of draws on arrival.
+    pub key: [u32; 2],
     /// The first of these that holds says the class of a packet. None: all packets are of the first class.
     pub rules: Vec<Rule>,
 }
@@ -35,6 +38,8 @@ pub enum Discipline {
     Priority,
     /// In turns, with these quanta.
     Drr(Vec<ByteCount>),
+    /// The least finish tag first, with these weights.
+    Wf2q(Vec<u32>),
     /// By hybrid delays.
     Delay {
         /// The classes.
@@ -48,21 +53,38 @@ pub enum Discipline {
     },
 }
 
+/// A class: its bound and its policy.
+fn class(plan: &FifoPlan, overhead: Overhead) -> Result<(Bound, Policy), &'static str> {
+    let policy =
+        plan.policy.as_ref().map_or(Ok(Policy::default()), |policy| Policy::new(policy, overhead))?;
+    Ok((plan.bound, policy))
+}
+
 impl QueueParameters {
     /// A FIFO.
-    pub const fn fifo(bound: Bound) -> Self {
-        Self { discipline: Discipline::InOrder, bounds: Vec::new(), bound, rules: Vec::new() }
+    pub fn fifo(bound: Bound) -> Self {
+        let classes = vec![(bound, Policy::default())];
+        Self { discipline: Discipline::InOrder, classes, bound: None, key: [0; 2], rules: Vec::new() }
+    }
+
+    /// A FIFO with queue management, at a wire with this overhead.
+    ///
+    /// # Errors
+    /// What the program does not have.
+    pub fn managed(plan: &FifoPlan, key: [u32; 2], overhead: Overhead) -> Result<Self, &'static str> {
+        Ok(Self { classes: vec![class(plan, overhead)?], key, ..Self::fifo(plan.bound) })
     }
 
     /// Classes.
     ///
     /// # Errors
     /// What the program does not have.
-    pub fn new(plan: ClassesPlan) -> Result<Self, &'static str> {
-        let ClassesPlan { scheduler, classifier, bounds, bound } = plan;
-        if bounds.len() > MOST_CLASSES {
+    pub fn new(plan: ClassesPlan, key: [u32; 2], overhead: Overhead) -> Result<Self, &'static str> {
+        let ClassesPlan { scheduler, classifier, classes, bound } = plan;
+        if classes.len() > MOST_CLASSES {
             return Err("the kernel has at most 32 classes");
         }
+        let is_managed = classes.iter().any(|class| class.policy.is_some());
         let discipline = match scheduler {
             SchedulerPlan::Priority(bands) if (0..).zip(&bands).all(|(number, band)| number == *band) => {
                 Discipline::Priority
@@ -71,11 +93,16 @@ impl QueueParameters {
                 return Err("the kernel serves classes in the order of their numbers");
             }
             SchedulerPlan::Drr(quanta) => Discipline::Drr(quanta),
+            SchedulerPlan::Wf2q(weights) => Discipline::Wf2q(weights),
+            SchedulerPlan::Delay { .. } if is_managed => {
+                return Err("classes of hpd have no queue management in the kernel");
+            }
             SchedulerPlan::Delay { classes, common, bound_order, bound_reading } => {
                 Discipline::Delay { classes, common, bound_order, bound_reading }
             }
         };
-        Ok(Self { discipline, bounds, bound, rules: rules_of(&classifier)? })
+        let classes = classes.iter().map(|plan| class(plan, overhead)).collect::<Result<_, _>>()?;
+        Ok(Self { discipline, classes, bound: Some(bound), key, rules: rules_of(&classifier)? })
     }
 
     /// The weight γ of DBHPD with 0 to `packets` packets in a class.
@@ -93,6 +120,7 @@ impl QueueParameters {
             Discipline::InOrder => (0, 0, 0, false, false),
             Discipline::Priority => (1, 0, 0, false, false),
             Discipline::Drr(_) => (2, 0, 0, false, false),
+            Discipline::Wf2q(_) => (4, 0, 0, false, false),
             Discipline::Delay { classes, common, bound_order, bound_reading } => {
                 let bit = |(number, class): (u32, &DelayPlan)| {
                     u32::from(class.settings.limit.is_some()) << number // below 32
@@ -102,7 +130,13 @@ impl QueueParameters {
                 (3, u32::from(*common), bounded, has_violated, *bound_order == BoundOrder::EarliestDeadline)
             }
         };
-        limits(self.bound).into_iter().for_each(|limit| bytes.long(limit));
+        let weights = match &self.discipline {
+            Discipline::Wf2q(weights) => weights.iter().map(|weight| u64::from(*weight)).sum(),
+            _ => 0,
+        };
+        let bound = self.bound.map_or([NO_LIMIT; 2], limits);
+        bound.into_iter().chain([weights]).for_each(|long| bytes.long(long));
+        self.key.into_iter().for_each(|word| bytes.word(word));
         for word in [discipline, common, bounded, u32::from(has_violated), u32::from(earliest), 0] {
             bytes.word(word);
         }
@@ -112,9 +146,12 @@ impl QueueParameters {
     }
 
     fn put_class(&self, number: usize, bytes: &mut Bytes) {
-        let bound = self.bounds.get(number).map_or([NO_LIMIT; 2], |bound| limits(*bound));
+        let class = self.classes.get(number);
+        let bound = class.map_or([NO_LIMIT; 2], |(bound, _)| limits(*bound));
+        let policy = class.map(|(_, policy)| *policy).unwrap_or_default();
         let quantum = match &self.discipline {
             Discipline::Drr(quanta) => quanta.get(number).map_or(0, |quantum| quantum.get()),
+            Discipline::Wf2q(weights) => weights.get(number).map_or(1, |weight| u64::from(*weight)),
             _ => 0,
         };
         let delay = match &self.discipline {
@@ -133,7 +170,9 @@ impl QueueParameters {
             Estimator::EwmaPe { steps, width } => (2, 0, 0, u32::from(steps), width.parts()),
         };
         let limit = settings.limit.map_or(NO_LIMIT, |limit| limit.nanos());
-        for long in bound.into_iter().chain([quantum, slope, factor, limit, gamma, cycle]) {
+        bound.into_iter().chain([quantum]).for_each(|long| bytes.long(long));
+        policy.put(bytes);
+        for long in [slope, factor, limit, gamma, cycle] {
             bytes.long(long);
         }
         for word in [threshold, settings.ddp.get(), estimator, steps, parts, 0] {

@@ -11,6 +11,8 @@ use narrows_kernel::parameters::{Delay, MOST_RANGES, Room};
 pub(crate) const HEAD: usize = 136;
 const ROOM: Room = Room { slots: 65_536, records: 65_536, decisions: 65_536 };
 const RULES: usize = 1024;
+/// When runs start, by the program's clock.
+const EPOCH: u64 = 77_777_777_777;
 const RULE: usize = 112;
 
 /// A frame, and when it arrives.
@@ -65,6 +67,7 @@ impl Harness {
             input.extend(bytes.iter().chain(std::iter::repeat(&0)).take(length));
         };
         let longs = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        put(longs(&[EPOCH]), 8);
         put(longs(&parameters.weights(ROOM.slots)), 8 * (ROOM.slots as usize + 1));
         for loss in &parameters.losses {
             let places: Vec<u64> = loss.ranges().iter().flat_map(|range| [range.start, range.end]).collect();
@@ -73,23 +76,24 @@ impl Harness {
         let rules = parameters.queue.rules.iter().flat_map(|rule| rule.bytes()).collect();
         put(rules, RULE * RULES);
         put(longs(&[fed.len() as u64]), 8);
-        let values: Vec<u64> = fed.iter().flat_map(|&(from, delay)| [from, delay as u64]).collect();
+        let values: Vec<u64> = fed.iter().flat_map(|&(from, delay)| [EPOCH + from, delay as u64]).collect();
         put(longs(&values), 16 * fed.len());
         put(longs(&[arrivals.len() as u64]), 8);
         for (Arrival { at, frame }, number) in arrivals.iter().zip(0..) {
             let delay = match &parameters.delay {
                 Delay::Constant(delay) => delay.nanos(),
                 Delay::Drawn(drawn) => drawn.of(number),
+                Delay::Correlated(correlated) => correlated.of(number),
                 Delay::Fed { .. } => 0,
             };
-            put(longs(&[*at, delay]), 16);
+            put(longs(&[EPOCH + *at, delay]), 16);
             put((frame.len() as u32).to_ne_bytes().to_vec(), 4);
             put(frame.iter().copied().take(HEAD).collect(), HEAD + 4);
         }
         let output = self.run(&[], input);
         let (numbers, []) = output.as_chunks::<16>() else { panic!("half a decision") };
         let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
-        numbers.iter().map(|both| (number(&both[..8]), number(&both[8..]))).collect()
+        numbers.iter().map(|both| (number(&both[..8]), number(&both[8..]) - EPOCH)).collect()
     }
 }
 

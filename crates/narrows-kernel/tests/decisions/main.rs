@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod floats;
 mod harness;
 mod headers;
+mod management;
 mod misfits;
 
 use narrows_core::{DropReason, Engine, Time, Verdict};
@@ -28,6 +30,7 @@ fn by_engine(scenario: &Scenario, mut fed: &[(u64, i64)], arrivals: &[Arrival]) 
                 Verdict::Dropped { reason: DropReason::WireLoss, .. } => 4,
                 Verdict::Dropped { reason: DropReason::NoClass, .. } => 5,
                 Verdict::Dropped { reason: DropReason::DelayModel, .. } => 6,
+                Verdict::Dropped { reason: DropReason::QueueManagement, .. } => 8,
                 other => panic!("{other:?}"),
             };
             decided[event.id.number() as usize] = Some((verdict, event.at.nanos()));
@@ -124,6 +127,14 @@ fn delays_are_those_that_the_engine_draws_and_packets_overtake_as_there() {
             true,
         ),
         ("delay = { gamma = { mean = \"20ms\", sd = \"9ms\" }, order = \"allow\" }", true),
+        (
+            "delay = { normal = { mean = \"5ms\", sd = \"2ms\" }, correlation = \"25%\", order = \"allow\" }\nloss = \"9%\"",
+            true,
+        ),
+        (
+            "delay = { normal = { mean = \"1ms\", sd = \"3ms\" }, correlation = \"99%\" }\nrate = \"90mbit\"",
+            false,
+        ),
     ] {
         let (verdicts, overtaking) = agree(&harness, keys, 100_000);
         assert!(verdicts.iter().any(|&(verdict, _)| verdict == 1), "{keys}");
@@ -204,6 +215,8 @@ fn classes_are_served_in_the_order_of_the_engine() {
         ("prio", ["", "", ""]),
         ("drr", [", quantum = \"300B\"", ", quantum = \"900B\"", ", quantum = \"20B\""]),
         ("drr", [", weight = 3", ", weight = 1", ", weight = 7"]),
+        ("wf2q+", [", weight = 3", ", weight = 1", ", weight = 7"]),
+        ("wf2q+", [", weight = 16777216", ", weight = 1", ", weight = 65537"]),
         ("hpd", ["", ", ddp = 2", ", ddp = 4"]),
         ("hpd", [", g = 0", ", ddp = 3, g = 1024, gamma = 100", ", ddp = 7, estimator = \"ewma-pe\""]),
         ("hpd", [", limit = \"2ms\", estimator = \"ewma-r\"", ", ddp = 2, limit = \"4ms\"", ", ddp = 4"]),

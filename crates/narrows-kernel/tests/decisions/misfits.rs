@@ -3,7 +3,7 @@
 use narrows_io::kernel_end::Layout;
 use narrows_kernel::fit;
 use narrows_kernel::load::PARTS;
-use narrows_kernel::parameters::{Loss, Parameters, QueueParameters, Room};
+use narrows_kernel::parameters::{Discipline, Loss, Parameters, Policy, Room};
 use narrows_scenario::Scenario;
 
 use super::harness::Harness;
@@ -30,6 +30,7 @@ fn what_is_shared_lies_where_both_sides_expect_it() {
         (Layout::READ, direction("read")),
         (Layout::SETTLED, direction("settled")),
         (Layout::FED, direction("fed")),
+        (Layout::EPOCH, direction("epoch")),
         (Layout::VALUE, found("sizeof(struct narrows_fed_value)")),
         (Layout::NO_ROOM, direction("no_room")),
         (Layout::UNSUPPORTED, direction("unsupported")),
@@ -90,8 +91,12 @@ fn what_does_not_fit_is_refused_by_name() {
     };
     for (keys, found) in [
         (
-            "up = { delay = { normal = { mean = \"5ms\", sd = \"1ms\" }, correlation = \"20ms\" } }",
+            "up = { delay = { uniform = { low = \"5ms\", high = \"6ms\" }, correlation = \"20%\" } }",
             &["wire.up.delay"][..],
+        ),
+        (
+            "up = { delay = { normal = { mean = \"5ms\", sd = \"1ms\" }, correlation = \"20ms\" } }",
+            &["wire.up.delay"],
         ),
         ("up = { delay = { feed = \"x\", ask = \"1ms\" } }", &["wire.up.delay"]),
         ("up = { duplicate = \"1%\" }", &["wire.up.duplicate"]),
@@ -101,6 +106,8 @@ fn what_does_not_fit_is_refused_by_name() {
         ),
         ("queue = { drop = \"head\" }", &["wire.up.queue", "wire.down.queue"]),
         ("up = { queue = \"codel\" }", &["wire.up.queue"]),
+        ("up = { queue = { type = \"red\", ecn = false, adaptive = true } }", &["wire.up.queue"]),
+        ("up = { queue = \"choke\" }", &["wire.up.queue"]),
         ("up = { rate = \"1mbit\", scheduler = \"sfq\" }", &["wire.up.queue"]),
         ("up = { loss = { rate = \"1%\", correlation = \"20%\" } }", &["wire.up.loss"]),
         ("up = { loss = { rate = \"1%\", ecn = true } }", &["wire.up.loss"]),
@@ -130,7 +137,10 @@ fn several_links_fit() {
     assert_eq!(hosts.collect::<Vec<_>>(), [["a", "b"], ["b", "c"]]);
     assert_eq!(fitting.directions.len(), 4);
     let none = |Parameters { losses, queue, .. }: &Parameters| {
-        losses.iter().all(|loss| *loss == Loss::default()) && *queue == QueueParameters::fifo(queue.bound)
+        losses.iter().all(|loss| *loss == Loss::default())
+            && queue.discipline == Discipline::InOrder
+            && queue.rules.is_empty()
+            && queue.classes.iter().all(|(_, policy)| *policy == Policy::default())
     };
     assert!(fitting.directions.iter().all(none));
 }

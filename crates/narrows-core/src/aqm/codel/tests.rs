@@ -258,3 +258,16 @@ fn late_packets_are_marked() {
         }
     }
 }
+
+proptest! {
+    /// The gap is the longest whole number of nanoseconds whose square, times the count, is at most that of the interval.
+    #[test]
+    fn gaps_are_exact(interval in 1_000_000u64..100_000_000_000, count in 1u32.., shift in 0u32..32, root in 1u32..65_536) {
+        for count in [count, (count >> shift).max(1), root * root] {
+            let square = |number: u64| u128::from(number) * u128::from(number);
+            let found = gap(interval, count);
+            prop_assert!(square(found) * u128::from(count) <= square(interval));
+            prop_assert!(square(found + 1) * u128::from(count) > square(interval));
+        }
+    }
+}

@@ -1,7 +1,6 @@
 use super::*;
 use crate::aqm::harness::Managed;
 use crate::random::{Seed, Stream};
-use crate::service::Overhead;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -307,4 +306,24 @@ fn an_empty_queue_may_start_anew() {
         policy.observe(Time::ZERO, Waiting::default());
         assert!((policy.average() - average).abs() < 0.1);
     }
+}
+
+proptest! {
+    #[test]
+    fn what_remains_of_the_average_is_a_power(weight in 0.000_01f64..1.0, packets in 0.0f64..100_000.0, fine in 0.0f64..2.0) {
+        let halvings = RedConfig { weight, ..RedConfig::default() }.halvings();
+        for packets in [packets, fine] {
+            let (ours, exact) = (remains(halvings, packets), libm::pow(1.0 - weight, packets));
+            // The exponent has an error of its own, the more the longer.
+            prop_assert!((ours - exact).abs() <= 1e-13 * exact + 1e-300, "{ours} {exact}");
+        }
+    }
+}
+
+#[test]
+fn nothing_remains_in_the_end() {
+    assert_eq!(remains(f64::INFINITY, 0.0), 1.0);
+    assert_eq!(remains(f64::INFINITY, 1e-9), 0.0);
+    assert_eq!(remains(0.003, f64::INFINITY), 0.0);
+    assert_eq!(remains(0.5, 2.0), 0.5);
 }

@@ -114,6 +114,36 @@ impl DelayModel for Correlated {
     fn mean(&self) -> Option<Duration> {
         Some(self.mean)
     }
+
+    fn correlated(&self) -> Option<CorrelatedPlan> {
+        let (Process::PerPacket(process), &Transform::Linear { mean, sd }) = (&self.process, &self.transform)
+        else {
+            return None;
+        };
+        let (correlation, innovation) = process.factors();
+        Some(CorrelatedPlan { correlation, innovation, mean, sd })
+    }
+}
+
+/// Normal delays, correlated from packet to packet, for those who compute them elsewhere:
+/// `z = correlation·z + innovation·ε`, or ε for the first packet; then `mean + sd·z`, rounded to nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CorrelatedPlan {
+    /// The factor of the last number.
+    pub correlation: f64,
+    /// The factor of the new one.
+    pub innovation: f64,
+    /// Nanoseconds.
+    pub mean: f64,
+    /// Nanoseconds.
+    pub sd: f64,
+}
+
+impl CorrelatedPlan {
+    /// ε of a packet with these draws.
+    pub fn new_number(draw: &mut Draw) -> f64 {
+        standard_normal(draw)
+    }
 }
 
 #[derive(Clone, Debug)]
