@@ -20,19 +20,19 @@ pub struct Layout;
 
 #[expect(missing_docs, reason = "they are the names in state.h")]
 impl Layout {
-    pub const DIRECTION: usize = 11_200;
-    pub const NUMBER: usize = 5920;
-    pub const LEFT: usize = 11_032;
-    pub const BEGUN: usize = 11_056;
-    pub const DONE: usize = 11_064;
-    pub const READ: usize = 11_072;
-    pub const SETTLED: usize = 11_080;
-    pub const FED: usize = 11_088;
-    pub const EPOCH: usize = 11_096;
-    pub const NO_ROOM: usize = 11_104;
-    pub const UNSUPPORTED: usize = 11_112;
-    pub const TRAINS: usize = 11_120;
-    pub const BYPASSED: usize = 11_128;
+    pub const DIRECTION: usize = 11_456;
+    pub const NUMBER: usize = 6176;
+    pub const LEFT: usize = 11_288;
+    pub const BEGUN: usize = 11_312;
+    pub const DONE: usize = 11_320;
+    pub const READ: usize = 11_328;
+    pub const SETTLED: usize = 11_336;
+    pub const FED: usize = 11_344;
+    pub const EPOCH: usize = 11_352;
+    pub const NO_ROOM: usize = 11_360;
+    pub const UNSUPPORTED: usize = 11_368;
+    pub const TRAINS: usize = 11_376;
+    pub const BYPASSED: usize = 11_384;
     pub const RECORD: usize = 152;
     pub const ARRIVAL: usize = 0;
     pub const FRAME_LENGTH: usize = 8;
@@ -73,6 +73,8 @@ pub struct KernelFate {
     pub verdict: KernelVerdict,
     /// When the packet leaves or is dropped.
     pub at: MonotonicTime,
+    /// Whether it leaves with the mark "congestion experienced"; not known where packets are never [marked](KernelEnd::marks).
+    pub has_mark: bool,
 }
 
 /// A packet that has left the link.
@@ -128,6 +130,7 @@ pub struct KernelEnd {
     /// Values fed so far.
     fed: u64,
     draw: Option<DrawDelay>,
+    marks: bool,
     read: u64,
     departed: u64,
     /// Of the packets from this number on, those whose decisions need not be kept.
@@ -144,11 +147,19 @@ impl fmt::Debug for KernelEnd {
 }
 
 impl KernelEnd {
-    /// The direction with this number. With `draw` the delays of the first packets are drawn here.
+    /// Added to a verdict.
+    const HAS_MARK: u64 = 0x80;
+
+    /// The direction with this number, which may mark packets. With `draw` the delays of the first packets are drawn here.
     ///
     /// # Errors
     /// If the memory cannot be mapped.
-    pub fn new(maps: KernelMaps<'_>, direction: usize, draw: Option<DrawDelay>) -> Result<Self, BpfError> {
+    pub fn new(
+        maps: KernelMaps<'_>,
+        direction: usize,
+        draw: Option<DrawDelay>,
+        marks: bool,
+    ) -> Result<Self, BpfError> {
         let KernelMaps { record_count, decision_count, directions, .. } = maps;
         let records = record_count as usize * directions;
         let silent = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
@@ -172,6 +183,7 @@ impl KernelEnd {
             value_count: maps.value_count.into(),
             fed: 0,
             draw,
+            marks,
             read: 0,
             departed: 0,
             settled: 0,
@@ -182,6 +194,11 @@ impl KernelEnd {
             end.draw_delay(number);
         }
         Ok(end)
+    }
+
+    /// Whether packets may be marked.
+    pub fn marks(&self) -> bool {
+        self.marks
     }
 
     /// The run starts: from this instant on the program counts what happens at regular instants of a run. Once.
@@ -277,7 +294,7 @@ impl KernelEnd {
         let place = self.direction as u64 * self.decision_count + number % self.decision_count;
         let place = place as usize * Layout::DECISION;
         let word = self.decisions.number(place + 8);
-        let verdict = match word & 0xff {
+        let verdict = match word & 0x7f {
             1 => KernelVerdict::Delivered,
             2 => KernelVerdict::IngressLoss,
             3 => KernelVerdict::QueueFull,
@@ -289,7 +306,7 @@ impl KernelEnd {
             _ => return None,
         };
         let at = MonotonicTime::from_nanos(self.decisions.number(place));
-        (word >> 8 == number).then_some(KernelFate { verdict, at })
+        (word >> 8 == number).then_some(KernelFate { verdict, at, has_mark: word & Self::HAS_MARK != 0 })
     }
 
     /// The decision about the packet with this number need not be kept.

@@ -8,6 +8,15 @@ use crate::host::kernel_version;
 use crate::netlink::Request;
 use crate::route_socket::{NetlinkError, RouteSocket};
 
+/// Which packets of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Those that it receives.
+    In,
+    /// Those that it sends.
+    Out,
+}
+
 impl RouteSocket {
     /// Makes frames wait in a queue of this many packets when a veth's ring to its peer is full, instead of being
     /// dropped. Linux supports this since 6.16, but up to 6.17 may stall (commit 5442a9da6978); on those versions
@@ -67,16 +76,18 @@ impl RouteSocket {
         self.execute(request, || format!("put the queueing discipline {kind} on `{name}`"))
     }
 
-    /// Makes a classifier see all packets that an interface sends, before its qdisc; its verdicts are those of actions
-    /// (`TC_ACT_*`). Needs the kernel's modules `sch_ingress` and `cls_bpf`.
-    pub fn add_egress_classifier(
+    /// Makes a classifier see all packets that an interface sends, before its qdisc, or that it receives; its verdicts are
+    /// those of actions (`TC_ACT_*`). Needs the kernel's modules `sch_ingress` and `cls_bpf`.
+    pub fn add_classifier(
         &mut self,
         name: &str,
+        way: Way,
         title: &str,
         program: &Program,
     ) -> Result<(), NetlinkError> {
-        /// `TC_H_CLSACT`, and its place for packets that leave, `TC_H_MIN_EGRESS`.
+        /// `TC_H_CLSACT`, and its places for packets, `TC_H_MIN_INGRESS` and `TC_H_MIN_EGRESS`.
         const CLSACT: u32 = 0xffff_fff1;
+        const INGRESS: u32 = 0xffff_fff2;
         const EGRESS: u32 = 0xffff_fff3;
         const RTM_NEWTFILTER: u16 = 44;
         const KIND: u16 = 1;
@@ -88,11 +99,19 @@ impl RouteSocket {
         const VERDICTS_ARE_ACTIONS: u32 = 1;
         /// Of all protocols (`ETH_P_ALL`), at the first priority.
         const ALL: u32 = 1 << 16 | (libc::ETH_P_ALL as u16).to_be() as u32;
-        self.add_qdisc(name, "clsact", 0xffff_0000, CLSACT, &[])?;
+        match self.add_qdisc(name, "clsact", 0xffff_0000, CLSACT, &[]) {
+            // For the other way.
+            Err(NetlinkError::Exists { .. }) => {}
+            added => added?,
+        }
+        let parent = match way {
+            Way::In => INGRESS,
+            Way::Out => EGRESS,
+        };
         let index = self.interface_index(name)?;
         let mut header = [0; 20];
         header[4..8].copy_from_slice(&index.0.to_ne_bytes());
-        header[12..16].copy_from_slice(&EGRESS.to_ne_bytes());
+        header[12..16].copy_from_slice(&parent.to_ne_bytes());
         header[16..20].copy_from_slice(&ALL.to_ne_bytes());
         let flags = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
         let descriptor = program.as_fd().as_raw_fd() as u32;

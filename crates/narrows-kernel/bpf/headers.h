@@ -63,9 +63,9 @@ NARROWS_INLINE void narrows_read_ipv6(struct narrows_headers *h, const narrows_u
 		return;
 	h->family = NARROWS_IPV6;
 	h->length = length;
+	h->traffic_class = (narrows_u8)(head[NARROWS_ETHERNET] << 4 | head[NARROWS_ETHERNET + 1] >> 4);
 	if (!whole)
 		return;
-	h->traffic_class = (narrows_u8)(head[NARROWS_ETHERNET] << 4 | head[NARROWS_ETHERNET + 1] >> 4);
 	h->source[0] = narrows_half_address(head, NARROWS_ETHERNET + 8);
 	h->source[1] = narrows_half_address(head, NARROWS_ETHERNET + 16);
 	h->destination[0] = narrows_half_address(head, NARROWS_ETHERNET + 24);
@@ -99,9 +99,9 @@ NARROWS_INLINE void narrows_read_ipv4(struct narrows_headers *h, const narrows_u
 		return;
 	h->family = NARROWS_IPV4;
 	h->length = length;
+	h->traffic_class = head[NARROWS_ETHERNET + 1];
 	if (!whole)
 		return;
-	h->traffic_class = head[NARROWS_ETHERNET + 1];
 	h->protocol = head[NARROWS_ETHERNET + 9];
 	h->source[1] = 0xffffULL << 32 | narrows_half_address(head, NARROWS_ETHERNET + 8) << 32 >> 32;
 	h->destination[1] = 0xffffULL << 32 | narrows_half_address(head, NARROWS_ETHERNET + 12) << 32 >> 32;
@@ -109,7 +109,7 @@ NARROWS_INLINE void narrows_read_ipv4(struct narrows_headers *h, const narrows_u
 		narrows_read_transport(h, head, NARROWS_ETHERNET + header, NARROWS_ETHERNET + length);
 }
 
-/* Reads the head of an untagged Ethernet frame of `frame_length` bytes, at least 34: the length and, if `whole`, all the rest. */
+/* Reads the head of an untagged Ethernet frame of `frame_length` bytes, at least 34: the length, the traffic class and, if `whole`, all the rest. */
 NARROWS_INLINE void narrows_read_headers(struct narrows_headers *h, const narrows_u8 *head, narrows_u32 frame_length, int whole)
 {
 	struct narrows_headers none = {};

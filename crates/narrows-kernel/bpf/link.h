@@ -29,7 +29,7 @@
 NARROWS_INLINE struct narrows_overtaking *narrows_overtaking(narrows_u32 direction, narrows_u32 index);
 /* A packet's verdict, and its instant; and whether it has one. */
 NARROWS_INLINE int narrows_is_decided(narrows_u32 direction, narrows_u64 number);
-NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, enum narrows_verdict verdict, narrows_u64 at);
+NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, narrows_u64 verdict, narrows_u64 at);
 /* The packet in this slot was dropped inside the link. Returns the bytes of its frame. */
 NARROWS_INLINE narrows_u32 narrows_discard(narrows_u32 direction, narrows_u32 slot);
 
@@ -190,7 +190,7 @@ NARROWS_PART narrows_u32 narrows_choose(narrows_u32 direction, narrows_u64 now)
 		/* The class keeps its turn while its packets are dropped. */
 		if (class >= NARROWS_CLASSES || !d->state.queue.class[class & 31].packets)
 			class = d->parameters.queue.discipline == NARROWS_IN_ORDER ? 0 : narrows_select(direction, now) & 31;
-		if (!d->parameters.queue.class[class & 31].policy.kind || !narrows_departure_is_dropped(direction, class, now))
+		if (!d->parameters.queue.class[class & 31].policy.kind || !narrows_drops_departure(direction, class, now))
 			return class;
 		narrows_drop_first(direction, class, now);
 	}
@@ -340,13 +340,15 @@ NARROWS_INLINE void narrows_propagate(struct narrows_direction *d, narrows_u32 d
 	struct narrows_state *s = &d->state;
 	narrows_u64 due = narrows_later(now, delay);
 	struct narrows_packet *last;
+	int has_mark;
 
 	if (d->parameters.keeps_order && due < s->latest)
 		due = s->latest;
 	if (due > s->latest)
 		s->latest = due;
 	packet->due = due;
-	narrows_decided(direction, packet->number, NARROWS_DELIVERED, due);
+	has_mark = d->parameters.marks && (packet->traffic_class & NARROWS_ECN) == NARROWS_ECN;
+	narrows_decided(direction, packet->number, has_mark ? NARROWS_DELIVERED | NARROWS_HAS_MARK : NARROWS_DELIVERED, due);
 	if (s->row && due < s->last_due) {
 		narrows_overtake(direction, slot, due);
 		return;
@@ -474,7 +476,7 @@ NARROWS_PART narrows_u32 narrows_arrive(narrows_u32 direction, narrows_u64 now, 
 		narrows_decided(direction, number, NARROWS_QUEUE_FULL, now);
 		return NARROWS_NONE;
 	}
-	if (settings->policy.kind && narrows_arrival_is_dropped(direction, class, now, number)) {
+	if (settings->policy.kind && narrows_drops_arrival(direction, class, now, number)) {
 		narrows_decided(direction, number, NARROWS_MANAGED, now);
 		return NARROWS_NONE;
 	}
@@ -497,6 +499,7 @@ NARROWS_PART narrows_u32 narrows_arrive(narrows_u32 direction, narrows_u64 now, 
 	packet->arrival = now;
 	packet->delay = delay;
 	packet->length = length;
+	packet->traffic_class = d->headers.traffic_class;
 	narrows_join(d, direction, now, slot, class, length);
 	if (!s->wire_busy)
 		narrows_start(direction, now);

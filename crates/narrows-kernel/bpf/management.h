@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: (MIT OR Apache-2.0) OR GPL-2.0-only */
 /*
- * Queue management of a class: CoDel, PIE and RED where they drop (narrows-core: aqm/codel.rs, pie.rs, periodic.rs and red.rs, where
+ * Queue management of a class: CoDel, PIE and RED (narrows-core: aqm/codel.rs, pie.rs, periodic.rs and red.rs, where
  * the equations are). PIE and RED compute with doubles, in the order of the engine's operations, so that they decide the same.
  */
 #ifndef NARROWS_MANAGEMENT_H
 #define NARROWS_MANAGEMENT_H
 
+#include "classes.h"
 #include "float.h"
-#include "state.h"
+
+enum narrows_judgement {
+	NARROWS_PASS = 0,
+	NARROWS_MARK_IT = 1,
+	NARROWS_DROP_IT = 2,
+};
+
+/* Congestion is signalled by a mark, if packets are marked and this one can be. */
+NARROWS_INLINE int narrows_congestion(int marks, narrows_u32 traffic_class)
+{
+	return marks && (traffic_class & NARROWS_ECN) ? NARROWS_MARK_IT : NARROWS_DROP_IT;
+}
 
 /* What CoDel did to the packet before this one, at the same instant. */
 enum narrows_after {
@@ -34,20 +46,23 @@ NARROWS_PART narrows_u64 narrows_codel_gap(narrows_u64 interval, narrows_u32 cou
 	return gap;
 }
 
-/* CoDel: whether the first packet, which arrived then, is dropped. `left` bytes wait behind it. */
-NARROWS_PART int narrows_codel_drops(narrows_u32 direction, narrows_u32 class, narrows_u64 now, narrows_u64 arrival, narrows_u64 left)
+/* CoDel: by its control law, about the first packet, which has waited for so long. */
+NARROWS_PART int narrows_codel_judges(narrows_u32 direction, narrows_u32 class, narrows_u64 now, narrows_u64 waited, narrows_u32 traffic_class)
 {
 	struct narrows_direction *d = narrows_direction(direction);
 	const struct narrows_codel *p;
 	struct narrows_codel_state *s;
-	int may_drop = 0;
+	int may_drop = 0, congestion;
 	narrows_u32 after, drops;
 
 	if (!d)
 		return 0;
 	p = &d->parameters.queue.class[class & 31].policy.codel;
 	s = &d->state.queue.class[class & 31].policy.codel;
-	if (now - arrival < p->target || left <= p->longest)
+	congestion = narrows_congestion(d->parameters.queue.class[class & 31].policy.marks, traffic_class);
+	/* What waits behind it. */
+	if (waited < p->target ||
+	    d->state.queue.class[class & 31].bytes - narrows_first_length(d, direction, class) <= p->longest)
 		s->first_above = 0;
 	else if (!s->first_above)
 		s->first_above = now + p->interval;
@@ -66,8 +81,9 @@ NARROWS_PART int narrows_codel_drops(narrows_u32 direction, narrows_u32 class, n
 		s->last_count = s->count;
 		s->drop_next = now + narrows_codel_gap(p->interval, s->count);
 		s->dropping = 1;
-		s->after = NARROWS_FIRST_DROP;
-		return 1;
+		if (congestion == NARROWS_DROP_IT)
+			s->after = NARROWS_FIRST_DROP;
+		return congestion;
 	} else {
 		s->dropping = s->dropping && may_drop;
 	}
@@ -75,8 +91,11 @@ NARROWS_PART int narrows_codel_drops(narrows_u32 direction, narrows_u32 class, n
 		return 0;
 	if (s->count != ~0U)
 		s->count++;
-	s->after = NARROWS_DUE_DROP;
-	return 1;
+	if (congestion == NARROWS_DROP_IT)
+		s->after = NARROWS_DUE_DROP;
+	else
+		s->drop_next += narrows_codel_gap(p->interval, s->count);
+	return congestion;
 }
 
 /* PIE: what the probability's steps are multiplied by, less for a small one. */
@@ -182,14 +201,14 @@ NARROWS_PART int narrows_pie_catch_up(narrows_u32 direction, narrows_u32 class, 
 	return 0;
 }
 
-/* PIE: whether a packet that arrives is dropped, after all updates. The first one arrived at `oldest`, if there is one. */
-NARROWS_PART int narrows_pie_drops(narrows_u32 direction, narrows_u32 class, narrows_u64 now, narrows_u64 oldest, narrows_u64 bits)
+/* PIE: about a packet that arrives, after all updates. The first one arrived at `oldest`, if there is one. */
+NARROWS_PART int narrows_pie_judges(narrows_u32 direction, narrows_u32 class, narrows_u64 now, narrows_u64 oldest, narrows_u64 bits)
 {
 	struct narrows_direction *d = narrows_direction(direction);
 	narrows_u64 delay = oldest < now ? now - oldest : 0, probability, drawn, sum;
 	const struct narrows_pie *p;
 	struct narrows_pie_state *s;
-	narrows_u32 own, is_let_in;
+	narrows_u32 own, is_let_in, marks;
 
 	if (!d)
 		return 0;
@@ -206,13 +225,15 @@ NARROWS_PART int narrows_pie_drops(narrows_u32 direction, narrows_u32 class, nar
 	    d->state.queue.class[class & 31].bytes <= 2 * p->mean)
 		return 0;
 	drawn = narrows_uniform(bits);
-	if (!p->derandomize)
-		return drawn < probability;
-	own = (narrows_u32)narrows_whole(narrows_add(narrows_multiply(probability, NARROWS_PIE_UNITS), NARROWS_HALF));
-	sum = probability ? s->accumulated + own : 0;
-	is_let_in = sum < NARROWS_PIE_EVEN_FROM || (sum < NARROWS_PIE_EVEN_TO && drawn >= probability);
-	s->accumulated = is_let_in ? (narrows_u32)sum : 0;
-	return !is_let_in;
+	is_let_in = drawn >= probability;
+	if (p->derandomize) {
+		own = (narrows_u32)narrows_whole(narrows_add(narrows_multiply(probability, NARROWS_PIE_UNITS), NARROWS_HALF));
+		sum = probability ? s->accumulated + own : 0;
+		is_let_in = sum < NARROWS_PIE_EVEN_FROM || (sum < NARROWS_PIE_EVEN_TO && is_let_in);
+		s->accumulated = is_let_in ? (narrows_u32)sum : 0;
+	}
+	marks = d->parameters.queue.class[class & 31].policy.marks && s->probability < p->max_ecn;
+	return is_let_in ? NARROWS_PASS : narrows_congestion(marks, d->headers.traffic_class);
 }
 
 /* A step of Horner's scheme. */
@@ -303,13 +324,14 @@ NARROWS_PART narrows_u64 narrows_red_probability(narrows_u32 direction, narrows_
 	return narrows_add(p->probability, narrows_divide(above, p->max));
 }
 
-/* RED: whether a packet that arrives, and has been observed, is dropped. */
-NARROWS_PART int narrows_red_drops(narrows_u32 direction, narrows_u32 class, narrows_u64 now, narrows_u64 bits)
+/* RED: about a packet that arrives, and has been observed. */
+NARROWS_PART int narrows_red_judges(narrows_u32 direction, narrows_u32 class, narrows_u64 now, narrows_u64 bits)
 {
 	struct narrows_direction *d = narrows_direction(direction);
 	const struct narrows_red *p;
 	struct narrows_red_state *s;
 	narrows_u64 base, left;
+	int drops_all, judgement;
 
 	if (!d)
 		return 0;
@@ -328,21 +350,27 @@ NARROWS_PART int narrows_red_drops(narrows_u32 direction, narrows_u32 class, nar
 		return 0;
 	}
 	s->count = 0;
-	if (!d->state.queue.class[class & 31].packets) {
+	/* Above all thresholds. */
+	drops_all = p->harddrop && s->average >= (p->gentle ? p->max + (1ULL << 52) : p->max);
+	judgement = narrows_congestion(d->parameters.queue.class[class & 31].policy.marks && !drops_all, d->headers.traffic_class);
+	if (judgement == NARROWS_DROP_IT && p->nodrop && !drops_all)
+		judgement = NARROWS_PASS;
+	if (judgement == NARROWS_DROP_IT && !d->state.queue.class[class & 31].packets) {
 		/* It stays empty. */
 		s->is_idle = 1;
 		s->idle_since = now;
 	}
-	return 1;
+	return judgement;
 }
 
-/* Whether the policy of a class drops the next packet, whose headers are in the direction, when it arrives. */
-NARROWS_PART int narrows_arrival_is_dropped(narrows_u32 direction, narrows_u32 class, narrows_u64 now, narrows_u64 number)
+/* Whether the policy of a class drops the next packet, whose headers are in the direction, when it arrives. It may mark it instead. */
+NARROWS_PART int narrows_drops_arrival(narrows_u32 direction, narrows_u32 class, narrows_u64 now, narrows_u64 number)
 {
 	struct narrows_direction *d = narrows_direction(direction);
 	const struct narrows_packet *first;
 	struct narrows_class_state *c;
 	narrows_u64 bits[2], oldest;
+	int judgement = NARROWS_PASS;
 
 	if (!d)
 		return 0;
@@ -353,26 +381,34 @@ NARROWS_PART int narrows_arrival_is_dropped(narrows_u32 direction, narrows_u32 c
 	case NARROWS_CODEL:
 		if (!c->packets)
 			c->policy.codel.first_above = 0;
-		return 0;
+		break;
 	case NARROWS_PIE:
 		narrows_pie_catch_up(direction, class, now, oldest);
 		narrows_draw(d->parameters.queue.key, number, d->parameters.origin, 0, bits);
-		return narrows_pie_drops(direction, class, now, oldest, bits[0]);
+		judgement = narrows_pie_judges(direction, class, now, oldest, bits[0]);
+		break;
 	case NARROWS_RED:
 		narrows_red_observes(direction, class, now);
 		narrows_draw(d->parameters.queue.key, number, d->parameters.origin, 0, bits);
-		return narrows_red_drops(direction, class, now, bits[0]);
+		judgement = narrows_red_judges(direction, class, now, bits[0]);
+		break;
 	default:
-		return 0;
+		break;
 	}
+	if (judgement == NARROWS_MARK_IT)
+		d->headers.traffic_class |= NARROWS_ECN;
+	return judgement == NARROWS_DROP_IT;
 }
 
-/* Whether the policy of a class drops its first packet, which is to be sent. */
-NARROWS_PART int narrows_departure_is_dropped(narrows_u32 direction, narrows_u32 class, narrows_u64 now)
+/* Whether the policy of a class drops its first packet, which is to be sent. It may mark it instead. */
+NARROWS_PART int narrows_drops_departure(narrows_u32 direction, narrows_u32 class, narrows_u64 now)
 {
 	struct narrows_direction *d = narrows_direction(direction);
-	const struct narrows_packet *first;
+	const struct narrows_codel *codel;
 	struct narrows_class_state *c;
+	struct narrows_packet *first;
+	int judgement = NARROWS_PASS;
+	narrows_u64 waited;
 
 	if (!d)
 		return 0;
@@ -380,21 +416,30 @@ NARROWS_PART int narrows_departure_is_dropped(narrows_u32 direction, narrows_u32
 	first = narrows_packet(direction, c->first);
 	if (!first)
 		return 0;
+	waited = now - first->arrival;
 	switch (d->parameters.queue.class[class & 31].policy.kind) {
 	case NARROWS_CODEL:
-		return narrows_codel_drops(direction, class, now, first->arrival, c->bytes - first->length);
+		codel = &d->parameters.queue.class[class & 31].policy.codel;
+		judgement = narrows_codel_judges(direction, class, now, waited, first->traffic_class);
+		if (judgement == NARROWS_PASS && waited > codel->ce_threshold && (first->traffic_class & NARROWS_ECN) &&
+		    (first->traffic_class & codel->ce_mask) == codel->ce_value)
+			judgement = NARROWS_MARK_IT;
+		break;
 	case NARROWS_PIE:
 		narrows_pie_catch_up(direction, class, now, first->arrival);
-		return 0;
+		break;
 	case NARROWS_RED:
 		if (c->packets == 1) {
 			c->policy.red.is_idle = 1;
 			c->policy.red.idle_since = now;
 		}
-		return 0;
+		break;
 	default:
-		return 0;
+		break;
 	}
+	if (judgement == NARROWS_MARK_IT)
+		first->traffic_class |= NARROWS_ECN;
+	return judgement == NARROWS_DROP_IT;
 }
 
 #endif

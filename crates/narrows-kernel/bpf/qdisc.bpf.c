@@ -46,11 +46,18 @@ extern void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, u64 expire, u64 slack
 extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) SEC(".ksyms");
 
 extern const char offset_sk_buff__len, offset_sk_buff__vlan_all, offset_Qdisc__handle, offset_Qdisc__limit;
-extern const char offset_Qdisc__q__qlen, offset_Qdisc__qstats__backlog, offset_Qdisc__qstats__drops;
+extern const char offset_sk_buff__cb, offset_qdisc_skb_cb__data, offset_Qdisc__q__qlen, offset_Qdisc__qstats__backlog, offset_Qdisc__qstats__drops;
 /* A field of a structure of the kernel. */
 #define FIELD(type, pointer, name) (*(type *)((char *)(pointer) + (u64)&offset_##name))
 
 extern const char room_slots, room_records, room_decisions, room_weights, room_ranges, room_rules, room_values;
+/*
+ * What a qdisc may write into a packet and a classifier may read, as its first `cb`: it stays until the packet has crossed to the other
+ * end of a veth pair.
+ */
+#define MESSAGE(skb) (*(u32 *)((char *)(skb) + (u64)&offset_sk_buff__cb + (u64)&offset_qdisc_skb_cb__data))
+#define CONGESTION 0x4e524345 /* "congestion experienced" */
+
 /* The number of an entry of a direction among those of all. */
 #define ENTRY(direction, length, index) ((direction) * (u32)(u64)&room_##length + (index))
 
@@ -121,7 +128,7 @@ INLINE const struct narrows_fed_value *narrows_fed_value(u32 direction, u64 numb
 	return map_lookup(&values, &key);
 }
 
-INLINE void narrows_decided(u32 direction, u64 number, enum narrows_verdict verdict, u64 at)
+INLINE void narrows_decided(u32 direction, u64 number, u64 verdict, u64 at)
 {
 	u32 key = ENTRY(direction, decisions, (u32)number & ((u32)(u64)&room_decisions - 1));
 	struct narrows_decision *decision = map_lookup(&decisions, &key);
@@ -301,7 +308,7 @@ struct sk_buff *dequeue(u64 *context)
 	struct held *found;
 	struct narrows_departure *departure;
 	struct narrows_direction *d;
-	u32 which, key;
+	u32 which, key, message = 0;
 	u64 now, due;
 
 	d = direction_of(sch, &which);
@@ -338,10 +345,13 @@ struct sk_buff *dequeue(u64 *context)
 	__sync_fetch_and_add(&d->left, 1);
 	if (!found)
 		return 0;
+	if (d->parameters.marks && (found->packet.traffic_class & NARROWS_ECN) == NARROWS_ECN)
+		message = CONGESTION;
 	skb = kptr_xchg(&found->skb, 0);
 out:
 	if (!skb)
 		return 0;
+	MESSAGE(skb) = message;
 	FIELD(u32, sch, Qdisc__q__qlen)--;
 	FIELD(u32, sch, Qdisc__qstats__backlog) -= FIELD(u32, skb, sk_buff__len);
 	bpf_qdisc_bstats_update(sch, skb);
@@ -423,11 +433,15 @@ void destroy(u64 *context)
 struct context {
 	u32 before_interface[10];
 	u32 interface;
-	u32 before_socket[31];
+	u32 class_index;
+	u32 message[5];
+	u32 before_socket[25];
 	void *socket;
 };
 
 static long (*const clone_redirect)(struct context *skb, u32 interface, u64 flags) = (void *)13;
+static long (*const pull_data)(struct context *skb, u32 length) = (void *)39;
+static long (*const set_congestion)(struct context *skb) = (void *)97;
 
 /*
  * Before the qdisc, as a classifier at the interface's egress: a packet inside the link must not count as unsent at its sender, or
@@ -441,4 +455,16 @@ int orphan(struct context *skb)
 		return -1; /* TC_ACT_UNSPEC: on to the qdisc */
 	clone_redirect(skb, skb->interface, 0);
 	return 4; /* TC_ACT_STOLEN: done, as far as the sender knows */
+}
+
+/*
+ * At the other end, as a classifier of what arrives: marks packets that the qdisc says are to be marked, which it cannot do itself.
+ * Packets are clones (see above), whose headers are copied first if others have them, too.
+ */
+SEC("classifier/mark")
+int mark(struct context *skb)
+{
+	if (skb->message[0] == CONGESTION && !pull_data(skb, 0))
+		set_congestion(skb);
+	return -1;
 }

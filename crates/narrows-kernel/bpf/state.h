@@ -61,11 +61,13 @@ enum narrows_management {
 struct narrows_codel {
 	narrows_u64 target, interval; /* nanoseconds */
 	narrows_u64 longest;          /* bytes */
+	narrows_u64 ce_threshold;     /* nanoseconds, or NARROWS_NEVER */
+	narrows_u32 ce_value, ce_mask; /* of the traffic class */
 };
 
 struct narrows_pie {
 	narrows_u64 target, period, high_delay; /* nanoseconds; there may be no high delay: NARROWS_NEVER */
-	narrows_u64 target_seconds, alpha, beta; /* doubles */
+	narrows_u64 target_seconds, alpha, beta, max_ecn; /* doubles */
 	narrows_u64 grants;                      /* updates before the burst allowance is used up */
 	narrows_u64 mean;                        /* bytes */
 	narrows_u32 derandomize, cap_drop, byte_mode, reserved;
@@ -74,12 +76,12 @@ struct narrows_pie {
 struct narrows_red {
 	narrows_u64 min, max, probability, weight, halvings, longest; /* doubles */
 	narrows_u64 typical_bits;
-	narrows_u32 gentle, in_bytes, restart, reserved;
+	narrows_u32 gentle, in_bytes, restart, harddrop, nodrop, reserved;
 };
 
 struct narrows_policy {
 	narrows_u32 kind;
-	narrows_u32 reserved;
+	narrows_u32 marks; /* whether packets are marked that can be */
 	union {
 		struct narrows_codel codel;
 		struct narrows_pie pie;
@@ -183,6 +185,8 @@ struct narrows_packet {
 	narrows_u64 due;
 	narrows_u32 length; /* from the network header on */
 	narrows_u32 next;
+	narrows_u32 traffic_class; /* with the mark, if it has got one */
+	narrows_u32 reserved;
 };
 
 #define NARROWS_HEAD 136
@@ -235,6 +239,10 @@ enum narrows_verdict {
 	NARROWS_MANAGED = 8,    /* dropped by queue management */
 };
 
+/* Added to "delivered" where packets are marked: it has the mark "congestion experienced" (RFC 3168), from here or before. */
+#define NARROWS_HAS_MARK 0x80
+#define NARROWS_ECN 3
+
 /* Where delays come from. */
 enum narrows_delays {
 	NARROWS_CONSTANT = 0,
@@ -268,7 +276,7 @@ struct narrows_parameters {
 	narrows_u32 rules;     /* of the classifier */
 	narrows_u32 on_empty;
 	narrows_u32 lead; /* the most values that repeat */
-	narrows_u32 reserved;
+	narrows_u32 marks; /* whether some class marks packets */
 	/* Correlated delays: doubles, the last two in nanoseconds. */
 	narrows_u64 correlation, innovation, mean, sd;
 	struct narrows_loss loss[2]; /* at ingress, on the wire */

@@ -6,6 +6,7 @@ use narrows_io::bpf::{
 use narrows_io::kernel_end::{DrawDelay, KernelEnd, KernelMaps, Layout};
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::{Namespace, NamespaceError};
+use narrows_io::qdisc::Way;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::xdp::is_kernels_clock_ours;
 
@@ -16,13 +17,13 @@ use crate::types::{Field, KernelTypes, OwnTypes, TypesError};
 
 const BYPASS_SLOTS: u32 = 256;
 /// The sizes of `struct held`, `struct narrows_overtaking`, `struct narrows_range`, `struct narrows_rule`, and of a pointer alone.
-const HELD: u32 = 48;
+const HELD: u32 = 56;
 const OVERTAKING: u32 = 16;
 const RANGE: u32 = 16;
 const RULE: u32 = 112;
 const BYPASS: u32 = 8;
 /// Where `struct held` has its pointer.
-const HELD_POINTER: u32 = 40;
+const HELD_POINTER: u32 = 48;
 /// The kernel's table of a qdisc's operations, and the structure around it.
 const OPERATIONS: &str = "Qdisc_ops";
 const TABLE: &str = "bpf_struct_ops_Qdisc_ops";
@@ -57,6 +58,7 @@ pub enum LoadError {
 pub struct KernelLinks {
     _operations: StructOps,
     orphan: Program,
+    mark: Option<Program>,
     kind: String,
     ends: Vec<KernelEnd>,
 }
@@ -160,6 +162,13 @@ impl KernelLinks {
         }
         let orphan = file.function("classifier", &place)?;
         let orphan = Program::load(ProgramKind::Classifier, "orphan", &orphan.instructions)?;
+        let mark = match directions.iter().any(|way| way.queue.marks()) {
+            true => {
+                let mark = file.function("classifier/mark", &place)?;
+                Some(Program::load(ProgramKind::Classifier, "mark", &mark.instructions)?)
+            }
+            false => None,
+        };
         let functions: Vec<_> = programs.iter().map(|(place, program)| (*place, program)).collect();
         let value = operations.value(name);
         let registered = StructOps::register(name, &own.btf, operations.table, value, &functions)?;
@@ -184,10 +193,10 @@ impl KernelLinks {
                     Delay::Drawn(drawn) => Some(Box::new(move |number| drawn.of(number))),
                     Delay::Correlated(correlated) => Some(Box::new(move |number| correlated.of(number))),
                 };
-                KernelEnd::new(maps, number, draw)
+                KernelEnd::new(maps, number, draw, direction.queue.marks())
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { _operations: registered, orphan, kind: name.to_owned(), ends })
+        Ok(Self { _operations: registered, orphan, mark, kind: name.to_owned(), ends })
     }
 
     /// The name of its qdisc.
@@ -203,6 +212,11 @@ impl KernelLinks {
     /// The classifier to put before the qdisc.
     pub fn orphan(&self) -> &Program {
         &self.orphan
+    }
+
+    /// The classifier for what arrives at both ends of a link, if packets are marked.
+    pub fn mark(&self) -> Option<&Program> {
+        self.mark.as_ref()
     }
 
     /// The directions' ends; once.
@@ -253,19 +267,19 @@ impl Operations {
 /// How many numbers the parts of the program have for arguments (`NARROWS_PART` in `bpf`).
 pub const PARTS: [(&str, u32); 41] = [
     ("narrows_add", 2),
-    ("narrows_arrival_is_dropped", 4),
     ("narrows_arrive", 3),
     ("narrows_catch_up", 2),
     ("narrows_choose", 2),
     ("narrows_classify", 1),
-    ("narrows_codel_drops", 5),
     ("narrows_codel_gap", 2),
+    ("narrows_codel_judges", 5),
     ("narrows_correlated_delay", 2),
     ("narrows_dbhpd_joined", 3),
     ("narrows_dbhpd_sent", 4),
-    ("narrows_departure_is_dropped", 3),
     ("narrows_divide", 2),
     ("narrows_drop_first", 3),
+    ("narrows_drops_arrival", 4),
+    ("narrows_drops_departure", 3),
     ("narrows_drr_select", 1),
     ("narrows_fed_delay", 2),
     ("narrows_forget", 1),
@@ -276,10 +290,10 @@ pub const PARTS: [(&str, u32); 41] = [
     ("narrows_of_whole", 1),
     ("narrows_overtake", 3),
     ("narrows_pie_catch_up", 4),
-    ("narrows_pie_drops", 5),
+    ("narrows_pie_judges", 5),
     ("narrows_pie_update", 3),
     ("narrows_pop_overtaking", 1),
-    ("narrows_red_drops", 4),
+    ("narrows_red_judges", 4),
     ("narrows_red_observes", 3),
     ("narrows_red_probability", 2),
     ("narrows_red_remains", 1),
@@ -359,7 +373,7 @@ pub fn try_out() -> Result<(), LoadError> {
     let mut sockets = RouteSocket::open(&namespace)?;
     sockets.set_longest_train("left", 1)?;
     sockets.add_root_qdisc_as("left", links.kind(), KernelLinks::handle(0), &[])?;
-    Ok(sockets.add_egress_classifier("left", "narrows", links.orphan())?)
+    Ok(sockets.add_classifier("left", Way::Out, "narrows", links.orphan())?)
 }
 
 /// A name for a qdisc of this process: names are known in all namespaces of a kernel.

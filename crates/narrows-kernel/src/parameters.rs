@@ -167,7 +167,7 @@ impl Parameters {
             self.queue.rules.len() as u32, // at most MOST_RULES
             on_empty,
             lead,
-            0,
+            u32::from(self.queue.marks()),
         ] {
             bytes.word(word);
         }

@@ -66,7 +66,7 @@ NARROWS_INLINE const struct narrows_fed_value *narrows_fed_value(narrows_u32 dir
 	return direction == 0 ? &values[number % VALUES] : 0;
 }
 
-NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, enum narrows_verdict verdict, narrows_u64 at)
+NARROWS_INLINE void narrows_decided(narrows_u32 direction, narrows_u64 number, narrows_u64 verdict, narrows_u64 at)
 {
 	if (direction || decisions[number].verdict)
 		exit(4); /* decided twice */

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use narrows_core::model::Feed;
-use narrows_core::{DropReason, Duration, Engine, Event, Target, Time, Verdict};
+use narrows_core::{DropReason, Duration, Engine, Event, FlowKey, Target, Time, Verdict};
 use narrows_io::kernel_end::{KernelEnd, KernelFate, KernelVerdict};
-use narrows_report::KernelVerdicts;
+use narrows_report::{KernelVerdicts, Report};
 use narrows_scenario::Scenario;
 
 use crate::clock::Clock;
@@ -47,6 +47,8 @@ pub(crate) struct Ahead(VecDeque<(u64, Decision)>);
 struct Decision {
     dropped: Option<DropReason>,
     at: Time,
+    /// It is delivered with the mark "congestion experienced", where packets are marked.
+    has_mark: bool,
 }
 
 impl Agreement {
@@ -88,7 +90,8 @@ impl Agreement {
             Verdict::Delivered(_) => None,
             Verdict::Dropped { reason, .. } => Some(reason),
         };
-        let engines = Decision { dropped, at: event.at };
+        let has_mark = end.marks() && dropped.is_none() && event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED;
+        let engines = Decision { dropped, at: event.at, has_mark };
         let Some(fate) = end.fate(number) else { return ahead.0.push_back((number, engines)) };
         let Some(kernels) = Decision::of_kernel(fate, clock) else { return self.forget(end, number) };
         if !self.count_comparison(end, number, engines, kernels) {
@@ -162,14 +165,23 @@ impl Agreement {
     }
 
     /// How many verdicts were compared, and differ; or were not compared, which is no better.
-    pub(crate) fn verdicts(&self, inside: u64) -> KernelVerdicts {
+    fn verdicts(&self, inside: u64) -> KernelVerdicts {
         let of = |count: &AtomicU64| count.load(Relaxed);
         let differing_packets = of(&self.differing) + self.missed(inside);
         KernelVerdicts { compared_packets: of(&self.compared), differing_packets }
     }
 
+    /// Adds to the report of a run how many verdicts were compared, and what happened beside.
+    pub(crate) fn conclude(&self, report: &mut Report) {
+        let inside = report.conservation.inside_packets;
+        report.notes.extend(self.notes(inside));
+        if let Some(host) = &mut report.host {
+            host.kernel_verdicts = Some(self.verdicts(inside));
+        }
+    }
+
     /// For the report.
-    pub(crate) fn notes(&self, inside: u64) -> Vec<String> {
+    fn notes(&self, inside: u64) -> Vec<String> {
         let of = |count: &AtomicU64| count.load(Relaxed);
         let compared = of(&self.compared);
         let differ = match (of(&self.differing), of(&self.forgotten)) {
@@ -219,6 +231,6 @@ impl Decision {
             KernelVerdict::DelayModel => Some(DropReason::DelayModel),
             KernelVerdict::QueueManagement => Some(DropReason::QueueManagement),
         };
-        Some(Self { dropped, at: clock.instant(fate.at) })
+        Some(Self { dropped, at: clock.instant(fate.at), has_mark: fate.has_mark })
     }
 }

@@ -7,15 +7,15 @@ use narrows_core::service::Overhead;
 use super::{Bytes, NO_LIMIT};
 
 /// The words of the longest policy.
-const WORDS: usize = 10;
+const WORDS: usize = 11;
 /// What the program's arithmetic takes.
 const LONGEST_INTERVAL: u64 = 100_000_000_000;
-const MARKS: &str = "a BPF qdisc cannot mark a packet, only drop it: the kernel needs `ecn = false`";
 
-/// A policy that drops packets, in the program's words.
+/// A policy, in the program's words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     kind: u32,
+    marks: bool,
     words: [u64; WORDS],
 }
 
@@ -32,21 +32,21 @@ impl Policy {
         }
     }
 
-    fn of(kind: u32, numbers: &[u64]) -> Self {
+    fn of(kind: u32, marks: bool, numbers: &[u64]) -> Self {
         let mut words = [0; WORDS];
         words.iter_mut().zip(numbers).for_each(|(word, number)| *word = *number);
-        Self { kind, words }
+        Self { kind, marks, words }
     }
 
     fn codel(config: &CodelConfig) -> Result<Self, &'static str> {
-        let &CodelConfig { target, interval, longest, ecn, ce_threshold, ce_match: _ } = config;
-        if ecn || ce_threshold.is_some() {
-            return Err(MARKS);
-        }
+        let &CodelConfig { target, interval, longest, ecn, ce_threshold, ce_match } = config;
         if interval.nanos() > LONGEST_INTERVAL {
             return Err("intervals of CoDel are at most 100 s in the kernel");
         }
-        Ok(Self::of(1, &[target.nanos(), interval.nanos(), longest.get()]))
+        let threshold = ce_threshold.map_or(NO_LIMIT, |threshold| threshold.nanos());
+        let (value, mask) = ce_match.unwrap_or_default();
+        let selected = pair(value.into(), mask.into());
+        Ok(Self::of(1, ecn, &[target.nanos(), interval.nanos(), longest.get(), threshold, selected]))
     }
 
     fn pie(config: &PieConfig) -> Result<Self, &'static str> {
@@ -58,16 +58,13 @@ impl Policy {
             burst,
             mean_packet,
             ecn,
-            max_ecn_threshold: _,
+            max_ecn_threshold,
             derandomize,
             cap_drop,
             high_delay_boost,
             byte_mode,
             departure_rate,
         } = config;
-        if ecn {
-            return Err(MARKS);
-        }
         if departure_rate {
             return Err("PIE measures no departure rate in the kernel");
         }
@@ -75,6 +72,7 @@ impl Policy {
         let high_delay = high_delay_boost.map_or(NO_LIMIT, |delay| delay.nanos());
         Ok(Self::of(
             2,
+            ecn,
             &[
                 target.nanos(),
                 period,
@@ -82,10 +80,11 @@ impl Policy {
                 target.seconds().to_bits(),
                 alpha.to_bits(),
                 beta.to_bits(),
+                max_ecn_threshold.as_f64().to_bits(),
                 burst.nanos().div_ceil(period),
                 mean_packet.get(),
-                pair(derandomize, cap_drop),
-                pair(byte_mode, false),
+                pair(derandomize.into(), cap_drop.into()),
+                pair(byte_mode.into(), 0),
             ],
         ))
     }
@@ -97,16 +96,13 @@ impl Policy {
             weight,
             gentle,
             ecn,
-            harddrop: _,
+            harddrop,
             nodrop,
             restart,
             adaptive,
             typical_packet: _,
             longest_packet,
         } = config;
-        if ecn || nodrop {
-            return Err(MARKS);
-        }
         if adaptive {
             return Err("RED does not adapt itself in the kernel");
         }
@@ -117,6 +113,7 @@ impl Policy {
         let double = |number: u64| (number as f64).to_bits();
         Ok(Self::of(
             3,
+            ecn,
             &[
                 double(min),
                 double(max),
@@ -125,21 +122,27 @@ impl Policy {
                 config.halvings().to_bits(),
                 double(longest_packet.get().max(1)),
                 config.typical_bits(overhead),
-                pair(gentle, in_bytes),
-                pair(restart, false),
+                pair(gentle.into(), in_bytes.into()),
+                pair(restart.into(), harddrop.into()),
+                pair(nodrop.into(), 0),
             ],
         ))
     }
 
+    /// Whether it marks packets. CoDel may by its threshold alone.
+    pub(super) const fn marks(&self) -> bool {
+        self.marks || self.kind == 1 && self.words[3] != NO_LIMIT
+    }
+
     pub(super) fn put(&self, bytes: &mut Bytes) {
-        [self.kind, 0].into_iter().for_each(|word| bytes.word(word));
+        [self.kind, self.marks.into()].into_iter().for_each(|word| bytes.word(word));
         self.words.into_iter().for_each(|word| bytes.long(word));
     }
 }
 
 /// Two words of 32 bits, as they lie in memory.
-fn pair(first: bool, second: bool) -> u64 {
-    let [a, b, c, d] = u32::from(first).to_ne_bytes();
-    let [e, f, g, h] = u32::from(second).to_ne_bytes();
+fn pair(first: u32, second: u32) -> u64 {
+    let [a, b, c, d] = first.to_ne_bytes();
+    let [e, f, g, h] = second.to_ne_bytes();
     u64::from_ne_bytes([a, b, c, d, e, f, g, h])
 }

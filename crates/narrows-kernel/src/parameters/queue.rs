@@ -105,6 +105,11 @@ impl QueueParameters {
         Ok(Self { discipline, classes, bound: Some(bound), key, rules: rules_of(&classifier)? })
     }
 
+    /// Whether some class marks packets.
+    pub fn marks(&self) -> bool {
+        self.classes.iter().any(|(_, policy)| policy.marks())
+    }
+
     /// The weight γ of DBHPD with 0 to `packets` packets in a class.
     pub(super) fn weights(&self, packets: u32) -> Vec<u64> {
         let Discipline::Delay { classes, .. } = &self.discipline else { return Vec::new() };

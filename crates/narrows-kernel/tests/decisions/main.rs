@@ -16,14 +16,23 @@ use narrows_scenario::Scenario;
 
 use harness::{Arrival, HEAD, Harness, Random};
 
+/// Added to "delivered" where packets are marked.
+pub(crate) const HAS_MARK: u64 = 0x80;
+
 /// What the engine decides about the same arrivals at its first port, with these values fed to the link that begins there.
-fn by_engine(scenario: &Scenario, mut fed: &[(u64, i64)], arrivals: &[Arrival]) -> Vec<(u64, u64)> {
+fn by_engine(
+    scenario: &Scenario,
+    marks: bool,
+    mut fed: &[(u64, i64)],
+    arrivals: &[Arrival],
+) -> Vec<(u64, u64)> {
     let mut engine = Engine::<()>::new(scenario.network()).unwrap();
     let port = engine.ports().next().unwrap();
     let mut decided = vec![None; arrivals.len()];
     let mut drain = |engine: &mut Engine<()>, until: Time| {
         while let Some(event) = engine.poll(until) {
             let verdict = match event.verdict {
+                Verdict::Delivered(_) if marks && event.key.ecn() == 3 => 1 | HAS_MARK,
                 Verdict::Delivered(_) => 1,
                 Verdict::Dropped { reason: DropReason::IngressLoss, .. } => 2,
                 Verdict::Dropped { reason: DropReason::QueueFull, .. } => 3,
@@ -84,7 +93,7 @@ fn agree_with(harness: &Harness, keys: &str, gap: u64, fed: &[(u64, i64)]) -> (V
     let fitting = fit(&scenario).unwrap_or_else(|error| panic!("{keys}: {error}"));
     let arrivals = arrivals(20_000, gap);
     let ours = harness.decide(&fitting.directions[0], fed, &arrivals);
-    let engines = by_engine(&scenario, fed, &arrivals);
+    let engines = by_engine(&scenario, fitting.directions[0].queue.marks(), fed, &arrivals);
     let differing = ours.iter().zip(&engines).filter(|(ours, engines)| ours != engines).count();
     let first = ours.iter().zip(&engines).position(|(ours, engines)| ours != engines);
     let first = first.map(|at| (at, arrivals[at].at, ours[at], engines[at]));

@@ -1,16 +1,23 @@
 //! Queue management drops the packets that the engine drops.
 
-use super::agree;
 use super::harness::Harness;
+use super::{HAS_MARK, agree, arrivals};
 
-/// These keys, with gaps around these means: both decide the same, and drop at least this share by queue management.
-fn drops(harness: &Harness, keys: &str, gaps: &[(u64, f64)]) {
+/// These keys, with gaps around these means: both decide the same, and drop at least this share by queue management. Returns the
+/// share of packets that leave with a mark and came without, in the last case.
+fn drops(harness: &Harness, keys: &str, gaps: &[(u64, f64)]) -> f64 {
+    let mut marked = 0.0;
     for &(gap, least) in gaps {
         let (verdicts, _) = agree(harness, keys, gap);
-        let dropped = verdicts.iter().filter(|&&(verdict, _)| verdict == 8).count() as f64;
-        let share = dropped / verdicts.len() as f64;
-        assert!(share >= least, "{keys}, gap {gap}: {share}");
+        let share = |count: usize| count as f64 / verdicts.len() as f64;
+        let dropped = share(verdicts.iter().filter(|(verdict, _)| *verdict == 8).count());
+        assert!(dropped >= least, "{keys}, gap {gap}: {dropped}");
+        let arrivals = arrivals(verdicts.len(), gap);
+        let came = arrivals.iter().map(|arrival| arrival.frame[15] & 3 == 3);
+        let both = verdicts.iter().zip(came);
+        marked = share(both.filter(|((verdict, _), came)| *verdict == 1 | HAS_MARK && !came).count());
     }
+    marked
 }
 
 #[test]
@@ -41,5 +48,23 @@ fn of_the_classes_of_schedulers() {
             "rate = \"10mbit\"\nqueue = \"80 packets\"\nscheduler = {{ type = \"{scheduler}\", classes = [{classes}] }}"
         );
         drops(&harness, &keys, &[(500_000, 0.0), (380_000, 0.005), (250_000, 0.05)]);
+    }
+}
+
+#[test]
+fn packets_that_can_be_marked_are_marked() {
+    let harness = Harness::new("marked");
+    for (queue, least) in [
+        ("type = \"codel\", target = \"2ms\", interval = \"20ms\"", 0.005),
+        ("type = \"codel\", ecn = false, ce-threshold = \"5ms\"", 0.2),
+        ("type = \"codel\", ce-threshold = \"3ms\", ce-match = \"0x01/0x03\"", 0.1),
+        ("type = \"pie\", burst = \"0ms\", target = \"3ms\", max-ecn-threshold = \"90%\"", 0.02),
+        ("type = \"red\"", 0.1),
+        ("type = \"red\", harddrop = true, gentle = true, max = \"12 packets\"", 0.02),
+        ("type = \"red\", nodrop = true, bound = \"40 packets\"", 0.1),
+    ] {
+        let keys = format!("rate = \"10mbit\"\nqueue = {{ {queue} }}");
+        let marked = drops(&harness, &keys, &[(500_000, 0.0), (400_000, 0.0)]);
+        assert!(marked >= least, "{keys}: {marked}");
     }
 }

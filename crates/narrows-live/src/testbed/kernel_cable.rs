@@ -3,6 +3,7 @@
 use narrows_io::cable_end::CableEnd;
 use narrows_io::clock::clock_monotonic;
 use narrows_io::link::{InterfaceIndex, VethEnd, create_numbered_veth};
+use narrows_io::qdisc::Way;
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::{offload, stack};
 use narrows_kernel::{KernelLinks, qdisc_name};
@@ -82,7 +83,10 @@ fn prepare(
     let mut sockets = RouteSocket::open(namespace)?;
     sockets.set_longest_train(name, 1)?;
     sockets.add_root_qdisc_as(name, links.kind(), KernelLinks::handle(direction), &[])?;
-    sockets.add_egress_classifier(name, "narrows", links.orphan())?;
+    sockets.add_classifier(name, Way::Out, "narrows", links.orphan())?;
+    if let Some(mark) = links.mark() {
+        sockets.add_classifier(name, Way::In, "narrows", mark)?;
+    }
     sockets.set_up(name)?;
     Ok(())
 }
