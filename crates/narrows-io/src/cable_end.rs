@@ -53,7 +53,7 @@ pub enum CableEndError {
     Tap(#[from] TapError),
     /// A link inside the kernel joins two new hosts.
     #[error(
-        "--backend kernel does not work at `{0}`: it is for run, shell and up, whose hosts it joins by a link of its own"
+        "--backend kernel does not work at `{0}`: it is for run, shell and up, whose hosts it joins by a link of its own, and for attach"
     )]
     NotForKernel(String),
     /// A tunnel failed.

@@ -20,6 +20,7 @@ mod code;
 
 use std::time::Duration;
 
+pub(crate) use self::code::redirect;
 use self::code::{back_in, back_out, divert_in, divert_out, only_back_out, unmark, verdict};
 use crate::bpf::{BpfError, Direction, Instruction, Link, Program, ProgramKind, TCX_DROP, TCX_NEXT};
 use crate::clock::clock_monotonic;
@@ -177,9 +178,7 @@ impl Detour {
         let ours = VethEnd { namespace: &self.wire, name: near, mac: None };
         let theirs = VethEnd { namespace: &self.namespace, name: far, mac: None };
         let begin = clock_monotonic().as_nanos();
-        while let Err(error) =
-            create_numbered_veth(&ours, number, &theirs, self.interface.mtu.saturating_add(TAG))
-        {
+        while let Err(error) = create_numbered_veth(&ours, number, &theirs, Self::room(self.interface.mtu)) {
             let waited = clock_monotonic().as_nanos() - begin;
             match error {
                 // From a killed run: the kernel will remove it.
@@ -211,6 +210,11 @@ impl Detour {
             theirs.wait_for_carrier(far, CARRIER)?;
         }
         Ok(())
+    }
+
+    /// The MTU of the cables at an interface with this MTU.
+    pub fn room(mtu: u32) -> u32 {
+        mtu.saturating_add(TAG)
     }
 
     /// The namespace of our ends of the cables.
@@ -293,8 +297,8 @@ impl Detour {
     pub fn widen(&mut self, mtu: u32) -> Result<(), NetlinkError> {
         let [mut ours, mut theirs] = [RouteSocket::open(&self.wire)?, RouteSocket::open(&self.namespace)?];
         for (near, far) in NEAR.iter().zip(&self.ends) {
-            ours.set_mtu(near, mtu.saturating_add(TAG))?;
-            theirs.set_mtu(far, mtu.saturating_add(TAG))?;
+            ours.set_mtu(near, Self::room(mtu))?;
+            theirs.set_mtu(far, Self::room(mtu))?;
         }
         Ok(())
     }
@@ -326,7 +330,7 @@ fn mark() -> i32 {
     ((mixed >> 34) as i32) | 0x4000_0000
 }
 
-fn tcx(
+pub(crate) fn tcx(
     name: &str,
     code: &[Instruction],
     interface: InterfaceIndex,

@@ -17,6 +17,7 @@
 //! | [`offloaded`] | trains split into packets and joined again, incomplete checksums |
 //! | [`nat`], [`ledger`] | NAT to outside networks, and restoring the host's settings afterwards |
 //! | [`detour`], [`barrier`] | redirecting an interface's frames through us, and blocking them if we are gone |
+//! | [`splice`] | joining two interfaces through a veth pair |
 //! | [`saved_interface`] | interfaces of the host that are changed for a run, and restored |
 //! | [`own_folder`] | the user's own folders and files, protected from other users |
 //! | [`etc_files`] | `/etc/hosts` and `/etc/resolv.conf` as seen by programs of one host |
@@ -78,6 +79,7 @@ pub mod route_socket;
 pub mod saved_interface;
 pub mod scheduling;
 mod socket_option;
+pub mod splice;
 pub mod stack;
 pub mod sysctl;
 pub mod tap;

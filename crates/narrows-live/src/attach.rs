@@ -13,6 +13,8 @@
 //!
 //! At the end, frames are first switched to the direct path, then packets inside are released, for at most a second.
 
+mod kernel_way;
+
 use std::time::Duration;
 
 use narrows_core::Engine;
@@ -29,10 +31,12 @@ use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
+use self::kernel_way::KernelWay;
 use crate::block::shut;
 use crate::bridge;
 use crate::cabling::FarEnd;
 use crate::container;
+use crate::in_kernel::Agreement;
 use crate::inline::{
     Ground, Heed, INTERFACES, Inline, InlineError, InlineOptions, InlineOutcome, check_scenario, control,
     find, has_filters, namespace, settle_me,
@@ -104,21 +108,20 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     let claimed = SavedInterface::claim(&namespace, reference.as_deref(), &interface, &folder)
         .map_err(InlineError::from)?;
     let detour = Detour::lay(&namespace, &interface, inline.cabling.trains).map_err(InlineError::from)?;
-    let mut cables = Vec::new();
-    let mut laying = inline.cabling.or(Backend::AfPacket).lay(scenario.ports().len(), interface.mtu);
-    for ((port, end), far) in scenario.ports().iter().zip(detour.ends()).zip(detour.far_ends()) {
-        let sockets = PacketSocketOptions::default();
-        let end = laying.open(detour.wire(), end, sockets).map_err(InlineError::from)?;
-        let far = FarEnd::of(&end, &namespace, far).map_err(InlineError::from)?;
-        let neighbours = NeighborProxy::transparent();
-        let laid = laying.began();
-        cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far, stations: None });
-    }
+    let is_in_kernel = inline.cabling.backend == Some(Backend::Kernel);
+    let (kernel_way, cables) = match is_in_kernel {
+        true => {
+            let (way, cables) = KernelWay::lay(&scenario, inline, &detour, &interface)?;
+            (Some(way), cables)
+        }
+        false => (None, open_ends(&scenario, inline, &detour, &namespace, interface.mtu)?),
+    };
+    let agreement = is_in_kernel.then(|| Agreement::of(&scenario, &engine));
     info.notes.extend(notes(&namespace, &interface)?);
-    let ground = Ground { signals, control, watch, info, gateway: None };
+    let ground = Ground { signals, control, watch, info, gateway: None, agreement };
     let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
     let closed = if options.fails_closed { options.diverted.hooks() } else { &[] };
-    let mut attached = Attached { claimed, detour, closed };
+    let mut attached = Attached { claimed, kernel_way, detour, closed };
     attached.divert(options.diverted)?;
     network.greet(&format!("on {} in {namespace}, {}", interface.name, words(options.diverted)), inline)?;
     network.run(inline.duration, |change| attached.heed(change))?;
@@ -132,7 +135,8 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     network.drain(DRAIN)?;
     let ended_well = network.ended_well();
     let mut outcome = network.finish()?;
-    let Attached { mut claimed, detour, closed } = attached;
+    let Attached { mut claimed, kernel_way, detour, closed } = attached;
+    drop(kernel_way);
     drop(detour);
     // Otherwise a barrier stays, if the interface is there; it may have come back only now.
     let shut = if ended_well { Ok(()) } else { shut(&mut claimed, closed) };
@@ -142,6 +146,26 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
         shut?;
     }
     Ok(outcome)
+}
+
+/// Our ends of the detour's cables.
+fn open_ends(
+    scenario: &Scenario,
+    inline: &InlineOptions,
+    detour: &Detour,
+    namespace: &Namespace,
+    mtu: u32,
+) -> Result<Vec<Cable>, InlineError> {
+    let mut cables = Vec::new();
+    let mut laying = inline.cabling.or(Backend::AfPacket).lay(scenario.ports().len(), mtu);
+    for ((port, end), far) in scenario.ports().iter().zip(detour.ends()).zip(detour.far_ends()) {
+        let end = laying.open(detour.wire(), end, PacketSocketOptions::default())?;
+        let far = FarEnd::of(&end, namespace, far)?;
+        let neighbours = NeighborProxy::transparent();
+        let laid = laying.began();
+        cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far, stations: None });
+    }
+    Ok(cables)
 }
 
 impl Whereabouts {
@@ -170,6 +194,8 @@ impl Whereabouts {
 /// A network attached to its interface.
 struct Attached {
     claimed: SavedInterface,
+    /// The link, if it is inside the kernel.
+    kernel_way: Option<KernelWay>,
     detour: Detour,
     /// The directions in which frames may only pass through us.
     closed: &'static [Direction],
@@ -228,7 +254,11 @@ impl Attached {
             Change::Up { .. } | Change::Renamed { .. } | Change::LinkAddress { .. } => bridge::heed(change),
             Change::Mtu { interface, before, now } => {
                 let note = format!("the MTU of {interface} changed from {before} to {now}");
-                match self.detour.widen(now).err().filter(|_| now > before) {
+                let widened = self
+                    .detour
+                    .widen(now)
+                    .and_then(|()| self.kernel_way.as_mut().map_or(Ok(()), |way| way.widen(now)));
+                match widened.err().filter(|_| now > before) {
                     None => Heed::GoOn(note),
                     Some(error) => Heed::GoOn(format!(
                         "{note}, and packets longer than {before} bytes are lost until the network is taken off and put on \

@@ -81,7 +81,7 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineO
         cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far: None, stations: None });
     }
     let watch = Watch::on(&namespace, &found).map_err(InlineError::from)?;
-    let ground = Ground { signals, control, watch, info, gateway: None };
+    let ground = Ground { signals, control, watch, info, gateway: None, agreement: None };
     let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
     let [first, second] = &options.interfaces;
     network.greet(&format!("a bridge between {first} and {second}"), inline)?;

@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use narrows_core::Engine;
@@ -25,6 +26,7 @@ use crate::clock::Clock;
 use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::gateway::Gateway;
+use crate::in_kernel::Agreement;
 pub use crate::inline_error::InlineError;
 use crate::load::Load;
 use crate::packet_records::PacketsPlan;
@@ -195,6 +197,7 @@ pub(crate) struct Inline {
     watch: Watch,
     info: RunInfo,
     name: RunName,
+    agreement: Option<Arc<Agreement>>,
     ended: Option<(u8, Option<String>)>,
 }
 
@@ -206,6 +209,8 @@ pub(crate) struct Ground {
     pub(crate) info: RunInfo,
     /// The router between the interfaces, if they are routed.
     pub(crate) gateway: Option<Gateway>,
+    /// If the link is inside the kernel, what becomes of the comparison.
+    pub(crate) agreement: Option<Arc<Agreement>>,
 }
 
 impl Inline {
@@ -216,13 +221,14 @@ impl Inline {
         ground: Ground,
         options: &InlineOptions,
     ) -> Result<Self, RunError> {
-        let Ground { signals, control, watch, mut info, gateway } = ground;
+        let Ground { signals, control, watch, mut info, gateway, agreement } = ground;
         let one = Threads { most: Some(1), ..Threads::default() };
         let mut network = Director::new(engine, scenario, cables, &one)?;
         if let Some(gateway) = gateway {
             network.route(gateway);
         }
         network.certify(&options.bounds);
+        agreement.iter().for_each(|agreement| network.compare_with_kernel(agreement));
         let name = control.name().clone();
         network.listen(control, info.clone());
         network.open_feeds(&options.run_folder)?;
@@ -241,7 +247,7 @@ impl Inline {
         network.keep_pace(options.pace);
         network.start()?;
         info.notes.extend(keep_privileges(&NEEDED));
-        Ok(Self { network, signals, watch, info, name, ended: None })
+        Ok(Self { network, signals, watch, info, name, agreement, ended: None })
     }
 
     /// Prints on standard error what is running where, and tells who waits for it.
@@ -320,7 +326,8 @@ impl Inline {
     /// Reports.
     pub(crate) fn finish(mut self) -> Result<InlineOutcome, RunError> {
         Ready::tell_end();
-        let report = self.network.finish(&mut self.info)?;
+        let mut report = self.network.finish(&mut self.info)?;
+        self.agreement.iter().for_each(|agreement| agreement.conclude(&mut report));
         let (status, broken) = self.ended.unwrap_or((0, None));
         Ok(InlineOutcome { report, status, broken, gone: Vec::new() })
     }

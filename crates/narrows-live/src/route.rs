@@ -112,7 +112,7 @@ pub fn route(mut scenario: Scenario, options: &RouteOptions) -> Result<InlineOut
     let gateway = host.gateway(&scenario, &engine)?;
     let cables = cables(&namespace, &scenario, &found, inline)?;
     let watch = Watch::on(&namespace, &found).map_err(InlineError::from)?;
-    let ground = Ground { signals, control, watch, info, gateway: Some(gateway) };
+    let ground = Ground { signals, control, watch, info, gateway: Some(gateway), agreement: None };
     let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
     let mut sniffers = Vec::new();
     for (file, interface) in options.sniffed.iter().flatten().zip(&found) {

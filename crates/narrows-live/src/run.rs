@@ -252,13 +252,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     // The last records are read, and compared, at the end.
     let mut report = network.finish(&mut info)?;
-    if let Some(agreement) = &agreement {
-        let inside = report.conservation.inside_packets;
-        report.notes.extend(agreement.notes(inside));
-        if let Some(host) = &mut report.host {
-            host.kernel_verdicts = Some(agreement.verdicts(inside));
-        }
-    }
+    agreement.iter().for_each(|agreement| agreement.conclude(&mut report));
     report.probes = probes;
     Ok(Outcome { report, status, broken })
 }
@@ -299,21 +293,32 @@ const MOST_REASONS: usize = 6;
 /// # Errors
 /// What does not fit there.
 fn fits_into_kernel(scenario: &Scenario, options: &RunOptions) -> Result<(), RunError> {
-    let whole = "only the heads of packets are known outside the kernel";
-    for (is_asked, option, why) in [
-        (options.capture.is_some(), "--capture", whole),
-        (options.record.is_some() && options.record_whole, "--record-whole", whole),
+    not_in_kernel([
+        (options.capture.is_some(), "--capture", WHOLE),
+        (options.record.is_some() && options.record_whole, "--record-whole", WHOLE),
         (options.cabling.trains, "--trains", "packets cross singly"),
         (options.cabling.busy_poll, "--busy-poll", "no driver is polled"),
         (!options.tunnels.is_empty(), "--machines", "links inside the kernel join hosts of one machine"),
         (host::time_is_virtual(), "--virtual", "the guest kernel has no BPF qdiscs"),
-    ] {
-        if is_asked {
-            return Err(RunError::NotInKernel(option, why));
-        }
-    }
+    ])?;
     narrows_kernel::fit(scenario)?;
     Ok(())
+}
+
+/// Why options that need the packets themselves do not work with links inside the kernel.
+pub(crate) const WHOLE: &str = "only the heads of packets are known outside the kernel";
+
+/// Refuses options that do not work with links inside the kernel: whether one is given, its name, and the reason.
+///
+/// # Errors
+/// The first that is given.
+pub(crate) fn not_in_kernel(
+    options: impl IntoIterator<Item = (bool, &'static str, &'static str)>,
+) -> Result<(), RunError> {
+    match options.into_iter().find(|(is_given, ..)| *is_given) {
+        Some((_, option, why)) => Err(RunError::NotInKernel(option, why)),
+        None => Ok(()),
+    }
 }
 
 /// The number of threads; and, if fewer than requested, the reason.

@@ -15,7 +15,7 @@ pub(super) fn verdict(verdict: i32) -> [Instruction; 2] {
 }
 
 /// Redirects the packet to another interface, and returns.
-fn redirect(to: InterfaceIndex, flags: i32) -> [Instruction; 4] {
+pub(crate) fn redirect(to: InterfaceIndex, flags: i32) -> [Instruction; 4] {
     [
         Instruction::mov(Register::R1, number(to)),
         Instruction::mov(Register::R2, flags),

@@ -1,0 +1,77 @@
+//! The network of an attachment inside the kernel: between the two cables of the detour lies a veth pair, at whose ends the link's
+//! qdiscs are. We only watch.
+
+use narrows_io::cable_end::CableEnd;
+use narrows_io::clock::clock_monotonic;
+use narrows_io::detour::Detour;
+use narrows_io::link::Interface;
+use narrows_io::qdisc::Way;
+use narrows_io::route_socket::{NetlinkError, RouteSocket};
+use narrows_io::splice::Splice;
+use narrows_kernel::{KernelLinks, qdisc_name};
+use narrows_scenario::Scenario;
+
+use crate::inline::{InlineError, InlineOptions};
+use crate::neighbor_proxy::NeighborProxy;
+use crate::run::{RunError, WHOLE, not_in_kernel};
+use crate::testbed::{Cable, TestbedError};
+
+/// What carries the packets. With its end nothing crosses, and the kernel frees what is inside.
+#[derive(Debug)]
+pub(super) struct KernelWay {
+    // First, so that no frame comes any more when the qdiscs go.
+    splice: Splice,
+    _links: KernelLinks,
+}
+
+impl KernelWay {
+    /// Lays the link between the cables of a detour. Frames of the interface have at most its MTU, and a VLAN tag.
+    ///
+    /// # Errors
+    /// If the scenario or an option does not fit into the kernel, or the kernel refuses.
+    pub(super) fn lay(
+        scenario: &Scenario,
+        options: &InlineOptions,
+        detour: &Detour,
+        interface: &Interface,
+    ) -> Result<(Self, Vec<Cable>), RunError> {
+        not_in_kernel([
+            (options.capture.is_some(), "--capture", WHOLE),
+            (options.record.is_some() && options.record_whole, "--record-whole", WHOLE),
+            (options.cabling.trains, "--trains", "packets cross singly"),
+            (options.cabling.busy_poll, "--busy-poll", "no driver is polled"),
+        ])?;
+        let mut fitting = narrows_kernel::fit(scenario)?;
+        fitting.directions.iter_mut().for_each(|direction| direction.mtu = interface.mtu);
+        let mut links = KernelLinks::load(&qdisc_name(), fitting).map_err(TestbedError::from)?;
+        let laid = clock_monotonic();
+        let splice = Splice::lay(detour.wire(), detour.ends(), Detour::room(interface.mtu));
+        let mut splice = splice.map_err(InlineError::from)?;
+        let mut sockets = RouteSocket::open(detour.wire()).map_err(InlineError::from)?;
+        for (direction, end) in splice.ends().into_iter().enumerate() {
+            let put = sockets
+                .add_root_qdisc_as(end, links.kind(), KernelLinks::handle(direction), &[])
+                .and_then(|()| sockets.add_classifier(end, Way::Out, "narrows", links.orphan()));
+            put.map_err(InlineError::from)?;
+        }
+        splice.join(links.mark()).map_err(InlineError::from)?;
+        let cable = |(port, end): (&narrows_scenario::Port, _)| Cable {
+            name: port.name.clone(),
+            end: CableEnd::Kernel(Box::new(end)),
+            laid,
+            neighbours: NeighborProxy::transparent(),
+            far: None,
+            stations: None,
+        };
+        let cables = scenario.ports().iter().zip(links.take_ends()).map(cable).collect();
+        Ok((Self { splice, _links: links }, cables))
+    }
+
+    /// The interface's MTU has changed.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(super) fn widen(&mut self, mtu: u32) -> Result<(), NetlinkError> {
+        self.splice.widen(Detour::room(mtu))
+    }
+}
