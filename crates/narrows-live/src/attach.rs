@@ -31,10 +31,10 @@ use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
-use self::kernel_way::KernelWay;
+use self::kernel_way::{KernelWay, fits};
 use crate::block::shut;
 use crate::bridge;
-use crate::cabling::FarEnd;
+use crate::cabling::{Cabling, FarEnd};
 use crate::container;
 use crate::in_kernel::Agreement;
 use crate::inline::{
@@ -42,7 +42,7 @@ use crate::inline::{
     find, has_filters, namespace, settle_me,
 };
 use crate::neighbor_proxy::NeighborProxy;
-use crate::run::{RunError, system};
+use crate::run::{RunError, kernel_if_possible, system};
 use crate::testbed::Cable;
 
 /// How long draining the packets inside may take at the end.
@@ -96,7 +96,13 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     wake_on_time().map_err(system("set the timer slack"))?;
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
     let inline = &options.inline;
+    let (cabling, choice) = kernel_if_possible(inline.cabling, &scenario, || fits(&scenario, inline));
+    let is_in_kernel = cabling.backend == Some(Backend::Kernel);
+    if is_in_kernel {
+        fits(&scenario, inline)?;
+    }
     let mut info = RunInfo::of(&scenario, Kind::Live);
+    info.notes.extend(choice);
     let title = options.title.as_ref().unwrap_or(&info.title);
     info.title = format!("{title} on {}", interface.name);
     let control = control(inline, &scenario, &info.title)?;
@@ -108,13 +114,12 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     let claimed = SavedInterface::claim(&namespace, reference.as_deref(), &interface, &folder)
         .map_err(InlineError::from)?;
     let detour = Detour::lay(&namespace, &interface, inline.cabling.trains).map_err(InlineError::from)?;
-    let is_in_kernel = inline.cabling.backend == Some(Backend::Kernel);
     let (kernel_way, cables) = match is_in_kernel {
         true => {
-            let (way, cables) = KernelWay::lay(&scenario, inline, &detour, &interface)?;
+            let (way, cables) = KernelWay::lay(&scenario, &detour, &interface)?;
             (Some(way), cables)
         }
-        false => (None, open_ends(&scenario, inline, &detour, &namespace, interface.mtu)?),
+        false => (None, open_ends(&scenario, cabling, &detour, &namespace, interface.mtu)?),
     };
     let agreement = is_in_kernel.then(|| Agreement::of(&scenario, &engine));
     info.notes.extend(notes(&namespace, &interface)?);
@@ -151,13 +156,13 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
 /// Our ends of the detour's cables.
 fn open_ends(
     scenario: &Scenario,
-    inline: &InlineOptions,
+    cabling: Cabling,
     detour: &Detour,
     namespace: &Namespace,
     mtu: u32,
 ) -> Result<Vec<Cable>, InlineError> {
     let mut cables = Vec::new();
-    let mut laying = inline.cabling.or(Backend::AfPacket).lay(scenario.ports().len(), mtu);
+    let mut laying = cabling.or(Backend::AfPacket).lay(scenario.ports().len(), mtu);
     for ((port, end), far) in scenario.ports().iter().zip(detour.ends()).zip(detour.far_ends()) {
         let end = laying.open(detour.wire(), end, PacketSocketOptions::default())?;
         let far = FarEnd::of(&end, namespace, far)?;

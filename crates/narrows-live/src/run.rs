@@ -266,12 +266,22 @@ fn choose(scenario: &Scenario, options: &RunOptions) -> Result<(Cabling, Option<
     if cabling.backend == Some(Backend::Kernel) {
         fits_into_kernel(scenario, options)?;
     }
+    Ok(kernel_if_possible(cabling, scenario, || fits_into_kernel(scenario, options)))
+}
+
+/// Puts links inside the kernel if that was asked for and is possible, with a note about it. `fits` says whether it is as far as the
+/// scenario and the options are concerned.
+pub(crate) fn kernel_if_possible(
+    cabling: Cabling,
+    scenario: &Scenario,
+    fits: impl FnOnce() -> Result<(), RunError>,
+) -> (Cabling, Option<String>) {
     if !cabling.kernel_if_possible {
-        return Ok((cabling, None));
+        return (cabling, None);
     }
-    let possible = fits_into_kernel(scenario, options).map_err(|misfit| misfit.to_string());
+    let possible = fits().map_err(|misfit| misfit.to_string());
     let possible = possible.and_then(|()| narrows_kernel::try_out().map_err(|error| error.to_string()));
-    Ok(match possible {
+    match possible {
         Ok(()) => {
             let links = scenario.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
             let chosen = Cabling { backend: Some(Backend::Kernel), ..cabling };
@@ -282,7 +292,7 @@ fn choose(scenario: &Scenario, options: &RunOptions) -> Result<(Cabling, Option<
             let why = why.lines().map(str::trim).take(MOST_REASONS).collect::<Vec<_>>().join(" ");
             (cabling, Some(format!("--backend auto: not inside the kernel: {why}")))
         }
-    })
+    }
 }
 
 /// The most lines about why links are not inside the kernel.

@@ -341,7 +341,7 @@ fn remains(halvings: f64, packets: f64) -> f64 {
     // The powers of −ln 2 over their factorials.
     const SERIES: [f64; 14] = [
         1.0,
-        -0.6931471805599453,
+        -core::f64::consts::LN_2,
         0.24022650695910072,
         -0.05550410866482158,
         0.009618129107628477,

@@ -16,6 +16,21 @@ use crate::neighbor_proxy::NeighborProxy;
 use crate::run::{RunError, WHOLE, not_in_kernel};
 use crate::testbed::{Cable, TestbedError};
 
+/// Whether the link can be inside the kernel, as far as the scenario and the options are concerned.
+///
+/// # Errors
+/// What does not fit there.
+pub(super) fn fits(scenario: &Scenario, options: &InlineOptions) -> Result<(), RunError> {
+    not_in_kernel([
+        (options.capture.is_some(), "--capture", WHOLE),
+        (options.record.is_some() && options.record_whole, "--record-whole", WHOLE),
+        (options.cabling.trains, "--trains", "packets cross singly"),
+        (options.cabling.busy_poll, "--busy-poll", "no driver is polled"),
+    ])?;
+    narrows_kernel::fit(scenario)?;
+    Ok(())
+}
+
 /// What carries the packets. With its end nothing crosses, and the kernel frees what is inside.
 #[derive(Debug)]
 pub(super) struct KernelWay {
@@ -28,19 +43,12 @@ impl KernelWay {
     /// Lays the link between the cables of a detour. Frames of the interface have at most its MTU, and a VLAN tag.
     ///
     /// # Errors
-    /// If the scenario or an option does not fit into the kernel, or the kernel refuses.
+    /// If the scenario does not fit into the kernel, or the kernel refuses.
     pub(super) fn lay(
         scenario: &Scenario,
-        options: &InlineOptions,
         detour: &Detour,
         interface: &Interface,
     ) -> Result<(Self, Vec<Cable>), RunError> {
-        not_in_kernel([
-            (options.capture.is_some(), "--capture", WHOLE),
-            (options.record.is_some() && options.record_whole, "--record-whole", WHOLE),
-            (options.cabling.trains, "--trains", "packets cross singly"),
-            (options.cabling.busy_poll, "--busy-poll", "no driver is polled"),
-        ])?;
         let mut fitting = narrows_kernel::fit(scenario)?;
         fitting.directions.iter_mut().for_each(|direction| direction.mtu = interface.mtu);
         let mut links = KernelLinks::load(&qdisc_name(), fitting).map_err(TestbedError::from)?;
