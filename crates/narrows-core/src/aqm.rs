@@ -15,7 +15,7 @@ mod pie;
 mod red;
 mod sfb;
 
-pub use crate::queue::{Aqm, AqmPlan, Judgement, Waiting};
+pub use crate::queue::{Aqm, AqmSettings, Judgement, Waiting};
 pub use choke::{Choke, ChokeConfig};
 pub use codel::{Codel, CodelConfig};
 pub use dualpi2::{DualPi2, DualPi2Config, LowLatency, Sharing};

@@ -14,8 +14,8 @@ mod stand;
 pub use context::{Context, Drops};
 pub use fifo::{DropAt, Fifo};
 pub use masked::{FlowSetCounts, MaskedFlow};
-pub use plan::{AqmPlan, ClassesPlan, FifoPlan};
-pub use policy::{Aqm, Judgement, Waiting};
+pub use plan::{ClassesPlan, FifoPlan};
+pub use policy::{Aqm, AqmSettings, Judgement, Waiting};
 pub use stand::Stand;
 
 use alloc::vec::Vec;

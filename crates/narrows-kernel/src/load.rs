@@ -1,9 +1,9 @@
 //! Puts the program into the kernel.
 
-use narrows_io::bpf::{
-    BpfError, Btf, FunctionTypes, Map, MapValue, MappedMap, Program, ProgramKind, StructOps, StructOpsMember,
-};
-use narrows_io::kernel_end::{DrawDelay, KernelEnd, KernelMaps, Layout};
+mod maps;
+
+use narrows_io::bpf::{BpfError, Btf, FunctionTypes, Program, ProgramKind, StructOps, StructOpsMember};
+use narrows_io::kernel_end::KernelEnd;
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::qdisc::Way;
@@ -11,19 +11,11 @@ use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::xdp::is_kernels_clock_ours;
 
 use crate::fit::Fitting;
-use crate::parameters::{Delay, Loss, Parameters, QueueParameters, Room, Rule, VALUES};
+use crate::parameters::{Delay, Parameters, QueueParameters};
 use crate::program::{Code, ObjectFile, ProgramError, Surroundings};
-use crate::types::{Field, KernelTypes, OwnTypes, TypesError};
+use crate::types::{KernelTypes, OwnTypes, TypesError};
+use maps::{MapTypes, Maps};
 
-const BYPASS_SLOTS: u32 = 256;
-/// The sizes of `struct held`, `struct narrows_overtaking`, `struct narrows_range`, `struct narrows_rule`, and of a pointer alone.
-const HELD: u32 = 56;
-const OVERTAKING: u32 = 16;
-const RANGE: u32 = 16;
-const RULE: u32 = 112;
-const BYPASS: u32 = 8;
-/// Where `struct held` has its pointer.
-const HELD_POINTER: u32 = 48;
 /// The kernel's table of a qdisc's operations, and the structure around it.
 const OPERATIONS: &str = "Qdisc_ops";
 const TABLE: &str = "bpf_struct_ops_Qdisc_ops";
@@ -78,80 +70,13 @@ impl KernelLinks {
             return Err(LoadError::Clock);
         }
         let own = MapTypes::load()?;
-        let room = Room::of(directions.len());
-        let count = directions.len() as u32; // at most 64
-        let weights: Vec<_> = directions.iter().map(|direction| direction.weights(room.slots)).collect();
-        let most = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0).max(1) as u32;
-        let rooms = [
-            ("slots", room.slots),
-            ("records", room.records),
-            ("decisions", room.decisions),
-            ("weights", most(&mut weights.iter().map(Vec::len))),
-            (
-                "ranges",
-                most(&mut directions.iter().flat_map(|way| &way.losses).map(|loss| loss.ranges().len())),
-            ),
-            ("values", if directions.iter().any(Parameters::is_fed) { VALUES } else { 1 }),
-            ("rules", most(&mut directions.iter().map(|way| way.queue.rules.len()))),
-        ];
-        let of = |name: &str| rooms.iter().find(|(room, _)| *room == name).map_or(0, |(_, length)| *length);
-        let mapped = |name: &str, size: usize, entries: u32| {
-            Map::array(name, size as u32, entries * count, MapValue::Mapped) // sizes of a few KiB
-        };
-        let control = mapped("control", Layout::DIRECTION, 1)?;
-        let records = mapped("records", Layout::RECORD, room.records)?;
-        let decisions = mapped("decisions", Layout::DECISION, room.decisions)?;
-        let departures = mapped("departures", Layout::DEPARTURE, room.records)?;
-        let delays = mapped("delays", Layout::DELAY, room.records)?;
-        let weight_map = mapped("weights", 8, of("weights"))?;
-        let ranges = mapped("ranges", RANGE as usize, 2 * of("ranges"))?;
-        let values = mapped("values", Layout::VALUE, of("values"))?;
-        let rules = mapped("rules", RULE as usize, of("rules"))?;
-        let heap = Map::array("heap", OVERTAKING, room.slots * count, MapValue::Bytes)?;
-        let held = MapValue::Typed(&own.btf, own.key, own.held);
-        let packets = Map::array("packets", HELD, room.slots * count, held)?;
-        let in_bypass = MapValue::Typed(&own.btf, own.key, own.bypass);
-        let bypass = Map::array("bypass", BYPASS, BYPASS_SLOTS * count, in_bypass)?;
-        let all = [
-            ("control", &control),
-            ("records", &records),
-            ("decisions", &decisions),
-            ("departures", &departures),
-            ("delays", &delays),
-            ("weights", &weight_map),
-            ("ranges", &ranges),
-            ("rules", &rules),
-            ("values", &values),
-            ("heap", &heap),
-            ("packets", &packets),
-            ("bypass", &bypass),
-        ];
+        let maps = Maps::new(&directions, &own)?;
+        maps.fill(&directions)?;
         let place = Surroundings {
             types: &types,
-            map: &|name| all.iter().find(|(map, _)| *map == name).map(|(_, map)| *map),
-            room: &|name| rooms.iter().find(|(room, _)| *room == name).map(|(_, length)| *length),
+            map: &|name| maps.find(name),
+            room: &|name| maps.rooms.iter().find(|(room, _)| *room == name).map(|(_, length)| *length),
         };
-        let longs = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        let fill = |map: &Map, each: u32, values: Vec<Vec<u8>>| -> Result<(), BpfError> {
-            let memory = MappedMap::new(map, each as usize * values.len())?;
-            let places = (0..).step_by(each as usize);
-            values.iter().zip(places).for_each(|(value, place)| memory.write(place, value));
-            Ok(())
-        };
-        let each = |of: &dyn Fn(&Parameters) -> Vec<u8>| directions.iter().map(of).collect::<Vec<_>>();
-        fill(&control, Layout::DIRECTION as u32, each(&|way| way.bytes(room)))?;
-        fill(&weight_map, 8 * of("weights"), weights.iter().map(|weights| longs(weights)).collect())?;
-        fill(
-            &rules,
-            RULE * of("rules"),
-            each(&|way| way.queue.rules.iter().flat_map(Rule::bytes).collect()),
-        )?;
-        let places = |loss: &Loss| {
-            longs(&loss.ranges().iter().flat_map(|range| [range.start, range.end]).collect::<Vec<_>>())
-        };
-        let losses = directions.iter().flat_map(|way| &way.losses).map(places).collect();
-        fill(&ranges, RANGE * of("ranges"), losses)?;
-
         let mut programs = Vec::new();
         for (function, (member, index)) in FUNCTIONS.iter().zip(&operations.functions) {
             let code = file.function(&format!("struct_ops/{function}"), &place)?;
@@ -160,42 +85,17 @@ impl KernelLinks {
             let types = FunctionTypes { btf: &btf, places: &places };
             programs.push((*member, Program::load_struct_ops(of, function, &code.instructions, types)?));
         }
-        let orphan = file.function("classifier", &place)?;
-        let orphan = Program::load(ProgramKind::Classifier, "orphan", &orphan.instructions)?;
-        let mark = match directions.iter().any(|way| way.queue.marks()) {
-            true => {
-                let mark = file.function("classifier/mark", &place)?;
-                Some(Program::load(ProgramKind::Classifier, "mark", &mark.instructions)?)
-            }
-            false => None,
+        let classifier = |section: &str, name: &str| -> Result<Program, LoadError> {
+            let code = file.function(section, &place)?;
+            Ok(Program::load(ProgramKind::Classifier, name, &code.instructions)?)
         };
+        let orphan = classifier("classifier", "orphan")?;
+        let marks = directions.iter().any(|way| way.queue.marks());
+        let mark = marks.then(|| classifier("classifier/mark", "mark")).transpose()?;
         let functions: Vec<_> = programs.iter().map(|(place, program)| (*place, program)).collect();
         let value = operations.value(name);
         let registered = StructOps::register(name, &own.btf, operations.table, value, &functions)?;
-        let maps = KernelMaps {
-            control: &control,
-            records: &records,
-            decisions: &decisions,
-            departures: &departures,
-            delays: &delays,
-            values: &values,
-            value_count: of("values"),
-            record_count: room.records,
-            decision_count: room.decisions,
-            directions: directions.len(),
-        };
-        let ends = directions
-            .into_iter()
-            .enumerate()
-            .map(|(number, direction)| {
-                let draw: Option<DrawDelay> = match direction.delay {
-                    Delay::Constant(_) | Delay::Fed { .. } => None,
-                    Delay::Drawn(drawn) => Some(Box::new(move |number| drawn.of(number))),
-                    Delay::Correlated(correlated) => Some(Box::new(move |number| correlated.of(number))),
-                };
-                KernelEnd::new(maps, number, draw, direction.queue.marks())
-            })
-            .collect::<Result<_, _>>()?;
+        let ends = maps.ends(directions)?;
         Ok(Self { _operations: registered, orphan, mark, kind: name.to_owned(), ends })
     }
 
@@ -324,25 +224,6 @@ fn function_types(code: &Code) -> Result<(Btf, Vec<[u32; 2]>), LoadError> {
         places.push([function.at as u32, types.function_of(name, number, arguments)]);
     }
     Ok((Btf::load(&types.encoded())?, places))
-}
-
-/// The types of maps with pointers to packets.
-struct MapTypes {
-    btf: Btf,
-    key: u32,
-    held: u32,
-    bypass: u32,
-}
-
-impl MapTypes {
-    fn load() -> Result<Self, BpfError> {
-        let mut types = OwnTypes::new();
-        let key = types.unsigned("unsigned int", 4);
-        let packet = types.owned_pointer("sk_buff");
-        let held = types.structure("held", HELD, &[Field { name: "skb", of: packet, place: HELD_POINTER }]);
-        let bypass = types.structure("in_bypass", BYPASS, &[Field { name: "skb", of: packet, place: 0 }]);
-        Ok(Self { btf: Btf::load(&types.encoded())?, key, held, bypass })
-    }
 }
 
 /// Whether this kernel and this process can do it, tried: loads the program, puts it at an interface in a namespace of its own,

@@ -39,7 +39,7 @@
 
 use alloc::sync::Arc;
 
-use crate::aqm::{Aqm, AqmPlan, Judgement, Waiting, sojourn};
+use crate::aqm::{Aqm, AqmSettings, Judgement, Waiting, sojourn};
 use crate::packet::FlowKey;
 use crate::pool::{PacketRef, PacketState};
 use crate::queue::Context;
@@ -205,8 +205,8 @@ fn gap(interval: u64, count: u32) -> u64 {
 }
 
 impl Aqm for Codel {
-    fn plan(&self) -> Option<AqmPlan> {
-        Some(AqmPlan::Codel(Arc::clone(&self.config)))
+    fn settings(&self) -> Option<AqmSettings> {
+        Some(self.config.clone())
     }
 
     fn arrive(

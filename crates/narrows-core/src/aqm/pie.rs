@@ -57,7 +57,7 @@ use alloc::sync::Arc;
 use core::ops::{Range, RangeInclusive};
 
 use crate::aqm::periodic::Periodic;
-use crate::aqm::{Aqm, AqmPlan, Judgement, Waiting};
+use crate::aqm::{Aqm, AqmSettings, Judgement, Waiting};
 use crate::pool::PacketRef;
 use crate::queue::{Context, Wire};
 use crate::time::{Duration, Time};
@@ -286,8 +286,8 @@ impl Periodic for Pie {
 }
 
 impl Aqm for Pie {
-    fn plan(&self) -> Option<AqmPlan> {
-        Some(AqmPlan::Pie(Arc::clone(&self.config)))
+    fn settings(&self) -> Option<AqmSettings> {
+        Some(self.config.clone())
     }
 
     fn arrive(

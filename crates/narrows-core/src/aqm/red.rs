@@ -54,7 +54,7 @@
 
 use alloc::sync::Arc;
 
-use crate::aqm::{Aqm, AqmPlan, Judgement, Waiting};
+use crate::aqm::{Aqm, AqmSettings, Judgement, Waiting};
 use crate::pool::{PacketRef, PacketState};
 use crate::queue::{Context, Wire};
 use crate::service::Overhead;
@@ -372,8 +372,8 @@ fn remains(halvings: f64, packets: f64) -> f64 {
 const ETHERNET_HEADER: u8 = 14;
 
 impl Aqm for Red {
-    fn plan(&self) -> Option<AqmPlan> {
-        Some(AqmPlan::Red(Arc::clone(&self.config)))
+    fn settings(&self) -> Option<AqmSettings> {
+        Some(self.config.clone())
     }
 
     fn arrive(

@@ -44,7 +44,7 @@ impl Fifo {
     }
 
     /// Its bound and policy, for those who decide the same elsewhere. `None` if nobody can: it drops at the head, or has a
-    /// policy without a plan.
+    /// policy without settings.
     pub fn plan(&self) -> Option<FifoPlan> {
         FifoPlan::new(self.bound, self.drop_at, self.policy.as_deref())
     }
@@ -107,6 +107,17 @@ impl Fifo {
             backlog: self.backlog(),
             oldest: self.packets.front().map(|oldest| pool.get(oldest).entered),
         }
+    }
+}
+
+impl FifoPlan {
+    /// `None` for a FIFO that drops at the head, or has a policy without settings.
+    pub(crate) fn new(bound: Bound, drop_at: DropAt, policy: Option<&dyn Aqm>) -> Option<Self> {
+        let policy = match policy {
+            Some(policy) => Some(policy.settings()?),
+            None => None,
+        };
+        (drop_at == DropAt::Tail).then_some(Self { bound, policy })
     }
 }
 

@@ -1,12 +1,10 @@
 //! What a queue is made of, for those who decide the same elsewhere, such as a program inside the kernel.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::aqm::{CodelConfig, PieConfig, RedConfig};
 use crate::class::SchedulerPlan;
 use crate::classify::Classifier;
-use crate::queue::{Aqm, Bound, DropAt};
+use crate::queue::{AqmSettings, Bound};
 
 /// Classes that are FIFOs which drop arriving packets, and their scheduler.
 #[derive(Clone, Debug)]
@@ -26,28 +24,6 @@ pub struct ClassesPlan {
 pub struct FifoPlan {
     /// The bound.
     pub bound: Bound,
-    /// What else drops packets.
-    pub policy: Option<AqmPlan>,
-}
-
-/// A queue management policy.
-#[derive(Clone, Debug)]
-pub enum AqmPlan {
-    /// [`Codel`](crate::aqm::Codel).
-    Codel(Arc<CodelConfig>),
-    /// [`Pie`](crate::aqm::Pie).
-    Pie(Arc<PieConfig>),
-    /// [`Red`](crate::aqm::Red).
-    Red(Arc<RedConfig>),
-}
-
-impl FifoPlan {
-    /// `None` for a FIFO that drops at the head, or has a policy without a plan.
-    pub(crate) fn new(bound: Bound, drop_at: DropAt, policy: Option<&dyn Aqm>) -> Option<Self> {
-        let policy = match policy {
-            Some(policy) => Some(policy.plan()?),
-            None => None,
-        };
-        (drop_at == DropAt::Tail).then_some(Self { bound, policy })
-    }
+    /// The parameters of its queue management.
+    pub policy: Option<AqmSettings>,
 }

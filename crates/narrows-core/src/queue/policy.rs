@@ -1,8 +1,10 @@
 //! Queue management of one FIFO: the trait. The policies are in [`aqm`](crate::aqm).
 
+use alloc::sync::Arc;
+use core::any::Any;
 use core::fmt;
 
-use super::{AqmPlan, Backlog, Context, Wire};
+use super::{Backlog, Context, Wire};
 use crate::counters::DropReason;
 use crate::packet::FlowKey;
 use crate::pool::{PacketRef, PacketState};
@@ -30,7 +32,7 @@ pub trait Aqm: fmt::Debug + Send {
     ) -> Judgement;
 
     /// Its parameters, for those who decide the same elsewhere. `None`: there is nobody.
-    fn plan(&self) -> Option<AqmPlan> {
+    fn settings(&self) -> Option<AqmSettings> {
         None
     }
 
@@ -38,6 +40,9 @@ pub trait Aqm: fmt::Debug + Send {
     /// share.
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
 }
+
+/// The parameters of a policy, of a type that those know who know the policy.
+pub type AqmSettings = Arc<dyn Any + Send + Sync>;
 
 /// The state of a queue before a call changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

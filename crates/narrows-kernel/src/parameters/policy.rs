@@ -1,7 +1,6 @@
 //! Queue management (`struct narrows_policy` in `bpf/state.h`).
 
-use narrows_core::aqm::{CodelConfig, PieConfig, RedConfig, Thresholds};
-use narrows_core::queue::AqmPlan;
+use narrows_core::aqm::{AqmSettings, CodelConfig, PieConfig, RedConfig, Thresholds};
 use narrows_core::service::Overhead;
 
 use super::{Bytes, NO_LIMIT};
@@ -24,11 +23,15 @@ impl Policy {
     ///
     /// # Errors
     /// What the program does not have.
-    pub fn new(plan: &AqmPlan, overhead: Overhead) -> Result<Self, &'static str> {
-        match plan {
-            AqmPlan::Codel(config) => Self::codel(config),
-            AqmPlan::Pie(config) => Self::pie(config),
-            AqmPlan::Red(config) => Self::red(config, overhead),
+    pub fn new(settings: &AqmSettings, overhead: Overhead) -> Result<Self, &'static str> {
+        if let Some(config) = settings.downcast_ref() {
+            Self::codel(config)
+        } else if let Some(config) = settings.downcast_ref() {
+            Self::pie(config)
+        } else if let Some(config) = settings.downcast_ref() {
+            Self::red(config, overhead)
+        } else {
+            Err("the kernel has codel, pie and red")
         }
     }
 

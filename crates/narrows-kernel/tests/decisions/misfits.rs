@@ -106,6 +106,7 @@ fn what_does_not_fit_is_refused_by_name() {
         ),
         ("queue = { drop = \"head\" }", &["wire.up.queue", "wire.down.queue"]),
         ("up = { queue = { type = \"red\", adaptive = true } }", &["wire.up.queue"]),
+        ("up = { queue = { type = \"pie\", departure-rate = true } }", &["wire.up.queue"]),
         ("up = { queue = \"choke\" }", &["wire.up.queue"]),
         ("up = { rate = \"1mbit\", scheduler = \"sfq\" }", &["wire.up.queue"]),
         ("up = { loss = { rate = \"1%\", correlation = \"20%\" } }", &["wire.up.loss"]),

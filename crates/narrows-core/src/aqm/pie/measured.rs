@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 
 use super::{Pie, PieConfig};
 use crate::aqm::periodic::Periodic;
-use crate::aqm::{Aqm, Judgement, Waiting};
+use crate::aqm::{Aqm, AqmSettings, Judgement, Waiting};
 use crate::pool::PacketRef;
 use crate::queue::{Context, Wire};
 use crate::time::{Duration, Time};
@@ -103,6 +103,10 @@ impl MeasuredPie {
 }
 
 impl Aqm for MeasuredPie {
+    fn settings(&self) -> Option<AqmSettings> {
+        self.pie.settings()
+    }
+
     fn arrive(
         &mut self,
         now: Time,
