@@ -20,19 +20,19 @@ pub struct Layout;
 
 #[expect(missing_docs, reason = "they are the names in state.h")]
 impl Layout {
-    pub const DIRECTION: usize = 11_456;
-    pub const NUMBER: usize = 6176;
-    pub const LEFT: usize = 11_288;
-    pub const BEGUN: usize = 11_312;
-    pub const DONE: usize = 11_320;
-    pub const READ: usize = 11_328;
-    pub const SETTLED: usize = 11_336;
-    pub const FED: usize = 11_344;
-    pub const EPOCH: usize = 11_352;
-    pub const NO_ROOM: usize = 11_360;
-    pub const UNSUPPORTED: usize = 11_368;
-    pub const TRAINS: usize = 11_376;
-    pub const BYPASSED: usize = 11_384;
+    pub const DIRECTION: usize = 11_472;
+    pub const NUMBER: usize = 6192;
+    pub const LEFT: usize = 11_304;
+    pub const BEGUN: usize = 11_328;
+    pub const DONE: usize = 11_336;
+    pub const READ: usize = 11_344;
+    pub const SETTLED: usize = 11_352;
+    pub const FED: usize = 11_360;
+    pub const EPOCH: usize = 11_368;
+    pub const NO_ROOM: usize = 11_376;
+    pub const UNSUPPORTED: usize = 11_384;
+    pub const TRAINS: usize = 11_392;
+    pub const BYPASSED: usize = 11_400;
     pub const RECORD: usize = 152;
     pub const ARRIVAL: usize = 0;
     pub const FRAME_LENGTH: usize = 8;

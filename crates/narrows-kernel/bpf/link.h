@@ -387,6 +387,16 @@ NARROWS_PART narrows_u64 narrows_correlated_delay(narrows_u32 direction, narrows
 	return narrows_whole(narrows_add(number, NARROWS_HALF));
 }
 
+/* Flips a bit of a packet that has crossed the wire, if it is hit. */
+NARROWS_INLINE void narrows_corrupt(const struct narrows_parameters *p, struct narrows_packet *packet)
+{
+	narrows_u64 bits[2];
+
+	narrows_draw(p->corruption_key, packet->number, p->origin, 0, bits);
+	if (narrows_happens(p->corrupts, bits[0]))
+		packet->flip = (narrows_u32)narrows_product(bits[1], 8ULL * packet->length).high + 1;
+}
+
 /* The transmission on the wire ends, which is due. */
 NARROWS_PART int narrows_sent(narrows_u32 direction)
 {
@@ -413,6 +423,8 @@ NARROWS_PART int narrows_sent(narrows_u32 direction)
 	} else if (d->parameters.delays == NARROWS_CORRELATED) {
 		delay = narrows_correlated_delay(direction, delay);
 	}
+	if (!lost && d->parameters.corrupts)
+		narrows_corrupt(&d->parameters, packet);
 	if (lost)
 		narrows_drop(d, direction, slot, packet, lost, d->state.freed);
 	else
@@ -500,6 +512,7 @@ NARROWS_PART narrows_u32 narrows_arrive(narrows_u32 direction, narrows_u64 now, 
 	packet->delay = delay;
 	packet->length = length;
 	packet->traffic_class = d->headers.traffic_class;
+	packet->flip = 0;
 	narrows_join(d, direction, now, slot, class, length);
 	if (!s->wire_busy)
 		narrows_start(direction, now);

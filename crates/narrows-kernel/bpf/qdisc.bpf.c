@@ -52,11 +52,14 @@ extern const char offset_sk_buff__cb, offset_qdisc_skb_cb__data, offset_Qdisc__q
 
 extern const char room_slots, room_records, room_decisions, room_weights, room_ranges, room_rules, room_values;
 /*
- * What a qdisc may write into a packet and a classifier may read, as its first `cb`: it stays until the packet has crossed to the other
- * end of a veth pair.
+ * What a qdisc may write into a packet and a classifier may read, as its first words of `cb`: it stays until the packet has crossed to
+ * the other end of a veth pair.
  */
-#define MESSAGE(skb) (*(u32 *)((char *)(skb) + (u64)&offset_sk_buff__cb + (u64)&offset_qdisc_skb_cb__data))
-#define CONGESTION 0x4e524345 /* "congestion experienced" */
+#define MESSAGE(skb) ((u32 *)((char *)(skb) + (u64)&offset_sk_buff__cb + (u64)&offset_qdisc_skb_cb__data))
+/* The first word: that it is a message, and what is to be done. The second: which bit. */
+#define OURS 0x4e520000
+#define MARK_IT 1
+#define FLIP_A_BIT 2
 
 /* The number of an entry of a direction among those of all. */
 #define ENTRY(direction, length, index) ((direction) * (u32)(u64)&room_##length + (index))
@@ -308,7 +311,7 @@ struct sk_buff *dequeue(u64 *context)
 	struct held *found;
 	struct narrows_departure *departure;
 	struct narrows_direction *d;
-	u32 which, key, message = 0;
+	u32 which, key, message = 0, bit = 0;
 	u64 now, due;
 
 	d = direction_of(sch, &which);
@@ -346,12 +349,17 @@ struct sk_buff *dequeue(u64 *context)
 	if (!found)
 		return 0;
 	if (d->parameters.marks && (found->packet.traffic_class & NARROWS_ECN) == NARROWS_ECN)
-		message = CONGESTION;
+		message = OURS | MARK_IT;
+	if (found->packet.flip) {
+		message |= OURS | FLIP_A_BIT;
+		bit = found->packet.flip - 1;
+	}
 	skb = kptr_xchg(&found->skb, 0);
 out:
 	if (!skb)
 		return 0;
-	MESSAGE(skb) = message;
+	MESSAGE(skb)[0] = message;
+	MESSAGE(skb)[1] = bit;
 	FIELD(u32, sch, Qdisc__q__qlen)--;
 	FIELD(u32, sch, Qdisc__qstats__backlog) -= FIELD(u32, skb, sk_buff__len);
 	bpf_qdisc_bstats_update(sch, skb);
@@ -442,6 +450,8 @@ struct context {
 static long (*const clone_redirect)(struct context *skb, u32 interface, u64 flags) = (void *)13;
 static long (*const pull_data)(struct context *skb, u32 length) = (void *)39;
 static long (*const set_congestion)(struct context *skb) = (void *)97;
+static long (*const load_bytes)(const struct context *skb, u32 at, void *to, u32 length) = (void *)26;
+static long (*const store_bytes)(struct context *skb, u32 at, const void *from, u32 length, u64 flags) = (void *)9;
 
 /*
  * Before the qdisc, as a classifier at the interface's egress: a packet inside the link must not count as unsent at its sender, or
@@ -458,13 +468,23 @@ int orphan(struct context *skb)
 }
 
 /*
- * At the other end, as a classifier of what arrives: marks packets that the qdisc says are to be marked, which it cannot do itself.
- * Packets are clones (see above), whose headers are copied first if others have them, too.
+ * At the other end, as a classifier of what arrives: changes packets as the qdisc says, which cannot do it itself: marks them, or flips a
+ * bit. Packets are clones (see above), which are copied first if others have them, too.
  */
-SEC("classifier/mark")
-int mark(struct context *skb)
+SEC("classifier/change")
+int change(struct context *skb)
 {
-	if (skb->message[0] == CONGESTION && !pull_data(skb, 0))
+	u32 message = skb->message[0], bit = skb->message[1];
+	u8 byte;
+
+	if ((message & ~3U) != OURS)
+		return -1;
+	skb->message[0] = 0;
+	if ((message & MARK_IT) && !pull_data(skb, 0))
 		set_congestion(skb);
+	if ((message & FLIP_A_BIT) && !load_bytes(skb, NARROWS_ETHERNET + bit / 8, &byte, 1)) {
+		byte ^= 0x80 >> (bit & 7);
+		store_bytes(skb, NARROWS_ETHERNET + bit / 8, &byte, 1, 0);
+	}
 	return -1;
 }

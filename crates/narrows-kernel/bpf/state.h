@@ -186,7 +186,7 @@ struct narrows_packet {
 	narrows_u32 length; /* from the network header on */
 	narrows_u32 next;
 	narrows_u32 traffic_class; /* with the mark, if it has got one */
-	narrows_u32 reserved;
+	narrows_u32 flip;          /* the number of the bit that is flipped, from the network header on, plus 1; 0: none */
 };
 
 #define NARROWS_HEAD 136
@@ -277,6 +277,9 @@ struct narrows_parameters {
 	narrows_u32 on_empty;
 	narrows_u32 lead; /* the most values that repeat */
 	narrows_u32 marks; /* whether some class marks packets */
+	/* Of a flipped bit, with the key of its draws. */
+	narrows_u64 corrupts;
+	narrows_u32 corruption_key[2];
 	/* Correlated delays: doubles, the last two in nanoseconds. */
 	narrows_u64 correlation, innovation, mean, sd;
 	struct narrows_loss loss[2]; /* at ingress, on the wire */

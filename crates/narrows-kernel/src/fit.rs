@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use narrows_core::{LinkConfig, LinkSettings, Order, Seed, Stream, Target, port_origin};
+use narrows_core::{Corruption, LinkConfig, LinkSettings, Order, Seed, Stream, Target, port_origin};
 use narrows_scenario::Scenario;
 
 use crate::parameters::{
@@ -164,7 +164,6 @@ fn direction(
     no(burst.get() > 0, "burst", "the kernel saves nothing up");
     no(ingress.is_some(), "ingress", "links inside the kernel have no filters");
     no(policer.is_some(), "policer", "links inside the kernel have none");
-    no(corruption.is_some(), "corrupt", "a BPF qdisc cannot change a packet");
     no(duplication.is_some(), "duplicate", "a BPF qdisc cannot copy a packet");
     no(reorder.is_some(), "reorder", "no packet skips the delay in the kernel");
     no(slots.is_some(), "slots", "links inside the kernel have none");
@@ -207,9 +206,20 @@ fn direction(
     let most = overhead.minimum.max(overhead.extra.unsigned_abs());
     let is_too_large = most > MOST_OVERHEAD || overhead.bits(LONGEST_PACKET, 14) > MOST_BITS;
     no(is_too_large, "overhead", "it is too large for the kernel's arithmetic");
+    let corruption = corruption.map(|corruption| match corruption {
+        Corruption::Packets(selector) => selector.independent(),
+        _ => None,
+    });
+    no(
+        corruption == Some(None),
+        "corrupt",
+        "in the kernel one bit is flipped, of packets that are hit independently",
+    );
+    let key = Stream::new(seed, &name, "corruption").key();
+    let corruption = corruption.flatten().map(|chance| (chance, key));
     let mut loss = |loss: Option<narrows_core::Loss>, purpose: &str| -> Loss {
         let Some(loss) = loss else { return Loss::default() };
-        no(loss.mark, "loss", "a BPF qdisc cannot mark a packet");
+        no(loss.mark, "loss", "in the kernel it does not mark packets instead");
         let model = loss.selector.plan();
         let losses = "in the kernel it is independent, of Gilbert and Elliott, or a pattern of packets";
         no(model.is_none(), "loss", losses);
@@ -229,6 +239,7 @@ fn direction(
         queue: queue.ok()?,
         overhead,
         losses,
+        corruption,
         origin,
         mtu,
     })

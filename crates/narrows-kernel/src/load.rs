@@ -50,7 +50,7 @@ pub enum LoadError {
 pub struct KernelLinks {
     _operations: StructOps,
     orphan: Program,
-    mark: Option<Program>,
+    change: Option<Program>,
     kind: String,
     ends: Vec<KernelEnd>,
 }
@@ -90,13 +90,13 @@ impl KernelLinks {
             Ok(Program::load(ProgramKind::Classifier, name, &code.instructions)?)
         };
         let orphan = classifier("classifier", "orphan")?;
-        let marks = directions.iter().any(|way| way.queue.marks());
-        let mark = marks.then(|| classifier("classifier/mark", "mark")).transpose()?;
+        let changes = directions.iter().any(|way| way.queue.marks() || way.corruption.is_some());
+        let change = changes.then(|| classifier("classifier/change", "change")).transpose()?;
         let functions: Vec<_> = programs.iter().map(|(place, program)| (*place, program)).collect();
         let value = operations.value(name);
         let registered = StructOps::register(name, &own.btf, operations.table, value, &functions)?;
         let ends = maps.ends(directions)?;
-        Ok(Self { _operations: registered, orphan, mark, kind: name.to_owned(), ends })
+        Ok(Self { _operations: registered, orphan, change, kind: name.to_owned(), ends })
     }
 
     /// The name of its qdisc.
@@ -114,9 +114,9 @@ impl KernelLinks {
         &self.orphan
     }
 
-    /// The classifier for what arrives at both ends of a link, if packets are marked.
-    pub fn mark(&self) -> Option<&Program> {
-        self.mark.as_ref()
+    /// The classifier for what arrives at both ends of a link, if packets are changed there.
+    pub fn change(&self) -> Option<&Program> {
+        self.change.as_ref()
     }
 
     /// The directions' ends; once.
@@ -242,6 +242,7 @@ pub fn try_out() -> Result<(), LoadError> {
         queue: QueueParameters::fifo(Bound::Packets(1)),
         overhead: Overhead::IP,
         losses: Default::default(),
+        corruption: None,
         origin: 0,
         mtu: 1500,
     };

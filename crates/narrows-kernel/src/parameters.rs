@@ -13,7 +13,7 @@ pub use rules::{MOST_RULES, Rule, rules_of};
 use narrows_core::model::{CorrelatedPlan, DelayModel, OnEmpty};
 use narrows_core::queue::Bound;
 use narrows_core::service::Overhead;
-use narrows_core::{Duration, Rate, Stream};
+use narrows_core::{Duration, Probability, Rate, Stream};
 
 /// What stands for "no limit", and for "never".
 const NO_LIMIT: u64 = u64::MAX;
@@ -42,6 +42,8 @@ pub struct Parameters {
     pub overhead: Overhead,
     /// Loss before the queue, and after the transmission.
     pub losses: [Loss; 2],
+    /// How likely a bit of a packet is flipped, and the key of its draws.
+    pub corruption: Option<(Probability, [u32; 2])>,
     /// The hash of the port's name in draws ([`narrows_core::port_origin`]).
     pub origin: u32,
     /// The MTU of the sending interface.
@@ -171,6 +173,9 @@ impl Parameters {
         ] {
             bytes.word(word);
         }
+        let (corrupts, key) = self.corruption.unwrap_or((Probability::ZERO, [0; 2]));
+        bytes.long(corrupts.raw());
+        key.into_iter().for_each(|half| bytes.word(half));
         let process = match &self.delay {
             Delay::Correlated(Correlated { plan, .. }) => {
                 [plan.correlation, plan.innovation, plan.mean, plan.sd]

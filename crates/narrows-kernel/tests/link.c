@@ -2,7 +2,7 @@
 /*
  * link.h on the host, for tests.
  *
- *   (none)    reads parameters, weights, ranges, rules, values that are fed, and then arrivals; writes (verdict, time) of each packet, by number
+ *   (none)    reads parameters, weights, ranges, rules, values that are fed, and then arrivals; writes (verdict, time, flipped bit plus 1) of each packet
  *   floats    reads pairs of doubles and writes sum, product, quotient, the first one's whole part, whether it is less, its bits as a number
  *   headers   reads frames and writes what is read of their headers
  *   layout    writes the places and sizes of the shared structures
@@ -29,6 +29,7 @@ static struct narrows_range ranges[2][RANGES];
 static struct narrows_rule rules[RULES];
 static struct narrows_fed_value values[VALUES];
 static struct narrows_decision *decisions;
+static narrows_u64 *flips;
 static narrows_u64 decided;
 
 NARROWS_INLINE struct narrows_direction *narrows_direction(narrows_u32 direction)
@@ -94,9 +95,12 @@ static void run_until(narrows_u64 now)
 	while ((at = narrows_wake(d, 0)) <= now) {
 		narrows_catch_up(0, at);
 		while (narrows_next_due(d, 0) <= at) {
+			const struct narrows_packet *packet;
+
 			if (narrows_next_due(d, 0) != at)
 				exit(3);
-			narrows_leave(0);
+			packet = &packets[narrows_leave(0)];
+			flips[packet->number] = packet->flip;
 		}
 	}
 }
@@ -127,6 +131,7 @@ static int decide(void)
 	get(values, sizeof(*values), the_direction.fed);
 	get(&count, sizeof(count), 1);
 	decisions = calloc(count, sizeof(*decisions));
+	flips = calloc(count, sizeof(*flips));
 	for (narrows_u64 number = 0; number < count; number++) {
 		get(&arrival, sizeof(arrival), 1);
 		narrows_read_headers(&the_direction.headers, arrival.head, arrival.frame_length, the_direction.parameters.rules != 0);
@@ -139,7 +144,7 @@ static int decide(void)
 	}
 	run_until(NARROWS_NEVER - 1);
 	for (narrows_u64 number = 0; number < count; number++) {
-		narrows_u64 out[2] = { decisions[number].verdict, decisions[number].at };
+		narrows_u64 out[3] = { decisions[number].verdict, decisions[number].at, flips[number] };
 
 		fwrite(out, sizeof(out), 1, stdout);
 	}

@@ -15,6 +15,9 @@ const RULES: usize = 1024;
 const EPOCH: u64 = 77_777_777_777;
 const RULE: usize = 112;
 
+/// A verdict, its time, and the number of the bit that is flipped, plus 1.
+pub(crate) type Decided = (u64, u64, u64);
+
 /// A frame, and when it arrives.
 #[derive(Debug)]
 pub(crate) struct Arrival {
@@ -54,13 +57,13 @@ impl Harness {
         output.stdout
     }
 
-    /// What is decided about these arrivals: (verdict, time). Values are fed (from when they count, delay).
+    /// What is decided about these arrivals: (verdict, time, flipped bit plus 1). Values are fed (from when they count, delay).
     pub(crate) fn decide(
         &self,
         parameters: &Parameters,
         fed: &[(u64, i64)],
         arrivals: &[Arrival],
-    ) -> Vec<(u64, u64)> {
+    ) -> Vec<Decided> {
         let mut input = parameters.bytes(ROOM);
         let mut put = |bytes: Vec<u8>, length: usize| {
             assert!(bytes.len() <= length);
@@ -91,9 +94,10 @@ impl Harness {
             put(frame.iter().copied().take(HEAD).collect(), HEAD + 4);
         }
         let output = self.run(&[], input);
-        let (numbers, []) = output.as_chunks::<16>() else { panic!("half a decision") };
+        let (numbers, []) = output.as_chunks::<24>() else { panic!("half a decision") };
         let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
-        numbers.iter().map(|both| (number(&both[..8]), number(&both[8..]) - EPOCH)).collect()
+        let decided = |all: &[u8; 24]| (number(&all[..8]), number(&all[8..16]) - EPOCH, number(&all[16..]));
+        numbers.iter().map(decided).collect()
     }
 }
 

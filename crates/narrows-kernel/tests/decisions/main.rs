@@ -14,18 +14,13 @@ use narrows_frame::parse::parse_cut;
 use narrows_kernel::fit;
 use narrows_scenario::Scenario;
 
-use harness::{Arrival, HEAD, Harness, Random};
+use harness::{Arrival, Decided, HEAD, Harness, Random};
 
 /// Added to "delivered" where packets are marked.
 pub(crate) const HAS_MARK: u64 = 0x80;
 
 /// What the engine decides about the same arrivals at its first port, with these values fed to the link that begins there.
-fn by_engine(
-    scenario: &Scenario,
-    marks: bool,
-    mut fed: &[(u64, i64)],
-    arrivals: &[Arrival],
-) -> Vec<(u64, u64)> {
+fn by_engine(scenario: &Scenario, marks: bool, mut fed: &[(u64, i64)], arrivals: &[Arrival]) -> Vec<Decided> {
     let mut engine = Engine::<()>::new(scenario.network()).unwrap();
     let port = engine.ports().next().unwrap();
     let mut decided = vec![None; arrivals.len()];
@@ -42,7 +37,9 @@ fn by_engine(
                 Verdict::Dropped { reason: DropReason::QueueManagement, .. } => 8,
                 other => panic!("{other:?}"),
             };
-            decided[event.id.number() as usize] = Some((verdict, event.at.nanos()));
+            let flip = event.flips.first().map_or(0, |bit| u64::from(*bit) + 1);
+            let flip = if verdict & 0x7f == 1 { flip } else { 0 };
+            decided[event.id.number() as usize] = Some((verdict, event.at.nanos(), flip));
         }
     };
     let link = engine.link("wire.up").unwrap();
@@ -82,12 +79,12 @@ fn arrivals(count: usize, mean_gap: u64) -> Vec<Arrival> {
 }
 
 /// Both decide the same. Returns the verdicts, and how many packets overtook others.
-fn agree(harness: &Harness, keys: &str, gap: u64) -> (Vec<(u64, u64)>, usize) {
+fn agree(harness: &Harness, keys: &str, gap: u64) -> (Vec<Decided>, usize) {
     agree_with(harness, keys, gap, &[])
 }
 
 /// The same, with values that are fed.
-fn agree_with(harness: &Harness, keys: &str, gap: u64, fed: &[(u64, i64)]) -> (Vec<(u64, u64)>, usize) {
+fn agree_with(harness: &Harness, keys: &str, gap: u64, fed: &[(u64, i64)]) -> (Vec<Decided>, usize) {
     let text = format!("seed = 7\n[hosts.a]\n[hosts.b]\n[links.wire]\nbetween = [\"a\", \"b\"]\n{keys}\n");
     let scenario = Scenario::parse(&text, "case.toml").unwrap_or_else(|error| panic!("{keys}: {error}"));
     let fitting = fit(&scenario).unwrap_or_else(|error| panic!("{keys}: {error}"));
@@ -99,7 +96,7 @@ fn agree_with(harness: &Harness, keys: &str, gap: u64, fed: &[(u64, i64)]) -> (V
     let first = first.map(|at| (at, arrivals[at].at, ours[at], engines[at]));
     assert_eq!((ours.len(), differing), (arrivals.len(), 0), "{keys}: {first:?}");
     let delivered: Vec<u64> =
-        engines.iter().filter(|(verdict, _)| *verdict == 1).map(|(_, at)| *at).collect();
+        engines.iter().filter(|(verdict, ..)| *verdict == 1).map(|(_, at, _)| *at).collect();
     let overtaking = delivered.windows(2).filter(|pair| pair[1] < pair[0]).count();
     (engines, overtaking)
 }
@@ -120,7 +117,7 @@ fn every_packet_gets_the_verdict_and_the_instant_that_the_engine_gives_it() {
     ] {
         let (verdicts, _) = agree(&harness, keys, gap);
         if keys.contains("loss") || keys.contains("queue") {
-            assert!(verdicts.iter().any(|&(verdict, _)| verdict > 1), "{keys}: nothing is dropped");
+            assert!(verdicts.iter().any(|&(verdict, ..)| verdict > 1), "{keys}: nothing is dropped");
         }
     }
 }
@@ -146,7 +143,7 @@ fn delays_are_those_that_the_engine_draws_and_packets_overtake_as_there() {
         ),
     ] {
         let (verdicts, overtaking) = agree(&harness, keys, 100_000);
-        assert!(verdicts.iter().any(|&(verdict, _)| verdict == 1), "{keys}");
+        assert!(verdicts.iter().any(|&(verdict, ..)| verdict == 1), "{keys}");
         assert_eq!(overtaking > 1000, overtake, "{keys}: {overtaking}");
     }
 }
@@ -164,8 +161,8 @@ fn bursts_of_losses_hit_the_same_packets() {
         ("loss = { gilbert-elliott = { p = \"0.1%\", r = 0 } }", 1.0),
     ] {
         let (verdicts, _) = agree(&harness, &format!("{keys}\n{wire}"), 300_000);
-        let lost = verdicts.iter().filter(|&&(verdict, _)| verdict == 4).count() as f64;
-        let sent = verdicts.iter().filter(|&&(verdict, _)| verdict != 3).count() as f64;
+        let lost = verdicts.iter().filter(|&&(verdict, ..)| verdict == 4).count() as f64;
+        let sent = verdicts.iter().filter(|&&(verdict, ..)| verdict != 3).count() as f64;
         assert!((lost / sent - share).abs() < 0.1 * share, "{keys}: {lost} of {sent}");
     }
 }
@@ -185,7 +182,7 @@ fn patterns_of_losses_hit_the_same_packets() {
         let keys =
             format!("loss = {{ ingress = {{ pattern = {{ file = {:?} }} }} }}", folder.join("x.pattern"));
         let (verdicts, _) = agree(&harness, &keys, 300_000);
-        assert_eq!(verdicts.iter().filter(|&&(verdict, _)| verdict == 2).count(), 200 * hits, "{text}");
+        assert_eq!(verdicts.iter().filter(|&&(verdict, ..)| verdict == 2).count(), 200 * hits, "{text}");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -211,7 +208,7 @@ fn values_that_are_fed_go_to_the_same_packets() {
             );
             let (verdicts, _) = agree_with(&harness, &keys, 200_000, &fed);
             let share =
-                verdicts.iter().filter(|&&(verdict, _)| verdict == 6).count() as f64 / verdicts.len() as f64;
+                verdicts.iter().filter(|&&(verdict, ..)| verdict == 6).count() as f64 / verdicts.len() as f64;
             assert!(share > lost, "{keys}: {share}");
         }
     }
@@ -251,7 +248,7 @@ fn classes_are_served_in_the_order_of_the_engine() {
                 "rate = \"{rate}\"\nqueue = \"25 packets\"\nscheduler = {{ type = \"{kind}\", classes = [{classes}] }}"
             );
             let (verdicts, overtaking) = agree(&harness, &keys, gap);
-            assert!(verdicts.iter().any(|&(verdict, _)| verdict == 3), "{keys}: nothing is dropped");
+            assert!(verdicts.iter().any(|&(verdict, ..)| verdict == 3), "{keys}: nothing is dropped");
             assert!(overtaking > 1000, "{keys}: {overtaking}");
         }
     }
@@ -274,5 +271,17 @@ fn classes_look_at_what_the_engine_looks_at() {
             "rate = \"10mbit\"\nqueue = \"25 packets\"\nscheduler = {{ type = \"prio\", classes = [{classes}] }}"
         );
         agree(&harness, &keys, 500_000);
+    }
+}
+
+#[test]
+fn bits_are_flipped_as_the_engine_flips_them() {
+    let harness = Harness::new("flips");
+    for keys in ["corrupt = \"10%\"", "corrupt = \"100%\"\nrate = \"20mbit\"\nloss = \"5%\""] {
+        let (verdicts, _) = agree(&harness, keys, 300_000);
+        let flipped = verdicts.iter().filter(|&&(.., flip)| flip > 0).count();
+        let delivered = verdicts.iter().filter(|&&(verdict, ..)| verdict == 1).count();
+        let expected = if keys.contains("100") { delivered } else { delivered / 10 };
+        assert!(flipped.abs_diff(expected) < 200, "{keys}: {flipped} of {delivered}");
     }
 }

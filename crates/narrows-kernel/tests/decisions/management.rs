@@ -10,12 +10,12 @@ fn drops(harness: &Harness, keys: &str, gaps: &[(u64, f64)]) -> f64 {
     for &(gap, least) in gaps {
         let (verdicts, _) = agree(harness, keys, gap);
         let share = |count: usize| count as f64 / verdicts.len() as f64;
-        let dropped = share(verdicts.iter().filter(|(verdict, _)| *verdict == 8).count());
+        let dropped = share(verdicts.iter().filter(|(verdict, ..)| *verdict == 8).count());
         assert!(dropped >= least, "{keys}, gap {gap}: {dropped}");
         let arrivals = arrivals(verdicts.len(), gap);
         let came = arrivals.iter().map(|arrival| arrival.frame[15] & 3 == 3);
         let both = verdicts.iter().zip(came);
-        marked = share(both.filter(|((verdict, _), came)| *verdict == 1 | HAS_MARK && !came).count());
+        marked = share(both.filter(|((verdict, ..), came)| *verdict == 1 | HAS_MARK && !came).count());
     }
     marked
 }

@@ -101,8 +101,8 @@ fn what_does_not_fit_is_refused_by_name() {
         ("up = { delay = { feed = \"x\", ask = \"1ms\" } }", &["wire.up.delay"]),
         ("up = { duplicate = \"1%\" }", &["wire.up.duplicate"]),
         (
-            "up = { corrupt = \"1%\", reorder = \"5%\", delay = \"1ms\" }",
-            &["wire.up.corrupt", "wire.up.reorder"],
+            "up = { corrupt = { bit-errors = \"1e-6\" }, reorder = \"5%\", delay = \"1ms\" }",
+            &["wire.up.reorder", "wire.up.corrupt"],
         ),
         ("queue = { drop = \"head\" }", &["wire.up.queue", "wire.down.queue"]),
         ("up = { queue = { type = \"red\", adaptive = true } }", &["wire.up.queue"]),

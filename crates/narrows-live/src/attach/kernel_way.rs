@@ -62,7 +62,7 @@ impl KernelWay {
                 .and_then(|()| sockets.add_classifier(end, Way::Out, "narrows", links.orphan()));
             put.map_err(InlineError::from)?;
         }
-        splice.join(links.mark()).map_err(InlineError::from)?;
+        splice.join(links.change()).map_err(InlineError::from)?;
         let cable = |(port, end): (&narrows_scenario::Port, _)| Cable {
             name: port.name.clone(),
             end: CableEnd::Kernel(Box::new(end)),

@@ -84,8 +84,8 @@ fn prepare(
     sockets.set_longest_train(name, 1)?;
     sockets.add_root_qdisc_as(name, links.kind(), KernelLinks::handle(direction), &[])?;
     sockets.add_classifier(name, Way::Out, "narrows", links.orphan())?;
-    if let Some(mark) = links.mark() {
-        sockets.add_classifier(name, Way::In, "narrows", mark)?;
+    if let Some(change) = links.change() {
+        sockets.add_classifier(name, Way::In, "narrows", change)?;
     }
     sockets.set_up(name)?;
     Ok(())
