@@ -20,7 +20,7 @@ pub struct Layout;
 
 #[expect(missing_docs, reason = "they are the names in state.h")]
 impl Layout {
-    pub const DIRECTION: usize = 11_472;
+    pub const DIRECTION: usize = 11_480;
     pub const NUMBER: usize = 6192;
     pub const LEFT: usize = 11_304;
     pub const BEGUN: usize = 11_328;
@@ -33,6 +33,8 @@ impl Layout {
     pub const UNSUPPORTED: usize = 11_384;
     pub const TRAINS: usize = 11_392;
     pub const BYPASSED: usize = 11_400;
+    pub const TAGGED: usize = 11_408;
+    pub const MTU: usize = 48;
     pub const RECORD: usize = 152;
     pub const ARRIVAL: usize = 0;
     pub const FRAME_LENGTH: usize = 8;
@@ -338,7 +340,7 @@ impl KernelEnd {
     }
 
     /// Packets that did not enter the link, because user space had fallen behind or the queue was longer than the
-    /// program's memory; and those with a VLAN tag, or no IP header.
+    /// program's memory; and those that are too short.
     pub fn refused(&self) -> [u64; 2] {
         [self.counter(Layout::NO_ROOM), self.counter(Layout::UNSUPPORTED)]
     }
@@ -353,9 +355,14 @@ impl KernelEnd {
         self.counter(Layout::TRAINS)
     }
 
-    /// Packets that address resolution and the like sent, which do not cross the link.
+    /// Packets of address resolution and the like, and those with a VLAN tag: they do not cross the link.
     pub fn bypassed(&self) -> u64 {
         self.counter(Layout::BYPASSED)
+    }
+
+    /// Packets with a VLAN tag, which do not cross the link.
+    pub fn tagged(&self) -> u64 {
+        self.counter(Layout::TAGGED)
     }
 
     /// Arrivals, and packets that did not enter.

@@ -1,7 +1,7 @@
 //! Joins two interfaces of a namespace through a veth pair, so that something can be put on the way in each direction.
 //!
 //! ```text
-//! here ── ingress ─▶ egress of "there-way" ══ veth ══ ingress ─▶ there        and the same from there to here
+//! first ── its ingress ─▶ egress of link-up ═══ veth ═══ ingress of link-down ─▶ second        and the same from second to first
 //! ```
 //!
 //! Classifiers redirect what arrives at the two interfaces into the pair, and what arrives at the pair's ends out through the
@@ -84,6 +84,17 @@ impl Splice {
             Ok(links)
         })??;
         Ok(())
+    }
+
+    /// Frames that the kernel has dropped on arrival at the two interfaces and the pair's ends.
+    ///
+    /// # Errors
+    /// If one of them is gone.
+    pub fn dropped(&self) -> Result<u64, NetlinkError> {
+        let ours: Vec<_> = self.numbers.iter().chain(&self.ends).collect();
+        let all = RouteSocket::open(&self.wire)?.interfaces()?;
+        let ours = all.iter().filter(|interface| ours.contains(&&interface.index));
+        Ok(ours.map(|interface| interface.statistics.receive_dropped).sum())
     }
 
     /// Sets the MTU of the pair.

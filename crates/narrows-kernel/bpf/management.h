@@ -180,7 +180,7 @@ NARROWS_PART int narrows_pie_catch_up(narrows_u32 direction, narrows_u32 class, 
 	if (!epoch || !period || now < epoch)
 		return 0;
 	due = (now - epoch) / period;
-	/* Up to this one, there was nothing. */
+	/* Up to this update the queue was empty, or its delay zero. */
 	idle = oldest == NARROWS_NEVER ? due : oldest > epoch ? (oldest - epoch) / period : 0;
 	while (s->updates < due && NARROWS_MAY_LOOP) {
 		next = s->updates + 1;

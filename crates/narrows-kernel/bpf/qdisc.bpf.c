@@ -216,6 +216,7 @@ int enqueue(u64 *context)
 	struct dynptr bytes;
 	u32 which, key, slot, frame_length, head_length;
 	u16 ether_type;
+	u32 is_tagged;
 	u64 now, number, delay;
 	u64 *drawn;
 
@@ -241,7 +242,8 @@ int enqueue(u64 *context)
 	if (bpf_dynptr_from_skb(skb, 0, &bytes) || dynptr_read(record->head, head_length, &bytes, 0, 0))
 		goto unsupported;
 	ether_type = record->head[12] << 8 | record->head[13];
-	if (concerns_the_link(record->head, ether_type)) {
+	is_tagged = FIELD(u32, skb, sk_buff__vlan_all) || ether_type == 0x8100 || ether_type == 0x88a8 || ether_type == 0x9100;
+	if (is_tagged || concerns_the_link(record->head, ether_type)) {
 		if (d->bypass_in - d->bypass_out >= NARROWS_BYPASS_SLOTS) {
 			d->no_room++;
 			goto drop;
@@ -253,6 +255,7 @@ int enqueue(u64 *context)
 			goto drop;
 		d->bypass_in++;
 		d->bypassed++;
+		d->tagged += is_tagged;
 		FIELD(u32, sch, Qdisc__q__qlen)++;
 		FIELD(u32, sch, Qdisc__qstats__backlog) += frame_length;
 		skb = kptr_xchg(place, skb);
@@ -260,8 +263,6 @@ int enqueue(u64 *context)
 			bpf_qdisc_skb_drop(skb, to_free);
 		return SUCCESS;
 	}
-	if (FIELD(u32, skb, sk_buff__vlan_all) || ether_type == 0x8100 || ether_type == 0x88a8 || ether_type == 0x9100)
-		goto unsupported;
 	narrows_read_headers(&d->headers, record->head, frame_length, d->parameters.rules != 0);
 	delay = d->parameters.delays == NARROWS_DRAWN || d->parameters.delays == NARROWS_CORRELATED ? *drawn : d->parameters.delay;
 

@@ -271,7 +271,7 @@ struct narrows_parameters {
 	narrows_u32 counts_link_header;
 	narrows_u32 cell_payload; /* 0: no cells */
 	narrows_u32 cell_size;
-	narrows_u32 mtu;       /* longer packets are trains of segments */
+	narrows_u32 mtu;       /* longer packets are trains of segments; user space may change it */
 	narrows_u32 slots;     /* packets that fit into the link */
 	narrows_u32 rules;     /* of the classifier */
 	narrows_u32 on_empty;
@@ -342,12 +342,12 @@ struct narrows_direction {
 	narrows_u64 read, settled, fed;
 	/* The same, once: when the run started. */
 	narrows_u64 epoch;
-	/* Packets that did not enter the link: no room; with a VLAN tag, or too short. */
+	/* Packets that did not enter the link: no room; too short. */
 	narrows_u64 no_room, unsupported;
 	/* Packets longer than the MTU: the segments of one message, crossing as one packet. */
 	narrows_u64 trains;
-	/* ARP, neighbour discovery and the like, which do not cross the link. */
-	narrows_u64 bypassed;
+	/* ARP, neighbour discovery and the like, and frames with a VLAN tag: they pass beside the link. Those with a tag. */
+	narrows_u64 bypassed, tagged;
 	/* Whether a qdisc has this direction: another one, of anybody who knows its name, may not. */
 	narrows_u64 taken;
 	/* Of the packet that arrives. */

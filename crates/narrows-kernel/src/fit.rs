@@ -189,7 +189,9 @@ fn direction(
     let delays = match feed {
         Some((_, _, Some(_))) => "the kernel asks nobody",
         Some(_) => "the kernel holds at most 65536 values of a feed",
-        None => "in the kernel it is constant, drawn for each packet alone, normal and correlated, or fed",
+        None => {
+            "in the kernel it is constant, drawn for each packet alone, normal with a correlation of neighbours, or fed"
+        }
     };
     no(delay.is_none(), "delay", delays);
     let queues = "the kernel has FIFOs that drop at the tail, or by codel, pie or red, alone or as classes of prio, drr, wf2q+ and hpd";

@@ -2,8 +2,10 @@
 
 mod maps;
 
-use narrows_io::bpf::{BpfError, Btf, FunctionTypes, Program, ProgramKind, StructOps, StructOpsMember};
-use narrows_io::kernel_end::KernelEnd;
+use narrows_io::bpf::{
+    BpfError, Btf, FunctionTypes, MappedMap, Program, ProgramKind, StructOps, StructOpsMember,
+};
+use narrows_io::kernel_end::{KernelEnd, Layout};
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::qdisc::Way;
@@ -53,6 +55,8 @@ pub struct KernelLinks {
     change: Option<Program>,
     kind: String,
     ends: Vec<KernelEnd>,
+    control: MappedMap,
+    directions: usize,
 }
 
 impl KernelLinks {
@@ -95,8 +99,18 @@ impl KernelLinks {
         let functions: Vec<_> = programs.iter().map(|(place, program)| (*place, program)).collect();
         let value = operations.value(name);
         let registered = StructOps::register(name, &own.btf, operations.table, value, &functions)?;
+        let count = directions.len();
+        let control = MappedMap::new(maps.of("control"), Layout::DIRECTION * count)?;
         let ends = maps.ends(directions)?;
-        Ok(Self { _operations: registered, orphan, change, kind: name.to_owned(), ends })
+        Ok(Self {
+            _operations: registered,
+            orphan,
+            change,
+            kind: name.to_owned(),
+            ends,
+            control,
+            directions: count,
+        })
     }
 
     /// The name of its qdisc.
@@ -117,6 +131,13 @@ impl KernelLinks {
     /// The classifier for what arrives at both ends of a link, if packets are changed there.
     pub fn change(&self) -> Option<&Program> {
         self.change.as_ref()
+    }
+
+    /// Packets longer than this are trains of segments from now on.
+    pub fn set_mtu(&self, mtu: u32) {
+        for direction in 0..self.directions {
+            self.control.write(direction * Layout::DIRECTION + Layout::MTU, &mtu.to_ne_bytes());
+        }
     }
 
     /// The directions' ends; once.
@@ -247,8 +268,7 @@ pub fn try_out() -> Result<(), LoadError> {
         mtu: 1500,
     };
     let fitting = Fitting { directions: vec![plain(), plain()], links: vec![[0, 1]] };
-    // The kernel forgets a name some time after its program: that of a run must not be the same.
-    let links = KernelLinks::load(&format!("narrowst{}", std::process::id()), fitting)?;
+    let links = KernelLinks::load(&qdisc_name(), fitting)?;
     let namespace = Namespace::create()?;
     let end = |name| VethEnd { namespace: &namespace, name, mac: None };
     create_veth(&end("left"), &end("right"), 1500)?;
@@ -258,7 +278,9 @@ pub fn try_out() -> Result<(), LoadError> {
     Ok(sockets.add_classifier("left", Way::Out, "narrows", links.orphan())?)
 }
 
-/// A name for a qdisc of this process: names are known in all namespaces of a kernel.
+/// A name for a qdisc: names are known in all namespaces of a kernel, where processes may have the same number, and the kernel forgets a
+/// name some time after its program.
 pub fn qdisc_name() -> String {
-    format!("narrows{}", std::process::id())
+    let random = narrows_io::random::bits().unwrap_or_else(|_| std::process::id().into());
+    format!("narrows{:08x}", random as u32)
 }

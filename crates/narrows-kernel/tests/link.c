@@ -219,6 +219,8 @@ static int print_layout(void)
 	PRINT(DIRECTION(unsupported));
 	PRINT(DIRECTION(trains));
 	PRINT(DIRECTION(bypassed));
+	PRINT(DIRECTION(tagged));
+	PRINT(PARAMETERS(mtu));
 	PRINT(sizeof(struct narrows_record));
 	PRINT(RECORD(arrival));
 	PRINT(RECORD(frame_length));

@@ -126,7 +126,7 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     let ground = Ground { signals, control, watch, info, gateway: None, agreement };
     let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
     let closed = if options.fails_closed { options.diverted.hooks() } else { &[] };
-    let mut attached = Attached { claimed, kernel_way, detour, closed };
+    let mut attached = Attached { claimed, detour, kernel_way, closed };
     attached.divert(options.diverted)?;
     network.greet(&format!("on {} in {namespace}, {}", interface.name, words(options.diverted)), inline)?;
     network.run(inline.duration, |change| attached.heed(change))?;
@@ -140,9 +140,10 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     network.drain(DRAIN)?;
     let ended_well = network.ended_well();
     let mut outcome = network.finish()?;
-    let Attached { mut claimed, kernel_way, detour, closed } = attached;
-    drop(kernel_way);
+    let Attached { mut claimed, detour, mut kernel_way, closed } = attached;
+    outcome.report.notes.extend(kernel_way.as_mut().and_then(KernelWay::note));
     drop(detour);
+    drop(kernel_way);
     // Otherwise a barrier stays, if the interface is there; it may have come back only now.
     let shut = if ended_well { Ok(()) } else { shut(&mut claimed, closed) };
     if ended_well || claimed.is_gone().map_err(InlineError::from)? {
@@ -199,9 +200,10 @@ impl Whereabouts {
 /// A network attached to its interface.
 struct Attached {
     claimed: SavedInterface,
+    // Before the link, so that no frame is redirected any more when that goes.
+    detour: Detour,
     /// The link, if it is inside the kernel.
     kernel_way: Option<KernelWay>,
-    detour: Detour,
     /// The directions in which frames may only pass through us.
     closed: &'static [Direction],
 }

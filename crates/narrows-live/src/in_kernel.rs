@@ -28,6 +28,7 @@ pub(crate) struct Agreement {
     unsupported: AtomicU64,
     no_room: AtomicU64,
     bypassed: AtomicU64,
+    tagged: AtomicU64,
     late_values: AtomicU64,
     entered_link: AtomicU64,
     forgotten: AtomicU64,
@@ -76,8 +77,8 @@ impl Agreement {
         self.opposite[port]
     }
 
-    /// Compares the engine's event with what the kernel did. If they differ, the event becomes the kernel's: reports and logs are
-    /// about what happened. If the kernel has not decided yet, the event stays as it is and is compared later.
+    /// Compares the engine's event with what the kernel did. If they differ, the event's time and drop become the kernel's: reports and logs
+    /// are about what happened, except for marks. If the kernel has not decided yet, the event stays as it is and is compared later.
     pub(crate) fn compare<B>(
         &self,
         event: &mut Event<'_, B>,
@@ -154,6 +155,7 @@ impl Agreement {
         self.entered_link.store(sum(KernelEnd::entered), Relaxed);
         self.trains.store(sum(KernelEnd::trains), Relaxed);
         self.bypassed.store(sum(KernelEnd::bypassed), Relaxed);
+        self.tagged.store(sum(KernelEnd::tagged), Relaxed);
         self.no_room.store(sum(|end| end.refused()[0]), Relaxed);
         self.unsupported.store(sum(|end| end.refused()[1]), Relaxed);
     }
@@ -200,13 +202,14 @@ impl Agreement {
         for (count, what) in [
             (&self.forgotten, "packets were inside when an interface went down, and are lost"),
             (&self.no_room, "packets did not enter the link: no room for their records, or in the link"),
-            (
-                &self.unsupported,
-                "packets did not enter the link: VLAN tags and frames below 34 bytes are not supported",
-            ),
+            (&self.unsupported, "packets did not enter the link: frames below 34 bytes are not supported"),
             (
                 &self.late_values,
                 "values were fed too late to be sure that they count from the same packet on",
+            ),
+            (
+                &self.tagged,
+                "frames with a VLAN tag passed beside the link, without its delay, rate and losses",
             ),
             (&self.trains, "packets crossed as trains: longer than the MTU, segmented behind the link"),
         ] {

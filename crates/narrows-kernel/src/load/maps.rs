@@ -72,7 +72,7 @@ impl Maps {
         self.maps.iter().find(|(map, _)| *map == name).map(|(_, map)| map)
     }
 
-    fn of(&self, name: &str) -> &Map {
+    pub(super) fn of(&self, name: &str) -> &Map {
         self.find(name).expect("it is in the list above")
     }
 

@@ -31,7 +31,7 @@ impl Policy {
         } else if let Some(config) = settings.downcast_ref() {
             Self::red(config, overhead)
         } else {
-            Err("the kernel has codel, pie and red")
+            Err("the kernel has no such queue management")
         }
     }
 

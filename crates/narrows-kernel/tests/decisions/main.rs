@@ -63,12 +63,13 @@ fn by_engine(scenario: &Scenario, marks: bool, mut fed: &[(u64, i64)], arrivals:
     decided.into_iter().map(|decision| decision.expect("every packet gets its verdict")).collect()
 }
 
-/// Arrivals with gaps around this mean, some at one instant, of several classes.
+/// Arrivals with gaps around this mean, some at one instant, of several classes; the first after some seconds, and with a long pause.
 fn arrivals(count: usize, mean_gap: u64) -> Vec<Arrival> {
-    let (mut random, mut at) = (Random::default(), 1_000_000_007);
+    let (mut random, mut at) = (Random::default(), 4_000_000_007);
     (0..count)
-        .map(|_| {
+        .map(|number| {
             at += match random.below(8) {
+                _ if number == count / 2 => 3_000_000_000,
                 0 => 0,
                 1 => random.below(16 * mean_gap + 1),
                 _ => random.below(mean_gap + 1),

@@ -35,7 +35,7 @@ fn of_one_queue() {
         "type = \"red\", ecn = false, min = \"5kB\", max = \"30kB\", weight = 0.02, probability = \"20%\"",
     ] {
         let keys = format!("rate = \"10mbit\"\nqueue = {{ {queue}, bound = \"60 packets\" }}");
-        drops(&harness, &keys, &[(600_000, 0.0), (450_000, 0.0), (380_000, 0.005), (200_000, 0.02)]);
+        drops(&harness, &keys, &[(600_000, 0.0), (450_000, 0.0), (380_000, 0.005), (200_000, 0.015)]);
     }
 }
 

@@ -36,6 +36,8 @@ fn what_is_shared_lies_where_both_sides_expect_it() {
         (Layout::UNSUPPORTED, direction("unsupported")),
         (Layout::TRAINS, direction("trains")),
         (Layout::BYPASSED, direction("bypassed")),
+        (Layout::TAGGED, direction("tagged")),
+        (Layout::MTU, found("PARAMETERS(mtu)")),
         (Layout::RECORD, found("sizeof(struct narrows_record)")),
         (Layout::ARRIVAL, record("arrival")),
         (Layout::FRAME_LENGTH, record("frame_length")),

@@ -36,11 +36,13 @@ pub(super) fn fits(scenario: &Scenario, options: &InlineOptions) -> Result<(), R
 pub(super) struct KernelWay {
     // First, so that no frame comes any more when the qdiscs go.
     splice: Splice,
-    _links: KernelLinks,
+    links: KernelLinks,
+    /// Frames that the kernel dropped at our interfaces before.
+    dropped: u64,
 }
 
 impl KernelWay {
-    /// Lays the link between the cables of a detour. Frames of the interface have at most its MTU, and a VLAN tag.
+    /// Lays the link between the cables of a detour.
     ///
     /// # Errors
     /// If the scenario does not fit into the kernel, or the kernel refuses.
@@ -72,7 +74,8 @@ impl KernelWay {
             stations: None,
         };
         let cables = scenario.ports().iter().zip(links.take_ends()).map(cable).collect();
-        Ok((Self { splice, _links: links }, cables))
+        let dropped = splice.dropped().map_err(InlineError::from)?;
+        Ok((Self { splice, links, dropped }, cables))
     }
 
     /// The interface's MTU has changed.
@@ -80,6 +83,18 @@ impl KernelWay {
     /// # Errors
     /// If the kernel refuses.
     pub(super) fn widen(&mut self, mtu: u32) -> Result<(), NetlinkError> {
+        self.links.set_mtu(mtu);
         self.splice.widen(Detour::room(mtu))
+    }
+
+    /// What the report should say.
+    pub(super) fn note(&mut self) -> Option<String> {
+        let dropped = self.splice.dropped().map_or(0, |dropped| dropped.saturating_sub(self.dropped));
+        (dropped > 0).then(|| {
+            format!(
+                "kernel backend: the kernel dropped {dropped} frames on their way into the link or out of it, beyond \
+                 net.core.netdev_max_backlog"
+            )
+        })
     }
 }
