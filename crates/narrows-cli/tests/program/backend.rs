@@ -162,14 +162,15 @@ fn auto_says_why_links_are_not_inside_the_kernel() {
 #[test]
 #[ignore = "needs namespaces"]
 fn what_does_not_fit_into_the_kernel_is_refused_before_the_run() {
-    let flags = ["--backend", "kernel", "--delay", "1ms", "--corrupt", "1%", "--loss", "1%"];
+    let flags =
+        ["--backend", "kernel", "--delay", "1ms", "--duplicate", "1%", "--loss", "1%", "--corrupt", "1%"];
     let error = finish(&mut run(flags, "true")).expect(2).err;
     for line in [
-        "link.up.corrupt: a BPF qdisc cannot change a packet",
-        "link.down.corrupt",
+        "link.up.duplicate: a BPF qdisc cannot copy a packet",
+        "link.down.duplicate",
         "af_packet and af_xdp do",
     ] {
         assert!(error.contains(line), "{error}");
     }
-    assert!(!error.contains("loss"), "{error}");
+    assert!(!error.contains("loss") && !error.contains("corrupt"), "{error}");
 }
