@@ -290,6 +290,14 @@ impl Detour {
         Program::load(ProgramKind::Classifier, "narrows_open", &unmark(self.mark, TCX_NEXT))
     }
 
+    /// Frames that the kernel has dropped on arrival at the cables' other ends.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn dropped(&self) -> Result<u64, NetlinkError> {
+        RouteSocket::open(&self.namespace)?.dropped_on_arrival(&self.numbers)
+    }
+
     /// Sets the MTU of the cables to the interface's new MTU.
     ///
     /// # Errors

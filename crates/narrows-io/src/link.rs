@@ -126,6 +126,13 @@ impl RouteSocket {
         Ok(self.list(request, "interfaces")?.iter().filter_map(parse).collect())
     }
 
+    /// Frames that the kernel has dropped on arrival at these interfaces, those that are there.
+    pub(crate) fn dropped_on_arrival(&mut self, ours: &[InterfaceIndex]) -> Result<u64, NetlinkError> {
+        let all = self.interfaces()?;
+        let ours = all.iter().filter(|interface| ours.contains(&interface.index));
+        Ok(ours.map(|interface| interface.statistics.receive_dropped).sum())
+    }
+
     /// The interface of this name.
     pub fn interface(&mut self, name: &str) -> Result<Interface, NetlinkError> {
         // Listing all takes longer the more there are, and a network with many links queries each of its own.

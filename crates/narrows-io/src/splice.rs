@@ -89,12 +89,9 @@ impl Splice {
     /// Frames that the kernel has dropped on arrival at the two interfaces and the pair's ends.
     ///
     /// # Errors
-    /// If one of them is gone.
+    /// If the kernel does not say.
     pub fn dropped(&self) -> Result<u64, NetlinkError> {
-        let ours: Vec<_> = self.numbers.iter().chain(&self.ends).collect();
-        let all = RouteSocket::open(&self.wire)?.interfaces()?;
-        let ours = all.iter().filter(|interface| ours.contains(&&interface.index));
-        Ok(ours.map(|interface| interface.statistics.receive_dropped).sum())
+        RouteSocket::open(&self.wire)?.dropped_on_arrival(&[self.numbers, self.ends].concat())
     }
 
     /// Sets the MTU of the pair.

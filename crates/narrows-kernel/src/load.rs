@@ -76,11 +76,8 @@ impl KernelLinks {
         let own = MapTypes::load()?;
         let maps = Maps::new(&directions, &own)?;
         maps.fill(&directions)?;
-        let place = Surroundings {
-            types: &types,
-            map: &|name| maps.find(name),
-            room: &|name| maps.rooms.iter().find(|(room, _)| *room == name).map(|(_, length)| *length),
-        };
+        let place =
+            Surroundings { types: &types, map: &|name| maps.find(name), room: &|name| maps.room(name) };
         let mut programs = Vec::new();
         for (function, (member, index)) in FUNCTIONS.iter().zip(&operations.functions) {
             let code = file.function(&format!("struct_ops/{function}"), &place)?;

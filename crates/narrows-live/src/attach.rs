@@ -31,7 +31,7 @@ use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
-use self::kernel_way::{KernelWay, fits};
+use self::kernel_way::KernelWay;
 use crate::block::shut;
 use crate::bridge;
 use crate::cabling::{Cabling, FarEnd};
@@ -42,7 +42,7 @@ use crate::inline::{
     find, has_filters, namespace, settle_me,
 };
 use crate::neighbor_proxy::NeighborProxy;
-use crate::run::{RunError, kernel_if_possible, system};
+use crate::run::{RunError, choose_backend, fits_into_kernel, system};
 use crate::testbed::Cable;
 
 /// How long draining the packets inside may take at the end.
@@ -96,11 +96,11 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     wake_on_time().map_err(system("set the timer slack"))?;
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
     let inline = &options.inline;
-    let (cabling, choice) = kernel_if_possible(inline.cabling, &scenario, || fits(&scenario, inline));
+    let (cabling, choice) = choose_backend(inline.cabling, &scenario, || {
+        let is_whole = inline.record.is_some() && inline.record_whole;
+        fits_into_kernel(&scenario, inline.cabling, inline.capture.is_some(), is_whole)
+    })?;
     let is_in_kernel = cabling.backend == Some(Backend::Kernel);
-    if is_in_kernel {
-        fits(&scenario, inline)?;
-    }
     let mut info = RunInfo::of(&scenario, Kind::Live);
     info.notes.extend(choice);
     let title = options.title.as_ref().unwrap_or(&info.title);
@@ -140,8 +140,8 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     network.drain(DRAIN)?;
     let ended_well = network.ended_well();
     let mut outcome = network.finish()?;
-    let Attached { mut claimed, detour, mut kernel_way, closed } = attached;
-    outcome.report.notes.extend(kernel_way.as_mut().and_then(KernelWay::note));
+    let Attached { mut claimed, detour, kernel_way, closed } = attached;
+    outcome.report.notes.extend(kernel_way.as_ref().and_then(|way| way.note(&detour)));
     drop(detour);
     drop(kernel_way);
     // Otherwise a barrier stays, if the interface is there; it may have come back only now.

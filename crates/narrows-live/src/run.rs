@@ -262,26 +262,35 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
 /// # Errors
 /// If links have to be inside the kernel, and the scenario does not fit there, or an option.
 fn choose(scenario: &Scenario, options: &RunOptions) -> Result<(Cabling, Option<String>), RunError> {
-    let cabling = options.cabling;
-    if cabling.backend == Some(Backend::Kernel) {
-        fits_into_kernel(scenario, options)?;
-    }
-    Ok(kernel_if_possible(cabling, scenario, || fits_into_kernel(scenario, options)))
+    choose_backend(options.cabling, scenario, || {
+        not_in_kernel([
+            (!options.tunnels.is_empty(), "--machines", "links inside the kernel join hosts of one machine"),
+            (host::time_is_virtual(), "--virtual", "the guest kernel has no BPF qdiscs"),
+        ])?;
+        let is_whole = options.record.is_some() && options.record_whole;
+        fits_into_kernel(scenario, options.cabling, options.capture.is_some(), is_whole)
+    })
 }
 
-/// Puts links inside the kernel if that was asked for and is possible, with a note about it. `fits` says whether it is as far as the
-/// scenario and the options are concerned.
-pub(crate) fn kernel_if_possible(
+/// The packet I/O, and a note about it if `auto` chose it. `fits` says whether links can be inside the kernel, as far as the scenario
+/// and the options are concerned.
+///
+/// # Errors
+/// If they have to be there, and do not fit.
+pub(crate) fn choose_backend(
     cabling: Cabling,
     scenario: &Scenario,
     fits: impl FnOnce() -> Result<(), RunError>,
-) -> (Cabling, Option<String>) {
+) -> Result<(Cabling, Option<String>), RunError> {
     if !cabling.kernel_if_possible {
-        return (cabling, None);
+        if cabling.backend == Some(Backend::Kernel) {
+            fits()?;
+        }
+        return Ok((cabling, None));
     }
     let possible = fits().map_err(|misfit| misfit.to_string());
     let possible = possible.and_then(|()| narrows_kernel::try_out().map_err(|error| error.to_string()));
-    match possible {
+    Ok(match possible {
         Ok(()) => {
             let links = scenario.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
             let chosen = Cabling { backend: Some(Backend::Kernel), ..cabling };
@@ -292,37 +301,38 @@ pub(crate) fn kernel_if_possible(
             let why = why.lines().map(str::trim).take(MOST_REASONS).collect::<Vec<_>>().join(" ");
             (cabling, Some(format!("--backend auto: not inside the kernel: {why}")))
         }
-    }
+    })
 }
 
 /// The most lines about why links are not inside the kernel.
 const MOST_REASONS: usize = 6;
 
-/// Whether links can be inside the kernel, as far as the scenario and the options are concerned.
+/// Whether links can be inside the kernel, as far as the scenario and these options are concerned: a capture, a log of whole packets.
 ///
 /// # Errors
 /// What does not fit there.
-fn fits_into_kernel(scenario: &Scenario, options: &RunOptions) -> Result<(), RunError> {
+pub(crate) fn fits_into_kernel(
+    scenario: &Scenario,
+    cabling: Cabling,
+    captures: bool,
+    is_whole: bool,
+) -> Result<(), RunError> {
+    let whole = "only the heads of packets are known outside the kernel";
     not_in_kernel([
-        (options.capture.is_some(), "--capture", WHOLE),
-        (options.record.is_some() && options.record_whole, "--record-whole", WHOLE),
-        (options.cabling.trains, "--trains", "packets cross singly"),
-        (options.cabling.busy_poll, "--busy-poll", "no driver is polled"),
-        (!options.tunnels.is_empty(), "--machines", "links inside the kernel join hosts of one machine"),
-        (host::time_is_virtual(), "--virtual", "the guest kernel has no BPF qdiscs"),
+        (captures, "--capture", whole),
+        (is_whole, "--record-whole", whole),
+        (cabling.trains, "--trains", "packets cross singly"),
+        (cabling.busy_poll, "--busy-poll", "no driver is polled"),
     ])?;
     narrows_kernel::fit(scenario)?;
     Ok(())
 }
 
-/// Why options that need the packets themselves do not work with links inside the kernel.
-pub(crate) const WHOLE: &str = "only the heads of packets are known outside the kernel";
-
 /// Refuses options that do not work with links inside the kernel: whether one is given, its name, and the reason.
 ///
 /// # Errors
 /// The first that is given.
-pub(crate) fn not_in_kernel(
+fn not_in_kernel(
     options: impl IntoIterator<Item = (bool, &'static str, &'static str)>,
 ) -> Result<(), RunError> {
     match options.into_iter().find(|(is_given, ..)| *is_given) {

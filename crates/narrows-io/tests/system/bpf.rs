@@ -17,7 +17,7 @@ const XDP_DROP: i32 = 1;
 const TC_DROP: i32 = 2;
 
 /// Adds one to entry 0 of a map of numbers, then gives the verdict.
-fn counting(map: &Map, verdict: i32) -> Vec<Instruction> {
+pub(crate) fn counting(map: &Map, verdict: i32) -> Vec<Instruction> {
     let mut code = Code::new();
     let out = code.label();
     code.push([Instruction::store(Width::Word, R10, -4, 0), Instruction::mov(R2, R10)]);

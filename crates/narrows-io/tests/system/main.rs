@@ -13,6 +13,7 @@ mod offloads;
 mod outside;
 mod packets;
 mod processes;
+mod splice;
 mod tap;
 mod traffic;
 mod trains;

@@ -21,7 +21,7 @@ const HELD_POINTER: u32 = 48;
 /// The maps of the program, by their names, and the lengths of rings for one direction.
 pub(super) struct Maps {
     maps: Vec<(&'static str, Map)>,
-    pub(super) rooms: [(&'static str, u32); 7],
+    rooms: [(&'static str, u32); 7],
     room: Room,
     weights: Vec<Vec<u64>>,
 }
@@ -76,8 +76,13 @@ impl Maps {
         self.find(name).expect("it is in the list above")
     }
 
+    /// The length of a ring for one direction.
+    pub(super) fn room(&self, name: &str) -> Option<u32> {
+        self.rooms.iter().find(|(room, _)| *room == name).map(|(_, length)| *length)
+    }
+
     fn length(&self, name: &str) -> u32 {
-        self.rooms.iter().find(|(room, _)| *room == name).map_or(0, |(_, length)| *length)
+        self.room(name).unwrap_or_default()
     }
 
     /// Writes what the program only reads.

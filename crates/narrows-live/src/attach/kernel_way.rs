@@ -11,25 +11,10 @@ use narrows_io::splice::Splice;
 use narrows_kernel::{KernelLinks, qdisc_name};
 use narrows_scenario::Scenario;
 
-use crate::inline::{InlineError, InlineOptions};
+use crate::inline::InlineError;
 use crate::neighbor_proxy::NeighborProxy;
-use crate::run::{RunError, WHOLE, not_in_kernel};
+use crate::run::RunError;
 use crate::testbed::{Cable, TestbedError};
-
-/// Whether the link can be inside the kernel, as far as the scenario and the options are concerned.
-///
-/// # Errors
-/// What does not fit there.
-pub(super) fn fits(scenario: &Scenario, options: &InlineOptions) -> Result<(), RunError> {
-    not_in_kernel([
-        (options.capture.is_some(), "--capture", WHOLE),
-        (options.record.is_some() && options.record_whole, "--record-whole", WHOLE),
-        (options.cabling.trains, "--trains", "packets cross singly"),
-        (options.cabling.busy_poll, "--busy-poll", "no driver is polled"),
-    ])?;
-    narrows_kernel::fit(scenario)?;
-    Ok(())
-}
 
 /// What carries the packets. With its end nothing crosses, and the kernel frees what is inside.
 #[derive(Debug)]
@@ -74,7 +59,7 @@ impl KernelWay {
             stations: None,
         };
         let cables = scenario.ports().iter().zip(links.take_ends()).map(cable).collect();
-        let dropped = splice.dropped().map_err(InlineError::from)?;
+        let dropped = dropped(&splice, detour).map_err(InlineError::from)?;
         Ok((Self { splice, links, dropped }, cables))
     }
 
@@ -88,8 +73,8 @@ impl KernelWay {
     }
 
     /// What the report should say.
-    pub(super) fn note(&mut self) -> Option<String> {
-        let dropped = self.splice.dropped().map_or(0, |dropped| dropped.saturating_sub(self.dropped));
+    pub(super) fn note(&self, detour: &Detour) -> Option<String> {
+        let dropped = dropped(&self.splice, detour).map_or(0, |now| now.saturating_sub(self.dropped));
         (dropped > 0).then(|| {
             format!(
                 "kernel backend: the kernel dropped {dropped} frames on their way into the link or out of it, beyond \
@@ -97,4 +82,9 @@ impl KernelWay {
             )
         })
     }
+}
+
+/// Frames that the kernel has dropped on arrival at one of our interfaces.
+fn dropped(splice: &Splice, detour: &Detour) -> Result<u64, NetlinkError> {
+    Ok(splice.dropped()? + detour.dropped()?)
 }
