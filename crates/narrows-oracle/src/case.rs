@@ -39,6 +39,9 @@ pub enum Ours {
     Keys(&'static str),
 }
 
+/// The variable with the release of Linux whose NetEm the guest kernel has; without it, that of today.
+const RELEASE: &str = "NARROWS_NETEM_RELEASE";
+
 /// How far apart the same instant may be in the kernel and here, in nanoseconds: each rounds in its own way.
 pub const ROUNDING: u64 = 2;
 
@@ -92,7 +95,13 @@ impl Case {
         let script = || self.tc.iter().map(|line| format!("tc {}\n", ends(line))).collect::<String>();
         match self.ours {
             Ours::SameWords => Script::parse(&script(), self.name)?.scenario_text(false),
-            Ours::ExactNetem => Script::parse(&script(), self.name)?.scenario_text(true),
+            Ours::ExactNetem => {
+                let script = match std::env::var(RELEASE) {
+                    Ok(release) => script().replace(" netem ", &format!(" netem kernel {release} ")),
+                    Err(_) => script(),
+                };
+                Script::parse(&script, self.name)?.scenario_text(true)
+            }
             Ours::Keys(keys) => {
                 let text = format!(
                     "[hosts.client]\n\n[hosts.server]\n\n[links.link]\nbetween = [\"client\", \"server\"]\n\n[links.link.up]\n{keys}\n"

@@ -30,11 +30,13 @@ mod delay;
 mod exact;
 mod explain;
 mod fed;
+mod kernel;
 mod keys;
 mod limit;
 mod loss;
 mod options;
 mod rate;
+mod release;
 mod row;
 mod shape;
 mod slot;
@@ -50,6 +52,7 @@ pub use keys::{Assignment, CurrentConfig, replacement};
 pub(crate) use keys::{current_config, plain, reset};
 use narrows_core::Duration;
 pub use options::{Chance, DEFAULT_LIMIT, LossOption, Netem, RateOption, Shape, Slot, SlotGap};
+pub use release::Linux;
 pub(crate) use row::Around;
 use row::{Clause, Row, Said};
 
@@ -61,7 +64,8 @@ use crate::two_hosts;
 /// The options, in the order in which tc shows them.
 ///
 /// The grammar is that of iproute2 (`tc/q_netem.c`, 6.9). It also accepts the labels that tc prints: `p13`,
-/// `p`, `r`, `1-h`, `1-k`, `packetoverhead`, `cellsize` and `celloverhead` before their numbers.
+/// `p`, `r`, `1-h`, `1-k`, `packetoverhead`, `cellsize` and `celloverhead` before their numbers. `kernel` is
+/// not tc's.
 const OPTIONS: &[Row<Netem>] = &[
     limit::LIMIT,
     delay::DELAY,
@@ -75,6 +79,7 @@ const OPTIONS: &[Row<Netem>] = &[
     slot::SLOT,
     loss::ECN,
     chance::GAP,
+    kernel::KERNEL,
 ];
 
 /// A root queueing discipline that narrows supports.

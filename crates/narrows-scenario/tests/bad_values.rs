@@ -400,7 +400,7 @@ error: `dely` is not an option of netem
   |          ^^^^ in `links.access.netem`
   |
   = help: did you mean `delay`?
-  = help: allowed: `limit`, `delay`, `latency`, `distribution`, `loss`, `drop`, `duplicate`, `reorder`, `corrupt`, `seed`, `rate`, `slot`, `ecn` or `gap`
+  = help: allowed: `limit`, `delay`, `latency`, `distribution`, `loss`, `drop`, `duplicate`, `reorder`, `corrupt`, `seed`, `rate`, `slot`, `ecn`, `gap` or `kernel`
 "#,
     );
 }

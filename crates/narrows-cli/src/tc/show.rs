@@ -40,7 +40,12 @@ pub(super) fn show(
 fn line(text: &mut String, number: u32, link: &CurrentLink, named: bool) -> std::fmt::Result {
     let device = if named { format!(" dev {}", link.link) } else { String::new() };
     let handle = u32::from(Handle::FIRST) + number;
-    match link.netem.as_deref() {
+    let (kernel, options) = link.netem.as_deref().map_or((None, None), |options| {
+        // tc does not have the word.
+        let last = options.rsplit_once(" kernel ");
+        last.map_or((None, Some(options)), |(rest, kernel)| (Some(kernel), Some(rest)))
+    });
+    match options {
         None => write!(text, "qdisc noqueue 0:{device} root refcnt 2")?,
         Some(options) => {
             let (kind, options) = match options.strip_prefix("root delay ") {
@@ -52,6 +57,9 @@ fn line(text: &mut String, number: u32, link: &CurrentLink, named: bool) -> std:
     }
     if link.exact {
         text.push_str("  # exact-netem: the single queue");
+        if let Some(kernel) = kernel {
+            write!(text, " of Linux {kernel}")?;
+        }
     }
     if !link.unrepresentable.is_empty() {
         write!(text, "  # besides, not in NetEm's words: {}", link.unrepresentable.join(", "))?;

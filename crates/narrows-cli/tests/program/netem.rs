@@ -202,6 +202,29 @@ fn tc_shows_counters_and_what_netem_cannot_say() {
     assert!(lines[lines.len() - 1].starts_with("qdisc netem 8002: dev link.down"), "{ended}");
 }
 
+/// What tc could take comes first, and a change leaves the release as it is.
+#[test]
+#[ignore = "needs namespaces"]
+fn exact_mode_is_shown_with_the_release_that_it_is_of() {
+    let narrows = quoted(crate::common::NARROWS);
+    let line = format!(
+        "{narrows} tc qdisc show dev client; {narrows} tc qdisc change dev client root netem loss 1%; {narrows} tc qdisc show dev client"
+    );
+    let ended = finish(&mut run(["--exact-netem", "delay 5ms kernel 6.1"], &line)).expect(0);
+    let lines: Vec<&str> = ended.out.lines().collect();
+    let shown = |options: &str| {
+        format!(
+            "qdisc netem 8001: root refcnt 2 limit 1000 {options}  # exact-netem: the single queue of Linux 6.1"
+        )
+    };
+    assert_eq!(lines[..2], [shown("delay 5ms"), shown("loss 1%")], "{ended}");
+    let ended = finish(&mut run(["--netem", "delay 5ms kernel 6.1"], "true")).expect(2);
+    assert!(
+        ended.err.contains("`kernel 6.1` without exact mode") && ended.err.contains("--netem"),
+        "{ended}"
+    );
+}
+
 /// As the documents of sch_delay and NetEm have it: the interface's own name, in the host that has it.
 #[test]
 #[ignore = "needs namespaces, ping"]

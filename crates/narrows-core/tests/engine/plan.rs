@@ -10,7 +10,7 @@ use narrows_core::model::{
     ByClass, Constant, DelayModel, DelaySteps, Fed, FeedConfig, Independent, LossSteps, Normal, OnEmpty,
     Selector, Uniform,
 };
-use narrows_core::netem::{self, Chance, Netem, Share, Table};
+use narrows_core::netem::{self, Chance, Generation, Netem, Share, Table};
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::service::{ConstantRate, Opportunities, Overhead, RateSteps, ServiceCurve};
 use narrows_core::steps::{After, Steps};
@@ -422,6 +422,7 @@ impl NetemPlan {
             cell_overhead: 5,
         };
         Box::new(Netem {
+            generation: Generation::default(),
             limit: self.limit,
             delay: self.delay,
             jitter: self.jitter,

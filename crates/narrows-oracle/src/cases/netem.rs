@@ -9,6 +9,11 @@ fn case(name: &'static str, tc: &'static str, bounds: &[Bound]) -> Case {
     Case { ours: Ours::ExactNetem, ..parts::case(name, &[tc], traffic, bounds) }
 }
 
+/// Below the bottleneck, with more than it lets through.
+fn within(name: &'static str, tc: &[&'static str], bounds: &[Bound]) -> Case {
+    Case { ours: Ours::ExactNetem, ..parts::below(name, tc, parts::overload(Flow::new(0)), bounds) }
+}
+
 /// The cases of NetEm.
 pub(super) fn cases() -> Vec<Case> {
     use Bound::*;
@@ -30,6 +35,25 @@ pub(super) fn cases() -> Vec<Case> {
             ..case("netem-cells", "qdisc add dev near root netem rate 8mbit 20 48 5 limit 50", &exact)
         },
         case("netem-gap", "qdisc add dev near root netem delay 10ms reorder 100% gap 5", &exact),
+        // What the limit counts has changed three times.
+        case(
+            "netem-limit-twins",
+            "qdisc add dev near root netem delay 50ms duplicate 100% limit 101",
+            &[Delay(ROUNDING, 0), Fates(0), Order(0), TwiceShare],
+        ),
+        within(
+            "netem-limit-child",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: netem delay 5ms limit 60",
+                "qdisc add dev near parent 20:1 handle 30: prio",
+            ],
+            &exact,
+        ),
+        within(
+            "netem-limit-early",
+            &["qdisc add dev near parent 1:10 handle 20: netem delay 5ms reorder 100% gap 4 limit 60"],
+            &exact,
+        ),
         // The kernel reckons each slot from when it looked at the clock, so all that follow are late by those looks.
         case(
             "netem-slot",

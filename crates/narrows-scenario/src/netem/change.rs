@@ -55,6 +55,8 @@ impl Netem {
         if self.corrupt.share.is_zero() {
             self.corrupt = before.corrupt;
         }
+        // Not tc's: what the link is stays.
+        self.kernel = self.kernel.or(before.kernel);
         self.ecn |= before.ecn && self.loss.is_some();
         self
     }

@@ -4,6 +4,7 @@ use narrows_core::model::builtin_table;
 use narrows_core::netem as exact;
 
 use super::options::{Chance, DEFAULT_LIMIT, LossOption, Netem, Shape, SlotGap};
+use super::release::Linux;
 use crate::files::Files;
 use crate::node::{Node, Value};
 use crate::problem::Problem;
@@ -30,6 +31,7 @@ impl Netem {
         let (reorder, gap) = self.reordering().unwrap_or_default();
         let slots = self.slot.as_ref().filter(|slot| slot.is_some());
         Ok(exact::Netem {
+            generation: self.kernel.map_or_else(Default::default, Linux::generation),
             limit: u32::try_from(self.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(u32::MAX),
             delay: self.delay,
             jitter: self.jitter,

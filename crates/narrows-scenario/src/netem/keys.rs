@@ -9,7 +9,7 @@ use narrows_core::Duration;
 
 use super::options::{Chance, DEFAULT_LIMIT, Netem};
 use super::row::{Around, InReading, Key};
-use super::{FedDelay, Kind, Qdisc, chance, delay, limit, loss, rate, slot};
+use super::{FedDelay, Kind, Qdisc, chance, delay, kernel, limit, loss, rate, slot};
 use crate::ScenarioError;
 use crate::node::{Node, Value};
 use crate::problem::Problem;
@@ -40,8 +40,9 @@ impl Netem {
     /// The equivalent keys of a direction with their values, without those that have no effect.
     ///
     /// # Errors
-    /// If a scenario cannot express the options: cells that lose bytes on the wire.
+    /// If a scenario cannot express the options: a kernel's release, or cells that lose bytes on the wire.
     pub(crate) fn keys(&self) -> Result<Vec<(&'static str, Value)>, Problem> {
+        kernel::refuse(self)?;
         let mut keys = Vec::new();
         for key in KEYS {
             keys.extend((key.write)(self)?.map(|value| (key.name, value)));

@@ -2,6 +2,7 @@
 
 use narrows_core::{Duration, Rate};
 
+use super::release::Linux;
 use crate::units::Share;
 
 /// Default `limit` in packets.
@@ -40,6 +41,8 @@ pub struct Netem {
     pub slot: Option<Slot>,
     /// `seed` of the random draws.
     pub seed: Option<u64>,
+    /// `kernel`, in exact mode: the release whose sch_netem it is; the newest if not given.
+    pub kernel: Option<Linux>,
 }
 
 /// A probability and the correlation of its draws: NetEm's `PERCENT [CORRELATION]`.

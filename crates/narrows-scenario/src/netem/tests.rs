@@ -254,6 +254,27 @@ fn exact_netem_has_the_kernels_numbers() {
     assert_eq!((slots.packets, slots.bytes), (3, 0));
 }
 
+#[test]
+fn exact_netem_is_that_of_a_release() {
+    use narrows_core::netem::Generation;
+    let of = |release: &str| exact(&format!("delay 1ms kernel {release}")).generation;
+    assert_eq!((of("5.10"), of("6.10")), (Generation::Linux5_10, Generation::Linux5_10));
+    assert_eq!((of("6.12"), of("7.0")), (Generation::Linux6_11, Generation::Linux6_13));
+    assert_eq!((of("7.2"), exact("delay 1ms").generation), (Generation::Linux7_1, Generation::Linux7_1));
+    for unknown in ["5.9", "6.20", "7.3", "6", "6.1.2", "6.x", "-6.1", "six"] {
+        let error = parse(&format!("kernel {unknown} delay 1ms")).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("found `{unknown}`, expected a release of Linux from 5.10 to 7.2")),
+            "{error}"
+        );
+    }
+    let old = parse("delay 10ms kernel 6.1").unwrap();
+    assert_eq!(old.text(), "delay 10ms kernel 6.1");
+    assert_eq!(parse("loss 1%").unwrap().changed_from(&old).text(), "loss 1% kernel 6.1");
+    let error = old.assignments().unwrap_err().to_string();
+    assert!(error.contains("`kernel 6.1` without exact mode") && error.contains("--exact-netem"), "{error}");
+}
+
 /// As `netem_change` of Linux 6.1 does with what tc sends.
 #[test]
 fn a_change_keeps_what_tc_does_not_send() {
@@ -486,6 +507,7 @@ prop_compose! {
             rate,
             slot,
             seed: None,
+            kernel: None,
         }
     }
 }

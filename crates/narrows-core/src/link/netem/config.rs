@@ -9,7 +9,9 @@ use crate::time::Duration;
 /// The options of sch_netem, in the kernel's terms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Netem {
-    /// Maximum number of packets inside.
+    /// Whose sch_netem this is.
+    pub generation: Generation,
+    /// Maximum number of packets inside; which ones count depends on the generation.
     pub limit: u32,
     /// `delay TIME`.
     pub delay: Duration,
@@ -42,6 +44,7 @@ impl Default for Netem {
     /// tc's default: a limit of 1000 packets, and nothing else.
     fn default() -> Self {
         Self {
+            generation: Generation::default(),
             limit: 1000,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
@@ -56,6 +59,34 @@ impl Default for Netem {
             rate: None,
             slots: None,
         }
+    }
+}
+
+/// Which sch_netem, named by the release of Linux that changed its decisions. Stable kernels got the changes within weeks, so that a
+/// late 6.1 is as 7.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Generation {
+    /// 5.10 and up to 6.10.
+    Linux5_10,
+    /// A packet and its duplicate enter together, if there is room for one; before, the duplicate came first and took room.
+    Linux6_11,
+    /// The limit counts neither reordered packets nor, as before, those in an inner discipline.
+    Linux6_13,
+    /// Mended: the limit counts all packets, no draw of the four-state model goes unanswered, wide slots do not overflow.
+    #[default]
+    Linux7_1,
+}
+
+impl Generation {
+    /// That of a release, if its sch_netem is known: from 5.10 to 7.2.
+    pub const fn of_linux(major: u32, minor: u32) -> Option<Self> {
+        Some(match (major, minor) {
+            (5, 10..=19) | (6, 0..=10) => Self::Linux5_10,
+            (6, 11..=12) => Self::Linux6_11,
+            (6, 13..=19) | (7, 0) => Self::Linux6_13,
+            (7, 1..=2) => Self::Linux7_1,
+            _ => return None,
+        })
     }
 }
 

@@ -1,12 +1,14 @@
 //! The loss models of sch_netem, on its random numbers.
 
 use super::arithmetic::Crandom;
-use super::config::{Chance, Loss};
+use super::config::{Chance, Generation, Loss};
 
 /// A loss model and its state.
 #[derive(Debug)]
 pub(super) struct Losses {
     model: Loss,
+    /// Whether a draw that equals a bound is above it. Before, it was neither below nor above: nothing changed, and nothing was lost.
+    answers_ties: bool,
     crandom: Crandom,
     state: State,
 }
@@ -25,12 +27,13 @@ enum State {
 
 impl Losses {
     /// `last` is the initial value for the correlation.
-    pub(super) fn new(model: Loss, last: u32) -> Self {
+    pub(super) fn new(model: Loss, last: u32, generation: Generation) -> Self {
         let correlation = match model {
             Loss::Random(Chance { correlation, .. }) => correlation,
             _ => Chance::NEVER.correlation,
         };
-        Self { model, crandom: Crandom::new(correlation, last), state: State::ThroughGap }
+        let answers_ties = generation >= Generation::Linux7_1;
+        Self { model, answers_ties, crandom: Crandom::new(correlation, last), state: State::ThroughGap }
     }
 
     /// `loss_event`.
@@ -43,6 +46,15 @@ impl Losses {
                 let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(|share| share.raw());
                 let random = random();
                 // Sums above 100 % wrap around, as in the kernel.
+                let ties = match self.state {
+                    _ if self.answers_ties => None,
+                    State::ThroughGap => Some([p14, p13.wrapping_add(p14)]),
+                    State::LostBurst => Some([p32, p31.wrapping_add(p32)]),
+                    _ => None,
+                };
+                if ties.is_some_and(|ties| ties.contains(&random)) {
+                    return false;
+                }
                 self.state = match self.state {
                     State::ThroughGap if random < p14 => State::LostGap,
                     State::ThroughGap if random < p13.wrapping_add(p14) => State::LostBurst,
@@ -69,5 +81,35 @@ impl Losses {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Share;
+    use super::*;
+
+    /// Whether packets are lost that draw these numbers.
+    fn fates(generation: Generation, draws: &[u32]) -> alloc::vec::Vec<bool> {
+        let [p13, p31, p32, p23, p14] = [100, 200, 300, 400, 50].map(Share::from_raw);
+        let mut losses = Losses::new(Loss::States { p13, p31, p32, p23, p14 }, 0, generation);
+        draws.iter().map(|draw| losses.loses(|| *draw)).collect()
+    }
+
+    /// In the gap p14 = 50 and p13 + p14 = 150 are bounds, in the burst p32 = 300 and p31 + p32 = 500.
+    #[test]
+    fn a_draw_at_a_bound_changed_nothing_before_7_1() {
+        let old = |draws: &[u32]| fates(Generation::Linux6_13, draws);
+        let new = |draws: &[u32]| fates(Generation::Linux7_1, draws);
+        assert_eq!((old(&[50]), new(&[50])), (alloc::vec![false], alloc::vec![true]));
+        assert_eq!(
+            (old(&[150, 149]), new(&[150, 149])),
+            (alloc::vec![false, true], alloc::vec![false, true])
+        );
+        // In the burst after 149: a tie loses nothing, but the burst goes on.
+        assert_eq!(old(&[149, 500, 600]), [true, false, true]);
+        assert_eq!(new(&[149, 500, 600]), [true, true, true]);
+        assert_eq!(old(&[149, 300, 600]), [true, false, true]);
+        assert_eq!(new(&[149, 300, 600]), [true, false, false]);
     }
 }

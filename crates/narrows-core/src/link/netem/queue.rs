@@ -10,7 +10,7 @@ use core::cmp::Reverse;
 use core::mem;
 
 use super::arithmetic::{Crandom, packet_nanos, table_delay};
-use super::config::{Netem, SlotGap};
+use super::config::{Generation, Netem, SlotGap};
 use super::loss::Losses;
 use crate::counters::DropReason;
 use crate::pool::{PacketList, PacketRef, Pool};
@@ -41,7 +41,7 @@ pub(in crate::link) struct SingleQueue {
     slot: Option<Slot>,
     slots: u64,
     bytes: u64,
-    /// Further packets that count against the limit: those in the child queue.
+    /// Packets in the child queue.
     pub(super) within: u64,
 }
 
@@ -88,7 +88,7 @@ impl SingleQueue {
                 slots: stream("netem slots"),
             },
             delay: Crandom::new(netem.delay_correlation, last(0)),
-            losses: Losses::new(netem.loss, last(1)),
+            losses: Losses::new(netem.loss, last(1), netem.generation),
             duplication: Crandom::new(netem.duplication.correlation, last(2)),
             reorder: Crandom::new(netem.reorder.correlation, last(3)),
             corruption: Crandom::new(netem.corruption.correlation, last(4)),
@@ -147,15 +147,25 @@ impl SingleQueue {
         if lost && !twice {
             return context.drop(packet, DropReason::IngressLoss);
         }
+        let twin_first = netem.generation < Generation::Linux6_11;
+        if twin_first && twice && !lost {
+            let twin = context.duplicate(&self.streams.duplication, packet);
+            if let Some(twin) = twin {
+                self.enter_twin(now, twin, context);
+            }
+        }
+        let netem = &self.netem;
         let corruption = (netem.corruption.share.raw() > 0).then(|| {
             let mut draw = context.draw(&self.streams.corruption, packet);
             let corrupts = netem.corruption.share.raw() >= self.corruption.next(upper(&mut draw));
             corrupts.then_some(draw)
         });
-        if self.inside() as u64 + self.within >= netem.limit.into() {
+        if self.counted() >= netem.limit.into() {
             return context.drop(packet, DropReason::QueueFull);
         }
-        let twin = (twice && !lost).then(|| context.duplicate(&self.streams.duplication, packet)).flatten();
+        let twin = (twice && !lost && !twin_first)
+            .then(|| context.duplicate(&self.streams.duplication, packet))
+            .flatten();
         if let Some(Some(mut draw)) = corruption {
             let bytes = context.pool.get(packet).length;
             let (byte, bit) = (draw.below(bytes.into()) as u32, draw.below(8) as u32);
@@ -230,6 +240,15 @@ impl SingleQueue {
         self.ahead.len() + self.row.len()
     }
 
+    /// The packets that count against the limit.
+    fn counted(&self) -> u64 {
+        match self.netem.generation {
+            Generation::Linux5_10 | Generation::Linux6_11 => self.inside() as u64,
+            Generation::Linux6_13 => self.row.len() as u64,
+            Generation::Linux7_1 => self.inside() as u64 + self.within,
+        }
+    }
+
     /// `get_slot_next`: another slot, scheduled at `now`.
     fn next_slot(&mut self, now: Time) -> Option<Slot> {
         let slots = self.netem.slots.as_ref()?;
@@ -238,8 +257,14 @@ impl SingleQueue {
         let gap = match &slots.gap {
             SlotGap::Between(least, most) => {
                 let width = most.saturating_sub(*least).nanos();
-                let part = (u128::from(width) * u128::from(random)) >> 32; // at most `width`
-                least.nanos().saturating_add(part as u64) as i64
+                if self.netem.generation < Generation::Linux7_1 {
+                    // Overflows from 2³¹ ns on.
+                    let part = (width as i64).wrapping_mul(random.into()) >> 32;
+                    (least.nanos() as i64).wrapping_add(part)
+                } else {
+                    let part = (u128::from(width) * u128::from(random)) >> 32; // at most `width`
+                    least.nanos().saturating_add(part as u64) as i64
+                }
             }
             SlotGap::Table { table, delay, jitter } => {
                 let sigma = i32::try_from(jitter.nanos()).unwrap_or(i32::MAX);

@@ -8,7 +8,7 @@ use proptest::collection::vec as many;
 use proptest::option;
 use proptest::prelude::*;
 
-use super::super::config::{Chance, Loss, Rate, Share, Slots, Table};
+use super::super::config::{Chance, Generation, Loss, Rate, Share, Slots, Table};
 use super::*;
 use crate::packet::FlowKey;
 use crate::queue::Stand;
@@ -191,14 +191,19 @@ impl Model {
         if count == 0 {
             return self.fates.push(Fate::Lost { at, number, twin });
         }
+        if count > 1 && netem.generation == Generation::Linux5_10 {
+            self.enqueue(Skb { twin: true, ..skb }, false);
+        }
         if netem.corruption.share.raw() != 0 {
             let value = Self::random("netem corruption", skb);
             self.crandom(CORRUPTION, netem.corruption.correlation, value);
         }
-        if self.tfifo.len() + self.head.len() >= netem.limit as usize {
+        let qlen = self.tfifo.len() + self.head.len();
+        let t_len = self.tfifo.len();
+        if (if netem.generation == Generation::Linux6_13 { t_len } else { qlen }) >= netem.limit as usize {
             return self.fates.push(Fate::Full { at, number, twin });
         }
-        if count > 1 {
+        if count > 1 && netem.generation != Generation::Linux5_10 {
             self.enqueue(Skb { twin: true, ..skb }, false);
         }
         if netem.gap == 0 || self.counter < netem.gap - 1 || {
@@ -251,7 +256,14 @@ impl Model {
         let gap = match &slots.gap {
             SlotGap::Between(least, most) => {
                 let (least, most) = (i128::from(least.nanos()), i128::from(most.nanos()));
-                least + (((most - least) * i128::from(rnd)) >> 32)
+                let product = (most - least) * i128::from(rnd);
+                let kept = if self.netem.generation == Generation::Linux7_1 {
+                    product
+                } else {
+                    // The low 64 bits, as a signed number.
+                    (product + (1 << 63)).rem_euclid(1 << 64) - (1 << 63)
+                };
+                least + (kept >> 32)
             }
             SlotGap::Table { table, delay, jitter } => Self::table_delay(
                 delay.nanos().into(),
@@ -411,7 +423,8 @@ fn loss() -> impl Strategy<Value = Loss> {
 }
 
 fn slots() -> impl Strategy<Value = Slots> {
-    let between = (span(), span()).prop_map(|(a, b)| SlotGap::Between(a.min(b), a.max(b)));
+    let wide = prop_oneof![9 => span(), 1 => (1u64..9_000_000_000).prop_map(Duration::from_nanos)];
+    let between = (span(), wide).prop_map(|(a, b)| SlotGap::Between(a.min(b), a.max(b)));
     let drawn =
         (table(), span(), span()).prop_map(|(table, delay, jitter)| SlotGap::Table { table, delay, jitter });
     let gap = prop_oneof![between, drawn];
@@ -432,14 +445,22 @@ fn netem() -> impl Strategy<Value = Netem> {
             cell_overhead,
         },
     );
+    let generation = prop_oneof![
+        Just(Generation::Linux5_10),
+        Just(Generation::Linux6_11),
+        Just(Generation::Linux6_13),
+        Just(Generation::Linux7_1)
+    ];
     let chances = (loss().boxed(), any::<bool>(), chance(), chance(), chance(), 0u32..5);
     let rest = (option::of(rate), option::of(slots().boxed()), prop_oneof![0u32..10, Just(1000)]);
-    (delay, chances, rest).prop_map(
+    (generation, delay, chances, rest).prop_map(
         |(
+            generation,
             (delay, jitter, delay_correlation, table),
             (loss, ecn, duplication, corruption, reorder, gap),
             (rate, slots, limit),
         )| Netem {
+            generation,
             limit,
             delay,
             jitter,
@@ -492,4 +513,19 @@ fn the_single_queue_is_not_the_double_one() {
         sent(13_000_000, 2),
     ];
     assert_eq!(run(netem, 0, &arrivals), expected);
+}
+
+/// Until 6.10 a duplicate takes the last place, so that its packet is dropped; later both enter.
+#[test]
+fn where_there_is_one_place_a_duplicate_takes_it_or_shares_it() {
+    let always = Chance { share: Share::ONE, correlation: Share::ZERO };
+    let delay = Duration::from_millis(1);
+    let netem = Netem { delay, duplication: always, limit: 1, ..Netem::default() };
+    let arrivals = [(0, Skb { number: 0, twin: false, length: 100, ecn: 0 })];
+    let sent = |twin| Fate::Sent { at: 1_000_000, number: 0, twin, marked: false };
+    let old = Netem { generation: Generation::Linux5_10, ..netem.clone() };
+    let full = Fate::Full { at: 0, number: 0, twin: false };
+    assert_eq!(run(old, 0, &arrivals), [full, sent(true)]);
+    let later = Netem { generation: Generation::Linux6_11, ..netem };
+    assert_eq!(run(later, 0, &arrivals), [sent(true), sent(false)]);
 }
