@@ -3,16 +3,25 @@
 use narrows_io::detour::Diverted;
 use narrows_live::attach::{self, AttachOptions, Whereabouts};
 use narrows_live::run_record::RunKind;
-use narrows_scenario::Way;
+use narrows_scenario::{Scenario, Way};
 
-use crate::args::{self, DirectionName};
+use crate::args::{self, BackendName, DirectionName};
 use crate::fail::FailName;
 use crate::inline::{capabilities, conclude, prepare};
-use crate::output::Failure;
+use crate::output::{Failure, say};
 
 pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
     if let Some(status) = args.inline.background.detach(args.scenario.as_deref())? {
         return Ok(status);
+    }
+    let whereabouts = match (&args.netns, args.pid, &args.container) {
+        (Some(namespace), _, _) => Whereabouts::Namespace(namespace.clone()),
+        (_, Some(process), _) => Whereabouts::Process(process),
+        (_, _, Some(container)) => Whereabouts::Container(container.clone()),
+        (None, None, None) => Whereabouts::Here,
+    };
+    if args.remove {
+        return remove(args, &whereabouts);
     }
     let devices = [(args.interface.as_str(), Way::Up)];
     let (scenario, inline) = prepare(&devices, args.scenario.as_deref(), RunKind::Attach, &args.inline)?;
@@ -23,12 +32,6 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
                 .into(),
         ));
     }
-    let whereabouts = match (&args.netns, args.pid, &args.container) {
-        (Some(namespace), _, _) => Whereabouts::Namespace(namespace.clone()),
-        (_, Some(process), _) => Whereabouts::Process(process),
-        (_, _, Some(container)) => Whereabouts::Container(container.clone()),
-        (None, None, None) => Whereabouts::Here,
-    };
     let diverted = match args.direction {
         DirectionName::In => Diverted::In,
         DirectionName::Out => Diverted::Out,
@@ -37,6 +40,9 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
     let fails_closed = args.fail == FailName::Closed;
     let (interface, title) = (args.interface.clone(), args.title.clone());
     let options = AttachOptions { interface, whereabouts, diverted, fails_closed, title, inline };
+    if args.persist {
+        return persist(args, scenario, &options);
+    }
     let outcome = attach::attach(scenario, &options)?;
     let remedy = if fails_closed && outcome.gone.is_empty() {
         "nothing passes there now; attach again, or restore traffic with: narrows clean"
@@ -44,4 +50,42 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
         "attach again when it is back"
     };
     conclude(&outcome, &args.inline, "network", remedy)
+}
+
+/// Leaves the network at the interface.
+fn persist(args: &args::Attach, scenario: Scenario, options: &AttachOptions) -> Result<u8, Failure> {
+    if !matches!(args.inline.cabling.backend, None | Some(BackendName::Kernel | BackendName::Auto)) {
+        return Err(Failure::Other(
+            "--persist works with --backend kernel alone, which it takes by itself".into(),
+        ));
+    }
+    let place = attach::attach_to_stay(scenario, options)?;
+    if options.inline.greeting {
+        let interface = &args.interface;
+        let whereabouts = match &options.whereabouts {
+            Whereabouts::Here => String::new(),
+            Whereabouts::Namespace(name) => format!(" --netns {name}"),
+            Whereabouts::Process(process) => format!(" --pid {process}"),
+            Whereabouts::Container(name) => format!(" --container {name}"),
+        };
+        say(format_args!(
+            "narrows: the network stays at {interface}; its queues: ip netns exec {place} tc -s qdisc; take it off: narrows attach \
+             {interface}{whereabouts} --remove"
+        ));
+    }
+    Ok(0)
+}
+
+/// Takes off a network that stays.
+fn remove(args: &args::Attach, whereabouts: &Whereabouts) -> Result<u8, Failure> {
+    if args.inline.link.is_given() || !args.inline.set.is_empty() || args.inline.seed.is_some() {
+        return Err(Failure::Other(
+            "--remove takes off what --persist left, and needs no description of a network".into(),
+        ));
+    }
+    attach::take_off(whereabouts, &args.interface)?;
+    if !args.inline.report.quiet {
+        say(format_args!("narrows: the network is off {}", args.interface));
+    }
+    Ok(0)
 }

@@ -3,7 +3,8 @@
 //! Namespaces, interfaces and address translation vanish with the process that created them, however it
 //! ends. A `kill -9` can leave behind: control sockets, sockets of feeds, programs that reset their
 //! parent-death signal, settings of the host that `--internet` changed, offloads of interfaces that
-//! `bridge` and `route` switched off, and barriers of `attach --fail closed`.
+//! `bridge` and `route` switched off, and barriers of `attach --fail closed`. A network of `attach --persist` is no left-over, unless
+//! its interface is gone.
 //!
 //! Anything that does not certainly belong to a killed run is left alone. Problems are reported at the end,
 //! after everything else is done.
@@ -20,6 +21,7 @@ use narrows_io::own_folder::{OwnFolder, remove_if_empty};
 use narrows_io::process::is_dying;
 use narrows_io::saved_interface;
 use narrows_io::unix_socket::{Listener, listener};
+use narrows_live::attach::remove_orphans;
 use narrows_live::control;
 use narrows_live::feeds;
 use narrows_live::group;
@@ -38,6 +40,10 @@ pub(crate) fn clean() -> Result<u8, Failure> {
         said = cleaning.said;
         // Stays while runs exist.
         remove_if_empty(&path);
+    }
+    // These are in no folder of ours.
+    if let Some(count @ 1..) = said.note(remove_orphans()) {
+        said.say(&format!("removed {count} networks that stayed at interfaces which are gone"))?;
     }
     if said.lines == 0 && said.failed.is_empty() {
         print("nothing to clean up\n")?;

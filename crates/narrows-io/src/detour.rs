@@ -22,7 +22,7 @@ use std::time::Duration;
 
 pub(crate) use self::code::redirect;
 use self::code::{back_in, back_out, divert_in, divert_out, only_back_out, unmark, verdict};
-use crate::bpf::{BpfError, Direction, Instruction, Link, Program, ProgramKind, TCX_DROP, TCX_NEXT};
+use crate::bpf::{BpfError, Direction, Instruction, Link, Pins, Program, ProgramKind, TCX_DROP, TCX_NEXT};
 use crate::clock::clock_monotonic;
 use crate::link::{Interface, InterfaceIndex, VethEnd, create_numbered_veth};
 use crate::namespace::{Namespace, NamespaceError};
@@ -36,6 +36,8 @@ const OUTSIDE: &str = "nrw-o";
 /// The names of our ends, and the first of their numbers: the two ends of a cable must differ.
 const NEAR: [&str; 2] = ["inside", "outside"];
 const FIRST_NEAR: u32 = 1 << 20;
+/// The names of pins that redirect frames begin so.
+pub const DIVERTING: &str = "divert";
 /// Room in the cables for a VLAN tag, which an interface's MTU does not include.
 const TAG: u32 = 4;
 /// How long a cable may take to have carrier; normally microseconds.
@@ -108,8 +110,8 @@ pub enum DetourError {
     },
     /// Another detour exists.
     #[error(
-        "the interface `{interface}` is attached to already: `{cable}` is there, which belongs to another run of narrows; \
-         end that first"
+        "the interface `{interface}` is attached to already: `{cable}` is there, which belongs to another run of narrows, or to a \
+         network that stays; end that run, or take the network off by `narrows attach {interface} --remove`"
     )]
     Taken {
         /// The interface.
@@ -135,6 +137,8 @@ pub struct Detour {
     numbers: [InterfaceIndex; 2],
     wire: Namespace,
     mark: i32,
+    /// Whether it stays.
+    stays: bool,
 }
 
 impl Detour {
@@ -156,6 +160,7 @@ impl Detour {
             numbers: [InterfaceIndex(0); 2],
             wire,
             mark: mark(),
+            stays: false,
         };
         for which in 0..2 {
             detour.lay_cable(which, trains)?;
@@ -232,6 +237,30 @@ impl Detour {
         self.ends.each_ref().map(String::as_str)
     }
 
+    /// Waits until the kernel has removed the cables at an interface of a namespace, which it does on its own time; at most ten seconds.
+    ///
+    /// # Errors
+    /// If the interfaces cannot be listed.
+    pub fn await_removal(namespace: &Namespace, interface: InterfaceIndex) -> Result<(), NetlinkError> {
+        let mut sockets = RouteSocket::open(namespace)?;
+        let ends = [INSIDE, OUTSIDE].map(|name| format!("{name}{}", interface.0));
+        let begin = clock_monotonic().as_nanos();
+        let mut is_left = || sockets.interfaces().map(|all| all.iter().any(|one| ends.contains(&one.name)));
+        while is_left()? && u128::from(clock_monotonic().as_nanos() - begin) < REMOVAL.as_nanos() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Whether the cables of this namespace are gone, because the interface's namespace is.
+    ///
+    /// # Errors
+    /// If the interfaces cannot be listed.
+    pub fn is_cut(wire: &Namespace) -> Result<bool, NetlinkError> {
+        let there = RouteSocket::open(wire)?.interfaces()?;
+        Ok(!there.iter().any(|interface| interface.name == NEAR[0]))
+    }
+
     /// Removes the mark from frames that return inbound. Call it before redirecting, unless a
     /// [barrier](Self::barrier) at the ingress does so.
     ///
@@ -267,6 +296,26 @@ impl Detour {
     /// Stops redirecting. Frames inside still return.
     pub fn straighten(&mut self) {
         self.diverting.clear();
+    }
+
+    /// Leaves it in place when this value and the process end, by pins; `wire` must stay, too. Those that redirect come last: with
+    /// less than all, frames take the direct path.
+    ///
+    /// # Errors
+    /// If something cannot be pinned.
+    pub fn keep(&mut self, pins: &Pins) -> Result<(), BpfError> {
+        let kinds = [
+            ("return", &self.returning[..]),
+            ("unmark", self.unmarking.as_slice()),
+            (DIVERTING, &self.diverting[..]),
+        ];
+        for (kind, links) in kinds {
+            for (number, link) in links.iter().enumerate() {
+                pins.keep(link, &format!("{kind}{number}"))?;
+            }
+        }
+        self.stays = true;
+        Ok(())
     }
 
     /// The programs of barriers that only pass frames returning from here, and nothing at all when we are gone.
@@ -316,6 +365,9 @@ impl Drop for Detour {
     /// Frames take the direct path before the cables are removed. The kernel would remove the cables with our
     /// namespace, some time later; a following run may need the names at once.
     fn drop(&mut self) {
+        if self.stays {
+            return;
+        }
         self.diverting.clear();
         let Ok(mut sockets) = RouteSocket::open(&self.wire) else { return };
         for near in NEAR {

@@ -20,7 +20,7 @@ pub struct Layout;
 
 #[expect(missing_docs, reason = "they are the names in state.h")]
 impl Layout {
-    pub const DIRECTION: usize = 11_480;
+    pub const DIRECTION: usize = 11_488;
     pub const NUMBER: usize = 6192;
     pub const LEFT: usize = 11_304;
     pub const BEGUN: usize = 11_328;
@@ -34,6 +34,7 @@ impl Layout {
     pub const TRAINS: usize = 11_392;
     pub const BYPASSED: usize = 11_400;
     pub const TAGGED: usize = 11_408;
+    pub const UNWATCHED: usize = 11_416;
     pub const MTU: usize = 48;
     pub const RECORD: usize = 152;
     pub const ARRIVAL: usize = 0;

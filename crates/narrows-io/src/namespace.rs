@@ -1,17 +1,20 @@
 //! Network namespaces, held only by a file descriptor.
 //!
 //! A namespace created here has no name in the file system: the kernel removes it, and every interface in it, when
-//! the last descriptor and the last process in it are gone. So nothing is left on the host even after `kill -9`.
+//! the last descriptor and the last process in it are gone. So nothing is left on the host even after `kill -9`. Only
+//! [`Namespace::keep`] gives one a name, with which it stays.
 
 use std::error::Error;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::stat::fstat;
 
@@ -132,6 +135,55 @@ impl Namespace {
                 .map_err(|errno| NamespaceError::new(format!("enter {self}"), errno))?;
             Ok(action())
         })?
+    }
+
+    /// Gives it a name as `ip netns add` does: it stays until [`Namespace::let_go`], or `ip netns delete`.
+    ///
+    /// # Errors
+    /// If there is one of this name, or a privilege is missing.
+    pub fn keep(&self, name: &str) -> Result<(), NamespaceError> {
+        let refused =
+            |cause: io::Error| NamespaceError::new(format!("name a network namespace `{name}`"), cause);
+        fs::create_dir_all(NAMED).map_err(refused)?;
+        let share =
+            || mount(None::<&str>, NAMED, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
+        let shared = match share() {
+            // Not a mount point yet.
+            Err(Errno::EINVAL) => {
+                mount(Some(NAMED), NAMED, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
+                    .and_then(|()| share())
+            }
+            other => other,
+        };
+        shared.map_err(|errno| refused(errno.into()))?;
+        let path = Path::new(NAMED).join(name);
+        File::create_new(&path).map_err(refused)?;
+        let own = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
+        mount(Some(own.as_str()), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>).map_err(|errno| {
+            let _ = fs::remove_file(&path);
+            refused(errno.into())
+        })
+    }
+
+    /// Removes such a name. Whether there was one.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn let_go(name: &str) -> Result<bool, NamespaceError> {
+        let refused = |cause: io::Error| {
+            NamespaceError::new(format!("remove the name of the network namespace `{name}`"), cause)
+        };
+        let path = Path::new(NAMED).join(name);
+        if !path.exists() {
+            return Ok(false);
+        }
+        match umount2(&path, MntFlags::MNT_DETACH) {
+            // A file that nothing was mounted on yet.
+            Ok(()) | Err(Errno::EINVAL) => {}
+            Err(errno) => return Err(refused(errno.into())),
+        }
+        fs::remove_file(&path).map_err(refused)?;
+        Ok(true)
     }
 
     /// Whether the calling thread is in this namespace.

@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use crate::bpf::{Direction, Link, Program};
+use crate::bpf::{BpfError, Direction, Link, Pins, Program};
 use crate::detour::{DetourError, redirect, tcx};
 use crate::link::{InterfaceIndex, VethEnd, create_numbered_veth};
 use crate::namespace::Namespace;
@@ -84,6 +84,17 @@ impl Splice {
             Ok(links)
         })??;
         Ok(())
+    }
+
+    /// Leaves it in place when this value and the process end, by pins; the namespace must stay, too.
+    ///
+    /// # Errors
+    /// If something cannot be pinned.
+    pub fn keep(&self, pins: &Pins) -> Result<(), BpfError> {
+        self.links
+            .iter()
+            .enumerate()
+            .try_for_each(|(number, link)| pins.keep(link, &format!("splice{number}")))
     }
 
     /// Frames that the kernel has dropped on arrival at the two interfaces and the pair's ends.

@@ -231,7 +231,8 @@ int enqueue(u64 *context)
 	drawn = map_lookup(&delays, &key);
 	if (!record || !drawn)
 		goto drop;
-	if (number - *(volatile u64 *)&d->read >= (u64)&room_records || number - *(volatile u64 *)&d->settled >= (u64)&room_decisions) {
+	if (!d->unwatched &&
+	    (number - *(volatile u64 *)&d->read >= (u64)&room_records || number - *(volatile u64 *)&d->settled >= (u64)&room_decisions)) {
 		d->no_room++;
 		goto drop;
 	}

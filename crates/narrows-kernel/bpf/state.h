@@ -348,6 +348,8 @@ struct narrows_direction {
 	narrows_u64 trains;
 	/* ARP, neighbour discovery and the like, and frames with a VLAN tag: they pass beside the link. Those with a tag. */
 	narrows_u64 bypassed, tagged;
+	/* Written by user space: nobody reads records any more, and delays that were drawn ahead are taken again and again. */
+	narrows_u64 unwatched;
 	/* Whether a qdisc has this direction: another one, of anybody who knows its name, may not. */
 	narrows_u64 taken;
 	/* Of the packet that arrives. */

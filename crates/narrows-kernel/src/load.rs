@@ -3,8 +3,9 @@
 mod maps;
 
 use narrows_io::bpf::{
-    BpfError, Btf, FunctionTypes, MappedMap, Program, ProgramKind, StructOps, StructOpsMember,
+    BpfError, Btf, FunctionTypes, MappedMap, Pins, Program, ProgramKind, StructOps, StructOpsMember,
 };
+use narrows_io::clock::clock_monotonic;
 use narrows_io::kernel_end::{KernelEnd, Layout};
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::{Namespace, NamespaceError};
@@ -50,7 +51,7 @@ pub enum LoadError {
 /// Links inside the kernel. With its end the kernel forgets the qdisc; interfaces that have it keep it until they go.
 #[derive(Debug)]
 pub struct KernelLinks {
-    _operations: StructOps,
+    operations: StructOps,
     orphan: Program,
     change: Option<Program>,
     kind: String,
@@ -100,7 +101,7 @@ impl KernelLinks {
         let control = MappedMap::new(maps.of("control"), Layout::DIRECTION * count)?;
         let ends = maps.ends(directions)?;
         Ok(Self {
-            _operations: registered,
+            operations: registered,
             orphan,
             change,
             kind: name.to_owned(),
@@ -135,6 +136,20 @@ impl KernelLinks {
         for direction in 0..self.directions {
             self.control.write(direction * Layout::DIRECTION + Layout::MTU, &mtu.to_ne_bytes());
         }
+    }
+
+    /// Leaves the qdiscs and their kind in place, by a pin: from now on nobody need read their records. The delays that were drawn
+    /// ahead, as many as the ring has places, are taken again and again.
+    ///
+    /// # Errors
+    /// If it cannot be pinned.
+    pub fn keep(&self, pins: &Pins) -> Result<(), BpfError> {
+        for direction in 0..self.directions {
+            let at = |place| direction * Layout::DIRECTION + place;
+            self.control.set_number(at(Layout::EPOCH), clock_monotonic().as_nanos());
+            self.control.set_number(at(Layout::UNWATCHED), 1);
+        }
+        pins.keep(&self.operations, "qdisc")
     }
 
     /// The directions' ends; once.

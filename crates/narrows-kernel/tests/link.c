@@ -220,6 +220,7 @@ static int print_layout(void)
 	PRINT(DIRECTION(trains));
 	PRINT(DIRECTION(bypassed));
 	PRINT(DIRECTION(tagged));
+	PRINT(DIRECTION(unwatched));
 	PRINT(PARAMETERS(mtu));
 	PRINT(sizeof(struct narrows_record));
 	PRINT(RECORD(arrival));

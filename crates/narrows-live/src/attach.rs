@@ -14,6 +14,7 @@
 //! At the end, frames are first switched to the direct path, then packets inside are released, for at most a second.
 
 mod kernel_way;
+mod persistent;
 
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
 use self::kernel_way::KernelWay;
+pub use self::persistent::{attach_to_stay, remove_orphans, take_off};
 use crate::block::shut;
 use crate::bridge;
 use crate::cabling::{Cabling, FarEnd};

@@ -26,6 +26,12 @@ pub enum RunError {
     /// An option that needs the packets themselves.
     #[error("{0} does not work with --backend kernel: {1}")]
     NotInKernel(&'static str, &'static str),
+    /// Something that a network without a process cannot have.
+    #[error("--persist: {0} needs a process, and the network stays without one")]
+    NeedsProcess(&'static str),
+    /// There is no network to take off.
+    #[error("no network stays at the interface `{0}`: `narrows ls` shows those that run")]
+    NothingStays(String),
     /// The hosts cannot be created.
     #[error(transparent)]
     Testbed(#[from] TestbedError),

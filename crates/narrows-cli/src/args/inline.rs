@@ -81,17 +81,44 @@ pub(crate) struct Route {
     pub(crate) inline: Inline,
 }
 
+/// What only a run has, and no network that stays without one.
+const NEEDS_A_RUN: [&str; 20] = [
+    "fail",
+    "title",
+    "name",
+    "detach",
+    "group",
+    "duration",
+    "record",
+    "record_whole",
+    "capture",
+    "series",
+    "packets",
+    "to",
+    "report",
+    "busy_poll",
+    "trains",
+    "cpu",
+    "wait",
+    "priority",
+    "max_lateness",
+    "max_cpu",
+];
+
 /// Additional help text of `attach`, at the end of the help.
 const ATTACH_HELP: &str = "\
 Programs on this side of IF are the client (the first host of a scenario): up is what they send, down
 what they receive. IF keeps its configuration and its connections. When narrows ends, even by kill -9,
 frames bypass the network again; with --fail closed they are dropped until `narrows clean` or the next
-run on IF. Needs root and Linux 6.6.
+run on IF. Needs root and Linux 6.6; with --persist, which leaves a simple link in the kernel without
+a process, Linux 6.16 and a program built for it.
 
 Examples:
   narrows attach eth0 --rate 10mbit --delay 25ms
   narrows attach eth0 --container web --direction out --loss 1% --duration 30s
-  narrows attach eth0 --pid 4711 net.toml --record run.log --fail closed";
+  narrows attach eth0 --pid 4711 net.toml --record run.log --fail closed
+  narrows attach eth0 --persist --rate 10mbit --delay 25ms
+  narrows attach eth0 --remove";
 
 #[derive(Debug, Args)]
 #[command(after_help = ATTACH_HELP)]
@@ -113,6 +140,12 @@ pub(crate) struct Attach {
     /// Docker or Podman container that has the interface; the run ends with it
     #[arg(long, value_name = "NAME")]
     pub(crate) container: Option<String>,
+    /// Leave the network in place and end: a link inside the kernel, until --remove or a restart (experimental)
+    #[arg(long, conflicts_with_all = NEEDS_A_RUN)]
+    pub(crate) persist: bool,
+    /// Take off the network that --persist left
+    #[arg(long, conflicts_with_all = NEEDS_A_RUN, conflicts_with_all = ["persist", "scenario", "direction", "backend"])]
+    pub(crate) remove: bool,
     /// After a crash of narrows, let everything pass (open), or nothing in --direction (closed)
     #[arg(long, value_enum, default_value_t)]
     pub(crate) fail: FailName,

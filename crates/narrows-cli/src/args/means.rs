@@ -64,7 +64,7 @@ pub(crate) enum BackendName {
     /// AF_XDP, memory shared with the kernel: needs root on the host
     #[value(name = "af_xdp")]
     AfXdp,
-    /// Links inside the kernel, as BPF qdiscs: for run, shell and up, simple links, root, Linux 6.16 or later
+    /// Links inside the kernel, as BPF qdiscs: for run, shell, up and attach, simple links, root, Linux 6.16 or later
     #[value(name = "kernel")]
     Kernel,
     /// kernel if this kernel offers it and everything fits, otherwise as by default; the report says which and why

@@ -574,6 +574,18 @@ fn what_cannot_be_attached_to_is_told_and_left_alone() {
     let scenario = "[hosts.a]\n[hosts.b]\n[routers.r]\n[links.x]\nbetween = [\"a\", \"r\"]\n[links.y]\nbetween = [\"r\", \"b\"]\n";
     let file = bed.folder.write("routed.toml", scenario);
     refused("eth0", &["--netns", &path, file.to_str().unwrap()], &["the router `r`"]);
+    let stays = |flags: &[&'static str]| [&here[..], flags].concat();
+    refused(
+        "eth0",
+        &stays(&["--persist", "--duration", "1s"]),
+        &["--persist", "cannot be used with", "--duration"],
+    );
+    refused("eth0", &stays(&["--persist", "--backend", "af_packet"]), &["--backend kernel alone"]);
+    refused("eth0", &stays(&["--persist", "--duplicate", "1%"]), &["link.up.duplicate"]);
+    // These tests' program has no program for the kernel.
+    refused("eth0", &stays(&["--persist", "--delay", "1ms"]), &["the kernel backend is not available"]);
+    refused("eth0", &stays(&["--remove"]), &["no network stays at the interface `eth0`"]);
+    refused("eth0", &stays(&["--remove", "--delay", "1ms"]), &["no description of a network"]);
     let network = bed.attach(&[]);
     refused("eth0", &here, &["another run of narrows is on the interface `eth0`"]);
     // Of another run folder, where nobody knows of the first.

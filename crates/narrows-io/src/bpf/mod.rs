@@ -14,6 +14,7 @@ mod instruction;
 mod link;
 mod map;
 mod mapped;
+mod pin;
 mod program;
 mod struct_ops;
 
@@ -26,6 +27,7 @@ pub use instruction::{Arithmetic, Condition, Helper, Instruction, Operand, Regis
 pub use link::{Direction, Link, TCX_DROP, TCX_NEXT, XdpMode};
 pub use map::{Map, MapValue};
 pub use mapped::MappedMap;
+pub use pin::Pins;
 pub use program::{FunctionTypes, Outcome, Program, ProgramKind, StructOpsMember};
 pub use struct_ops::StructOps;
 
@@ -56,6 +58,11 @@ pub enum BpfError {
         /// The last lines of the verifier's log.
         log: String,
     },
+    /// Nothing can be pinned.
+    #[error(
+        "/sys/fs/bpf is no BPF file system, where what stays has a name: mount one with `mount -t bpf bpf /sys/fs/bpf`"
+    )]
+    NoFileSystem,
     /// The kernel refused for another reason.
     #[error("cannot {step}: {cause}")]
     Refused {
@@ -83,6 +90,7 @@ enum Command {
     MapLookup = 1,
     MapUpdate = 2,
     ProgramLoad = 5,
+    ObjectPin = 6,
     ProgramTestRun = 10,
     BtfLoad = 18,
     LinkCreate = 28,

@@ -1,13 +1,13 @@
 //! Tables of the kernel's operations whose functions are programs (struct_ops).
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::{BpfError, Btf, Link, Map, Program};
 
-/// A table of operations that the kernel knows as long as this lives, and in any case no longer than this process.
+/// A table of operations that the kernel knows as long as this lives, and no longer than this process unless its link is pinned.
 #[derive(Debug)]
 pub struct StructOps {
-    _link: Link,
+    link: Link,
     _table: Map,
 }
 
@@ -33,6 +33,13 @@ impl StructOps {
         let table = Map::of_operations(name, btf, value_type, value.len() as u32)?;
         table.set(0, &value)?;
         let link = Link::struct_ops(&table, name)?;
-        Ok(Self { _link: link, _table: table })
+        Ok(Self { link, _table: table })
+    }
+}
+
+/// The descriptor of its link.
+impl AsFd for StructOps {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.link.as_fd()
     }
 }

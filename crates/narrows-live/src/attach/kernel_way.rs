@@ -1,6 +1,7 @@
 //! The network of an attachment inside the kernel: between the two cables of the detour lies a veth pair, at whose ends the link's
 //! qdiscs are. We only watch.
 
+use narrows_io::bpf::{BpfError, Pins};
 use narrows_io::cable_end::CableEnd;
 use narrows_io::clock::clock_monotonic;
 use narrows_io::detour::Detour;
@@ -70,6 +71,15 @@ impl KernelWay {
     pub(super) fn widen(&mut self, mtu: u32) -> Result<(), NetlinkError> {
         self.links.set_mtu(mtu);
         self.splice.widen(Detour::room(mtu))
+    }
+
+    /// Leaves the link in place when this process ends.
+    ///
+    /// # Errors
+    /// If something cannot be pinned.
+    pub(super) fn keep(&self, pins: &Pins) -> Result<(), BpfError> {
+        self.links.keep(pins)?;
+        self.splice.keep(pins)
     }
 
     /// What the report should say.
