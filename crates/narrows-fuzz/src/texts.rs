@@ -290,6 +290,8 @@ pub const OF_TC: &[&str] = &[
     "classid",
     "flowid",
     "netem",
+    "kernel",
+    "6.1",
     "tbf",
     "htb",
     "hfsc",

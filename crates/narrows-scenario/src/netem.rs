@@ -253,6 +253,13 @@ impl Netem {
     }
 }
 
+impl Netem {
+    /// The same as tc can read it: without the release.
+    pub(crate) fn text_for_tc(&self) -> String {
+        Self { kernel: None, ..self.clone() }.text()
+    }
+}
+
 impl Qdisc {
     /// The options in tc syntax, in the order in which tc shows them. Parsing them again gives an equal
     /// qdisc.
@@ -277,16 +284,19 @@ impl Qdisc {
     }
 
     /// A scenario file of a client, a server and a link between them with these settings in both
-    /// directions.
+    /// directions; with `exact`, NetEm is its single queue.
     ///
     /// # Errors
     /// As [`Qdisc::assignments`].
-    pub fn scenario_text(&self) -> Result<String, ScenarioError> {
+    pub fn scenario_text(&self, exact: bool) -> Result<String, ScenarioError> {
         let seed = self.seed().map_or(String::new(), |seed| {
             let quote = if i64::try_from(seed).is_ok() { "" } else { "\"" };
             format!("seed = {quote}{seed}{quote}\n\n")
         });
-        let keys = self.assignments()?;
+        let keys = match exact && matches!(self.kind, Kind::Netem(_)) {
+            true => vec![("exact-netem", crate::node::toml_string(&self.text()))],
+            false => self.assignments()?,
+        };
         Ok(seed + &two_hosts::text(keys.iter().map(|(key, value)| (*key, value.as_str())), []))
     }
 

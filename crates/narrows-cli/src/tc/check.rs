@@ -53,9 +53,9 @@ pub(super) fn check(args: &Check) -> Result<u8, Failure> {
             // A single NetEm command is explained option by option.
             let several = Script::is_several(&text);
             match Script::is_meant(&text) && (several || Command::parse(&text).is_err() || exact) {
-                true if !several && is_netem(&text) && !exact => text_of_netem(&text)?,
+                true if !several && is_netem(&text) && !exact => text_of_netem(&text, exact)?,
                 true => script(&Script::parse(&text, "tc")?, exact)?,
-                false => text_of_netem(&text)?,
+                false => text_of_netem(&text, exact)?,
             }
         }
     };
@@ -100,7 +100,7 @@ fn script(script: &Script, exact: bool) -> Result<Explained, Failure> {
     Ok((text, "\nThe same as a scenario:\n\n", Some(script.scenario_text(exact)?)))
 }
 
-fn text_of_netem(text: &str) -> Result<Explained, Failure> {
+fn text_of_netem(text: &str, exact: bool) -> Result<Explained, Failure> {
     if text.trim().is_empty() {
         return Err(Failure::Other("nothing to check; as in: narrows tc check 'delay 100ms loss 1%'".into()));
     }
@@ -119,7 +119,7 @@ fn text_of_netem(text: &str) -> Result<Explained, Failure> {
     };
     const SAME: &str =
         "\nThe same as a scenario, for both ways (for one way, put the keys behind `up.` or `down.`):\n\n";
-    Ok((format!("{besides}{}", qdisc.explain()), SAME, Some(qdisc.scenario_text()?)))
+    Ok((format!("{besides}{}", qdisc.explain()), SAME, Some(qdisc.scenario_text(exact)?)))
 }
 
 /// Explains what surrounds the options in a complete command.

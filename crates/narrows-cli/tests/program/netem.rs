@@ -218,6 +218,13 @@ fn exact_mode_is_shown_with_the_release_that_it_is_of() {
         )
     };
     assert_eq!(lines[..2], [shown("delay 5ms"), shown("loss 1%")], "{ended}");
+    let ended = finish(&mut crate::common::narrows(["tc", "check", "--exact-netem", "delay 5ms kernel 6.1"]))
+        .expect(0);
+    assert!(
+        ended.out.contains("As Linux 6.1 was")
+            && ended.out.contains("exact-netem = \"delay 5ms kernel 6.1\""),
+        "{ended}"
+    );
     let ended = finish(&mut run(["--netem", "delay 5ms kernel 6.1"], "true")).expect(2);
     assert!(
         ended.err.contains("`kernel 6.1` without exact mode") && ended.err.contains("--netem"),

@@ -1,7 +1,7 @@
 //! The single queue of Linux's sch_netem, bit-exact, for comparisons with the kernel.
 //!
-//! Source: `net/sched/sch_netem.c` of Linux 7.2.12 and 6.1.192, which decide alike, on a device that is always ready; for the
-//! [generations](Generation) before, of 5.10.13, 6.18 of early 2026 and one of 2025 between them.
+//! Source: `net/sched/sch_netem.c` of Linux 7.2.12, 6.12.117 and 6.1.192, which decide alike, on a device that is always ready; for
+//! the [generations](Generation) before, of 5.10.13, of 6.12 before and after the fix of December 2024, and of 6.18 of early 2026.
 //! Decisions on an arriving packet are made in this order, each with its own 32-bit random numbers:
 //!
 //! ```text

@@ -128,6 +128,7 @@ pub(crate) struct SlotsPlan {
 /// Everything of sch_netem, from a few numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NetemPlan {
+    pub(crate) generation: Generation,
     pub(crate) limit: u32,
     pub(crate) delay: Duration,
     pub(crate) jitter: Duration,
@@ -422,7 +423,7 @@ impl NetemPlan {
             cell_overhead: 5,
         };
         Box::new(Netem {
-            generation: Generation::default(),
+            generation: self.generation,
             limit: self.limit,
             delay: self.delay,
             jitter: self.jitter,

@@ -2,6 +2,7 @@
 
 use narrows_core::model::OnEmpty;
 use narrows_core::model::selector::Transitions;
+use narrows_core::netem::Generation;
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::Overload;
 use narrows_core::service::Overhead;
@@ -390,13 +391,21 @@ fn netem() -> BoxedStrategy<NetemPlan> {
     let chances = (percent(), 0u8..3, percent(), percent(), percent(), percent());
     let rest =
         (prop_oneof![0u32..8, Just(1000)], 0u32..4, prop_oneof![Just(0), 1_000u64..2_000_000], 0u32..2);
-    (times, chances, rest)
+    let generation = prop_oneof![
+        Just(Generation::Linux5_10),
+        Just(Generation::Linux6_11),
+        Just(Generation::Linux6_13),
+        Just(Generation::Linux7_1)
+    ];
+    (times, chances, rest, generation)
         .prop_map(
             |(
                 (delay, jitter, table, slots),
                 (loss, model, duplication, corruption, reorder, correlation),
                 (limit, gap, rate, cells),
+                generation,
             )| NetemPlan {
+                generation,
                 limit,
                 delay,
                 jitter,

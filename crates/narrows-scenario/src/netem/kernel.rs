@@ -34,9 +34,11 @@ pub(super) const KERNEL: Row<Netem> = Row {
             }
             Generation::Linux7_1 => "all packets inside count against the limit",
         };
-        vec![format!(
-            "As Linux {linux} was when it came out: {does}. Only for --exact-netem; its stable kernels of today are as 7.1."
-        )]
+        let mut said = vec![format!("As Linux {linux} was when it came out, in exact mode: {does}.")];
+        if linux.generation() < Generation::Linux7_1 {
+            said.push("Its late stable kernels decide as 7.1 does.".into());
+        }
+        said
     },
 };
 

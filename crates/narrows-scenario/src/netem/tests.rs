@@ -490,6 +490,7 @@ prop_compose! {
         rate in proptest::option::of(rates()),
         slot in proptest::option::of(slots()),
         correlation in share(),
+        kernel in prop_oneof![3 => Just(None), 1 => prop_oneof![Just("5.10"), Just("6.12"), Just("7.0"), Just("7.2")].prop_map(Linux::parse)],
     ) -> Netem {
         let varies = jitter > Duration::ZERO;
         Netem {
@@ -507,7 +508,7 @@ prop_compose! {
             rate,
             slot,
             seed: None,
-            kernel: None,
+            kernel,
         }
     }
 }
@@ -522,6 +523,9 @@ proptest! {
         prop_assert_eq!(&qdisc.kind, &Kind::Netem(Box::new(netem.clone())));
         prop_assert!(qdisc.explain().options.iter().all(|option| !option.meaning.is_empty()));
 
+        // Two queues are of no release.
+        let netem = Netem { kernel: None, ..netem };
+        let qdisc = Qdisc { kind: Kind::Netem(Box::new(netem.clone())), clauses: Vec::new() };
         let current = direction(&qdisc).netem();
         prop_assert_eq!(&current.unrepresentable, &Vec::<&str>::new());
         // A rate has a limit, said or not; a gap alone is a reordering of all.

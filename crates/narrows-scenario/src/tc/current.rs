@@ -158,7 +158,7 @@ impl Direction {
         let netem = around.qdisc.map(|qdisc| {
             let text = qdisc.text();
             match qdisc.kind {
-                NetemKind::Netem(_) => ("netem", text),
+                NetemKind::Netem(netem) => ("netem", netem.text_for_tc()),
                 NetemKind::Delay(_) => ("delay", text.trim_start_matches("root delay ").to_owned()),
             }
         });
@@ -558,12 +558,12 @@ impl Walk<'_> {
             Some(Child::Scheduler(inner)) => return Some(self.any(inner, Some(id), false)),
             Some(Child::Netem(netem)) => {
                 let handle = self.handle();
-                self.qdisc("netem", handle, Some(id), netem.to_string());
+                self.qdisc("netem", handle, Some(id), netem.options.text_for_tc());
                 return Some(handle);
             }
             Some(Child::Around(around)) => {
                 let handle = self.handle();
-                self.qdisc("netem", handle, Some(id), around.netem.to_string());
+                self.qdisc("netem", handle, Some(id), around.netem.options.text_for_tc());
                 self.any(&around.inner, Some(Handle { minor: 1, ..handle }), false);
                 return Some(handle);
             }

@@ -16,7 +16,7 @@ use crate::time::Time;
 /// The single queue of sch_netem with a child queue.
 ///
 /// A packet enters the child queue when it is due, and leaves when the child dequeues it (`netem_dequeue`,
-/// where `q->qdisc` is set). The limit counts the packets in both. A reordered packet bypasses the child.
+/// where `q->qdisc` is set). Which packets the limit counts depends on the [generation](super::Generation); since 7.1, those in both. A reordered packet bypasses the child.
 #[derive(Debug)]
 pub struct NetemAround {
     netem: SingleQueue,

@@ -7,7 +7,7 @@ use super::config::{Chance, Generation, Loss};
 #[derive(Debug)]
 pub(super) struct Losses {
     model: Loss,
-    /// Whether a draw that equals a bound is above it. Before, it was neither below nor above: nothing changed, and nothing was lost.
+    /// Whether a draw that equals a bound is above it. Before, it was neither below nor above.
     answers_ties: bool,
     crandom: Crandom,
     state: State,
@@ -46,25 +46,20 @@ impl Losses {
                 let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(|share| share.raw());
                 let random = random();
                 // Sums above 100 % wrap around, as in the kernel.
-                let ties = match self.state {
-                    _ if self.answers_ties => None,
-                    State::ThroughGap => Some([p14, p13.wrapping_add(p14)]),
-                    State::LostBurst => Some([p32, p31.wrapping_add(p32)]),
-                    _ => None,
+                let (in_gap, in_burst) = (p13.wrapping_add(p14), p31.wrapping_add(p32));
+                let reaches = |bound| bound < random || self.answers_ties;
+                let lost;
+                (self.state, lost) = match self.state {
+                    State::ThroughGap if random < p14 => (State::LostGap, true),
+                    State::ThroughGap if reaches(p14) && random < in_gap => (State::LostBurst, true),
+                    State::ThroughBurst if random < p23 => (State::LostBurst, true),
+                    State::LostBurst if random < p32 => (State::ThroughBurst, false),
+                    State::LostBurst if reaches(p32) && random < in_burst => (State::ThroughGap, false),
+                    State::LostBurst => (State::LostBurst, reaches(in_burst)),
+                    State::LostGap => (State::ThroughGap, false),
+                    stays => (stays, false),
                 };
-                if ties.is_some_and(|ties| ties.contains(&random)) {
-                    return false;
-                }
-                self.state = match self.state {
-                    State::ThroughGap if random < p14 => State::LostGap,
-                    State::ThroughGap if random < p13.wrapping_add(p14) => State::LostBurst,
-                    State::ThroughBurst if random < p23 => State::LostBurst,
-                    State::LostBurst if random < p32 => State::ThroughBurst,
-                    State::LostBurst if random < p31.wrapping_add(p32) => State::ThroughGap,
-                    State::LostGap => State::ThroughGap,
-                    stays => stays,
-                };
-                matches!(self.state, State::LostGap | State::LostBurst)
+                lost
             }
             Loss::GilbertElliott { p, r, h, loss_in_good } => {
                 let (moves, decides) = (random(), random());
@@ -110,6 +105,8 @@ mod tests {
         assert_eq!(old(&[149, 500, 600]), [true, false, true]);
         assert_eq!(new(&[149, 500, 600]), [true, true, true]);
         assert_eq!(old(&[149, 300, 600]), [true, false, true]);
+        // 150 is no bound in the burst.
+        assert_eq!(old(&[149, 501]), [true, true]);
         assert_eq!(new(&[149, 300, 600]), [true, false, false]);
     }
 }
