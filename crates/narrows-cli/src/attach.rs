@@ -20,11 +20,11 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
         (_, _, Some(container)) => Whereabouts::Container(container.clone()),
         (None, None, None) => Whereabouts::Here,
     };
-    if args.remove {
-        return remove(args, &whereabouts);
-    }
     let devices = [(args.interface.as_str(), Way::Up)];
-    let (scenario, inline) = prepare(&devices, args.scenario.as_deref(), RunKind::Attach, &args.inline)?;
+    let described = match args.remove {
+        true => None,
+        false => Some(prepare(&devices, args.scenario.as_deref(), RunKind::Attach, &args.inline)?),
+    };
     if !capabilities()?.all() {
         return Err(Failure::Other(
             "attaching to an interface needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN over the host, as it loads programs \
@@ -32,6 +32,7 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
                 .into(),
         ));
     }
+    let Some((scenario, inline)) = described else { return remove(args, &whereabouts) };
     let diverted = match args.direction {
         DirectionName::In => Diverted::In,
         DirectionName::Out => Diverted::Out,
@@ -59,19 +60,15 @@ fn persist(args: &args::Attach, scenario: Scenario, options: &AttachOptions) -> 
             "--persist works with --backend kernel alone, which it takes by itself".into(),
         ));
     }
-    let place = attach::attach_to_stay(scenario, options)?;
+    let stays = attach::attach_to_stay(scenario, options)?;
     if options.inline.greeting {
-        let interface = &args.interface;
-        let whereabouts = match &options.whereabouts {
-            Whereabouts::Here => String::new(),
-            Whereabouts::Namespace(name) => format!(" --netns {name}"),
-            Whereabouts::Process(process) => format!(" --pid {process}"),
-            Whereabouts::Container(name) => format!(" --container {name}"),
-        };
+        let (interface, place) = (&args.interface, options.whereabouts.flags());
         say(format_args!(
-            "narrows: the network stays at {interface}; its queues: ip netns exec {place} tc -s qdisc; take it off: narrows attach \
-             {interface}{whereabouts} --remove"
+            "narrows: the network stays at {interface}; its queues: ip netns exec {} tc -s qdisc; take it off: narrows attach \
+             {interface}{place} --remove",
+            stays.namespace
         ));
+        stays.notes.iter().for_each(|note| say(format_args!("narrows: {note}")));
     }
     Ok(0)
 }

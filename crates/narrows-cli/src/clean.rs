@@ -42,8 +42,8 @@ pub(crate) fn clean() -> Result<u8, Failure> {
         remove_if_empty(&path);
     }
     // These are in no folder of ours.
-    if let Some(count @ 1..) = said.note(remove_orphans()) {
-        said.say(&format!("removed {count} networks that stayed at interfaces which are gone"))?;
+    for interface in said.note(remove_orphans()).unwrap_or_default() {
+        said.say(&format!("removed the network that stayed at {interface}, which is gone"))?;
     }
     if said.lines == 0 && said.failed.is_empty() {
         print("nothing to clean up\n")?;

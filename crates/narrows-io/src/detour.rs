@@ -38,6 +38,8 @@ const NEAR: [&str; 2] = ["inside", "outside"];
 const FIRST_NEAR: u32 = 1 << 20;
 /// The names of pins that redirect frames begin so.
 pub const DIVERTING: &str = "divert";
+/// The name of a pin at the interface that is there as long as the interface.
+pub const AT_INTERFACE: &str = "unmark0";
 /// Room in the cables for a VLAN tag, which an interface's MTU does not include.
 const TAG: u32 = 4;
 /// How long a cable may take to have carrier; normally microseconds.
@@ -111,7 +113,7 @@ pub enum DetourError {
     /// Another detour exists.
     #[error(
         "the interface `{interface}` is attached to already: `{cable}` is there, which belongs to another run of narrows, or to a \
-         network that stays; end that run, or take the network off by `narrows attach {interface} --remove`"
+         network that stays: end that run, or take the network off by `narrows attach … --remove`"
     )]
     Taken {
         /// The interface.
@@ -252,15 +254,6 @@ impl Detour {
         Ok(())
     }
 
-    /// Whether the cables of this namespace are gone, because the interface's namespace is.
-    ///
-    /// # Errors
-    /// If the interfaces cannot be listed.
-    pub fn is_cut(wire: &Namespace) -> Result<bool, NetlinkError> {
-        let there = RouteSocket::open(wire)?.interfaces()?;
-        Ok(!there.iter().any(|interface| interface.name == NEAR[0]))
-    }
-
     /// Removes the mark from frames that return inbound. Call it before redirecting, unless a
     /// [barrier](Self::barrier) at the ingress does so.
     ///
@@ -298,22 +291,23 @@ impl Detour {
         self.diverting.clear();
     }
 
-    /// Leaves it in place when this value and the process end, by pins; `wire` must stay, too. Those that redirect come last: with
-    /// less than all, frames take the direct path.
+    /// Starts redirecting frames, and leaves all in place when this value and the process end, by pins. Everything else must stay
+    /// already: [`Detour::wire`], and what is there.
     ///
     /// # Errors
-    /// If something cannot be pinned.
-    pub fn keep(&mut self, pins: &Pins) -> Result<(), BpfError> {
-        let kinds = [
-            ("return", &self.returning[..]),
-            ("unmark", self.unmarking.as_slice()),
-            (DIVERTING, &self.diverting[..]),
-        ];
-        for (kind, links) in kinds {
-            for (number, link) in links.iter().enumerate() {
-                pins.keep(link, &format!("{kind}{number}"))?;
-            }
-        }
+    /// If something cannot be pinned; drop this then, for frames to take the direct path.
+    pub fn stay(&mut self, which: Diverted, pins: &Pins) -> Result<(), DetourError> {
+        let keep = |links: &[Link], kind: &str| {
+            links
+                .iter()
+                .enumerate()
+                .try_for_each(|(number, link)| pins.keep(link, &format!("{kind}{number}")))
+        };
+        keep(&self.returning, "return")?;
+        self.unmark()?;
+        keep(self.unmarking.as_slice(), "unmark")?;
+        self.divert(which)?;
+        keep(&self.diverting, DIVERTING)?;
         self.stays = true;
         Ok(())
     }

@@ -50,14 +50,15 @@ extern const char offset_sk_buff__cb, offset_qdisc_skb_cb__data, offset_Qdisc__q
 /* A field of a structure of the kernel. */
 #define FIELD(type, pointer, name) (*(type *)((char *)(pointer) + (u64)&offset_##name))
 
-extern const char room_slots, room_records, room_decisions, room_weights, room_ranges, room_rules, room_values;
+extern const char room_slots, room_records, room_decisions, room_weights, room_ranges, room_rules, room_values, room_messages;
 /*
- * What a qdisc may write into a packet and a classifier may read, as its first words of `cb`: it stays until the packet has crossed to
- * the other end of a veth pair.
+ * What a qdisc may write into a packet that arrives (since 7.3 into no other) and a classifier may read, as the first words of `cb`:
+ * it stays until the packet has crossed to the other end of a veth pair. The first word says that it is ours and has the direction, the
+ * second has the packet's number: there the classifier finds the message for it.
  */
-#define MESSAGE(skb) ((u32 *)((char *)(skb) + (u64)&offset_sk_buff__cb + (u64)&offset_qdisc_skb_cb__data))
-/* The first word: that it is a message, and what is to be done. The second: which bit. */
+#define LABEL(skb) ((u32 *)((char *)(skb) + (u64)&offset_sk_buff__cb + (u64)&offset_qdisc_skb_cb__data))
 #define OURS 0x4e520000
+/* A message: what is to be done, and above it which bit. */
 #define MARK_IT 1
 #define FLIP_A_BIT 2
 
@@ -74,7 +75,8 @@ struct held {
 };
 
 char control SEC("maps"), records SEC("maps"), decisions SEC("maps"), departures SEC("maps"), delays SEC("maps"), packets SEC("maps"),
-	heap SEC("maps"), weights SEC("maps"), ranges SEC("maps"), rules SEC("maps"), values SEC("maps"), bypass SEC("maps");
+	heap SEC("maps"), weights SEC("maps"), ranges SEC("maps"), rules SEC("maps"), values SEC("maps"), bypass SEC("maps"),
+	messages SEC("maps");
 
 INLINE struct narrows_direction *narrows_direction(u32 direction)
 {
@@ -129,6 +131,13 @@ INLINE const struct narrows_fed_value *narrows_fed_value(u32 direction, u64 numb
 	u32 key = ENTRY(direction, values, (u32)number & ((u32)(u64)&room_values - 1));
 
 	return map_lookup(&values, &key);
+}
+
+INLINE u64 *message_to(u32 direction, u32 number)
+{
+	u32 key = ENTRY(direction, messages, number & ((u32)(u64)&room_messages - 1));
+
+	return map_lookup(&messages, &key);
 }
 
 INLINE void narrows_decided(u32 direction, u64 number, u64 verdict, u64 at)
@@ -259,11 +268,14 @@ int enqueue(u64 *context)
 		d->tagged += is_tagged;
 		FIELD(u32, sch, Qdisc__q__qlen)++;
 		FIELD(u32, sch, Qdisc__qstats__backlog) += frame_length;
+		LABEL(skb)[0] = 0;
 		skb = kptr_xchg(place, skb);
 		if (skb)
 			bpf_qdisc_skb_drop(skb, to_free);
 		return SUCCESS;
 	}
+	LABEL(skb)[0] = OURS | which;
+	LABEL(skb)[1] = (u32)number;
 	narrows_read_headers(&d->headers, record->head, frame_length, d->parameters.rules != 0);
 	delay = d->parameters.delays == NARROWS_DRAWN || d->parameters.delays == NARROWS_CORRELATED ? *drawn : d->parameters.delay;
 
@@ -313,8 +325,8 @@ struct sk_buff *dequeue(u64 *context)
 	struct held *found;
 	struct narrows_departure *departure;
 	struct narrows_direction *d;
-	u32 which, key, message = 0, bit = 0;
-	u64 now, due;
+	u32 which, key;
+	u64 now, due, *message;
 
 	d = direction_of(sch, &which);
 	if (!d)
@@ -350,18 +362,20 @@ struct sk_buff *dequeue(u64 *context)
 	__sync_fetch_and_add(&d->left, 1);
 	if (!found)
 		return 0;
-	if (d->parameters.marks && (found->packet.traffic_class & NARROWS_ECN) == NARROWS_ECN)
-		message = OURS | MARK_IT;
-	if (found->packet.flip) {
-		message |= OURS | FLIP_A_BIT;
-		bit = found->packet.flip - 1;
+	if (d->parameters.marks || d->parameters.corrupts) {
+		message = message_to(which, (u32)found->packet.number);
+		if (message) {
+			*message = 0;
+			if (d->parameters.marks && (found->packet.traffic_class & NARROWS_ECN) == NARROWS_ECN)
+				*message = MARK_IT;
+			if (found->packet.flip)
+				*message |= FLIP_A_BIT | (u64)(found->packet.flip - 1) << 8;
+		}
 	}
 	skb = kptr_xchg(&found->skb, 0);
 out:
 	if (!skb)
 		return 0;
-	MESSAGE(skb)[0] = message;
-	MESSAGE(skb)[1] = bit;
 	FIELD(u32, sch, Qdisc__q__qlen)--;
 	FIELD(u32, sch, Qdisc__qstats__backlog) -= FIELD(u32, skb, sk_buff__len);
 	bpf_qdisc_bstats_update(sch, skb);
@@ -444,7 +458,7 @@ struct context {
 	u32 before_interface[10];
 	u32 interface;
 	u32 class_index;
-	u32 message[5];
+	u32 label[5];
 	u32 before_socket[25];
 	void *socket;
 };
@@ -476,15 +490,20 @@ int orphan(struct context *skb)
 SEC("classifier/change")
 int change(struct context *skb)
 {
-	u32 message = skb->message[0], bit = skb->message[1];
+	u32 label = skb->label[0], bit;
+	u64 *message;
 	u8 byte;
 
-	if ((message & ~3U) != OURS)
+	if ((label & 0xffff0000) != OURS)
 		return -1;
-	skb->message[0] = 0;
-	if ((message & MARK_IT) && !pull_data(skb, 0))
+	message = message_to(label & 0xffff, skb->label[1]);
+	skb->label[0] = 0;
+	if (!message)
+		return -1;
+	bit = *message >> 8;
+	if ((*message & MARK_IT) && !pull_data(skb, 0))
 		set_congestion(skb);
-	if ((message & FLIP_A_BIT) && !load_bytes(skb, NARROWS_ETHERNET + bit / 8, &byte, 1)) {
+	if ((*message & FLIP_A_BIT) && !load_bytes(skb, NARROWS_ETHERNET + bit / 8, &byte, 1)) {
 		byte ^= 0x80 >> (bit & 7);
 		store_bytes(skb, NARROWS_ETHERNET + bit / 8, &byte, 1, 0);
 	}

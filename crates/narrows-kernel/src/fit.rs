@@ -54,6 +54,13 @@ pub struct Fitting {
     pub links: Vec<[usize; 2]>,
 }
 
+impl Fitting {
+    /// Whether delays come from another process.
+    pub fn is_fed(&self) -> bool {
+        self.directions.iter().any(Parameters::is_fed)
+    }
+}
+
 /// The parameters of the directions of a scenario's links.
 ///
 /// # Errors

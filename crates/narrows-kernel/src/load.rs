@@ -92,7 +92,7 @@ impl KernelLinks {
             Ok(Program::load(ProgramKind::Classifier, name, &code.instructions)?)
         };
         let orphan = classifier("classifier", "orphan")?;
-        let changes = directions.iter().any(|way| way.queue.marks() || way.corruption.is_some());
+        let changes = directions.iter().any(Parameters::changes_packets);
         let change = changes.then(|| classifier("classifier/change", "change")).transpose()?;
         let functions: Vec<_> = programs.iter().map(|(place, program)| (*place, program)).collect();
         let value = operations.value(name);
@@ -144,9 +144,10 @@ impl KernelLinks {
     /// # Errors
     /// If it cannot be pinned.
     pub fn keep(&self, pins: &Pins) -> Result<(), BpfError> {
+        let now = clock_monotonic().as_nanos();
         for direction in 0..self.directions {
             let at = |place| direction * Layout::DIRECTION + place;
-            self.control.set_number(at(Layout::EPOCH), clock_monotonic().as_nanos());
+            self.control.set_number(at(Layout::EPOCH), now);
             self.control.set_number(at(Layout::UNWATCHED), 1);
         }
         pins.keep(&self.operations, "qdisc")

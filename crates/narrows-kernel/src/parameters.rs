@@ -195,6 +195,11 @@ impl Parameters {
         matches!(self.delay, Delay::Fed { .. })
     }
 
+    /// Whether packets are marked or hit by flipped bits.
+    pub fn changes_packets(&self) -> bool {
+        self.queue.marks() || self.corruption.is_some()
+    }
+
     /// DBHPD's weights by the backlog, for up to so many packets; nothing if no class needs them.
     pub fn weights(&self, packets: u32) -> Vec<u64> {
         self.queue.weights(packets)

@@ -33,7 +33,7 @@ use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
 use self::kernel_way::KernelWay;
-pub use self::persistent::{attach_to_stay, remove_orphans, take_off};
+pub use self::persistent::{Stays, attach_to_stay, remove_orphans, take_off};
 use crate::block::shut;
 use crate::bridge;
 use crate::cabling::{Cabling, FarEnd};
@@ -86,21 +86,14 @@ pub struct AttachOptions {
 /// If anything cannot be set up; everything is then as before. Or if the loop fails; with `fails_closed` the
 /// interface then stays blocked.
 pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineOutcome, RunError> {
-    check_scenario(&scenario)?;
-    let (namespace, reference, process) = options.whereabouts.open()?;
-    let all = RouteSocket::open(&namespace).and_then(|mut sockets| sockets.interfaces());
-    let interface = find(&all.map_err(InlineError::from)?, &namespace, &options.interface)?;
-    if interface.generic_xdp && options.diverted != Diverted::Out {
-        return Err(InlineError::GenericXdp(interface.name).into());
-    }
-    settle_me(&mut scenario, &namespace, std::slice::from_ref(&interface))?;
+    let Place { namespace, reference, process, interface } = Place::of(&mut scenario, options)?;
     let engine = Engine::new(scenario.network())?;
     wake_on_time().map_err(system("set the timer slack"))?;
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
     let inline = &options.inline;
     let (cabling, choice) = choose_backend(inline.cabling, &scenario, || {
         let is_whole = inline.record.is_some() && inline.record_whole;
-        fits_into_kernel(&scenario, inline.cabling, inline.capture.is_some(), is_whole)
+        fits_into_kernel(&scenario, inline.cabling, inline.capture.is_some(), is_whole).map(drop)
     })?;
     let is_in_kernel = cabling.backend == Some(Backend::Kernel);
     let mut info = RunInfo::of(&scenario, Kind::Live);
@@ -156,6 +149,31 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineO
     Ok(outcome)
 }
 
+/// An interface, checked.
+struct Place {
+    namespace: Namespace,
+    /// What the namespace was opened by.
+    reference: Option<String>,
+    /// The process that it depends on.
+    process: Option<u32>,
+    interface: Interface,
+}
+
+impl Place {
+    /// Where the options say, and fit for the scenario, whose `me` are the addresses there from now on.
+    fn of(scenario: &mut Scenario, options: &AttachOptions) -> Result<Self, InlineError> {
+        check_scenario(scenario)?;
+        let (namespace, reference, process) = options.whereabouts.open()?;
+        let all = RouteSocket::open(&namespace)?.interfaces()?;
+        let interface = find(&all, &namespace, &options.interface)?;
+        if interface.generic_xdp && options.diverted != Diverted::Out {
+            return Err(InlineError::GenericXdp(interface.name));
+        }
+        settle_me(scenario, &namespace, std::slice::from_ref(&interface))?;
+        Ok(Self { namespace, reference, process, interface })
+    }
+}
+
 /// Our ends of the detour's cables.
 fn open_ends(
     scenario: &Scenario,
@@ -177,6 +195,16 @@ fn open_ends(
 }
 
 impl Whereabouts {
+    /// The flags of `attach` that name it, after a space each.
+    pub fn flags(&self) -> String {
+        match self {
+            Self::Here => String::new(),
+            Self::Namespace(name) => format!(" --netns {name}"),
+            Self::Process(process) => format!(" --pid {process}"),
+            Self::Container(name) => format!(" --container {name}"),
+        }
+    }
+
     /// The namespace, what it was opened by, and the process that it depends on.
     fn open(&self) -> Result<(Namespace, Option<String>, Option<u32>), InlineError> {
         let (reference, process, label) = match self {

@@ -268,7 +268,7 @@ fn choose(scenario: &Scenario, options: &RunOptions) -> Result<(Cabling, Option<
             (host::time_is_virtual(), "--virtual", "the guest kernel has no BPF qdiscs"),
         ])?;
         let is_whole = options.record.is_some() && options.record_whole;
-        fits_into_kernel(scenario, options.cabling, options.capture.is_some(), is_whole)
+        fits_into_kernel(scenario, options.cabling, options.capture.is_some(), is_whole).map(drop)
     })
 }
 
@@ -316,7 +316,7 @@ pub(crate) fn fits_into_kernel(
     cabling: Cabling,
     captures: bool,
     is_whole: bool,
-) -> Result<(), RunError> {
+) -> Result<narrows_kernel::Fitting, RunError> {
     let whole = "only the heads of packets are known outside the kernel";
     not_in_kernel([
         (captures, "--capture", whole),
@@ -324,8 +324,7 @@ pub(crate) fn fits_into_kernel(
         (cabling.trains, "--trains", "packets cross singly"),
         (cabling.busy_poll, "--busy-poll", "no driver is polled"),
     ])?;
-    narrows_kernel::fit(scenario)?;
-    Ok(())
+    Ok(narrows_kernel::fit(scenario)?)
 }
 
 /// Refuses options that do not work with links inside the kernel: whether one is given, its name, and the reason.

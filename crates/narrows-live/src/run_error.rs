@@ -29,8 +29,17 @@ pub enum RunError {
     /// Something that a network without a process cannot have.
     #[error("--persist: {0} needs a process, and the network stays without one")]
     NeedsProcess(&'static str),
+    /// A mount namespace of its own.
+    #[error(
+        "--persist: this process has mounts of its own, as under `ip netns exec` or `unshare -m`, and names that it makes would vanish with \
+         them: run it outside, with --netns or --pid for the interface"
+    )]
+    NeedsHostMounts,
+    /// There is one already.
+    #[error("a network stays at the interface `{0}` already: take it off with --remove")]
+    Stays(String),
     /// There is no network to take off.
-    #[error("no network stays at the interface `{0}`: `narrows ls` shows those that run")]
+    #[error("no network of --persist is at the interface `{0}`; `narrows ls` shows those that run")]
     NothingStays(String),
     /// The hosts cannot be created.
     #[error(transparent)]

@@ -82,18 +82,25 @@ pub(crate) struct Route {
 }
 
 /// What only a run has, and no network that stays without one.
-const NEEDS_A_RUN: [&str; 20] = [
+const NEEDS_A_RUN: [&str; 27] = [
     "fail",
     "title",
     "name",
     "detach",
+    "output",
     "group",
+    "ends",
+    "owner",
     "duration",
     "record",
     "record_whole",
     "capture",
+    "capture_bytes",
     "series",
+    "series_limit",
+    "interval",
     "packets",
+    "packets_limit",
     "to",
     "report",
     "busy_poll",
@@ -134,10 +141,10 @@ pub(crate) struct Attach {
     /// Network namespace of the interface: an `ip netns` name, a path, or pid:N [default: this one]
     #[arg(long, value_name = "NAMESPACE", conflicts_with_all = ["pid", "container"])]
     pub(crate) netns: Option<String>,
-    /// Process whose network namespace has the interface; the run ends with it
+    /// Process whose network namespace has the interface; a run ends with it
     #[arg(long, value_name = "N", conflicts_with = "container", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pid: Option<u32>,
-    /// Docker or Podman container that has the interface; the run ends with it
+    /// Docker or Podman container that has the interface; a run ends with it
     #[arg(long, value_name = "NAME")]
     pub(crate) container: Option<String>,
     /// Leave the network in place and end: a link inside the kernel, until --remove or a restart (experimental)
@@ -225,4 +232,28 @@ pub(crate) struct Inline {
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command};
+
+    use super::*;
+
+    /// What a network has that stays, or what is said about it.
+    const OF_A_NETWORK: [&str; 9] =
+        ["interface", "scenario", "direction", "netns", "pid", "container", "persist", "remove", "quiet"];
+
+    /// An argument that is neither would be accepted and ignored.
+    #[test]
+    fn every_argument_is_of_a_run_or_of_a_network_that_stays() {
+        let all = Attach::augment_args(Command::new("attach"));
+        let link = LinkFlags::augment_args(Command::new("link"));
+        let of_link: Vec<&str> = link.get_arguments().map(|argument| argument.get_id().as_str()).collect();
+        let known =
+            [&NEEDS_A_RUN[..], &OF_A_NETWORK, &["set", "seed", "backend", "ready"], &of_link].concat();
+        let unknown =
+            all.get_arguments().map(|argument| argument.get_id().as_str()).filter(|id| !known.contains(id));
+        assert_eq!(unknown.collect::<Vec<_>>(), [""; 0]);
+    }
 }

@@ -49,18 +49,18 @@ pub enum BpfError {
     )]
     Occupied(u32),
     /// The verifier rejected a program.
-    #[error("the kernel's verifier refused the program `{name}`: {cause}\n{log}")]
+    #[error("the kernel's verifier refused the program `{name}`: {}", reason(log))]
     Verifier {
         /// The program's name.
         name: String,
         /// The kernel's error.
         cause: io::Error,
-        /// The last lines of the verifier's log.
+        /// The end of the verifier's log.
         log: String,
     },
     /// Nothing can be pinned.
     #[error(
-        "/sys/fs/bpf is no BPF file system, where what stays has a name: mount one with `mount -t bpf bpf /sys/fs/bpf`"
+        "/sys/fs/bpf is not a BPF file system, in which what stays has a name: mount one with `mount -t bpf bpf /sys/fs/bpf`"
     )]
     NoFileSystem,
     /// The kernel refused for another reason.
@@ -83,6 +83,13 @@ impl BpfError {
     }
 }
 
+/// The last line of the verifier's log but for statistics: why it refused.
+fn reason(log: &str) -> &str {
+    let is_statistics =
+        |line: &&str| !line.starts_with("processed ") && !line.starts_with("verification time ");
+    log.lines().rfind(is_statistics).unwrap_or("no reason")
+}
+
 /// The commands of bpf(2) used here.
 #[derive(Clone, Copy, Debug)]
 enum Command {
@@ -91,7 +98,9 @@ enum Command {
     MapUpdate = 2,
     ProgramLoad = 5,
     ObjectPin = 6,
+    ObjectGet = 7,
     ProgramTestRun = 10,
+    InfoByDescriptor = 15,
     BtfLoad = 18,
     LinkCreate = 28,
 }

@@ -7,21 +7,22 @@ use crate::parameters::{Delay, Loss, Parameters, Room, Rule, VALUES};
 use crate::types::{Field, OwnTypes};
 
 const BYPASS_SLOTS: u32 = 256;
-/// The sizes of `struct held`, `struct narrows_overtaking`, `struct narrows_range`, `struct narrows_rule`, of a weight, and of a
-/// pointer alone.
+/// The sizes of `struct held`, `struct narrows_overtaking`, `struct narrows_range`, `struct narrows_rule`, of a weight, of a
+/// pointer alone, and of a message.
 const HELD: u32 = 56;
 const OVERTAKING: u32 = 16;
 const RANGE: u32 = 16;
 const RULE: u32 = 112;
 const WEIGHT: u32 = 8;
 const BYPASS: u32 = 8;
+const MESSAGE: u32 = 8;
 /// Where `struct held` has its pointer.
 const HELD_POINTER: u32 = 48;
 
 /// The maps of the program, by their names, and the lengths of rings for one direction.
 pub(super) struct Maps {
     maps: Vec<(&'static str, Map)>,
-    rooms: [(&'static str, u32); 7],
+    rooms: [(&'static str, u32); 8],
     room: Room,
     weights: Vec<Vec<u64>>,
 }
@@ -35,6 +36,8 @@ impl Maps {
         let most = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0).max(1) as u32;
         let ranges = most(&mut directions.iter().flat_map(|way| &way.losses).map(|loss| loss.ranges().len()));
         let rules = most(&mut directions.iter().map(|way| way.queue.rules.len()));
+        let changes = directions.iter().any(Parameters::changes_packets);
+        let messages = if changes { room.records } else { 1 };
         let values = if directions.iter().any(Parameters::is_fed) { VALUES } else { 1 };
         let of_weights = most(&mut weights.iter().map(Vec::len));
         let rooms = [
@@ -45,6 +48,7 @@ impl Maps {
             ("ranges", ranges),
             ("values", values),
             ("rules", rules),
+            ("messages", messages),
         ];
         let held = MapValue::Typed(&own.btf, own.key, own.held);
         let in_bypass = MapValue::Typed(&own.btf, own.key, own.bypass);
@@ -58,6 +62,7 @@ impl Maps {
             ("ranges", RANGE, 2 * ranges, MapValue::Mapped),
             ("values", Layout::VALUE as u32, values, MapValue::Mapped),
             ("rules", RULE, rules, MapValue::Mapped),
+            ("messages", MESSAGE, messages, MapValue::Bytes),
             ("heap", OVERTAKING, room.slots, MapValue::Bytes),
             ("packets", HELD, room.slots, held),
             ("bypass", BYPASS, BYPASS_SLOTS, in_bypass),

@@ -1,110 +1,140 @@
 //! A network on an interface that stays when this process ends: a link inside the kernel, by pins.
 //!
-//! The cables' namespace has a name in `/run/netns`, the programs have pins in a folder of the same name in `/sys/fs/bpf/narrows`.
-//! Without the pins that redirect, which are made last and removed first, frames take the direct path. Nobody watches the link, so there
-//! is no report, and nothing is compared with the engine.
+//! The cables' namespace has a name in `/run/netns`, the programs have pins in a folder of the same name in `/sys/fs/bpf/narrows`, which
+//! is made first and removed last and tells of all the rest. Without the pins that redirect, which are made last and removed first,
+//! frames take the direct path. Nobody watches the link, so there is no report, and nothing is compared with the engine.
 
+use std::fs::read_link;
 use std::thread::sleep;
 
 use narrows_io::bpf::{BpfError, Pins};
-use narrows_io::detour::{DIVERTING, Detour, DetourError, Diverted};
-use narrows_io::namespace::{Namespace, NamespaceError};
+use narrows_io::detour::{AT_INTERFACE, DIVERTING, Detour, DetourError};
+use narrows_io::link::InterfaceIndex;
+use narrows_io::namespace::Namespace;
 use narrows_io::namespace_identity::NamespaceIdentity;
 use narrows_io::route_socket::RouteSocket;
+use narrows_io::saved_interface::SavedInterface;
 use narrows_scenario::Scenario;
 
 use super::kernel_way::KernelWay;
-use super::{AttachOptions, DRAIN, Whereabouts};
-use crate::inline::{InlineError, check_scenario, find, settle_me};
-use crate::run::{RunError, fits_into_kernel};
+use super::{AttachOptions, DRAIN, Place, Whereabouts, notes};
+use crate::inline::{INTERFACES, InlineError};
+use crate::run::{RunError, fits_into_kernel, system};
 
-/// Attaches a scenario's network to an interface, and leaves it there. Returns the name of the namespace in which the link is.
+/// A network that stays.
+#[derive(Debug)]
+pub struct Stays {
+    /// The name of the namespace in which the link is.
+    pub namespace: String,
+    /// Notes on the interface.
+    pub notes: Vec<String>,
+}
+
+/// Attaches a scenario's network to an interface, and leaves it there.
 ///
 /// # Errors
 /// If the scenario does not fit into the kernel or needs a process, or anything cannot be set up; everything is then as before.
-pub fn attach_to_stay(mut scenario: Scenario, options: &AttachOptions) -> Result<String, RunError> {
-    check_scenario(&scenario)?;
-    let (namespace, _, _) = options.whereabouts.open()?;
-    let all = RouteSocket::open(&namespace).and_then(|mut sockets| sockets.interfaces());
-    let interface = find(&all.map_err(InlineError::from)?, &namespace, &options.interface)?;
-    if interface.generic_xdp && options.diverted != Diverted::Out {
-        return Err(InlineError::GenericXdp(interface.name).into());
-    }
-    settle_me(&mut scenario, &namespace, std::slice::from_ref(&interface))?;
-    fits_into_kernel(&scenario, options.inline.cabling, false, false)?;
-    if narrows_kernel::fit(&scenario)?.directions.iter().any(narrows_kernel::Parameters::is_fed) {
+pub fn attach_to_stay(mut scenario: Scenario, options: &AttachOptions) -> Result<Stays, RunError> {
+    let Place { namespace, reference, interface, .. } = Place::of(&mut scenario, options)?;
+    if fits_into_kernel(&scenario, options.inline.cabling, false, false)?.is_fed() {
         return Err(RunError::NeedsProcess("a feed"));
     }
-    let name = name(&namespace, interface.index.0)?;
-    let mut detour = Detour::lay(&namespace, &interface, false).map_err(InlineError::from)?;
-    let (way, _ends) = KernelWay::lay(&scenario, &detour, &interface)?;
-    detour.unmark().and_then(|()| detour.divert(options.diverted)).map_err(InlineError::from)?;
-    // Of an interface or a namespace that is gone.
-    forget(&name)?;
-    let kept = keep(&name, &way, &mut detour);
-    if kept.is_err() {
-        forget(&name)?;
+    // Names that are made in a mount namespace of its own vanish with it.
+    let mounts =
+        |process| read_link(format!("/proc/{process}/ns/mnt")).map_err(system("compare mount namespaces"));
+    if mounts("self")? != mounts("1")? {
+        return Err(RunError::NeedsHostMounts);
     }
-    kept.map(|()| name)
-}
-
-fn keep(name: &str, way: &KernelWay, detour: &mut Detour) -> Result<(), RunError> {
-    detour.wire().keep(name).map_err(InlineError::from)?;
-    let pins = Pins::create(name).map_err(of_bpf)?;
-    way.keep(&pins).map_err(of_bpf)?;
-    Ok(detour.keep(&pins).map_err(of_bpf)?)
+    let folder = options.inline.run_folder.join(INTERFACES);
+    let mut claimed = SavedInterface::claim(&namespace, reference.as_deref(), &interface, &folder)
+        .map_err(InlineError::from)?;
+    let name = name(&namespace, interface.index)?;
+    if let Some(old) = Pins::find(&name, false).map_err(of_bpf)? {
+        if old.interface(AT_INTERFACE).map_err(of_bpf)? == Some(interface.index.0) {
+            return Err(RunError::Stays(interface.name));
+        }
+        // Of a namespace or an interface that is gone, whose number came again.
+        forget(old, &name)?;
+    }
+    let pins = Pins::create(&name, &interface.name).map_err(of_bpf)?;
+    let lay = || -> Result<(), RunError> {
+        let mut detour = Detour::lay(&namespace, &interface, false).map_err(InlineError::from)?;
+        let (way, _ends) = KernelWay::lay(&scenario, &detour, &interface)?;
+        let kept = detour.wire().keep(&name).map_err(InlineError::from).and_then(|()| {
+            way.keep(&pins).map_err(of_bpf)?;
+            Ok(detour.stay(options.diverted, &pins)?)
+        });
+        // Frames take the direct path before the link goes.
+        drop(detour);
+        Ok(kept?)
+    };
+    if let Err(error) = lay() {
+        let _ = forget(pins, &name);
+        return Err(error);
+    }
+    // Of a run that was killed.
+    claimed.close_only(&[]).map_err(InlineError::from)?;
+    Ok(Stays { namespace: name, notes: notes(&namespace, &interface)? })
 }
 
 /// Takes a network off an interface that was attached to stay. Frames take the direct path at once; packets inside have a second to
-/// leave.
+/// leave. The interface may be gone, or in another namespace than it was then.
 ///
 /// # Errors
 /// If there is none, or something cannot be removed.
 pub fn take_off(whereabouts: &Whereabouts, interface: &str) -> Result<(), RunError> {
     let (namespace, _, _) = whereabouts.open()?;
-    let index = RouteSocket::open(&namespace).and_then(|mut sockets| sockets.interface_index(interface));
-    let found = index.map_err(InlineError::from)?;
-    let name = name(&namespace, found.0)?;
-    let Some(pins) = Pins::find(&name) else {
-        // Of one that was being attached when its process was killed.
-        return if forget(&name)? { Ok(()) } else { Err(RunError::NothingStays(interface.to_owned())) };
-    };
-    pins.let_go(DIVERTING).map_err(of_bpf)?;
-    sleep(DRAIN);
-    forget(&name)?;
-    Ok(Detour::await_removal(&namespace, found).map_err(InlineError::from)?)
+    let all = RouteSocket::open(&namespace).and_then(|mut sockets| sockets.interfaces());
+    let index = all.map_err(InlineError::from)?.iter().find(|one| one.name == interface).map(|one| one.index);
+    let expected = index.map(|index| name(&namespace, index)).transpose()?;
+    let at = index.map_or(0, |index| index.0);
+    for name in Pins::all().map_err(of_bpf)? {
+        let Some(pins) = Pins::find(&name, expected.as_ref() != Some(&name)).map_err(of_bpf)? else {
+            continue;
+        };
+        let is_meant = expected.as_ref() == Some(&name)
+            || pins.about() == interface && pins.interface(AT_INTERFACE).map_err(of_bpf)? == Some(at);
+        if is_meant {
+            pins.let_go(DIVERTING).map_err(of_bpf)?;
+            sleep(DRAIN);
+            forget(pins, &name)?;
+            return index
+                .map_or(Ok(()), |index| Detour::await_removal(&namespace, index))
+                .map_err(|error| InlineError::from(error).into());
+        }
+    }
+    Err(RunError::NothingStays(interface.to_owned()))
 }
 
-/// Removes what is left of networks whose interface is gone with its namespace. How many there were.
+/// Removes what is left of networks whose interface is gone, or whose process was killed before they were complete. Returns the names
+/// of the interfaces.
 ///
 /// # Errors
 /// If something cannot be removed.
-pub fn remove_orphans() -> Result<usize, RunError> {
-    let mut removed = 0;
-    for name in Pins::all() {
-        let is_cut = match Namespace::open(&name) {
-            Ok(wire) => Detour::is_cut(&wire).map_err(InlineError::from)?,
-            Err(NamespaceError::NotFound { .. }) => true,
-            Err(error) => return Err(InlineError::from(error).into()),
-        };
-        removed += usize::from(is_cut && forget(&name)?);
+pub fn remove_orphans() -> Result<Vec<String>, RunError> {
+    let mut removed = Vec::new();
+    for name in Pins::all().map_err(of_bpf)? {
+        // One that is being made or removed is not ours.
+        let Some(pins) = Pins::find(&name, true).map_err(of_bpf)? else { continue };
+        if pins.interface(AT_INTERFACE).map_err(of_bpf)?.unwrap_or_default() == 0 {
+            removed.push(pins.about());
+            forget(pins, &name)?;
+        }
     }
     Ok(removed)
 }
 
-/// Removes pins and the namespace's name. Whether there were any.
-fn forget(name: &str) -> Result<bool, RunError> {
-    let pins = Pins::find(name);
-    let was_pinned = pins.is_some();
-    pins.map_or(Ok(()), Pins::remove).map_err(of_bpf)?;
-    let was_named = Namespace::let_go(name).map_err(InlineError::from)?;
-    Ok(was_pinned || was_named)
+/// Removes the namespace's name, and the pins.
+fn forget(pins: Pins, name: &str) -> Result<(), RunError> {
+    pins.let_go(DIVERTING).map_err(of_bpf)?;
+    Namespace::let_go(name).map_err(InlineError::from)?;
+    Ok(pins.remove().map_err(of_bpf)?)
 }
 
 /// Names the network at the interface with this number, among all namespaces.
-fn name(namespace: &Namespace, interface: u32) -> Result<String, RunError> {
+fn name(namespace: &Namespace, interface: InterfaceIndex) -> Result<String, RunError> {
     let identity = NamespaceIdentity::of(namespace).map_err(InlineError::from)?;
-    Ok(format!("narrows-{}-{interface}", identity.inode))
+    Ok(format!("narrows-{}-{}", identity.inode, interface.0))
 }
 
 fn of_bpf(error: BpfError) -> InlineError {
