@@ -1,6 +1,6 @@
 //! The single queue of Linux's sch_netem, bit-exact, for comparisons with the kernel.
 //!
-//! Source: `net/sched/sch_netem.c` of Linux 7.2.12, 6.12.117 and 6.1.192, which decide alike, on a device that is always ready; for
+//! Source: `net/sched/sch_netem.c` of Linux 7.3, 7.2.12, 6.12.117 and 6.1.192, which decide alike, on a device that is always ready; for
 //! the [generations](Generation) before, of 5.10.13, of 6.12 before and after the fix of December 2024, and of 6.18 of early 2026.
 //! Decisions on an arriving packet are made in this order, each with its own 32-bit random numbers:
 //!
@@ -28,8 +28,8 @@
 //! - If there is room for one more packet, a packet and its duplicate both enter (since 6.11).
 //! - Slots are scheduled when the queue is polled: at every arrival and whenever a packet may leave.
 //! - Lengths are those of the frame with its link header, except for corruption, which hits bytes from the
-//!   network header on. This is the one departure: the kernel hits the linear part of its buffer, which for
-//!   most TCP segments is only the headers.
+//!   network header on. This is the one departure: the kernel hits any byte of the frame, and before 7.3 only
+//!   the linear part of its buffer, which for most TCP segments is only the headers.
 //!
 //! The kernel takes its random numbers from one generator. Here each decision has a stream of its own, keyed
 //! by the packet, the number of a slot, or a correlation, so enabling one changes no other.

@@ -14,7 +14,7 @@ pub(super) const KERNEL: Row<Netem> = Row {
         netem.kernel = Some(Linux::parse(release.text).ok_or_else(|| {
             release
                 .problem(format!(
-                    "found {}, expected a release of Linux from 5.10 to 7.2",
+                    "found {}, expected a release of Linux from 5.10 to 7.3",
                     Found(release.text)
                 ))
                 .help("major and minor alone, such as 6.1; sch_netem of other releases has not been compared")

@@ -260,11 +260,11 @@ fn exact_netem_is_that_of_a_release() {
     let of = |release: &str| exact(&format!("delay 1ms kernel {release}")).generation;
     assert_eq!((of("5.10"), of("6.10")), (Generation::Linux5_10, Generation::Linux5_10));
     assert_eq!((of("6.12"), of("7.0")), (Generation::Linux6_11, Generation::Linux6_13));
-    assert_eq!((of("7.2"), exact("delay 1ms").generation), (Generation::Linux7_1, Generation::Linux7_1));
-    for unknown in ["5.9", "6.20", "7.3", "6", "6.1.2", "6.x", "-6.1", "six"] {
+    assert_eq!((of("7.3"), exact("delay 1ms").generation), (Generation::Linux7_1, Generation::Linux7_1));
+    for unknown in ["5.9", "6.20", "7.4", "6", "6.1.2", "6.x", "-6.1", "six"] {
         let error = parse(&format!("kernel {unknown} delay 1ms")).unwrap_err().to_string();
         assert!(
-            error.contains(&format!("found `{unknown}`, expected a release of Linux from 5.10 to 7.2")),
+            error.contains(&format!("found `{unknown}`, expected a release of Linux from 5.10 to 7.3")),
             "{error}"
         );
     }

@@ -78,13 +78,13 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// That of a release, if its sch_netem is known: from 5.10 to 7.2.
+    /// That of a release, if its sch_netem is known: from 5.10 to 7.3.
     pub const fn of_linux(major: u32, minor: u32) -> Option<Self> {
         Some(match (major, minor) {
             (5, 10..=19) | (6, 0..=10) => Self::Linux5_10,
             (6, 11..=12) => Self::Linux6_11,
             (6, 13..=19) | (7, 0) => Self::Linux6_13,
-            (7, 1..=2) => Self::Linux7_1,
+            (7, 1..=3) => Self::Linux7_1,
             _ => return None,
         })
     }
