@@ -1,6 +1,7 @@
 //! `narrows ls`: the runs of this user, or the hosts of one.
 
 use clap::Args;
+use narrows_live::attach::{Staying, staying};
 use narrows_live::control::{
     self, Client, ControlError, HostOfRun, InterfaceOfRun, KnownRun, Liveness, Status, known_runs,
 };
@@ -73,6 +74,8 @@ enum State {
 #[derive(Serialize)]
 struct Runs {
     runs: Vec<Listed>,
+    /// Networks without a run, of `attach --persist`.
+    stays: Vec<Staying>,
 }
 
 #[derive(Serialize)]
@@ -117,7 +120,7 @@ fn runs(args: &Ls) -> Result<u8, Failure> {
         }
         return Ok(0);
     }
-    let found = Runs { runs: known.iter().map(listed).collect() };
+    let found = Runs { runs: known.iter().map(listed).collect(), stays: staying() };
     args.json.put(SCHEMA, &found, || {
         if known.is_empty() {
             return "no run is active\n".into();
@@ -127,6 +130,10 @@ fn runs(args: &Ls) -> Result<u8, Failure> {
     })?;
     if found.runs.iter().any(|run| run.state == State::Killed) {
         say("narrows: killed runs have left something: narrows clean removes it");
+    }
+    for network in &found.stays {
+        let Staying { interface, namespace } = network;
+        say(format_args!("narrows: a network stays at {interface}: ip netns exec {namespace} tc -s qdisc"));
     }
     failed.iter().for_each(|error| say(format_args!("narrows: {error}")));
     Ok(0)

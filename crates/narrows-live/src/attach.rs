@@ -33,7 +33,7 @@ use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
 use self::kernel_way::KernelWay;
-pub use self::persistent::{Stays, attach_to_stay, remove_orphans, take_off};
+pub use self::persistent::{Staying, Stays, attach_to_stay, remove_orphans, staying, take_off};
 use crate::block::shut;
 use crate::bridge;
 use crate::cabling::{Cabling, FarEnd};

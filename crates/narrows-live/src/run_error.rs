@@ -39,7 +39,7 @@ pub enum RunError {
     #[error("a network stays at the interface `{0}` already: take it off with --remove")]
     Stays(String),
     /// There is no network to take off.
-    #[error("no network of --persist is at the interface `{0}`; `narrows ls` shows those that run")]
+    #[error("no network of --persist is at the interface `{0}`; `narrows ls` shows what there is")]
     NothingStays(String),
     /// The hosts cannot be created.
     #[error(transparent)]

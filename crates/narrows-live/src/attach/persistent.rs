@@ -77,6 +77,25 @@ pub fn attach_to_stay(mut scenario: Scenario, options: &AttachOptions) -> Result
     Ok(Stays { namespace: name, notes: notes(&namespace, &interface)? })
 }
 
+/// A network that stays somewhere on this host.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Staying {
+    /// The interface, by the name that it had.
+    pub interface: String,
+    /// The name of the namespace in which the link is.
+    pub namespace: String,
+}
+
+/// The networks that stay; none where this user may not look.
+pub fn staying() -> Vec<Staying> {
+    let names = Pins::all().unwrap_or_default();
+    let of = |namespace: String| {
+        let pins = Pins::find(&namespace, true).ok()??;
+        Some(Staying { interface: pins.about(), namespace })
+    };
+    names.into_iter().filter_map(of).collect()
+}
+
 /// Takes a network off an interface that was attached to stay. Frames take the direct path at once; packets inside have a second to
 /// leave. The interface may be gone, or in another namespace than it was then.
 ///
