@@ -1,4 +1,4 @@
-//! One command of a script: of tc, of iptables, or of a program that has no effect here.
+//! One command of a script: of tc, of iptables or ipset, or of a program that has no effect here.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub(super) enum Line {
         time: Duration,
         span: Range<usize>,
     },
-    /// A line of iptables, in this network namespace.
+    /// A line of iptables or ipset, in this network namespace.
     Firewall {
         line: netfilter::Line,
         namespace: Option<String>,
@@ -115,7 +115,11 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
     if is_firewall(first) {
         let name = words.take().unwrap_or(first);
         let line = netfilter::read(name, &mut words)?;
-        let said = "Rules of `mangle` give packets marks and classes, which filters of tc see.".to_owned();
+        let said = match name.text.ends_with("ipset") {
+            true => "Rules of iptables look packets up in sets.",
+            false => "Rules of `mangle` give packets marks and classes, which filters of tc see.",
+        };
+        let said = said.to_owned();
         return Ok(Some(Line::Firewall { line, namespace, passed: Passed { span, words: said } }));
     }
     if let Some((device, is_up)) = state(&words) {
@@ -211,7 +215,7 @@ fn is_tc(word: Word<'_>) -> bool {
 }
 
 fn is_firewall(word: Word<'_>) -> bool {
-    matches!(word.text.rsplit('/').next(), Some("iptables" | "ip6tables"))
+    matches!(word.text.rsplit('/').next(), Some("iptables" | "ip6tables" | "ipset"))
 }
 
 /// Takes what runs a tc command in a network namespace, and names that: `ip netns exec NAME`, `nsenter -t PID -n`,

@@ -1,16 +1,19 @@
-//! Marks and classes that a firewall gives to packets: lines of `iptables` and `ip6tables` in a script.
+//! Marks and classes that a firewall gives to packets: lines of `iptables`, `ip6tables` and `ipset` in a script.
 //!
 //! Rules of the table `mangle` become a list of conditions, of which the first that holds says the mark that
 //! a packet has when it leaves. The list is made from the last rule to the first: what a rule does is
 //! combined with what the rules behind it do.
 
 mod line;
+mod sets;
+mod values;
 mod words;
 
 pub(super) use line::{Line, read};
 
 use std::collections::BTreeMap;
 
+use self::sets::{Looked, Sets};
 use super::both::both;
 use crate::problem::Problem;
 use crate::value::Match;
@@ -64,13 +67,16 @@ struct Rule {
     matches: Vec<Match>,
     /// The device by which packets leave, and whether it must be another.
     leaves: Option<(String, bool)>,
+    /// Sets in which a packet must be, or must not be.
+    sets: Vec<Looked>,
     target: Target,
 }
 
-/// The table `mangle` of a host: chains by family and name.
+/// The table `mangle` of a host: chains by family and name; and its sets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Firewall {
     chains: BTreeMap<(bool, String), Vec<Rule>>,
+    sets: Sets,
 }
 
 /// The chains that packets pass which leave a host, in their order. (Own packets begin at `OUTPUT`, others at
@@ -88,8 +94,11 @@ type List = Vec<Entry>;
 
 impl Firewall {
     /// Executes a line.
-    pub(super) fn apply(&mut self, line: &Line) {
-        line.change(&mut self.chains);
+    ///
+    /// # Errors
+    /// If it names a set that is not there, or one that is; the error has no place.
+    pub(super) fn apply(&mut self, line: &Line) -> Result<(), Problem> {
+        line.change(&mut self.chains, &mut self.sets)
     }
 
     /// The marks of packets that leave by a device.
@@ -153,7 +162,9 @@ impl Walk<'_> {
             if rule.leaves.as_ref().is_some_and(|(device, other)| (device == self.device) == *other) {
                 continue;
             }
-            for matches in rule.matches.iter().rev() {
+            let excepts = rule.sets.iter().any(|looked| looked.not);
+            let before = if excepts { list.clone() } else { List::new() };
+            for matches in self.matches(rule).iter().rev() {
                 match &rule.target {
                     Target::Return => ahead(&mut list, matches, after),
                     Target::Accept => ahead(&mut list, matches, beyond),
@@ -174,8 +185,24 @@ impl Walk<'_> {
                     )));
                 }
             }
+            // Packets in a set in which they must not be pass the rule by.
+            for looked in rule.sets.iter().filter(|looked| looked.not) {
+                for inside in looked.conditions(&self.firewall.sets) {
+                    ahead(&mut list, &inside, &before);
+                }
+            }
         }
         Ok(list)
+    }
+
+    /// The conditions of a rule of which one must hold, with the sets in which a packet must be.
+    fn matches(&self, rule: &Rule) -> Vec<Match> {
+        let mut all = rule.matches.clone();
+        for looked in rule.sets.iter().filter(|looked| !looked.not) {
+            let inside = looked.conditions(&self.firewall.sets);
+            all = all.iter().flat_map(|one| inside.iter().filter_map(|other| both(one, other))).collect();
+        }
+        all
     }
 }
 

@@ -128,7 +128,10 @@ impl Script {
                     return Next::Wrong;
                 }
                 Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
-                    firewalls.entry(namespace).or_default().apply(&line);
+                    if let Err(problem) = firewalls.entry(namespace).or_default().apply(&line) {
+                        problems.push(problem.put_at(&other.span));
+                        return Next::Wrong;
+                    }
                     passed.push((commands.len(), other));
                 }
                 Ok(Some(Line::End)) => return Next::End,

@@ -174,3 +174,73 @@ fn what_iptables_says_that_packets_do_not_carry() {
         fails(&format!("{TREE}iptables {line}\n"), title, at, &[says]);
     }
 }
+
+#[test]
+fn rules_look_packets_up_in_sets() {
+    let sets = "ipset create slow hash:net family inet -exist\n\
+        ipset add slow 10.1.0.0/16\n\
+        ipset -A slow 10.2.0.0-10.2.0.2\n\
+        ipset add slow 10.9.9.9 comment x\n\
+        ipset del slow 10.9.9.9\n\
+        ipset -N games hash:ip,port\n\
+        ipset add games 10.3.0.1,udp:5000-5010 timeout 0\n\
+        ipset add games 10.3.0.2,443\n";
+    let rule = |condition: &str, mark: u32| {
+        format!("iptables -t mangle -A POSTROUTING -o eth0 -m set {condition} -j MARK --set-mark {mark}\n")
+    };
+    let slow = "{ source = [\"10.1.0.0/16\", \"10.2.0.0/31\", \"10.2.0.2\"]";
+    assert_eq!(
+        filters(&format!("{sets}{}{FILTERS}", rule("--match-set slow src", 10))),
+        [(slow.to_owned(), "1:10".to_owned())]
+    );
+    assert_eq!(
+        filters(&format!("{sets}{}{FILTERS}", rule("--match-set games dst,dst", 20))),
+        [
+            (
+                "{ protocol = \"tcp\", destination = \"10.3.0.2\", destination-port = 443".into(),
+                "1:20".into()
+            ),
+            (
+                "{ protocol = \"udp\", destination = \"10.3.0.1\", destination-port = \"5000-5010\""
+                    .to_owned(),
+                "1:20".to_owned()
+            ),
+        ]
+    );
+    // What is not in the set has a mark; what is keeps the one that it had.
+    let except =
+        format!("{sets}{}{}{FILTERS}", rule("--match-set slow src", 20), rule("! --match-set slow src", 10));
+    assert_eq!(
+        filters(&except),
+        [(slow.to_owned(), "1:20".to_owned()), ("{ family = \"ipv4\"".to_owned(), "1:10".to_owned())]
+    );
+    // A set counts as it is when packets come.
+    let later = format!(
+        "ipset create slow hash:ip\n{}ipset add slow 10.4.0.1\n{FILTERS}",
+        rule("--match-set slow dst", 10)
+    );
+    assert_eq!(filters(&later), [("{ destination = \"10.4.0.1\"".to_owned(), "1:10".to_owned())]);
+}
+
+#[test]
+fn what_is_wrong_with_a_set_is_said() {
+    let rule = "iptables -t mangle -A POSTROUTING -m set --match-set x src -j MARK --set-mark 10\n";
+    let create = "ipset create x hash:ip\n";
+    let wrong = |more: &str, title: &str, at: &str| fails(&format!("{TREE}{more}"), title, at, &[]);
+    wrong(rule, "there is no set `x`", "iptables");
+    wrong(&format!("{create}ipset -N x hash:net\n"), "there is a set `x` already", "ipset -N");
+    wrong(
+        &format!("{create}ipset add x 10.0.0.1,80\n"),
+        "`10.0.0.1,80` is an entry of another type of set",
+        "ipset add",
+    );
+    wrong(&format!("{create}ipset add x 10.0.0.1 timeout 5\n"), "entries of sets do not expire here", "5\n");
+    wrong(&format!("{create}ipset add x 10.0.0\n"), "`10.0.0` is not an entry of a set", "10.0.0\n");
+    wrong("ipset create x hash:mac\n", "unsupported type `hash:mac` of a set", "hash:mac");
+    wrong("ipset restore\n", "unsupported `restore` of ipset", "restore");
+    wrong(
+        &format!("ipset create x hash:ip,port\n{rule}"),
+        "the set `x` has 2 parts, and 1 of a packet are given",
+        "iptables",
+    );
+}

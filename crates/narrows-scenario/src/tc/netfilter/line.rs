@@ -1,9 +1,10 @@
-//! One line of `iptables`.
+//! One line of `iptables` or `ipset`.
 
 use std::collections::BTreeMap;
 
 use narrows_core::classify::Families;
 
+use super::sets::{self, Sets};
 use super::words::{self, Conditions};
 use super::{Change, Rule, Target};
 use crate::dialect::{Word, Words};
@@ -35,18 +36,29 @@ enum Does {
     },
     /// Of one chain, or of all.
     Flush(Option<String>),
+    Sets(sets::Change),
     Nothing,
 }
 
 impl Line {
-    pub(super) fn change(&self, chains: &mut BTreeMap<(bool, String), Vec<Rule>>) {
+    /// Executes the line.
+    ///
+    /// # Errors
+    /// If it names what is not there.
+    pub(super) fn change(
+        &self,
+        chains: &mut BTreeMap<(bool, String), Vec<Rule>>,
+        sets: &mut Sets,
+    ) -> Result<(), Problem> {
         match &self.does {
             Does::Nothing => {}
+            Does::Sets(change) => change.apply(sets)?,
             Does::Flush(None) => chains.retain(|(six, _), _| *six != self.six),
             Does::Flush(Some(chain)) => {
                 chains.remove(&(self.six, chain.clone()));
             }
             Does::Add { chain, at, rule } => {
+                rule.sets.iter().try_for_each(|looked| looked.check(sets))?;
                 let rules = chains.entry((self.six, chain.clone())).or_default();
                 rules.insert(at.unwrap_or(rules.len()).min(rules.len()), rule.clone());
             }
@@ -65,6 +77,7 @@ impl Line {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -83,8 +96,11 @@ const COMMANDS: &[(&str, &str)] = &[
     ("-C", "--check"),
 ];
 
-/// Reads the words behind `iptables` or `ip6tables`.
+/// Reads the words behind `iptables`, `ip6tables` or `ipset`.
 pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line, Problem> {
+    if name.text.ends_with("ipset") {
+        return Ok(Line { six: false, does: Does::Sets(sets::read(name, words)?) });
+    }
     let six = name.text.ends_with("ip6tables");
     // `--dport=80` is `--dport 80`.
     let (mut all, mut end) = (Vec::new(), name.span().end);
@@ -140,8 +156,12 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
             .problem("a line of iptables without a command")
             .help("as in: -t mangle -A POSTROUTING …"));
     };
-    let rule =
-        |target| Rule { matches: conditions.alternatives(), leaves: conditions.leaves.clone(), target };
+    let rule = |target| Rule {
+        matches: conditions.alternatives(),
+        leaves: conditions.leaves.clone(),
+        sets: conditions.sets.clone(),
+        target,
+    };
     let changes_rules = matches!(command, "-A" | "-I" | "-D");
     if table != "mangle" && changes_rules {
         return match target {

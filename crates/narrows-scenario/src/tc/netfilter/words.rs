@@ -1,18 +1,19 @@
 //! The conditions of a rule of `iptables`.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
 use narrows_core::classify::{Families, TcpFlags};
 
-use crate::dialect::{SERVICES, Word, Words};
+use super::sets::Looked;
+use super::values::{networks, range};
+use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::tc::both::both;
 use crate::tc::flower::tos;
 use crate::tc::u32::mask;
-use crate::value::{Match, Party, code_point, party, protocol};
+use crate::value::{Match, code_point, protocol};
 
 /// All conditions of a rule.
 #[derive(Debug)]
@@ -21,11 +22,17 @@ pub(super) struct Conditions {
     all: Option<Match>,
     /// `-o`: the device by which packets leave, and whether it must be another.
     pub(super) leaves: Option<(String, bool)>,
+    /// Sets in which a packet is looked up.
+    pub(super) sets: Vec<Looked>,
 }
 
 impl Conditions {
     pub(super) fn new(families: Families) -> Self {
-        Self { all: Some(Match { families: vec![families], ..Match::default() }), leaves: None }
+        Self {
+            all: Some(Match { families: vec![families], ..Match::default() }),
+            leaves: None,
+            sets: Vec::new(),
+        }
     }
 
     /// The conditions of which one must hold; none if no packet matches.
@@ -61,7 +68,6 @@ const OTHERS: &[(&str, &str)] = &[
         "mark",
         "the mark that a packet has before the rule is not matched: write the rule's conditions themselves",
     ),
-    ("set", "sets are not kept here: write the addresses"),
     ("time", "a timeline changes a link at certain times"),
     ("statistic", "losses are the link's"),
     ("random", "losses are the link's"),
@@ -71,8 +77,20 @@ const OTHERS: &[(&str, &str)] = &[
 ];
 
 /// Modules whose options are understood.
-const MODULES: &[&str] =
-    &["tcp", "udp", "sctp", "dccp", "udplite", "multiport", "dscp", "tos", "length", "comment", "iprange"];
+const MODULES: &[&str] = &[
+    "tcp",
+    "udp",
+    "sctp",
+    "dccp",
+    "udplite",
+    "multiport",
+    "dscp",
+    "tos",
+    "length",
+    "comment",
+    "iprange",
+    "set",
+];
 
 /// Reads one condition.
 pub(super) fn condition(
@@ -87,6 +105,10 @@ pub(super) fn condition(
         "-m" | "--match" => return module(word, words),
         "--comment" => {
             words.expect(word, "a comment")?;
+            return Ok(());
+        }
+        "--match-set" | "--set" => {
+            all.sets.push(Looked::read(word, words, not)?);
             return Ok(());
         }
         "-o" | "--out-interface" => {
@@ -181,24 +203,6 @@ fn module(word: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
     }
 }
 
-/// The numbers `A:B`, `A:`, `:B` or `A`.
-fn range(word: Word<'_>, text: &str) -> Result<RangeInclusive<u16>, Problem> {
-    let number = |text: &str, usual| match text {
-        "" => Some(usual),
-        text => text
-            .parse()
-            .ok()
-            .or_else(|| SERVICES.iter().find(|(name, _)| *name == text).map(|(_, port)| *port)),
-    };
-    let (low, high) = text.split_once(':').unwrap_or((text, text));
-    match (number(low, 0), number(high, u16::MAX)) {
-        (Some(low), Some(high)) if low <= high && !text.is_empty() => Ok(low..=high),
-        _ => Err(word
-            .problem(format!("{} is not a number, and no range of numbers", Found(text)))
-            .help("understood: numbers, and names of well-known services such as `http`")),
-    }
-}
-
 fn ports(word: Word<'_>, not: bool) -> Result<Vec<RangeInclusive<u16>>, Problem> {
     let mut all = word.text.split(',').map(|item| range(word, item)).collect::<Result<Vec<_>, _>>()?;
     if !not {
@@ -219,42 +223,6 @@ fn ports(word: Word<'_>, not: bool) -> Result<Vec<RangeInclusive<u16>>, Problem>
         true => Err(word.problem("no port is left")),
         false => Ok(others),
     }
-}
-
-/// Networks, or those around one; `None` for all addresses.
-fn networks(word: Word<'_>, not: bool) -> Result<Option<Vec<Party>>, Problem> {
-    let read = |text: &str| {
-        let dotted = text.split_once('/').and_then(|(address, mask)| {
-            let mask = u32::from(mask.parse::<Ipv4Addr>().ok()?);
-            (mask.leading_ones() + mask.trailing_zeros() == 32)
-                .then(|| format!("{address}/{}", mask.leading_ones()))
-        });
-        let node = Node { span: word.span(), value: Value::String(dotted.unwrap_or_else(|| text.into())) };
-        party(&node, &[])
-    };
-    let is_all = |text: &str| matches!(text, "0/0" | "0.0.0.0/0" | "::/0" | "any");
-    match (word.text, not) {
-        (text, false) if text.split(',').any(is_all) => Ok(None),
-        (text, false) => text.split(',').map(read).collect::<Result<Vec<_>, _>>().map(Some),
-        (text, true) if text.contains(',') || is_all(text) => Err(word
-            .problem(format!("no address is left by `! {text}`, or several networks are excluded"))
-            .help("exclude one network")),
-        (text, true) => match read(text)? {
-            Party::Network { ip: IpAddr::V4(ip), prefix: prefix @ 1.. } => Ok(Some(around(ip, prefix))),
-            _ => Err(word.problem(format!("all addresses but {}", Found(text))).help(
-                "exclude one network of IPv4, or mark all packets first and then those of the network",
-            )),
-        },
-    }
-}
-
-/// The networks that together are all addresses of IPv4 but those of one network.
-fn around(ip: Ipv4Addr, prefix: u8) -> Vec<Party> {
-    let beside = |bits: u8| {
-        let (mask, last) = (u32::MAX << (32 - u32::from(bits)), 1 << (32 - u32::from(bits)));
-        Ipv4Addr::from_bits((ip.to_bits() ^ last) & mask)
-    };
-    (1..=prefix).map(|bits| Party::Network { ip: IpAddr::V4(beside(bits)), prefix: bits }).collect()
 }
 
 /// `0x10`, `16/0x3f`, or a name.
