@@ -13,6 +13,8 @@ pub(super) use line::{Line, read};
 
 use std::collections::BTreeMap;
 
+use narrows_core::classify::Families;
+
 use self::sets::{Looked, Sets};
 use super::both::both;
 use crate::problem::Problem;
@@ -162,9 +164,16 @@ impl Walk<'_> {
             if rule.leaves.as_ref().is_some_and(|(device, other)| (device == self.device) == *other) {
                 continue;
             }
-            let excepts = rule.sets.iter().any(|looked| looked.not);
-            let before = if excepts { list.clone() } else { List::new() };
-            for matches in self.matches(rule).iter().rev() {
+            let is_about_it = match &rule.target {
+                Target::Return | Target::Accept | Target::Call(_) => true,
+                Target::Nothing => false,
+                target => (self.change)(target).is_some(),
+            };
+            if !is_about_it {
+                continue;
+            }
+            let excepted = self.excepted(rule, &list)?;
+            for matches in self.matches(rule)?.iter().rev() {
                 match &rule.target {
                     Target::Return => ahead(&mut list, matches, after),
                     Target::Accept => ahead(&mut list, matches, beyond),
@@ -179,30 +188,46 @@ impl Walk<'_> {
                         }
                     }
                 }
-                if list.len() > MOST {
-                    return Err(Problem::new(format!(
-                        "rules of iptables that come to more than {MOST} conditions"
-                    )));
-                }
+                few(list.len())?;
             }
-            // Packets in a set in which they must not be pass the rule by.
-            for looked in rule.sets.iter().filter(|looked| looked.not) {
-                for inside in looked.conditions(&self.firewall.sets) {
-                    ahead(&mut list, &inside, &before);
-                }
-            }
+            few(list.len() + excepted.len())?;
+            list.splice(0..0, excepted);
         }
         Ok(list)
     }
 
     /// The conditions of a rule of which one must hold, with the sets in which a packet must be.
-    fn matches(&self, rule: &Rule) -> Vec<Match> {
+    fn matches(&self, rule: &Rule) -> Result<Vec<Match>, Problem> {
         let mut all = rule.matches.clone();
         for looked in rule.sets.iter().filter(|looked| !looked.not) {
             let inside = looked.conditions(&self.firewall.sets);
+            few(all.len().saturating_mul(inside.len()))?;
             all = all.iter().flat_map(|one| inside.iter().filter_map(|other| both(one, other))).collect();
         }
-        all
+        Ok(all)
+    }
+
+    /// What a list says of packets in sets in which a rule's packets must not be: they pass it by.
+    fn excepted(&self, rule: &Rule, list: &[Entry]) -> Result<List, Problem> {
+        let families = vec![if self.six { Families::IPV6 } else { Families::IPV4 }];
+        let family = Match { families, ..Match::default() };
+        let sets = rule.sets.iter().filter(|looked| looked.not);
+        let inside = sets.flat_map(|looked| looked.conditions(&self.firewall.sets));
+        let mut excepted = List::new();
+        for inside in inside.filter_map(|inside| both(&inside, &family)) {
+            excepted.extend(list.iter().filter_map(|(own, change)| Some((both(&inside, own)?, *change))));
+            excepted.push((inside, Change::NONE));
+            few(excepted.len())?;
+        }
+        Ok(excepted)
+    }
+}
+
+/// Refuses more conditions than can be looked at.
+fn few(count: usize) -> Result<(), Problem> {
+    match count <= MOST {
+        true => Ok(()),
+        false => Err(Problem::new(format!("rules of iptables that come to more than {MOST} conditions"))),
     }
 }
 

@@ -214,6 +214,24 @@ fn rules_look_packets_up_in_sets() {
         filters(&except),
         [(slow.to_owned(), "1:20".to_owned()), ("{ family = \"ipv4\"".to_owned(), "1:10".to_owned())]
     );
+    // Only packets of the rule's family.
+    let ports = format!(
+        "ipset destroy ports 2>/dev/null || true\nipset create ports bitmap:port range 0-65535\nipset add ports udp:53\n{}\
+         ip6tables -t mangle -A POSTROUTING -j MARK --set-mark 20\n{FILTERS}{}",
+        rule("! --match-set ports src", 10),
+        FILTERS.replace("protocol ip", "protocol ipv6").replace("prio 1", "prio 2"),
+    );
+    assert_eq!(
+        filters(&ports),
+        [
+            (
+                "{ protocol = [\"tcp\", \"udp\"], source-port = 53, family = \"ipv4\"".to_owned(),
+                "1:30".to_owned()
+            ),
+            ("{ family = \"ipv4\"".to_owned(), "1:10".to_owned()),
+            ("{ family = \"ipv6\"".to_owned(), "1:20".to_owned()),
+        ]
+    );
     // A set counts as it is when packets come.
     let later = format!(
         "ipset create slow hash:ip\n{}ipset add slow 10.4.0.1\n{FILTERS}",
@@ -236,6 +254,16 @@ fn what_is_wrong_with_a_set_is_said() {
     );
     wrong(&format!("{create}ipset add x 10.0.0.1 timeout 5\n"), "entries of sets do not expire here", "5\n");
     wrong(&format!("{create}ipset add x 10.0.0\n"), "`10.0.0` is not an entry of a set", "10.0.0\n");
+    wrong(
+        &format!("{create}{rule}ipset destroy x\n"),
+        "a rule looks packets up in the set `x`",
+        "ipset destroy",
+    );
+    wrong(
+        &format!("{create}ipset -exist create x hash:ip,port\n"),
+        "there is a set `x` already",
+        "ipset -exist",
+    );
     wrong("ipset create x hash:mac\n", "unsupported type `hash:mac` of a set", "hash:mac");
     wrong("ipset restore\n", "unsupported `restore` of ipset", "restore");
     wrong(

@@ -52,7 +52,12 @@ impl Line {
     ) -> Result<(), Problem> {
         match &self.does {
             Does::Nothing => {}
-            Does::Sets(change) => change.apply(sets)?,
+            Does::Sets(change) => {
+                let rules = || chains.values().flatten();
+                let is_used =
+                    |name: &str| rules().any(|rule| rule.sets.iter().any(|looked| looked.is_of(name)));
+                change.apply(sets, &is_used)?;
+            }
             Does::Flush(None) => chains.retain(|(six, _), _| *six != self.six),
             Does::Flush(Some(chain)) => {
                 chains.remove(&(self.six, chain.clone()));

@@ -19,7 +19,7 @@ pub(super) enum Part {
     Addresses,
     /// With a protocol, TCP if none is given.
     Ports,
-    /// Of whatever protocol that has ports.
+    /// Of TCP or UDP.
     AnyPorts,
 }
 
@@ -67,14 +67,14 @@ const OF_CREATE: &[(&str, bool)] = &[
     ("forceadd", false),
 ];
 
-/// The most entries of a set: its conditions are all looked at.
-const MOST: usize = 1 << 16;
+/// The most entries of a set: conditions are compared with one another, network by network.
+const MOST: usize = 4096;
 
 /// A set.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Set {
     parts: &'static [Part],
-    /// By their words.
+    /// By what is the same for all ways to write one.
     entries: BTreeMap<String, Entry>,
 }
 
@@ -239,31 +239,28 @@ fn entry(word: Word<'_>, parts: &[Part]) -> Result<Entry, Problem> {
 
 fn item(word: Word<'_>, part: Part) -> Result<Item, Problem> {
     const TCP: u8 = 6;
-    // Protocols with ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
-    const WITH_PORTS: [u8; 5] = [TCP, 17, 33, 132, 136];
+    const UDP: u8 = 17;
     match part {
         Part::Addresses => match word.text.split_once('-') {
             Some((first, last)) => match (first.parse(), last.parse()) {
                 (Ok(first), Ok(last)) if first <= last => Ok(Item::Networks(networks_from_to(first, last))),
                 _ => Err(word.problem(format!("{} is not a range of addresses", Found(word.text)))),
             },
-            None => match networks(word, false)? {
-                Some(all) => Ok(Item::Networks(all)),
-                None => Ok(Item::Networks(Vec::new())),
-            },
+            None => Ok(Item::Networks(networks(word, false)?.unwrap_or_default())),
         },
         part => {
             let (protocols, text) = match word.text.split_once(':') {
                 Some((name, ports)) => {
-                    let known = [("tcp", 6), ("udp", 17), ("dccp", 33), ("sctp", 132), ("udplite", 136)];
+                    let known = [("tcp", TCP), ("udp", UDP), ("sctp", 132), ("udplite", 136)];
                     let number = known.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
                     let protocol =
                         number.ok_or_else(|| word.problem(format!("{} has no ports", Found(name))))?;
                     (vec![protocol], ports)
                 }
-                None if part == Part::AnyPorts => (WITH_PORTS.to_vec(), word.text),
                 None => (vec![TCP], word.text),
             };
+            // There a protocol only says whose the name of a service is.
+            let protocols = if part == Part::AnyPorts { vec![TCP, UDP] } else { protocols };
             let ports = range(word, &text.replace('-', ":"))?;
             Ok(Item::Ports { protocols, ports })
         }
@@ -287,47 +284,71 @@ fn networks_from_to(first: Ipv4Addr, last: Ipv4Addr) -> Vec<Party> {
 }
 
 impl Change {
-    /// Executes the command.
-    pub(super) fn apply(&self, sets: &mut Sets) -> Result<(), Problem> {
+    /// Executes the command. `is_used` says whether a rule looks packets up in a set.
+    pub(super) fn apply(&self, sets: &mut Sets, is_used: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
         let missing = |name: &str| Problem::new(format!("there is no set {}", Found(name)));
+        let there = |name: &str| Problem::new(format!("there is a set {} already", Found(name)));
+        let free = |name: &str| match is_used(name) {
+            true => Err(Problem::new(format!("a rule looks packets up in the set {}", Found(name))).help(
+                "as in the kernel, it stays as long as the rule: `swap` or `flush` changes what is in it",
+            )),
+            false => Ok(()),
+        };
         match self {
             Self::Nothing => {}
             Self::Create { name, parts, exist } => {
-                if sets.contains_key(name) && !exist {
-                    return Err(Problem::new(format!("there is a set {} already", Found(name))));
+                if sets.get(name).is_some_and(|set| !exist || set.parts != *parts) {
+                    return Err(there(name));
                 }
                 sets.entry(name.clone()).or_insert(Set { parts, entries: BTreeMap::new() });
             }
             Self::Add { name, text, exist } => {
                 let set = sets.get_mut(name).ok_or_else(|| missing(name))?;
-                let entry = set.read(text)?;
-                if set.entries.len() == MOST {
-                    return Err(Problem::new(format!("a set of more than {MOST} entries")));
-                }
-                if set.entries.insert(text.clone(), entry).is_some() && !exist {
+                let (key, entry) = set.read(text)?;
+                if set.entries.insert(key, entry).is_some() && !exist {
                     return Err(Problem::new(format!("{} is in the set already", Found(text))));
+                }
+                if set.entries.len() > MOST {
+                    return Err(Problem::new(format!("a set of more than {MOST} entries")));
                 }
             }
             Self::Delete { name, text, exist } => {
                 let set = sets.get_mut(name).ok_or_else(|| missing(name))?;
-                if set.entries.remove(text).is_none() && !exist {
-                    return Err(Problem::new(format!("{} is not in the set", Found(text))));
+                if set.entries.remove(&set.read(text)?.0).is_none() && !exist {
+                    return Err(Problem::new(format!("{} is not in the set", Found(text)))
+                        .help("delete an entry as it was added"));
                 }
             }
             Self::Flush(None) => sets.values_mut().for_each(|set| set.entries.clear()),
-            Self::Flush(Some(name)) => sets.get_mut(name).ok_or_else(|| missing(name))?.entries.clear(),
-            Self::Destroy(None) => sets.clear(),
-            Self::Destroy(Some(name)) => drop(sets.remove(name).ok_or_else(|| missing(name))?),
+            // Scripts begin so, and the kernel's error stops none.
+            Self::Flush(Some(name)) => sets.get_mut(name).into_iter().for_each(|set| set.entries.clear()),
+            Self::Destroy(None) => {
+                sets.keys().try_for_each(|name| free(name))?;
+                sets.clear();
+            }
+            Self::Destroy(Some(name)) => {
+                free(name)?;
+                sets.remove(name);
+            }
             Self::Swap(one, other) => {
                 let first = sets.get(one).ok_or_else(|| missing(one))?.clone();
-                let second = sets.insert(other.clone(), first).ok_or_else(|| missing(other))?;
-                sets.insert(one.clone(), second);
+                let second = sets.get(other).ok_or_else(|| missing(other))?.clone();
+                if first.parts != second.parts {
+                    return Err(Problem::new(format!(
+                        "{} and {} are of two types",
+                        Found(one),
+                        Found(other)
+                    )));
+                }
+                sets.extend([(one.clone(), second), (other.clone(), first)]);
             }
             Self::Rename(one, other) => {
-                let set = sets.remove(one).ok_or_else(|| missing(one))?;
-                if sets.insert(other.clone(), set).is_some() {
-                    return Err(Problem::new(format!("there is a set {} already", Found(other))));
+                free(one)?;
+                if sets.contains_key(other) {
+                    return Err(there(other));
                 }
+                let set = sets.remove(one).ok_or_else(|| missing(one))?;
+                sets.insert(other.clone(), set);
             }
         }
         Ok(())
@@ -335,11 +356,13 @@ impl Change {
 }
 
 impl Set {
-    fn read(&self, text: &str) -> Result<Entry, Problem> {
+    /// An entry, and what it is known by.
+    fn read(&self, text: &str) -> Result<(String, Entry), Problem> {
         let mut words = Words::new(text);
         let word = words.take().expect("an entry is not empty");
         let other = |_| Problem::new(format!("{} is an entry of another type of set", Found(text)));
-        entry(word, self.parts).map_err(other)
+        let entry = entry(word, self.parts).map_err(other)?;
+        Ok((format!("{entry:?}"), entry))
     }
 }
 
@@ -366,7 +389,8 @@ impl Looked {
             return Err(Problem::new(format!("there is no set {}", Found(&self.set)))
                 .help("`ipset create` makes one, in a line before"));
         };
-        match set.parts.len() == self.ends.len() {
+        // What is more than a set has parts does not count.
+        match self.ends.len() >= set.parts.len() {
             true => Ok(()),
             false => Err(Problem::new(format!(
                 "the set {} has {} parts, and {} of a packet are given",
@@ -377,6 +401,11 @@ impl Looked {
         }
     }
 
+    /// Whether it is about this set.
+    pub(super) fn is_of(&self, set: &str) -> bool {
+        self.set == set
+    }
+
     /// The conditions of which one holds for packets in the set.
     pub(super) fn conditions(&self, sets: &Sets) -> Vec<Match> {
         let Some(set) = sets.get(&self.set) else { return Vec::new() };
@@ -385,7 +414,7 @@ impl Looked {
             parts.try_fold(Match::default(), |all, part| both(&all, &part))
         };
         // Addresses alone are one condition.
-        if let (&[Part::Addresses], &[end]) = (set.parts, &self.ends[..]) {
+        if let (&[Part::Addresses], &[end, ..]) = (set.parts, &self.ends[..]) {
             let items = || set.entries.values().flatten();
             let all = items().map(|item| if let Item::Networks(all) = item { &all[..] } else { &[] });
             return match items().any(Item::is_all) {

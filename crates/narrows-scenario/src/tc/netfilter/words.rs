@@ -184,7 +184,7 @@ pub(super) fn condition(
         other => {
             let problem = word.problem(format!("unsupported {} of iptables", Found(other)));
             return Err(problem.help(
-                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --tcp-flags and --syn",
+                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --match-set, --tcp-flags and --syn",
             ));
         }
     };
