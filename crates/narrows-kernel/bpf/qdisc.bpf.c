@@ -58,7 +58,7 @@ extern const char room_slots, room_records, room_decisions, room_weights, room_r
  */
 #define LABEL(skb) ((u32 *)((char *)(skb) + (u64)&offset_sk_buff__cb + (u64)&offset_qdisc_skb_cb__data))
 #define OURS 0x4e520000
-/* A message: what is to be done, and above it which bit. */
+/* A message: what is to be done, above it which bit, and in the upper half the packet's number: the place may be another's by now. */
 #define MARK_IT 1
 #define FLIP_A_BIT 2
 
@@ -365,11 +365,13 @@ struct sk_buff *dequeue(u64 *context)
 	if (d->parameters.marks || d->parameters.corrupts) {
 		message = message_to(which, (u32)found->packet.number);
 		if (message) {
-			*message = 0;
+			u64 what = found->packet.number << 32;
+
 			if (d->parameters.marks && (found->packet.traffic_class & NARROWS_ECN) == NARROWS_ECN)
-				*message = MARK_IT;
+				what |= MARK_IT;
 			if (found->packet.flip)
-				*message |= FLIP_A_BIT | (u64)(found->packet.flip - 1) << 8;
+				what |= FLIP_A_BIT | (u64)(found->packet.flip - 1) << 8;
+			*message = what;
 		}
 	}
 	skb = kptr_xchg(&found->skb, 0);
@@ -491,7 +493,7 @@ SEC("classifier/change")
 int change(struct context *skb)
 {
 	u32 label = skb->label[0], bit;
-	u64 *message;
+	u64 *message, what;
 	u8 byte;
 
 	if ((label & 0xffff0000) != OURS)
@@ -500,10 +502,13 @@ int change(struct context *skb)
 	skb->label[0] = 0;
 	if (!message)
 		return -1;
-	bit = *message >> 8;
-	if ((*message & MARK_IT) && !pull_data(skb, 0))
+	what = *message;
+	if (what >> 32 != skb->label[1])
+		return -1;
+	bit = (u32)what >> 8;
+	if ((what & MARK_IT) && !pull_data(skb, 0))
 		set_congestion(skb);
-	if ((*message & FLIP_A_BIT) && !load_bytes(skb, NARROWS_ETHERNET + bit / 8, &byte, 1)) {
+	if ((what & FLIP_A_BIT) && !load_bytes(skb, NARROWS_ETHERNET + bit / 8, &byte, 1)) {
 		byte ^= 0x80 >> (bit & 7);
 		store_bytes(skb, NARROWS_ETHERNET + bit / 8, &byte, 1, 0);
 	}

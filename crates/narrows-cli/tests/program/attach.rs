@@ -584,7 +584,7 @@ fn what_cannot_be_attached_to_is_told_and_left_alone() {
     refused("eth0", &stays(&["--persist", "--duplicate", "1%"]), &["link.up.duplicate"]);
     // These tests' program has no program for the kernel.
     refused("eth0", &stays(&["--persist", "--delay", "1ms"]), &["the kernel backend is not available"]);
-    refused("eth0", &stays(&["--remove"]), &["no network stays at the interface `eth0`"]);
+    refused("eth0", &stays(&["--remove"]), &["no network of --persist is at the interface `eth0`"]);
     refused("eth0", &stays(&["--remove", "--delay", "1ms"]), &["no description of a network"]);
     let network = bed.attach(&[]);
     refused("eth0", &here, &["another run of narrows is on the interface `eth0`"]);

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use super::{Argument, BpfError, Command, Program, bpf_descriptor};
+use super::{Argument, BpfError, Command, Program, bpf, bpf_descriptor};
 use crate::link::InterfaceIndex;
 
 /// `BPF_XDP`, `BPF_TCX_INGRESS`, `BPF_TCX_EGRESS`.
@@ -47,6 +47,36 @@ pub enum Direction {
     /// What the stack sends, before the interface.
     Egress,
 }
+
+impl Direction {
+    const fn attach_type(self) -> u32 {
+        match self {
+            Self::Ingress => TCX_INGRESS,
+            Self::Egress => TCX_EGRESS,
+        }
+    }
+}
+
+/// The argument of `BPF_PROG_QUERY`.
+#[derive(Debug)]
+#[repr(C)]
+struct Query {
+    interface: u32,
+    attach_type: u32,
+    flags: u32,
+    attach_flags: u32,
+    programs: u64,
+    count: u32,
+    unused: u32,
+    program_flags: u64,
+    links: u64,
+    link_flags: u64,
+    revision: u64,
+}
+
+#[expect(unsafe_code, reason = "the kernel reads it as it lies in memory")]
+// SAFETY: it is repr(C), without padding, and what it points to lives as long as it is used.
+unsafe impl Argument for Query {}
 
 /// A program attached to an interface. The kernel detaches it when this is dropped, and when the process ends in
 /// whatever way.
@@ -109,17 +139,43 @@ impl Link {
             .map_err(|cause| BpfError::new(format!("register the operations `{name}`"), cause))
     }
 
+    /// The numbers of the classifiers' links at an interface of the calling thread's namespace, of which there may be 64.
+    ///
+    /// # Errors
+    /// If the interface is gone, or the privilege is missing.
+    pub fn numbers_at(interface: InterfaceIndex, direction: Direction) -> Result<Vec<u32>, BpfError> {
+        let mut numbers = [0_u32; 64];
+        let mut query = Query {
+            interface: interface.0,
+            attach_type: direction.attach_type(),
+            flags: 0,
+            attach_flags: 0,
+            programs: 0,
+            count: numbers.len() as u32,
+            unused: 0,
+            program_flags: 0,
+            links: numbers.as_mut_ptr() as u64,
+            link_flags: 0,
+            revision: 0,
+        };
+        match bpf(Command::ProgramQuery, &mut query) {
+            // Nothing was ever there.
+            Err(cause) if cause.raw_os_error() == Some(libc::ENOENT) => Ok(Vec::new()),
+            Err(cause) => Err(BpfError::new(
+                format!("list the classifiers of the interface with the number {}", interface.0),
+                cause,
+            )),
+            Ok(_) => Ok(numbers.into_iter().take(query.count as usize).collect()),
+        }
+    }
+
     /// Attaches a classifier to an interface of the calling thread's namespace, before existing ones. Since Linux
     /// 6.6. It returns [`TCX_NEXT`] to continue with the next one, or a verdict.
     ///
     /// # Errors
     /// If the kernel is older (`EINVAL`), the interface is gone (`ENODEV`), or the privilege is missing.
     pub fn tcx(program: &Program, interface: InterfaceIndex, direction: Direction) -> Result<Self, BpfError> {
-        let attach_type = match direction {
-            Direction::Ingress => TCX_INGRESS,
-            Direction::Egress => TCX_EGRESS,
-        };
-        create(program, interface, attach_type, BEFORE_ALL).map_err(|cause| {
+        create(program, interface, direction.attach_type(), BEFORE_ALL).map_err(|cause| {
             let step = format!(
                 "put the classifier `{}` onto the interface with the number {}",
                 program.name(),

@@ -27,7 +27,7 @@ pub use instruction::{Arithmetic, Condition, Helper, Instruction, Operand, Regis
 pub use link::{Direction, Link, TCX_DROP, TCX_NEXT, XdpMode};
 pub use map::{Map, MapValue};
 pub use mapped::MappedMap;
-pub use pin::Pins;
+pub use pin::{PinnedAt, Pins};
 pub use program::{FunctionTypes, Outcome, Program, ProgramKind, StructOpsMember};
 pub use struct_ops::StructOps;
 
@@ -101,6 +101,7 @@ enum Command {
     ObjectGet = 7,
     ProgramTestRun = 10,
     InfoByDescriptor = 15,
+    ProgramQuery = 16,
     BtfLoad = 18,
     LinkCreate = 28,
 }

@@ -5,12 +5,15 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use super::{Argument, BpfError, Command, address, bpf, bpf_descriptor};
+use crate::clock::clock_monotonic;
 
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 const OURS: &str = "/sys/fs/bpf/narrows";
@@ -23,6 +26,18 @@ pub struct Pins {
     path: PathBuf,
     _lock: File,
 }
+
+/// Where a pinned classifier is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PinnedAt {
+    /// The number of its link.
+    pub link: u32,
+    /// The number of the interface in its namespace; 0 if the interface is gone.
+    pub interface: u32,
+}
+
+/// How long another process may take to change a folder.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The argument of `BPF_OBJ_PIN` and `BPF_OBJ_GET`.
 #[derive(Debug)]
@@ -86,25 +101,47 @@ impl Pins {
         }
     }
 
-    /// The folder of this name, if there is one. Waits until no other process changes it, or with `at_once` takes it for missing.
+    /// The folder of this name, if there is one. Waits until no other process changes it, or with `at_once` takes it for missing. One
+    /// that a process left half made, or half removed, is removed.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// If it cannot be opened, or another process does not let go of it.
     pub fn find(name: &str, at_once: bool) -> Result<Option<Self>, BpfError> {
         let path = Path::new(OURS).join(name);
+        let begin = clock_monotonic().as_nanos();
         let open = || -> io::Result<Option<File>> {
-            let lock = match File::open(&path) {
-                Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
-                opened => opened?,
-            };
-            match lock.try_lock() {
-                Err(TryLockError::WouldBlock) if at_once => return Ok(None),
-                Err(TryLockError::WouldBlock) => lock.lock()?,
-                Err(TryLockError::Error(cause)) => return Err(cause),
-                Ok(()) => {}
+            loop {
+                let lock = match File::open(&path) {
+                    Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+                    opened => opened?,
+                };
+                match lock.try_lock() {
+                    Ok(()) => {}
+                    Err(TryLockError::WouldBlock) if at_once => return Ok(None),
+                    Err(TryLockError::WouldBlock) => {
+                        let waited = clock_monotonic().as_nanos() - begin;
+                        if u128::from(waited) > PATIENCE.as_nanos() {
+                            return Err(io::Error::other(
+                                "another process of narrows has it, and does not go on",
+                            ));
+                        }
+                        sleep(Duration::from_millis(20));
+                        continue;
+                    }
+                    Err(TryLockError::Error(cause)) => return Err(cause),
+                }
+                // What was removed meanwhile may have a successor.
+                let identity = |data: fs::Metadata| (data.dev(), data.ino());
+                if fs::metadata(&path)
+                    .is_ok_and(|now| lock.metadata().is_ok_and(|own| identity(now) == identity(own)))
+                {
+                    if path.join(ABOUT).is_symlink() {
+                        return Ok(Some(lock));
+                    }
+                    fs::remove_dir(&path)?;
+                    return Ok(None);
+                }
             }
-            // It may have been removed before it was ours.
-            Ok(path.join(ABOUT).is_symlink().then_some(lock))
         };
         match open() {
             Ok(lock) => Ok(lock.map(|lock| Self { path: path.clone(), _lock: lock })),
@@ -147,13 +184,13 @@ impl Pins {
         bpf(Command::ObjectPin, &mut pin).map(drop).map_err(failed)
     }
 
-    /// The number of the interface at which the classifier of this name is; 0 if the interface is gone, `None` if there is no such pin.
+    /// Where the classifier of this name is; `None` if there is no such pin.
     ///
     /// # Errors
     /// If the kernel does not say.
-    pub fn interface(&self, name: &str) -> Result<Option<u32>, BpfError> {
+    pub fn place(&self, name: &str) -> Result<Option<PinnedAt>, BpfError> {
         let path = self.path.join(name);
-        let ask = || -> io::Result<Option<u32>> {
+        let ask = || -> io::Result<Option<PinnedAt>> {
             let text = text_of(&path)?;
             let mut pin = Pin { path: address(text.as_bytes_with_nul()), descriptor: 0, flags: 0 };
             let link = match bpf_descriptor(Command::ObjectGet, &mut pin) {
@@ -167,7 +204,7 @@ impl Pins {
                 info: std::ptr::from_mut(&mut info) as u64,
             };
             bpf(Command::InfoByDescriptor, &mut ask)?;
-            Ok(Some(info.interface))
+            Ok(Some(PinnedAt { link: info.number, interface: info.interface }))
         };
         ask().map_err(|cause| BpfError::new(format!("look at {}", path.display()), cause))
     }

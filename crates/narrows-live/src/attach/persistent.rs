@@ -7,7 +7,7 @@
 use std::fs::read_link;
 use std::thread::sleep;
 
-use narrows_io::bpf::{BpfError, Pins};
+use narrows_io::bpf::{BpfError, Direction, Link, Pins};
 use narrows_io::detour::{AT_INTERFACE, DIVERTING, Detour, DetourError};
 use narrows_io::link::InterfaceIndex;
 use narrows_io::namespace::Namespace;
@@ -50,12 +50,13 @@ pub fn attach_to_stay(mut scenario: Scenario, options: &AttachOptions) -> Result
         .map_err(InlineError::from)?;
     let name = name(&namespace, interface.index)?;
     if let Some(old) = Pins::find(&name, false).map_err(of_bpf)? {
-        if old.interface(AT_INTERFACE).map_err(of_bpf)? == Some(interface.index.0) {
-            return Err(RunError::Stays(interface.name));
+        if old.place(AT_INTERFACE).map_err(of_bpf)?.is_some_and(|place| place.interface != 0) {
+            return Err(RunError::Stays(old.about()));
         }
-        // Of a namespace or an interface that is gone, whose number came again.
+        // Of an interface that is gone, or of a process that was killed.
         forget(old, &name)?;
     }
+    let notes = notes(&namespace, &interface)?;
     let pins = Pins::create(&name, &interface.name).map_err(of_bpf)?;
     let lay = || -> Result<(), RunError> {
         let mut detour = Detour::lay(&namespace, &interface, false).map_err(InlineError::from)?;
@@ -73,8 +74,11 @@ pub fn attach_to_stay(mut scenario: Scenario, options: &AttachOptions) -> Result
         return Err(error);
     }
     // Of a run that was killed.
-    claimed.close_only(&[]).map_err(InlineError::from)?;
-    Ok(Stays { namespace: name, notes: notes(&namespace, &interface)? })
+    if let Err(error) = claimed.close_only(&[]) {
+        let _ = forget(pins, &name);
+        return Err(InlineError::from(error).into());
+    }
+    Ok(Stays { namespace: name, notes })
 }
 
 /// A network that stays somewhere on this host.
@@ -105,14 +109,25 @@ pub fn take_off(whereabouts: &Whereabouts, interface: &str) -> Result<(), RunErr
     let (namespace, _, _) = whereabouts.open()?;
     let all = RouteSocket::open(&namespace).and_then(|mut sockets| sockets.interfaces());
     let index = all.map_err(InlineError::from)?.iter().find(|one| one.name == interface).map(|one| one.index);
-    let expected = index.map(|index| name(&namespace, index)).transpose()?;
-    let at = index.map_or(0, |index| index.0);
-    for name in Pins::all().map_err(of_bpf)? {
-        let Some(pins) = Pins::find(&name, expected.as_ref() != Some(&name)).map_err(of_bpf)? else {
-            continue;
+    let (expected, links) = match index {
+        Some(index) => {
+            let links =
+                namespace.run(|| Link::numbers_at(index, Direction::Ingress)).map_err(InlineError::from)?;
+            (Some(name(&namespace, index)?), links.map_err(of_bpf)?)
+        }
+        None => (None, Vec::new()),
+    };
+    // The one of this name first: others are in nobody's way.
+    let others = Pins::all().map_err(of_bpf)?.into_iter().filter(|name| expected.as_ref() != Some(name));
+    for name in expected.iter().cloned().chain(others) {
+        let is_expected = expected.as_ref() == Some(&name);
+        let Some(pins) = Pins::find(&name, !is_expected).map_err(of_bpf)? else { continue };
+        let is_meant = match (pins.place(AT_INTERFACE).map_err(of_bpf)?, index) {
+            // Of a process that was killed before it was complete.
+            (None, _) => is_expected,
+            (Some(place), Some(_)) => links.contains(&place.link),
+            (Some(place), None) => place.interface == 0 && pins.about() == interface,
         };
-        let is_meant = expected.as_ref() == Some(&name)
-            || pins.about() == interface && pins.interface(AT_INTERFACE).map_err(of_bpf)? == Some(at);
         if is_meant {
             pins.let_go(DIVERTING).map_err(of_bpf)?;
             sleep(DRAIN);
@@ -135,7 +150,7 @@ pub fn remove_orphans() -> Result<Vec<String>, RunError> {
     for name in Pins::all().map_err(of_bpf)? {
         // One that is being made or removed is not ours.
         let Some(pins) = Pins::find(&name, true).map_err(of_bpf)? else { continue };
-        if pins.interface(AT_INTERFACE).map_err(of_bpf)?.unwrap_or_default() == 0 {
+        if pins.place(AT_INTERFACE).map_err(of_bpf)?.is_none_or(|place| place.interface == 0) {
             removed.push(pins.about());
             forget(pins, &name)?;
         }
@@ -153,7 +168,8 @@ fn forget(pins: Pins, name: &str) -> Result<(), RunError> {
 /// Names the network at the interface with this number, among all namespaces.
 fn name(namespace: &Namespace, interface: InterfaceIndex) -> Result<String, RunError> {
     let identity = NamespaceIdentity::of(namespace).map_err(InlineError::from)?;
-    Ok(format!("narrows-{}-{}", identity.inode, interface.0))
+    // Unlike inodes, cookies do not come again; kernels with BPF qdiscs have them.
+    Ok(format!("narrows-{}-{}", identity.cookie.unwrap_or(identity.inode), interface.0))
 }
 
 fn of_bpf(error: BpfError) -> InlineError {
