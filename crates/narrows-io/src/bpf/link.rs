@@ -145,12 +145,14 @@ impl Link {
     /// If the interface is gone, or the privilege is missing.
     pub fn numbers_at(interface: InterfaceIndex, direction: Direction) -> Result<Vec<u32>, BpfError> {
         let mut numbers = [0_u32; 64];
+        // Without room for these the kernel gives none of the others.
+        let mut programs = numbers;
         let mut query = Query {
             interface: interface.0,
             attach_type: direction.attach_type(),
             flags: 0,
             attach_flags: 0,
-            programs: 0,
+            programs: programs.as_mut_ptr() as u64,
             count: numbers.len() as u32,
             unused: 0,
             program_flags: 0,
