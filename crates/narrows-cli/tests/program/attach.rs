@@ -582,8 +582,11 @@ fn what_cannot_be_attached_to_is_told_and_left_alone() {
     );
     refused("eth0", &stays(&["--persist", "--backend", "af_packet"]), &["--backend kernel alone"]);
     refused("eth0", &stays(&["--persist", "--duplicate", "1%"]), &["link.up.duplicate"]);
-    // These tests' program has no program for the kernel.
-    refused("eth0", &stays(&["--persist", "--delay", "1ms"]), &["the kernel backend is not available"]);
+    // Hosts may lack the file system for pins, and these tests' program has no program for the kernel.
+    let ended =
+        finish(bed.narrows(["attach", "eth0"]).args(stays(&["--persist", "--delay", "1ms"]))).expect(2);
+    let words = ["is not a BPF file system", "the kernel backend is not available"];
+    assert!(words.iter().any(|word| ended.err.contains(word)), "{ended}");
     refused("eth0", &stays(&["--remove"]), &["no network of --persist is at the interface `eth0`"]);
     refused("eth0", &stays(&["--remove", "--delay", "1ms"]), &["no description of a network"]);
     let network = bed.attach(&[]);

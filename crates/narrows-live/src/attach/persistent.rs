@@ -19,7 +19,7 @@ use narrows_scenario::Scenario;
 use super::kernel_way::KernelWay;
 use super::{AttachOptions, DRAIN, Place, Whereabouts, notes};
 use crate::inline::{INTERFACES, InlineError};
-use crate::run::{RunError, fits_into_kernel, system};
+use crate::run::{RunError, fits_into_kernel};
 
 /// A network that stays.
 #[derive(Debug)]
@@ -39,10 +39,11 @@ pub fn attach_to_stay(mut scenario: Scenario, options: &AttachOptions) -> Result
     if fits_into_kernel(&scenario, options.inline.cabling, false, false)?.is_fed() {
         return Err(RunError::NeedsProcess("a feed"));
     }
-    // Names that are made in a mount namespace of its own vanish with it.
-    let mounts =
-        |process| read_link(format!("/proc/{process}/ns/mnt")).map_err(system("compare mount namespaces"));
-    if mounts("self")? != mounts("1")? {
+    // Names that are made in a mount namespace of its own vanish with it. Some containers do not show the first process's.
+    let mounts = |process| read_link(format!("/proc/{process}/ns/mnt")).ok();
+    if let (Some(own), Some(first)) = (mounts("self"), mounts("1"))
+        && own != first
+    {
         return Err(RunError::NeedsHostMounts);
     }
     let folder = options.inline.run_folder.join(INTERFACES);
