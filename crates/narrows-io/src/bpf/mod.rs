@@ -53,8 +53,6 @@ pub enum BpfError {
     Verifier {
         /// The program's name.
         name: String,
-        /// The kernel's error.
-        cause: io::Error,
         /// The end of the verifier's log.
         log: String,
     },

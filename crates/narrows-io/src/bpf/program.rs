@@ -186,7 +186,7 @@ impl Program {
         if log.is_empty() {
             return Err(BpfError::new(format!("load the program `{name}`"), cause));
         }
-        Err(BpfError::Verifier { name: name.to_owned(), cause, log })
+        Err(BpfError::Verifier { name: name.to_owned(), log })
     }
 
     /// Its name in the kernel, truncated to 15 bytes.

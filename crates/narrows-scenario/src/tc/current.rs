@@ -155,12 +155,9 @@ impl Direction {
         if is_tree(scheduler) && self.rate == Rate::UNLIMITED && self.overhead != Overhead::FRAME {
             walk.found.unrepresentable.push("overhead".into());
         }
-        let netem = around.qdisc.map(|qdisc| {
-            let text = qdisc.text();
-            match qdisc.kind {
-                NetemKind::Netem(netem) => ("netem", netem.text_for_tc()),
-                NetemKind::Delay(_) => ("delay", text.trim_start_matches("root delay ").to_owned()),
-            }
+        let netem = around.qdisc.map(|qdisc| match &qdisc.kind {
+            NetemKind::Netem(netem) => ("netem", netem.text_for_tc()),
+            NetemKind::Delay(_) => ("delay", qdisc.text().trim_start_matches("root delay ").to_owned()),
         });
         match netem {
             // Packets that wait for the bucket are in netem's queue.
