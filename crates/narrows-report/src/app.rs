@@ -49,7 +49,7 @@ impl Default for AppMeter {
             arrived_packets: 0,
             retransmitted: 0,
             messages_sent: 0,
-            time: Spread::empty(),
+            time: Spread::new(),
             messages: None,
         }
     }
@@ -63,7 +63,7 @@ impl AppMeter {
 
     /// A call message arrived with this delay.
     pub fn message(&mut self, delay: Duration) {
-        self.messages.get_or_insert_with(|| Box::new(Spread::empty())).record(delay);
+        self.messages.get_or_insert_with(|| Box::new(Spread::new())).record(delay);
     }
 
     /// The report after a run of this length.

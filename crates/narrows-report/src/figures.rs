@@ -1,8 +1,11 @@
 //! Distributions, shares and means.
 
-use hdrhistogram::Histogram;
+use std::ops::RangeInclusive;
+
 use narrows_core::Duration;
 use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
 
 /// A distribution of durations. Quantiles have a relative error of at most half a part in a thousand; the other
 /// values are exact.
@@ -29,7 +32,7 @@ pub struct Quantiles {
 /// A distribution of durations: quantiles to half a part in a thousand up to one hour; min, max and mean exactly.
 #[derive(Clone, Debug)]
 pub(crate) struct Spread {
-    histogram: Histogram<u64>,
+    histogram: Histogram,
     least: u64,
     greatest: u64,
     sum: u128,
@@ -40,15 +43,12 @@ impl Spread {
     const HIGHEST: u64 = 3_600_000_000_000;
 
     pub(crate) fn new() -> Self {
-        let mut histogram = Histogram::new_with_bounds(1, 2, 3)
-            .expect("the bounds are in order and three digits are allowed");
-        histogram.auto(true);
-        Self { histogram, least: u64::MAX, greatest: 0, sum: 0 }
+        Self { histogram: Histogram::default(), least: u64::MAX, greatest: 0, sum: 0 }
     }
 
     pub(crate) fn record(&mut self, span: Duration) {
         let nanos = span.nanos();
-        self.histogram.record(nanos.min(Self::HIGHEST)).expect("it grows as far as that");
+        self.histogram.record(nanos.min(Self::HIGHEST));
         self.least = self.least.min(nanos);
         self.greatest = self.greatest.max(nanos);
         self.sum += u128::from(nanos);
@@ -57,23 +57,19 @@ impl Spread {
     /// Adds another distribution.
     pub(crate) fn add(&mut self, other: &Self) {
         let_others_run();
-        self.histogram.add(&other.histogram).expect("it grows as far as the other one has");
+        self.histogram.add(&other.histogram);
         self.least = self.least.min(other.least);
         self.greatest = self.greatest.max(other.greatest);
         self.sum += other.sum;
     }
 
-    pub(crate) fn empty() -> Self {
-        Self::new()
-    }
-
     pub(crate) fn clear(&mut self) {
-        self.histogram.reset();
+        self.histogram.clear();
         (self.least, self.greatest, self.sum) = (u64::MAX, 0, 0);
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.histogram.len()
+        self.histogram.values()
     }
 
     pub(crate) fn least(&self) -> Duration {
@@ -89,11 +85,9 @@ impl Spread {
     pub(crate) fn counts<const BOUNDS: usize>(&self, bounds: &[Duration; BOUNDS]) -> Vec<u64> {
         let_others_run();
         let mut counts = vec![0; BOUNDS + 1];
-        for step in self.histogram.iter_recorded() {
-            // The range of a histogram step ends with the value that represents it, except for the unbounded one.
-            let value = self.histogram.median_equivalent(step.value_iterated_to());
-            let place = bounds.partition_point(|bound| bound.nanos() < value);
-            counts[place] += step.count_since_last_iteration();
+        for (values, count) in self.histogram.steps() {
+            let place = bounds.partition_point(|bound| bound.nanos() < middle(&values));
+            counts[place] += count;
         }
         counts
     }
@@ -107,16 +101,34 @@ impl Spread {
     /// The smallest recorded value that at least the share `q` of values does not exceed, to half a part in a
     /// thousand; exactly min and max at the ends.
     pub(crate) fn quantile(&self, q: f64) -> Duration {
-        if self.count() == 0 {
-            return Duration::ZERO;
-        }
-        let bucket = self.histogram.median_equivalent(self.histogram.value_at_quantile(q));
-        Duration::from_nanos(bucket.clamp(self.least, self.greatest))
+        let [value] = self.quantiles([q]);
+        value
+    }
+
+    /// As [`Spread::quantile`], for several in ascending order.
+    pub(crate) fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [Duration; N] {
+        let mut steps = self.histogram.steps().into_iter();
+        let (mut below, mut value) = (0, 0);
+        shares.map(|share| {
+            let rank = ((share * self.count() as f64).ceil() as u64).max(1);
+            while below < rank
+                && let Some((values, count)) = steps.next()
+            {
+                below += count;
+                value = middle(&values).clamp(self.least, self.greatest);
+            }
+            Duration::from_nanos(value)
+        })
     }
 }
 
+/// The value that stands for a step.
+fn middle(values: &RangeInclusive<u64>) -> u64 {
+    values.start() + (values.end() - values.start()).div_ceil(2)
+}
+
 pub(crate) fn sum_of<'a>(mut spreads: impl Iterator<Item = &'a Spread>) -> Option<Spread> {
-    let mut sum = Spread::empty();
+    let mut sum = Spread::new();
     sum.add(spreads.next()?);
     spreads.for_each(|spread| sum.add(spread));
     Some(sum)
@@ -130,13 +142,14 @@ fn let_others_run() {
 
 pub(crate) fn quantiles(spread: &Spread) -> Quantiles {
     let_others_run();
+    let [p50_ns, p90_ns, p99_ns, p999_ns] = spread.quantiles([0.5, 0.9, 0.99, 0.999]).map(Duration::nanos);
     Quantiles {
         packets: spread.count(),
         min_ns: spread.least().nanos(),
-        p50_ns: spread.quantile(0.5).nanos(),
-        p90_ns: spread.quantile(0.9).nanos(),
-        p99_ns: spread.quantile(0.99).nanos(),
-        p999_ns: spread.quantile(0.999).nanos(),
+        p50_ns,
+        p90_ns,
+        p99_ns,
+        p999_ns,
         max_ns: spread.greatest().nanos(),
         mean_ns: spread.mean().nanos(),
     }

@@ -44,7 +44,7 @@ impl SourceMeter {
             Verdict::Delivered(_) => {
                 self.delivered.packets += 1;
                 self.delivered.bytes += u64::from(event.length);
-                let delay = self.delay.get_or_insert_with(|| Box::new(Spread::empty()));
+                let delay = self.delay.get_or_insert_with(|| Box::new(Spread::new()));
                 delay.record(event.at.since(event.arrival));
             }
             Verdict::Dropped { .. } => self.dropped += 1,
@@ -61,7 +61,7 @@ impl SourceMeter {
         self.missed += other.missed;
         self.inside += other.inside;
         if let Some(more) = &other.delay {
-            self.delay.get_or_insert_with(|| Box::new(Spread::empty())).add(more);
+            self.delay.get_or_insert_with(|| Box::new(Spread::new())).add(more);
         }
     }
 

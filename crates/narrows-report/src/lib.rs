@@ -17,6 +17,7 @@ mod feed;
 mod figures;
 mod flows;
 mod generated;
+mod histogram;
 mod host;
 pub mod human;
 mod info;

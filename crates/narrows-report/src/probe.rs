@@ -46,7 +46,7 @@ impl ProbeMeter {
             marked: 0,
             next: 0,
             missing: BTreeSet::new(),
-            delay: Spread::empty(),
+            delay: Spread::new(),
         }
     }
 
