@@ -1,5 +1,6 @@
 //! The main loop of virtual time: inputs in, events out.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use narrows_core::{Duration, Time};
@@ -58,16 +59,14 @@ impl TrafficInfo {
         parts: impl IntoIterator<Item = (&'a Sources, &'a [SourceMeter])>,
         length: Duration,
     ) {
-        let (mut counted, mut applications) = (Vec::new(), Vec::new());
+        let (mut counted, mut applications) = (Vec::new(), BTreeMap::new());
         for (sources, meters) in parts {
             counted.extend((0u32..).map(|source| sources.place(source)).zip(meters).take(meters.len()));
             applications.extend(sources.applications());
         }
         report.generated = SourceMeter::reports(&self.sources, counted);
-        let app = |(place, info): &(u32, ApplicationInfo)| {
-            let (_, meter) = applications.iter().find(|(of, _)| of == place)?;
-            Some(meter.report(info, length))
-        };
+        let app =
+            |(place, info): &(u32, ApplicationInfo)| Some(applications.get(place)?.report(info, length));
         report.applications = self.applications.iter().filter_map(app).collect();
     }
 }

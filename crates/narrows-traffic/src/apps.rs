@@ -30,7 +30,7 @@ use crate::apps::query::QuerySession;
 use crate::apps::scene::{Draws, Outcome, Scene, Side};
 use crate::apps::session::Session;
 use crate::body::{Arrived, Delivery, Frame, reversed};
-use crate::tcp::Host;
+use crate::tcp::{Buffers, Host};
 
 /// A traffic source: its clients, its servers, and the sessions between them.
 pub(crate) struct App {
@@ -106,20 +106,20 @@ impl App {
     }
 
     /// Does what [`App::peek`] announced. A session whose timer expired may send only now, or nothing.
-    pub(crate) fn take(&mut self) -> Option<Departure> {
+    pub(crate) fn take(&mut self, buffers: &mut Buffers) -> Option<Departure> {
         if self.out.is_empty() {
             let at = self.peek()?;
             if self.clients.peek() == Some(at) {
-                self.begin(at);
+                self.begin(at, buffers);
             } else if let Some(Reverse((_, serial))) = self.wakes.pop() {
-                self.wake(at, serial);
+                self.wake(at, serial, buffers);
             }
         }
         self.out.pop_front()
     }
 
     /// A packet has arrived at one of the ends.
-    pub(crate) fn arrive(&mut self, arrived: Arrived) {
+    pub(crate) fn arrive(&mut self, arrived: Arrived, buffers: &mut Buffers) {
         let Arrived { delivery: Delivery { at, sent, port, length, seen, .. }, number, frame, .. } = arrived;
         let side = if port == self.ports[Side::Server as usize] { Side::Server } else { Side::Client };
         let (serial, message) = ((number >> 32) as u32, number as u32);
@@ -131,10 +131,10 @@ impl App {
             entry.answers = seen.map(|seen| reversed(&seen));
         }
         let before = self.out.len();
-        let mut scene = self.scene(at, serial);
+        let mut scene = self.scene(at, serial, buffers);
         entry.session.arrive(&mut scene, side, message, frame.as_deref());
         self.readdress(before, entry.answers);
-        self.keep(at, serial, entry);
+        self.keep(at, serial, entry, buffers);
     }
 
     /// Its counters.
@@ -142,14 +142,14 @@ impl App {
         &self.meter
     }
 
-    fn begin(&mut self, at: Time) {
+    fn begin(&mut self, at: Time, buffers: &mut Buffers) {
         let Some(serial) = self.clients.begin() else {
             self.meter.refused += 1;
             return;
         };
         self.meter.begun += 1;
         let config = self.config.clone();
-        let mut scene = self.scene(at, serial);
+        let mut scene = self.scene(at, serial, buffers);
         let session = match &config.dialogue {
             Dialogue::Query(query) => Session::Query(QuerySession::begin(query, &mut scene)),
             Dialogue::Call(call) if config.tcp.is_none() => {
@@ -157,21 +157,21 @@ impl App {
             }
             _ => Session::Tcp(Box::new(Connection::begin(&config, &mut scene))),
         };
-        self.keep(at, serial, Entry { session, wakes: None, is_open: true, answers: None });
+        self.keep(at, serial, Entry { session, wakes: None, is_open: true, answers: None }, buffers);
     }
 
-    fn wake(&mut self, at: Time, serial: u32) {
+    fn wake(&mut self, at: Time, serial: u32, buffers: &mut Buffers) {
         let Some(mut entry) = self.sessions.remove(&serial) else { return };
         if entry.wakes == Some(at) {
             entry.wakes = None;
             if entry.session.wakes().is_some_and(|due| due <= at) {
                 let before = self.out.len();
-                let mut scene = self.scene(at, serial);
+                let mut scene = self.scene(at, serial, buffers);
                 entry.session.wake(&mut scene);
                 self.readdress(before, entry.answers);
             }
         }
-        self.keep(at, serial, entry);
+        self.keep(at, serial, entry, buffers);
     }
 
     /// Gives datagrams that a server has just sent the ends of a flow that the network translates. Segments of TCP have
@@ -186,7 +186,7 @@ impl App {
     }
 
     /// Stores a session that has processed an event, unless it is over.
-    fn keep(&mut self, at: Time, serial: u32, mut entry: Entry) {
+    fn keep(&mut self, at: Time, serial: u32, mut entry: Entry, buffers: &mut Buffers) {
         if let (true, Some(outcome)) = (entry.is_open, entry.session.outcome()) {
             entry.is_open = false;
             self.clients.ended(at, serial);
@@ -197,7 +197,7 @@ impl App {
             }
         }
         if entry.session.is_over() {
-            return;
+            return entry.session.end(buffers);
         }
         if let Some(due) = entry.session.wakes()
             && entry.wakes.is_none_or(|entry| due < entry)
@@ -209,7 +209,7 @@ impl App {
         self.sessions.insert(serial, entry);
     }
 
-    fn scene(&mut self, now: Time, serial: u32) -> Scene<'_> {
+    fn scene<'a>(&'a mut self, now: Time, serial: u32, buffers: &'a mut Buffers) -> Scene<'a> {
         let ports = u32::from(u16::MAX - self.key.source_port) + 1;
         let port = self.key.source_port + (serial % ports.min(16_384)) as u16;
         Scene {
@@ -219,6 +219,7 @@ impl App {
             key: self.key,
             ports: self.ports,
             hosts: self.hosts.as_deref_mut(),
+            buffers,
             draws: &self.draws,
             meter: &mut self.meter,
             out: &mut self.out,

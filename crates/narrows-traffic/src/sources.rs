@@ -15,6 +15,7 @@ use crate::body::{Arrived, Body};
 use crate::capture::CaptureFeed;
 use crate::error::SourceError;
 use crate::stations::Stations;
+use crate::tcp::Buffers;
 
 /// How sources send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub struct Sources {
     entries: Vec<Option<Time>>,
     /// Captures whose next packet is not ready yet.
     starved: Vec<u32>,
+    /// Memory of all connections.
+    buffers: Buffers,
 }
 
 impl Sources {
@@ -132,7 +135,7 @@ impl Sources {
         origins.sort_by(|a, b| (a.rank, &a.name).cmp(&(b.rank, &b.name)));
         let entries: Vec<_> = origins.iter().map(Origin::peek).collect();
         let heads = entries.iter().zip(0..).filter_map(|(&at, number)| Some(Reverse((at?, number))));
-        Self { heads: heads.collect(), entries, origins, starved: Vec::new() }
+        Self { heads: heads.collect(), entries, origins, starved: Vec::new(), buffers: Buffers::default() }
     }
 
     /// The names of the sources, in order of their numbers.
@@ -208,7 +211,7 @@ impl Sources {
         }
         match &mut origin.kind {
             Kind::Aimd(aimd) => aimd.arrive(arrived),
-            Kind::App(app) => app.arrive(arrived),
+            Kind::App(app) => app.arrive(arrived, &mut self.buffers),
             Kind::Source { .. } | Kind::Capture(_) | Kind::Elsewhere => return,
         }
         let entry = &mut self.entries[number as usize];
@@ -250,7 +253,7 @@ impl Sources {
         let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
         let Reverse((at, number)) = *head;
         let origin = &mut self.origins[number as usize];
-        let taken = origin.take(number)?;
+        let taken = origin.take(number, &mut self.buffers)?;
         let next = origin.peek();
         self.entries[number as usize] = next;
         match next {
@@ -324,7 +327,11 @@ impl Origin {
     }
 
     /// Takes the packet that was peeked at, and the port where it enters.
-    fn take(&mut self, source: u32) -> Result<Option<(PortId, Packet<Body>)>, SourceError> {
+    fn take(
+        &mut self,
+        source: u32,
+        buffers: &mut Buffers,
+    ) -> Result<Option<(PortId, Packet<Body>)>, SourceError> {
         let (port, number, packet, mut frame) = match &mut self.kind {
             Kind::Source { source, template } => {
                 let (_, length) = source.take().expect("its instant was peeked at");
@@ -336,7 +343,7 @@ impl Origin {
                 (port, number, packet, None)
             }
             Kind::App(app) => {
-                let Some(Departure { port, number, packet, .. }) = app.take() else { return Ok(None) };
+                let Some(Departure { port, number, packet, .. }) = app.take(buffers) else { return Ok(None) };
                 let Packet { length, link_header, network_header, key, headers, body: frame } = packet;
                 let packet = Packet { length, link_header, network_header, key, headers, body: () };
                 (port, number, packet, frame)

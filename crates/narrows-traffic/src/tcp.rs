@@ -10,10 +10,12 @@
 //!
 //! docs/model.md lists the limitations of this sender.
 
+mod buffers;
 mod end;
 mod segment;
 mod wire;
 
+pub(crate) use buffers::Buffers;
 pub(crate) use end::{End, Host};
 pub(crate) use segment::Segment;
 pub use segment::ethernet_header;

@@ -17,7 +17,7 @@ use super::call::StreamCall;
 use super::exchange::{Exchange, Writer};
 use super::scene::{Outcome, Scene, Side};
 use crate::body::Frame;
-use crate::tcp::{End, Segment};
+use crate::tcp::{Buffers, End, Segment};
 
 /// How long an end keeps a connection after the end of the transaction.
 const LINGER: Duration = Duration::from_secs(60);
@@ -53,8 +53,9 @@ impl Connection {
             exchange.ask(scene, &mut writers);
         }
         let (from, to) = scene.client;
-        let [client, server] = scene.hosts();
-        let ends = [client.connect(from, (server.address, to)), server.listen(to)];
+        let (hosts, buffers) = scene.hosts_and_buffers();
+        let [client, server] = hosts;
+        let ends = [client.connect(from, (server.address, to), buffers), server.listen(to, buffers)];
         let deadline = config.patience.map(|patience| scene.now + patience);
         let begun = scene.now;
         let mut connection = Self { ends, writers, dialogue, begun, deadline, outcome: None, leaves: None };
@@ -89,12 +90,12 @@ impl Connection {
                 Talk::Call(call) => call.wake(scene, &mut self.writers),
             }
             if self.deadline().is_some_and(|at| at <= scene.now) && !self.is_done() {
-                self.ends[Side::Client as usize].socket().abort();
+                self.ends[Side::Client as usize].abort();
                 self.outcome = Some(Outcome::TimedOut);
             }
         }
         if self.leaves.take_if(|at| *at <= scene.now).is_some() {
-            self.ends.iter_mut().filter(|end| !end.is_over()).for_each(|end| end.socket().abort());
+            self.ends.iter_mut().filter(|end| !end.is_over()).for_each(|end| end.abort());
         }
         Side::BOTH.into_iter().for_each(|side| self.step(scene, side));
         self.judge(scene);
@@ -120,7 +121,7 @@ impl Connection {
         writer.backlog -= end.write(writer.backlog);
         let is_last = writer.closes || end.state() == State::CloseWait;
         if is_last && writer.backlog == 0 {
-            end.socket().close();
+            end.close();
         }
         let mut sent: Vec<Segment> = Vec::new();
         let now = scene.now;
@@ -165,6 +166,11 @@ impl Connection {
 
     pub(super) fn outcome(&self) -> Option<Outcome> {
         self.outcome
+    }
+
+    /// Gives its memory to connections to come.
+    pub(super) fn end(self, buffers: &mut Buffers) {
+        self.ends.into_iter().for_each(|end| end.end(buffers));
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -8,7 +8,7 @@ use narrows_report::AppMeter;
 
 use super::{Departure, reversed};
 use crate::body::Frame;
-use crate::tcp::{Host, Segment};
+use crate::tcp::{Buffers, Host, Segment};
 
 /// One of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,7 @@ pub(super) struct Scene<'a> {
     pub(super) key: FlowKey,
     pub(super) ports: [PortId; 2],
     pub(super) hosts: Option<&'a mut [Host; 2]>,
+    pub(super) buffers: &'a mut Buffers,
     pub(super) draws: &'a Draws,
     pub(super) meter: &'a mut AppMeter,
     pub(super) out: &'a mut VecDeque<Departure>,
@@ -124,7 +125,12 @@ fn headers(network: Protocol) -> u32 {
 
 impl Scene<'_> {
     pub(super) fn hosts(&mut self) -> &mut [Host; 2] {
-        self.hosts.as_deref_mut().expect("sessions on connections have hosts that speak TCP")
+        self.hosts_and_buffers().0
+    }
+
+    pub(super) fn hosts_and_buffers(&mut self) -> (&mut [Host; 2], &mut Buffers) {
+        let hosts = self.hosts.as_deref_mut().expect("sessions on connections have hosts that speak TCP");
+        (hosts, self.buffers)
     }
 
     /// Sends a datagram.

@@ -7,6 +7,7 @@ use super::connection::Connection;
 use super::query::QuerySession;
 use super::scene::{Kind, Outcome, Scene, Side};
 use crate::body::Frame;
+use crate::tcp::Buffers;
 
 /// A transaction in progress, or the rest of its connection.
 pub(super) enum Session {
@@ -48,6 +49,13 @@ impl Session {
             Self::Tcp(connection) => connection.outcome(),
             Self::Query(query) => query.outcome(),
             Self::Call(call) => call.outcome(),
+        }
+    }
+
+    /// Gives its memory to sessions to come.
+    pub(super) fn end(self, buffers: &mut Buffers) {
+        if let Self::Tcp(connection) = self {
+            connection.end(buffers);
         }
     }
 

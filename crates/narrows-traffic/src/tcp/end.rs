@@ -4,11 +4,13 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use narrows_core::{Duration, FlowKey, PortId, Time};
 use narrows_scenario::{Congestion, TcpConfig};
-use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
-use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
+use smoltcp::iface::{Config, Interface, PollResult, SocketSet};
+use smoltcp::socket::AnySocket;
+use smoltcp::socket::tcp::{CongestionControl, Socket, State};
 use smoltcp::time::{self, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
+use super::buffers::{Buffered, Buffers};
 use super::segment::{self, Segment};
 use super::wire::Wire;
 use crate::body::Frame;
@@ -33,10 +35,8 @@ pub(crate) struct Host {
 }
 
 /// One end of a connection: a socket that is polled separately.
-#[derive(Debug)]
 pub(crate) struct End {
-    sockets: SocketSet<'static>,
-    handle: SocketHandle,
+    socket: Buffered,
     /// The sequence number after the last byte sent.
     sent_until: Option<u32>,
     /// When its timers expire.
@@ -66,38 +66,42 @@ impl Host {
         Self { interface, wire, tcp, address, port, peer, traffic_class: key.traffic_class }
     }
 
-    fn end(&self) -> End {
-        let room = || SocketBuffer::new(vec![0; self.tcp.buffer.get() as usize]);
-        let mut socket = Socket::new(room(), room());
-        socket.set_congestion_control(match self.tcp.congestion {
-            Congestion::Cubic => CongestionControl::Cubic,
-            Congestion::Reno => CongestionControl::Reno,
-            Congestion::None => CongestionControl::None,
+    fn end(&self, buffers: &mut Buffers) -> End {
+        let mut socket = buffers.socket(self.tcp.buffer.get() as usize);
+        socket.with_dependent_mut(|_, all| {
+            let socket = only(all);
+            socket.set_congestion_control(match self.tcp.congestion {
+                Congestion::Cubic => CongestionControl::Cubic,
+                Congestion::Reno => CongestionControl::Reno,
+                Congestion::None => CongestionControl::None,
+            });
+            socket.set_ack_delay(
+                self.tcp.delayed_ack.map(|delay| time::Duration::from_micros(delay.nanos() / 1000)),
+            );
+            socket.set_nagle_enabled(self.tcp.nagle);
+            socket.set_timeout(Some(GONE));
         });
-        socket.set_ack_delay(
-            self.tcp.delayed_ack.map(|delay| time::Duration::from_micros(delay.nanos() / 1000)),
-        );
-        socket.set_nagle_enabled(self.tcp.nagle);
-        socket.set_timeout(Some(GONE));
-        let mut sockets = SocketSet::new(Vec::with_capacity(1));
-        let handle = sockets.add(socket);
-        End { sockets, handle, sent_until: None, wakes: None, was_reset: false }
+        End { socket, sent_until: None, wakes: None, was_reset: false }
     }
 
     /// An end that listens for a connection.
-    pub(crate) fn listen(&self, port: u16) -> End {
-        let mut end = self.end();
-        end.socket().listen((self.address, port)).expect("it is new, and no port is 0");
+    pub(crate) fn listen(&self, port: u16, buffers: &mut Buffers) -> End {
+        let mut end = self.end(buffers);
+        end.with(|socket| socket.listen((self.address, port))).expect("it is new, and no port is 0");
         end
     }
 
     /// An end that connects to another host.
-    pub(crate) fn connect(&mut self, port: u16, (address, to): (IpAddress, u16)) -> End {
-        let mut end = self.end();
-        let socket = end.sockets.get_mut::<Socket<'_>>(end.handle);
+    pub(crate) fn connect(
+        &mut self,
+        port: u16,
+        (address, to): (IpAddress, u16),
+        buffers: &mut Buffers,
+    ) -> End {
+        let mut end = self.end(buffers);
         let local = (self.address, port);
-        socket
-            .connect(self.interface.context(), (address, to), local)
+        let context = self.interface.context();
+        end.with(|socket| socket.connect(context, (address, to), local))
             .expect("it is new, both have addresses of one family, and no port is 0");
         end
     }
@@ -106,8 +110,12 @@ impl Host {
     pub(crate) fn receive(&mut self, now: Time, end: &mut End, frame: &Frame, out: &mut Vec<Segment>) {
         let resets = segment::resets(&frame.bytes);
         self.wire.arrive(frame);
-        let was_open = end.socket().is_active();
-        self.interface.poll_ingress_single(instant(now), &mut self.wire, &mut end.sockets);
+        let Self { interface, wire, .. } = self;
+        let was_open = end.socket.with_dependent_mut(|_, all| {
+            let was_open = only(all).is_active();
+            interface.poll_ingress_single(instant(now), wire, all);
+            was_open
+        });
         end.was_reset |= was_open && resets && end.state() == State::Closed;
         self.take(end, out);
     }
@@ -115,9 +123,12 @@ impl Host {
     /// Lets `end` send what it has to send; sets when it must be polled again.
     pub(crate) fn send(&mut self, now: Time, end: &mut End, out: &mut Vec<Segment>) {
         let at = instant(now);
-        while self.interface.poll_egress(at, &mut self.wire, &mut end.sockets) != PollResult::None {}
+        let Self { interface, wire, .. } = self;
+        let wakes = end.socket.with_dependent_mut(|_, all| {
+            while interface.poll_egress(at, wire, all) != PollResult::None {}
+            interface.poll_at(at, all)
+        });
         self.take(end, out);
-        let wakes = self.interface.poll_at(at, &end.sockets);
         end.wakes = wakes.map(|at| {
             let at = Time::from_nanos(u64::try_from(at.total_micros()).unwrap_or(0).saturating_mul(1000));
             if at > now { at } else { now + AGAIN }
@@ -140,43 +151,69 @@ impl Host {
 }
 
 impl End {
-    pub(crate) fn socket(&mut self) -> &mut Socket<'static> {
-        self.sockets.get_mut(self.handle)
+    fn with<R>(&mut self, act: impl FnOnce(&mut Socket<'_>) -> R) -> R {
+        self.socket.with_dependent_mut(|_, all| act(only(all)))
     }
 
     pub(crate) fn state(&self) -> State {
-        self.sockets.get::<Socket<'_>>(self.handle).state()
+        self.socket.with_dependent(|_, all| {
+            let socket = all.iter().find_map(|(_, socket)| <Socket<'_> as AnySocket<'_>>::downcast(socket));
+            socket.expect("each end has one").state()
+        })
+    }
+
+    /// Resets the connection.
+    pub(crate) fn abort(&mut self) {
+        self.with(|socket| socket.abort());
+    }
+
+    /// Nothing more will be written.
+    pub(crate) fn close(&mut self) {
+        self.with(|socket| socket.close());
+    }
+
+    /// Gives its memory to connections to come.
+    pub(crate) fn end(self, buffers: &mut Buffers) {
+        buffers.reclaim(self.socket);
     }
 
     /// Reads what has arrived; returns the number of bytes.
     pub(crate) fn read(&mut self) -> u64 {
-        let socket = self.socket();
-        let mut all = 0;
-        while let Ok(bytes @ 1..) = socket.recv(|bytes| (bytes.len(), bytes.len())) {
-            all += bytes as u64;
-        }
-        all
+        self.with(|socket| {
+            let mut all = 0;
+            while let Ok(bytes @ 1..) = socket.recv(|bytes| (bytes.len(), bytes.len())) {
+                all += bytes as u64;
+            }
+            all
+        })
     }
 
     /// Writes up to `bytes` bytes; returns how many there was room for.
     pub(crate) fn write(&mut self, bytes: u64) -> u64 {
-        let socket = self.socket();
-        let mut written = 0;
-        while written < bytes {
-            let left = usize::try_from(bytes - written).unwrap_or(usize::MAX);
-            // What the buffer has: zeros.
-            match socket.send(|room| (room.len().min(left), room.len().min(left))) {
-                Ok(some @ 1..) => written += some as u64,
-                _ => break,
+        self.with(|socket| {
+            let mut written = 0;
+            while written < bytes {
+                let left = usize::try_from(bytes - written).unwrap_or(usize::MAX);
+                // What the buffer has: zeros.
+                match socket.send(|room| (room.len().min(left), room.len().min(left))) {
+                    Ok(some @ 1..) => written += some as u64,
+                    _ => break,
+                }
             }
-        }
-        written
+            written
+        })
     }
 
     /// Nothing more will be sent from here: both ends have closed, or this one was told that there is no connection.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state(), State::Closed | State::TimeWait)
     }
+}
+
+/// The socket of a set of one.
+fn only<'a, 'b>(all: &'a mut SocketSet<'b>) -> &'a mut Socket<'b> {
+    let socket = all.iter_mut().find_map(|(_, socket)| <Socket<'_> as AnySocket<'_>>::downcast_mut(socket));
+    socket.expect("each end has one")
 }
 
 /// The instant in smoltcp's whole microseconds.
