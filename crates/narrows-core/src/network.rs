@@ -37,13 +37,13 @@ use crate::packet::{Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
 use crate::random::Seed;
-use crate::rules::{PreparedRules, RuleChange};
+use crate::rules::{Lpm, PreparedRules, RuleChange};
 use crate::time::Time;
 use classified::{Classified, Pipe};
 use decided::Decided;
 use divided::Divided;
 use names::Named;
-use router::Router;
+use router::{Known, Router};
 use switch::{Out, Switch};
 
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +124,8 @@ pub(crate) struct Network {
     made: Vec<Made>,
     rules: Vec<Classified>,
     routers: Vec<Router>,
+    /// The groups of prefixes that routers have routes to.
+    destinations: Lpm<Known>,
     switches: Vec<Switch>,
     /// Scratch space of [`Network::switch_packet`].
     outs: Vec<Out>,
@@ -426,7 +428,8 @@ impl Network {
                     let at = Element::Router(RouterId(router));
                     let visit = self.visit_of(packet, at, self.routers[router as usize].revisited, true);
                     let is_own = matches!(hop, Hop::OfRouter(_));
-                    let next = self.routers[router as usize].route(packet, is_own, &mut self.pool, visit);
+                    let Self { routers, destinations, pool, .. } = self;
+                    let next = routers[router as usize].route(destinations, packet, is_own, pool, visit);
                     (at, next.map_err(|reason| (reason, None)))
                 }
             };

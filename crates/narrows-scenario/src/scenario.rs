@@ -184,6 +184,7 @@ impl Scenario {
             config.ports.push(PortConfig { name: router.name.clone(), entry });
         }
         config.routers = self.topology.routers(&self.links, &self.routers);
+        config.destinations = self.topology.destinations();
         config.switches = self.topology.switches(&self.links, &self.switches);
         if let Some(part) = &self.part {
             part.cut(&self.links, &mut config);

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use narrows_core::classify::Prefix;
 use narrows_core::{LinkAddress, RouterConfig, SwitchConfig, Target};
 
 use crate::host::{Address, Host};
@@ -150,6 +151,7 @@ impl Topology {
         let wiring = Wiring::new(ends, switches)?;
         let mut topology = Self { wiring, ..Self::default() };
         routes::check_size(&topology.wiring, routers)?;
+        longest::check_size(&topology.wiring, links)?;
         topology.number(hosts, routers, links, &|_| true);
         let mut faults = addresses::check(&topology.wiring, routers);
         faults.extend(addresses::untranslatable(&topology.wiring, links));
@@ -252,6 +254,11 @@ impl Topology {
         let way = self.routing.find(router, destination)?.ways.first()?;
         let addresses = self.wiring.ends[way.end].addresses.iter().map(|address| address.ip);
         addresses.into_iter().find(|ip| ip.is_ipv4() == destination.is_ipv4())
+    }
+
+    /// The prefixes of all networks behind routers, with their groups.
+    pub(crate) fn destinations(&self) -> Vec<(Prefix, u32)> {
+        self.routing.destinations()
     }
 
     /// The engine's routers.

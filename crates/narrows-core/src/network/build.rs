@@ -1,6 +1,7 @@
 //! Building a network, and adding to it later.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::classified::{Classified, RulesCounters};
@@ -8,7 +9,7 @@ use super::config::{
     BuildError, NetworkConfig, PipeConfig, RouterConfig, RulesConfig, SwitchConfig, SwitchPort,
 };
 use super::names::{self, Named, Names};
-use super::router::{Router, RouterCounters, Ways};
+use super::router::{self, Known, Router, RouterCounters, Ways};
 use super::switch::{self, Switch, SwitchCounters, Table};
 use super::{Hop, Later, Network, Port, PortCounters, find_pipe};
 use crate::agenda::Agenda;
@@ -72,6 +73,10 @@ impl Network {
         let rules = rules.collect::<Result<Vec<_>, _>>()?;
         let routers = config.routers.iter().map(|config| router(config, seed, &names));
         let routers = routers.collect::<Result<Vec<_>, _>>()?;
+        let mut destinations = Lpm::default();
+        for &(prefix, number) in &config.destinations {
+            destinations.insert(prefix, Known { number, bits: prefix.bits() });
+        }
         let switches = config.switches.iter().map(|config| switch(config, seed, &names));
         let switches = switches.collect::<Result<Vec<_>, _>>()?;
         drop(names);
@@ -96,6 +101,7 @@ impl Network {
             made: Vec::new(),
             rules,
             routers,
+            destinations,
             switches,
             outs: Vec::new(),
             ports,
@@ -219,18 +225,24 @@ fn classified(
 fn router(config: &RouterConfig, seed: Seed, names: &Names<'_>) -> Result<Router, BuildError> {
     let mut router = Router {
         counters: RouterCounters::default(),
-        routes: Vec::with_capacity(config.routes.len()),
-        table: Lpm::default(),
+        table: router::Table {
+            routes: Vec::with_capacity(config.routes.len() + config.ways.len()),
+            own: Lpm::default(),
+            groups: Arc::clone(&config.groups),
+            first_of_groups: config.routes.len(),
+        },
         draws: Stream::new(seed, &config.name, "path"),
         name: config.name.clone(),
         link_addresses: config.link_addresses.clone(),
         revisited: false,
     };
-    for ((prefix, route), number) in config.routes.iter().zip(0..) {
+    for ((prefix, _), number) in config.routes.iter().zip(0..) {
+        router.table.own.insert(*prefix, Known { number, bits: prefix.bits() });
+    }
+    for route in config.routes.iter().map(|(_, route)| route).chain(&config.ways) {
         let hops = route.ways.iter().map(|(way, weight)| Ok((names.hop(&router.name, way)?, *weight)));
         let hops = hops.collect::<Result<Vec<_>, BuildError>>()?;
-        router.routes.push(Ways::new(seed, &router.name, hops, route));
-        router.table.insert(*prefix, number);
+        router.table.routes.push(Ways::new(seed, &router.name, hops, route));
     }
     Ok(router)
 }

@@ -1,6 +1,7 @@
 //! The configuration of a network, and why it may be invalid.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -28,6 +29,9 @@ pub struct NetworkConfig {
     pub rules: Vec<RulesConfig>,
     /// The routers.
     pub routers: Vec<RouterConfig>,
+    /// Prefixes that routers have routes to, each with the number of its group: routers send packets to all prefixes of a
+    /// group the same way ([`RouterConfig::groups`]). A large network has many routers, and as many prefixes as links.
+    pub destinations: Vec<(Prefix, u32)>,
     /// The switches.
     pub switches: Vec<SwitchConfig>,
     /// The maximum number of bytes in the network, counting each frame plus 128 bytes for the engine's own
@@ -47,6 +51,7 @@ impl NetworkConfig {
             links: Vec::new(),
             rules: Vec::new(),
             routers: Vec::new(),
+            destinations: Vec::new(),
             switches: Vec::new(),
             memory: Bytes::new(1 << 30),
             visits: 64,
@@ -112,8 +117,13 @@ pub enum RulesChange {
 pub struct RouterConfig {
     /// Unique among links, rule sets, routers and switches. Part of the key of random draws.
     pub name: String,
-    /// The routes; the longest matching prefix applies.
+    /// Routes of its own; the longest matching prefix applies, among them and [`NetworkConfig::destinations`], and of two
+    /// equal ones its own.
     pub routes: Vec<(Prefix, Route)>,
+    /// Routes to groups of destinations.
+    pub ways: Vec<Route>,
+    /// For each group of destinations, which of `ways` leads there: one that does not exist, or no entry, if none does.
+    pub groups: Arc<[u16]>,
     /// The link addresses of its interfaces, if one of them is on a switch: packets to other link addresses
     /// are then dropped. Packets from sources that give none (all zero) pass.
     pub link_addresses: Vec<LinkAddress>,

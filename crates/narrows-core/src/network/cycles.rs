@@ -58,7 +58,7 @@ impl Network {
             ways.push(set.exits.iter().map(|hop| self.place(hop)).chain(pipes));
         }
         for router in &self.routers {
-            let hops = router.routes.iter().flat_map(|ways| &ways.hops);
+            let hops = router.table.routes.iter().flat_map(|ways| &ways.hops);
             ways.push(hops.map(|(hop, _)| self.place(hop)));
         }
         for switch in &self.switches {

@@ -6,6 +6,7 @@
 //! hop. A packet that is not IP is dropped: no router forwards
 //! it.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::Hop;
@@ -48,12 +49,32 @@ pub(super) struct Ways {
     hash: FlowHash,
 }
 
+/// What is known of the addresses of a prefix.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// The number of a route, or of a group of destinations.
+    pub(super) number: u32,
+    /// The length of the prefix.
+    pub(super) bits: u8,
+}
+
+/// The routes of a router.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// Those of prefixes of its own, then those to groups.
+    pub(super) routes: Vec<Ways>,
+    /// Prefixes of its own.
+    pub(super) own: Lpm<Known>,
+    /// For each group of destinations the number of the route there, counted from the first one to a group.
+    pub(super) groups: Arc<[u16]>,
+    pub(super) first_of_groups: usize,
+}
+
 #[derive(Debug)]
 pub(super) struct Router {
     pub(super) name: alloc::string::String,
     pub(super) counters: RouterCounters,
-    pub(super) routes: Vec<Ways>,
-    pub(super) table: Lpm<u32>,
+    pub(super) table: Table,
     /// The link addresses of its interfaces, if it looks at them.
     pub(super) link_addresses: Vec<LinkAddress>,
     pub(super) draws: Stream,
@@ -97,12 +118,27 @@ impl Ways {
     }
 }
 
+impl Table {
+    /// The route to an address: by the longest prefix among the router's own routes and all destinations.
+    fn find(&self, address: [u8; 16], destinations: &Lpm<Known>) -> Option<&Ways> {
+        let own = self.own.lookup(address);
+        // No prefix is longer than a whole address.
+        let common = match own {
+            Some(own) if own.bits == 128 => None,
+            _ => destinations.lookup(address).filter(|common| own.is_none_or(|own| common.bits > own.bits)),
+        };
+        let way = common.and_then(|common| self.groups.get(common.number as usize));
+        let common = way.and_then(|&way| self.routes.get(self.first_of_groups + usize::from(way)));
+        common.or_else(|| own.map(|own| &self.routes[own.number as usize]))
+    }
+}
+
 impl Router {
     /// Whether packets for the router itself leave by this port.
     pub(super) fn is_own(&self, port: PortId) -> bool {
         let leads =
             |ways: &Ways| ways.hops.iter().any(|(hop, _)| matches!(hop, Hop::Port(to) if *to == port));
-        self.routes.iter().filter(|ways| ways.local).any(leads)
+        self.table.routes.iter().filter(|ways| ways.local).any(leads)
     }
 
     /// Whether a frame to this link address is for the router.
@@ -115,6 +151,7 @@ impl Router {
     /// The next hop of a packet, or why it is dropped; `is_own` if the router itself sends it.
     pub(super) fn route(
         &mut self,
+        destinations: &Lpm<Known>,
         packet: PacketRef,
         is_own: bool,
         pool: &mut Pool,
@@ -127,14 +164,13 @@ impl Router {
             self.counters.filtered.add(length);
             return Err(DropReason::Filtered);
         }
-        let found = match state.key.network {
+        let ways = match state.key.network {
             Protocol::Other => None,
             _ => {
                 let destination = state.key.destination;
-                self.table.lookup(pool.take_next_hop(packet).unwrap_or(destination))
+                self.table.find(pool.take_next_hop(packet).unwrap_or(destination), destinations)
             }
         };
-        let ways = found.map(|&route| &self.routes[route as usize]);
         let Some((ways, number)) =
             ways.and_then(|ways| Some((ways, ways.pick(pool, packet, &self.draws, visit)?)))
         else {

@@ -264,3 +264,48 @@ fn a_router_sends_to_the_next_hop_that_rules_have_set() {
     // No route leads there.
     assert_eq!(arrivals(vec![forward(address(8, 8))]), [(0, false)]);
 }
+
+/// A router has routes of its own, and two to groups of destinations.
+#[test]
+fn the_longest_prefix_counts_among_own_routes_and_destinations() {
+    let mut config = NetworkConfig::new(Seed(1));
+    let to = |port: &str| Route {
+        ways: vec![(Target::Port(port.into()), Weight::ONE)],
+        spread: Spread::Flow,
+        local: false,
+        ..Route::default()
+    };
+    let nets = [(address(2, 0), 120), (address(2, 16), 124), (address(2, 32), 124), (address(2, 64), 122)];
+    let nets = nets.map(|(address, bits)| Prefix::new(address, bits));
+    // The router has no way to the last group, and an own route to the first network.
+    config.destinations = nets.into_iter().zip([0, 1, 2, 3]).collect();
+    let own = [(Prefix::new(address(2, 18), 128), "own"), (nets[0], "own"), (nets[2], "own")];
+    config.routers.push(RouterConfig {
+        name: "r".into(),
+        routes: own.map(|(prefix, port)| (prefix, to(port))).into(),
+        ways: vec![to("one"), to("two")],
+        groups: [0, 1, 0, u16::MAX].into(),
+        ..RouterConfig::default()
+    });
+    config.ports.push(port("a", Target::Router("r".into())));
+    config.ports.extend(["own", "one", "two"].map(|name| port(name, Target::Port(name.into()))));
+    let mut engine = Engine::new(config).expect("the network is whole");
+    let a = engine.port("a").expect("it is there");
+    for to in [1, 17, 18, 33, 65] {
+        engine.hand_in(Time::ZERO, a, limited(9, key(1, to)));
+    }
+    let to = |name: &str| Verdict::Delivered(engine.port(name).expect("it is there"));
+    let expected = [
+        // Both have this prefix.
+        to("own"),
+        // The group's is longer.
+        to("two"),
+        // A whole address is longest.
+        to("own"),
+        to("own"),
+        // No way to the group: the next shorter prefix.
+        to("own"),
+    ];
+    let seen: Vec<_> = drain(&mut engine).into_iter().map(|(.., verdict)| verdict).collect();
+    assert_eq!(seen, expected);
+}

@@ -244,7 +244,12 @@ fn a_router_on_a_switch_takes_what_is_addressed_to_it_and_addresses_what_it_send
         ..Route::default()
     };
     let routes = vec![(classify::Prefix::new(address(2, 0), 120), route)];
-    config.routers.push(RouterConfig { name: "r".into(), routes, link_addresses: vec![own] });
+    config.routers.push(RouterConfig {
+        name: "r".into(),
+        routes,
+        link_addresses: vec![own],
+        ..RouterConfig::default()
+    });
     config.ports.extend([port("h", into(1)), port("far", Target::Router("r".into()))]);
     let mut engine = Engine::new(config).expect("the network is whole");
     let [far, h] = ["far", "h"].map(|name| engine.port(name).expect("it is there"));

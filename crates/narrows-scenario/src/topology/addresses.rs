@@ -19,15 +19,18 @@ pub(super) fn give(
     is_free: &dyn Fn(Address) -> bool,
 ) {
     let Wiring { ends, domains, .. } = wiring;
-    let mut first = 0u16;
+    let usual: u64 = domains.iter().map(|domain| u64::from(Block::usual(domain.len()).size)).sum();
+    let is_large = usual > ADDRESSES.into();
+    let mut first = 0u32;
     for domain in domains {
-        let block = Block::with_room_for(domain.len());
+        let block = if is_large { Block::small(domain.len()) } else { Block::usual(domain.len()) };
         // Blocks start at a multiple of their size.
-        let free = |network: &u16| {
-            block.networks(*network).all(|network| block.automatic(network, 1).into_iter().all(is_free))
+        let free = |network: &u32| {
+            block.parts(*network).all(|network| block.automatic(network, 1).into_iter().all(is_free))
         };
         let start = first.next_multiple_of(block.size);
-        let network = (start..=u16::MAX - block.size).step_by(block.size.into()).find(free).unwrap_or(start);
+        let last = ADDRESSES.saturating_sub(block.size);
+        let network = (start..=last).step_by(block.size as usize).find(free).unwrap_or(start);
         first = network.wrapping_add(block.size);
         for (place, &mut index) in (1..).zip(domain) {
             let end = &mut ends[index];
@@ -107,33 +110,50 @@ pub(super) fn outer_routes(wiring: &Wiring, end: usize) -> Vec<HostRoute> {
     routes
 }
 
-/// Automatic addresses of one domain: some /24 networks of IPv4 in a row, a power of two, taken as one.
+/// Automatic addresses of IPv4: those of 10.213.0.0 to 10.254.255.255.
+const ADDRESSES: u32 = 42 << 16;
+
+/// The automatic addresses of one domain: a network of IPv4 and one of IPv6.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    size: u16,
+    /// Addresses of IPv4, a power of two.
+    size: u32,
+    /// Whether it may be smaller than a /24.
+    is_small: bool,
 }
 
 impl Block {
-    fn with_room_for(ends: usize) -> Self {
+    /// Whole /24 networks: easy to read.
+    fn usual(ends: usize) -> Self {
+        Self { size: Self::small(ends).size.max(256), is_small: false }
+    }
+
+    /// No more addresses than needed, for networks that have no room for others.
+    fn small(ends: usize) -> Self {
         // The first and the last address are not for hosts.
-        let networks = (ends + 2).div_ceil(256).next_power_of_two();
-        Self { size: u16::try_from(networks).unwrap_or(1 << 13) }
+        let size = u32::try_from((ends + 2).next_power_of_two()).unwrap_or(1 << 20);
+        Self { size, is_small: true }
     }
 
-    fn networks(self, first: u16) -> impl Iterator<Item = u16> {
-        first..first.saturating_add(self.size)
+    /// One of its addresses out of 256.
+    fn parts(self, first: u32) -> impl Iterator<Item = u32> {
+        (first..first.saturating_add(self.size)).step_by(256)
     }
 
-    /// The automatic addresses of one end. Beyond 10,752 networks, those of IPv4 repeat; IPv6 has room for
-    /// the 65,535 ports of a network.
-    fn automatic(self, network: u16, end: u16) -> [Address; 2] {
-        let number = network.wrapping_add(end >> 8);
-        let [high, low] = number.to_be_bytes();
-        let v4 = Ipv4Addr::new(10, 213 + high % 42, low, end as u8);
-        let v4 = Address { ip: IpAddr::V4(v4), prefix: 24 - self.size.ilog2() as u8 };
-        // A unique local prefix (RFC 4193) whose forty bits spell "narro".
-        let v6 = Ipv6Addr::new(0xfd6e, 0x6172, 0x726f, network, 0, 0, 0, end);
-        [v4, Address { ip: IpAddr::V6(v6), prefix: 64 }]
+    /// The automatic addresses of one end. Beyond the addresses of IPv4 that there are, they repeat.
+    fn automatic(self, network: u32, end: u32) -> [Address; 2] {
+        let v4 = Ipv4Addr::from_bits((10 << 24 | 213 << 16) + network.wrapping_add(end) % ADDRESSES);
+        let v4 = Address { ip: IpAddr::V4(v4), prefix: 32 - self.size.ilog2() as u8 };
+        // A unique local prefix (RFC 4193) whose forty bits spell "narro", and one /64 for each /24; where blocks are smaller,
+        // one /80 for each address.
+        let (groups, prefix) = match self.is_small {
+            false => ([(network >> 8) as u16, 0], 64),
+            true => ([(network >> 16) as u16, network as u16], 80),
+        };
+        let [third, fourth] = groups;
+        let [high, low] = [(end >> 16) as u16, end as u16];
+        let v6 = Ipv6Addr::new(0xfd6e, 0x6172, 0x726f, third, fourth, 0, high, low);
+        [v4, Address { ip: IpAddr::V6(v6), prefix }]
     }
 }
 

@@ -10,8 +10,48 @@ use std::collections::BTreeMap;
 
 use narrows_core::Duration;
 
-use super::{Hop, Port, Topology};
+use super::segments::Owner;
+use super::wiring::Wiring;
+use super::{Fault, Hop, Port, Topology};
+use crate::bound::DefaultBound;
+use crate::direction::Direction;
 use crate::link::{Link, Way};
+use crate::problem::Problem;
+
+/// Maximum number of host ends of links to routers and switches for which this is done: each pair of them has its own path.
+const MOST_PORTS: usize = 1000;
+
+/// Where the round-trip times are not computed, rejects links whose queues would depend on them.
+pub(super) fn check_size(wiring: &Wiring, links: &[Link]) -> Result<(), Vec<Fault>> {
+    let ports = routed_ports(wiring);
+    if ports <= MOST_PORTS {
+        return Ok(());
+    }
+    let needs = |link: &Link| {
+        let needs = |direction: &Direction| {
+            direction.queue.bound.is_none()
+                && DefaultBound::new(direction.mean_rate(), None) != DefaultBound::NO_RATE
+        };
+        link.directions().into_iter().any(|(_, direction)| needs(direction))
+    };
+    let fault = |(index, link): (usize, &Link)| {
+        let problem = Problem::new(format!("`{}` needs a `queue`", link.name)).help(format!(
+            "the default depends on the longest of all paths, which are known for up to {MOST_PORTS} links from hosts to \
+             routers and switches; here are {ports}"
+        ));
+        Fault::Link(index, problem)
+    };
+    let faults: Vec<Fault> = links.iter().enumerate().filter(|(_, link)| needs(link)).map(fault).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// How many ends at hosts have a router or a switch at the other end of their segment.
+fn routed_ports(wiring: &Wiring) -> usize {
+    let ends = &wiring.ends;
+    let is_routed = |end: usize| wiring.is_switched(end) || wiring.router(ends[end].peer).is_some();
+    let is_host = |end: usize| matches!(ends[end].owner, Owner::Host(_));
+    (0..ends.len()).filter(|&end| is_host(end) && is_routed(end)).count()
+}
 
 /// The longest round-trip time of each link and direction that routed packets take; `None` if the delay is
 /// unknown.
@@ -51,8 +91,12 @@ impl Line {
 }
 
 impl Topology {
-    /// For each link and direction that packets take from one host through routers or switches to another.
+    /// For each link and direction that packets take from one host through routers or switches to another; none in a
+    /// network with too many of them.
     pub(super) fn longest_round_trips(&self, links: &[Link]) -> RoundTrips {
+        if routed_ports(&self.wiring) > MOST_PORTS {
+            return RoundTrips::new();
+        }
         let lines = self.wiring.ends.iter().map(|end| Line::of(&end.hops, links)).collect();
         let ports = self.ports.iter().filter(|port| self.is_routed(port)).collect();
         let over = vec![BTreeMap::new(); self.wiring.ends.len()];

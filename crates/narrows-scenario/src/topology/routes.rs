@@ -5,17 +5,20 @@
 //! links tie, the one whose name sorts first is used, or all of them with equal weight if the router uses
 //! multipath. Every hop reduces the distance, so shortest paths have no loops; configured routes may.
 //! Routes are fixed when the scenario is read: an outage does not change them.
+//!
+//! Networks with the same routers at their ends form a group: all other routers send packets to them the same way. So a
+//! table has two bytes for each group, and only its own networks, and configured routes, take more.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use narrows_core::classify::Prefix;
 use narrows_core::sched::Weight;
 use narrows_core::{LinkAddress, Route, RouterConfig, Spread, Target};
 
 use super::addresses::are_neighbours;
-use super::segments::Owner;
 use super::wiring::Wiring;
 use super::{Fault, HostRoute, entry};
 use crate::host::Address;
@@ -28,18 +31,55 @@ use crate::router::{Destination, Router};
 pub(super) struct Routing {
     /// The table of each router.
     tables: Vec<Table>,
-    /// The distance from each router to each other; `None` if unreachable.
-    distances: Vec<Vec<Option<u64>>>,
+    /// The networks of all domains, each with the number of its group.
+    networks: Prefixes<u32>,
+    /// The distance from each router to each other; [`UNREACHABLE`] if there is no path.
+    distances: Vec<Vec<u32>>,
     domains: Vec<Domain>,
 }
 
 /// The routing table of one router.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Table {
-    routes: BTreeMap<Prefix, Entry>,
-    /// The prefix lengths, longest first.
+    /// To networks and addresses at its own links, and configured routes.
+    own: Prefixes<Entry>,
+    /// To groups.
+    ways: Vec<Entry>,
+    /// Which of `ways` leads to each group; [`NO_WAY`] if none does.
+    groups: Arc<[u16]>,
+}
+
+/// Values by prefix.
+#[derive(Clone, Debug, PartialEq)]
+struct Prefixes<T> {
+    values: BTreeMap<Prefix, T>,
+    /// The lengths, longest first.
     lengths: Vec<u8>,
 }
+
+impl<T> Default for Prefixes<T> {
+    fn default() -> Self {
+        Self::new(BTreeMap::new())
+    }
+}
+
+impl<T> Prefixes<T> {
+    fn new(values: BTreeMap<Prefix, T>) -> Self {
+        let lengths: BTreeSet<u8> = values.keys().map(Prefix::bits).collect();
+        Self { values, lengths: lengths.into_iter().rev().collect() }
+    }
+
+    /// The longest prefix that contains an address: its length and its value.
+    fn find(&self, address: [u8; 16]) -> Option<(u8, &T)> {
+        let of = |&bits: &u8| Some((bits, self.values.get(&Prefix::new(address, bits))?));
+        self.lengths.iter().find_map(of)
+    }
+}
+
+/// No number of ways is as high.
+const NO_WAY: u16 = u16::MAX;
+/// No distance is as long.
+const UNREACHABLE: u32 = u32::MAX;
 
 /// The next hops of one prefix.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,34 +117,40 @@ struct Edge {
     cost: u64,
 }
 
-/// Maximum number of routes of all routers together.
-const MOST_ROUTES: usize = 1_000_000;
-/// Maximum number of host ends of links to routers: every pair of them is a path to examine.
-const MOST_PORTS: usize = 1000;
+/// Maximum number of routes of all routers together, of two bytes each.
+const MOST_ROUTES: usize = 1 << 28;
 
-/// Rejects networks whose paths would take too long to compute.
+/// Rejects networks whose routes would take too much memory.
 pub(super) fn check_size(wiring: &Wiring, routers: &[Router]) -> Result<(), Vec<Fault>> {
-    let ends = &wiring.ends;
-    let peer = |end: usize| ends[end].peer;
-    let has_many_ways = |end: &usize| wiring.is_switched(*end) || wiring.router(peer(*end)).is_some();
-    let is_host = |end: &usize| matches!(ends[*end].owner, Owner::Host(_));
-    let mut ports = (0..ends.len()).filter(is_host).filter(has_many_ways);
-    let Some(first) = ports.next() else { return Ok(()) };
-    let ports = 1 + ports.count();
-    let routes = routers.len().saturating_mul(ends.len());
-    let problem = if ports > MOST_PORTS {
-        Problem::new(format!("{ports} links from hosts to routers and switches"))
-            .help(format!("at most {MOST_PORTS}: each pair has its own path"))
-    } else if routes > MOST_ROUTES {
-        Problem::new(format!("{} routers and {} links between them and hosts", routers.len(), ends.len() / 2))
-            .help(format!("at most {MOST_ROUTES} routes in all: each router has two for each link"))
-    } else {
-        return Ok(());
-    };
-    Err(vec![match routers.first() {
-        Some(router) => Fault::Router(router.name.clone(), problem),
-        None => Fault::Link(ends[first].hops[0].link, problem),
-    }])
+    // Each router has a distance from each other one, too.
+    let groups = groups(&domains(wiring)).0.len().max(routers.len());
+    match routers.first() {
+        Some(first) if routers.len().saturating_mul(groups) > MOST_ROUTES => {
+            let problem =
+                Problem::new(format!("{} routers with routes to {groups} networks each", routers.len()))
+                    .help(format!(
+                        "at most {MOST_ROUTES} routes in all; links to hosts of one router count as one"
+                    ));
+            Err(vec![Fault::Router(first.name.clone(), problem)])
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The groups of domains, by the routers at their ends, and the group of each domain.
+fn groups(domains: &[Domain]) -> (Vec<Vec<usize>>, Vec<u32>) {
+    let mut all = BTreeMap::new();
+    let mut groups = Vec::new();
+    let of = domains.iter().map(|domain| {
+        let routers: BTreeSet<usize> = domain.routers.iter().copied().collect();
+        let routers: Vec<usize> = routers.into_iter().collect();
+        *all.entry(routers).or_insert_with_key(|routers| {
+            groups.push(routers.clone());
+            groups.len() as u32 - 1
+        })
+    });
+    let of = of.collect();
+    (groups, of)
 }
 
 impl Routing {
@@ -123,14 +169,30 @@ impl Routing {
         }
         let link = |edge: &Edge| &wiring.ends[edge.end].link;
         edges.iter_mut().for_each(|edges| edges.sort_by(|a, b| link(a).cmp(link(b))));
-        let distances: Vec<_> = (0..routers.len()).map(|from| distances(from, &edges)).collect();
-        let mut routing = Self { tables: Vec::new(), distances, domains: domains(wiring) };
+        let mut costs = edges.iter().flatten().map(|edge| edge.cost);
+        let first = costs.next();
+        let all_alike = costs.all(|cost| Some(cost) == first);
+        let distances = (0..routers.len()).map(|from| distances(from, &edges, all_alike)).collect();
+        let domains = domains(wiring);
+        let (groups, group_of) = groups(&domains);
+        let networks = domains.iter().zip(group_of);
+        let networks = networks
+            .flat_map(|(domain, group)| domain.networks.iter().map(move |network| (network.prefix(), group)));
+        let networks = Prefixes::new(networks.collect());
+        let mut routing = Self { tables: Vec::new(), networks, distances, domains };
+        // By router: its domains.
+        let mut own: Vec<Vec<usize>> = vec![Vec::new(); routers.len()];
+        for (number, domain) in routing.domains.iter().enumerate() {
+            let here: BTreeSet<usize> = domain.routers.iter().copied().collect();
+            here.into_iter().for_each(|router| own[router].push(number));
+        }
         routing.tables = (0..routers.len())
             .map(|number| {
-                let mut routes = routing.shortest(number, routers[number].multipath, &edges[number], wiring);
+                let multipath = routers[number].multipath;
+                let mut routes = routing.next_door(number, &own[number], multipath, wiring);
                 routing.given(&mut routes, number, &routers[number], wiring);
-                let lengths: BTreeSet<u8> = routes.keys().map(Prefix::bits).collect();
-                Table { routes, lengths: lengths.into_iter().rev().collect() }
+                let (ways, groups) = routing.farther(number, multipath, &edges[number], &groups);
+                Table { own: Prefixes::new(routes), ways, groups }
             })
             .collect();
         routing
@@ -143,50 +205,80 @@ impl Routing {
 
     /// The distance of a router from a domain.
     fn distance(&self, router: usize, domain: &Domain) -> Option<u64> {
-        domain.routers.iter().filter_map(|&end| self.distances[router][end]).min()
+        let nearest = domain.routers.iter().map(|&end| self.distances[router][end]).min()?;
+        (nearest < UNREACHABLE).then_some(nearest.into())
     }
 
-    /// The shortest paths of a router to every domain.
-    fn shortest(
+    /// The routes of a router to the domains at its own links.
+    fn next_door(
         &self,
         router: usize,
+        domains: &[usize],
         multipath: Option<Spread>,
-        edges: &[Edge],
         wiring: &Wiring,
     ) -> BTreeMap<Prefix, Entry> {
         let ends = &wiring.ends;
         let mut routes = BTreeMap::new();
         let spread = multipath.unwrap_or_default();
-        for domain in &self.domains {
+        for domain in domains.iter().map(|&number| &self.domains[number]) {
             let own = |end: &&usize| wiring.router(**end) == Some(router);
-            if let Some(&own) = domain.ends.iter().find(own) {
-                for to in wiring.neighbours(own).filter(|&to| wiring.router(to) != Some(router)) {
-                    let ways = vec![RouteWay { end: own, to, weight: Weight::ONE }];
-                    let entry = Entry { ways, spread };
-                    if wiring.router(to).is_none() && !wiring.is_switched(own) {
-                        // Whatever the host at the other end has to do with addresses besides its own.
-                        let networks = domain.networks.iter().map(|network| network.prefix());
-                        routes.extend(networks.map(|prefix| (prefix, entry.clone())));
-                    } else {
-                        // Only the addresses there: between two routers, packets to others would bounce.
-                        let addresses = ends[to].addresses.iter().map(|address| Address::host(address.ip));
-                        routes.extend(addresses.map(|address| (address.prefix(), entry.clone())));
-                    }
+            let Some(&own) = domain.ends.iter().find(own) else { continue };
+            for to in wiring.neighbours(own).filter(|&to| wiring.router(to) != Some(router)) {
+                let ways = vec![RouteWay { end: own, to, weight: Weight::ONE }];
+                let entry = Entry { ways, spread };
+                if wiring.router(to).is_none() && !wiring.is_switched(own) {
+                    // Whatever the host at the other end has to do with addresses besides its own.
+                    let networks = domain.networks.iter().map(|network| network.prefix());
+                    routes.extend(networks.map(|prefix| (prefix, entry.clone())));
+                } else {
+                    // Only the addresses there: between two routers, packets to others would bounce.
+                    let addresses = ends[to].addresses.iter().map(|address| Address::host(address.ip));
+                    routes.extend(addresses.map(|address| (address.prefix(), entry.clone())));
                 }
-                continue;
-            }
-            let Some(distance) = self.distance(router, domain) else { continue };
-            let is_shortest = |edge: &&Edge| {
-                self.distance(edge.router, domain).is_some_and(|rest| edge.cost + rest == distance)
-            };
-            let most = if multipath.is_some() { usize::MAX } else { 1 };
-            let way = |&Edge { end, to, .. }: &Edge| RouteWay { end, to, weight: Weight::ONE };
-            let ways: Vec<_> = edges.iter().filter(is_shortest).take(most).map(way).collect();
-            for network in &domain.networks {
-                routes.insert(network.prefix(), Entry { ways: ways.clone(), spread });
             }
         }
         routes
+    }
+
+    /// The shortest paths of a router to groups of domains that it is not at.
+    fn farther(
+        &self,
+        router: usize,
+        multipath: Option<Spread>,
+        edges: &[Edge],
+        groups: &[Vec<usize>],
+    ) -> (Vec<Entry>, Arc<[u16]>) {
+        let distances = &self.distances[router];
+        // To each router: the edges on shortest paths.
+        let towards = |to: usize| -> Vec<u32> {
+            let is_shortest = |edge: &Edge| {
+                let rest = self.distances[edge.router][to];
+                rest < UNREACHABLE && edge.cost + u64::from(rest) == u64::from(distances[to])
+            };
+            (0u32..).zip(edges).filter(|(_, edge)| is_shortest(edge)).map(|(number, _)| number).collect()
+        };
+        let towards: Vec<Vec<u32>> = (0..distances.len()).map(towards).collect();
+        let most = if multipath.is_some() { usize::MAX } else { 1 };
+        let mut known = BTreeMap::new();
+        let mut ways = Vec::new();
+        let mut way = |group: &Vec<usize>| {
+            let nearest =
+                group.iter().map(|&to| distances[to]).min().filter(|&nearest| nearest < UNREACHABLE);
+            let Some(nearest) = nearest.filter(|_| !group.contains(&router)) else { return NO_WAY };
+            let ends = group.iter().filter(|&&to| distances[to] == nearest);
+            let mut all: Vec<u32> = ends.flat_map(|&to| &towards[to]).copied().collect();
+            all.sort_unstable();
+            all.dedup();
+            all.truncate(most);
+            *known.entry(all).or_insert_with_key(|all| {
+                let way = |&Edge { end, to, .. }: &Edge| RouteWay { end, to, weight: Weight::ONE };
+                let all = all.iter().map(|&number| way(&edges[number as usize])).collect();
+                ways.push(Entry { ways: all, spread: multipath.unwrap_or_default() });
+                u16::try_from(ways.len() - 1).unwrap_or(NO_WAY)
+            })
+        };
+        let groups = groups.iter().map(&mut way).collect();
+        (ways, groups)
     }
 
     /// Where packets of a host go first: each pair is an end of the host and that of a router.
@@ -259,14 +351,22 @@ impl Routing {
     pub(super) fn joins(&self, from: usize, to: usize, wiring: &Wiring) -> bool {
         let routers = |end| wiring.neighbours(end).filter_map(|end| wiring.router(end)).collect::<Vec<_>>();
         let back = routers(to);
-        routers(from).iter().any(|&a| back.iter().any(|&b| self.distances[a][b].is_some()))
+        routers(from).iter().any(|&a| back.iter().any(|&b| self.distances[a][b] < UNREACHABLE))
     }
 
     /// Finds the route of a router to this address.
     pub(super) fn find(&self, router: usize, destination: IpAddr) -> Option<&Entry> {
-        let Table { routes, lengths } = &self.tables[router];
-        let whole = Address::host(destination).prefix();
-        lengths.iter().find_map(|&bits| routes.get(&Prefix::new(whole.address(), bits)))
+        let Table { own, ways, groups } = &self.tables[router];
+        let address = Address::host(destination).prefix().address();
+        let own = own.find(address);
+        let common = self.networks.find(address).filter(|(bits, _)| own.is_none_or(|(own, _)| *bits > own));
+        let common = common.and_then(|(_, &group)| ways.get(usize::from(groups[group as usize])));
+        common.or(own.map(|(_, entry)| entry))
+    }
+
+    /// The prefixes of all networks, with their groups.
+    pub(super) fn destinations(&self) -> Vec<(Prefix, u32)> {
+        self.networks.values.iter().map(|(&prefix, &group)| (prefix, group)).collect()
     }
 
     /// The engine's routers.
@@ -299,9 +399,11 @@ impl Routing {
             let looks = own.iter().any(|&end| wiring.is_switched(end));
             RouterConfig {
                 name: router.name.clone(),
-                routes: (table.routes.iter())
+                routes: (table.own.values.iter())
                     .map(|(prefix, entry)| (*prefix, route(router, entry)))
                     .collect(),
+                ways: table.ways.iter().map(|entry| route(router, entry)).collect(),
+                groups: Arc::clone(&table.groups),
                 link_addresses: own.into_iter().filter(|_| looks).map(address).collect(),
             }
         };
@@ -362,17 +464,34 @@ impl Routing {
     }
 }
 
-/// The distance from a router to each other (Dijkstra).
-fn distances(from: usize, edges: &[Vec<Edge>]) -> Vec<Option<u64>> {
-    let mut all = vec![None; edges.len()];
+/// The distance from a router to each other (Dijkstra). Where all links cost the same, as in most networks, what is found
+/// first is nearest, and a plain queue does instead of a heap.
+fn distances(from: usize, edges: &[Vec<Edge>], all_alike: bool) -> Vec<u32> {
+    let mut all = vec![UNREACHABLE; edges.len()];
+    // No packet survives a path as long as that: each link costs at most 65,535.
+    let least = |distance: u64| u32::try_from(distance).unwrap_or(UNREACHABLE).min(UNREACHABLE - 1);
+    if all_alike {
+        all[from] = 0;
+        let mut open = VecDeque::from([from]);
+        while let Some(router) = open.pop_front() {
+            let distance = u64::from(all[router]);
+            for edge in &edges[router] {
+                if all[edge.router] == UNREACHABLE {
+                    all[edge.router] = least(distance + edge.cost);
+                    open.push_back(edge.router);
+                }
+            }
+        }
+        return all;
+    }
     let mut open = BinaryHeap::from([Reverse((0u64, from))]);
     while let Some(Reverse((distance, router))) = open.pop() {
-        if all[router].is_some() {
+        if all[router] < UNREACHABLE {
             continue;
         }
-        all[router] = Some(distance);
-        // The cost of a link is at most 65,535, so no sum approaches 2⁶⁴.
-        open.extend(edges[router].iter().map(|edge| Reverse((distance + edge.cost, edge.router))));
+        all[router] = least(distance);
+        let farther = edges[router].iter().filter(|edge| all[edge.router] == UNREACHABLE);
+        open.extend(farther.map(|edge| Reverse((distance + edge.cost, edge.router))));
     }
     all
 }

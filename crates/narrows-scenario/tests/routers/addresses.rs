@@ -118,3 +118,19 @@ fn given_addresses_are_those_in_force_and_are_routed() {
     let lone: IpAddr = "203.0.113.5".parse().unwrap();
     assert_eq!(scenario.router_address("r", lone).map(|ip| ip.to_string()).as_deref(), Some("192.0.2.1"));
 }
+
+/// More links than there are /24 networks of automatic addresses.
+#[test]
+fn addresses_of_a_large_network_are_in_small_networks() {
+    let hosts = 10_753;
+    let mut text = String::from("[routers.r]\n");
+    for host in 0..hosts {
+        text += &format!("[hosts.h{host}]\n[links.l{host}]\nbetween = [\"h{host}\", \"r\"]\n");
+    }
+    let scenario = parse(&text);
+    assert_eq!(addresses(&scenario, "h0.l0"), ["10.213.0.1/30", "fd6e:6172:726f::1/80"]);
+    assert_eq!(addresses(&scenario, "r.l0"), ["10.213.0.2/30", "fd6e:6172:726f::2/80"]);
+    let networks = scenario.ports().iter().flat_map(|port| &port.addresses).map(|address| address.network());
+    let networks: std::collections::BTreeSet<Address> = networks.collect();
+    assert_eq!(networks.len(), 2 * hosts);
+}

@@ -176,16 +176,20 @@ fn traffic_by_more_than_one_port_must_say_which() {
 }
 
 #[test]
-fn a_large_network_is_read_in_time_and_a_larger_one_refused() {
-    let text = |hosts: usize| {
+fn a_large_network_is_read_in_time_and_a_larger_one_needs_queues() {
+    let text = |hosts: usize, keys: &str| {
         let mut text = String::from("[routers.r]\n");
         for host in 0..hosts {
-            text += &format!("[hosts.h{host}]\n[links.l{host}]\nbetween = [\"h{host}\", \"r\"]\n");
+            text += &format!("[hosts.h{host}]\n[links.l{host}]\nbetween = [\"h{host}\", \"r\"]\n{keys}");
         }
         text
     };
-    let scenario = parse(&text(200));
+    let scenario = parse(&text(200, "rate = \"1mbit\"\n"));
     assert_eq!(scenario.explain().paths.len() + scenario.explain().paths_left_out, 200 * 199 / 2);
-    let error = Scenario::parse(&text(1001), "t").unwrap_err().to_string();
-    assert!(error.contains("1001 links from hosts to routers"), "{error}");
+    // Without defaults that depend on all paths it may be larger.
+    let error = Scenario::parse(&text(1001, "rate = \"1mbit\"\n"), "t").unwrap_err().to_string();
+    assert!(error.contains("`l0` needs a `queue`"), "{error}");
+    assert!(error.contains("up to 1000 links from hosts to routers and switches; here are 1001"), "{error}");
+    parse(&text(1001, "rate = \"1mbit\"\nqueue = \"100 packets\"\n"));
+    parse(&text(1001, "delay = \"1ms\"\n"));
 }
