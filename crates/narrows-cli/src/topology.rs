@@ -52,6 +52,9 @@ pub(crate) struct Topology {
     /// One-way delay of links to hosts [default: none]
     #[arg(long, value_name = "DELAY")]
     edge_delay: Option<String>,
+    /// Queue of links to hosts; above 1000 of them needed if they have a rate
+    #[arg(long, value_name = "QUEUE")]
+    edge_queue: Option<String>,
     /// Use of several shortest paths: none, flow or packet [default: flow for leaf-spine and fat-tree]
     #[arg(long, value_name = "HOW")]
     multipath: Option<String>,
@@ -122,6 +125,7 @@ pub(crate) fn topology(args: &Topology) -> Result<u8, Failure> {
         queue: args.queue.clone(),
         edge_rate: args.edge_rate.clone(),
         edge_delay: args.edge_delay.clone(),
+        edge_queue: args.edge_queue.clone(),
         multipath: args.multipath.clone(),
         seed: args.seed,
     };

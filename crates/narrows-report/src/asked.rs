@@ -1,5 +1,7 @@
 //! Describes a scenario's settings for a report.
 
+use std::collections::BTreeMap;
+
 use narrows_core::sched::{CsmaCd, Dcf, Weight};
 use narrows_core::service::Overhead;
 use narrows_core::{Duration, MtuPolicy, Rate, Seed, Time};
@@ -30,20 +32,33 @@ impl RunInfo {
     pub fn update(&mut self, scenario: &Scenario) {
         let former = scenario.links.iter().flat_map(Link::former_pipes).flat_map(|link| directions(&link));
         let now = scenario.links.iter().flat_map(directions);
+        let key = |of: &DirectionInfo| (of.link.clone(), of.lane);
+        let before = self.directions.len();
+        let mut known: BTreeMap<_, usize> = self.directions.iter().map(key).zip(0..).collect();
         for now in former.chain(now) {
-            let is_known = |then: &&mut DirectionInfo| then.link == now.link && then.lane == now.lane;
-            match self.directions.iter_mut().find(is_known) {
+            let place = *known.entry(key(&now)).or_insert(self.directions.len());
+            match self.directions.get_mut(place) {
                 Some(then) => {
                     let DirectionInfo { classes, tree, mask, queues, .. } = now;
                     (then.classes, then.tree, then.mask, then.queues) = (classes, tree, mask, queues);
                 }
-                None => {
-                    // After the pipes of the same rules.
-                    let last = self.directions.iter().rposition(|then| then.rules == now.rules);
-                    self.directions.insert(last.map_or(self.directions.len(), |last| last + 1), now);
-                }
+                None => self.directions.push(now),
             }
         }
+        // New ones come after the pipes of the same rules.
+        let mut last = BTreeMap::new();
+        for (place, known) in self.directions.iter().enumerate() {
+            if place < before {
+                last.insert(known.rules.clone(), place);
+            } else {
+                last.entry(known.rules.clone()).or_insert(place);
+            }
+        }
+        let places = std::mem::take(&mut self.directions).into_iter().zip(0..);
+        let mut rows: Vec<_> =
+            places.map(|(row, place)| (if place < before { place } else { last[&row.rules] }, row)).collect();
+        rows.sort_by_key(|(place, _)| *place);
+        self.directions = rows.into_iter().map(|(_, row)| row).collect();
     }
 }
 

@@ -24,10 +24,10 @@ use crate::node::check_size;
 use crate::problem::{Problem, ScenarioError};
 use crate::scenario::Scenario;
 
-/// Maximum number of hosts, more than fit on one machine.
-const MOST_HOSTS: usize = 10_000;
-/// Maximum number of links, more than these hosts need.
-const MOST_LINKS: usize = 50_000;
+/// Maximum number of hosts: a network has 65,535 ports.
+const MOST_HOSTS: usize = 50_000;
+/// Maximum number of links.
+const MOST_LINKS: usize = 200_000;
 
 /// How routers are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub struct LinkValues {
     pub edge_rate: Option<String>,
     /// Delay of links to hosts.
     pub edge_delay: Option<String>,
+    /// Queue of links to hosts.
+    pub edge_queue: Option<String>,
     /// Multipath mode of routers: `none`, `flow` or `packet`.
     pub multipath: Option<String>,
     /// Seed of the scenario, and of a Waxman network.
@@ -89,6 +91,7 @@ impl LinkValues {
             ("--queue", "queue", &self.queue),
             ("--edge-rate", "rate", &self.edge_rate),
             ("--edge-delay", "delay", &self.edge_delay),
+            ("--edge-queue", "queue", &self.edge_queue),
         ];
         for (flag, key, value) in values {
             if let Some(value) = value {
@@ -139,13 +142,14 @@ impl NetworkPlan {
         }
         // A star has links to hosts only.
         let is_star = core.links.is_empty();
-        let edge_rate = values.edge_rate.as_ref().or(values.rate.as_ref().filter(|_| is_star));
-        let edge_delay = values.edge_delay.as_ref().or(values.delay.as_ref().filter(|_| is_star));
+        let own = [&values.edge_rate, &values.edge_delay, &None, &values.edge_queue];
+        let edge = ["rate", "delay", "loss", "queue"].into_iter().zip(own).map(|(key, own)| {
+            let value = own.as_ref().or(values.of_link(key).filter(|_| is_star));
+            (key, value)
+        });
         for host in 1..=count {
             let router = &core.routers[core.edges[(host - 1) % core.edges.len()]];
-            let others = ["loss", "queue"].map(|key| (key, values.of_link(key).filter(|_| is_star)));
-            let keys = [("rate", edge_rate), ("delay", edge_delay)].into_iter().chain(others);
-            text.link(&format!("edge-{host}"), &format!("h{host}"), router, keys);
+            text.link(&format!("edge-{host}"), &format!("h{host}"), router, edge.clone());
         }
         for (a, b, delay) in &core.links {
             let (a, b) = (&core.routers[*a], &core.routers[*b]);

@@ -11,7 +11,7 @@ use crate::problem::{Found, Problem, article, one_of};
 
 /// Maximum number of lines and items of a document: more than the largest network takes. Each takes some hundred bytes once
 /// it is read.
-const MOST_ITEMS: usize = 500_000;
+const MOST_ITEMS: usize = 2_000_000;
 
 /// Checks, before a document is read, that it has no absurd number of lines and items, which begin or end with these bytes.
 pub(crate) fn check_size(text: &str, marks: &[u8]) -> Result<(), Problem> {

@@ -17,7 +17,7 @@ pub(crate) use app::tables as app_tables;
 pub use app::{
     AppConfig, AppKind, Call, Congestion, Demand, Dialogue, Exchanges, Query, TcpConfig, Transfer,
 };
-pub(crate) use read::read;
+pub(crate) use read::{Places, read};
 pub(crate) use rows::{TRAFFIC, table, tables};
 
 /// Packets from one port to another.

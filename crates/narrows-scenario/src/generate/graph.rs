@@ -113,7 +113,8 @@ impl Graph {
             text.link(&format!("link-{number}"), a, b, keys);
         }
         for (number, (&at, host)) in (1..).zip(&added) {
-            let keys = [("rate", values.edge_rate.as_ref()), ("delay", values.edge_delay.as_ref())];
+            let own = [&values.edge_rate, &values.edge_delay, &values.edge_queue];
+            let keys = ["rate", "delay", "queue"].into_iter().zip(own).map(|(key, own)| (key, own.as_ref()));
             text.link(&format!("edge-{number}"), host, &self.nodes[at].name, keys);
         }
         Ok(text.0)

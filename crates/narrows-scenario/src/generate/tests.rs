@@ -74,9 +74,20 @@ fn values_are_those_of_links_and_what_is_wrong_is_said() {
         4,
         "the links of a star are those of its hosts"
     );
+    let many = |edge_queue| {
+        let values = LinkValues { edge_rate: some("10mbit"), edge_queue, ..LinkValues::default() };
+        NetworkPlan {
+            hosts: Some(1100),
+            size: Some((4, Some(2))),
+            values,
+            ..NetworkPlan::new(NetworkShape::LeafSpine)
+        }
+    };
+    assert_eq!(many(some("50 packets")).scenario().unwrap().matches("50 packets").count(), 1100);
     for (plan, words) in [
+        (many(None), "`edge-1` needs a `queue`"),
         (with(NetworkShape::Star, LinkValues { rate: some("10"), ..LinkValues::default() }), "no unit"),
-        (NetworkPlan { hosts: Some(0), ..NetworkPlan::new(NetworkShape::Star) }, "1 to 10000"),
+        (NetworkPlan { hosts: Some(0), ..NetworkPlan::new(NetworkShape::Star) }, "1 to 50000"),
         (NetworkPlan { size: Some((5, None)), ..NetworkPlan::new(NetworkShape::FatTree) }, "even"),
         (NetworkPlan { size: Some((5, None)), ..NetworkPlan::new(NetworkShape::Grid) }, "two sizes"),
         (NetworkPlan { size: Some((5, Some(2))), ..NetworkPlan::new(NetworkShape::Ring) }, "one size"),

@@ -1,6 +1,6 @@
 //! Parses a scenario. Reports all problems at once, except where one hides another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Scenario;
@@ -222,11 +222,12 @@ pub(super) fn read(
 
 fn read_traffic(table: &Table, scenario: &mut Scenario, around: Surroundings<'_>, problems: &mut Problems) {
     let folder = scenario.folder().to_owned();
+    let places = traffic::Places::of(&scenario.topology);
+    let mut names: BTreeSet<String> = scenario.traffic.iter().map(|traffic| traffic.name.clone()).collect();
     for (index, node) in list(table, "traffic", problems).iter().enumerate() {
-        let traffic =
-            traffic::read(index, node, &scenario.topology, &folder, around).map_err(|p| p.inside("traffic"));
+        let traffic = traffic::read(index, node, &places, &folder, around).map_err(|p| p.inside("traffic"));
         let Some(traffic) = problems.catch(traffic) else { continue };
-        if scenario.traffic.iter().any(|other| other.name == traffic.name) {
+        if !names.insert(traffic.name.clone()) {
             problems.extend(vec![
                 Problem::new(format!("duplicate traffic source `{}`", traffic.name))
                     .at(&node.span)

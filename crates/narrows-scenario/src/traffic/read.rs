@@ -1,5 +1,6 @@
 //! Parses `[[traffic]]`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use narrows_core::source::{Arrivals, Lengths, SourceConfig};
@@ -46,11 +47,33 @@ const NOT_IN_APP: &[(&str, &str)] = &[
 /// iperf's default UDP datagram, as an IP packet.
 const LENGTH: u32 = 1498;
 
+/// The ports of a network by their names, and by those of their hosts.
+pub(crate) struct Places<'a> {
+    topology: &'a Topology,
+    by_name: BTreeMap<&'a str, Vec<&'a Port>>,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn of(topology: &'a Topology) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<&Port>> = BTreeMap::new();
+        for port in &topology.ports {
+            for name in [&port.name, &port.host] {
+                by_name.entry(name).or_default().push(port);
+            }
+        }
+        Self { topology, by_name }
+    }
+
+    fn named(&self, name: &str) -> &[&'a Port] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
 /// Parses entry number `index`.
 pub(crate) fn read(
     index: usize,
     node: &Node,
-    topology: &Topology,
+    places: &Places<'_>,
     folder: &Path,
     around: Surroundings<'_>,
 ) -> Result<Traffic, Problem> {
@@ -58,7 +81,7 @@ pub(crate) fn read(
     keys::only(table, &keys::keys::<Said>())?;
     let said: Said = keys::read(node, table, around)?;
     let name = said.name.clone().unwrap_or_else(|| format!("traffic-{}", index + 1));
-    let (from, to) = ends(&said, table, topology)?;
+    let (from, to) = ends(&said, table, places)?;
     let kinds: Vec<&str> = SOURCES.iter().copied().filter(|kind| table.get(kind).is_some()).collect();
     let [kind] = kinds[..] else {
         let title =
@@ -127,22 +150,21 @@ pub(crate) fn read(
 }
 
 /// The ports that `from` and `to` name; each is a host or a port.
-fn ends<'a>(said: &Said, table: &Table, topology: &'a Topology) -> Result<(&'a Port, &'a Port), Problem> {
-    let ports = &topology.ports;
-    let is = |port: &Port, name: &str| port.name == name || port.host == name;
+fn ends<'a>(said: &Said, table: &Table, places: &Places<'a>) -> Result<(&'a Port, &'a Port), Problem> {
     let place = |key: &str| table.get(key).map_or(0..0, |node| node.span.clone());
     for (key, name) in [("from", &said.from), ("to", &said.to)] {
-        if !ports.iter().any(|port| is(port, name)) {
-            let names = ports.iter().flat_map(|port| [port.host.as_str(), port.name.as_str()]);
+        if places.named(name).is_empty() {
+            let ports = places.topology.ports.iter();
+            let names = ports.flat_map(|port| [port.host.as_str(), port.name.as_str()]);
             let problem = Problem::new(format!("there is no host or port {}", Found(name)));
             return Err(problem.at(&place(key)).inside(key).did_you_mean(name, names));
         }
     }
     let (from, to) = (said.from.as_str(), said.to.as_str());
-    let ends = |name| ports.iter().filter(move |port| is(port, name));
+    let ends = |name| places.named(name).iter().copied();
     let mut pairs = ends(from)
         .flat_map(|port| ends(to).map(move |other| (port, other)))
-        .filter(|(port, other)| topology.joins(port, other));
+        .filter(|(port, other)| places.topology.joins(port, other));
     match (pairs.next(), pairs.next()) {
         (Some(pair), None) => Ok(pair),
         (None, _) => Err(Problem::new(format!("no path leads from `{from}` to `{to}`"))
