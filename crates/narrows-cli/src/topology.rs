@@ -52,7 +52,7 @@ pub(crate) struct Topology {
     /// One-way delay of links to hosts [default: none]
     #[arg(long, value_name = "DELAY")]
     edge_delay: Option<String>,
-    /// Queue of links to hosts; above 1000 of them needed if they have a rate
+    /// Queue of links to hosts; required with a rate and more than 1000 hosts
     #[arg(long, value_name = "QUEUE")]
     edge_queue: Option<String>,
     /// Use of several shortest paths: none, flow or packet [default: flow for leaf-spine and fat-tree]

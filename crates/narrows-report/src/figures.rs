@@ -134,8 +134,8 @@ pub(crate) fn sum_of<'a>(mut spreads: impl Iterator<Item = &'a Spread>) -> Optio
     Some(sum)
 }
 
-/// Ends a portion of the work on a report. A whole distribution takes some 20 µs; a report has many, and the threads
-/// that move packets may have waited for this processor.
+/// Ends a portion of the work on a report. A report has many distributions, and the threads that move packets may have
+/// waited for this processor.
 fn let_others_run() {
     std::thread::yield_now();
 }

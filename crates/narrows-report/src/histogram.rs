@@ -24,14 +24,14 @@ const ONE: u64 = STEP + 1;
 const FEW: usize = 8;
 
 impl Histogram {
-    /// A greater value has no step.
+    /// Greater values count as this one.
     pub(crate) const GREATEST: u64 = (1 << 62) - 1;
 
     /// Counts a value.
     #[inline]
     pub(crate) fn record(&mut self, value: u64) {
         self.values += 1;
-        self.count(step_of(value), 1);
+        self.count(step_of(value.min(Self::GREATEST)), 1);
     }
 
     #[inline]
@@ -97,7 +97,6 @@ impl Histogram {
 }
 
 const fn step_of(value: u64) -> u64 {
-    debug_assert!(value <= Histogram::GREATEST);
     let shift = (63 - DIGITS) - (value | ((2 << DIGITS) - 1)).leading_zeros();
     ((shift as u64) << DIGITS) + (value >> shift)
 }

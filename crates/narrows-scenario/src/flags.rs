@@ -173,15 +173,9 @@ impl Scenario {
             seed: seed.or(flags.netem_seed()).unwrap_or(scenario::DEFAULT_SEED),
             duration,
             hosts: HOSTS.map(host).into(),
-            junctions: Vec::new(),
-            routers: Vec::new(),
-            switches: Vec::new(),
             links: vec![link],
-            traffic: Vec::new(),
-            timeline: Vec::new(),
-            topology: Default::default(),
             files,
-            part: None,
+            ..Self::default()
         };
         if problems.is_empty() && scenario.wire().is_ok() {
             return Ok(scenario);

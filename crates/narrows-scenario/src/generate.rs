@@ -20,14 +20,19 @@ mod graphml;
 mod mininet;
 mod shapes;
 
+use crate::files::LONGEST_TEXT;
 use crate::node::check_size;
 use crate::problem::{Problem, ScenarioError};
 use crate::scenario::Scenario;
 
 /// Maximum number of hosts: a network has 65,535 ports.
 const MOST_HOSTS: usize = 50_000;
-/// Maximum number of links.
+/// Maximum number of links between routers.
 const MOST_LINKS: usize = 200_000;
+/// Maximum number of hosts of a network from a file.
+const MOST_READ_HOSTS: usize = 10_000;
+/// Maximum number of links of a network from a file.
+const MOST_READ_LINKS: usize = 50_000;
 
 /// How routers are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +163,12 @@ impl NetworkPlan {
                 (key, own.or(values.of_link(key)))
             });
             text.link(&format!("{a}-{b}"), a, b, keys);
+        }
+        if text.0.len() as u64 > LONGEST_TEXT {
+            return Err(wrong(format!(
+                "the scenario has {} bytes: a file may have {LONGEST_TEXT}",
+                text.0.len()
+            )));
         }
         Scenario::parse(&text.0, "topology").map(|_| text.0)
     }

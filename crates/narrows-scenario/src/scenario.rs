@@ -16,7 +16,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use narrows_core::{Duration, LinkAddress, NetworkConfig, PortConfig, Seed, Target};
+use narrows_core::{Bytes, Duration, LinkAddress, NetworkConfig, PortConfig, Seed, Target};
 
 use crate::assign::Assignment;
 use crate::direction::{Direction, Site};
@@ -51,6 +51,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Duration of a run, if given.
     pub duration: Option<Duration>,
+    /// What packets inside the network take at most, counting each frame plus 128 bytes.
+    pub memory: Bytes,
     /// The hosts, in the order of the file.
     pub hosts: Vec<Host>,
     /// Names of junctions, where two links are joined in series.
@@ -136,6 +138,7 @@ impl Scenario {
     /// The engine's configuration, with the current values of the links.
     pub fn network(&self) -> NetworkConfig {
         let mut config = NetworkConfig::new(Seed(self.seed));
+        config.memory = self.memory;
         // A packet may take the longest path. With routers, the hop limit ends a loop.
         let longest = match (&self.routers[..], &self.switches[..]) {
             ([], []) => self.ports().iter().map(|port| port.hops.len()).max().unwrap_or(0),
@@ -361,7 +364,14 @@ impl Scenario {
 
     /// What the rules and pipes of a link depend on besides their own settings.
     pub(crate) fn site(&self, link: &Link) -> RulesSite {
-        let hosts = self.host_names().into_iter().map(|host| (host.clone(), self.addresses(&host)));
+        let mut addresses: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
+        for port in self.ports() {
+            addresses.entry(&port.host).or_default().extend(port.addresses.iter().map(|address| address.ip));
+        }
+        let hosts = self.host_names().into_iter().map(|host| {
+            let own = addresses.remove(host.as_str()).unwrap_or_default();
+            (host, own)
+        });
         // The first end is a host or a router.
         let first = &link.between[0];
         let of_router = self.interfaces().iter().filter(|interface| interface.router == *first);
@@ -399,12 +409,18 @@ impl Scenario {
     /// ```
     ///
     /// # Errors
-    /// As [`Scenario::assign_all`]; the scenario is then unchanged.
+    /// As [`Scenario::assign_all`], or if a link of a large network then needs a queue; the scenario is then unchanged.
     pub fn set<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<(), ScenarioError> {
         if texts.is_empty() {
             return Ok(());
         }
+        let before = self.links.clone();
         self.assign_all(texts)?;
+        if let Err(faults) = self.topology.check_queues(&self.links) {
+            self.links = before;
+            let problems = faults.into_iter().map(Fault::problem).collect();
+            return Err(ScenarioError::new(&self.file, "", problems));
+        }
         self.topology.set_default_bounds(&mut self.links);
         self.copy_media();
         for text in texts.iter().map(AsRef::as_ref) {

@@ -137,6 +137,15 @@ pub(crate) enum Fault {
     Link(usize, Problem),
 }
 
+impl Fault {
+    /// What is wrong.
+    pub(crate) fn problem(self) -> Problem {
+        match self {
+            Self::Junction(_, problem) | Self::Router(_, problem) | Self::Link(_, problem) => problem,
+        }
+    }
+}
+
 impl Topology {
     /// Connects the links. Every end of a link must be a host, junction, router or switch; routes must use
     /// existing objects and links.
@@ -151,8 +160,9 @@ impl Topology {
         let wiring = Wiring::new(ends, switches)?;
         let mut topology = Self { wiring, ..Self::default() };
         routes::check_size(&topology.wiring, routers)?;
-        longest::check_size(&topology.wiring, links)?;
+        topology.check_queues(links)?;
         topology.number(hosts, routers, links, &|_| true);
+        topology.routing.check_size(routers)?;
         let mut faults = addresses::check(&topology.wiring, routers);
         faults.extend(addresses::untranslatable(&topology.wiring, links));
         if faults.is_empty() { Ok(topology) } else { Err(faults) }
@@ -254,6 +264,11 @@ impl Topology {
         let way = self.routing.find(router, destination)?.ways.first()?;
         let addresses = self.wiring.ends[way.end].addresses.iter().map(|address| address.ip);
         addresses.into_iter().find(|ip| ip.is_ipv4() == destination.is_ipv4())
+    }
+
+    /// Whether the queues of links do not depend on paths that are not computed.
+    pub(crate) fn check_queues(&self, links: &[Link]) -> Result<(), Vec<Fault>> {
+        longest::check_size(&self.wiring, links)
     }
 
     /// The prefixes of all networks behind routers, with their groups.

@@ -220,3 +220,22 @@ fn commands_of_a_timeline_change_rules_and_pipes() {
     let dropped: u64 = report.conservation.dropped_packets;
     assert!(dropped > 140 && dropped < 160, "{dropped}: half of what pipe 2 got, too");
 }
+
+/// A frame of 1014 bytes counts 1142: a mebibyte holds 918 of them.
+#[test]
+fn packets_inside_take_no_more_memory_than_the_scenario_allows() {
+    let text = |memory: &str| {
+        format!(
+            "{memory}duration = \"5s\"\n[hosts.a]\n[hosts.b]\n[links.far]\nbetween = [\"a\", \"b\"]\ndelay = \"10s\"\n\
+             [[traffic]]\nfrom = \"a\"\nto = \"b\"\nconstant = \"1000/s\"\nlength = \"1000 bytes\"\n"
+        )
+    };
+    let inside = |memory: &str| {
+        let scenario = Scenario::parse(&text(memory), "t").unwrap_or_else(|error| panic!("{error}"));
+        simulate(&scenario, &SimOptions::default()).unwrap().report.generated[0].inside_packets
+    };
+    assert_eq!(inside("memory = \"1 MiB\"\n"), 918);
+    assert_eq!(inside(""), 5000);
+    let error = Scenario::parse(&text("memory = \"1 kB\"\n"), "t").unwrap_err().to_string();
+    assert!(error.contains("expected a size from 1 MiB to 1 TiB"), "{error}");
+}

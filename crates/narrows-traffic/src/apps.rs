@@ -197,7 +197,7 @@ impl App {
             }
         }
         if entry.session.is_over() {
-            return entry.session.end(buffers);
+            return entry.session.release(buffers);
         }
         if let Some(due) = entry.session.wakes()
             && entry.wakes.is_none_or(|entry| due < entry)

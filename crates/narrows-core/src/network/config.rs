@@ -30,7 +30,8 @@ pub struct NetworkConfig {
     /// The routers.
     pub routers: Vec<RouterConfig>,
     /// Prefixes that routers have routes to, each with the number of its group: routers send packets to all prefixes of a
-    /// group the same way ([`RouterConfig::groups`]). A large network has many routers, and as many prefixes as links.
+    /// group the same way ([`RouterConfig::groups`]). Of prefixes within others only the longest counts: where a router has no
+    /// way to its group, routes of the router's own apply. A large network has many routers, and as many prefixes as links.
     pub destinations: Vec<(Prefix, u32)>,
     /// The switches.
     pub switches: Vec<SwitchConfig>,

@@ -49,10 +49,10 @@ pub(super) struct Ways {
     hash: FlowHash,
 }
 
-/// What is known of the addresses of a prefix.
+/// A prefix in a table: of a router's own routes, or of the destinations that all routers have in common.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
-    /// The number of a route, or of a group of destinations.
+    /// In a router's own table the number of the route, else that of the group.
     pub(super) number: u32,
     /// The length of the prefix.
     pub(super) bits: u8,

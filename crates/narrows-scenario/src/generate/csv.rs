@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::MOST_LINKS;
+use super::MOST_READ_LINKS;
 use super::graph::{Graph, KEYS, Role};
 use crate::node::{Key, check_name};
 use crate::problem::{Found, Problem, ScenarioError, article};
@@ -57,9 +57,9 @@ fn links(list: &str) -> Result<Vec<Link<'_>>, Problem> {
         }
     }
     let links: Vec<_> =
-        lines.take(MOST_LINKS + 1).map(|fields| link(&columns, &fields)).collect::<Result<_, _>>()?;
-    match links.len() > MOST_LINKS {
-        true => Err(Problem::new(format!("more than {MOST_LINKS} links"))),
+        lines.take(MOST_READ_LINKS + 1).map(|fields| link(&columns, &fields)).collect::<Result<_, _>>()?;
+    match links.len() > MOST_READ_LINKS {
+        true => Err(Problem::new(format!("more than {MOST_READ_LINKS} links"))),
         false => Ok(links),
     }
 }

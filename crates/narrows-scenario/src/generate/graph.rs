@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LinkValues, MOST_HOSTS, MOST_LINKS, Text, wrong};
+use super::{LinkValues, MOST_READ_HOSTS, MOST_READ_LINKS, Text, wrong};
 use crate::problem::ScenarioError;
 
 /// What a node becomes.
@@ -84,10 +84,10 @@ impl Graph {
         let with_host: Vec<_> =
             routers.iter().filter(|&&at| too_few || self.nodes[at].role == Role::Site).copied().collect();
         let count = hosts.len() + with_host.len();
-        if count > MOST_HOSTS || self.links.len() > MOST_LINKS {
+        if count > MOST_READ_HOSTS || self.links.len() > MOST_READ_LINKS {
             let links = self.links.len();
             return Err(wrong(format!(
-                "{count} hosts and {links} links: at most {MOST_HOSTS} and {MOST_LINKS}"
+                "{count} hosts and {links} links: at most {MOST_READ_HOSTS} and {MOST_READ_LINKS}"
             )));
         }
         let added: BTreeMap<usize, String> =

@@ -85,7 +85,7 @@ fn values_are_those_of_links_and_what_is_wrong_is_said() {
     };
     assert_eq!(many(some("50 packets")).scenario().unwrap().matches("50 packets").count(), 1100);
     for (plan, words) in [
-        (many(None), "`edge-1` needs a `queue`"),
+        (many(None), "`edge-1` and 1099 other links need a `queue`"),
         (with(NetworkShape::Star, LinkValues { rate: some("10"), ..LinkValues::default() }), "no unit"),
         (NetworkPlan { hosts: Some(0), ..NetworkPlan::new(NetworkShape::Star) }, "1 to 50000"),
         (NetworkPlan { size: Some((5, None)), ..NetworkPlan::new(NetworkShape::FatTree) }, "even"),

@@ -92,8 +92,8 @@ impl Scenario {
         let folder = self.folder().to_owned();
         let files = self.files.clone();
         let around = Surroundings::of_files(&files);
-        let traffic =
-            traffic::read(self.traffic.len(), node, &traffic::Places::of(&self.topology), &folder, around)?;
+        let places = traffic::Places::of(&self.topology);
+        let traffic = traffic::read(self.traffic.len(), node, &places, &folder, around)?;
         if self.traffic.iter().any(|other| other.name == traffic.name) {
             return Err(Problem::new(format!("duplicate traffic source `{}`", traffic.name))
                 .at(&node.span)

@@ -1,12 +1,13 @@
 //! The top-level keys of a file.
 
+use narrows_core::Bytes;
 use serde_json::json;
 
 use super::Scenario;
 use crate::host::Host;
 use crate::keys::compound::Group;
 use crate::keys::kind::{ByHand, Described, Given, Kind, Tables, text};
-use crate::keys::quantity::Time;
+use crate::keys::quantity::{Size, Time};
 use crate::keys::{self, Keyed, Row, row, schema};
 use crate::link::Link;
 use crate::node::{Node, Table, Value};
@@ -54,6 +55,10 @@ const TIMELINE: Described = Described {
     schema: |all| json!({ "type": "array", "items": ENTRY.schema(all) }),
 };
 
+/// What packets inside take at most.
+const MEMORY: Size = Size { low: 1 << 20, high: 1 << 40, expected: "a size from 1 MiB to 1 TiB" };
+const DEFAULT_MEMORY: Bytes = Bytes::new(1 << 30);
+
 impl Default for Scenario {
     /// An empty network.
     fn default() -> Self {
@@ -61,6 +66,7 @@ impl Default for Scenario {
             file: String::new(),
             seed: DEFAULT_SEED,
             duration: None,
+            memory: DEFAULT_MEMORY,
             hosts: Vec::new(),
             junctions: Vec::new(),
             routers: Vec::new(),
@@ -90,6 +96,13 @@ impl Keyed for Scenario {
             "End of a run in virtual time; `narrows sim --duration` overrides it. By default it ends when all traffic has arrived and the network is empty. Ignored by live runs, which end with their program."
         )
         .default("none"),
+        row!(
+            "memory",
+            memory,
+            MEMORY,
+            "The most that packets inside the network take, counting each frame plus 128 bytes. Further packets are dropped with the reason `memory`."
+        )
+        .default("`\"1 GiB\"`"),
         Row::apart("hosts", &HOSTS, "[Hosts](#hosts), where programs run and traffic starts and ends.", |all: &Self| {
             named(all.hosts.iter().map(|host| (&host.name, keys::written(host))))
         })

@@ -22,6 +22,7 @@ pub(super) fn give(
     let usual: u64 = domains.iter().map(|domain| u64::from(Block::usual(domain.len()).size)).sum();
     let is_large = usual > ADDRESSES.into();
     let mut first = 0u32;
+    let mut is_full = false;
     for domain in domains {
         let block = if is_large { Block::small(domain.len()) } else { Block::usual(domain.len()) };
         // Blocks start at a multiple of their size.
@@ -29,8 +30,10 @@ pub(super) fn give(
             block.parts(*network).all(|network| block.automatic(network, 1).into_iter().all(is_free))
         };
         let start = first.next_multiple_of(block.size);
-        let last = ADDRESSES.saturating_sub(block.size);
-        let network = (start..=last).step_by(block.size as usize).find(free).unwrap_or(start);
+        let last = if is_full { start } else { ADDRESSES.saturating_sub(block.size) };
+        let found = (start..=last).step_by(block.size as usize).find(free);
+        is_full |= found.is_none();
+        let network = found.unwrap_or(start);
         first = network.wrapping_add(block.size);
         for (place, &mut index) in (1..).zip(domain) {
             let end = &mut ends[index];

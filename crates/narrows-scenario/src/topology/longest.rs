@@ -21,28 +21,44 @@ use crate::problem::Problem;
 /// Maximum number of host ends of links to routers and switches for which this is done: each pair of them has its own path.
 const MOST_PORTS: usize = 1000;
 
-/// Where the round-trip times are not computed, rejects links whose queues would depend on them.
+/// Where the round-trip times are not computed, rejects links whose queues would depend on them, and switches, each of which is
+/// followed from every end.
 pub(super) fn check_size(wiring: &Wiring, links: &[Link]) -> Result<(), Vec<Fault>> {
     let ports = routed_ports(wiring);
     if ports <= MOST_PORTS {
         return Ok(());
     }
-    let needs = |link: &Link| {
-        let needs = |direction: &Direction| {
-            direction.queue.bound.is_none()
-                && DefaultBound::new(direction.mean_rate(), None) != DefaultBound::NO_RATE
-        };
-        link.directions().into_iter().any(|(_, direction)| needs(direction))
+    let many = format!("{ports} links from hosts to routers and switches");
+    if let Some(end) = wiring.ends.iter().find(|end| matches!(end.owner, Owner::Switch(_))) {
+        let problem = Problem::new(many).help(format!("at most {MOST_PORTS} in a network with switches"));
+        return Err(vec![Fault::Link(end.hops[0].link, problem)]);
+    }
+    let needs = |link: &Link| link.directions().iter().any(|(_, direction)| needs_round_trip(direction));
+    let mut all = links.iter().enumerate().filter(|(_, link)| needs(link));
+    let Some((first, link)) = all.next() else { return Ok(()) };
+    let title = match all.count() {
+        0 => format!("`{}` needs a `queue`", link.name),
+        others => format!("`{}` and {others} other links need a `queue`", link.name),
     };
-    let fault = |(index, link): (usize, &Link)| {
-        let problem = Problem::new(format!("`{}` needs a `queue`", link.name)).help(format!(
-            "the default depends on the longest of all paths, which are known for up to {MOST_PORTS} links from hosts to \
-             routers and switches; here are {ports}"
-        ));
-        Fault::Link(index, problem)
+    let help = format!(
+        "the default depends on the longest of all paths, which are known for up to {MOST_PORTS}; this network has {many}"
+    );
+    Err(vec![Fault::Link(first, Problem::new(title).help(help))])
+}
+
+/// Whether the bound of a queue depends on the round-trip time.
+fn needs_round_trip(direction: &Direction) -> bool {
+    if direction.single_netem().is_some()
+        || direction.trace.as_ref().is_some_and(|of| of.trace.bound().is_some())
+    {
+        return false;
+    }
+    let with = |round_trip| {
+        let default_bound = DefaultBound::new(direction.mean_rate(), Some(round_trip));
+        let direction = Direction { default_bound, ..direction.clone() };
+        (direction.whole_bound(), direction.classes())
     };
-    let faults: Vec<Fault> = links.iter().enumerate().filter(|(_, link)| needs(link)).map(fault).collect();
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
+    with(Duration::ZERO) != with(Duration::from_secs(3600))
 }
 
 /// How many ends at hosts have a router or a switch at the other end of their segment.

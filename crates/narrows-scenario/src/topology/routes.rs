@@ -36,6 +36,10 @@ pub(super) struct Routing {
     /// The distance from each router to each other; [`UNREACHABLE`] if there is no path.
     distances: Vec<Vec<u32>>,
     domains: Vec<Domain>,
+    /// By router: the number of the first router that it reaches.
+    parts: Vec<usize>,
+    /// The router at which there are too many sets of next hops.
+    too_large: Option<usize>,
 }
 
 /// The routing table of one router.
@@ -117,8 +121,10 @@ struct Edge {
     cost: u64,
 }
 
-/// Maximum number of routes of all routers together, of two bytes each.
-const MOST_ROUTES: usize = 1 << 28;
+/// Maximum number of routes to groups of all routers together, of two bytes each.
+const MOST_ROUTES: usize = 1 << 29;
+/// Maximum number of different sets of next hops of all routers together, of some hundred bytes each.
+const MOST_SETS: usize = 1 << 20;
 
 /// Rejects networks whose routes would take too much memory.
 pub(super) fn check_size(wiring: &Wiring, routers: &[Router]) -> Result<(), Vec<Fault>> {
@@ -126,11 +132,9 @@ pub(super) fn check_size(wiring: &Wiring, routers: &[Router]) -> Result<(), Vec<
     let groups = groups(&domains(wiring)).0.len().max(routers.len());
     match routers.first() {
         Some(first) if routers.len().saturating_mul(groups) > MOST_ROUTES => {
-            let problem =
-                Problem::new(format!("{} routers with routes to {groups} networks each", routers.len()))
-                    .help(format!(
-                        "at most {MOST_ROUTES} routes in all; links to hosts of one router count as one"
-                    ));
+            let problem = Problem::new(format!("{} routers with {groups} routes each", routers.len())).help(
+                format!("at most {MOST_ROUTES} routes in all; links to hosts of one router count as one"),
+            );
             Err(vec![Fault::Router(first.name.clone(), problem)])
         }
         _ => Ok(()),
@@ -171,31 +175,47 @@ impl Routing {
         edges.iter_mut().for_each(|edges| edges.sort_by(|a, b| link(a).cmp(link(b))));
         let mut costs = edges.iter().flatten().map(|edge| edge.cost);
         let first = costs.next();
-        let all_alike = costs.all(|cost| Some(cost) == first);
-        let distances = (0..routers.len()).map(|from| distances(from, &edges, all_alike)).collect();
+        let equal_costs = costs.all(|cost| Some(cost) == first);
+        let distances: Vec<_> = (0..routers.len()).map(|from| distances(from, &edges, equal_costs)).collect();
         let domains = domains(wiring);
         let (groups, group_of) = groups(&domains);
         let networks = domains.iter().zip(group_of);
         let networks = networks
             .flat_map(|(domain, group)| domain.networks.iter().map(move |network| (network.prefix(), group)));
         let networks = Prefixes::new(networks.collect());
-        let mut routing = Self { tables: Vec::new(), networks, distances, domains };
+        let parts = parts(&distances);
+        let mut routing = Self { tables: Vec::new(), networks, distances, domains, parts, too_large: None };
         // By router: its domains.
         let mut own: Vec<Vec<usize>> = vec![Vec::new(); routers.len()];
         for (number, domain) in routing.domains.iter().enumerate() {
             let here: BTreeSet<usize> = domain.routers.iter().copied().collect();
             here.into_iter().for_each(|router| own[router].push(number));
         }
-        routing.tables = (0..routers.len())
-            .map(|number| {
-                let multipath = routers[number].multipath;
-                let mut routes = routing.next_door(number, &own[number], multipath, wiring);
-                routing.given(&mut routes, number, &routers[number], wiring);
-                let (ways, groups) = routing.farther(number, multipath, &edges[number], &groups);
-                Table { own: Prefixes::new(routes), ways, groups }
-            })
-            .collect();
+        let ends = ends_by_router(wiring, routers.len());
+        let mut sets = 0;
+        for (number, router) in routers.iter().enumerate() {
+            let mut routes = routing.connected(number, &own[number], router.multipath, wiring);
+            routing.given(&mut routes, &ends[number], router, wiring);
+            let (ways, groups) = routing.remote(number, router.multipath, &edges[number], &groups);
+            sets += ways.len();
+            if sets > MOST_SETS || ways.len() >= usize::from(NO_WAY) {
+                routing.too_large = Some(number);
+                break;
+            }
+            routing.tables.push(Table { own: Prefixes::new(routes), ways, groups });
+        }
         routing
+    }
+
+    /// Rejects routers whose routes have too many different sets of next hops.
+    pub(super) fn check_size(&self, routers: &[Router]) -> Result<(), Vec<Fault>> {
+        let Some(number) = self.too_large else { return Ok(()) };
+        let problem = Problem::new("the routes of all routers have too many different sets of next hops")
+            .help(format!(
+                "at most {MOST_SETS} in all, and {} at one router; with multipath = \"none\" there are fewer",
+                NO_WAY - 1
+            ));
+        Err(vec![Fault::Router(routers[number].name.clone(), problem)])
     }
 
     /// The number of routers.
@@ -210,7 +230,7 @@ impl Routing {
     }
 
     /// The routes of a router to the domains at its own links.
-    fn next_door(
+    fn connected(
         &self,
         router: usize,
         domains: &[usize],
@@ -241,7 +261,7 @@ impl Routing {
     }
 
     /// The shortest paths of a router to groups of domains that it is not at.
-    fn farther(
+    fn remote(
         &self,
         router: usize,
         multipath: Option<Spread>,
@@ -270,6 +290,9 @@ impl Routing {
             all.sort_unstable();
             all.dedup();
             all.truncate(most);
+            if all.is_empty() {
+                return NO_WAY;
+            }
             *known.entry(all).or_insert_with_key(|all| {
                 let way = |&Edge { end, to, .. }: &Edge| RouteWay { end, to, weight: Weight::ONE };
                 let all = all.iter().map(|&number| way(&edges[number as usize])).collect();
@@ -347,11 +370,10 @@ impl Routing {
         best.or(routers.first().copied()).map(|(_, to)| to)
     }
 
-    /// Whether routers connect one end to another.
+    /// Whether routers connect one end to another. All routers that an end reaches directly reach each other.
     pub(super) fn joins(&self, from: usize, to: usize, wiring: &Wiring) -> bool {
-        let routers = |end| wiring.neighbours(end).filter_map(|end| wiring.router(end)).collect::<Vec<_>>();
-        let back = routers(to);
-        routers(from).iter().any(|&a| back.iter().any(|&b| self.distances[a][b] < UNREACHABLE))
+        let part = |end| Some(self.parts[wiring.neighbours(end).find_map(|end| wiring.router(end))?]);
+        part(from).is_some_and(|from| part(to) == Some(from))
     }
 
     /// Finds the route of a router to this address.
@@ -393,9 +415,9 @@ impl Routing {
             };
             Route { ways, link_addresses, spread: *spread, local }
         };
+        let ends = ends_by_router(wiring, routers.len());
         let config = |(number, (router, table)): (usize, (&Router, &Table))| {
-            let own: Vec<usize> =
-                (0..wiring.ends.len()).filter(|&end| wiring.router(end) == Some(number)).collect();
+            let own = &ends[number];
             let looks = own.iter().any(|&end| wiring.is_switched(end));
             RouterConfig {
                 name: router.name.clone(),
@@ -404,16 +426,15 @@ impl Routing {
                     .collect(),
                 ways: table.ways.iter().map(|entry| route(router, entry)).collect(),
                 groups: Arc::clone(&table.groups),
-                link_addresses: own.into_iter().filter(|_| looks).map(address).collect(),
+                link_addresses: own.iter().copied().filter(|_| looks).map(address).collect(),
             }
         };
         routers.iter().zip(&self.tables).enumerate().map(config).collect()
     }
 
     /// Adds the configured routes, and the router's own addresses, which take precedence over everything.
-    fn given(&self, routes: &mut BTreeMap<Prefix, Entry>, number: usize, router: &Router, wiring: &Wiring) {
+    fn given(&self, routes: &mut BTreeMap<Prefix, Entry>, own: &[usize], router: &Router, wiring: &Wiring) {
         let ends = &wiring.ends;
-        let own: Vec<usize> = (0..ends.len()).filter(|&end| wiring.router(end) == Some(number)).collect();
         let addresses = |end: usize| {
             ends[end].addresses.clone().into_iter().map(|address| Address::host(address.ip).prefix())
         };
@@ -466,11 +487,11 @@ impl Routing {
 
 /// The distance from a router to each other (Dijkstra). Where all links cost the same, as in most networks, what is found
 /// first is nearest, and a plain queue does instead of a heap.
-fn distances(from: usize, edges: &[Vec<Edge>], all_alike: bool) -> Vec<u32> {
+fn distances(from: usize, edges: &[Vec<Edge>], equal_costs: bool) -> Vec<u32> {
     let mut all = vec![UNREACHABLE; edges.len()];
-    // No packet survives a path as long as that: each link costs at most 65,535.
+    // Each link costs at most 65,535, and a packet passes 255 routers.
     let least = |distance: u64| u32::try_from(distance).unwrap_or(UNREACHABLE).min(UNREACHABLE - 1);
-    if all_alike {
+    if equal_costs {
         all[from] = 0;
         let mut open = VecDeque::from([from]);
         while let Some(router) = open.pop_front() {
@@ -490,8 +511,25 @@ fn distances(from: usize, edges: &[Vec<Edge>], all_alike: bool) -> Vec<u32> {
             continue;
         }
         all[router] = least(distance);
-        let farther = edges[router].iter().filter(|edge| all[edge.router] == UNREACHABLE);
-        open.extend(farther.map(|edge| Reverse((distance + edge.cost, edge.router))));
+        let next = edges[router].iter().filter(|edge| all[edge.router] == UNREACHABLE);
+        open.extend(next.map(|edge| Reverse((distance + edge.cost, edge.router))));
+    }
+    all
+}
+
+/// By router: the first router that it reaches, which is the same for all that reach each other.
+fn parts(distances: &[Vec<u32>]) -> Vec<usize> {
+    let first = |all: &Vec<u32>| all.iter().position(|&distance| distance < UNREACHABLE).unwrap_or_default();
+    distances.iter().map(first).collect()
+}
+
+/// By router: its ends.
+fn ends_by_router(wiring: &Wiring, routers: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new(); routers];
+    for end in 0..wiring.ends.len() {
+        if let Some(router) = wiring.router(end) {
+            all[router].push(end);
+        }
     }
     all
 }
@@ -506,3 +544,6 @@ fn domains(wiring: &Wiring) -> Vec<Domain> {
     };
     wiring.domains.iter().filter_map(domain).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -188,8 +188,16 @@ fn a_large_network_is_read_in_time_and_a_larger_one_needs_queues() {
     assert_eq!(scenario.explain().paths.len() + scenario.explain().paths_left_out, 200 * 199 / 2);
     // Without defaults that depend on all paths it may be larger.
     let error = Scenario::parse(&text(1001, "rate = \"1mbit\"\n"), "t").unwrap_err().to_string();
-    assert!(error.contains("`l0` needs a `queue`"), "{error}");
-    assert!(error.contains("up to 1000 links from hosts to routers and switches; here are 1001"), "{error}");
+    assert!(error.contains("`l0` and 1000 other links need a `queue`"), "{error}");
+    assert!(error.contains("this network has 1001 links from hosts to routers and switches"), "{error}");
     parse(&text(1001, "rate = \"1mbit\"\nqueue = \"100 packets\"\n"));
-    parse(&text(1001, "delay = \"1ms\"\n"));
+    let mut scenario = parse(&text(1001, "delay = \"1ms\"\n"));
+    let before = scenario.clone();
+    let error = scenario.set(&["l7.rate=1mbit"]).unwrap_err().to_string();
+    assert!(error.contains("`l7` needs a `queue`"), "{error}");
+    assert_eq!(scenario, before);
+    scenario.set(&["l7.rate=1mbit", "l7.queue=10 packets"]).unwrap();
+    // These have bounds of their own.
+    parse(&text(1001, "rate = \"1mbit\"\nscheduler = \"fq_codel\"\n"));
+    parse(&text(1001, "exact-netem = \"rate 1mbit\"\n"));
 }

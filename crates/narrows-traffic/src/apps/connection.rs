@@ -169,8 +169,8 @@ impl Connection {
     }
 
     /// Gives its memory to connections to come.
-    pub(super) fn end(self, buffers: &mut Buffers) {
-        self.ends.into_iter().for_each(|end| end.end(buffers));
+    pub(super) fn release(self, buffers: &mut Buffers) {
+        self.ends.into_iter().for_each(|end| end.release(buffers));
     }
 
     pub(super) fn is_over(&self) -> bool {

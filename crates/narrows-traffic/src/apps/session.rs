@@ -53,9 +53,9 @@ impl Session {
     }
 
     /// Gives its memory to sessions to come.
-    pub(super) fn end(self, buffers: &mut Buffers) {
+    pub(super) fn release(self, buffers: &mut Buffers) {
         if let Self::Tcp(connection) = self {
-            connection.end(buffers);
+            connection.release(buffers);
         }
     }
 

@@ -66,7 +66,7 @@ impl Host {
         Self { interface, wire, tcp, address, port, peer, traffic_class: key.traffic_class }
     }
 
-    fn end(&self, buffers: &mut Buffers) -> End {
+    fn new_end(&self, buffers: &mut Buffers) -> End {
         let mut socket = buffers.socket(self.tcp.buffer.get() as usize);
         socket.with_dependent_mut(|_, all| {
             let socket = only(all);
@@ -86,7 +86,7 @@ impl Host {
 
     /// An end that listens for a connection.
     pub(crate) fn listen(&self, port: u16, buffers: &mut Buffers) -> End {
-        let mut end = self.end(buffers);
+        let mut end = self.new_end(buffers);
         end.with(|socket| socket.listen((self.address, port))).expect("it is new, and no port is 0");
         end
     }
@@ -98,7 +98,7 @@ impl Host {
         (address, to): (IpAddress, u16),
         buffers: &mut Buffers,
     ) -> End {
-        let mut end = self.end(buffers);
+        let mut end = self.new_end(buffers);
         let local = (self.address, port);
         let context = self.interface.context();
         end.with(|socket| socket.connect(context, (address, to), local))
@@ -173,7 +173,7 @@ impl End {
     }
 
     /// Gives its memory to connections to come.
-    pub(crate) fn end(self, buffers: &mut Buffers) {
+    pub(crate) fn release(self, buffers: &mut Buffers) {
         buffers.reclaim(self.socket);
     }
 
