@@ -40,7 +40,7 @@ fn what_is_wrong_is_said_in_the_words_of_the_command() {
         (&["csv", "x.csv", "--hosts", "4"], "do not apply to files"),
         (&["csv", "no/such.csv"], "no/such.csv` cannot be read: there is no such file"),
         (&["star", "--rate", "10"], "no unit"),
-        (&["star", "--hosts", "20000"], "1 to 10000"),
+        (&["star", "--hosts", "60000"], "1 to 50000"),
     ] {
         let refused = finish(&mut narrows([&["topology"], words].concat())).expect(2);
         assert!(refused.err.contains(says) && refused.out.is_empty(), "{words:?}: {refused}");
