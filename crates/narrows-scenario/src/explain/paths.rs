@@ -71,19 +71,19 @@ impl Scenario {
     /// The paths between all pairs of hosts, and the number of those not listed.
     pub(super) fn paths(&self) -> (Vec<PathExplanation>, usize) {
         let ports = self.ports();
-        let (mut paths, mut left_out) = (Vec::new(), 0);
+        let mut paths = Vec::new();
         // Each pair once, at the port whose name sorts first.
         for (port, other) in self.topology.joined_behind() {
             let (port, other) = (&ports[port], &ports[other]);
             if port.peer != other.name && port.host == other.host {
                 continue;
             }
-            match paths.len() {
-                MOST_PATHS => left_out += 1,
-                _ => paths.push(self.path(port, other)),
+            if paths.len() == MOST_PATHS {
+                return (paths, self.topology.count_joined_behind() - MOST_PATHS);
             }
+            paths.push(self.path(port, other));
         }
-        (paths, left_out)
+        (paths, 0)
     }
 
     /// A router in one line: what it connects, and how it chooses among several paths.

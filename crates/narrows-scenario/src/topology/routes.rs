@@ -372,8 +372,12 @@ impl Routing {
 
     /// Whether routers connect one end to another. All routers that an end reaches directly reach each other.
     pub(super) fn joins(&self, from: usize, to: usize, wiring: &Wiring) -> bool {
-        let part = |end| Some(self.parts[wiring.neighbours(end).find_map(|end| wiring.router(end))?]);
-        part(from).is_some_and(|from| part(to) == Some(from))
+        self.part(from, wiring).is_some_and(|part| self.part(to, wiring) == Some(part))
+    }
+
+    /// The part of the network that an end reaches through routers.
+    pub(super) fn part(&self, end: usize, wiring: &Wiring) -> Option<usize> {
+        Some(self.parts[wiring.neighbours(end).find_map(|end| wiring.router(end))?])
     }
 
     /// Finds the route of a router to this address.

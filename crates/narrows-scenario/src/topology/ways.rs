@@ -73,6 +73,32 @@ impl Topology {
         })
     }
 
+    /// How many of these pairs there are, without those of one host that are not each other's peers. Counted by the parts
+    /// of the network, unless ports also reach each other through switches.
+    pub(crate) fn count_joined_behind(&self) -> usize {
+        let ports = &self.ports;
+        let of_two = |(from, to): &(usize, usize)| {
+            ports[*from].peer == ports[*to].name || ports[*from].host != ports[*to].host
+        };
+        if ports.iter().any(|port| self.is_switched(port)) {
+            return self.joined_behind().filter(of_two).count();
+        }
+        let pairs = |of: usize| of * of.saturating_sub(1) / 2;
+        let mut parts: BTreeMap<usize, BTreeMap<&str, usize>> = BTreeMap::new();
+        let mut direct = 0;
+        for port in ports {
+            match self.routing.part(port.end, &self.wiring) {
+                Some(part) => *parts.entry(part).or_default().entry(&port.host).or_default() += 1,
+                // Each of the two ports counts.
+                None => direct += 1,
+            }
+        }
+        let in_part = |hosts: &BTreeMap<&str, usize>| {
+            pairs(hosts.values().sum()) - hosts.values().map(|&own| pairs(own)).sum::<usize>()
+        };
+        direct / 2 + parts.values().map(in_part).sum::<usize>()
+    }
+
     /// The paths on which packets from one port arrive at another.
     pub(crate) fn arriving(&self, from: &Port, to: &Port) -> Vec<WayThrough> {
         let address = match self.joins(from, to) {

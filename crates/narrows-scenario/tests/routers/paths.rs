@@ -192,6 +192,7 @@ fn a_large_network_is_read_in_time_and_a_larger_one_needs_queues() {
     assert!(error.contains("this network has 1001 links from hosts to routers and switches"), "{error}");
     parse(&text(1001, "rate = \"1mbit\"\nqueue = \"100 packets\"\n"));
     let mut scenario = parse(&text(1001, "delay = \"1ms\"\n"));
+    assert_eq!(scenario.explain().paths.len() + scenario.explain().paths_left_out, 1001 * 1000 / 2);
     let before = scenario.clone();
     let error = scenario.set(&["l7.rate=1mbit"]).unwrap_err().to_string();
     assert!(error.contains("`l7` needs a `queue`"), "{error}");
