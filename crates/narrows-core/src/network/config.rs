@@ -44,6 +44,9 @@ pub struct NetworkConfig {
 }
 
 impl NetworkConfig {
+    /// What packets inside take at most by default.
+    pub const DEFAULT_MEMORY: Bytes = Bytes::new(1 << 30);
+
     /// The default limits: one gibibyte, and 64 visits.
     pub fn new(seed: Seed) -> Self {
         Self {
@@ -54,7 +57,7 @@ impl NetworkConfig {
             routers: Vec::new(),
             destinations: Vec::new(),
             switches: Vec::new(),
-            memory: Bytes::new(1 << 30),
+            memory: Self::DEFAULT_MEMORY,
             visits: 64,
         }
     }

@@ -91,7 +91,7 @@ impl NetworkPlan {
     }
 
     fn fat_tree(&self) -> Result<Core, ScenarioError> {
-        let ports = self.one_size(4, 2, 58)?;
+        let ports = self.one_size(4, 2, 56)?;
         if !ports.is_multiple_of(2) {
             return Err(wrong(format!("fat-tree: --size {ports}: switches need an even number of ports")));
         }

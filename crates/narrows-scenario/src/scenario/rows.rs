@@ -1,6 +1,6 @@
 //! The top-level keys of a file.
 
-use narrows_core::Bytes;
+use narrows_core::NetworkConfig;
 use serde_json::json;
 
 use super::Scenario;
@@ -57,7 +57,6 @@ const TIMELINE: Described = Described {
 
 /// What packets inside take at most.
 const MEMORY: Size = Size { low: 1 << 20, high: 1 << 40, expected: "a size from 1 MiB to 1 TiB" };
-const DEFAULT_MEMORY: Bytes = Bytes::new(1 << 30);
 
 impl Default for Scenario {
     /// An empty network.
@@ -66,7 +65,7 @@ impl Default for Scenario {
             file: String::new(),
             seed: DEFAULT_SEED,
             duration: None,
-            memory: DEFAULT_MEMORY,
+            memory: NetworkConfig::DEFAULT_MEMORY,
             hosts: Vec::new(),
             junctions: Vec::new(),
             routers: Vec::new(),
